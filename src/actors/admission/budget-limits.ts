@@ -1,4 +1,4 @@
-// What a budget may say, and its check.
+// Checks the limits of a budget.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';

@@ -1,16 +1,16 @@
-// What a session, or a subagent with all that it spawns, may use: tokens, steps, agents, time.
+// The budget of a session, or of a subagent with its whole subtree: tokens, steps, agents, time.
 //
-// Owns:     the purses, and what a model call holds of them while it runs.
-// Does not: end anybody (who is refused, or is told that the time is over, does that).
+// Owns:     the accounts, and the amounts that a running model call holds.
+// Does not: end a subagent (the component that gets the refusal or the timeout does).
 //
 // Invariants
-//   BUDGET-5. A child's own limits are reserved from what its parent has left, when it is
-//       admitted, all of them or none; what it does not limit it shares with its parent.
-//   BUDGET-6. A model call is refused before it is made when its tokens do not fit, when no step
-//       is left, or when the time is over. Every attempt is a step.
-//   BUDGET-7. It is settled once, at its end, and gives back what it did not use.
-//   BUDGET-8. The one last call that hands in partial work is made in any case: it is counted, and
-//       may go beyond the grant.
+//   BUDGET-5. A child's own limits are reserved from the rest of its parent's budget at admission, all of
+//       them or none; limits that it does not set are shared with its parent.
+//   BUDGET-6. A model call is refused before it is made if its tokens do not fit, no step is left, or the
+//       time is over. Every attempt is a step.
+//   BUDGET-7. A call is settled once, at its end, and returns the amounts that it did not use.
+//   BUDGET-8. The single final call that hands in partial work is always made: it is counted, and may exceed
+//       the grant.
 
 import type { Failure } from '../../machines/index.ts';
 import { Purse, type Hold } from './purse.ts';
@@ -18,11 +18,11 @@ import type { BudgetLimits } from '../contracts/config.ts';
 
 export type BudgetResource = keyof BudgetLimits;
 
-/** What has become of one limit. */
+/** The use of one limit. */
 export interface BudgetUse {
   readonly granted: number;
   readonly spent: number;
-  /** Held by calls under way, and reserved for children. */
+  /** Held by running calls, and reserved for children. */
   readonly reserved: number;
   readonly left: number;
 }
@@ -32,24 +32,24 @@ export type BudgetReport = { readonly [resource in BudgetResource]?: BudgetUse }
 /** A model call that may be made. */
 export interface BudgetedCall {
   readonly ok: true;
-  /** The model shall say no more than this; undefined: as much as it likes. */
+  /** The limit of the model's output; undefined: none. */
   readonly maxOutputTokens: number | undefined;
-  /** What the call cost. The first time counts. */
+  /** Records the cost of the call. Only the first call of this counts. */
   settle(tokens: number): void;
 }
 
 export type Refusal = { readonly ok: false; readonly error: Failure };
 
-/** Held for the answer of one call beside its input. */
+/** The tokens held for the output of one call beside its input. */
 const OUTPUT_ALLOWANCE = 4_096;
 
-/** The last call hands in what there is; it need not be long. */
+/** The final call hands in partial work, which need not be long. */
 const FINAL_OUTPUT_TOKENS = 1_024;
 
 type Purses = { readonly [resource in 'tokens' | 'steps' | 'agents']: Purse | null };
 const counted = ['tokens', 'steps', 'agents'] as const;
 
-/** What was used of a budget. */
+/** Amounts used of a budget. */
 export interface BudgetCharge {
   readonly tokens: number;
   readonly steps: number;
@@ -79,7 +79,7 @@ export class Budget {
     this.#startedAt = startedAt;
   }
 
-  /** A budget that is nobody's part. `now`: milliseconds since 1970. */
+  /** Creates a budget without a parent. `now` and `startedAt` are in milliseconds since 1970. */
   static create(limits: BudgetLimits, now: () => number, startedAt = now()): Budget {
     const purse = (granted: number | undefined): Purse | null =>
       granted === undefined ? null : new Purse(granted);
@@ -90,14 +90,17 @@ export class Budget {
     return new Budget(purses, own, dueAt, now, startedAt);
   }
 
-  /** The budget of a child that is admitted now. Refused with `BUDGET_EXCEEDED`, which names the limit. */
+  /**
+   * Creates the budget of a child that is admitted now. Refused with `BUDGET_EXCEEDED`, which names the
+   * limit.
+   */
   admit(limits: BudgetLimits = {}): { readonly ok: true; readonly budget: Budget } | Refusal {
     return this.#lacking(limits) ?? { ok: true, budget: this.readmit(limits, this.#now()) };
   }
 
   /**
-   * The budget of a child that was admitted at `startedAt`, perhaps by a process that is gone: if
-   * its part is not left here any more, it shares what is.
+   * Creates the budget of a child that was admitted at `startedAt`, possibly by an earlier process: if its
+   * part is no longer available, it shares the rest.
    */
   readmit(limits: BudgetLimits, startedAt: number): Budget {
     const { tokens, steps, agents } = this.#purses;
@@ -118,7 +121,7 @@ export class Budget {
     return new Budget(purses, own, dueAt, this.#now, startedAt);
   }
 
-  /** Counts what was used in a process that is gone. */
+  /** Counts amounts that were used in an earlier process. */
   charge({ tokens, steps, agents = 0 }: BudgetCharge): void {
     this.#purses.tokens?.charge(tokens);
     this.#purses.steps?.charge(steps);
@@ -126,8 +129,8 @@ export class Budget {
   }
 
   /**
-   * Asks for one model call whose input has about so many tokens. Refused with
-   * `BUDGET_EXHAUSTED`, which names what is used up.
+   * Requests one model call with about this many input tokens. Refused with `BUDGET_EXHAUSTED`, which names
+   * the exhausted limit.
    */
   beginCall(inputTokens: number): BudgetedCall | Refusal {
     const used = this.usedUp(inputTokens);
@@ -139,13 +142,13 @@ export class Budget {
     const output = hold.amount - inputTokens;
     return {
       ok: true,
-      // A limit that does not bind is not sent: some models refuse one above their own.
+      // A limit without effect is not sent: some models refuse one above their own.
       maxOutputTokens: output < OUTPUT_ALLOWANCE ? output : undefined,
       settle: (used_) => hold.settle(used_),
     };
   }
 
-  /** The last call, which hands in partial work. */
+  /** Begins the final call, which hands in partial work. */
   beginFinalCall(): BudgetedCall {
     const { tokens, steps } = this.#purses;
     steps?.charge(1);
@@ -160,7 +163,7 @@ export class Budget {
     };
   }
 
-  /** What is lacking for a call with so many tokens of input; null: nothing. */
+  /** Returns the exhausted limit for a call with this many input tokens; null if there is none. */
   usedUp(inputTokens = 0): BudgetResource | null {
     const { tokens, steps } = this.#purses;
     if (this.dueAt !== null && this.#now() >= this.dueAt) return 'timeMs';
@@ -168,7 +171,7 @@ export class Budget {
     return tokens && tokens.left < inputTokens + 1 ? 'tokens' : null;
   }
 
-  /** It has ended. Doing it twice does nothing. */
+  /** Closes the budget when its owner has ended. Idempotent. */
   close(): void {
     for (const purse of this.#own) purse.close();
   }
@@ -210,7 +213,7 @@ function exceeded(resource: BudgetResource, wanted: number, left: number): Refus
   return { ok: false, error: { code: 'BUDGET_EXCEEDED', message, retryable: false } };
 }
 
-/** The failure of who has used up its budget. */
+/** Returns the failure of an exhausted budget. */
 export function exhausted(resource: BudgetResource): Refusal {
   const message = `The budget is used up: no ${resource} left`;
   return { ok: false, error: { code: 'BUDGET_EXHAUSTED', message, retryable: false } };

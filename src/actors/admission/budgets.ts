@@ -1,13 +1,13 @@
 // The budgets of one scope (a session, or a program): its own, and those of its subagents.
 //
-// Owns:     whose budget is cut from whose, and the timers of those that have a time.
-// Does not: count (Budget), or end anybody.
+// Owns:     the parent of each budget, and the timers of those with a time limit.
+// Does not: count (Budget), or end a subagent.
 //
 // Invariants
-//   BUDGETS-9. A subagent whose subtree nothing limits has no budget, and costs nothing here.
-//   BUDGETS-10. Who has a time is told once when it is over, unless it has ended.
-//   BUDGETS-11. The time of the scope is the time in which it is in some process: a scope that sleeps, or
-//        whose process has died, uses none. The time of a subagent goes on.
+//   BUDGETS-9. A subagent whose subtree has no limits has no budget, and costs nothing here.
+//   BUDGETS-10. The end of a time limit is reported once, unless the subagent has ended.
+//   BUDGETS-11. The time of the scope counts only while it is loaded in a process: a scope that sleeps, or
+//        whose process has died, uses none. The time of a subagent continues.
 
 import type { Failure } from '../../machines/index.ts';
 import type { Environment } from '../ports/environment.ts';
@@ -15,7 +15,7 @@ import { Budget, type BudgetCharge, exhausted, type BudgetReport } from './budge
 import { checkBudget } from '../admission/budget-limits.ts';
 import type { BudgetLimits } from '../contracts/config.ts';
 
-/** What was used before, and since when. */
+/** The amounts used before, and the start of the time. */
 export interface BudgetUsed {
   readonly startedAt: number;
   readonly tokens: number;
@@ -25,7 +25,7 @@ export interface BudgetUsed {
 interface Entry {
   readonly budget: Budget;
   readonly stopTimer: () => void;
-  /** Its time is its own, or that of one above it, and goes on while the scope sleeps (BUDGETS-11). */
+  /** Whether it or an ancestor has a time limit, which continues while the scope sleeps (BUDGETS-11). */
   readonly hasOwnTime: boolean;
 }
 
@@ -33,15 +33,15 @@ type Ports = Pick<Environment, 'clock' | 'scheduler'>;
 
 export class Budgets {
   readonly #environment: Ports;
-  /** Null: nothing limits the scope. */
+  /** Null: the scope has no limits. */
   readonly #limits: BudgetLimits | null;
   #scope: Budget | null = null;
-  /** As if it had been awake ever since; milliseconds since 1970. */
+  /** The start of the scope's time as if it had been loaded ever since, in milliseconds since 1970. */
   #startedAt = 0;
   readonly #entries = new Map<string, Entry>();
 
   /**
-   * `limits`: of the whole scope; its time begins now.
+   * @param limits The limits of the whole scope; its time begins now.
    * @throws {ConfigurationError} for a limit that is unknown or out of range.
    */
   constructor(environment: Ports, limits: BudgetLimits = {}) {
@@ -51,21 +51,23 @@ export class Budgets {
     this.goOn(0);
   }
 
-  /** So long the scope was awake before, in milliseconds. Nobody may have been admitted here yet. */
+  /**
+   * Sets the time for which the scope was loaded before, in milliseconds. Must precede the first admission.
+   */
   goOn(awakeMs: number): void {
     const now = (): number => this.#environment.clock.now();
     this.#startedAt = now() - awakeMs;
     this.#scope = this.#limits && Budget.create(this.#limits, now, this.#startedAt);
   }
 
-  /** So long the scope was awake, in milliseconds. */
+  /** The time for which the scope was loaded, in milliseconds. */
   get awakeMs(): number {
     return this.#environment.clock.now() - this.#startedAt;
   }
 
   /**
-   * Admits a subagent; `parentId` is null for one of the lead agent or of a program. Returns
-   * null, or why its budget does not fit. `exhaust` is called when its time is over.
+   * Admits a subagent; `parentId` is null for a subagent of the lead agent or of a program. Returns null, or
+   * the reason why its budget does not fit. `exhaust` is called when its time is over.
    */
   admit(
     id: string,
@@ -86,7 +88,9 @@ export class Budgets {
     return null;
   }
 
-  /** It was admitted by a process that is gone: it has what it had, less what it has used. */
+  /**
+   * Restores the budget of a subagent that an earlier process admitted, less the amounts that it has used.
+   */
   readmit(
     id: string,
     parentId: string | null,
@@ -104,17 +108,20 @@ export class Budgets {
     this.#enter(id, { parentId, limits, budget, exhaust });
   }
 
-  /** Subagents of `parentId` used so much that are not known any more; null, or of one that is gone: of the scope. */
+  /**
+   * Charges the use of subagents of `parentId` that are no longer known; null, or a parent that is gone:
+   * charges the scope.
+   */
   charge(parentId: string | null, used: BudgetCharge): void {
     this.#above(parentId)?.charge(used);
   }
 
-  /** What its model calls are held against; null: nothing limits it. */
+  /** Returns the budget for the model calls of a subagent; null if it has none. */
   of(id: string): Budget | null {
     return this.#entries.get(id)?.budget ?? null;
   }
 
-  /** It has ended: what it did not use goes back. Doing it twice does nothing. */
+  /** Handles the end of a subagent: unused amounts return to the parent. Idempotent. */
   ended(id: string): void {
     const entry = this.#entries.get(id);
     if (!entry) return;
@@ -123,7 +130,10 @@ export class Budgets {
     entry.budget.close();
   }
 
-  /** When the time of one of them is over, however long the scope sleeps; milliseconds since 1970. `Infinity`: never. */
+  /**
+   * When the first time limit of a subagent ends, however long the scope sleeps, in milliseconds since 1970.
+   * `Infinity`: never.
+   */
   get nextDueAt(): number {
     let next = Infinity;
     for (const { budget, hasOwnTime } of this.#entries.values())
@@ -131,12 +141,12 @@ export class Budgets {
     return next;
   }
 
-  /** The scope goes on somewhere else, or later: nobody is told here any more. */
+  /** Stops all timers: the scope continues in another process, or later. */
   stop(): void {
     for (const { stopTimer } of this.#entries.values()) stopTimer();
   }
 
-  /** Of the whole scope; empty where nothing limits it. */
+  /** The use of the whole scope; empty if it has no limits. */
   get report(): BudgetReport {
     return this.#scope?.report ?? {};
   }

@@ -1,32 +1,38 @@
-// How much a session, and a process, may take on. Checked at construction.
+// The limits of a session and of a process. Checked at construction.
 
 import { z } from 'zod';
 import { check, readable } from '../../values/checks.ts';
 
 export interface SessionLimits {
-  /** Subagents in `running` at the same time. @defaultValue 10 */
+  /** The number of subagents in `running` at the same time. @defaultValue 10 */
   readonly maxConcurrentPerSession: number;
-  /** Subagents that have not ended, waiting ones included. @defaultValue 100 */
+  /** The number of subagents that have not ended, including waiting ones. @defaultValue 100 */
   readonly maxLivePerSession: number;
-  /** Subagents over the whole life of the session. @defaultValue 1000 */
+  /** The number of subagents over the whole life of the session. @defaultValue 1000 */
   readonly maxTotalPerSession: number;
-  /** A subagent of the lead agent has depth 1. @defaultValue 3 */
+  /** The maximum depth; a subagent of the lead agent has depth 1. @defaultValue 3 */
   readonly maxDepth: number;
-  /** When no run slot is free: wait for one, or refuse. @defaultValue 'queue' */
+  /** Whether to wait or to refuse when no run slot is free. @defaultValue 'queue' */
   readonly whenFull: 'queue' | 'reject';
-  /** Results that wait to be heard or are still being made, and notices. @defaultValue 200 */
+  /** The number of results that wait to be heard or are being made, and notices. @defaultValue 200 */
   readonly maxDeliveries: number;
-  /** Time that a parent has to answer a subagent, in milliseconds. @defaultValue 60000 */
+  /** The time for a parent to answer a subagent, in milliseconds. @defaultValue 60000 */
   readonly defaultRequestTimeoutMs: number;
-  /** Time that a wait for a subagent takes at most, in milliseconds. @defaultValue 300000 */
+  /** The longest wait for a subagent, in milliseconds. @defaultValue 300000 */
   readonly defaultAwaitTimeoutMs: number;
-  /** A delivered result can be looked up so long; 0: not at all. @defaultValue 1800000 */
+  /** How long a delivered result can be looked up, in milliseconds; 0: not at all. @defaultValue 1800000 */
   readonly stateRetentionMs: number;
-  /** For a configuration without its own: hung after so long without a sign of life; 0: never. @defaultValue 0 */
+  /**
+   * For a configuration without its own: time without a sign of life after which a subagent is hung, in
+   * milliseconds; 0: never. @defaultValue 0
+   */
   readonly inactivityTimeoutMs: number;
-  /** How often to look for who is hung and what is forgotten; 0: only on `sweep()`. @defaultValue 60000 */
+  /**
+   * The interval of looking for hung and expired subagents, in milliseconds; 0: only on `sweep()`.
+   * @defaultValue 60000
+   */
   readonly sweepIntervalMs: number;
-  /** Names of configurations, or of adapters where the call has one; empty: all. @defaultValue [] */
+  /** Names of configurations, or of adapters if the call names one; empty: all. @defaultValue [] */
   readonly allowedAdapters: readonly string[];
   /** Ids of models, alone or after `provider/`; empty: all. @defaultValue [] */
   readonly allowedModels: readonly string[];
@@ -48,7 +54,7 @@ export const defaultSessionLimits = {
   allowedModels: [],
 } as const satisfies SessionLimits;
 
-/** Subagents in `running` at the same time, in all sessions of a runtime. */
+/** The number of subagents in `running` at the same time, over all sessions of a runtime. */
 export const DEFAULT_MAX_TOTAL_ACTIVE = 50;
 
 const count = z.number().int().min(1);

@@ -1,22 +1,22 @@
-// One resource of a budget (tokens, steps or agents): what was granted, and what became of it.
+// The account of one resource of a budget (tokens, steps or agents): the granted, held and spent amounts.
 //
-// Owns:     the count. Everything happens at once: nothing is read now and taken later.
-// Does not: know what is counted, or whose it is.
+// Owns:     the count. Every operation is atomic: no amount is read now and taken later.
+// Does not: know the counted resource, or its owner.
 //
 // Invariants
-//   PURSE-1. Held and spent together never exceed what was granted, unless a call cost more than
-//       was held for it; then nothing more can be taken.
-//   PURSE-2. What is held is settled once: the used part is spent, the rest is free again.
-//   PURSE-3. A purse that was cut from another gives back what it did not use, once, when it is
-//       closed; what is still held then is settled above.
-//   PURSE-4. What cannot be taken changes nothing.
-//   PURSE-12. What was used is never less than nothing: a provider's count that is no number, or a
-//        negative one, gives nothing back.
+//   PURSE-1. Held and spent amounts together never exceed the grant, unless a call cost more than was held
+//       for it; then nothing more can be taken.
+//   PURSE-2. A held amount is settled once: the used part is spent, the rest is free again.
+//   PURSE-3. An account cut from another returns its unused amount once, when it is closed; amounts held at
+//       that time are settled in the parent.
+//   PURSE-4. A refused request changes nothing.
+//   PURSE-12. A used amount is never negative: a provider's count that is negative or not a number gives
+//        nothing back.
 
-/** Something taken from a purse, until it is known what it cost. */
+/** An amount that is held until its cost is known. */
 export interface Hold {
   readonly amount: number;
-  /** Settles it; doing it twice does nothing. `used` may be more than was held: it happened. */
+  /** Settles the held amount; repeated calls have no effect. `used` may exceed the held amount. */
   settle(used: number): void;
 }
 
@@ -28,7 +28,7 @@ export class Purse {
   #held = 0;
   #isClosed = false;
 
-  /** `above`: what the parent holds for this one. */
+  /** @param above The amount that the parent holds for this account. */
   constructor(granted: number, parent: Purse | null = null, above: Hold | null = null) {
     this.granted = granted;
     this.#parent = parent;
@@ -47,31 +47,31 @@ export class Purse {
     return this.#isClosed ? 0 : Math.max(0, this.granted - this.#spent - this.#held);
   }
 
-  /** Holds an amount; null if so much is not left. */
+  /** Holds an amount; returns null if not enough is left. */
   take(amount: number): Hold | null {
     if (amount > this.left) return null;
     this.#held += amount;
     return this.#hold(amount);
   }
 
-  /** Counts what was used without having been asked for: it is spent, whatever is left. */
+  /** Counts an amount that was used without a request: it is spent, whatever is left. */
   charge(used: number): void {
     if (this.#isClosed) this.#parent?.charge(used);
     else this.#spent += amountOf(used);
   }
 
-  /** A purse of its own within this one; null if so much is not left. */
+  /** Cuts a child account from this one; returns null if not enough is left. */
   cut(amount: number): Purse | null {
     const above = this.take(amount);
     return above && new Purse(amount, this, above);
   }
 
-  /** Gives back what was not used. */
+  /** Returns the unused amount to the parent. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#above?.settle(this.#spent);
-    // What is still held stays held above, and is settled there.
+    // Amounts that are still held stay held in the parent, and are settled there.
     if (this.#parent) this.#parent.#keepHeld(this.#held);
   }
 

@@ -1,4 +1,4 @@
-// What several sessions of a process share: the environment, the journal, the limits.
+// The resources that several sessions of a process share: the environment, the journal, the limits.
 
 import type { InspectionEvent } from 'xstate';
 import { z } from 'zod';
@@ -24,20 +24,23 @@ export interface RuntimeOptions {
   readonly environment: Environment;
   /** @defaultValue `memoryJournal()` */
   readonly journal?: Journal;
-  /** Subagents in `running` at the same time, in all sessions; may be `Infinity`. @defaultValue 50 */
+  /**
+   * The number of subagents in `running` at the same time, over all sessions; may be `Infinity`.
+   * @defaultValue 50
+   */
   readonly maxTotalActive?: number;
-  /** Sees every actor of every session. */
+  /** Called with every inspection event of every session. */
   readonly inspect?: (event: InspectionEvent) => void;
   /**
-   * When sessions, and services of programs, write down what they have become, so that they need not be
-   * folded from their first entry.
+   * When sessions, and services of programs, write a snapshot, so that they need not be folded from their
+   * first entry.
    */
   readonly snapshots?: Partial<SnapshotPolicy>;
   /**
-   * What becomes of a session, a program's service or a subagent whose journal has an entry that cannot be
-   * taken in. `set_aside`: it goes on without that entry, which the journal says from then on
-   * (`entry.set_aside`), and the error is reported. `lose`: it ends as lost, with the entry as the reason;
-   * the next one with its id begins anew. @defaultValue 'set_aside'
+   * The treatment of a session, a program's service or a subagent whose journal has an entry that cannot be
+   * folded. `set_aside`: it continues without that entry, which the journal records (`entry.set_aside`), and
+   * the error is reported. `lose`: it ends as lost, with the entry as the reason; the next one with its id
+   * begins anew. @defaultValue 'set_aside'
    */
   readonly onUnfoldable?: OnUnfoldable;
 }
@@ -58,7 +61,7 @@ const optionsSchema = z.strictObject({
   journal: anObject('a journal such as memoryJournal()', 'append', 'read').optional(),
   maxTotalActive: z.unknown().optional(),
   inspect: aFunction.optional(),
-  // Where it is used.
+  // Checked by the components that use it.
   onUnfoldable: z.unknown().optional(),
   snapshots: z
     .strictObject({
@@ -69,8 +72,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<RuntimeOptions>);
 
 /**
- * The journal of work that nobody can go on with, since it has no name: in memory where what is written
- * stays until somebody names it (to claim it, or to forget it). Nobody ever would.
+ * Returns the journal for work that cannot be continued because it has no name: in memory if the given
+ * journal keeps entries until their scope is claimed or forgotten by name, which would never happen.
  */
 export function journalOfPassing({ journal }: Runtime): Journal {
   const stays = journal.claim !== undefined || journal.forget !== undefined;
@@ -78,8 +81,8 @@ export function journalOfPassing({ journal }: Runtime): Journal {
 }
 
 /**
- * Makes what sessions share. Sessions that are given none each make their own.
- * @throws {ConfigurationError} for a limit that is no whole number above 0, or a policy that is none.
+ * Creates the resources that sessions share. A session without them creates its own.
+ * @throws {ConfigurationError} for a limit that is not a whole number above 0, or an invalid policy.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   check('createRuntime(options)', optionsSchema, options);
@@ -91,7 +94,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       `Expected \`maxTotalActive\` to be a whole number above 0, got ${String(maxTotalActive)}`,
     );
   const snapshots = {
-    // What ends with the process need not be short to go on from.
+    // A journal that ends with the process needs no snapshots for a fast restart.
     afterEntries: options.journal ? DEFAULT_AFTER_ENTRIES : Infinity,
     trim: false,
     ...withoutUndefined(options.snapshots ?? {}),

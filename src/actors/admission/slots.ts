@@ -1,15 +1,15 @@
-// Run slots: how many subagents may be running, per session and in all.
+// Run slots: the limits of running subagents, per session and in all.
 //
-// Owns:     who holds a slot, and the queue of those that wait for one.
-// Does not: start or stop anybody; a grant is a callback.
+// Owns:     the holders of slots, and the queue of those that wait for one.
+// Does not: start or stop subagents; a grant is a callback.
 //
 // Invariants
-//   SLOTS-1. Never more holders than `perSession` of one session, nor than `total` of all.
-//   SLOTS-2. First come, first served within a session, those that resume before those that
-//       start; between sessions the one that waits longest. A session that has reached
-//       its own limit does not hold up the others.
-//   SLOTS-3. Whoever waits (for a slot, for the user) holds none, nor does anybody of a session that is
-//       forgotten: it may be suspended in the middle of its work, and go on here under the same ids.
+//   SLOTS-1. There are never more holders than `perSession` in one session, or `total` in all.
+//   SLOTS-2. Within a session slots are granted in order of arrival, resumed subagents before new ones;
+//       between sessions to the one that waits longest. A session at its own limit does not block the others.
+//   SLOTS-3. A waiting subagent (for a slot, for the user) holds no slot, nor does any of a forgotten
+//       session: the session may be suspended in the middle of its work, and continue here under the same
+//       ids.
 
 interface Ticket {
   readonly id: string;
@@ -20,7 +20,7 @@ interface Ticket {
 interface Scope {
   held: number;
   readonly limit: number;
-  /** Maps keep the order of arrival and allow leaving from the middle. */
+  /** Maps keep the order of arrival and allow removal from the middle. */
   readonly resumed: Map<string, Ticket>;
   readonly fresh: Map<string, Ticket>;
 }
@@ -28,7 +28,7 @@ interface Scope {
 export class Slots {
   readonly #total: number;
   readonly #scopes = new Map<string, Scope>();
-  /** Sessions in which somebody waits. */
+  /** Sessions with waiting subagents. */
   readonly #waiting = new Set<string>();
   readonly #holders = new Map<string, string>();
   #numbers = 0;
@@ -45,7 +45,7 @@ export class Slots {
     this.#scopes.set(session, { held: 0, limit, resumed: new Map(), fresh: new Map() });
   }
 
-  /** Forgets a session, and whatever its subagents still held (SLOTS-3). */
+  /** Forgets a session and all slots of its subagents (SLOTS-3). */
   close(session: string): void {
     this.#scopes.delete(session);
     this.#waiting.delete(session);
@@ -54,8 +54,8 @@ export class Slots {
   }
 
   /**
-   * Is a slot free for this session at this moment, when so many more are promised to those
-   * who have not asked yet: of this session, and of all?
+   * Returns whether a slot is free for this session now, when this many more are promised to subagents that
+   * have not requested theirs yet: in this session, and in all.
    */
   isFree(session: string, promised = 0, promisedInAll = promised): boolean {
     const scope = this.#scopes.get(session);
@@ -67,7 +67,7 @@ export class Slots {
     );
   }
 
-  /** Calls `grant` as soon as a slot is free, perhaps before this returns. */
+  /** Calls `grant` as soon as a slot is free, possibly before this returns. */
   request(session: string, id: string, resumed: boolean, grant: () => void): void {
     const scope = this.#scopes.get(session);
     if (!scope || this.#holders.has(id)) return;
@@ -77,7 +77,7 @@ export class Slots {
     this.#serve();
   }
 
-  /** Gives the slot back, or leaves the queue. Doing it twice does nothing. */
+  /** Returns the slot, or leaves the queue. Idempotent. */
   release(session: string, id: string): void {
     const scope = this.#scopes.get(session);
     if (!scope) {

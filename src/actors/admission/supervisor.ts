@@ -1,12 +1,12 @@
-// Who may come in, and who may run. One for each runtime; sessions are its scopes.
+// Decides admission and grants run slots. There is one supervisor per runtime; sessions are its scopes.
 //
 // Owns:     the counts behind the limits, and the run slots.
-// Does not: start subagents (the session does), or know what they do.
+// Does not: start subagents (the session does), or know their work.
 //
 // Invariants
-//   SUPERVISOR-1. A request is accepted or rejected, once, and counted in the same step: two
-//       requests in the same instant cannot both take the last place, nor the last run slot.
-//   SUPERVISOR-2. Whatever was accepted is counted until it has ended, and then no more.
+//   SUPERVISOR-1. A request is accepted or rejected once, and counted in the same step: two requests in the
+//       same instant cannot both take the last place, or the last run slot.
+//   SUPERVISOR-2. An accepted subagent is counted until it has ended, and no longer.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import type { SessionLimits } from './limits.ts';
@@ -15,12 +15,12 @@ import { Slots } from './slots.ts';
 interface Scope {
   readonly limits: SessionLimits;
   readonly live: Set<string>;
-  /** Accepted, and did not ask for a run slot yet: one is promised to each. */
+  /** Accepted subagents that have not requested a run slot yet: one is promised to each. */
   readonly starting: Set<string>;
   total: number;
 }
 
-/** Why somebody was not admitted: the message names the limit. */
+/** The reason for a rejection: the message names the limit. */
 export interface Rejection {
   readonly code: 'SESSION_CLOSED' | 'SESSION_LIMIT' | 'GLOBAL_LIMIT';
   readonly message: string;
@@ -37,7 +37,10 @@ export class Supervisor {
     this.#slots = new Slots(maxTotalActive);
   }
 
-  /** @throws {ConfigurationError} `SESSION_ID_TAKEN`: who shared an id would share limits, memory and end. */
+  /**
+   * @throws {ConfigurationError} `SESSION_ID_TAKEN`: two sessions with one id would share limits, memory and
+   *   end.
+   */
   open(session: string, limits: SessionLimits): void {
     if (this.#scopes.has(session))
       throw new ConfigurationError(
@@ -58,7 +61,7 @@ export class Supervisor {
     this.#slots.close(session);
   }
 
-  /** Decides and counts in one step; null: it is admitted. */
+  /** Decides and counts in one step; returns null if the subagent is admitted. */
   admit(session: string, id: string): Rejection | null {
     const scope = this.#scopes.get(session);
     if (!scope) return rejected('SESSION_CLOSED', 'The session is closed');
@@ -90,7 +93,7 @@ export class Supervisor {
     return null;
   }
 
-  /** It was admitted by a process that is gone: whatever the limits are now, it is counted. */
+  /** Counts a subagent that an earlier process admitted, whatever the limits are now. */
   readmit(session: string, id: string): void {
     const scope = this.#scopes.get(session);
     if (!scope) return;
@@ -98,20 +101,20 @@ export class Supervisor {
     scope.total += 1;
   }
 
-  /** So many were admitted by a process that is gone, and ended there. */
+  /** Counts subagents that an earlier process admitted, and that ended there. */
   remember(session: string, count: number): void {
     const scope = this.#scopes.get(session);
     if (scope) scope.total += count;
   }
 
-  /** It was admitted here, and refused by somebody else in the same step. */
+  /** Withdraws an admission, because another component refused the subagent in the same step. */
   retract(session: string, id: string): void {
     this.ended(session, id);
     const scope = this.#scopes.get(session);
     if (scope) scope.total -= 1;
   }
 
-  /** The subagent has ended: its place and its slot are free. */
+  /** Frees the place and the slot of an ended subagent. */
   ended(session: string, id: string): void {
     this.#started(session, id);
     this.#slots.release(session, id);
@@ -123,7 +126,7 @@ export class Supervisor {
     this.#slots.request(session, id, resumed, grant);
   }
 
-  /** It waits for something else than a slot: none is promised to it meanwhile. */
+  /** Withdraws the promised slot of a subagent that waits for an event other than a slot. */
   waitsElsewhere(session: string, id: string): void {
     this.#started(session, id);
   }

@@ -1,4 +1,4 @@
-// One question to a model, beside the conversation: no tools, no retries, one answer.
+// Asks a model one question outside the conversation: no tools, no retries, one answer.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { runModelStep } from '../model/model-step.ts';
@@ -13,7 +13,7 @@ export interface ModelQuestion {
   readonly signal: AbortSignal;
 }
 
-/** The text of the answer. Throws what the model throws, or `signal.reason`. */
+/** Returns the text of the answer. Throws the model's error, or `signal.reason`. */
 export async function askModel(question: ModelQuestion): Promise<string> {
   const { environment, ...rest } = question;
   const { text } = await runModelStep({

@@ -1,5 +1,5 @@
-// What a subagent is told of the conversation that it works for, taken at the moment of
-// the handoff. How much is a choice (`ContextMode`); a snapshot never changes afterwards.
+// The snapshot of the conversation that a subagent gets, taken at the moment of the handoff. `ContextMode`
+// selects its parts; a snapshot never changes afterwards.
 
 import type { ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ export interface SubagentTask {
   /** The lead agent's tool that was handed off. */
   readonly toolName: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** What is to be done. @defaultValue `Execute tool: <toolName>` where it is built for you */
+  /** The task in words. @defaultValue `Execute tool: <toolName>` if the runtime builds it */
   readonly description: string;
 }
 
@@ -35,7 +35,7 @@ export interface SubagentContextSnapshot {
   /** The most relevant first. */
   readonly relevantMemoryFacts: readonly MemoryFact[];
   readonly agentInstructions: string;
-  /** In mode `fork` the conversation itself, without calls in flight; else empty. */
+  /** In mode `fork` the conversation itself, without calls in flight; otherwise empty. */
   readonly conversation: readonly ModelMessage[];
 }
 
@@ -49,7 +49,7 @@ export interface ContextSnapshotInput {
   readonly recentTurns?: number;
 }
 
-/** Where facts come from. */
+/** The source of facts. */
 export interface FactSource {
   readonly memory: MemoryStore;
   readonly scope: string;
@@ -57,7 +57,7 @@ export interface FactSource {
   readonly limit?: number;
 }
 
-/** The snapshot, given the facts. The mode decides what goes in. */
+/** Builds the snapshot with given facts. The mode selects its parts. */
 export function buildContextSnapshot(
   { mode = 'snapshot', task, instructions, conversation, recentTurns = 10 }: ContextSnapshotInput,
   facts: readonly MemoryFact[] = [],
@@ -74,8 +74,8 @@ export function buildContextSnapshot(
 }
 
 /**
- * The snapshot, with the facts that fit the task from memory. Rejects as the store does, or with a
- * `ConfigurationError` where it gives no facts; does not ask it in a mode that has no facts.
+ * Builds the snapshot with the facts from memory that match the task. Rejects with the store's error, or with
+ * a `ConfigurationError` if the store returns no facts; does not query it in a mode without facts.
  */
 export async function assembleContextSnapshot(
   input: ContextSnapshotInput,
@@ -91,13 +91,13 @@ function usesFacts(mode: ContextMode): boolean {
   return mode === 'snapshot' || mode === 'fork';
 }
 
-/** Only what is read of them: a store may keep more. */
+/** Checks only the properties that are read: a store may keep more. */
 const factsSchema = z.custom<readonly MemoryFact[]>(
   (facts) => z.array(z.looseObject({ text: z.string() })).safeParse(facts).success,
   { error: 'expected an array of facts' },
 );
 
-/** The words of the task, and what the user last said. */
+/** Returns the words of the task and the last words of the user. */
 function factQuery({ task, conversation }: ContextSnapshotInput): string {
   const said = conversation.recentTurns(2).filter(({ role }) => role === 'user');
   return [

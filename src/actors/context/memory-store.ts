@@ -1,5 +1,4 @@
-// Memory that lasts as long as the process: for tests, demos, and as the plainest
-// example of the port.
+// A memory store that ends with the process: for tests, demos, and as the simplest example of the port.
 
 import {
   checkedMemoryLimits,
@@ -11,7 +10,7 @@ import {
   type MemoryStore,
 } from '../ports/memory-store.ts';
 
-/** @throws {ConfigurationError} when a limit is not a positive whole number. */
+/** @throws {ConfigurationError} if a limit is not a positive whole number. */
 export function memoryStore(limits: Partial<MemoryLimits> = {}): MemoryStore {
   const allLimits = checkedMemoryLimits(limits);
   let table: FactTable = new Map();

@@ -1,14 +1,14 @@
-// The prompts of a subagent, from its snapshot. Their headings and order are an
-// interface: programs and models are tuned to them.
+// The prompts of a subagent, from its snapshot. Their headings and order are an interface: programs and
+// models depend on them.
 //
-// What was said is data: none of its lines can pass for a heading or for another speaker,
-// because only the first line of an entry stands at the margin.
+// Quoted text is data: none of its lines can be mistaken for a heading or another speaker, because only the
+// first line of an entry is not indented.
 
 import type { ModelMessage } from 'ai';
 import type { SubagentContextSnapshot } from './context-snapshot.ts';
 import { indented } from '../../values/indented.ts';
 
-/** The sections that have something to say, in this order, apart by an empty line. */
+/** Returns the non-empty sections in this order, separated by an empty line. */
 export function systemPrompt(snapshot: SubagentContextSnapshot): string {
   const { task, conversationSummary, recentTurns, relevantMemoryFacts } = snapshot;
   const sections = [
@@ -32,19 +32,22 @@ export function systemPrompt(snapshot: SubagentContextSnapshot): string {
   return sections.join('\n\n');
 }
 
-/** The first message of the run. */
+/** Returns the first message of the run. */
 export function userPrompt({ task }: SubagentContextSnapshot): string {
   const prompt = `Execute the task: ${task.description}`;
   if (Object.keys(task.args).length === 0) return prompt;
   return `${prompt}\nArguments: ${JSON.stringify(task.args)}`;
 }
 
-/** What a run begins with, after its system prompt: the forked conversation, if any, and the task. */
+/**
+ * Returns the messages at the start of a run, after its system prompt: the forked conversation, if any, and
+ * the task.
+ */
 export function openingMessages(snapshot: SubagentContextSnapshot): ModelMessage[] {
   return [...snapshot.conversation, { role: 'user', content: userPrompt(snapshot) }];
 }
 
-/** JSON in one line with spaces, `{ "a": 1 }`: within a JSON string there is no raw line break. */
+/** Returns JSON in one line with spaces, `{ "a": 1 }`: a JSON string contains no raw line break. */
 function spacedJson(value: unknown): string {
   return JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
 }

@@ -1,4 +1,4 @@
-// Facts into memory: those that are new, or take the place of one that is known.
+// Remembers facts that are new, or that replace a known one.
 
 import { z } from 'zod';
 import { OffstageError } from '../../values/errors.ts';
@@ -10,7 +10,7 @@ import { distilledFactSchema } from './distiller.ts';
 interface Where {
   readonly store: MemoryStore;
   readonly scope: string;
-  /** The session that they come from. */
+  /** The session that the facts come from. */
   readonly source: string;
   readonly environment: Environment;
   /** Facts of the store that may be replaced. */
@@ -19,8 +19,8 @@ interface Where {
 }
 
 /**
- * Remembers what is not remembered yet, in order. Returns what was new.
- * @throws {OffstageError} `INVALID_FACT` for what is no fact; what the store throws; `signal.reason`.
+ * Remembers the facts that are not known yet, in order. Returns the new ones.
+ * @throws {OffstageError} `INVALID_FACT` for an invalid fact; the store's error; `signal.reason`.
  */
 export async function rememberFacts(found: unknown, where: Where): Promise<readonly MemoryFact[]> {
   const parsed = z.array(distilledFactSchema).safeParse(found);
@@ -31,10 +31,11 @@ export async function rememberFacts(found: unknown, where: Where): Promise<reado
   const { store, scope, source, environment, known, signal } = where;
   const remembered: MemoryFact[] = [];
   for (const { text, category, replaces } of parsed.data) {
-    // Its own words find it, if it is there.
+    // A query with its own words finds the fact if it exists.
     const alike = await raceAbort(store.facts({ scope, query: text, limit: 5 }), signal);
     if (alike.some((fact) => sameWords(fact.text, text))) continue;
-    // Only what the distiller was told of can be replaced, and once: an invented id is a new fact.
+    // Only a fact that was passed to the distiller can be replaced, and only once: an invented id makes a new
+    // fact.
     const isKnown = known.some((fact) => fact.id === replaces);
     const isTaken = remembered.some((fact) => fact.id === replaces);
     const id = isKnown && !isTaken ? (replaces as string) : environment.ids.next('fact');
@@ -46,7 +47,7 @@ export async function rememberFacts(found: unknown, where: Where): Promise<reado
   return remembered;
 }
 
-/** The same but for case, white space and punctuation. */
+/** Returns whether two texts differ only in case, white space and punctuation. */
 function sameWords(one: string, other: string): boolean {
   return wordsOf(one) === wordsOf(other);
 }

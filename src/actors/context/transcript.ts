@@ -1,5 +1,5 @@
-// A stretch of the conversation as JSON, for a model that shall read it and not answer it. An item that is
-// too long is cut, and says so.
+// A part of the conversation as JSON, for a model that is to read it and not to answer it. An item that is
+// too long is cut with a mark.
 
 import {
   isMessage,
@@ -11,7 +11,7 @@ import { clip } from '../../values/clip.ts';
 import { transferNote } from '../conversation/model-messages.ts';
 import { promptText } from '../notes/note.ts';
 
-/** One entry for each item, in order. `maxItemChars`: of each. */
+/** Returns one entry per item, in order. `maxItemChars`: the limit of each. */
 export function transcriptOf(
   items: readonly ConversationItem[],
   maxItemChars: number,

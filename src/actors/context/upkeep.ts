@@ -1,15 +1,16 @@
-// Keeps the conversation small and draws facts from it, between turns and beside them.
+// Keeps the conversation within its limits and distils facts from it, between turns and in parallel with
+// them.
 //
-// Owns:     when it is summarised and distilled, one of each at a time.
+// Owns:     when the conversation is summarised and distilled, one job of each kind at a time.
 // Does not: write summaries or facts, keep the conversation (books) or the facts (memory).
 //
 // Invariants
-//   UPKEEP-1. Nobody waits for it: a turn is never blocked, and what fails is reported and tried
-//       again after a later turn.
-//   UPKEEP-2. A summary covers only what it has read: what came or changed meanwhile is kept.
-//   UPKEEP-3. Facts are drawn from everything that was said, once: also from what is about to be
-//       summarised, and at the end of the session.
-//   UPKEEP-4. A fact that is remembered already is not remembered again.
+//   UPKEEP-1. Upkeep never blocks a turn; a failed job is reported and retried after a later turn.
+//   UPKEEP-2. A summary covers only items that it has read: items that were added or changed meanwhile are
+//       kept.
+//   UPKEEP-3. Facts are distilled from every item once, including items that are about to be summarised and
+//       those at the end of the session.
+//   UPKEEP-4. A fact that is already remembered is not remembered again.
 //   UPKEEP-5. Each job ends, after `timeoutMs` at the latest.
 
 import type { ConversationLog } from '../conversation/conversation.ts';
@@ -28,22 +29,22 @@ import { transcriptOf } from './transcript.ts';
 
 export interface UpkeepOptions {
   readonly summarise: Summarise | null;
-  /** So full the conversation may be, 0 to 1 of its limits, before it is summarised. */
+  /** The load of the conversation, 0 to 1 of its limits, above which it is summarised. */
   readonly summariseAbove: number;
-  /** The newest items, which are never summarised. */
+  /** The number of newest items that are never summarised. */
   readonly keepItems: number;
   readonly distil: MemoryDistiller | null;
-  /** Facts are drawn every so many turns. */
+  /** The number of turns between distillations. */
   readonly distilEveryTurns: number;
-  /** A summary, or facts, may take so long, in milliseconds. */
+  /** The time limit of a summary or a distillation, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** What upkeep sees of the session. */
+/** The view of the session for upkeep. */
 export interface UpkeepSession {
   readonly id: string;
   readonly host: Host;
-  /** Where facts are remembered; undefined: nowhere. */
+  /** The memory for facts; undefined: none. */
   readonly facts: FactSource | undefined;
   conversation(): ConversationLog;
   summarised(summary: string, covers: readonly string[]): void;
@@ -55,7 +56,7 @@ interface Job {
   readonly controller: AbortController;
 }
 
-/** Of the conversation's own limit; what a summary may take, and what is kept beside it. */
+/** The summary's share of the conversation's limit; the kept items use the rest. */
 const SUMMARY_SHARE = 0.1;
 const KEPT_SHARE = 0.25;
 const KNOWN_FACTS = 50;
@@ -65,7 +66,7 @@ export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #session: UpkeepSession;
   readonly #jobs = new Map<'summary' | 'memory', Job>();
-  /** The items that facts were drawn from, as far as they are still there. */
+  /** The ids of the distilled items, as far as they are still kept. */
   #read: ReadonlySet<string> = new Set();
   #turnsSince = 0;
   #ending: Promise<void> | null = null;
@@ -75,12 +76,14 @@ export class Upkeep {
     this.#options = options;
   }
 
-  /** A summary is being written, or facts are being drawn. */
+  /** Whether a summary or a distillation is under way. */
   get isBusy(): boolean {
     return this.#jobs.size > 0;
   }
 
-  /** It ended before, when the session was put away: facts were drawn from all that was said (UPKEEP-3). */
+  /**
+   * Records that upkeep ended before, when the session was suspended: all items were distilled (UPKEEP-3).
+   */
   wasEnded(): void {
     this.#read = new Set(this.#finished.map(({ id }) => id));
   }
@@ -94,12 +97,12 @@ export class Upkeep {
   }
 
   /**
-   * The session ends: what was said last is drawn from, too; nothing is summarised any more.
-   * Resolves when that is done. Never rejects; called again it gives the same promise.
+   * Ends upkeep: distils the last items, and summarises nothing any more. Resolves when that is done. Never
+   * rejects; repeated calls return the same promise.
    */
   end(): Promise<void> {
     this.#ending ??= (async () => {
-      // Nobody is left who would read it.
+      // The summary would have no reader any more.
       this.#jobs.get('summary')?.controller.abort(new CancelledError('the session was closed'));
       await this.#jobsEnded();
       this.#distil();
@@ -194,7 +197,7 @@ export class Upkeep {
   }
 }
 
-/** The newest items, of so many characters. */
+/** Returns the newest items with at most this many characters. */
 function lastOf(items: readonly ConversationItem[], maxChars: number): readonly ConversationItem[] {
   let chars = 0;
   const first = items.findLastIndex((item) => (chars += charsOf(item)) > maxChars);

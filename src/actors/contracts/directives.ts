@@ -1,19 +1,20 @@
-// Standing orders to the lead agent that a tool or a hook may give and take back: "speak
-// slowly", "the user is a customer". They stand behind its instructions, in every response.
+// Standing orders to the lead agent that a tool or a hook sets and removes: "speak slowly", "the user is a
+// customer". They follow its instructions in every response.
 //
-// Owns:     the directives in force, as an immutable value, and how they read.
-// Does not: tell them to a model (lead), or decide when they end (books).
+// Owns:     the directives in force, as an immutable value, and their text form.
+// Does not: send them to a model (lead), or decide when they end (books).
 //
 // Invariants
-//   DIRECTIVES-1. One value for each key and scope; of one key the agent's stands before the session's.
-//   DIRECTIVES-2. Bounded: so many keys, each of so many characters; what does not fit is refused.
-//   DIRECTIVES-3. A value is one entry: none of its lines can pass for another one.
+//   DIRECTIVES-1. There is one value per key and scope; for one key the agent's value overrides the
+//       session's.
+//   DIRECTIVES-2. The number of keys and the characters of each are bounded; more is refused.
+//   DIRECTIVES-3. A value is one entry: none of its lines can be mistaken for another entry.
 
 import { shown } from '../../values/checks.ts';
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import { indented } from '../../values/indented.ts';
 
-/** `session`: until it is taken back. `agent`: until another agent leads. */
+/** `session`: until it is removed. `agent`: until another agent leads. */
 export type DirectiveScope = 'session' | 'agent';
 
 export interface Directive {
@@ -22,7 +23,7 @@ export interface Directive {
   readonly scope: DirectiveScope;
 }
 
-/** Sets (or, with null, takes back) a standing order to the lead agent. */
+/** Sets (or, with null, removes) a standing order to the lead agent. */
 export type SetDirective = (key: string, value: string | null, scope?: DirectiveScope) => void;
 
 const MAX_DIRECTIVES = 50;
@@ -38,17 +39,17 @@ export class Directives {
     this.#all = all;
   }
 
-  /** Those that `all` was of. */
+  /** Returns the directives whose `all` this is. */
   static of(all: readonly Directive[]): Directives {
     return new Directives(all);
   }
 
-  /** In force or not. */
+  /** All directives, in force or overridden. */
   get all(): readonly Directive[] {
     return this.#all;
   }
 
-  /** In force, in the order in which their keys were first set (DIRECTIVES-1). */
+  /** The directives in force, in the order in which their keys were first set (DIRECTIVES-1). */
   get inForce(): readonly Directive[] {
     const byKey = new Map<string, Directive>();
     for (const directive of this.#all)
@@ -65,14 +66,15 @@ export class Directives {
     return new Directives(index < 0 ? [...this.#all, directive] : this.#all.with(index, directive));
   }
 
-  /** Those of the agent end with it. */
+  /** Returns the directives without those of the agent, which end with it. */
   withoutAgents(): Directives {
     return new Directives(this.#all.filter(({ scope }) => scope !== 'agent'));
   }
 
   /**
-   * Could it be set?
-   * @throws {ConfigurationError} `INVALID_DIRECTIVE` when it is none, {CapacityError} `DIRECTIVES_FULL` (DIRECTIVES-2).
+   * Checks whether the directive could be set.
+   * @throws {ConfigurationError} `INVALID_DIRECTIVE` for an invalid one, {CapacityError} `DIRECTIVES_FULL`
+   *   (DIRECTIVES-2).
    */
   check(key: unknown, value: unknown, scope: unknown): void {
     const invalid = (message: string) => new ConfigurationError('INVALID_DIRECTIVE', message);
@@ -98,7 +100,10 @@ export class Directives {
   }
 }
 
-/** What the lead model is told: its language, its instructions, and what is in force on top. */
+/**
+ * Returns the instructions of the lead model: its language, the agent's instructions, and the directives in
+ * force.
+ */
 export function leadInstructions(
   instructions: string,
   language: string | undefined,
@@ -114,7 +119,7 @@ export function leadInstructions(
   return parts.join('\n\n');
 }
 
-/** The canonical form of a language tag (BCP 47), or null if it is none. */
+/** Returns the canonical form of a language tag (BCP 47); null if it is invalid. */
 export function languageTag(language: string): string | null {
   try {
     return Intl.getCanonicalLocales(language)[0] ?? null;

@@ -1,34 +1,34 @@
-// Who somebody is, where the app knows: a user's id, an operator, a service. The app that owns a
-// connection vouches for who is on it (`by`); a message of a client never says so itself.
+// Identities that the app knows: a user's id, an operator, a service. The app that owns a connection vouches
+// for its identity (`by`); a message of a client never states one.
 //
-// Does not: authenticate anybody.
+// Does not: authenticate identities.
 //
 // Invariants
-//   WHO-1. A question with `answerableBy` is answered only by one of these identities. An attempt of anybody
-//          else, of somebody whom nobody vouches for too, changes nothing: the question stays open.
-//   WHO-2. Who answered is in the journal, in the receipt, in the ledger of the subagent's calls, and in
-//          the context of the tool that an answer lets run.
+//   WHO-1. A question with `answerableBy` is answered only by one of these identities. An attempt by any
+//          other identity, or without one, changes nothing: the question stays open.
+//   WHO-2. The identity behind an answer is in the journal, in the receipt, in the ledger of the subagent's
+//          calls, and in the context of the tool that the answer lets run.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 
 const MAX_IDENTITY_CHARS = 200;
 
-/** As every journal can keep it. */
+/** An identity in a form that every journal can store. */
 export const identity = z
   .string()
   .min(1)
   .max(MAX_IDENTITY_CHARS)
   .refine((name) => name.isWellFormed() && !name.includes('\0'), 'expected text without NUL');
 
-/** Identities that may answer. An empty list would let nobody answer. */
+/** The identities that may answer. An empty list would let no one answer. */
 export const identities = z.array(identity).min(1).max(1000);
 
-/** Whom the app vouches for. */
+/** The identity that the app vouches for. */
 export interface VouchedFor {
   /**
-   * The identity of who does this, at most 200 characters. Taken from the app's own knowledge of the
-   * connection, never from what came over it. @defaultValue the session's `user`
+   * The identity of the caller, at most 200 characters. Taken from the app's own knowledge of the connection,
+   * never from data received over it. @defaultValue the session's `user`
    */
   readonly by?: string;
 }

@@ -1,33 +1,33 @@
-// How a subagent ended, with everything that it had done. Plain JSON.
+// The end of a subagent, with all the work that it had done. Plain JSON.
 import type { Ending, Failure } from '../../machines/index.ts';
 
-/** Tokens as the provider counted them; 0 where it did not say. */
+/** Tokens as the provider counted them; 0 if it gave no count. */
 export interface Usage {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly totalTokens: number;
 }
 
-/** One tool call, as the runtime saw it: what a model claims can be held against it. */
+/** One tool call as the runtime saw it, for verifying the claims of a model. */
 export interface LedgerEntry {
   readonly step: number;
   readonly callId: string;
   readonly toolName: string;
   readonly input: unknown;
-  /** `in_flight`: the subagent or the process ended while it was being done; it may have done something. */
+  /** `in_flight`: the subagent or the process ended during the call; it may have had effects. */
   readonly status: 'ok' | 'error' | 'denied' | 'unanswered' | 'not_run' | 'in_flight';
-  /** What the tool returned, or the message of its error. */
+  /** The return value of the tool, or the message of its error. */
   readonly output: unknown;
-  /** Of a call that needed consent: who gave it, or why nobody did. */
+  /** For a call that needed approval: the source of the approval, or the reason for its absence. */
   readonly approval?: ApprovalGrade;
-  /** Of a question or an approval: who answered, where the app vouched for somebody. */
+  /** For a question or an approval: the identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
-  /** When the model called, and when it was settled (not at all: absent); milliseconds since 1970. */
+  /** When the model called, and when the call was settled (absent: never), in milliseconds since 1970. */
   readonly calledAt?: number;
   readonly settledAt?: number;
 }
 
-/** Something that a subagent made: content, or a reference to where it is kept. */
+/** A product of a subagent: content, or a reference to its location. */
 export interface Artifact {
   /** A media type, or a word that the application knows. */
   readonly type: string;
@@ -39,66 +39,68 @@ export interface Artifact {
 export interface Outcome {
   readonly status: Ending['status'];
   /**
-   * The result: text, or the value of the output schema; `LargeOutput` where it is too large to be
-   * handed on and was put into working memory. Null unless completed.
+   * The result: text, or the value of the output schema; `LargeOutput` if it was too large to pass on and was
+   * stored in working memory. Null unless completed.
    */
   readonly output: unknown;
-  /** The result in words that can be said. Empty unless completed. */
+  /** The result in words that can be spoken. Empty unless completed. */
   readonly text: string;
-  /** The result in a sentence or two that can be said, where the subagent gave one. */
+  /** The result in a sentence or two that can be spoken, if the subagent gave a summary. */
   readonly summary?: string;
-  /** What it made beside the result. */
+  /** Products of the subagent beside the result. */
   readonly artifacts?: readonly Artifact[];
-  /** What it had said when it did not complete. */
+  /** The last text of a subagent that did not complete. */
   readonly partial?: string;
   readonly error?: Failure;
-  /** Model steps that were begun. */
+  /** The number of model steps begun. */
   readonly steps: number;
   readonly usage: Usage;
   readonly toolLedger: readonly LedgerEntry[];
-  /** What it says that it has done, held against the ledger; absent where it says nothing of the kind. */
+  /** The claims of the subagent about its work, checked against the ledger; absent if it makes none. */
   readonly verification?: ClaimVerification;
-  /** Why it did not complete, and what it was doing. `reference`: the same in working memory. */
+  /**
+   * The reason why it did not complete, and its state at that point. `reference`: the same in working memory.
+   */
   readonly diagnostics?: FailureDetails & { readonly reference: string | null };
-  /** What it left in working memory: full keys, at most 20. */
+  /** The entries that it left in working memory: full keys, at most 20. */
   readonly notes?: readonly string[];
 }
 
-/** How a call came to run, or not to run. */
+/** The reason why a call was run or not run. */
 export type ApprovalGrade =
-  /** The user said yes to exactly this call. */
+  /** The user approved exactly this call. */
   | 'given'
-  /** The author of the configuration said so. */
+  /** The author of the configuration approved it. */
   | 'pre_authorised'
-  /** The user said no. */
+  /** The user denied it. */
   | 'denied'
-  /** The user said no to the same call of a subagent above. */
+  /** The user denied the same call to a subagent above. */
   | 'inherited_denial'
-  /** Nobody answered in time. */
+  /** No answer came in time. */
   | 'expired'
-  /** The question could not be asked, or was taken back. */
+  /** The question could not be asked, or was withdrawn. */
   | 'withdrawn';
 export interface UnverifiedClaim {
-  /** The sentence, as the subagent wrote it. */
+  /** The sentence as the subagent wrote it. */
   readonly claim: string;
-  /** `no_call`: no tool of that kind was called. `failed`: it was, without success. */
+  /** `no_call`: no tool of that kind was called. `failed`: it was called, without success. */
   readonly reason: 'no_call' | 'failed';
   /** The tool that failed. */
   readonly toolName?: string;
 }
 
-/** Plain JSON. */
+/** The verification of a report. Plain JSON. */
 export interface ClaimVerification {
-  /** Nothing speaks against the report. */
+  /** Whether the ledger contradicts no claim. */
   readonly verified: boolean;
-  /** What it says that it has done. */
+  /** The claims of the subagent about its work. */
   readonly claims: readonly string[];
   readonly unverified: readonly UnverifiedClaim[];
-  /** It ends where work was about to begin ("Now let me save …"). */
+  /** Whether the report ends just before announced work ("Now let me save …"). */
   readonly incomplete: boolean;
 }
 
-/** What kind of end it was. */
+/** The kind of failure. */
 export type FailureReason =
   | 'timeout'
   | 'cancelled'
@@ -110,26 +112,26 @@ export type FailureReason =
 
 export interface LastTool {
   readonly name: string;
-  /** Its arguments as JSON, at most 1,000 characters. */
+  /** The arguments as JSON, at most 1,000 characters. */
   readonly args: string;
-  /** `in_flight`: it was begun and had not ended: it may have done something. */
+  /** `in_flight`: the call was begun and had not ended; it may have had effects. */
   readonly status: LedgerEntry['status'];
-  /** Milliseconds since 1970; null: not known. */
+  /** Milliseconds since 1970; null if unknown. */
   readonly calledAt: number | null;
   readonly settledAt: number | null;
 }
 
-/** Plain JSON of at most some 12,000 characters. */
+/** The circumstances of a failure. Plain JSON of at most about 12,000 characters. */
 export interface FailureDetails {
   readonly reason: FailureReason;
   readonly code: string;
   readonly message: string;
-  /** What it was to do, at most 500 characters. */
+  /** The task, at most 500 characters. */
   readonly description: string;
-  /** Model steps that were begun. */
+  /** The number of model steps begun. */
   readonly steps: number;
   readonly toolCalls: number;
-  /** At most 2,000 characters; null: it said nothing. */
+  /** At most 2,000 characters; null if it wrote no text. */
   readonly lastAssistantText: string | null;
   readonly lastTool: LastTool | null;
   /** The latest ten, oldest first. */

@@ -1,5 +1,5 @@
-// What the lives of a session are about. The machines hold ids and states; the words,
-// inputs and results are kept here, under the same ids, folded from the same events.
+// The contents behind the actors of a session. The machines hold ids and states; the words, inputs and
+// results are kept here, under the same ids, folded from the same events.
 
 import type {
   DeliveryKind,
@@ -13,14 +13,14 @@ import type { QuestionOption } from './session-views.ts';
 import type { Outcome } from './outcome.ts';
 import type { DirectiveScope } from './directives.ts';
 
-/** How an answer reads to the subagent that asked. */
+/** An answer as the subagent that asked reads it. */
 export interface Answer {
-  /** The user's words, or the label of the option. */
+  /** The user's words, or the label of the chosen option. */
   readonly userResponse: string;
   readonly optionId?: string;
-  /** For an approval. */
+  /** For an approval: whether it was given. */
   readonly approved?: boolean;
-  /** Whom the app vouched for; left out: nobody. */
+  /** The identity that the app vouched for; absent: none. */
   readonly by?: string;
 }
 
@@ -32,20 +32,22 @@ export interface AskedQuestion {
   readonly question: string;
   readonly options: readonly QuestionOption[];
   readonly timeoutMs: number;
-  /** What an approval consents to: this tool with exactly these arguments. */
+  /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
-  /** Only these identities may answer. @defaultValue anybody may */
+  /** The identities that may answer. @defaultValue any identity */
   readonly answerableBy?: readonly string[];
 }
 
 export interface QuestionRecord extends AskedQuestion {
   readonly askedAt: number;
   answer: Answer | null;
-  /** Spoken words that could not be taken, since it was last presented because of them. */
+  /** The number of unclear spoken answers since the question was last presented because of them. */
   timesUnclear: number;
-  /** An approval that was asked again in words, once: after that its buttons are left. */
+  /**
+   * Whether an approval was asked again in words; that happens once, afterwards only its buttons are left.
+   */
   askedAgain: boolean;
-  /** Consent was given while other approvals wait too: this one's action is read back first. */
+  /** Whether consent was given while other approvals wait too: the action of this one is read back first. */
   readBack: boolean;
 }
 
@@ -54,29 +56,32 @@ export interface CallRecord {
   readonly name: string;
   /** The lead agent whose model made the call. */
   readonly agentName: string;
-  /** JSON text, as the model wrote it. */
+  /** JSON text as the model wrote it. */
   readonly arguments: string;
-  /** The arguments, once they are known to be valid. */
+  /** The arguments, once they are validated. */
   input: unknown;
-  /** What the model is told, once it is known. */
+  /** The output for the model, once it is known. */
   output: unknown;
-  /** What the user said that it was made for. */
+  /** The words of the user that caused the call. */
   readonly request: string | null;
-  /** The utterance. @defaultValue null: nobody asked for it, or an earlier version wrote it down */
+  /**
+   * The id of that utterance. @defaultValue null: no utterance caused it, or an earlier version wrote the
+   * record
+   */
   readonly requestId?: string | null;
-  /** Who said that, where the app vouched for somebody. @defaultValue null */
+  /** The identity behind that utterance, if the app vouched for one. @defaultValue null */
   readonly requestedBy?: string | null;
   subagentId: string | null;
   outcome: Outcome | null;
-  /** The model has its answer: the result, or that the work goes on. */
+  /** Whether the model has its answer: the result, or a pending message. */
   isAnswered: boolean;
-  /** When its subagent ended; 0 before. */
+  /** When its subagent ended; 0 before that. */
   endedAt: number;
-  /** How its result wants to reach the user. */
+  /** How its result reaches the user. */
   delivery: DeliveryMode;
-  /** It was run, and failed or took too long. */
+  /** Whether it was run and failed or timed out. */
   failed?: boolean;
-  /** Why it was cancelled; absent while it was not, or where nobody said why. */
+  /** The reason for its cancellation; absent if it was not cancelled or no reason was given. */
   cancelReason?: string;
 }
 
@@ -86,64 +91,67 @@ export interface DeliveryRecord {
   readonly priority: DeliveryPriority;
   readonly label: string;
   readonly text: string;
-  /** What the lead model is told; text: by an earlier version. */
+  /** The prompt for the lead model; text if an earlier version wrote it. */
   readonly prompt: Prompt;
   readonly subagentId: string | null;
-  /** The lead agent's call whose result it is. */
+  /** The lead agent's call whose result the delivery is. */
   readonly callId: string | null;
-  /** The call still waits for its answer: this is it. */
+  /** Whether this delivery answers a call that still waits. */
   readonly answersCall: boolean;
-  /** What a spawned subagent came to, where it may be told together with others. */
+  /** The result of a spawned subagent, if it may be told together with others. */
   readonly result?: ToldResult;
   readonly at: number;
 }
 
-/** What was said, called and answered, and is not the user's. Times are when it began, milliseconds since 1970. */
+/**
+ * Speech of the lead agent, calls and results; everything but the user's words. Times are start times in
+ * milliseconds since 1970.
+ */
 export type ConversationEvent =
   | {
       readonly type: 'tool.called';
       readonly callId: string;
       readonly name: string;
       readonly arguments: string;
-      /** @defaultValue when it was taken in */
+      /** @defaultValue the time at which the event was accepted */
       readonly calledAt?: number;
-      /** Whose model made it. @defaultValue the agent that leads */
+      /** The agent whose model made the call. @defaultValue the current lead agent */
       readonly agentName?: string;
-      /** The utterance that it was made for. @defaultValue null: nobody asked for it */
+      /** The id of the utterance that caused it. @defaultValue null: no utterance */
       readonly requestId?: string | null;
       /** The same response makes another call after it, with an entry of its own. @defaultValue false */
       readonly isFollowed?: boolean;
-      /** Time that its tool may take, if it is an inline one, in milliseconds. @defaultValue 30000 */
+      /** The time limit of an inline tool, in milliseconds. @defaultValue 30000 */
       readonly timeoutMs?: number;
-      /** May its result be told with others? @defaultValue false */
+      /** Whether its result may be told with others. @defaultValue false */
       readonly isConsolidated?: boolean;
     }
-  /** A word of the runtime to the model, or in the user's place. */
+  /** A note of the runtime to the model, or one in place of a user turn. */
   | {
       readonly type: 'conversation.noted';
       readonly itemId: string;
       readonly role: 'system' | 'user';
       readonly text: string;
       readonly saidAt: number;
-      /** The note that it is. Left out: an earlier version wrote the text. */
+      /** The note; absent if an earlier version wrote the text. */
       readonly note?: Note;
     }
-  /** All that the lead agent said in one go. */
+  /** A complete message of the lead agent. */
   | {
       readonly type: 'assistant.said';
       readonly itemId: string;
       readonly text: string;
       readonly saidAt: number;
-      /** It stands before this item, which began in the same millisecond. */
+      /** The item that it precedes, which began in the same millisecond. */
       readonly before?: string;
     }
-  /** The user heard only this of it. */
+  /** The user heard only this part of the message. */
   | {
       readonly type: 'assistant.cut';
       readonly itemId: string;
       readonly text: string;
       readonly audioHeardMs: number;
-      /** Left out: it has been said. */
+      /** Absent: the message had already been said. */
       readonly saidAt?: number;
       readonly before?: string;
     }
@@ -151,15 +159,15 @@ export type ConversationEvent =
       readonly type: 'call.answered';
       readonly callId: string;
       readonly answeredAt: number;
-      /** What the model was told. Left out: what the call's record says. */
+      /** The output for the model. Absent: that of the call's record. */
       readonly output?: unknown;
-      /** What the model was told is an error. @defaultValue false */
+      /** Whether that output is an error. @defaultValue false */
       readonly failed?: boolean;
-      /** Nothing comes of this call any more. */
+      /** Whether no further output of this call follows. */
       readonly isOver: boolean;
     };
 
-/** The events of a session's unit that create a life, or bring words. */
+/** The events of a session's unit that create an actor or carry text. */
 export type SessionInputEvent =
   | ConversationEvent
   | ({ readonly type: 'question.asked' } & AskedQuestion)
@@ -174,12 +182,12 @@ export type SessionInputEvent =
       readonly subagentId: string | null;
       readonly ttlMs: number | null;
       readonly reserved: boolean;
-      /** For telling it together with others. Absent: it is told by itself. */
+      /** For telling it together with others. Absent: it is told separately. */
       readonly result?: ToldResult;
     }
-  /** A subagent that was spawned for this utterance: the result under this id may be told with others. */
+  /** A subagent was spawned for this utterance: the result under this id may be told with others. */
   | { readonly type: 'result.expected'; readonly deliveryId: string; readonly requestId: string }
-  /** A service's agent shall look at an event, and may find something to tell. */
+  /** The agent of a service is to examine an event, and may report it to the user. */
   | { readonly type: 'invocation.wanted'; readonly eventId: string }
   | {
       readonly type: 'user.said';
@@ -188,11 +196,14 @@ export type SessionInputEvent =
       readonly channel: 'speech' | 'typing';
       /** When the utterance began. */
       readonly startedAt: number;
-      /** A language tag: what an answer is read in. @defaultValue 'en' */
+      /** The language tag for interpreting an answer. @defaultValue 'en' */
       readonly language?: string;
-      /** What they are to the question that has the floor; absent: none could be meant, or an earlier version wrote it. */
+      /**
+       * The interpretation of the words for the question that has the floor; absent if there is none, or if
+       * an earlier version wrote the event.
+       */
       readonly reading?: Reading;
-      /** Who said it, where the app vouched for somebody. */
+      /** The identity of the speaker, if the app vouched for one. */
       readonly by?: string;
     }
   | {
@@ -202,17 +213,17 @@ export type SessionInputEvent =
       readonly optionId?: string;
       readonly text?: string;
       readonly approved?: boolean;
-      /** Whom the app vouched for. */
+      /** The identity that the app vouched for. */
       readonly by?: string;
     }
   | { readonly type: 'call.refused'; readonly callId: string; readonly error: Failure }
-  /** The one that leads has entered: its `onEnter` is done. */
+  /** The current lead agent has entered: its `onEnter` is done. */
   | { readonly type: 'agent.entered'; readonly agentName: string }
   | {
       readonly type: 'transfer.requested';
       readonly transferId: string;
       readonly to: string;
-      /** `agent.entered` follows: it has an `onEnter`, or a greeting. @defaultValue false */
+      /** `agent.entered` follows, because the agent has an `onEnter` or a greeting. @defaultValue false */
       readonly enters?: true;
     }
   | {
@@ -221,52 +232,52 @@ export type SessionInputEvent =
       readonly value: string | null;
       readonly scope: DirectiveScope;
     }
-  /** `covers`: the ids of the items that the summary stands for. */
+  /** `covers`: the ids of the items that the summary replaces. */
   | {
       readonly type: 'conversation.summarised';
       readonly summary: string;
       readonly covers: readonly string[];
     };
 
-/** A result that shall be told. */
+/** A result that is to be told to the user. */
 export interface ToldResult {
   readonly toolName: string;
   readonly subagentId: string | null;
-  /** Null: it completed. */
+  /** Null if it completed. */
   readonly error: Failure | null;
-  /** The result; what there was of it when it did not complete. */
+  /** The result; the partial result if it did not complete. */
   readonly text: string;
   /** Keys that the subagent left in working memory. */
   readonly notes: readonly string[];
-  /** What it says that it has done, and its tools have not. */
+  /** Claims of the subagent that its tool calls do not support. */
   readonly unverified: readonly string[];
-  /** Its last words announce work that it has not done. */
+  /** Whether its last words announce work that it has not done. */
   readonly isUnfinished: boolean;
 }
 
-/** What shall become of an utterance while a question is up. */
+/** The treatment of an utterance while a question is presented. */
 export type Reading =
-  /** Try it as the answer. `decisive`: beyond doubt, so that it may interrupt the question. */
+  /** Try it as the answer. `decisive`: unambiguous, so that it may interrupt the question. */
   | { readonly to: 'question'; readonly answer: Answer; readonly decisive: boolean }
-  /** Ask again: it was meant for the question, but cannot be taken. */
+  /** Ask again: it was addressed to the question but cannot be interpreted. */
   | { readonly to: 'again' }
-  /** Say the question again, with its options: the user wants to hear it. */
+  /** Repeat the question with its options, on the user's request. */
   | { readonly to: 'repeat' }
-  /** A yes, while more than one approval waits: read back what it would be a yes to. */
+  /** A yes while several approvals wait: read back the action that it would approve. */
   | { readonly to: 'readBack' }
-  /** Nothing but time was asked for: wait so long, and then put the question again. */
+  /** Only more time was requested: wait this long, and then present the question again. */
   | { readonly to: 'hold'; readonly forMs: number }
   | { readonly to: 'lead' };
 
 /**
- * The delivery of the notice about this: an event of a service, what a subagent asks, a subagent
- * that has ended. It is always the same one, so that what is posted again after a crash is known.
+ * Returns the id of the delivery of a notice about this: an event of a service, a question of a subagent, a
+ * subagent that has ended. It is always the same id, so that a repetition after a crash is recognised.
  */
 export function deliveryAbout(id: string): string {
   return `${PREFIX}${id}`;
 }
 const PREFIX = 'dlv_';
-/** What this delivery is about, if it was named by `deliveryAbout`. */
+/** Returns the subject of a delivery that `deliveryAbout` named. */
 export function subjectOf(deliveryId: string): string {
   return deliveryId.slice(PREFIX.length);
 }
@@ -275,7 +286,7 @@ export function subjectOf(deliveryId: string): string {
 export interface Utterance {
   readonly id: string;
   readonly text: string;
-  /** When it began; milliseconds since 1970. */
+  /** When it began, in milliseconds since 1970. */
   readonly startedAt: number;
   readonly typed: boolean;
 }

@@ -1,51 +1,51 @@
-// What a session shows of its services.
+// The views of a session's services.
 
 import type { EventDropReason, EventPriority } from '../../machines/index.ts';
 
-/** So many events, since this process has the session. */
+/** Numbers of events since this process loaded the session. */
 export interface ServiceCounts {
-  /** Waited for the agent, or still do. */
+  /** Events that waited for the agent, or still do. */
   readonly accepted: number;
-  /** The user was told something. */
+  /** Events that the agent reported to the user. */
   readonly told: number;
-  /** The agent saw nothing to tell. */
+  /** Events that the agent did not report. */
   readonly silent: number;
-  /** The agent failed. */
+  /** Events on which the agent failed. */
   readonly failed: number;
-  /** Not looked at, for a reason that `service.dropped` gave. */
+  /** Events that were dropped before the agent saw them; `service.dropped` gave the reason. */
   readonly dropped: number;
-  /** `shouldInvoke` said no. */
+  /** Events that `shouldInvoke` rejected. */
   readonly ignored: number;
-  /** No `ExternalEvent`, or too large. */
+  /** Inputs that were no `ExternalEvent`, or too large. */
   readonly invalid: number;
 }
 
 export interface EventSourceView {
   readonly name: string;
   readonly state: 'created' | 'starting' | 'running' | 'releasing' | 'backing_off' | 'stopped';
-  /** In a row. */
+  /** The number of consecutive failures. */
   readonly failures: number;
-  /** Why it failed last. */
+  /** The error of the last failure. */
   readonly error: string | null;
 }
 
 export interface ServiceView {
-  /** The agent's. */
+  /** The name of the agent. */
   readonly name: string;
   readonly state: 'created' | 'idle' | 'invoking' | 'waiting' | 'stopped';
-  /** Events that wait. */
+  /** The number of waiting events. */
   readonly waiting: number;
   readonly counts: ServiceCounts;
   readonly sources: readonly EventSourceView[];
 }
 
-/** An event that no agent looked at, or not to the end. */
+/** An event that no agent handled completely. */
 export interface DroppedEvent {
   readonly service: string;
   readonly eventId: string;
   readonly source: string;
   readonly type: string;
   readonly priority: EventPriority;
-  /** `cancelled`: somebody cancelled the agent at work. */
+  /** `cancelled`: the agent was cancelled while working on it. */
   readonly reason: EventDropReason | 'cancelled';
 }

@@ -1,5 +1,5 @@
-// What a session shows of itself: plain records for screens, and one union of events.
-// They are projections; the machines own the lives behind them.
+// The public state of a session: plain records for screens, and one union of events. They are projections;
+// the machines own the underlying actors.
 
 import type {
   Failure,
@@ -17,19 +17,19 @@ import type { Outcome } from './outcome.ts';
 export interface TranscriptItem {
   readonly id: string;
   readonly role: 'user' | 'assistant';
-  /** Empty where it was broken off before anything was heard: there is nothing to show. */
+  /** Empty if it was interrupted before any of it was heard: then there is nothing to show. */
   readonly text: string;
-  /** False while more may follow. */
+  /** False while more text may follow. */
   readonly final: boolean;
-  /** When it began; milliseconds since 1970. */
+  /** When it began, in milliseconds since 1970. */
   readonly at: number;
-  /** The user broke it off: what follows `text` was not heard. */
+  /** The user interrupted it: only `text` was heard. */
   readonly interrupted?: boolean;
-  /** It was said only to fill a silence; neither the model nor a subagent knows of it. */
+  /** A filler; neither the model nor a subagent knows of it. */
   readonly filler?: boolean;
-  /** In a text session: the delivery that this tells in full. `session.shown` acknowledges it. */
+  /** In a text session: the delivery that this item tells in full. `session.shown` acknowledges it. */
   readonly deliveryId?: string;
-  /** The results that are told together in it. */
+  /** The results that this item tells together. */
   readonly deliveryIds?: readonly string[];
 }
 
@@ -47,18 +47,18 @@ export interface SubagentView {
   readonly id: string;
   /** The `name` of its configuration. */
   readonly name: string;
-  /** The subagent that spawned it; null for one of the lead agent. */
+  /** The subagent that spawned it; null for a subagent of the lead agent. */
   readonly parentId: string | null;
-  /** 1 for one of the lead agent. */
+  /** 1 for a subagent of the lead agent. */
   readonly depth: number;
   /** The lead agent's tool call that it works for. */
   readonly callId: string | null;
   readonly toolName: string;
   readonly task: string;
   readonly state: SubagentState;
-  /** It has shown no sign of life for long; the next one clears this. */
+  /** Whether it has shown no sign of life for a long time; the next sign clears this. */
   readonly hung: boolean;
-  /** The model step it is in, from 1; 0 before the first. */
+  /** The current model step, from 1; 0 before the first. */
   readonly step: number;
   readonly maxSteps: number;
   readonly startedAt: number;
@@ -76,13 +76,13 @@ export interface QuestionOption {
 }
 
 export interface QuestionView {
-  /** What an answer must name. */
+  /** The id that an answer must name. */
   readonly requestId: string;
   readonly subagentId: string;
   readonly subagentName: string;
   readonly kind: 'question' | 'approval';
   readonly question: string;
-  /** Empty: any words will do. */
+  /** Empty: free text is expected. */
   readonly options: readonly QuestionOption[];
   readonly state:
     | 'queued'
@@ -94,18 +94,18 @@ export interface QuestionView {
     | 'withdrawn'
     | 'superseded';
   readonly askedAt: number;
-  /** When the time to answer is over; null while the clock stands still. */
+  /** When the time to answer is over; null while the clock is paused. */
   readonly dueAt: number | null;
-  /** The user asked for time: when it is put to them again, milliseconds since 1970. */
+  /** When the question is presented again after the user asked for time, in milliseconds since 1970. */
   readonly heldUntil?: number;
   readonly timeoutMs: number;
-  /** What was answered, in words. */
+  /** The answer in words. */
   readonly answer: string | null;
-  /** What an approval is about: this tool with exactly these arguments. */
+  /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
-  /** Only these identities may answer; absent: anybody may. */
+  /** The identities that may answer; absent: any. */
   readonly answerableBy?: readonly string[];
-  /** Who answered, where the app vouched for somebody. */
+  /** The identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
 }
 
@@ -119,29 +119,32 @@ export interface DeliveryView {
   readonly state: 'pending' | 'offered' | 'playing' | 'delivered' | 'dismissed' | 'dropped';
   /** How it reached the user. */
   readonly grade: HearingGrade | null;
-  /** Why it will not be said. */
+  /** The reason why it will not be said. */
   readonly dropped: DropReason | null;
   readonly attempts: number;
-  /** The identity that the app named when it was shown or dismissed, where it named one. */
+  /** The identity that the app named when it was shown or dismissed, if any. */
   readonly by?: string;
-  /** It could not be said; show it. */
+  /** Whether it could not be said and is to be shown. */
   readonly card: boolean;
   readonly at: number;
 }
 
-/** Tokens of the lead agent's voice model; null: its wire has not said. Subagents have budgets of their own. */
+/**
+ * Tokens of the lead agent's voice model; null if its wire has not reported them. Subagents have budgets of
+ * their own.
+ */
 export interface UsageView {
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
 }
 
-/** What the provider of the voice model still allows, as it last said. */
+/** The remaining allowance of the voice model's provider, as last reported. */
 export interface LimitView {
-  /** Such as `requests` or `tokens`. */
+  /** A name such as `requests` or `tokens`. */
   readonly name: string;
   readonly limit: number;
   readonly remaining: number;
-  /** Until it is full again, in milliseconds from when it was said. */
+  /** Time until the allowance is full again, in milliseconds from the report. */
   readonly resetInMs: number;
 }
 
@@ -153,10 +156,10 @@ export type ConnectionState =
   | 'transferring'
   | 'closing'
   | 'closed'
-  /** It has left this process, and goes on from its journal where it is started again. */
+  /** The session has left this process, and continues from its journal when it is started again. */
   | 'suspended';
 
-/** Everything that happens in a session, in order. Facts are in the past tense, commands imperative. */
+/** The events of a session, in order. Facts are in the past tense, commands imperative. */
 export type SessionEvent =
   | { readonly type: 'connection.changed'; readonly state: ConnectionState }
   | { readonly type: 'session.ended'; readonly error: { code: string; message: string } | null }
@@ -173,35 +176,35 @@ export type SessionEvent =
       readonly callId: string;
       readonly name: string;
       readonly output: unknown;
-      /** How it came to its answer; `pending`: the work goes on in the background. */
+      /** How the call was answered; `pending`: the work continues in the background. */
       readonly status: CallAnswer;
     }
-  /** After a crash: a call that was being run and is not run again; somebody must look what became of it. */
+  /** After a crash: a call that was being run and is not run again; the app must find out its outcome. */
   | ({ readonly type: 'tool.in_doubt' } & DoubtfulCall)
   /**
-   * The session has left this process, and goes on from its journal when it is started again.
-   * `error`: it was not asked to: its journal refuses it, since another process has it.
+   * The session has left this process, and continues from its journal when it is started again. `error`: the
+   * suspension was not requested: the journal refuses the session, because another process has it.
    */
   | { readonly type: 'session.suspended'; readonly error: Failure | null }
-  /** The session goes on from what the journal has of it. */
+  /** The session continues from its entries in the journal. */
   | ({ readonly type: 'session.recovered' } & RecoveryReport)
   | { readonly type: 'subagent.changed'; readonly subagent: SubagentView }
   | { readonly type: 'question.changed'; readonly question: QuestionView }
   | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
   | { readonly type: 'service.changed'; readonly service: ServiceView }
-  /** An event of a service that no agent looked at, or not to the end. */
+  /** An event of a service that no agent handled completely. */
   | { readonly type: 'service.dropped'; readonly event: DroppedEvent }
-  /** An agent begins to lead; `from` led before. After a transfer that failed it is the same one again. */
+  /** An agent begins to lead; `from` led before. After a failed transfer both are the same. */
   | { readonly type: 'agent.entered'; readonly agentName: string; readonly from: string | null }
   | { readonly type: 'agent.exited'; readonly agentName: string; readonly to: string }
   | {
       readonly type: 'transfer.completed';
       readonly from: string;
       readonly to: string;
-      /** The call of `transfer_to_agent`, if it was one. */
+      /** The call of `transfer_to_agent`, if there was one. */
       readonly callId: string | null;
     }
-  /** The agent that led before leads on. */
+  /** The previous agent continues to lead. */
   | {
       readonly type: 'transfer.failed';
       readonly from: string;
@@ -210,9 +213,9 @@ export type SessionEvent =
       readonly code: string;
       readonly message: string;
     }
-  /** The model has said what it had to say. `turn` counts from 1. */
+  /** The model has finished speaking. `turn` counts from 1. */
   | { readonly type: 'turn.ended'; readonly turn: number; readonly agentName: string }
-  /** A lead agent's call was handed to a subagent. */
+  /** A lead agent's call was passed to a subagent. */
   | {
       readonly type: 'subagent.delegated';
       readonly callId: string;
@@ -221,23 +224,26 @@ export type SessionEvent =
       readonly subagentName: string;
       readonly lifetime: 'ephemeral' | 'session';
     }
-  /** The beginning of the conversation was put into fewer words, which stand for `items` items. */
+  /** The beginning of the conversation was summarised; the summary replaces `items` items. */
   | { readonly type: 'conversation.summarised'; readonly items: number; readonly summary: string }
-  /** Facts were remembered from the conversation. */
+  /** Facts from the conversation were remembered. */
   | { readonly type: 'memory.distilled'; readonly facts: readonly MemoryFact[] }
-  /** An agent or a tool has something for the clients. */
+  /** An agent or a tool sent data to the clients. */
   | { readonly type: 'client.json'; readonly data: unknown }
-  /** The client must drop what it has not played yet, and report what it has. */
+  /** The client must drop the sound that it has not played yet, and report the sound that it has played. */
   | { readonly type: 'playout.clear' }
   | { readonly type: 'speech.interrupted'; readonly itemId: string; readonly playedMs: number }
-  /** What the user said was no interruption: speech goes on with `itemId` at `playedMs`. The rest comes as a new item. */
+  /**
+   * The user's utterance was no interruption: speech continues with `itemId` at `playedMs`. The rest arrives
+   * as a new item.
+   */
   | { readonly type: 'speech.resumed'; readonly itemId: string; readonly playedMs: number }
-  /** A word of somebody who listens ("mm-hm"): nobody answers it. */
+  /** A backchannel of the user ("mm-hm"), which gets no answer. */
   | { readonly type: 'backchannel.heard'; readonly utteranceId: string; readonly text: string }
-  /** The voice model has used `used` since it last said so, and `usage` in this session. */
+  /** The voice model reports `used` since its previous report, and `usage` in this session. */
   | { readonly type: 'usage.changed'; readonly usage: UsageView; readonly used: UsageView }
   | { readonly type: 'limits.changed'; readonly limits: readonly LimitView[] }
-  /** Something went wrong that the session survives. */
+  /** An error that the session survives. */
   | {
       readonly type: 'error.reported';
       readonly code: string;
@@ -246,56 +252,56 @@ export type SessionEvent =
       readonly entry?: SetAsideEntry;
     };
 
-/** A tool call whose fate nobody knows. */
+/** A tool call with an unknown outcome. */
 export interface DoubtfulCall {
-  /** Null: a call of the lead agent. */
+  /** Null for a call of the lead agent. */
   readonly subagentId: string | null;
   readonly subagentName: string | null;
   readonly callId: string;
   readonly toolName: string;
   readonly input: unknown;
-  /** The key that it was run with: ask the other side about it. */
+  /** The key of the call: ask the external system about it. */
   readonly idempotencyKey: string;
 }
 
-/** What a session that goes on after a crash found in its journal. */
+/** The report of a session that continues from its journal after a crash. */
 export interface RecoveryReport {
-  /** Entries that were folded again. */
+  /** The number of folded entries. */
   readonly entries: number;
-  /** Subagents that go on. */
+  /** The ids of subagents that continue. */
   readonly resumed: readonly string[];
-  /** Subagents that cannot go on; each has ended as `lost`, and says why. */
+  /** Subagents that cannot continue; each has ended as `lost`, with the reason. */
   readonly lost: readonly { readonly subagentId: string; readonly reason: string }[];
-  /** Entries that could not be taken in, and were not set aside before. */
+  /** Entries that could not be folded, and were not set aside before. */
   readonly setAside: readonly SetAsideEntry[];
-  /** Since the last entry, in milliseconds. */
+  /** Time since the last entry, in milliseconds. */
   readonly downMs: number;
 }
 
-/** What `session.store` holds. */
+/** The state in `session.store`. */
 export interface SessionState {
   readonly connection: ConnectionState;
   readonly floor: 'user' | 'model' | 'nobody';
-  /** The name of the agent that leads; null before the session is connected. */
+  /** The name of the lead agent; null before the session is connected. */
   readonly agent: string | null;
   readonly transcript: readonly TranscriptItem[];
   readonly subagents: readonly SubagentView[];
   readonly questions: readonly QuestionView[];
   readonly deliveries: readonly DeliveryView[];
-  /** Of the whole session, over all its connections. */
+  /** The usage of the whole session, over all its connections. */
   readonly usage: UsageView;
-  /** Empty until the wire has said. */
+  /** Empty until the wire has reported limits. */
   readonly limits: readonly LimitView[];
 }
 
-/** What became of an answer. */
+/** The fate of an answer. */
 export type AnswerReceipt =
-  /** `by`: the identity that the answer is recorded under, where there is one. */
+  /** `by`: the identity that the answer is recorded under, if there is one. */
   | { readonly accepted: true; readonly by?: string }
   | {
       readonly accepted: false;
       readonly reason:
-        /** The question says who may answer it, and this is nobody of them: it stays open. */
+        /** The question is restricted to other identities: it stays open. */
         | 'not_allowed'
         | 'unknown'
         | 'queued'
@@ -305,7 +311,7 @@ export type AnswerReceipt =
         | 'unclear';
     };
 
-/** Where an entry is that was set aside, and why. */
+/** The position of an entry that was set aside, and the reason. */
 export interface SetAsideEntry {
   readonly scope: string;
   readonly unit: string;

@@ -1,11 +1,11 @@
-/** What is delegated. */
+/** A delegated task. */
 export interface SubagentTask {
   readonly toolName: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly description: string;
 }
 
-/** What a subagent with `stream: true` says and does, while it does. Beside the journal. */
+/** Streamed text and calls of a subagent with `stream: true`. Not in the journal. */
 export type StreamedChunk =
   | { readonly type: 'text_delta'; readonly step: number; readonly delta: string }
   | { readonly type: 'thinking'; readonly step: number; readonly delta: string }
@@ -26,7 +26,7 @@ export type StreamedChunk =
       readonly error?: string;
     };
 
-/** What a model step was about, once it is committed. */
+/** The content of a committed model step. */
 export interface StepReport {
   readonly step: number;
   readonly toolCalls: readonly string[];
@@ -38,17 +38,17 @@ export interface CallInDoubt {
   readonly callId: string;
   readonly toolName: string;
   readonly input: unknown;
-  /** The key that it was run with. */
+  /** The key of the call. */
   readonly idempotencyKey: string;
 }
 
-/** What it asks of the agent that gave it the task. */
+/** A question of a subagent to the agent that gave it the task. */
 export interface AskedInput {
   readonly requestId: string;
   readonly subagentId: string;
   readonly subagentName: string;
   readonly question: string;
   readonly context?: string;
-  /** Time to answer, in milliseconds, where the call says so; else the scope does. */
+  /** The time to answer, in milliseconds, if the call states it; otherwise the scope's default. */
   readonly timeoutMs?: number;
 }

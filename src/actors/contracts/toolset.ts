@@ -1,5 +1,5 @@
-// The type of the tools that the runtime ships: AI SDK tools by their names. What each takes
-// is said by its schema; spelled out as a type it would be in the types of another package.
+// The type of the tools that the runtime ships: AI SDK tools by name. Their schemas describe the inputs; as a
+// type they would expose the types of another package.
 
 import type { Tool } from 'ai';
 

@@ -1,25 +1,24 @@
-// The conversation of one session, as an immutable value: every operation returns the
-// log that follows, so that a callback can never meet it half changed.
+// The conversation of one session, as an immutable value: every operation returns a new log, so that a
+// callback never sees a partial change.
 //
-// Owns:     what was said, in order; the calls of the lead agent and their results; the
-//           summary of what is no longer kept; the bounds.
-// Does not: decide when an utterance ends, write the summary, or speak to a model.
+// Owns:     the messages in order; the calls of the lead agent and their results; the summary of dropped
+//           items; the bounds.
+// Does not: decide when an utterance ends, write the summary, or talk to a model.
 //
 // Invariants
-//   CONVERSATION-1. Items are ordered by `at`, when they began, and not by when their words arrived;
-//       items that began in the same millisecond stand as they were begun, unless one says
-//       before which other it stands. A late transcript is filled into the item that was
-//       begun for it, or inserted by its `at`.
-//   CONVERSATION-2. An id names one item: beginning it again, or finishing it again, changes nothing.
-//   CONVERSATION-3. Partial text is appended as it came: white space and repetitions are kept.
-//   CONVERSATION-4. A result follows its call; a call has at most one result. Neither stays without
-//       the other, but for a call in flight.
-//   CONVERSATION-5. The log stays within its limits. What is still open (a call in flight, an
-//       utterance that goes on) is given up last.
-//   CONVERSATION-6. What a summary covers is not also kept.
+//   CONVERSATION-1. Items are ordered by `at`, when they began, and not by when their words arrived; items
+//       that began in the same millisecond keep the order in which they were begun, unless one names the item
+//       that it precedes. A late transcript fills the item that was begun for it, or is inserted by its `at`.
+//   CONVERSATION-2. An id names one item: beginning or finishing it again changes nothing.
+//   CONVERSATION-3. Partial text is appended unchanged: white space and repetitions are kept.
+//   CONVERSATION-4. A result follows its call; a call has at most one result. Neither exists without the
+//       other, except for a call in flight.
+//   CONVERSATION-5. The log stays within its limits. Open items (a call in flight, an unfinished utterance)
+//       are dropped last.
+//   CONVERSATION-6. Items that a summary covers are not kept.
 //
-// What nothing can be done about is not an error: words for an item that is unknown or
-// finished, or a result for an unknown call, leave the log as it is.
+// Inapplicable operations are no errors: words for an unknown or finished item, or a result for an unknown
+// call, leave the log unchanged.
 
 import { z } from 'zod';
 import { ProtocolError } from '../../values/errors.ts';
@@ -48,16 +47,16 @@ import { toReplay, type ReplayItem } from './replay.ts';
 import { turnsOf, type ConversationTurn } from './turns.ts';
 import type { ModelMessage } from 'ai';
 
-/** Where an item stands. */
+/** The position of an item. */
 interface Place {
   readonly id: string;
-  /** When it began, milliseconds since 1970. */
+  /** When it began, in milliseconds since 1970. */
   readonly at: number;
-  /** Directly behind this item, if it is known (for wires that say so); `at` is adapted. */
+  /** The item that it directly follows, if known (for wires that report it); `at` is adapted. */
   readonly after?: string | null;
-  /** Directly before this item, if it is known and began in the same millisecond. */
+  /** The item that it directly precedes, if known and begun in the same millisecond. */
   readonly before?: string | null;
-  /** Of the user: who said it. */
+  /** For a message of the user: the identity of its author. */
   readonly by?: string;
 }
 
@@ -68,7 +67,7 @@ export type ToolResultInput = {
 } & (
   | {
       readonly value: unknown;
-      /** The value tells of an error. @defaultValue false */
+      /** Whether the value is an error. @defaultValue false */
       readonly failed?: boolean | undefined;
     }
   | { readonly error: string }
@@ -90,11 +89,11 @@ const stateSchema: z.ZodType<State> = z.object({
 });
 
 export class ConversationLog {
-  /** In order (CONVERSATION-1). */
+  /** The items in order (CONVERSATION-1). */
   readonly items: readonly ConversationItem[];
-  /** What came before the items, in a model's words. */
+  /** The model's summary of everything before the items. */
   readonly summary: string | null;
-  /** How many items were given up without a summary since the last one. */
+  /** The number of items dropped without a summary since the last one. */
   readonly evicted: number;
   readonly limits: ConversationLimits;
 
@@ -105,14 +104,17 @@ export class ConversationLog {
     this.limits = limits;
   }
 
-  /** @throws {ConfigurationError} when a limit is not a positive whole number, or an item may be larger than all. */
+  /**
+   * @throws {ConfigurationError} if a limit is not a positive whole number, or one item may be larger than
+   *   all.
+   */
   static empty(limits: Partial<ConversationLimits> = {}): ConversationLog {
     return new ConversationLog({ items: [], summary: null, evicted: 0 }, checkedLimits(limits));
   }
 
   /**
-   * Reads what `toJSON` wrote.
-   * @throws {ProtocolError} when it is anything else.
+   * Reads the output of `toJSON`.
+   * @throws {ProtocolError} for any other value.
    */
   static fromJSON(value: unknown, limits: Partial<ConversationLimits> = {}): ConversationLog {
     const parsed = stateSchema.safeParse(value);
@@ -132,11 +134,11 @@ export class ConversationLog {
   }
 
   get(id: string): ConversationItem | undefined {
-    // From the newest: that is the one which changes, with each word that is said.
+    // From the newest, which changes with each word of the current speech.
     return this.items.findLast((item) => item.id === id);
   }
 
-  /** Holds the place of a message whose words will follow. */
+  /** Reserves the place of a message whose words follow. */
   begin(message: Place & { readonly role: MessageItem['role'] }): ConversationLog {
     return this.#insert(message, ({ id, at }) => ({
       id,
@@ -148,14 +150,14 @@ export class ConversationLog {
     }));
   }
 
-  /** A whole message. Finishes the one that was begun under this id. */
+  /** Adds a whole message. Finishes the message that was begun under this id. */
   add(
     message: Place & { readonly role: MessageItem['role']; readonly text: string },
   ): ConversationLog {
     return this.begin(message).finish(message.id, message.text);
   }
 
-  /** A note of the runtime. `user`: in the place of a turn of the user. */
+  /** Adds a note of the runtime. `user`: in place of a turn of the user. */
   addNote(
     place: Place & { readonly role: 'system' | 'user'; readonly note: Note },
   ): ConversationLog {
@@ -164,7 +166,7 @@ export class ConversationLog {
     const { maxItemChars } = this.limits;
     const note = clippedNote(place.note, maxItemChars);
     const { says = '', ...data } = note;
-    // What stands in the user's place is read as a turn, elsewhere as what the runtime says.
+    // In the user's place a note is read as a turn, elsewhere as a statement of the runtime.
     const text = role === 'user' ? promptText(data) : says;
     return this.add({ ...place, text }).#change(id, (item) => ({
       ...item,
@@ -173,7 +175,7 @@ export class ConversationLog {
     }));
   }
 
-  /** More words of an unfinished message, exactly as they came (CONVERSATION-3). */
+  /** Appends words to an unfinished message, unchanged (CONVERSATION-3). */
   append(id: string, delta: string): ConversationLog {
     return this.#change(id, (item) =>
       item.partial && delta !== ''
@@ -182,7 +184,7 @@ export class ConversationLog {
     );
   }
 
-  /** So much of a message is left out at its end: what follows is, too. */
+  /** Omits this many characters at the end of a message, and all that follow. */
   omit(id: string, chars: number): ConversationLog {
     return this.#change(id, (item) =>
       chars > 0 ? { ...item, omittedChars: (item.omittedChars ?? 0) + chars } : item,
@@ -194,7 +196,10 @@ export class ConversationLog {
     return this.#change(id, (item) => (item.text === text ? item : this.#withText(item, text)));
   }
 
-  /** Nothing follows any more. `text`, if given, is the whole of it. The second time does nothing (CONVERSATION-2). */
+  /**
+   * Finishes a message: no words follow. `text`, if given, is the whole of it. A second call has no effect
+   * (CONVERSATION-2).
+   */
   finish(id: string, text?: string): ConversationLog {
     return this.#change(id, (item) => {
       if (!item.partial) return item;
@@ -203,7 +208,7 @@ export class ConversationLog {
     });
   }
 
-  /** The user broke it off; `text`, if known, is what was heard. */
+  /** Marks a message as interrupted by the user; `text`, if known, is the part that was heard. */
   interrupt(
     id: string,
     heard: { readonly audioHeardMs?: number; readonly text?: string } = {},
@@ -216,7 +221,10 @@ export class ConversationLog {
     }));
   }
 
-  /** Takes an item out, for example an answer that was not meant for the lead agent. A call and its result go together. */
+  /**
+   * Removes an item, for example an answer that was not addressed to the lead agent. A call and its result
+   * are removed together.
+   */
   remove(id: string): ConversationLog {
     const target = this.get(id);
     if (!target) return this;
@@ -230,7 +238,7 @@ export class ConversationLog {
     readonly toolName: string;
     readonly args: unknown;
     readonly at: number;
-    /** What the model is told while the result is due. */
+    /** The text for the model while the result is pending. */
     readonly pendingText?: string;
     readonly isFollowed?: boolean | undefined;
     /** @defaultValue the call's id */
@@ -254,7 +262,9 @@ export class ConversationLog {
     }));
   }
 
-  /** The result of a call, or why there is none. Only the first one counts (CONVERSATION-4). */
+  /**
+   * Adds the result of a call, or the reason why there is none. Only the first one counts (CONVERSATION-4).
+   */
   toolResult(result: ToolResultInput): ConversationLog {
     const call = this.#call(result.callId);
     if (!call || this.isAnswered(result.callId)) return this;
@@ -282,7 +292,7 @@ export class ConversationLog {
     });
   }
 
-  /** The lead agent changed. */
+  /** Records a change of the lead agent. */
   transfer(transfer: Place & { readonly from: string; readonly to: string }): ConversationLog {
     const { from, to } = transfer;
     return this.#insert(transfer, ({ id, at }) => ({ id, at, role: 'transfer', from, to }));
@@ -292,22 +302,22 @@ export class ConversationLog {
     return this.items.some((item) => item.role === 'tool_result' && item.callId === callId);
   }
 
-  /** How full the log is: at 1 the oldest items are given up. Summarise before. */
+  /** How full the log is: at 1 the oldest items are dropped. Summarise before. */
   get load(): number {
     const { maxItems, maxChars } = this.limits;
     return Math.max(this.items.length / maxItems, totalChars(this.items) / maxChars);
   }
 
-  /** Roughly, for English text. */
+  /** A rough estimate, for English text. */
   get tokenEstimate(): number {
     return Math.ceil((totalChars(this.items) + (this.summary?.length ?? 0)) / 4);
   }
 
   /**
-   * Puts `text` in the place of what it covers (CONVERSATION-6): all that is finished so far, or,
-   * where the conversation went on while the summary was made, what `upTo` says: the log
-   * that was summarised (then words that came later are kept), the id of its last item (one
-   * that is no longer kept covers nothing that remains), or the ids of its items. What is open stays.
+   * Replaces the covered items by `text` (CONVERSATION-6): all that are finished so far or, if the
+   * conversation continued while the summary was made, those that `upTo` names: the log that was summarised
+   * (later words are kept), the id of its last item (an item that is no longer kept covers nothing that
+   * remains), or the ids of its items. Open items stay.
    */
   setSummary(text: string, upTo?: string | ConversationLog | readonly string[]): ConversationLog {
     const ids = Array.isArray(upTo) ? new Set<string>(upTo) : null;
@@ -317,7 +327,7 @@ export class ConversationLog {
     const before = upTo instanceof ConversationLog ? resultsIn(upTo.items) : results;
     const isCovered = (item: ConversationItem): boolean => {
       if (isOpen(item, results)) return false;
-      // A call that was answered only later was still open for the summary.
+      // A call that was answered later was still open for the summary.
       const result = resultOf(item, results);
       if (result) return isCovered(result);
       if (ids) return ids.has(item.id);
@@ -330,8 +340,8 @@ export class ConversationLog {
   }
 
   /**
-   * The last `count` turns, oldest first: a turn is one party's stretch, however many items it
-   * took. Words only; tool calls and results are not in it. Includes what is being said.
+   * Returns the last `count` turns, oldest first: a turn is one party's stretch, of any number of items.
+   * Words only, without tool calls and results. Includes unfinished speech.
    */
   recentTurns(
     count: number,
@@ -340,12 +350,12 @@ export class ConversationLog {
     return count < 1 ? [] : turnsOf(this.items, maxCharsPerTurn).slice(-count);
   }
 
-  /** For a text model; see `model-messages.ts`. */
+  /** Returns the conversation for a text model; see `model-messages.ts`. */
   toModelMessages(options?: ModelMessageOptions): ModelMessage[] {
     return toModelMessages(this.items, preambleOf(this.summary, this.evicted), options);
   }
 
-  /** For a voice transport after a reconnect; see `replay.ts`. */
+  /** Returns the conversation for a voice transport after a reconnect; see `replay.ts`. */
   toReplay(): readonly ReplayItem[] {
     return toReplay(this.items, preambleOf(this.summary, this.evicted));
   }
@@ -391,7 +401,7 @@ export class ConversationLog {
 
   #withText(item: MessageItem, text: string, alreadyOmitted = 0): MessageItem {
     const { omittedChars: _, ...rest } = item;
-    // Once it was cut, what follows is cut too: the beginning never gets a hole.
+    // A message that was cut stays cut, so that its beginning has no hole.
     const kept = alreadyOmitted > 0 ? item.text : head(text, this.limits.maxItemChars);
     const omittedChars = alreadyOmitted + text.length - kept.length;
     return omittedChars === 0 ? { ...rest, text: kept } : { ...rest, text: kept, omittedChars };

@@ -1,4 +1,4 @@
-// What a conversation is made of: plain, serialisable records.
+// The items of a conversation: plain, serialisable records.
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
@@ -8,29 +8,29 @@ import { cutMark } from '../../values/clip.ts';
 import { promptText, type Note } from '../notes/note.ts';
 
 interface ItemBase {
-  /** Names the item for ever; where a wire has ids of its own, that id. */
+  /** The permanent id; the id of the wire, if it has ids of its own. */
   readonly id: string;
-  /** When it *began* (for speech: when the utterance began), milliseconds since 1970. Orders the log. */
+  /** When it *began* (for speech: when the utterance began), in milliseconds since 1970. Orders the log. */
   readonly at: number;
 }
 
-/** Something that was said, typed or noted. */
+/** A spoken or typed message, or a note. */
 export interface MessageItem extends ItemBase {
   readonly role: 'user' | 'assistant' | 'system';
   readonly text: string;
-  /** More text may follow. */
+  /** Whether more text may follow. */
   readonly partial: boolean;
-  /** Of the user: who said it, where the app vouched for somebody. */
+  /** For a message of the user: the identity of its author, if the app vouched for one. */
   readonly by?: string;
-  /** The user broke it off. */
+  /** Whether the user interrupted it. */
   readonly interrupted?: boolean;
-  /** How much of its sound was heard, milliseconds. */
+  /** How much of its sound was heard, in milliseconds. */
   readonly audioHeardMs?: number;
-  /** Characters beyond `maxItemChars` that were not kept. */
+  /** The number of characters beyond `maxItemChars`, which were dropped. */
   readonly omittedChars?: number;
-  /** The note that it is; absent: it is words, or a note of an earlier version. */
+  /** The note; absent for a message, or a note of an earlier version. */
   readonly note?: Note;
-  /** How long that is. */
+  /** The number of characters in the note. */
   readonly noteChars?: number;
 }
 
@@ -40,7 +40,7 @@ export interface ToolCallItem extends ItemBase {
   readonly callId: string;
   readonly toolName: string;
   readonly args: JSONValue;
-  /** What the model was told while the result is due. */
+  /** The text for the model while the result is pending. */
   readonly pendingText?: string;
   /** The model made another call after it, in the same response. @defaultValue false */
   readonly isFollowed?: boolean;
@@ -48,9 +48,9 @@ export interface ToolCallItem extends ItemBase {
   readonly chars: number;
 }
 
-/** A result, or why there is none. */
+/** A result, or the reason why there is none. */
 export type ToolOutput =
-  /** `failed`: the value tells of an error. */
+  /** `failed`: the value is an error. */
   | { readonly type: 'value'; readonly value: JSONValue; readonly failed?: boolean }
   | { readonly type: 'error'; readonly message: string };
 
@@ -63,7 +63,7 @@ export interface ToolResultItem extends ItemBase {
   readonly chars: number;
 }
 
-/** The lead agent changed. */
+/** A change of the lead agent. */
 export interface TransferItem extends ItemBase {
   readonly role: 'transfer';
   readonly from: string;
@@ -130,21 +130,21 @@ export function isMessage(item: ConversationItem): item is MessageItem {
   return item.role === 'user' || item.role === 'assistant' || item.role === 'system';
 }
 
-/** How much of the log's character budget an item takes. */
+/** Returns how much of the log's character budget an item takes. */
 export function charsOf(item: ConversationItem): number {
   if (isMessage(item)) return item.text.length + (item.noteChars ?? 0);
   return item.role === 'transfer' ? item.from.length + item.to.length : item.chars;
 }
 
-/** The text of a message, with a mark where it was cut. */
+/** Returns the text of a message, with a mark where it was cut. */
 export function messageText(item: MessageItem): string {
   if (item.note) return promptText(item.note);
   return item.omittedChars ? `${item.text} ${cutMark(item.omittedChars)}` : item.text;
 }
 
 /**
- * Any value as JSON data and as JSON text; in the place of what JSON cannot say stands why.
- * What is JSON already is taken as it is, and not copied: the log holds what events carry.
+ * Returns any value as JSON data and as JSON text; a description replaces parts that JSON cannot express.
+ * JSON data is returned as it is, without a copy: the log shares the values of events.
  */
 export function asJson(value: unknown): { readonly value: JSONValue; readonly text: string } {
   let text: string | undefined;
@@ -161,12 +161,12 @@ export function asJson(value: unknown): { readonly value: JSONValue; readonly te
   return { value: JSON.parse(text) as JSONValue, text };
 }
 
-/** Is it an error, and not what the tool came to? */
+/** Returns whether the output is an error instead of a result. */
 export function isFailed(output: ToolOutput): boolean {
   return output.type === 'error' || output.failed === true;
 }
 
-/** A tool's output as the text that a model reads; an error stays recognisable as one. */
+/** Returns a tool's output as the text that a model reads; an error stays recognisable as one. */
 export function toolOutputText(output: ToolOutput): string {
   if (output.type === 'error') return JSON.stringify({ error: output.message });
   return typeof output.value === 'string' ? output.value : JSON.stringify(output.value);

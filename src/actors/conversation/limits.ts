@@ -1,13 +1,13 @@
-// What a conversation may hold, and what is given up first.
+// The limits of a conversation, and the order in which items are dropped.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import { charsOf, isMessage, type ConversationItem, type ToolResultItem } from './items.ts';
 
 export interface ConversationLimits {
   readonly maxItems: number;
-  /** Of all items together. */
+  /** The number of characters of all items together. */
   readonly maxChars: number;
-  /** Of one item; what is longer is cut, and says so. */
+  /** The number of characters of one item; a longer one is cut with a mark. */
   readonly maxItemChars: number;
 }
 
@@ -17,7 +17,9 @@ export const defaultConversationLimits = {
   maxItemChars: 20_000,
 } as const satisfies ConversationLimits;
 
-/** @throws {ConfigurationError} when a limit is not a positive whole number, or an item may be larger than all. */
+/**
+ * @throws {ConfigurationError} if a limit is not a positive whole number, or one item may be larger than all.
+ */
 export function checkedLimits(partial: Partial<ConversationLimits>): ConversationLimits {
   const limits = { ...defaultConversationLimits, ...partial };
   for (const [name, value] of Object.entries(limits)) {
@@ -40,28 +42,28 @@ export function totalChars(items: readonly ConversationItem[]): number {
   return items.reduce((sum, item) => sum + charsOf(item), 0);
 }
 
-/** The results among these items, by the ids of their calls. */
+/** Results by the ids of their calls. */
 export type Results = ReadonlyMap<string, ToolResultItem>;
 
-/** Found once: to look through all items for each call would be quadratic. */
+/** Collects the results once: searching all items for each call would be quadratic. */
 export function resultsIn(items: readonly ConversationItem[]): Results {
   return new Map(
     items.flatMap((item) => (item.role === 'tool_result' ? [[item.callId, item] as const] : [])),
   );
 }
 
-/** The result of a call, if `item` is a call and there is one. */
+/** Returns the result of a call, if `item` is a call and has one. */
 export function resultOf(item: ConversationItem, results: Results): ToolResultItem | undefined {
   return item.role === 'tool_call' ? results.get(item.callId) : undefined;
 }
 
-/** An utterance that goes on, or a call in flight. */
+/** Returns whether the item is an unfinished utterance, or a call in flight. */
 export function isOpen(item: ConversationItem, results: Results): boolean {
   if (isMessage(item)) return item.partial;
   return item.role === 'tool_call' && !results.has(item.callId);
 }
 
-/** Gives up the oldest until the rest fits; what is open only if nothing else is left. */
+/** Drops the oldest items until the rest fits; open items only if no others are left. */
 export function withinLimits(
   items: readonly ConversationItem[],
   { maxItems, maxChars }: ConversationLimits,

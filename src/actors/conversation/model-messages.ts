@@ -1,13 +1,12 @@
-// The conversation as the messages of a text model (AI SDK).
+// Converts the conversation to the messages of a text model (AI SDK).
 //
 // Invariants
-//   MODEL-MESSAGES-1. Every tool call is followed by its result before anyone else speaks: the SDK
-//       refuses a history in which one is missing. A call in flight gets a placeholder
-//       that says so, or is left out.
+//   MODEL-MESSAGES-1. Every tool call is followed by its result before any other message: the SDK refuses a
+//       history with a missing result. A call in flight gets a placeholder that says so, or is left out.
 //   MODEL-MESSAGES-2. A failed call keeps its error.
-//   MODEL-MESSAGES-3. What is still being said is not in it.
+//   MODEL-MESSAGES-3. Unfinished speech is left out.
 //   MODEL-MESSAGES-4. The arguments of a call are an object, whatever the model wrote.
-//   MODEL-MESSAGES-5. Words of the user, and results, stand as they are, but for the key of genuine notes.
+//   MODEL-MESSAGES-5. Words of the user, and results, appear unchanged, except for the key of genuine notes.
 
 import type { ModelMessage } from 'ai';
 import { asArguments } from '../../values/json.ts';
@@ -23,14 +22,14 @@ import {
 
 export interface ModelMessageOptions {
   /**
-   * Writes notes, with their marks. Its `systemAs` says how they are put: many providers refuse a system
-   * message in mid-conversation, and the SDK wants `allowSystemInMessages` for it.
+   * Writes notes, with their marks. Its `systemAs` determines their role: many providers refuse a system
+   * message in mid-conversation, and the SDK requires `allowSystemInMessages` for it.
    * @defaultValue notes without marks, as user messages
    */
   readonly notes?: NoteWriter;
   /**
-   * What becomes of calls without a result.
-   * @defaultValue 'pending': they are answered by a placeholder
+   * The treatment of calls without a result.
+   * @defaultValue 'pending': a placeholder answers them
    */
   readonly openCalls?: 'pending' | 'omit';
 }
@@ -57,7 +56,7 @@ export function toModelMessages(
   const note = (id: string, said: Note): void => {
     for (const { role, text } of notes.messages(said, id)) messages.push({ role, content: text });
   };
-  /** As an earlier version kept it. */
+  /** The form of earlier versions. */
   const oldNote = (text: string): void => {
     messages.push(
       notes.systemAs === 'system'
@@ -96,7 +95,7 @@ export function toModelMessages(
       if (openCalls === 'omit' && !results.has(item.callId)) continue;
       calls.push(item);
     } else if (item.role === 'tool_result') {
-      // The result itself was put after its call; the model's step ended here.
+      // The result itself was added after its call; the model's step ended here.
       if (calls.some(({ callId }) => callId === item.callId)) endStep();
     } else if (item.role === 'transfer') {
       endStep();
@@ -120,12 +119,14 @@ function asNote(text: string): string {
   return text.startsWith('[SYSTEM') ? text : `[SYSTEM: ${text}]`;
 }
 
-/** How a change of the lead agent is told to a model. */
+/** Returns the note about a change of the lead agent. */
 export function transferNote({ from, to }: { readonly from: string; readonly to: string }): Note {
   return noteOf(sentence`The conversation was handed from one agent to another.`, { from, to });
 }
 
-/** What a model is told first: what was summarised, and what is simply gone. */
+/**
+ * Returns the first notes for a model: the summary, and the number of items that were dropped without one.
+ */
 export function preambleOf(summary: string | null, evicted: number): readonly Note[] {
   return [
     ...(summary === null
@@ -141,7 +142,7 @@ export function preambleOf(summary: string | null, evicted: number): readonly No
   ];
 }
 
-/** Another summary is another note. */
+/** Returns the id of a preamble note; a different summary has a different id. */
 export function preambleId(said: Note): string {
   return `preamble_${shortNameOf(promptText(said))}`;
 }

@@ -1,16 +1,15 @@
-// What the runtime says to the lead model: which sentence, and what it quotes with it. The form of
-// notes is in `notes/`.
+// The notes of the runtime for the lead model: sentences and quotations. `notes/` defines their form.
 
 import type { ConversationItem } from './items.ts';
 import { note, noteWith, sentence, wordsOfApp, type Note, type Prompt } from '../notes/note.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 
-/** What the model is told of the greeting that it shall say; undefined: it has none. */
+/** Returns the note about the greeting that the model is to say; undefined if there is none. */
 export function greetingNote({ greeting }: { readonly greeting?: string }): Note | undefined {
   return greeting === undefined ? undefined : note(wordsOfApp(greeting));
 }
 
-/** Is this item of the conversation what the model was told of that greeting? */
+/** Returns whether this item is the note about that greeting. */
 export function isGreeting(
   item: ConversationItem,
   { greeting }: { readonly greeting?: string },
@@ -21,7 +20,7 @@ export function isGreeting(
   return told ? told.says === greeting && !told.quotes : item.text === `[SYSTEM: ${greeting}]`;
 }
 
-/** What the model gets as the answer to a call whose work goes on. */
+/** Returns the output of a call whose work continues in the background. */
 export function pendingAnswer(message: string) {
   return {
     status: 'still_in_progress',
@@ -32,12 +31,12 @@ export function pendingAnswer(message: string) {
   };
 }
 
-/** Said for a background call whose author wants nothing said, where the call cannot stay open. */
+/** The pending message of a background call without one, if the call cannot stay open. */
 export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
 
 const ON_SCREEN = sentence`It is on the user's screen. Do not speak about it unless they ask.`;
 
-/** For a result that the model shall know and not tell. */
+/** Returns the prompt for a result that the model is to know and not to tell. */
 export function silentNote(prompt: Prompt): Prompt {
   // An earlier version kept it as text.
   return typeof prompt === 'string'
@@ -64,7 +63,10 @@ function choiceOf({ label, description }: QuestionOption) {
   return description ? { label, description } : { label };
 }
 
-/** An approval is read out exactly, with nothing added: the user consents to what was said. */
+/**
+ * Returns the prompt for an approval, which is read out exactly, with nothing added: the user consents to the
+ * spoken words.
+ */
 export function approvalPrompt(
   subagent: string,
   question: string,
@@ -91,14 +93,20 @@ export function noticePrompt(label: string, text: string): Note {
 
 const STILL_OPEN = sentence`The user sees this question. It is open until you are told that it was answered. Respond to what the user says of other things; do not answer it in their place.`;
 
-/** For a lead agent that does not say a question itself: the user sees it, and may talk of something else meanwhile. */
+/**
+ * Returns a note for a lead agent that does not say a question itself: the user sees it, and may talk about
+ * another topic meanwhile.
+ */
 export function openQuestionNote(prompt: Prompt): Prompt {
   return typeof prompt === 'string'
     ? `${prompt} [SYSTEM: ${STILL_OPEN}]`
     : noteWith(prompt, STILL_OPEN);
 }
 
-/** `isAnswer`: what the user said answered the question; else it is still open. */
+/**
+ * Returns a note about words of the user to a subagent. `isAnswer`: they answered the question; otherwise it
+ * is still open.
+ */
 export function overheardNote(words: string, subagent: string, isAnswer = true): Note {
   return note(
     isAnswer
@@ -108,12 +116,12 @@ export function overheardNote(words: string, subagent: string, isAnswer = true):
   );
 }
 
-/** An answer that had to stop for something urgent is still owed. */
+/** An answer that was cut off for an urgent delivery is still owed. */
 export const OWED_REPLY_NOTE = note(
   sentence`Your answer to what the user said was cut off for this. Give it now.`,
 );
 
-/** For a model whose instructions cannot be changed. */
+/** Returns the directives as a note, for a model whose instructions cannot be changed. */
 export function directivesNote(
   directives: readonly { readonly key: string; readonly value: string }[],
 ): Note {
@@ -122,12 +130,12 @@ export function directivesNote(
   });
 }
 
-/** Two results of one kind have the same words. */
+/** Shared, so that two results of one kind have the same words. */
 export const completedSentence = sentence`Background task completed successfully. Please inform the user about the result.`;
 
 export const failedSentence = sentence`Background task failed. Tell the user the exact error details first, then ask how to proceed.`;
 
-/** Something else was told while a tool worked. */
+/** Another delivery was told while a tool worked. */
 export const LATE_ANSWER_NOTE = note(
   sentence`What you had called has answered; its result stands above, with the call. Go on with your answer to the user.`,
 );
@@ -137,7 +145,7 @@ export const CUT_OFF_NOTE = note(
   sentence`You were cut off while you answered. Only the calls that stand above were made. If you meant to make another one, make it now; repeat none of those.`,
 );
 
-/** A call that was made before in the telling of the same thing is not made again. */
+/** Returns a note that a call is not made again because it was made before for the same delivery. */
 export function alreadyCalledNote(tool: string): Note {
   return note(
     sentence`You have called this tool with these arguments already: it was not called again. What it came to stands above.`,

@@ -1,6 +1,6 @@
-// The conversation as what a voice transport is told after a reconnect, so that the
-// model goes on where it was: messages, tool calls and their outputs (errors too).
-// A call in flight stays open: its answer will still come, under the same id.
+// Converts the conversation for a voice transport after a reconnect, so that the model continues where it
+// was: messages, tool calls and their outputs (errors too). A call in flight stays open: its answer is still
+// to come, under the same id.
 
 import { asArguments } from '../../values/json.ts';
 import { promptText, type Note } from '../notes/note.ts';
@@ -19,7 +19,7 @@ export type ReplayItem =
       readonly itemId: string;
       readonly role: 'system' | 'user' | 'assistant';
       readonly text: string;
-      /** The note that it is; absent: it is words, or a note of an earlier version. */
+      /** The note; absent for a message, or a note of an earlier version. */
       readonly note?: Note;
     }
   | {
@@ -28,7 +28,7 @@ export type ReplayItem =
       readonly toolName: string;
       /** JSON text of an object. */
       readonly arguments: string;
-      /** It has no result yet. */
+      /** Whether it has no result yet. */
       readonly open: boolean;
     }
   | {
@@ -54,7 +54,7 @@ export function toReplay(
   }));
   for (const item of items) {
     if (isMessage(item)) {
-      // What was understood of an unfinished utterance is all that the new connection can know.
+      // The new connection can know an unfinished utterance only by the words understood so far.
       if (item.text.trim() === '') continue;
       const { id: itemId, role, note } = item;
       const text = messageText(item);

@@ -1,11 +1,10 @@
-// Turns: one party's stretch of holding the floor. Ten utterances of the user in a
-// row are one turn; tool calls, results, notes and transfers belong to nobody's
-// stretch and do not end one.
+// Turns: one party's stretch of holding the floor. Ten utterances of the user in a row are one turn; tool
+// calls, results, notes and transfers belong to no stretch and do not end one.
 
 import { isMessage, messageText, type ConversationItem } from './items.ts';
 import { clip } from '../../values/clip.ts';
 
-/** One stretch of one party, in one string. */
+/** One stretch of one party, as one string. */
 export interface ConversationTurn {
   readonly role: 'user' | 'assistant';
   readonly content: string;
@@ -13,7 +12,7 @@ export interface ConversationTurn {
   readonly at: number;
 }
 
-/** The stretches of `items`, oldest first, each cut at `maxCharsPerTurn`. Silence makes no turn. */
+/** Returns the turns of `items`, oldest first, each cut at `maxCharsPerTurn`. Empty messages make no turn. */
 export function turnsOf(
   items: readonly ConversationItem[],
   maxCharsPerTurn: number,

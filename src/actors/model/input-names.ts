@@ -1,6 +1,6 @@
-// The inputs of a call by their names, held against a schema: which one is missing, which one
-// it does not know, and what may have been meant. Schemas leave out what they do not know
-// without a word, and a subagent that works without it costs more than a second call.
+// Checks the names of a call's inputs against a schema: finds missing and unknown names, and suggests similar
+// ones. Schemas silently drop unknown properties, and a subagent that works without an input costs more than
+// a second call.
 //
 // Does not: check values: the schema does.
 
@@ -9,12 +9,12 @@ import { editDistance } from '../../language/similarity.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { knownJsonSchema } from './schema.ts';
 
-/** So many names are told, of each kind. */
+/** The limit of names in a message, of each kind. */
 const MAX_NAMES = 10;
 
 /**
- * What is wrong with the names, in a sentence; null: nothing, or the schema does not say which
- * there are (no object, a union, one that is still promised).
+ * Describes the problem of the names in a sentence; null if they are valid, or if the schema does not list
+ * its names (no object, a union, one that is still a promise).
  */
 export function wrongInputNames(schema: Schema, input: unknown): string | null {
   const shape = knownJsonSchema(schema);
@@ -35,7 +35,7 @@ export function wrongInputNames(schema: Schema, input: unknown): string | null {
   ].join('; ');
 }
 
-/** The same schema, which refuses wrong names before it looks at values. */
+/** Returns the same schema, which refuses wrong names before it checks values. */
 export function withInputNames(schema: Schema): Schema {
   return jsonSchema(schema.jsonSchema, {
     async validate(value) {
@@ -52,14 +52,14 @@ function near(name: string, declared: readonly string[]): string {
   return found.length === 0 ? '' : `, did you mean ${found.map((one) => `"${one}"`).join(' or ')}?`;
 }
 
-/** Differs in a letter of three, or is the beginning of the other. */
+/** Returns whether two names differ in one letter of three, or one begins with the other. */
 function isNear(a: string, b: string): boolean {
   const [short, long] = a.length < b.length ? [a, b] : [b, a];
   if (short.length >= 3 && long.startsWith(short)) return true;
   return editDistance(a, b) <= Math.max(1, Math.floor(long.length / 3));
 }
 
-/** `departure_date`, `departureDate` and `Departure-Date` are the same name. */
+/** Returns the plain form of a name: `departure_date`, `departureDate` and `Departure-Date` are the same. */
 function plain(name: string): string {
   return name
     .slice(0, 100)

@@ -1,13 +1,13 @@
-// What a tool is to the runtime beyond what a model sees of it: marks on the tool object,
-// so that a tool may have any name. Global symbols: two copies of this package agree.
+// Marks on the tool object that tell the runtime what kind of tool it is, independently of its name. Global
+// symbols, so that two copies of this package agree.
 
 import type { JSONValue } from 'ai';
 import type { SubagentConfig } from '../contracts/config.ts';
 
-/** The call only waits for other subagents: it holds no run slot, and the run's clock stands still. */
+/** The call only waits for other subagents: it holds no run slot, and the run's clock is paused. */
 export const DELEGATES: unique symbol = Symbol.for('offstage.delegates') as never;
 
-/** What the runtime itself does with the call, instead of its `execute`. */
+/** The runtime handles the call itself, instead of its `execute`. */
 export const ROLE: unique symbol = Symbol.for('offstage.role') as never;
 export type ToolRole = 'request_input' | 'complete_task';
 
@@ -15,8 +15,8 @@ export type ToolRole = 'request_input' | 'complete_task';
 export const SOURCE_TOOL: unique symbol = Symbol.for('offstage.sourceTool') as never;
 
 /**
- * On a tool that spawns subagents: makes the configuration of one again from the recipe that it
- * put into the request. Null: the recipe is none of its own. What it throws is why it cannot.
+ * On a tool that spawns subagents: restores the configuration of one from the recipe that it put into the
+ * request. Returns null if the recipe is not its own. Throws the reason if it cannot.
  */
 export const RECONFIGURES: unique symbol = Symbol.for('offstage.reconfigures') as never;
 export type Reconfigure = (recipe: JSONValue) => SubagentConfig | null;
@@ -32,7 +32,7 @@ export interface SubAgentMark {
   readonly [SUB_AGENT]: SubagentConfig;
 }
 
-/** The same tool with marks on it. */
+/** Returns the same tool with marks. */
 export function marked<T extends object, M extends object>(tool: T, marks: M): T & M {
   return Object.assign(tool, marks);
 }
@@ -45,7 +45,7 @@ export function reconfigureOf(tool: unknown): Reconfigure | null {
   return isObject(tool) && RECONFIGURES in tool ? (tool[RECONFIGURES] as Reconfigure) : null;
 }
 
-/** The configuration of the subagent that a tool runs; null for any other tool. */
+/** Returns the configuration of the subagent that a tool runs; null for any other tool. */
 export function subAgentOf(tool: unknown): SubagentConfig | null {
   try {
     return isObject(tool) && SUB_AGENT in tool ? (tool as SubAgentMark)[SUB_AGENT] : null;

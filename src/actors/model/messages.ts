@@ -1,5 +1,5 @@
-// The messages that answer tool calls. The SDK, and every provider, refuse a history in
-// which a call is not answered exactly once.
+// The messages that answer tool calls. The SDK and every provider refuse a history in which a call is not
+// answered exactly once.
 
 import type {
   AssistantContent,
@@ -13,10 +13,10 @@ import { asJson } from '../../values/json.ts';
 import { defaultModelOutput, type ToolResultOutput } from './tool-output.ts';
 import type { ToolOutcome } from './tool-run.ts';
 
-/** How a call of the step was answered. */
+/** The answer to a call of the step. */
 export type StepResult =
   | { readonly callId: string; readonly outcome: ToolOutcome }
-  /** The user did not consent, with these words. */
+  /** The user denied it, with these words. */
   | { readonly callId: string; readonly denied: string }
   /** Answered by the runtime itself, with JSON. */
   | { readonly callId: string; readonly output: unknown };
@@ -29,8 +29,8 @@ interface Call {
 const notRun: ToolResultOutput = { type: 'error-text', value: 'This call was not run.' };
 
 /**
- * Answers the calls of one step: one result for each, in the order of the calls. The first
- * result of a call counts; a call without one was not run.
+ * Returns the message that answers the calls of one step: one result each, in the order of the calls. The
+ * first result of a call counts; a call without a result was not run.
  */
 export function toolMessage(
   calls: readonly Call[],
@@ -55,16 +55,16 @@ function outputOf(result: StepResult): ToolResultOutput {
 }
 
 /**
- * The messages with every call answered exactly once, before anybody else speaks: what is
- * missing is answered with an error, what is answered twice or was never asked is dropped.
- * The same array when there was nothing to mend.
+ * Returns the messages with every call answered exactly once, before any other message: an error answers a
+ * missing result; repeated and unrelated results are dropped. Returns the same array if it is already
+ * correct.
  */
 export function closeDanglingCalls(
   messages: readonly ModelMessage[],
   reason = 'This call has no result: the run stopped before it was answered.',
 ): readonly ModelMessage[] {
   const closed: ModelMessage[] = [];
-  /** Calls still to be answered. Those of the provider may be answered, and need not be. */
+  /** Calls still to be answered. Those of the provider may be answered, but need not be. */
   const open = new Map<string, string>();
   const ofProvider = new Set<string>();
   let isMended = false;

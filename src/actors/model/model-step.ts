@@ -1,17 +1,17 @@
-// One step of a subagent's loop: one model call. The tools have no `execute`: the answer
-// says what shall be called, and the runtime calls it.
+// One step of a subagent's loop: one model call. The tools have no `execute`: the answer names the calls, and
+// the runtime runs them.
 //
-// Owns:     the call of the AI SDK, and what is kept of its answer.
-// Does not: run tools, ask for approvals, try again, or decide what happens next.
+// Owns:     the call of the AI SDK, and the kept parts of its answer.
+// Does not: run tools, ask for approvals, retry, or decide the next step.
 //
 // Invariants
-//   MODEL-STEP-1. It settles as soon as the signal aborts, whatever the model does.
-//   MODEL-STEP-2. After an abort it never resolves: an answer that came too late is not one.
-//   MODEL-STEP-3. The response is plain JSON, and no wall clock and no chance is in it.
-//   MODEL-STEP-4. A call that is not one (unknown tool, arguments that do not fit) comes back with the
-//       message that the model shall read; it never fails the step.
-//   MODEL-STEP-5. Any provider reads the messages of the response again: arguments are an object, and a
-//       blank text is not there, unless the provider put something of its own on it.
+//   MODEL-STEP-1. The step settles as soon as the signal aborts, whatever the model does.
+//   MODEL-STEP-2. After an abort it never resolves: a late answer is discarded.
+//   MODEL-STEP-3. The response is plain JSON, without wall clock time or randomness.
+//   MODEL-STEP-4. An invalid call (unknown tool, arguments that do not match) is returned with the message
+//       that the model is to read; it never fails the step.
+//   MODEL-STEP-5. Any provider accepts the messages of the response again: arguments are an object, and blank
+//       texts are removed unless the provider attached metadata to them.
 
 import {
   generateText,
@@ -40,7 +40,7 @@ export { toStepError } from './step-error.ts';
 
 type GenerateOptions = Parameters<typeof generateText>[0];
 
-/** What a caller may ask of the model beside the messages. */
+/** Settings for the model beside the messages. */
 export interface ModelSettings extends LanguageModelCallOptions {
   readonly headers?: Record<string, string | undefined>;
   readonly providerOptions?: GenerateOptions['providerOptions'];
@@ -48,20 +48,20 @@ export interface ModelSettings extends LanguageModelCallOptions {
 
 export interface ModelStepOptions {
   readonly model: LanguageModel;
-  /** The system prompt; empty means none. */
+  /** The system prompt; empty: none. */
   readonly instructions: string;
-  /** At least one; every call in it is answered. */
+  /** At least one; every call in them is answered. */
   readonly messages: readonly ModelMessage[];
   readonly tools: PreparedTools;
   readonly toolChoice?: ToolChoice<ToolSet>;
   readonly signal: AbortSignal;
   readonly settings?: ModelSettings;
   readonly ids: Ids;
-  /** The model streams, and its words are told while they come. */
+  /** If set, the model streams, and each delta is passed on as it arrives. */
   readonly said?: ((delta: Delta) => void) | undefined;
-  /** The answer shall have this format, if the provider takes it. */
+  /** The format of the answer, if the provider accepts it. */
   readonly structured?: Structured | null;
-  /** For the times in the SDK's telemetry; nothing of it is in the response. */
+  /** For the times in the SDK's telemetry; not part of the response. */
   readonly clock?: Clock;
 }
 
@@ -69,49 +69,48 @@ export interface ModelStepOptions {
 export interface ModelCall {
   readonly callId: string;
   readonly toolName: string;
-  /** The arguments as `execute` gets them: parsed, with defaults and coercions applied. */
+  /** The arguments for `execute`: parsed, with defaults and coercions applied. */
   readonly input: unknown;
   /**
-   * What the schema makes of the arguments is not JSON (a Date, say). `input` is then what the
-   * model wrote, and goes through the schema where it is used: hand this on to `runToolCall`
-   * and `approvalNeeded`.
+   * The parsed arguments are not JSON (they hold a Date, say). `input` is then the model's original, and
+   * passes through the schema when it is used: pass this flag to `runToolCall` and `approvalNeeded`.
    */
   readonly raw?: true;
-  /** Not to be run; the message is its answer. */
+  /** Not to be run; the message is the answer. */
   readonly invalid?: { readonly message: string };
-  /** Of a call that needs consent, once the runtime has looked: what consent it has. */
+  /** For a call that needs approval, once the runtime has checked: the approval that it has. */
   readonly consent?: Exclude<Consent, 'not_needed'>;
-  /** Of a question or an approval: only these identities may answer. */
+  /** For a question or an approval: the identities that may answer. */
   readonly answerableBy?: readonly string[];
 }
 
-/** Tokens as the provider counted them; 0 where it did not say. */
+/** Tokens as the provider counted them; 0 if it gave no count. */
 export interface StepUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly totalTokens: number;
-  /** Of the input, if the provider says so. */
+  /** The cached part of the input, if the provider reports it. */
   readonly cachedInputTokens?: number;
-  /** Of the output, if the provider says so. */
+  /** The reasoning part of the output, if the provider reports it. */
   readonly reasoningTokens?: number;
 }
 
 export interface ModelResponse {
   readonly text: string;
   readonly reasoning?: string;
-  /** What to append to the messages; the calls in it are those of `calls`, in the same order. */
+  /** The messages to append; their calls are those of `calls`, in the same order. */
   readonly assistantMessages: readonly ModelMessage[];
-  /** Empty: the model has ended. What the provider itself executed is not in it. */
+  /** Empty: the model has ended. Excludes calls that the provider itself executed. */
   readonly calls: readonly ModelCall[];
-  /** With `length`, calls may be cut off: they shall not be run. */
+  /** With `length`, calls may be incomplete and must not be run. */
   readonly finish: FinishReason;
   readonly usage: StepUsage;
   readonly providerMetadata?: ProviderMetadata;
 }
 
 /**
- * Calls the model once; there are no retries below this. `toStepError` tells what an error means.
- * @throws `signal.reason` once the signal aborts, or what the model or the SDK threw.
+ * Calls the model once, without retries. `toStepError` classifies an error.
+ * @throws `signal.reason` once the signal aborts, or the error of the model or the SDK.
  */
 export async function runModelStep(options: ModelStepOptions): Promise<ModelResponse> {
   const { signal, messages, instructions, ids, clock, settings } = options;
@@ -133,7 +132,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
       ...settings,
       model,
       instructions: instructions === '' ? undefined : instructions,
-      // The SDK does not change it, but does not say so in its type.
+      // The SDK does not change it, although its type permits that.
       messages: messages as ModelMessage[],
       tools: options.tools.modelTools,
       toolChoice: options.toolChoice,
@@ -144,12 +143,12 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
     }),
     signal,
   );
-  // It may have aborted since the race was won.
+  // The signal may have aborted since the race was won.
   signal.throwIfAborted();
   return toResponse(result.finalStep, written);
 }
 
-/** Only telemetry tells these ids and times to anybody, so without it they need not be made. */
+/** Returns the sources of ids and times. Only telemetry exposes them, so they are not computed without it. */
 function sources(isTelemetryOn: boolean, ids: Ids, clock: Clock | undefined): Sources {
   if (!isTelemetryOn) return unobserved;
   return {
@@ -196,7 +195,7 @@ function toCall(part: Step['toolCalls'][number], written: Answered): ModelCall {
   return { callId, toolName, input: writtenInput(callId, written), raw: true };
 }
 
-/** The arguments as the model wrote them; they were parsed before, so they can be parsed. */
+/** Returns the arguments as the model wrote them; they were parsed before, so parsing succeeds. */
 function writtenInput(callId: string, written: Answered): unknown {
   for (const part of written)
     if (part.type === 'tool-call' && part.toolCallId === callId && part.input.trim() !== '')
@@ -205,12 +204,12 @@ function writtenInput(callId: string, written: Answered): unknown {
 }
 
 function assistantMessages(step: Step, calls: readonly ModelCall[]): ModelMessage[] {
-  // One input for the call and for the message that makes it. What is invalid is no input.
+  // One input for the call and for the message that makes it. An invalid call has no input.
   const inputs = new Map(
     calls.flatMap((call) => (call.invalid ? [] : [[call.callId, call.input]])),
   );
   const messages: ModelMessage[] = [];
-  // Answers to invalid calls are there too: the runtime gives its own.
+  // The SDK also adds answers to invalid calls: the runtime gives its own.
   for (const message of step.response.messages) {
     if (message.role !== 'assistant' || typeof message.content === 'string') continue;
     const content = message.content.filter(isRepeatable).map((part) => {
@@ -225,7 +224,7 @@ function assistantMessages(step: Step, calls: readonly ModelCall[]): ModelMessag
   return messages;
 }
 
-/** Some providers refuse to read the white space again that they write before a call. */
+/** Some providers reject the white space that they themselves write before a call. */
 function isRepeatable(part: AssistantPart): boolean {
   return part.type !== 'text' || part.providerOptions !== undefined || part.text.trim() !== '';
 }

@@ -1,12 +1,12 @@
-// The model of one step: whatever a user may give as a model, as a model of the current
-// specification, whose answers are checked and whose tool calls have usable ids.
+// The model of one step: converts any model that a user may pass to one of the current specification, checks
+// its answers and gives its tool calls usable ids.
 //
 // Invariants
-//   MODEL-1. Every tool call that we run has an id that can be stored, and that no other call of the messages
-//       has. The SDK takes a repeated id for the same call, and loses the arguments of the second.
-//   MODEL-2. An answer that is not one is a ProviderError that says what is wrong with it.
-//   MODEL-3. Arguments that are nested too deeply fail their call, and nothing else.
-//   MODEL-4. Counts of tokens are whole numbers of at least 0, or not there.
+//   MODEL-1. Every tool call that the runtime runs has an id that can be stored, and that is unique in the
+//       messages. The SDK takes a repeated id for the same call, and loses the arguments of the second.
+//   MODEL-2. An invalid answer is a ProviderError that names the problem.
+//   MODEL-3. Arguments that are nested too deeply fail only their own call.
+//   MODEL-4. Token counts are whole numbers of at least 0, or absent.
 
 import { gateway, wrapLanguageModel, type LanguageModel, type ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -30,17 +30,16 @@ type Call = Parameters<Model['doGenerate']>[0];
 const adapted = new WeakMap<object, Model>();
 
 /**
- * A model of the current specification. A string is resolved as the SDK does, by the default
- * provider or else the gateway, but here: the SDK mistakes a provider registry for one of an
- * older specification.
- * @throws {ConfigurationError} INVALID_MODEL; and what the provider throws for an unknown id.
+ * Returns a model of the current specification. A string is resolved like in the SDK, by the default provider
+ * or else the gateway, but here: the SDK mistakes a provider registry for one of an older specification.
+ * @throws {ConfigurationError} INVALID_MODEL; and the provider's error for an unknown id.
  */
 export function resolveModel(model: LanguageModel): Model {
   if (typeof model === 'string') {
     const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway;
     return resolveModel(provider.languageModel(model));
   }
-  // Comes from outside: the type is a promise of the caller.
+  // External input: the caller's type may be wrong.
   const version: unknown = (model as Partial<Model> | null | undefined)?.specificationVersion;
   if (version === 'v4') return model as Model;
   if (version !== 'v3' && version !== 'v2')
@@ -55,14 +54,15 @@ export function resolveModel(model: LanguageModel): Model {
   return fresh;
 }
 
-/** A check of a model, before anything is asked of it. */
+/** A schema that checks a model before it is used. */
 export const aModel = z.unknown().superRefine((model, context) => {
   const problem = modelProblem(model);
   if (problem !== null) context.addIssue({ code: 'custom', message: problem });
 });
 
 /**
- * @throws {ConfigurationError} INVALID_MODEL, or NO_MODEL where it is undefined: the message says what to write.
+ * @throws {ConfigurationError} INVALID_MODEL, or NO_MODEL if it is undefined: the message shows a valid
+ *   value.
  */
 export function checkModel(where: string, model: unknown): void {
   const problem = modelProblem(model);
@@ -71,7 +71,10 @@ export function checkModel(where: string, model: unknown): void {
   throw new ConfigurationError(code, `${where}: ${problem}, got ${shown(model)}`);
 }
 
-/** What is wrong with it; null: nothing that could be seen. A string is an id of the default provider or the gateway. */
+/**
+ * Describes the problem of a model; null if none is visible. A string is an id of the default provider or the
+ * gateway.
+ */
 function modelProblem(model: unknown): string | null {
   const expected = "expected a model of the AI SDK such as openai('gpt-5.1')";
   if (typeof model === 'string') {
@@ -94,15 +97,18 @@ interface CarefulOptions {
   readonly messages: readonly ModelMessage[];
   readonly ids: Ids;
   readonly clock: Clock | undefined;
-  /** Learns the content of the answer as the SDK will read it. */
+  /** Called with the content of the answer as the SDK will read it. */
   answered(content: readonly ContentPart[]): void;
-  /** Wants the words while they come: the model streams. */
+  /** If set, the model streams, and each delta is passed on as it arrives. */
   readonly said?: ((delta: Delta) => void) | undefined;
-  /** The answer shall have this format, if the provider takes it. */
+  /** The format of the answer, if the provider accepts it. */
   readonly structured?: Structured | null | undefined;
 }
 
-/** The same model for one step: keeps MODEL-1 and MODEL-2, and stamps the answer with our clock. */
+/**
+ * Returns the same model for one step: enforces MODEL-1 and MODEL-2, and stamps the answer with the session's
+ * clock.
+ */
 export function carefulModel(model: Model, options: CarefulOptions): Model {
   return {
     specificationVersion: 'v4',
@@ -151,7 +157,7 @@ async function askStructured(
   }
   call.abortSignal?.throwIfAborted();
   const answer = await ask(call);
-  // Silent in words as well, it was not the format.
+  // The model gave no answer without the format either, so the format was not the cause.
   if (!isSilent(answer)) structured.refused(refusal);
   const { usage } = (answer ?? {}) as Partial<Answer>;
   return silent && usage
@@ -177,7 +183,7 @@ function checkAnswer(answer: unknown, model: Model): asserts answer is Answer {
   );
 }
 
-/** What a provider adds goes where it is no JSON, or nested too deeply: no journal could have it. */
+/** Removes provider metadata that is not JSON or is nested too deeply: no journal could store it. */
 function withJsonMetadata<T extends { readonly providerMetadata?: unknown }>(part: T): T {
   if (part.providerMetadata === undefined || isJson(part.providerMetadata)) return part;
   const { providerMetadata: _, ...rest } = part;
@@ -186,7 +192,7 @@ function withJsonMetadata<T extends { readonly providerMetadata?: unknown }>(par
 
 type Usage = Answer['usage'];
 
-/** Providers have been seen to give NaN, negative numbers, fractions and text (MODEL-4). */
+/** Some providers return NaN, negative numbers, fractions or text as counts (MODEL-4). */
 function countedUsage({ inputTokens, outputTokens, ...rest }: Usage): Usage {
   return { ...rest, inputTokens: counted(inputTokens), outputTokens: counted(outputTokens) };
 }
@@ -196,10 +202,10 @@ function counted<Counts extends object>(counts: Counts): Counts {
   return Object.fromEntries(checked) as Counts;
 }
 
-/** No model call has more: beyond that it is no count of tokens. */
+/** No model call has more: a greater number is not a token count. */
 const MAX_TOKENS = 1_000_000_000;
 
-/** A count of tokens as a provider gives it; undefined: it gives none that can be one. */
+/** Returns a token count of a provider; undefined if it is not a valid one. */
 export function tokenCount(count: unknown): number | undefined {
   const isCount = typeof count === 'number' && count >= 0 && count <= MAX_TOKENS;
   return isCount ? Math.round(count) : undefined;
@@ -233,8 +239,8 @@ function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions):
 }
 
 /**
- * By the specification it is JSON text; some models give the value. What is nested too deeply becomes a
- * text that is no JSON, which fails this call and not the step (MODEL-3).
+ * According to the specification arguments are JSON text; some models return the value. Arguments that are
+ * nested too deeply become a text that is not JSON, which fails this call and not the step (MODEL-3).
  */
 function argumentsOf(input: unknown): string {
   if (typeof input !== 'string') {
@@ -245,14 +251,14 @@ function argumentsOf(input: unknown): string {
   try {
     return isTooDeep(JSON.parse(input)) ? refusedArguments(TOO_DEEP) : input;
   } catch {
-    // The SDK says what is wrong with it.
+    // The SDK reports the problem.
     return input;
   }
 }
 
 const refusedArguments = (why: string): string => `The arguments are no JSON: ${why}`;
 
-/** A quick look, for most arguments are short: so many brackets would be needed. */
+/** A quick check, since most arguments are short: deep nesting needs this many brackets. */
 function mayBeDeep(text: string): boolean {
   return text.length > 2 * MAX_DEPTH;
 }

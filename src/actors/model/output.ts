@@ -1,5 +1,5 @@
-// The result contract of a subagent: its last answer is JSON that fits a schema. The model
-// is told the schema in its instructions; what does not fit goes back to it with the reason.
+// The result contract of a subagent: its last answer is JSON that matches a schema. The instructions tell the
+// model the schema; an answer that does not match is returned to it with the reason.
 
 import type { JSONValue, LanguageModel, Schema } from 'ai';
 import { messageOf } from '../../values/errors.ts';
@@ -10,7 +10,7 @@ import { structuredFor, type Structured } from './structured.ts';
 
 export type CheckedOutput =
   | { readonly ok: true; readonly value: JSONValue }
-  /** What is wrong with it, and a message that asks the model again. */
+  /** The problem, and a message that asks the model again. */
   | { readonly ok: false; readonly reason: string; readonly retryMessage: string };
 
 const MAX_REASON_CHARACTERS = 4000;
@@ -20,8 +20,8 @@ function outputSchemaOf(schema: unknown): Schema {
 }
 
 /**
- * The provider's structured output for the schema, or null where it is asked for in words.
- * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ * Returns the provider's structured output for the schema, or null if only the instructions ask for it.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be described to a model.
  */
 export function structuredOutput(
   model: LanguageModel,
@@ -32,9 +32,9 @@ export function structuredOutput(
 }
 
 /**
- * What to add to the instructions, so that the model knows the shape. `toolName`: the result is
- * handed in as the `result` of that tool.
- * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ * Returns the addition to the instructions that describes the shape. `toolName`: the result is the `result`
+ * argument of that tool.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be described to a model.
  */
 export function outputInstructions(schema: unknown, toolName?: string): string {
   const known = knownJsonSchema(outputSchemaOf(schema));
@@ -47,9 +47,9 @@ export function outputInstructions(schema: unknown, toolName?: string): string {
 }
 
 /**
- * Takes the model's last text as JSON, also from inside a Markdown fence, and puts it through
- * the schema. The value is what the schema makes of it, as JSON. Asynchronous refinements may run.
- * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ * Parses the model's last text as JSON, with or without a Markdown fence, and validates it. The value is the
+ * schema's output as JSON. Asynchronous refinements may run.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be described to a model.
  */
 export async function checkOutput(schema: unknown, text: string): Promise<CheckedOutput> {
   const parsed = parseAnswer(text);
@@ -59,8 +59,8 @@ export async function checkOutput(schema: unknown, text: string): Promise<Checke
 }
 
 /**
- * As `checkOutput`, of a value.
- * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be told to a model.
+ * Like `checkOutput`, for a value.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be described to a model.
  */
 export async function checkResult(schema: unknown, value: unknown): Promise<CheckedOutput> {
   if (isTooDeep(value)) return retry(TOO_DEEP);
@@ -82,7 +82,7 @@ function parseAnswer(text: string): Parsed {
   return fenced === null ? whole : parse(fenced);
 }
 
-/** From the first fence to the last: a text within the JSON may hold fences too. */
+/** From the first fence to the last: a text within the JSON may contain fences too. */
 function insideFence(text: string): string | null {
   const opening = /```(?:json)?/i.exec(text);
   if (!opening) return null;

@@ -1,8 +1,8 @@
-// What a tool writes down of a subagent that it spawns, so that after a crash it can make the
-// same configuration again: which kind of tool it was, and what the model had asked for. Names
-// only, which mean what the code of that day says; no secret and nothing of the conversation.
+// The recipe of a subagent that a tool spawns: the kind of tool and the model's request, from which the tool
+// restores the same configuration after a crash. It holds names only, which the current code resolves; no
+// secret and no part of the conversation.
 //
-// Does not: give it any tools (the grant is written down by itself, and cut again).
+// Does not: grant tools (the grant is recorded separately, and restricted again).
 //
 // Invariants
 //   RECIPES-1. A tool makes a configuration only from a recipe of its own kind.
@@ -14,14 +14,14 @@ import { RECONFIGURES, type Reconfigures } from './marks.ts';
 
 const recipe = z.object({ by: z.string(), input: z.unknown() });
 
-/** For `SpawnRequest.recipe`. `input` must be JSON. */
+/** Returns a value for `SpawnRequest.recipe`. `input` must be JSON. */
 export function recipeOf(by: string, input: object): JSONValue {
   return { by, input: input as JSONValue };
 }
 
 /**
- * The mark of a tool that spawns: `make` is given what it had put into a recipe of the kind `by`,
- * and may throw why it cannot.
+ * Returns the mark of a spawning tool: `make` gets the input of a recipe of the kind `by`, and may throw the
+ * reason why it cannot restore the configuration.
  */
 export function reconfigures<Input>(
   by: string,

@@ -1,5 +1,5 @@
-// Schemas as the AI SDK takes them, wrapped once: the SDK turns a raw zod schema into
-// JSON Schema again for every tool of every step, which costs more than the step itself.
+// Wraps schemas once for the AI SDK: the SDK converts a raw zod schema to JSON Schema again for every tool of
+// every step, which costs more than the step itself.
 
 import { asSchema, InvalidToolInputError, TypeValidationError, zodSchema, type Schema } from 'ai';
 import { shown } from '../../values/checks.ts';
@@ -8,13 +8,13 @@ import { clip } from '../../values/clip.ts';
 
 type Wrappable = Parameters<typeof asSchema>[0];
 
-/** By what was given: whoever makes a session for each user gives the same schemas each time. */
+/** Keyed by the given schema: an app that makes a session per user passes the same schemas each time. */
 const wrappedSchemas = new WeakMap<object, Schema>();
 
 /**
- * A zod 3 or 4 schema, a Standard Schema that has a JSON Schema, or the SDK's own
- * `zodSchema()`, `jsonSchema()` or lazy schema, with its JSON Schema made now.
- * @throws {ConfigurationError} INVALID_SCHEMA, for anything else, and for one that has no JSON Schema.
+ * Wraps a zod 3 or 4 schema, a Standard Schema with a JSON Schema, or the SDK's own `zodSchema()`,
+ * `jsonSchema()` or lazy schema, and computes its JSON Schema now.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for anything else, and for a schema without a JSON Schema.
  */
 export function wrapSchema(schema: unknown, where: string): Schema {
   const refuse = (why: string, cause?: unknown): never => {
@@ -31,14 +31,14 @@ export function wrapSchema(schema: unknown, where: string): Schema {
       ? zodSchema(schema as Parameters<typeof zodSchema>[0])
       : asSchema(schema as Wrappable);
     if (isPromiseLike(wrapped)) {
-      // A function that makes no schema, but a promise; nobody waits for it.
+      // The function returned a promise instead of a schema; its rejection must be handled.
       wrapped.then(undefined, () => undefined);
       return refuse('expected a function that returns a schema, got one that returns a promise');
     }
-    // A getter: the first access converts, the later ones give the same object.
+    // A getter: the first access converts, later ones return the same object.
     const { jsonSchema } = wrapped;
     if (!isLazy(schema)) wrappedSchemas.set(schema, wrapped);
-    // It is told where it is used; until then it must not be an unhandled rejection.
+    // The error is reported on use; until then it must not be an unhandled rejection.
     if (isPromiseLike(jsonSchema))
       jsonSchema.then(undefined, () => void wrappedSchemas.delete(schema));
     return wrapped;
@@ -47,7 +47,7 @@ export function wrapSchema(schema: unknown, where: string): Schema {
   }
 }
 
-/** The JSON Schema, where it is known already: a schema may also promise it. */
+/** Returns the JSON Schema if it is already known: a schema may also promise it. */
 export function knownJsonSchema(schema: Schema): Readonly<Record<string, unknown>> | null {
   const { jsonSchema } = schema;
   return isPromiseLike(jsonSchema) ? null : (jsonSchema as Record<string, unknown>);
@@ -57,7 +57,7 @@ export type Validated =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: TypeValidationError };
 
-/** What the schema makes of a value; never rejects. A `jsonSchema()` without `validate` takes everything. */
+/** Validates a value; never rejects. A `jsonSchema()` without `validate` accepts everything. */
 export async function validateWith(schema: Schema, value: unknown): Promise<Validated> {
   if (!schema.validate) return { ok: true, value };
   let cause: unknown;
@@ -71,7 +71,7 @@ export async function validateWith(schema: Schema, value: unknown): Promise<Vali
   return { ok: false, error: validationError(value, cause) };
 }
 
-/** Its message quotes the value as JSON, which not every value has. */
+/** The message of the SDK's error quotes the value as JSON, which fails for some values. */
 function validationError(value: unknown, cause: unknown): TypeValidationError {
   try {
     return TypeValidationError.wrap({ value, cause });
@@ -83,12 +83,12 @@ function validationError(value: unknown, cause: unknown): TypeValidationError {
 /** An error that quotes a large input would fill the model's context. */
 const MAX_MESSAGE_CHARACTERS = 4000;
 
-/** What a model is told of arguments that a tool's schema refuses, in the words of the SDK. */
+/** Returns the message for a model about arguments that a tool's schema refuses, in the words of the SDK. */
 export function invalidInputMessage(toolName: string, cause: unknown): string {
   return invalidCallMessage(new InvalidToolInputError({ toolName, toolInput: '', cause }));
 }
 
-/** What a model is told of a call that is not one: wrong arguments, or a tool that is not there. */
+/** Returns the message for a model about an invalid call: wrong arguments, or an unknown tool. */
 export function invalidCallMessage(error: unknown): string {
   return clip(messageOf(error), MAX_MESSAGE_CHARACTERS);
 }
@@ -104,12 +104,12 @@ function isSchemaLike(value: unknown): value is object {
   }
 }
 
-/** A function that gives the schema: it may give another one next time. */
+/** Returns whether the schema is a function, which may return another schema each time. */
 function isLazy(schema: object): boolean {
   return typeof schema === 'function' && !('~standard' in schema);
 }
 
-/** Zod before 3.24 does not know Standard Schema. */
+/** Returns whether the schema is of zod before 3.24, which lacks Standard Schema. */
 function isOldZod(value: object): boolean {
   return '_def' in value && 'safeParseAsync' in value && !('~standard' in value);
 }

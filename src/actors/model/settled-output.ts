@@ -1,19 +1,19 @@
-// What the work of a tool comes to: a value, a promise, or many values of which the last counts.
+// Settles the return value of a tool: a value, a promise, or an iterable whose last value counts.
 
 import { raceAbort } from '../runtime/race-abort.ts';
 
 /**
- * The result of `started`, which is what `execute` returned. Of an async iterable, also a
- * promised one, `preliminary` is told each value, and the last is the result; after an
- * abort it is told to return, and nothing of it is heard any more.
- * @throws what the tool throws, or `signal.reason` as soon as the signal aborts.
+ * Returns the result of `started`, the return value of `execute`. For an async iterable, even a promised one,
+ * `preliminary` gets each value, and the last is the result; an abort makes it return, and later values are
+ * ignored.
+ * @throws the tool's error, or `signal.reason` as soon as the signal aborts.
  */
 export async function settledOutput(
   started: unknown,
   signal: AbortSignal,
   preliminary: (output: unknown) => void,
 ): Promise<unknown> {
-  // An iterable is not raced: it would not be stopped.
+  // An iterable is not raced, because that would not stop it.
   const returned = isAsyncIterable(started) ? started : await raceAbort(started, signal);
   return isAsyncIterable(returned) ? lastOf(returned, signal, preliminary) : returned;
 }
@@ -46,7 +46,7 @@ function stopQuietly(iterator: AsyncIterator<unknown>): void {
   try {
     void Promise.resolve(iterator.return?.()).catch(() => {});
   } catch {
-    // It was asked to stop; that it cannot is of no use to anybody.
+    // The iterable was asked to stop; its error concerns no caller.
   }
 }
 

@@ -1,4 +1,4 @@
-// Why a model call failed, as data: stable codes, and whether another try may help.
+// Classifies failed model calls, as data: stable codes, and whether a retry may help.
 
 import {
   APICallError,
@@ -32,7 +32,7 @@ export interface StepError {
   readonly code: string;
   readonly message: string;
   readonly retryable: boolean;
-  /** The provider asks to wait this long, in milliseconds. */
+  /** The delay that the provider requests, in milliseconds. */
   readonly retryAfterMs?: number;
 }
 
@@ -65,7 +65,7 @@ const kinds: readonly Kind[] = [
     retryable: false,
     classes: [UnsupportedFunctionalityError],
   },
-  // Another sample may well fit.
+  // Another sample may match.
   { code: 'TOOL_CHOICE_VIOLATION', retryable: true, classes: [ToolChoiceViolationError] },
   {
     code: 'MALFORMED_RESPONSE',
@@ -95,8 +95,8 @@ const connectionCodes = new Set([
 const MAX_MESSAGE_CHARACTERS = 1000;
 
 /**
- * Takes whatever a model call threw, and never throws itself. An error that says of itself whether it
- * is retryable is believed.
+ * Converts any thrown value of a model call, and never throws itself. An error's own statement whether it is
+ * retryable is respected.
  */
 export function toStepError(thrown: unknown): StepError {
   try {
@@ -121,7 +121,7 @@ function read(thrown: unknown): StepError {
   const said = saidInStream(thrown);
   if (said) return said;
   if (isError(thrown)) {
-    // The SDK's message holds terminal colours and a link.
+    // The SDK's message contains terminal colours and a link.
     if (thrown.name === 'GatewayAuthenticationError' || thrown.name === 'GatewayError')
       return {
         code: 'PROVIDER_UNAUTHORIZED',
@@ -152,8 +152,8 @@ function isCallError(thrown: unknown): thrown is CallError {
 }
 
 /**
- * What a provider says in the middle of its answer is an object, no Error; its package adds the
- * status that it stands for, and whether to try again, where it knows.
+ * An error in the middle of a provider's answer is an object, not an Error; the provider's package adds the
+ * corresponding status and whether to retry, if known.
  */
 function saidInStream(thrown: unknown): StepError | null {
   if (typeof thrown !== 'object' || thrown === null || isError(thrown)) return null;
@@ -171,7 +171,7 @@ function saidInStream(thrown: unknown): StepError | null {
 
 function fromCallError(error: CallError, message: string): StepError {
   const { cause } = error;
-  // The SDK only says that it could not read an answer that had begun well.
+  // The SDK only reports that it could not read an answer that had begun well.
   if (error.statusCode !== undefined && isError(cause) && isConnectionError(cause)) {
     const why = messageOf(cause.cause ?? cause);
     return {
@@ -198,7 +198,7 @@ function codeOf(status: number | undefined, isRetryable: boolean): string {
   return status >= 500 ? 'PROVIDER_UNAVAILABLE' : 'PROVIDER_REFUSED';
 }
 
-/** From `retry-after-ms` or `retry-after` in seconds; a date would need a clock. */
+/** Returns the delay of `retry-after-ms`, or of `retry-after` in seconds; a date would need a clock. */
 function waitOf(error: CallError): number | undefined {
   const headers =
     error.responseHeaders ??

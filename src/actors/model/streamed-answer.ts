@@ -1,17 +1,17 @@
-// A model's stream as one answer, and its words while they come. So a step that streams is
-// a step like any other: the same checks, the same repairs, at a fraction of the cost of a
-// stream that goes through the whole SDK.
+// Collects a model's stream into one answer, and passes on its words as they arrive. So a streaming step is a
+// step like any other: the same checks, the same repairs, at a fraction of the cost of a stream that passes
+// through the whole SDK.
 //
 // Invariants
-//   STREAMED-ANSWER-1. The answer is what the model would have given at once: its parts in the order in
-//       which they began, without those that hold nothing.
+//   STREAMED-ANSWER-1. The answer equals the one without streaming: its parts in the order in which they
+//       began, without empty ones.
 //   STREAMED-ANSWER-2. An error in the stream, and a stream without an end, are errors of the call.
 
 import type { FinishReason } from 'ai';
 import { ProviderError } from '../../values/errors.ts';
 import type { Answer, ContentPart, Model } from './language-model.ts';
 
-/** Words, as they come. */
+/** A piece of text as it arrives. */
 export interface Delta {
   readonly type: 'text' | 'reasoning';
   readonly delta: string;
@@ -24,7 +24,7 @@ type Finish = Extract<StreamPart, { type: 'finish' }>;
 
 /**
  * Reads the stream to its end.
- * @throws what the stream says is wrong, {ProviderError} STREAM_CUT_OFF, or `signal.reason`.
+ * @throws the error that the stream reports, {ProviderError} STREAM_CUT_OFF, or `signal.reason`.
  */
 export async function streamedAnswer(
   { stream, request, response }: Stream,
@@ -37,7 +37,7 @@ export async function streamedAnswer(
   const metadata: NonNullable<Answer['response']> = { ...response };
   let finish: Finish | null = null;
   for await (const part of stream) {
-    // Nobody waits for it any more; leaving the loop cancels the stream.
+    // The answer is no longer wanted; leaving the loop cancels the stream.
     signal?.throwIfAborted();
     switch (part.type) {
       case 'stream-start':
@@ -61,7 +61,7 @@ export async function streamedAnswer(
       case 'reasoning-delta': {
         const type = part.type === 'text-delta' ? 'text' : 'reasoning';
         const words = open.get(`${type}/${part.id}`);
-        // What proves the reasoning may come without words.
+        // The signature of the reasoning may arrive without words.
         note(words, part);
         if (!words || part.delta === '') break;
         words.text += part.delta;
@@ -113,8 +113,8 @@ export async function streamedAnswer(
 }
 
 /**
- * Packages finish themselves what just ended. Some say so; of others it is known by this, that
- * the provider said neither why it ended nor what it cost.
+ * Returns whether the stream was cut off: provider packages end such streams as if they were complete. Some
+ * packages report it; otherwise the sign is that the provider gave neither a finish reason nor token counts.
  */
 export function hasJustEnded(
   reason: FinishReason,
@@ -125,7 +125,7 @@ export function hasJustEnded(
   return reason === 'other' && raw === undefined && tokens === undefined;
 }
 
-/** The error of a stream that ended before the provider had finished. */
+/** Returns the error of a stream that ended before the provider had finished. */
 export function cutOff(): ProviderError {
   return new ProviderError(
     'STREAM_CUT_OFF',
@@ -134,7 +134,7 @@ export function cutOff(): ProviderError {
   );
 }
 
-/** A provider may keep its reasoning to itself, and send only what proves it. */
+/** A provider may withhold its reasoning and send only its signature. */
 function holdsSomething({ text, providerMetadata }: Words): boolean {
   return text !== '' || providerMetadata !== undefined;
 }
@@ -143,7 +143,7 @@ function isWords(part: ContentPart): part is Words {
   return part.type === 'text' || part.type === 'reasoning';
 }
 
-/** Signatures and citations belong to the finished part; the last ones are whole. */
+/** Signatures and citations belong to the finished part; the last ones are complete. */
 function note(words: Words | undefined, part: StreamPart): void {
   if (!words) return;
   if ('providerMetadata' in part && part.providerMetadata !== undefined)

@@ -1,17 +1,18 @@
-// The provider's structured output for the answer of a subagent with an `outputSchema`: asked for
-// with each call, and in words only where the provider or the model does not take it.
+// The provider's structured output for a subagent with an `outputSchema`: requested with each call; only the
+// instructions ask for the format if the provider or the model does not accept it.
 //
-// Owns:     which models, and which schemas of a model, were refused.
-// Does not: check what was answered (`output.ts` does, either way), or try again after other errors.
+// Owns:     the models, and the schemas of a model, that refused the format.
+// Does not: check the answer (`output.ts` does, in either case), or retry after other errors.
 //
 // Invariants
-//   STRUCT-1. A call that is refused for its format (400, 422, or an error of the SDK that says so) is
-//             made again at once, without the format. Only if that is answered was it the format;
-//             any other error is the error of the call.
-//   STRUCT-2. An answer that holds nothing is asked for again in words, too: packages that ask for JSON by
-//             a tool of their own, beside ours, read no words. The tokens of both are counted.
-//   STRUCT-3. What was refused is not asked for again: a schema of a model, and after two of them, or
-//             a warning that the format is ignored, all of that model.
+//   STRUCT-1. A call that is refused for its format (400, 422, or an SDK error that says so) is repeated at
+//             once, without the format. Only if that succeeds was the format the cause; any other error is
+//             the error of the call.
+//   STRUCT-2. An empty answer is also requested again without the format: provider packages that request JSON
+//             by a tool of their own, beside the runtime's tools, read no text. The tokens of both calls are
+//             counted.
+//   STRUCT-3. A refused format is not requested again: for a schema of a model and, after two refused schemas
+//             or a warning that the format is ignored, for all schemas of that model.
 
 import { APICallError, UnsupportedFunctionalityError, type LanguageModel, type Schema } from 'ai';
 import { knownJsonSchema } from './schema.ts';
@@ -19,9 +20,9 @@ import type { Answer, Model } from './language-model.ts';
 
 export type ResponseFormat = NonNullable<Parameters<Model['doGenerate']>[0]['responseFormat']>;
 
-/** So many refused schemas say that it is the model. */
+/** The number of refused schemas after which the model counts as refusing. */
 const REFUSALS_OF_A_MODEL = 2;
-/** Models that are named by a string, whose refusals are remembered; the oldest are forgotten. */
+/** The limit of remembered models that are named by a string; the oldest are forgotten. */
 const MOST_NAMED = 100;
 
 interface Refused {
@@ -33,19 +34,19 @@ interface Refused {
 const byModel = new WeakMap<object, Refused>();
 const byName = new Map<string, Refused>();
 
-/** What one call may ask for, and what is learnt of it. */
+/** The format of one call, and its feedback. */
 export interface Structured {
   readonly format: ResponseFormat;
-  /** The provider refused it, and answered without it. */
+  /** Records that the provider refused the format, and answered without it. */
   refused(error: unknown): void;
-  /** The provider answered, and said that it ignored it. */
+  /** Records that the provider answered, and reported that it ignored the format. */
   ignored(): void;
 }
 
 /**
- * The format of answers that fit a schema; null where it is asked for in words: the schema is no
- * object's (most providers take no other), is not known yet, or was refused before.
- * `report` learns of the first refusal.
+ * Returns the format for answers that match a schema; null if only the instructions ask for it: the schema is
+ * not of an object (most providers accept no other), is not known yet, or was refused before. `report` gets
+ * the first refusal.
  */
 export function structuredFor(
   model: LanguageModel,
@@ -71,13 +72,13 @@ export function structuredFor(
   };
 }
 
-/** May this error be about the format of the answer? */
+/** Returns whether this error may concern the format of the answer. */
 export function mayRefuseFormat(error: unknown): boolean {
   if (UnsupportedFunctionalityError.isInstance(error)) return true;
   return APICallError.isInstance(error) && (error.statusCode === 400 || error.statusCode === 422);
 }
 
-/** Is there nothing in it, neither words nor a call? */
+/** Returns whether the answer has neither text nor a call. */
 export function isSilent(answer: unknown): answer is Answer {
   const { content, finishReason, usage } = (answer ?? {}) as Partial<Answer>;
   const isCut = finishReason?.unified !== 'stop' && finishReason?.unified !== 'tool-calls';
@@ -87,7 +88,7 @@ export function isSilent(answer: unknown): answer is Answer {
   );
 }
 
-/** The tokens of two calls. */
+/** Returns the sum of the tokens of two calls. */
 export function bothUsages(one: Answer['usage'], other: Answer['usage']): Answer['usage'] {
   return {
     ...other,
@@ -105,9 +106,9 @@ function sumOf<T extends object>(one: T, other: T): T {
   return Object.fromEntries(entries) as T;
 }
 
-/** Did the provider say that it ignored the format? */
+/** Returns whether the provider reported that it ignored the format. */
 export function ignoresFormat({ warnings }: Answer): boolean {
-  // Comes from outside, also from models of an older specification.
+  // External data, also from models of an older specification.
   return ((warnings ?? []) as readonly Readonly<Record<string, unknown>>[]).some(
     (warning) => warning['feature'] === 'responseFormat' || warning['setting'] === 'responseFormat',
   );

@@ -1,5 +1,5 @@
-// Is anybody listening to the AI SDK's telemetry? The SDK prepares its telemetry events
-// even when nobody is, which is half the CPU of a step; so it is switched off then.
+// Detects whether the AI SDK's telemetry has a listener. The SDK prepares its telemetry events even without
+// one, which is half the CPU of a step; so it is switched off then.
 
 import { AI_SDK_TELEMETRY_TRACING_CHANNEL, type TelemetryOptions } from 'ai';
 
@@ -15,10 +15,13 @@ const channel = diagnostics?.tracingChannel?.(AI_SDK_TELEMETRY_TRACING_CHANNEL);
 
 const off = { isEnabled: false } as const satisfies TelemetryOptions;
 
-/** `undefined` leaves the SDK to its own: every registered integration and tracer gets its events. */
+/**
+ * Returns the telemetry setting; `undefined` leaves it to the SDK: every registered integration and tracer
+ * gets its events.
+ */
 export function telemetryOption(): TelemetryOptions | undefined {
   const integrations = globalThis.AI_SDK_TELEMETRY_INTEGRATIONS?.length ?? 0;
-  // A channel that cannot say whether somebody listens may have listeners.
+  // A channel that cannot report whether it has subscribers may have some.
   const isTraced = channel !== undefined && channel.hasSubscribers !== false;
   return integrations > 0 || isTraced ? undefined : off;
 }

@@ -1,29 +1,29 @@
-// What a tool gave back, as it is kept and as the model reads it: JSON, and not too large.
+// Bounds the output of a tool as it is kept and as the model reads it: JSON of a limited size.
 //
 // Invariants
-//   TOOL-OUTPUT-1. It is plain JSON, or it is an error that says why not.
-//   TOOL-OUTPUT-2. What is too large is cut, and says so with `truncated` and `originalBytes`.
+//   TOOL-OUTPUT-1. The output is plain JSON, or an error that says why it is not.
+//   TOOL-OUTPUT-2. An output that is too large is cut, and marked with `truncated` and `originalBytes`.
 
 import { convertDataContentToBase64String, type JSONValue, type ToolResultPart } from 'ai';
 import { z } from 'zod';
 import { asJson, byteLength, isLongerThan } from '../../values/json.ts';
 import { head } from '../../values/clip.ts';
 
-/** What the model reads of a tool's result. */
+/** A tool's result as the model reads it. */
 export type ToolResultOutput = ToolResultPart['output'];
 
-/** 64 K tokens or so: more than most models should read of one call. */
+/** About 64 K tokens: more than most models should read of one call. */
 export const DEFAULT_MAX_OUTPUT_BYTES = 256 * 1024;
 
 /** Pictures and sound for the model cannot be cut, and are larger. */
 const MAX_CONTENT_BYTES = 8 * 1024 * 1024;
 
-/** Stands for an output that was too large. */
+/** Replaces an output that was too large. */
 export interface Truncated {
   readonly truncated: true;
-  /** Its size as UTF-8: of the text itself for a text, else of its JSON. */
+  /** Its size in UTF-8: of the text itself for a text, otherwise of its JSON. */
   readonly originalBytes: number;
-  /** The beginning of it. */
+  /** The beginning of the output. */
   readonly text: string;
 }
 
@@ -31,7 +31,7 @@ export type Kept<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly message: string };
 
-/** A tool's output as JSON of at most `maxBytes`. The message of a refusal says what it is not. */
+/** Returns a tool's output as JSON of at most `maxBytes`. The message of a refusal names the problem. */
 export function keepOutput(output: unknown, maxBytes: number): Kept<JSONValue> {
   if (typeof output === 'string')
     return { ok: true, value: isLongerThan(output, maxBytes) ? cut(output, maxBytes) : output };
@@ -41,7 +41,7 @@ export function keepOutput(output: unknown, maxBytes: number): Kept<JSONValue> {
   return { ok: true, value: isLongerThan(text, maxBytes) ? cut(text, maxBytes) : value };
 }
 
-/** What the model reads by default: text as it is, anything else as JSON. */
+/** Returns the default form for the model: text unchanged, anything else as JSON. */
 export function defaultModelOutput(output: JSONValue): ToolResultOutput {
   return typeof output === 'string'
     ? { type: 'text', value: output }
@@ -58,7 +58,7 @@ const outputSchema = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('execution-denied'), reason: z.string().optional() }),
 ]);
 
-/** What `toModelOutput` gave, checked: bytes become base64, and the size is bounded. */
+/** Checks the result of `toModelOutput`: bytes become base64, and the size is bounded. */
 export function keepModelOutput(converted: unknown, maxBytes: number): Kept<ToolResultOutput> {
   const checked = outputSchema.safeParse(converted);
   if (!checked.success)
@@ -96,7 +96,7 @@ function cutValue(value: JSONValue, maxBytes: number): JSONValue {
 function cut(text: string, maxBytes: number): JSONValue {
   const originalBytes = byteLength(text);
   let characters = maxBytes;
-  // Quoting a text makes it longer, by how much depends on the text.
+  // Quoting makes a text longer by an amount that depends on the text.
   for (;;) {
     const truncated = { truncated: true, originalBytes, text: head(text, characters) } as const;
     if (characters === 0 || !isLongerThan(JSON.stringify(truncated), maxBytes))
@@ -106,7 +106,7 @@ function cut(text: string, maxBytes: number): JSONValue {
 }
 
 function bytesAsBase64(this: Record<string, unknown>, key: string, value: unknown): unknown {
-  // A Buffer was made into an object by its own toJSON before it comes here.
+  // The toJSON of a Buffer has converted it to an object before this is called.
   const original = this[key];
   return original instanceof Uint8Array || original instanceof ArrayBuffer
     ? convertDataContentToBase64String(original)

@@ -1,15 +1,16 @@
-// One tool call: runs `execute`, and says what came of it, whatever the tool does.
+// Runs one tool call: calls `execute` and returns the outcome, whatever the tool does.
 //
-// Owns:     the race of the tool against cancellation and its time, and its result as JSON.
-// Does not: ask for approval (it says whether one is needed), try again, or record anything.
+// Owns:     the race of the tool against cancellation and its time limit, and its result as JSON.
+// Does not: ask for approval (it only tells whether one is needed), retry, or record the call.
 //
 // Invariants
-//   TOOL-RUN-1. It always resolves: a tool that throws, hangs or returns nonsense is an error result.
-//   TOOL-RUN-2. It settles as soon as the signal aborts or the time is up; the tool's own signal
-//       aborts at the same moment, and a generator is told to return. The signal's reason says
-//       what happened: a `TimeoutError`, or the reason of the signal that it was given.
-//   TOOL-RUN-3. Whatever a tool does after that is neither heard nor an unhandled rejection.
-//   TOOL-RUN-4. An approval is needed whenever it is not certain that none is.
+//   TOOL-RUN-1. The call always resolves: a tool that throws, hangs or returns an invalid value yields an
+//       error result.
+//   TOOL-RUN-2. The call settles as soon as the signal aborts or the time is up; the tool's own signal aborts
+//       at the same moment, and a generator is asked to return. The signal's reason tells the cause: a
+//       `TimeoutError`, or the reason of the caller's signal.
+//   TOOL-RUN-3. Later output and errors of the tool are ignored, without an unhandled rejection.
+//   TOOL-RUN-4. Approval is needed unless it is certain that none is.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { CancelledError, isA, isError, messageOf, TimeoutError } from '../../values/errors.ts';
@@ -30,30 +31,33 @@ import type { ToolEntry } from './tools.ts';
 export interface ToolCallOptions {
   readonly tool: ToolEntry;
   readonly callId: string;
-  /** Valid arguments: `input` of a call of `runModelStep`, or what `tool.validate` made of them. */
+  /** Valid arguments: `input` of a call of `runModelStep`, or the output of `tool.validate`. */
   readonly input: unknown;
-  /** `input` is as the model wrote it and goes through the schema first. @defaultValue false */
+  /** `input` is the model's original and passes through the schema first. @defaultValue false */
   readonly raw?: boolean | undefined;
-  /** What the model had read when it called. */
+  /** The messages that the model had read when it called. */
   readonly messages: readonly ModelMessage[];
   readonly signal: AbortSignal;
-  /** Milliseconds the call may take, where the tool has no `timeoutMs` of its own; none by default. */
+  /** The time limit in milliseconds, if the tool has no `timeoutMs` of its own; none by default. */
   readonly timeoutMs?: number | undefined;
   readonly idempotencyKey: string;
   readonly context?: unknown;
   readonly environment: Pick<Environment, 'scheduler'>;
-  /** Of the output, and again of what the model reads of it. @defaultValue 262144 */
+  /** The limit of the output, and again of its form for the model. @defaultValue 262144 */
   readonly maxOutputBytes?: number;
   /**
-   * Puts what is too large to be read elsewhere, and gives what stands for it; never rejects.
-   * `read`: what `toModelOutput` made for the model. Without it everything is only cut.
+   * Stores an output that is too large to be read elsewhere, and returns its replacement; never rejects.
+   * `read`: the result of `toModelOutput`. Absent: outputs are only cut.
    */
   readonly keepLarge?:
     | ((value: JSONValue, part: 'output' | 'read', signal: AbortSignal) => Promise<JSONValue>)
     | undefined;
-  /** What an `async function*` yields before it ends, as JSON; called in order, never after the result. */
+  /**
+   * Gets the values that an `async function*` yields before it ends, as JSON; called in order, never after
+   * the result.
+   */
   readonly onPreliminary?: (output: JSONValue) => void;
-  /** Learns of what is wrong with the tool beside its result. */
+  /** Called with problems of the tool beside its result. */
   readonly report?: Report;
 }
 
@@ -63,7 +67,7 @@ type Report = (error: unknown, where: string) => void;
 export type ToolOutcome =
   | {
       readonly status: 'ok';
-      /** What `execute` returned; undefined is null. `Truncated` if it was too large. */
+      /** The return value of `execute`; null if undefined. `Truncated` if it was too large. */
       readonly output: JSONValue;
       readonly modelOutput: ToolResultOutput;
     }
@@ -81,12 +85,12 @@ export type ToolErrorCode =
   | 'INVALID_INPUT'
   | 'INVALID_OUTPUT'
   | 'NOT_EXECUTABLE'
-  /** There was no consent to it. */
+  /** It was not approved. */
   | 'DENIED'
-  /** The process ended while it was being run: whether it was done is not known. */
+  /** The process ended while it was being run: its outcome is unknown. */
   | 'NEEDS_RECONCILE';
 
-/** Runs one call. Resolves, always, and at once when the signal aborts. */
+/** Runs one call. Always resolves, and at once when the signal aborts. */
 export async function runToolCall(options: ToolCallOptions): Promise<ToolOutcome> {
   const { signal } = options;
   if (signal.aborted) return toolError(cancelledMessage(signal.reason), 'CANCELLED');
@@ -117,7 +121,7 @@ async function run(options: ToolCallOptions, abortSignal: AbortSignal): Promise<
     abortSignal,
     (output) => tellPreliminary(options, output),
   );
-  // As a throw would be: nobody means `{}`, the JSON of an error.
+  // Treated like a throw: `{}`, the JSON of an error, is never the intended result.
   if (returned instanceof Error) return toolError(thrownMessage(returned), 'FAILED');
   const kept = await keptOutput(options, returned, abortSignal);
   if (!kept.ok) return invalidOutput(tool, kept.message);
@@ -130,7 +134,7 @@ async function run(options: ToolCallOptions, abortSignal: AbortSignal): Promise<
   return { status: 'ok', output: kept.value, modelOutput: read };
 }
 
-/** As JSON: what is too large is put elsewhere first, if there is somewhere, and cut then. */
+/** Returns the output as JSON: a large one is stored elsewhere first, if possible, and then cut. */
 async function keptOutput(
   { keepLarge, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES }: ToolCallOptions,
   returned: unknown,
@@ -172,7 +176,7 @@ function invalidOutput(tool: ToolEntry, message: string): ToolOutcome {
   return toolError(`Tool "${tool.name}" ${message}`, 'INVALID_OUTPUT');
 }
 
-/** The signal that the tool gets, which also aborts when its time is up. */
+/** Returns the signal for the tool, which also aborts when its time is up. */
 function beginSpan(options: ToolCallOptions): { readonly signal: AbortSignal; end(): void } {
   const { tool, signal, environment } = options;
   const timeoutMs = tool.timeoutMs ?? options.timeoutMs;
@@ -194,8 +198,8 @@ function beginSpan(options: ToolCallOptions): { readonly signal: AbortSignal; en
 }
 
 /**
- * Does this call need the user's consent? Resolves, always: a predicate that throws means
- * yes and is reported, an abort means yes too.
+ * Returns whether this call needs the user's approval. Always resolves: a predicate that throws is reported
+ * and means yes, an abort means yes too.
  */
 export async function approvalNeeded(
   tool: ToolEntry,
@@ -203,7 +207,7 @@ export async function approvalNeeded(
   options: {
     readonly callId: string;
     readonly messages: readonly ModelMessage[];
-    /** `input` is as the model wrote it. @defaultValue false */
+    /** `input` is the model's original. @defaultValue false */
     readonly raw?: boolean | undefined;
     readonly context?: unknown;
     readonly signal?: AbortSignal;
@@ -229,7 +233,7 @@ export async function approvalNeeded(
 
 const MAX_ERROR_CHARACTERS = 8000;
 
-/** An error result: a call that was not run, or failed. */
+/** Returns an error result for a call that was not run, or failed. */
 export function toolError(message: string, code: ToolErrorCode): ToolOutcome {
   const value = clip(message, MAX_ERROR_CHARACTERS);
   return {
@@ -239,7 +243,7 @@ export function toolError(message: string, code: ToolErrorCode): ToolOutcome {
   };
 }
 
-/** The result of a call that nobody consents to. */
+/** Returns the result of a call that was not approved. */
 export function toolDenied(reason: string): ToolOutcome {
   return {
     status: 'error',
@@ -248,7 +252,10 @@ export function toolDenied(reason: string): ToolOutcome {
   };
 }
 
-/** As the SDK tells a model: name and message of an error, a string as it is, anything else as JSON. */
+/**
+ * Returns the message as the SDK tells it to a model: name and message of an error, a string unchanged,
+ * anything else as JSON.
+ */
 function thrownMessage(thrown: unknown): string {
   if (thrown === undefined || thrown === null) return 'unknown error';
   if (!isError(thrown)) return messageOf(thrown);

@@ -1,11 +1,11 @@
-// The tools of a configuration, prepared once for all its runs: one face for the model,
-// without anything that the SDK could execute, and one for the runtime, which executes.
+// Prepares the tools of a configuration once for all its runs: a form for the model, without anything that
+// the SDK could execute, and a form for the runtime, which executes.
 //
 // Invariants
-//   TOOLS-1. No tool reaches the model without a schema: the SDK would send an empty one and
-//       pass the arguments through unchecked.
-//   TOOLS-2. A schema is converted to JSON Schema once for each tool object, whatever the number of runs.
-//   TOOLS-3. What the model is offered cannot be executed, approved or called back by the SDK.
+//   TOOLS-1. No tool reaches the model without a schema: the SDK would send an empty one and pass the
+//       arguments through unchecked.
+//   TOOLS-2. A schema is converted to JSON Schema once per tool object, whatever the number of runs.
+//   TOOLS-3. The SDK cannot execute, approve or call back the tools offered to the model.
 
 import type { ModelMessage, Schema, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -14,14 +14,17 @@ import { identities } from '../contracts/identity.ts';
 import { delegates, roleOf, type ToolRole } from './marks.ts';
 import { invalidInputMessage, knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
 
-/** What the runtime hands to `execute`, as the AI SDK does, and one thing more. */
+/** The options that the runtime passes to `execute`, as the AI SDK does, with an idempotency key. */
 export interface ToolExecuteOptions {
   readonly toolCallId: string;
-  /** What the model had read when it called; without the system prompt. */
+  /** The messages that the model had read when it called; without the system prompt. */
   readonly messages: readonly ModelMessage[];
   readonly abortSignal: AbortSignal;
   readonly context: unknown;
-  /** The same for every attempt at this call, also after a crash: pass it on to what must not happen twice. */
+  /**
+   * The same for every attempt at this call, even after a crash: pass it on to operations that must not
+   * happen twice.
+   */
   readonly idempotencyKey: string;
 }
 
@@ -47,26 +50,26 @@ export interface ToolEntry {
     | { readonly ok: true; readonly value: unknown }
     | { readonly ok: false; readonly message: string }
   >;
-  /** May throw, and may return anything. Null: nothing here runs it (`ask_user` is the runtime's). */
+  /** May throw, and may return anything. Null: the runtime handles the call itself (`ask_user`). */
   readonly execute: ((input: unknown, options: ToolExecuteOptions) => unknown) | null;
   readonly needsApproval: boolean | ((input: unknown, options: ApprovalOptions) => unknown);
-  /** Who may consent to a call; undefined: as its subagent's configuration says. */
+  /** The identities that may approve a call; undefined: those of its subagent's configuration. */
   readonly answerableBy: readonly string[] | undefined;
   readonly toModelOutput: ((options: ModelOutputOptions) => unknown) | null;
-  /** Time that one call may take, in milliseconds; goes before what the run says. */
+  /** The time limit of one call, in milliseconds; overrides that of the run. */
   readonly timeoutMs: number | undefined;
-  /** What the runtime itself does with a call, instead of `execute`. */
+  /** The built-in handling of a call, instead of `execute`; null for an ordinary tool. */
   readonly role: ToolRole | null;
-  /** A call only waits for other subagents. */
+  /** Whether a call only waits for other subagents. */
   readonly delegates: boolean;
-  /** A call may be made again, with the same key, when it is not known whether it was made. */
+  /** Whether a call with an unknown outcome may be repeated, with the same key. */
   readonly idempotent: boolean;
 }
 
 export interface PreparedTools {
-  /** For `generateText`; undefined when there are none. */
+  /** The tools for `generateText`; undefined if there are none. */
   readonly modelTools: ToolSet | undefined;
-  /** By name. Tools that the provider itself executes are not in it. */
+  /** The tools by name. Excludes tools that the provider itself executes. */
   readonly execution: ReadonlyMap<string, ToolEntry>;
 }
 
@@ -77,7 +80,7 @@ export interface PrepareToolsOptions {
   readonly builtIn?: Readonly<Record<string, unknown>>;
 }
 
-/** What every provider takes as the name of a tool. */
+/** The tool names that every provider accepts. */
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
 const anyFunction = z.custom<(...args: unknown[]) => unknown>(
@@ -85,36 +88,35 @@ const anyFunction = z.custom<(...args: unknown[]) => unknown>(
   { error: 'expected a function' },
 );
 
-/** Only what is read here; a tool may carry anything else. */
+/** Only the properties that are read here; a tool may have others. */
 const shape = z.object({
   type: z.enum(['function', 'dynamic', 'provider']).optional(),
   description: z.union([z.string(), anyFunction]).optional(),
   execute: anyFunction.optional(),
   needsApproval: z.union([z.boolean(), anyFunction]).optional(),
-  /** Only these identities may consent to a call that needs approval. */
+  /** The identities that may approve a call. */
   answerableBy: identities.optional(),
   toModelOutput: anyFunction.optional(),
   strict: z.boolean().optional(),
   timeoutMs: z.number().positive().optional(),
-  /** What it does to the world, as `email.sent`; empty: nothing. Claims are held against it. */
+  /** The effects of the tool, such as `email.sent`; empty: none. Claims are checked against them. */
   effects: z.array(z.string().min(1)).optional(),
-  /** After a crash a call may be made again, with the same `idempotencyKey`. */
+  /** Whether a call may be repeated after a crash, with the same `idempotencyKey`. */
   idempotent: z.boolean().optional(),
 });
 
 type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
 
 /**
- * Takes AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with
- * `parameters` instead of `inputSchema`. Kept of each is what a model reads (description,
- * schema, strict, inputExamples, providerOptions), `metadata`, and what the runtime needs
- * (`execute`, `needsApproval`, `toModelOutput`, and additions of ours: `timeoutMs`, `idempotent`, `answerableBy`). A
- * description that is a function is resolved now, without a context; `onInput…` callbacks
- * and `deferLoading` have no meaning here.
+ * Prepares AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with `parameters`
+ * instead of `inputSchema`. Keeps the properties that a model reads (description, schema, strict,
+ * inputExamples, providerOptions), `metadata`, and those that the runtime needs (`execute`, `needsApproval`,
+ * `toModelOutput`, and the additions `timeoutMs`, `idempotent`, `answerableBy`). A description that is a
+ * function is resolved now, without a context; `onInput…` callbacks and `deferLoading` have no meaning here.
  *
  * A `jsonSchema()` without `validate` checks nothing, as everywhere in the AI SDK.
- * @throws {ConfigurationError} TOOL_WITHOUT_SCHEMA, INVALID_SCHEMA, INVALID_TOOL,
- *   INVALID_TOOL_NAME or RESERVED_TOOL_NAME; the message names the tool.
+ * @throws {ConfigurationError} TOOL_WITHOUT_SCHEMA, INVALID_SCHEMA, INVALID_TOOL, INVALID_TOOL_NAME or
+ *   RESERVED_TOOL_NAME; the message names the tool.
  */
 export function prepareTools(
   tools: Readonly<Record<string, unknown>>,
@@ -137,7 +139,7 @@ export function prepareTools(
     if (source.type !== 'provider' || source['isProviderExecuted'] !== true)
       execution.set(name, toolEntry(name, source, schemaOf(source, where)));
   }
-  // `fromEntries`, so that a tool called `__proto__` is a tool.
+  // `fromEntries`, so that a tool called `__proto__` works.
   const modelTools = offered.length > 0 ? (Object.fromEntries(offered) as ToolSet) : undefined;
   return { modelTools, execution };
 }
@@ -233,7 +235,7 @@ function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
         ? validated
         : { ok: false, message: invalidInputMessage(name, validated.error) };
     },
-    // Called as methods of the tool: it may be an instance of a class.
+    // Called as methods of the tool, which may be an instance of a class.
     execute: execute ? (...args) => execute.apply(tool, args) : null,
     needsApproval:
       typeof needsApproval === 'function'
@@ -248,7 +250,7 @@ function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
   };
 }
 
-/** What only waits for others may be done again, unless its author knows better. */
+/** A tool that only waits for others may be repeated, unless its author says otherwise. */
 export function isIdempotent(tool: object): boolean {
   return 'idempotent' in tool ? tool.idempotent === true : delegates(tool);
 }
