@@ -1,42 +1,42 @@
-// When a pool looks for sessions that must be awake: at the time that is known of the next one, and
-// from time to time, since other processes know of times too, and can die with them.
+// Schedules when a pool looks for sessions that must be awake: at the known time of the next one, and at
+// intervals, since other processes know of times too, and can die with them.
 //
 //   known time ─▶ those behind whoever is awake ─┐
 //                                                ├─▶ wake, some at a time ─▶ the next known time
 //   round ──────▶ all, from the first one on ────┘
 //
-// Owns:     the one timer, how far a look goes, and who is left for the next round.
-// Does not: wake anybody (session-pool.ts), or know who has a session: its claim decides.
+// Owns:     the single timer, the progress of a look, and the sessions left for the next round.
+// Does not: wake sessions (session-pool.ts), or know which process has a session: its claim decides.
 //
 // Invariants
-//   ALARM-1. From the first look on there is a round at least every 1.25 × `lookMs`, however a look went.
-//   ALARM-2. Whoever could not be woken is tried again in the next round, and not before: a look that finds
-//        somebody whom another process has, or who cannot be started, is not followed by a busy one.
+//   ALARM-1. From the first look on there is a round at least every 1.25 × `lookMs`, however a look ended.
+//   ALARM-2. A session that could not be woken is tried again in the next round, and not before: a session
+//        that another process has, or that cannot be started, does not cause a busy loop.
 //   ALARM-3. Processes that share a journal do not look at the same instant.
-//   ALARM-4. After `stop` nobody is woken any more.
+//   ALARM-4. After `stop` no session is woken.
 
 import type { Environment } from '../ports/environment.ts';
 import type { WakeTime, WakeTimes } from '../ports/wake-times.ts';
 
-/** What is awake is due at any time: its process may die. */
+/** The time of awake sessions: they are always due, because their process may die. */
 export const AT_ONCE = 0;
-/** Behind what is awake: no deadline is as early as this. */
+/** The position after all awake sessions: no deadline is this early. */
 const ASLEEP: WakeTime = { at: Number.MIN_VALUE, scope: '' };
-/** So many are woken together. */
+/** The number of sessions that are woken together. */
 const BATCH = 16;
-/** ALARM-3. A known time is looked at so much later at most, where others may know it too. */
+/** ALARM-3. The maximum random delay after a known time, if other processes may know it too. */
 const SPREAD_MS = 1000;
 
 export interface AlarmPorts {
   readonly environment: Environment;
   readonly times: WakeTimes;
-  /** The time between two rounds, more or less. */
+  /** The approximate time between two rounds. */
   readonly lookMs: number;
-  /** Other processes may have pools on this journal. */
+  /** Whether other processes may have pools on this journal. */
   readonly isShared: boolean;
-  /** Resolves to whether somebody saw to it. Never rejects. */
+  /** Wakes a session. Resolves to whether any process has it. Never rejects. */
   wake(sessionId: string): Promise<boolean>;
-  /** A look that nobody waits for has failed. */
+  /** Reports the failure of a look that has no caller. */
   failed(error: unknown): void;
 }
 
@@ -53,7 +53,7 @@ export class Alarm {
     this.#ports = ports;
   }
 
-  /** Wakes those whose time has come. Rejects where the times cannot be read: it is tried again. */
+  /** Wakes the sessions that are due. Rejects if the times cannot be read; the next round tries again. */
   async look(): Promise<void> {
     const isRound = this.#now >= this.#roundAt;
     if (isRound) {
@@ -62,18 +62,18 @@ export class Alarm {
       // ALARM-3
       this.#roundAt = this.#now + lookMs * (0.75 + environment.random.next() / 2);
     }
-    // ALARM-1. Before anything that can fail, or hang.
+    // ALARM-1. Set before any step that can fail or hang.
     this.#set(this.#roundAt);
     await this.#wakeDue(isRound ? undefined : ASLEEP);
   }
 
-  /** Somebody must be awake then. */
+  /** Records a time at which a session must be awake. */
   knows(at: number): void {
     const { isShared, environment } = this.#ports;
     this.#set(isShared ? at + environment.random.next() * SPREAD_MS : at);
   }
 
-  /** It could not be woken: in the next round again. */
+  /** Leaves a session that could not be woken for the next round. */
   missed(sessionId: string): void {
     this.#missed.add(sessionId);
     this.#set(Math.max(this.#roundAt, this.#now));

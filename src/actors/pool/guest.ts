@@ -1,10 +1,10 @@
-// One session that is awake: who uses it, and when it was last of use.
+// One awake session with its current users and the time of its last use.
 //
-// Does not: decide that it leaves (session-pool.ts).
+// Does not: decide when it leaves (session-pool.ts).
 
 import type { SessionFace } from '../session/view/session-face.ts';
 
-/** What a pool must know of a session; `TextSession` and `VoiceSession` are such. */
+/** The part of a session that a pool needs; `TextSession` and `VoiceSession` implement it. */
 export type PooledSession = Pick<
   SessionFace,
   'id' | 'start' | 'hibernate' | 'events' | 'isIdle' | 'nextDueAt'
@@ -13,17 +13,20 @@ export type PooledSession = Pick<
 export class Guest<S extends PooledSession> {
   readonly id: string;
   readonly session: S;
-  /** When somebody used it last, or something happened in it; milliseconds since 1970. */
+  /** When it was last used, or an event last happened in it, in milliseconds since 1970. */
   usedAt: number;
-  /** Nothing of it is left here, whoever saw to that. */
+  /** Whether the session has ended or left this process, for any reason. */
   isOver = false;
-  /** Settles when it can be used, or cannot be. */
+  /** Settles when it can be used, or when its start has failed. */
   started: Promise<void> = Promise.resolve();
   readonly #now: () => number;
   #uses = 0;
   #leaving: Promise<void> | null = null;
 
-  /** `gone`: it is over without having been put away; `hasEnded`: it will not go on anywhere. */
+  /**
+   * @param gone Called when it is over without having been suspended by the pool; `hasEnded`: it continues
+   *   nowhere.
+   */
   constructor(id: string, session: S, now: () => number, gone: (hasEnded: boolean) => void) {
     this.id = id;
     this.session = session;
@@ -39,7 +42,7 @@ export class Guest<S extends PooledSession> {
 
   begin(start: () => Promise<void>): void {
     this.started = start();
-    // Whoever uses it is told.
+    // The users of the session receive the error.
     this.started.catch(() => {});
   }
 
@@ -53,7 +56,7 @@ export class Guest<S extends PooledSession> {
     this.usedAt = this.#now();
   }
 
-  /** Nobody uses it, and nothing of it goes on. */
+  /** Whether the session is unused and idle. */
   get mayLeave(): boolean {
     return this.#uses === 0 && !this.isLeaving && (this.isOver || this.session.isIdle);
   }
@@ -67,9 +70,9 @@ export class Guest<S extends PooledSession> {
     return (this.#leaving ?? Promise.resolve()).catch(() => {});
   }
 
-  /** Once at a time, however often it is asked for. */
+  /** Makes the session leave; concurrent calls share one attempt. */
   goAway(leave: () => Promise<void>): Promise<void> {
-    // It leaves from here on: what `leave` brings about at once must know.
+    // `#leaving` is set before `leave` runs, so that events that `leave` causes see it.
     this.#leaving ??= Promise.resolve()
       .then(leave)
       .finally(() => (this.#leaving = null));

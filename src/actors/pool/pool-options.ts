@@ -1,4 +1,4 @@
-// What a pool of sessions is given.
+// The options of a pool of sessions.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -7,20 +7,24 @@ import type { Runtime } from '../admission/runtime.ts';
 import type { PooledSession } from './guest.ts';
 
 export interface SessionPoolOptions<S extends PooledSession> {
-  /** That of the sessions. Its journal also keeps when those who sleep must be looked at, if it can. */
+  /** The runtime of the sessions. Its journal also stores when sleeping sessions must be woken, if it can. */
   readonly runtime: Runtime;
-  /** Makes the session of this id, which is not started yet: with this `sessionId` and `runtime`. */
+  /** Creates the session with this id, not started yet: with this `sessionId` and `runtime`. */
   readonly open: (sessionId: string) => S;
-  /** Who is idle and not used for so long is put away, in milliseconds. @defaultValue 30_000 */
+  /** Time after which an idle, unused session is suspended, in milliseconds. @defaultValue 30_000 */
   readonly idleMs?: number;
-  /** When more are awake, whoever has been idle for longest is put away at once. @defaultValue 1000 */
+  /**
+   * The number of awake sessions above which the one that was idle longest is suspended at once.
+   * @defaultValue 1000
+   */
   readonly maxAwake?: number;
   /**
-   * About every so many milliseconds the pool looks for sessions that must be awake: a process that put
-   * them away may have died, and what could not be woken is tried again. @defaultValue 30_000
+   * The approximate interval in milliseconds at which the pool looks for sessions that must be awake: the
+   * process that suspended them may have died, and sessions that could not be woken are tried again.
+   * @defaultValue 30_000
    */
   readonly lookMs?: number;
-  /** Learns of what went wrong with a session that nobody is using at the moment. */
+  /** Called with the errors of a session that is not in use at the moment. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 

@@ -1,25 +1,26 @@
-// Sessions that are in memory only while something of them goes on: a million that wait for an
-// answer take room in the journal, and none here.
+// Keeps sessions in memory only while they are active: a million waiting sessions take room in the journal,
+// and none in memory.
 //
 //            use, or its time has come
 //   asleep ────────────────────────────▶ awake ──▶ nobody uses it, and it has been idle for long
 //     ▲                                                             │
 //     └──────────────────────── hibernates ◀────────────────────────┘
 //
-// Owns:     which sessions are awake, and what is written down of when one of the others must be.
-// Does not: know what a session does (idleness.ts), keep anything of one (its journal does), or decide
-//           when it looks for those who must be awake (alarm.ts).
+// Owns:     the set of awake sessions, and the stored times at which the others must be woken.
+// Does not: know the work of a session (idleness.ts), store its state (its journal does), or schedule the
+//           search for sessions that must be awake (alarm.ts).
 //
 // Invariants
-//   SESSION-POOL-1. At most one session of an id is awake: whoever wants it while it leaves waits until it has left.
-//   SESSION-POOL-2. Who is being used is not put away, nor who is not idle.
-//   SESSION-POOL-3. Whoever is put away is looked at again when its next deadline is due, also by another
-//        process: the time is kept before it leaves. Who cannot be looked at then is later.
-//   SESSION-POOL-4. What was awake when a process died is looked at by the next one's `start`, and by those that
-//        share its journal, once its claim is over.
-//   SESSION-POOL-5. A look begins nothing: who has ended does not come back by itself.
-//   SESSION-POOL-6. Of several processes that look at the same session one wakes it: the claim decides, before
-//        anything is opened or makes room. The others stay quiet.
+//   SESSION-POOL-1. At most one session of an id is awake: a request for it while it leaves waits until it
+//       has left.
+//   SESSION-POOL-2. A session that is in use or not idle is not suspended.
+//   SESSION-POOL-3. A suspended session is woken when its next deadline is due, possibly by another process:
+//        the time is stored before it leaves. A session that cannot be woken then is woken later.
+//   SESSION-POOL-4. Sessions that were awake when a process died are woken by the next `start`, and by
+//        processes that share its journal, once its claim has expired.
+//   SESSION-POOL-5. A look starts no new session: one that has ended does not come back by itself.
+//   SESSION-POOL-6. If several processes look at the same session, one wakes it: the claim decides, before a
+//        session is opened or room is made. The others stay quiet.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -30,23 +31,23 @@ import { Guest, type PooledSession } from './guest.ts';
 import { checkedPool, type SessionPoolOptions } from './pool-options.ts';
 
 export interface SessionPool<S extends PooledSession> {
-  /** How many are awake. */
+  /** The number of awake sessions. */
   readonly awakeCount: number;
-  /** The session of this id, if it is awake: for a look at it. */
+  /** Returns the session with this id if it is awake, for inspection. */
   awake(sessionId: string): S | undefined;
   /**
-   * Hands the session to `use`: it is woken for it, or begun if there is none yet, and stays awake
-   * until what `use` returns has settled. Returns what `use` does.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for an id that is none, or a `use` that is no function.
-   * @throws {OffstageError} `POOL_CLOSED`; what `open`, the start of the session, or `use` throws.
+   * Passes the session to `use`: wakes or begins it first, and keeps it awake until the result of `use` has
+   * settled. Returns that result.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for an invalid id, or a `use` that is not a function.
+   * @throws {OffstageError} `POOL_CLOSED`; the errors of `open`, of the start of the session, or of `use`.
    */
   use<T>(sessionId: string, use: (session: S) => T | Promise<T>): Promise<T>;
   /**
-   * Looks at what an earlier process left awake, and at what is due; the first thing to do. From then
-   * on it looks from time to time (`lookMs`).
+   * Wakes the sessions that an earlier process left awake, and those that are due; call it first. From then
+   * on the pool looks at intervals (`lookMs`).
    */
   start(): Promise<void>;
-  /** Puts all away, whatever they are doing; they go on in the next pool. Safe to call twice. */
+  /** Suspends all sessions, whatever they are doing; they continue in the next pool. Safe to call twice. */
   close(): Promise<void>;
 }
 
@@ -55,7 +56,7 @@ const anyFunction = z.custom((value) => typeof value === 'function', {
   error: 'expected a function',
 });
 
-/** @throws {ConfigurationError} `INVALID_OPTION`, which names the option and what was expected. */
+/** @throws {ConfigurationError} `INVALID_OPTION`, which names the option and the expected value. */
 export function createSessionPool<S extends PooledSession>(
   options: SessionPoolOptions<S>,
 ): SessionPool<S> {
@@ -67,7 +68,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   readonly #times: WakeTimes;
   readonly #guests = new Map<string, Guest<S>>();
   readonly #alarm: Alarm;
-  /** Under way: each may have a claim. */
+  /** The looks under way: each may hold a claim. */
   readonly #looks = new Set<Promise<boolean>>();
   #stopSweep: (() => void) | null = null;
   #closed: Promise<void> | null = null;
@@ -119,20 +120,20 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   async #close(): Promise<void> {
     this.#stopSweep?.();
     this.#alarm.stop();
-    // Whoever is about to leave may stay: it is asked again.
+    // A session that is about to leave may stay after all: so the loop asks again.
     while (this.#guests.size > 0)
       await Promise.all(
         [...this.#guests.values()].map(async (guest) => {
           await guest.started.catch(() => {});
-          // Whoever could not be started is gone by itself.
+          // A session that could not be started is removed by itself.
           if (this.#guests.get(guest.id) === guest) await this.#sendAway(guest);
         }),
       );
-    // Claims are those of the process: the next pool would lose its own with one that is given back later.
+    // Claims belong to the process: the next pool would lose its own claim by a late release of this one.
     await Promise.all(this.#looks);
   }
 
-  /** It can be used, and is counted as used from here on. */
+  /** Returns the session once it can be used; counts it as in use from here on. */
   async #startedGuest(sessionId: string): Promise<Guest<S>> {
     for (;;) {
       const guest = await this.#guest(sessionId);
@@ -141,7 +142,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         return guest;
       } catch (error) {
         this.#leave(guest);
-        // Somebody had only looked whether there is one: now one is wanted.
+        // The earlier start was only a look for an existing session: now a new one may begin.
         if (codeOf(error) !== 'UNKNOWN_SESSION') throw error;
         await guest.left;
       }
@@ -157,7 +158,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     if (this.#closed) throw new OffstageError('POOL_CLOSED', 'The pool was closed');
   }
 
-  /** The one that is awake, or is woken; it is counted as used from here on. */
+  /** Returns the awake session, or wakes it; counts it as in use from here on. */
   async #guest(sessionId: string, ifKnown = false): Promise<Guest<S>> {
     for (;;) {
       this.#checkOpen();
@@ -186,7 +187,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       () => this.#now,
       (hasEnded) => {
         if (this.#guests.get(sessionId) !== guest || guest.isLeaving) return;
-        // Where it goes on with somebody else, they say when it is due.
+        // If another process continues the session, that process stores its time.
         void this.#quietly(`the time of ${sessionId}`, () =>
           this.#leaves(guest, async () => {
             if (hasEnded) await this.#times.set(sessionId, null);
@@ -199,10 +200,10 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     guest.begin(async () => {
       try {
         await session.start({ ifKnown });
-        // SESSION-POOL-4. Not before: it may be another process that has it.
+        // SESSION-POOL-4. Not earlier, because another process may have it.
         await this.#times.set(sessionId, AT_ONCE);
       } catch (error) {
-        // Another try may begin as soon as it is gone.
+        // Another attempt may begin as soon as it is gone.
         await this.#quietly(`putting ${sessionId} away`, () =>
           this.#leaves(guest, () => session.hibernate()),
         );
@@ -212,7 +213,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     return guest;
   }
 
-  /** Those who have been idle for longest go, until there is room for so many more; who is busy stays. */
+  /** Suspends the sessions that were idle longest, until there is room for `more`; busy ones stay. */
   #makeRoom(more = 0): void {
     if (this.#guests.size + more <= this.#options.maxAwake) return;
     const staying = [...this.#guests.values()].filter((guest) => !guest.isLeaving);
@@ -222,7 +223,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       void this.#sendAway(guest);
   }
 
-  /** `leave` is the last that happens with it here. */
+  /** Makes a session leave; `leave` is its last operation in this process. */
   #leaves(guest: Guest<S>, leave: () => Promise<unknown>): Promise<void> {
     return guest.goAway(async () => {
       try {
@@ -246,15 +247,15 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       // SESSION-POOL-3
       await this.#times.set(id, dueAt);
     } catch (error) {
-      // It stays until its time can be kept, unless all have to leave.
+      // The session stays until its time can be stored, unless the pool is closed.
       if (!this.#closed && !guest.isOver) throw error;
       this.#report(error, `the time of ${id}`);
     }
     const isStill = session.isIdle && session.nextDueAt === dueAt;
     if (!isStill && !this.#closed) {
-      // SESSION-POOL-2. Something came meanwhile.
+      // SESSION-POOL-2. An event arrived meanwhile.
       await this.#times.set(id, AT_ONCE);
-      // It may be over: then it does not stay, whatever came.
+      // A session that is over does not stay, whatever arrived.
       if (!guest.isOver) return;
     }
     let isAsleep = false;
@@ -290,9 +291,9 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     this.#makeRoom();
   }
 
-  /** Wakes it, if there is one; what is due of it happens by itself. Returns whether somebody saw to it. */
+  /** Wakes a session if it exists; its due work then starts by itself. Returns whether any process has it. */
   #look(sessionId: string): Promise<boolean> {
-    // Whoever is awake sees to it itself.
+    // An awake session needs no look.
     if (this.#closed || this.#guests.has(sessionId)) return Promise.resolve(true);
     const look = this.#wakeIfFree(sessionId).finally(() => this.#looks.delete(look));
     this.#looks.add(look);
@@ -319,7 +320,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       const guest = await this.#guest(sessionId, true);
       await guest.started.finally(() => this.#leave(guest));
     } catch (error) {
-      // Whoever is awake here goes on under this claim.
+      // A session that is awake here needs this claim.
       if (!this.#guests.has(sessionId)) await journal.release?.(sessionId);
       // SESSION-POOL-5
       if (codeOf(error) !== 'UNKNOWN_SESSION') throw error;

@@ -1,24 +1,26 @@
-// What is so, line by line: each fact has a name and a value, so that what an entry changed can
-// be told, kept and compared.
+// The state as facts with a name and a value, so that the changes of an entry can be shown, stored and
+// compared.
 //
 //   question sub_1:1   open          delivery c2   playing          subagent sub_1   running, step 2 …
 
 import { clip } from '../../values/clip.ts';
 import type { ReplayDelivery, ReplayItem, ReplaySubagent, ReplayView } from './replay-view.ts';
 
-/** What has become of each fact that has changed; null: it is no more. */
+/** The new value of each fact that has changed; null: the fact is gone. */
 export type Changes = Readonly<Record<string, string | null>>;
 
-/** So much of a text is in a fact. */
+/** The number of characters of a text in a fact. */
 const MAX_WORDS = 200;
 
 type Fact = readonly [name: string, value: string];
 
 export class Facts {
-  /** By whom they are stated, so that an entry of one unit is not held against the facts of all. */
+  /**
+   * Facts by the unit that states them, so that an entry of one unit is not compared with the facts of all.
+   */
   readonly #known = new Map<string, Map<string, string>>();
 
-  /** What is different now from what `whose` facts were. */
+  /** Replaces the facts of `whose`. Returns the changes. */
   become(whose: string, facts: readonly Fact[]): Changes {
     const before = this.#known.get(whose) ?? new Map<string, string>();
     const now = new Map(facts);
@@ -30,7 +32,7 @@ export class Facts {
     return Object.fromEntries(changed);
   }
 
-  /** That these are no more is no change: they were over. */
+  /** Drops facts without reporting a change: their subjects were over. */
   forget(whose: string, names: readonly string[]): void {
     for (const name of names) this.#known.get(whose)?.delete(name);
   }
@@ -40,7 +42,7 @@ export class Facts {
   }
 }
 
-/** A batch of calls, and what it is doing. */
+/** A batch of calls with its state. */
 export interface BatchFact {
   readonly batchId: string;
   readonly state: string;
@@ -81,7 +83,7 @@ function deliveryFact({ deliveryId, kind, state, attempts, text }: ReplayDeliver
   return [`delivery ${deliveryId}`, `${kind} ${state}${times}: ${words(text)}`];
 }
 
-/** Made once: most of a conversation is as it was. */
+/** Cached: most items of a conversation do not change. */
 const itemFacts = new WeakMap<ReplayItem, Fact>();
 
 export function itemFact(item: ReplayItem): Fact {

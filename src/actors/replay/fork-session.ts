@@ -1,8 +1,8 @@
-// The beginning of a session under another id: from there it goes on live, another way.
+// Copies the beginning of a session under another id: the copy continues live in a different way.
 //
-// FORK-SESSION-1. The one that it is forked from is not touched.
-// FORK-SESSION-2. A beginning of the entries of a scope is what a crash at that instant would have left: what
-//      goes on from it goes on as after a crash.
+// FORK-SESSION-1. The original session is not changed.
+// FORK-SESSION-2. A prefix of the entries of a scope is the state that a crash at that instant would have
+//      left: the copy continues as after a crash.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import { z } from 'zod';
@@ -10,13 +10,13 @@ import { check, type ChecksOf } from '../../values/checks.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
 
 export interface ForkOptions {
-  /** The id of the session that is forked. */
+  /** The id of the original session. */
   readonly from: string;
-  /** So many of its entries are taken: its last one is the number of a `ReplayStep`. */
+  /** The number of copied entries: the number of a `ReplayStep`, whose entry is the last one. */
   readonly after: number;
-  /** The id of the session that goes on from there: start one with this `sessionId`. */
+  /** The id of the copy: start a session with this `sessionId`. */
   readonly to: string;
-  /** Where it is written. @defaultValue the journal that is read */
+  /** The journal of the copy. @defaultValue the journal that is read */
   readonly into?: Journal;
 }
 
@@ -28,12 +28,12 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<ForkOptions>);
 
 /**
- * Copies the beginning of a session under another id. Subagents keep their ids, and their calls the
- * keys that they were made with: a tool that is `idempotent` does nothing twice for the two.
- * Working memory is not in a journal, and is not copied.
+ * Copies the beginning of a session under another id. Subagents keep their ids, and their calls the keys that
+ * they were made with: a tool that is `idempotent` does nothing twice for the two. Working memory is not in a
+ * journal, and is not copied.
  *
- * @throws {ConfigurationError} `UNKNOWN_SESSION`, `SESSION_EXISTS`, or `INVALID_OPTION` for an
- * `after` that is no entry of it.
+ * @throws {ConfigurationError} `UNKNOWN_SESSION`, `SESSION_EXISTS`, or `INVALID_OPTION` for an `after` that
+ *   is not the number of an entry.
  */
 export async function forkSession(journal: Journal, options: ForkOptions): Promise<void> {
   const { from, after, to, into = journal } = check('forkSession', optionsSchema, options);
@@ -53,7 +53,7 @@ export async function forkSession(journal: Journal, options: ForkOptions): Promi
 }
 
 /**
- * Writes the entries of a scope that is not there yet.
+ * Writes the entries of a scope that does not exist yet.
  * @throws {ConfigurationError} `SESSION_EXISTS`.
  */
 export async function writeScope(
@@ -74,7 +74,7 @@ export async function writeScope(
   }
 }
 
-/** The session and its services are named after it. */
+/** Renames the scope, and with it the units of the session and its services. */
 function renamed(entry: JournalEntry, to: string): JournalEntry {
   const { scope: from, unit } = entry;
   const isNamedAfterIt = unit === from || unit.startsWith(`${from}/`);

@@ -1,5 +1,5 @@
-// A session as a text: what was accepted, and what each entry led to. Held against the code of
-// another day it says what has become different.
+// A session as a text: its accepted events, and the changes that each entry caused. Compared with a replay by
+// another version of the code, it shows the differences.
 //
 //   {"recording":1,"scope":"ses_1","entries":2}
 //   {"unit":"ses_1","seq":1,"at":1778587391000,"actor":"opening",…,"ledTo":{"connection":"created",…}}
@@ -9,7 +9,7 @@
 // Does not: read or write files, or keep secrets out (`redactingJournal` does, before they are kept).
 //
 // Invariants
-//   RECORDING-1. What was exported can be read again, and the code that exported it finds no difference.
+//   RECORDING-1. An exported recording can be read again, and the code that exported it finds no difference.
 //   RECORDING-2. A text that is cut, changed or of a newer version is an error that names the line.
 
 import { check } from '../../values/checks.ts';
@@ -27,14 +27,14 @@ import type { Changes } from './facts.ts';
 import { writeScope } from './fork-session.ts';
 import { replaySession } from './replay-session.ts';
 
-/** Raised when the text changes its form. */
+/** Raised when the format of the text changes. */
 const VERSION = 1;
 
-/** An entry, and what it led to when it was exported. */
+/** An entry, and the changes that it caused when it was exported. */
 export interface RecordedStep {
   readonly entry: JournalEntry;
   readonly changes: Changes;
-  /** False: the code that exported it would not have accepted it. */
+  /** False if the code that exported it would not have accepted it. */
   readonly isAccepted: boolean;
 }
 
@@ -56,8 +56,8 @@ const lineSchema = z.looseObject({
 });
 
 /**
- * What the journal has of a session, as JSON Lines: to be kept with the tests, or looked at elsewhere.
- * @throws {ConfigurationError} `UNKNOWN_SESSION`; and what `replaySession` throws.
+ * Exports the journal's entries of a session as JSON Lines: for tests, or for inspection elsewhere.
+ * @throws {ConfigurationError} `UNKNOWN_SESSION`; and the errors of `replaySession`.
  */
 export async function exportRecording(journal: Journal, scope: string): Promise<string> {
   const entries = await journal.read({ scope });
@@ -73,7 +73,7 @@ export async function exportRecording(journal: Journal, scope: string): Promise<
 }
 
 /**
- * Reads what `exportRecording` wrote. `source` names it in errors.
+ * Reads the output of `exportRecording`. `source` names it in errors.
  * @throws {ProtocolError} `MALFORMED_RECORDING`. @throws {ConfigurationError} `RECORDING_TOO_NEW`.
  */
 export function parseRecording(text: string, source = 'The recording'): Recording {
@@ -105,16 +105,16 @@ export async function importRecording(journal: Journal, recording: Recording): P
   await writeScope(journal, recording.scope, entries);
 }
 
-/** The first entry from which on something is not as it was. */
+/** The first entry whose replay differs. */
 export interface RecordingDifference {
   /** Counts from 1. */
   readonly number: number;
   readonly entry: JournalEntry;
-  /** What is different, a line each. */
+  /** The differences, one per line. */
   readonly differences: readonly string[];
 }
 
-/** Folds a recording with the code of today. Returns the first difference; null: there is none. */
+/** Replays a recording with the current code. Returns the first difference; null if there is none. */
 export function checkRecording({ steps }: Recording): RecordingDifference | null {
   const replay = replaySession(steps.map(({ entry }) => entry));
   for (const [index, { entry, changes, isAccepted }] of steps.entries()) {

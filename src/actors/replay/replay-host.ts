@@ -1,12 +1,12 @@
-// A host for units that are only looked at: time stands still, nothing is waited for, nothing
-// is written down, and nobody carries out what their effects would be.
+// A host for units that are only replayed: time stands still, timers never fire, nothing is written, and
+// effects are not carried out.
 
 import type { JournalEntry } from '../ports/journal.ts';
 import type { CommitUnit, UnitBody } from '../runtime/commit-unit.ts';
 import { createHost, type Host } from '../runtime/host.ts';
 import { isSetAside, UnfoldableEntry } from '../runtime/set-aside.ts';
 
-/** `at`: when what is looked at begins; the times after that are those of its entries. */
+/** @param at The start of the replay; later times are those of its entries. */
 export function replayHost(at: number): Host {
   return createHost({
     environment: {
@@ -19,17 +19,17 @@ export function replayHost(at: number): Host {
   });
 }
 
-/** What became of one entry. */
+/** The fate of one entry. */
 export interface TakenEntry {
-  /** Would the unit accept it here? */
+  /** Whether the unit would accept it here. */
   readonly isAccepted: boolean;
-  /** Why it is not taken in; null: it is. */
+  /** The reason why it is set aside; null if it is folded. */
   readonly setAside: string | null;
 }
 
 /**
- * Takes entries into a unit that is only looked at, one by one. One that cannot be taken in is set
- * aside: `begin` puts the unit back to where the entries begin, and those before it are folded again.
+ * Folds entries into a replayed unit, one by one. An entry that cannot be folded is set aside: `begin` resets
+ * the unit to the state before the entries, and those before it are folded again.
  */
 export class EntryByEntry {
   readonly #unit: CommitUnit;
@@ -37,14 +37,14 @@ export class EntryByEntry {
   readonly #between: () => void;
   readonly #taken: JournalEntry[] = [];
 
-  /** `between`: what happens in a process that runs before the next entry is taken in. */
+  /** @param between The work that a running process does before the next entry is folded. */
   constructor(unit: CommitUnit, begin: () => void, between: () => void = () => {}) {
     this.#unit = unit;
     this.#begin = begin;
     this.#between = between;
   }
 
-  /** `reason`: why a later entry sets it aside; null: none does. */
+  /** @param reason The reason why a later entry sets it aside; null if none does. */
   take(entry: JournalEntry, reason: string | null): TakenEntry {
     if (isSetAside(entry.event)) {
       this.#unit.refold([entry]);
@@ -75,7 +75,7 @@ export class EntryByEntry {
   }
 }
 
-/** What a unit that is only looked at does with what follows: nothing. */
+/** Handlers that ignore every consequence, for a replayed unit. */
 export const nothingFollows = {
   release() {},
   crashed() {},

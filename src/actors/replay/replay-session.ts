@@ -1,12 +1,13 @@
-// A session, looked at again entry by entry: what its machines made of each, without its app,
-// its models, tools or keys, and without a network.
+// Replays a session entry by entry: the reaction of its machines to each, without its app, models, tools or
+// keys, and without a network.
 //
-// Owns:     whose entry it is, and the lives of one scope after each other.
+// Owns:     the assignment of entries to units, and the successive lives of one scope.
 // Does not: fold (the units that run live do), print, or compare.
 //
 // Invariants
 //   REPLAY-SESSION-1. The same entries lead to the same steps, in any process.
-//   REPLAY-SESSION-2. What is held is what the session would hold, and the views of subagents that have ended.
+//   REPLAY-SESSION-2. The replay holds no more than the session would hold, and the views of subagents that
+//       have ended.
 
 import { z } from 'zod';
 import { check, shown } from '../../values/checks.ts';
@@ -23,20 +24,22 @@ import { ReplayedSession } from './replayed-session.ts';
 import { ReplayedSubagent } from './replayed-subagent.ts';
 import { emptySession, type ReplaySubagent, type ReplayView } from './replay-view.ts';
 
-/** For whom a program's service writes down whose results the program has had. */
+/** The actor under which a program's service records the results that the program has received. */
 const OF_PROGRAM = 'service';
 
 export interface ReplayStep {
-  /** Counts from 1 over all that is replayed. */
+  /** Counts from 1 over the whole replay. */
   readonly number: number;
   readonly entry: JournalEntry;
-  /** Would this version of Offstage accept the entry here? It was accepted when it was written. */
+  /** Whether this version of Offstage would accept the entry here. It was accepted when it was written. */
   readonly isAccepted: boolean;
-  /** Why the entry is not taken in; null: it is. Every process goes on without one that is set aside. */
+  /**
+   * The reason why the entry is not folded; null if it is. Every process skips an entry that is set aside.
+   */
   readonly setAside: string | null;
-  /** What it changed: facts such as `question sub_1:1` or `connection`, and what they are now. */
+  /** The changed facts, such as `question sub_1:1` or `connection`, with their new values. */
   readonly changes: Changes;
-  /** The whole session after this entry. Made when it is read; read it before the next step is taken. */
+  /** The whole session after this entry. Computed when it is read; read it before taking the next step. */
   readonly view: ReplayView;
 }
 
@@ -46,12 +49,12 @@ const entriesSchema = z.custom<Iterable<JournalEntry>>(
 );
 
 /**
- * Folds the entries of one scope again, one with each step: `journal.read({ scope })`, from the
- * first entry on. Those of services are stepped over: what they led to is in the other entries.
+ * Folds the entries of one scope again, one per step: `journal.read({ scope })`, from the first entry on.
+ * Entries of services are skipped: the other entries contain their effects.
  *
  * @throws {ConfigurationError} `INVALID_OPTION` for entries of several scopes.
- * @throws {OffstageError} where it cannot go on, at that step: `JOURNAL_CUT`, `JOURNAL_GAP`,
- * `JOURNAL_VERSION` for entries of another version, `REPLAY_FAILED`.
+ * @throws {OffstageError} at the step where it cannot continue: `JOURNAL_CUT`, `JOURNAL_GAP`,
+ *   `JOURNAL_VERSION` for entries of another version, `REPLAY_FAILED`.
  */
 export function* replaySession(entries: Iterable<JournalEntry>): Generator<ReplayStep, void> {
   check('replaySession', entriesSchema, entries);
@@ -66,7 +69,7 @@ export function* replaySession(entries: Iterable<JournalEntry>): Generator<Repla
   for (const entry of all) yield replay.take(entry);
 }
 
-/** What cannot be iterated, such as an array of samples that was sent away, says so when it is tried. */
+/** A value that cannot be iterated, such as a transferred typed array, throws when iteration begins. */
 function listed(entries: Iterable<JournalEntry>): readonly JournalEntry[] {
   try {
     return [...entries];
@@ -87,7 +90,7 @@ function isEntry(entry: JournalEntry | null | undefined): boolean {
   }
 }
 
-/** Why entries are set aside by later ones, by their unit and number. */
+/** Returns why later entries set entries aside, by their unit and number. */
 function setAsideReasons(entries: readonly JournalEntry[]): ReadonlyMap<string, string> {
   const reasons = new Map<string, string>();
   for (const { unit, event } of entries)
@@ -105,16 +108,16 @@ interface Taken {
 
 class Replay {
   readonly #facts = new Facts();
-  /** One that has ended is only shown. */
+  /** A subagent that has ended is only a view. */
   readonly #subagents = new Map<string, ReplayedSubagent | ReplaySubagent>();
   #session: ReplayedSession | null = null;
-  /** Of a subagent whose first entry cannot be read nothing can be shown. */
+  /** Subagents whose first entry cannot be read, so that there is no view of them. */
   readonly #unknown = new Set<string>();
   readonly #aside: ReadonlyMap<string, string>;
   #scope: string | null = null;
   #number = 0;
 
-  /** `aside`: why entries are set aside by later ones. */
+  /** @param aside The reasons why later entries set entries aside. */
   constructor(aside: ReadonlyMap<string, string>) {
     this.#aside = aside;
   }
@@ -157,12 +160,12 @@ class Replay {
 
   #ofSession(entry: JournalEntry): Taken {
     if (isOpening(entry)) {
-      // Another life: nothing is left of the one before.
+      // A new life starts without the state of the previous one.
       this.#facts.clear();
       this.#subagents.clear();
       this.#session = new ReplayedSession(entry);
     } else if (!this.#session) {
-      // What was before it is not kept.
+      // The entries before the snapshot are not kept.
       this.#session = new ReplayedSession(entry);
       const known = snapshotIn(entry)?.delegation.subagents ?? [];
       for (const record of known)

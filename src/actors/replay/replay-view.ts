@@ -1,4 +1,4 @@
-// What a session was after an entry: plain records, for people, screens and tests.
+// The state of a session after an entry: plain records, for people, screens and tests.
 
 import type { DeliveryKind, DeliveryPriority } from '../../machines/index.ts';
 import type { ConnectionState, QuestionView, SubagentState } from '../contracts/session-views.ts';
@@ -9,9 +9,9 @@ export interface ReplayItem {
   readonly id: string;
   readonly role: 'user' | 'assistant' | 'system' | 'tool_call' | 'tool_result' | 'transfer';
   readonly text: string;
-  /** When it began; milliseconds since 1970. */
+  /** When it began, in milliseconds since 1970. */
   readonly at: number;
-  /** The user broke it off. */
+  /** Whether the user interrupted it. */
   readonly interrupted: boolean;
 }
 
@@ -19,18 +19,18 @@ export interface ReplayItem {
 export interface ReplayCall {
   readonly callId: string;
   readonly name: string;
-  /** Such as `executing`, `delegated`, `settled`. */
+  /** A state such as `executing`, `delegated`, `settled`. */
   readonly state: string;
-  /** The batch that its result is told with, or null. */
+  /** The batch that its result is told with; null if there is none. */
   readonly batchId: string | null;
 }
 
-/** Something that wants to be said. */
+/** A delivery that is to be spoken. */
 export interface ReplayDelivery {
   readonly deliveryId: string;
   readonly kind: DeliveryKind;
   readonly priority: DeliveryPriority;
-  /** `resting`: a card on the screen, which is not told by itself. */
+  /** `resting`: a card on the screen, which is not spoken by itself. */
   readonly state: 'pending' | 'resting' | 'offered' | 'playing';
   readonly attempts: number;
   readonly text: string;
@@ -45,43 +45,45 @@ export interface ReplaySubagent {
   readonly callId: string | null;
   readonly task: string;
   readonly state: SubagentState;
-  /** The model step it is in, from 1; 0 before the first. */
+  /** The current model step, from 1; 0 before the first. */
   readonly step: number;
-  /** How many messages its model has said or read. */
+  /** The number of messages in its model's conversation. */
   readonly messages: number;
-  /** Its tool calls that are settled. */
+  /** The number of its settled tool calls. */
   readonly settledCalls: number;
-  /** How it ended; null while it lives. */
+  /** Its end; null while it lives. */
   readonly outcome: Outcome | null;
 }
 
-/** A session after one of its entries. What is over stands in it only after the entry that ended it. */
+/**
+ * A session after one of its entries. An actor that has ended is included only after the entry that ended it.
+ */
 export interface ReplayView {
-  /** When the entry was accepted; milliseconds since 1970. */
+  /** When the entry was accepted, in milliseconds since 1970. */
   readonly at: number;
   readonly connection: ConnectionState;
   readonly client: 'attached' | 'detached';
   readonly floor: 'user' | 'model' | 'nobody';
-  /** Who leads; null where there is no session (a program's subagents). */
+  /** The current lead agent; null if there is no session (a program's subagents). */
   readonly agent: string | null;
-  /** The question that owns what the user says; null: the lead agent does. */
+  /** The question to which the user's words are addressed; null: they are addressed to the lead agent. */
   readonly owner: string | null;
   readonly questions: readonly QuestionView[];
   readonly calls: readonly ReplayCall[];
   readonly outbox: {
-    /** What is being said. */
+    /** The delivery being spoken. */
     readonly current: ReplayDelivery | null;
-    /** What waits, in order. */
+    /** The waiting deliveries, in order. */
     readonly pending: readonly ReplayDelivery[];
-    /** Places that are kept for results. */
+    /** The number of places that are reserved for results. */
     readonly reserved: number;
   };
   readonly transcript: readonly ReplayItem[];
-  /** Also those that have ended. */
+  /** All subagents, including those that have ended. */
   readonly subagents: readonly ReplaySubagent[];
 }
 
-/** What there is before anything is. */
+/** The view before the first entry. */
 export const emptySession: Omit<ReplayView, 'at' | 'subagents'> = {
   connection: 'created',
   client: 'detached',

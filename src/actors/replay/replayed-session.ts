@@ -1,12 +1,12 @@
-// One life of a session, folded again by the very unit and books that run live.
+// One life of a session, folded again by the same unit and books that run live.
 //
-// Owns:     the unit and the books of that life, and how they are shown.
-// Does not: know subagents (units of their own), or carry anything out.
+// Owns:     the unit and the books of that life, and their views.
+// Does not: know subagents (units of their own), or carry out effects.
 //
 // Invariants
-//   REPLAYED-SESSION-1. It is made of its entries alone: what the app had to say is in them.
-//   REPLAYED-SESSION-2. What is over is forgotten after the entry that ended it, as a session that lives forgets it
-//        when its effects are carried out.
+//   REPLAYED-SESSION-1. The replay depends on the entries alone: they contain the app's input.
+//   REPLAYED-SESSION-2. An actor that is over is forgotten after the entry that ended it, as a live session
+//        forgets it when its effects are carried out.
 
 import { floorOf } from '../../machines/index.ts';
 import type { ConversationItem } from '../conversation/items.ts';
@@ -25,7 +25,7 @@ import { isUnreadable, unreadable } from '../runtime/snapshot-forms.ts';
 import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './replay-host.ts';
 import type { ReplayDelivery, ReplayItem, ReplayView } from './replay-view.ts';
 
-/** Of a session whose opening cannot be read: those that most begin with. */
+/** For a session whose opening cannot be read: the inputs with which most sessions begin. */
 const NOTHING_KNOWN: SessionInputs = {
   session: { maxReconnects: 5, settleTimeoutMs: 5000, closeGraceMs: 5000, detachGraceMs: null },
   outbox: {
@@ -42,7 +42,7 @@ export class ReplayedSession {
   readonly #unit: SessionUnit;
   readonly #entries: EntryByEntry;
   readonly #books: Books;
-  /** Most of a conversation is as it was before an entry. */
+  /** Cached: most items of a conversation do not change with an entry. */
   readonly #shown = new WeakMap<ConversationItem, ReplayItem>();
   #transcript: { of: readonly ConversationItem[]; items: readonly ReplayItem[] } = {
     of: [],
@@ -50,9 +50,9 @@ export class ReplayedSession {
   };
 
   /**
-   * `first`: what it begins with, or a snapshot that it goes on from.
-   * @throws {JournalError} `JOURNAL_CUT` where it is neither; `JOURNAL_VERSION` for a snapshot that this
-   * version cannot read.
+   * @param first The opening entry, or a snapshot to continue from.
+   * @throws {JournalError} `JOURNAL_CUT` if it is neither; `JOURNAL_VERSION` for a snapshot that this version
+   *   cannot read.
    */
   constructor(first: JournalEntry) {
     const isSnapshot = first.event.type === SNAPSHOT;
@@ -89,7 +89,7 @@ export class ReplayedSession {
     this.#entries = new EntryByEntry(this.#unit.unit, begin, () => this.forgetWhatIsOver());
   }
 
-  /** Takes the entry in. `reason`: why a later entry sets it aside; null: none does. */
+  /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
   take(entry: JournalEntry, reason: string | null): TakenEntry {
     return this.#entries.take(entry, reason);
   }
@@ -110,12 +110,15 @@ export class ReplayedSession {
     };
   }
 
-  /** REPLAYED-SESSION-2. To be called before the next entry. Returns what it was that is over: `question sub_1:1`. */
+  /**
+   * REPLAYED-SESSION-2. Call it before the next entry. Returns the names of the facts that are over:
+   * `question sub_1:1`.
+   */
   forgetWhatIsOver(): readonly string[] {
     return forgetWhatIsOver(this.#books, this.#unit);
   }
 
-  /** The same array as long as nothing in it has changed. */
+  /** The transcript; the same array as long as its items have not changed. */
   get transcript(): ReplayView['transcript'] {
     const { items: of } = this.#books.conversation;
     if (this.#transcript.of !== of) {
@@ -129,7 +132,7 @@ export class ReplayedSession {
     return this.#transcript.items;
   }
 
-  /** Each batch of calls that is not over, and what it is doing. */
+  /** The open batches of calls, with their states. */
   get batches(): readonly { readonly batchId: string; readonly state: string }[] {
     const { batches } = this.#unit;
     return batches.ids.map((batchId) => ({

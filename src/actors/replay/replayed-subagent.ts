@@ -1,7 +1,7 @@
-// One subagent, folded again by the very machine and log that run live.
+// One subagent, folded again by the same machine and log that run live.
 //
-// Owns:     its unit and its life, and how they are shown.
-// Does not: think, call tools, or ask anybody.
+// Owns:     its unit and its life, and their views.
+// Does not: call models or tools, or ask questions.
 
 import type { Stamped } from '../../machines/index.ts';
 import type { RecordRest } from '../subagents/delegation-rest.ts';
@@ -18,7 +18,7 @@ import { journalCut } from '../ports/journal-error.ts';
 import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './replay-host.ts';
 import type { ReplaySubagent } from './replay-view.ts';
 
-/** What one goes on from. */
+/** The state to continue from. */
 interface Begun extends Pick<RecordRest, 'id' | 'bornAt' | 'birth'> {
   /** Null: from its birth. */
   readonly rest: SubagentRest | null;
@@ -49,7 +49,7 @@ export class ReplayedSubagent implements UnitBody {
     this.#entries = new EntryByEntry(this.#unit, () => (this.#life = life()));
   }
 
-  /** @throws {JournalError} `JOURNAL_CUT` where `spawned` is not its birth. */
+  /** @throws {JournalError} `JOURNAL_CUT` if `spawned` is not its birth. */
   static born(spawned: JournalEntry): ReplayedSubagent {
     const { scope, unit: id, seq, at: bornAt, event } = spawned;
     if (event.type !== SPAWNED) throw journalCut(spawned);
@@ -57,7 +57,7 @@ export class ReplayedSubagent implements UnitBody {
     return new ReplayedSubagent(scope, { id, bornAt, birth, rest: null }, seq - 1);
   }
 
-  /** As a snapshot has it: one that lives goes on from there, one that has ended is only shown. */
+  /** Restores it from a snapshot: a live one continues from there, an ended one is only a view. */
   static known(scope: string, record: RecordRest): ReplayedSubagent | ReplaySubagent {
     const { rest, ...begun } = record;
     if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
@@ -80,12 +80,12 @@ export class ReplayedSubagent implements UnitBody {
     };
   }
 
-  /** Takes the entry in. `reason`: why a later entry sets it aside; null: none does. */
+  /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
   take(entry: JournalEntry, reason: string | null): TakenEntry {
     return this.#entries.take(entry, reason);
   }
 
-  /** It had ended with an entry that is set aside. */
+  /** Marks it as ended by an entry that is set aside. */
   endedBy(message: string): void {
     const { step: steps } = this.#life.actor.getSnapshot().context;
     const error = { code: 'INTERNAL', message, retryable: false };

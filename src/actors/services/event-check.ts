@@ -1,4 +1,4 @@
-// What a source emits, checked: it comes from outside.
+// Checks the external events that a source emits.
 
 import { z } from 'zod';
 import type { JSONValue } from 'ai';
@@ -6,7 +6,7 @@ import type { EventPriority } from '../../machines/index.ts';
 import { asJson, isLongerThan } from '../../values/json.ts';
 import type { EventRefusal } from '../ports/event-source.ts';
 
-/** An event that fits: plain JSON, and not too large. */
+/** A valid event: plain JSON, and not too large. */
 export interface CheckedEvent {
   readonly source: string;
   readonly type: string;
@@ -22,7 +22,7 @@ export type EventCheck =
       readonly message: string;
     };
 
-/** A name, no sentence: it is shown to models and people as it is. */
+/** A name, not a sentence: it is shown to models and people unchanged. */
 const name = z
   .string()
   .min(1)
@@ -36,7 +36,7 @@ const schema = z.strictObject({
   priority: z.enum(['normal', 'urgent']).default('normal'),
 });
 
-/** Never throws; what does not fit says why. */
+/** Never throws; the result for an invalid event contains the reason. */
 export function checkEvent(emitted: unknown, maxBytes: number): EventCheck {
   const parsed = schema.safeParse(emitted);
   if (!parsed.success)

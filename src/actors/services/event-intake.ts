@@ -1,13 +1,13 @@
-// What the sources of one service emit, until it is an event of its unit: checked, wanted, and
-// answered with a receipt.
+// The intake of one service: checks and filters the events that its sources emit before they become events of
+// its unit, and answers each with a receipt.
 //
-// Owns:     the receipts that are still owed, and the counts of what never became an event.
-// Does not: know what becomes of an event that was taken (service).
+// Owns:     the receipts that are still owed, and the counts of rejected emissions.
+// Does not: know the fate of an accepted event (service).
 //
 // Invariants
 //   EVENT-INTAKE-1. Every emission gets one receipt.
-//   EVENT-INTAKE-2. What `shouldInvoke` throws is reported, and the event is taken: a filter that is broken
-//        must not hide what happens.
+//   EVENT-INTAKE-2. An error of `shouldInvoke` is reported, and the event is accepted: a broken filter must
+//        not hide events.
 
 import { ProtocolError } from '../../values/errors.ts';
 import type { EventReceipt, ExternalEvent } from '../ports/event-source.ts';
@@ -15,14 +15,14 @@ import type { Host } from '../runtime/host.ts';
 import { checkEvent, type CheckedEvent } from './event-check.ts';
 import type { ServiceDefinition } from './service-config.ts';
 
-/** Of one service. Events that come while so many wait for the journal are refused. */
+/** The limit per service. While this many events wait for the journal, further ones are refused. */
 const MAX_UNDECIDED = 1_000;
 
 export interface IntakePorts {
   isStopped(): boolean;
-  /** It shall be in the journal; `receipt` says what was decided. */
+  /** Passes on an event for the journal; `receipt` later reports the decision. */
   arrived(eventId: string, event: CheckedEvent): void;
-  /** The counts are not what they were. */
+  /** Reports that the counts have changed. */
   counted(): void;
 }
 
@@ -73,13 +73,15 @@ export class EventIntake {
     });
   }
 
-  /** What was decided of this event. One that was emitted in an earlier process waits for none. */
+  /**
+   * Answers an emission with the decision. An event that was emitted in an earlier process awaits no receipt.
+   */
   receipt(eventId: string, receipt: EventReceipt): void {
     this.#receipts.get(eventId)?.(receipt);
     this.#receipts.delete(eventId);
   }
 
-  /** Whoever still waits is told that the service is stopped. */
+  /** Answers all waiting emissions: the service is stopped. */
   refuseAll(): void {
     for (const eventId of this.#receipts.keys()) this.receipt(eventId, this.#stopped);
   }

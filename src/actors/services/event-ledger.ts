@@ -1,7 +1,7 @@
-// The events of one service, from their arrival to their end, and how many ended how.
+// The events of one service, from their arrival to their end, and the counts of their outcomes.
 //
-// Owns:     what came with each event, and its end: told, silent, failed or dropped, once.
-// Does not: decide when one is looked at (the service's machine), or judge what comes (intake).
+// Owns:     the content of each event, and its end: told, silent, failed or dropped, once.
+// Does not: decide when an event is examined (the service's machine), or check emissions (intake).
 //
 // Invariant
 //   EVENT-LEDGER-2 of the service: every accepted event is told, silent, failed or dropped, and counted as such.
@@ -25,7 +25,7 @@ interface EventRecord {
 export type EventRest = EventRecord & { readonly eventId: string };
 
 interface LedgerPorts {
-  /** The user shall hear of it; null: there is nothing to hear. */
+  /** Passes the text for the user; null: there is nothing to tell. */
   tell(eventId: string, event: CheckedEvent, text: string | null): void;
   dropped(dropped: DroppedEvent): void;
   readonly host: Host;
@@ -38,7 +38,7 @@ export class EventLedger {
   readonly #events = new Map<string, EventRecord>();
   readonly #counts = { accepted: 0, told: 0, silent: 0, failed: 0, dropped: 0 };
 
-  /** `service`: its name. */
+  /** @param service The name of the service. */
   constructor(service: string, ports: LedgerPorts) {
     this.#service = service;
     this.#ports = ports;
@@ -48,7 +48,7 @@ export class EventLedger {
     return { ...this.#counts };
   }
 
-  /** Those that have not ended. */
+  /** The ids of the events that have not ended. */
   get ids(): readonly string[] {
     return [...this.#events.keys()];
   }
@@ -67,12 +67,12 @@ export class EventLedger {
     return this.#events.get(eventId)?.event;
   }
 
-  /** It has ended in a process before this one, and was counted there. */
+  /** Forgets an event that ended in an earlier process, which counted it. */
   forget(eventId: string): void {
     this.#events.delete(eventId);
   }
 
-  /** What came with an event, kept under its id. */
+  /** Stores the content of an event under its id. */
   fold(event: UnitEvent & Stamped): void {
     const carried = event as unknown as {
       readonly eventId: string;
@@ -92,7 +92,7 @@ export class EventLedger {
     this.#ports.intake.receipt(eventId, { accepted: true, eventId });
   }
 
-  /** It was looked at. Nothing happens where it was not, or has ended. */
+  /** Ends an event that the agent has examined. Ignores an event that was not examined, or has ended. */
   settled(eventId: string): void {
     const record = this.#events.get(eventId);
     if (!record?.outcome) return;

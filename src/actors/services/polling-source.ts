@@ -1,16 +1,16 @@
-// An event source that looks again and again. Its failures are the service's to pace: a poll
-// that fails ends the attempt, and the next attempt begins with a poll after the backoff.
+// An event source that polls. The service paces its failures: a failed poll ends the attempt, and the next
+// attempt begins with a poll after the backoff.
 //
-// Owns:     the cursor, the keys of what was emitted, and what could not be handed over yet;
-//           all of them outlive an attempt.
-// Does not: keep anything across restarts of the process (give `cursor` what you stored).
+// Owns:     the cursor, the keys of emitted events, and the events not emitted yet; all of them outlive an
+//           attempt.
+// Does not: keep state across restarts of the process (pass a stored value as `cursor`).
 //
 // Invariants
-//   POLLING-SOURCE-1. One poll at a time, across attempts too: where one ignores its signal, the next
+//   POLLING-SOURCE-1. One poll runs at a time, across attempts too: if one ignores its signal, the next
 //       attempts fail until it has ended.
-//   POLLING-SOURCE-2. What a poll found is handed over once, in its order: what the service has no room for
-//       is offered again before the next poll, and what has a known key is left out.
-//   POLLING-SOURCE-3. The cursor moves on only with a poll that succeeded.
+//   POLLING-SOURCE-2. Each event of a poll is emitted once, in order: events that the service has no room for
+//       are offered again before the next poll, and events with a known key are left out.
+//   POLLING-SOURCE-3. The cursor advances only with a successful poll.
 
 import { z } from 'zod';
 import { aFunction, check, readable, type ChecksOf } from '../../values/checks.ts';
@@ -20,36 +20,36 @@ import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../ports/event
 import { raceAbort } from '../runtime/race-abort.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 
-/** What a poll found. */
+/** The result of a poll. */
 export interface Polled<Cursor> {
   /** Oldest first. */
   readonly events: readonly ExternalEvent[];
-  /** Where the next poll begins. @defaultValue where this one began */
+  /** The start of the next poll. @defaultValue the start of this one */
   readonly cursor?: Cursor;
 }
 
 export interface PollingSourceOptions<Cursor = unknown> {
   /** @defaultValue 'polling' */
   readonly name?: string;
-  /** From the end of a poll to the next one, in milliseconds. */
+  /** The time from the end of a poll to the next one, in milliseconds. */
   readonly intervalMs: number;
   /**
-   * Looks once. The signal aborts after `timeoutMs` and when the service stops. `cursor` is what
-   * the last poll gave; at first the option `cursor`.
+   * Polls once. The signal aborts after `timeoutMs` and when the service stops. `cursor` is that of the last
+   * poll; at first the option `cursor`.
    */
   readonly poll: (
     signal: AbortSignal,
     cursor: Cursor | undefined,
   ) => Promise<Polled<Cursor> | readonly ExternalEvent[]>;
-  /** Where the first poll begins. */
+  /** The start of the first poll. */
   readonly cursor?: Cursor;
-  /** Two events with the same key are the same event. @defaultValue no event is left out */
+  /** Returns a key; events with the same key are the same event. @defaultValue no event is left out */
   readonly keyOf?: (event: ExternalEvent) => string;
-  /** Keys that are remembered, the newest. @defaultValue 10000 */
+  /** The number of remembered keys; the oldest are forgotten. @defaultValue 10000 */
   readonly maxKeys?: number;
-  /** The interval is longer or shorter by up to this part of it, at random. @defaultValue 0.1 */
+  /** The maximum random part by which the interval is lengthened or shortened. @defaultValue 0.1 */
   readonly jitter?: number;
-  /** Time for one poll, in milliseconds. @defaultValue 30000 */
+  /** The time limit of one poll, in milliseconds. @defaultValue 30000 */
   readonly timeoutMs?: number;
 }
 
@@ -66,7 +66,7 @@ const schema = z.strictObject({
 } satisfies ChecksOf<PollingSourceOptions>);
 
 /**
- * Polls at an interval, on the clock of the session. Give each service a source of its own.
+ * Creates a source that polls at an interval, on the clock of the session. Give each service its own source.
  * @throws {ConfigurationError} for an option that is out of range.
  */
 export function pollingSource<Cursor = unknown>(
@@ -89,7 +89,7 @@ type Options<Cursor> = PollingSourceOptions<Cursor> &
 class Polling<Cursor> {
   readonly #options: Options<Cursor>;
   readonly #keys = new Set<string>();
-  /** Found and not handed over yet. */
+  /** The events found and not emitted yet. */
   #found: readonly ExternalEvent[] = [];
   #cursor: Cursor | undefined;
   #isPolling = false;
@@ -99,7 +99,7 @@ class Polling<Cursor> {
     this.#cursor = options.cursor;
   }
 
-  /** Polls until the signal aborts. Rejects with what a poll failed with. */
+  /** Polls until the signal aborts. Rejects with the error of a failed poll. */
   async run(emit: EmitEvent, signal: AbortSignal, environment: Environment): Promise<void> {
     const { intervalMs, jitter } = this.#options;
     while (!signal.aborted) {
@@ -135,7 +135,7 @@ class Polling<Cursor> {
     try {
       this.#keep(await raceAbort(polling, controller.signal));
     } catch (error) {
-      // Whoever stopped it needs no error.
+      // An error caused by the abort is not reported.
       if (!signal.aborted) throw error;
     } finally {
       disarm();
@@ -153,7 +153,7 @@ class Polling<Cursor> {
         'INVALID_POLL',
         `${name}: expected poll() to resolve to events, or to { events, cursor }, got ${typeof events}`,
       );
-    // All keys first: one that cannot be had must not hide the events before it.
+    // All keys are computed first: an error for one must not lose the events before it.
     const keys = keyOf && events.map((event) => keyOf(event));
     this.#found = keys ? events.filter((_, n) => this.#isNew(keys[n] ?? '')) : events;
     for (const key of this.#keys) {
@@ -169,7 +169,7 @@ class Polling<Cursor> {
     return true;
   }
 
-  /** One by one; what has no room, or comes too late, stays for the next time. */
+  /** Emits events one by one; an event without room, or after the end, stays for the next time. */
   async #handOver(emit: EmitEvent, signal: AbortSignal): Promise<void> {
     for (let [event] = this.#found; event && !signal.aborted; [event] = this.#found) {
       const receipt = await emit(event);
@@ -179,7 +179,7 @@ class Polling<Cursor> {
   }
 }
 
-/** Resolves after a while, or as soon as the signal aborts. */
+/** Resolves after the delay, or as soon as the signal aborts. */
 function pause(ms: number, signal: AbortSignal, { scheduler }: Environment): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

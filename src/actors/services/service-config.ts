@@ -1,4 +1,4 @@
-// What a service is made of, as its author writes it, and the same checked.
+// The configuration of a service as its author writes it, and its checked form.
 
 import { check, readable } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -9,28 +9,30 @@ import { withoutUndefined } from '../../values/without-undefined.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 
-/** An agent that looks at what happens outside, and tells the user what matters. */
+/** An agent that examines external events, and tells the user the relevant ones. */
 export interface ServiceSubagentConfig {
-  /** Looks at each event. Its name is the service's. */
+  /** The agent that examines each event. Its name is the service's. */
   readonly agent: SubagentConfig;
   readonly eventSources: readonly EventSourceConfig[];
-  /** Is this event worth a look? If it throws, the event is looked at. @defaultValue all are */
+  /**
+   * Returns whether the agent examines this event. If it throws, the event is examined. @defaultValue all are
+   */
   readonly shouldInvoke?: (event: ExternalEvent) => boolean;
-  /** Heads what the user is told. @defaultValue the agent's name */
+  /** The heading of its messages to the user. @defaultValue the agent's name */
   readonly label?: string;
-  /** Events that may wait while one is looked at. @defaultValue 100 */
+  /** The number of events that may wait while one is examined. @defaultValue 100 */
   readonly maxWaiting?: number;
-  /** Of one event's data, as JSON. @defaultValue 65536 bytes */
+  /** The limit of one event's data, as JSON. @defaultValue 65536 bytes */
   readonly maxEventBytes?: number;
-  /** How often an invocation is tried that a limit refuses. @defaultValue 10 */
+  /** The number of attempts for an invocation that a limit refuses. @defaultValue 10 */
   readonly maxInvocations?: number;
-  /** Between invocations that were refused. @defaultValue 1 to 60 seconds */
+  /** The delays between refused invocations. @defaultValue 1 to 60 seconds */
   readonly invocationBackoff?: Partial<BackoffInput>;
-  /** Between attempts of a source that fails. @defaultValue 1 to 60 seconds */
+  /** The delays between attempts of a failing source. @defaultValue 1 to 60 seconds */
   readonly sourceBackoff?: Partial<BackoffInput>;
-  /** A source that ran for so long before it failed begins again without a history, in milliseconds. @defaultValue 60000 */
+  /** The running time after which a source's backoff is reset, in milliseconds. @defaultValue 60000 */
   readonly stableMs?: number;
-  /** Time a source may take to stop, in milliseconds. @defaultValue 5000 */
+  /** The time for a source to stop, in milliseconds. @defaultValue 5000 */
   readonly stopTimeoutMs?: number;
 }
 
@@ -66,7 +68,7 @@ const backoff = z
     error: 'expected baseDelayMs to be at most maxDelayMs',
   });
 
-/** Loose: a source is an object with more to it, or an instance of a class. */
+/** Loose: a source is an object with more properties, or an instance of a class. */
 const source = z.looseObject({
   name: z.string().min(1).max(100),
   start: anyFunction,
@@ -91,8 +93,8 @@ const schema = z.strictObject({
 const definitions = new WeakMap<ServiceSubagentConfig, ServiceDefinition>();
 
 /**
- * Checks a configuration and fills in its defaults. The same configuration gives the same definition.
- * @throws {ConfigurationError} that names the option, its value and what was expected.
+ * Checks a configuration and adds its defaults. The same configuration returns the same definition.
+ * @throws {ConfigurationError} that names the option, its value and the expected one.
  */
 export function checkServiceConfig(
   config: ServiceSubagentConfig,
@@ -124,8 +126,9 @@ export function checkServiceConfig(
 }
 
 /**
- * Stands for a service that the journal has and the code has not: it keeps what there is, and is never
- * started. Nothing is dropped for want of room or of tries: what it may keep its code will say again.
+ * Returns a definition for a service that the journal has and the code lacks: the service keeps its state,
+ * and is never started. No event is dropped because of limits: the limits are those of its code when it
+ * returns.
  */
 export function absentService(name: string): ServiceDefinition {
   return {
@@ -143,8 +146,8 @@ export function absentService(name: string): ServiceDefinition {
 }
 
 /**
- * The services of one session, checked.
- * @throws {ConfigurationError} as `checkServiceConfig`, or when two have the same name.
+ * Checks the services of one session.
+ * @throws {ConfigurationError} as `checkServiceConfig`, or if two have the same name.
  */
 export function checkServiceConfigs(
   configs: readonly ServiceSubagentConfig[],
@@ -159,7 +162,7 @@ export function checkServiceConfigs(
 }
 
 /**
- * Checks a service where it is written, instead of where it is first used.
+ * Checks a service where it is defined, instead of where it is first used.
  * @throws {ConfigurationError} for an option that is unknown or out of range.
  */
 export function defineService<C extends ServiceSubagentConfig>(config: C): C {

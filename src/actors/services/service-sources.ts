@@ -1,7 +1,7 @@
-// The event sources of one service: the lives of all, and the attempt of each that is under way.
+// The event sources of one service: their machines, and the current attempt of each.
 //
-// Owns:     the attempts, and why each source failed last.
-// Does not: decide when to try again (event-source-machine), or what an event leads to (service).
+// Owns:     the attempts, and the last error of each source.
+// Does not: decide when to retry (event-source-machine), or handle events (service).
 
 import { CapacityError, messageOf } from '../../values/errors.ts';
 import { eventSourceMachine, type Stamped } from '../../machines/index.ts';
@@ -33,7 +33,7 @@ export class ServiceSources {
     this.#lives = new Population(eventSourceMachine, 'source', unit, host);
   }
 
-  /** Within the first transaction of the unit. */
+  /** Creates the machines within the first transaction of the unit. */
   create(): void {
     const { eventSources, sourceBackoff, stableMs, stopTimeoutMs } = this.#definition;
     for (const { name } of eventSources)
@@ -44,7 +44,7 @@ export class ServiceSources {
     return this.#lives.ids;
   }
 
-  /** Each was released or given up, and none begins again. */
+  /** Whether each source was released or given up, and none begins again. */
   get areStopped(): boolean {
     return this.names.every((name) => this.#lives.stateOf(name)?.done);
   }
@@ -97,7 +97,7 @@ export class ServiceSources {
     }
   }
 
-  /** Frees what they hold, without waiting for it. */
+  /** Releases all sources without waiting for them. */
   kill(): void {
     for (const attempt of this.#attempts.values()) void attempt.release();
     this.#lives.stop();
@@ -137,7 +137,7 @@ export class ServiceSources {
   }
 }
 
-/** The state of a source as people know it; one that is no more was stopped. */
+/** Returns the public state of a source; a removed one is stopped. */
 function shownState(value: unknown): EventSourceView['state'] {
   if (value === undefined) return 'stopped';
   if (typeof value === 'string') return value as EventSourceView['state'];

@@ -1,12 +1,12 @@
-// What a service's agent is told of an event, and what the user is told of its answer.
+// The task of a service's agent for an event, and the message to the user from its answer.
 
 import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentTask } from '../subagent/subagent.ts';
 import type { CheckedEvent } from './event-check.ts';
 
 /**
- * The task of looking at one event. The event stands in the user message, never in the system
- * prompt, as one line of JSON between two lines of ours: nothing in it can end the quotation.
+ * Returns the task of examining one event. The event stands in the user message, never in the system prompt,
+ * as one line of JSON between two lines of the runtime: no content of it can end the quotation.
  */
 export function taskOf(agentName: string, event: CheckedEvent): SubagentTask {
   return {
@@ -25,9 +25,9 @@ export function taskOf(agentName: string, event: CheckedEvent): SubagentTask {
 }
 
 /**
- * What the user shall be told; null: nothing. Nothing is `{ notify: false }`, as the output of
- * the agent's `outputSchema` or as its whole text. `{ notify: true, text }` tells the text; an
- * agent that hands in its result with a summary is told by that.
+ * Returns the message for the user; null if there is none. The output `{ notify: false }` of the agent's
+ * `outputSchema`, or as its whole text, means none. `{ notify: true, text }` means the text; for an agent
+ * that hands in its result with a summary, the summary.
  */
 export function tellingOf(outcome: Outcome): string | null {
   const answer = noticeIn(outcome.output) ?? noticeIn(parsed(outcome.text));
@@ -36,7 +36,7 @@ export function tellingOf(outcome: Outcome): string | null {
   return said.trim() === '' ? null : said.trim();
 }
 
-/** What the user is told when an urgent event could not be looked at. */
+/** Returns the message for the user about an urgent event that could not be examined. */
 export function failedTelling(event: CheckedEvent, message: string): string {
   return `An urgent event, ${event.type} from ${event.source}, came in, but could not be looked at: ${message}`;
 }
@@ -51,7 +51,7 @@ function noticeIn(value: unknown): Notice | null {
   return typeof value.notify === 'boolean' ? (value as Notice) : null;
 }
 
-/** Models like to put JSON into a code block. */
+/** Models tend to put JSON into a code block. */
 function parsed(text: string): unknown {
   const json = /^\s*```(?:json)?\s*\n(.*)\n\s*```\s*$/s.exec(text)?.[1] ?? text;
   try {
@@ -62,6 +62,6 @@ function parsed(text: string): unknown {
 }
 
 function oneLine(value: unknown): string {
-  // JSON leaves these two line breaks as they are.
+  // JSON leaves these two line breaks unescaped.
   return JSON.stringify(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 }

@@ -1,16 +1,16 @@
-// One service: its machine, hosted in a commit unit of its own together with those of its
-// sources, and its effects.
+// One service: its machine, hosted in its own commit unit together with those of its sources, and its
+// effects.
 //
-// Owns:     the machine, and what it has the sources, the agent and the events do.
-// Does not: decide what happens next (machines), judge what is emitted (intake), run agents or
-//           reach the user (ports).
+// Owns:     the machine, and its instructions to the sources, the agent and the events.
+// Does not: decide the next step (machines), check emissions (intake), run agents or reach the user (ports).
 //
 // Invariants
-//   SERVICE-1. Every emission gets one receipt; an accepted event is in the journal by then.
-//   SERVICE-2. Every accepted event is told, silent, failed or dropped, and counted as such (event-ledger.ts).
-//   SERVICE-3. Whatever a source or `shouldInvoke` throws is reported and ends nothing else.
-//   SERVICE-4. After the stop nothing is emitted or invoked; `whenStopped` calls back once every
-//       source was released or given up.
+//   SERVICE-1. Every emission gets one receipt; an accepted event is in the journal before that.
+//   SERVICE-2. Every accepted event ends as told, silent, failed or dropped, and is counted as such
+//       (event-ledger.ts).
+//   SERVICE-3. An error of a source or of `shouldInvoke` is reported and ends nothing else.
+//   SERVICE-4. After the stop no event is emitted or examined; `whenStopped` calls back once every source was
+//       released or given up.
 
 import { z } from 'zod';
 import type { AnyMachineSnapshot, InputFrom, Snapshot } from 'xstate';
@@ -55,7 +55,7 @@ import type { ServiceDefinition } from './service-config.ts';
 import { ServiceSources } from './service-sources.ts';
 import type { DroppedEvent, ServiceView } from '../contracts/service-view.ts';
 
-/** Raised when a machine, or what its events carry, changes. */
+/** Raised when a machine, or the content of its events, changes. */
 export const SERVICE_VERSION = 1;
 
 const SERVICE_SHAPES: EventShapes = {
@@ -69,28 +69,31 @@ const SERVICE_SHAPES: EventShapes = {
   'deadline.retry': z.looseObject({ dueAt: amount }),
 };
 
-/** What a service needs of its session. Nothing here may throw. */
+/** The functions that a service needs of its session. They must not throw. */
 export interface ServicePorts {
-  /** The agent shall look at the event: `ended` or `refused` is called once, later. */
+  /** Has the agent examine the event: `ended` or `refused` is called once, later. */
   invoke(service: Service, eventId: string, event: CheckedEvent): void;
-  /** The invocation is over, or shall be. Harmless where it has ended. */
+  /** Ends the invocation. No effect if it has already ended. */
   leave(eventId: string): void;
-  /** The user shall hear of it; null: there is nothing to hear. Called once for each `ended`. */
+  /** Tells the user; null: there is nothing to tell. Called once for each `ended`. */
   tell(service: Service, eventId: string, event: CheckedEvent, text: string | null): void;
-  /** After a crash: was the session neither told what there is to hear of the event, nor that it is nothing? */
+  /**
+   * After a crash: returns whether the session got neither the message about the event nor the decision that
+   * there is none.
+   */
   isOwed(eventId: string): boolean;
   dropped(dropped: DroppedEvent): void;
   changed(view: ServiceView): void;
 }
 
-/** Of its unit in the journal. */
+/** Returns the name of its unit in the journal. */
 export function servicePath(sessionId: string, name: string): string {
   return `${sessionId}/service:${name}`;
 }
 
-/** What a service has become, as plain JSON. */
+/** A snapshot of a service, as plain JSON. */
 export interface ServiceRest {
-  /** So many entries of it are in the journal. */
+  /** The number of its entries in the journal. */
   readonly seq: number;
   readonly machine: Snapshot<unknown>;
   readonly events: readonly EventRest[];
@@ -112,7 +115,7 @@ export class Service implements UnitBody {
   #isRefolding = false;
   #whenStopped: (() => void)[] = [];
 
-  /** Named `<session>/service:<name>` in the journal and the inspector. */
+  /** The unit is named `<session>/service:<name>` in the journal and the inspector. */
   constructor(host: Host, sessionId: string, definition: ServiceDefinition, ports: ServicePorts) {
     const path = servicePath(sessionId, definition.name);
     this.definition = definition;
@@ -164,24 +167,24 @@ export class Service implements UnitBody {
     };
   }
 
-  /** The ids of the events that nobody has looked at. */
+  /** The ids of the events that have not been examined. */
   get owed(): readonly string[] {
     const { waiting, current } = this.#machine.getSnapshot().context;
     return [current, ...waiting].flatMap((event) => event?.eventId ?? []);
   }
 
   start(): void {
-    // One that was only kept, by code that did not have it, has never begun.
+    // A service that was only kept, by code that lacked it, has never begun.
     if (this.#isRefolded && this.#machine.getSnapshot().value !== 'created') this.#resume();
     else this.unit.receive('service', { type: 'service.start' });
   }
 
-  /** What it has become, for `restore`. */
+  /** The snapshot for `restore`. */
   get rest(): ServiceRest {
     return { seq: this.unit.seq, machine: restOf(this.#machine), events: this.#events.rest };
   }
 
-  /** Goes on from what `rest` was. */
+  /** Continues from a snapshot. */
   restore(rest: ServiceRest): void {
     this.#isRefolded = true;
     this.unit.skip(rest.seq);
@@ -191,7 +194,7 @@ export class Service implements UnitBody {
   #beginWith(rest: ServiceRest | null): void {
     stopHosted(this.#machine);
     if (rest) {
-      // As after a refold: what it may do is what its code says now.
+      // As after a refold: the limits are those of the current code.
       const { context } = rest.machine as AnyMachineSnapshot;
       const snapshot = { ...rest.machine, context: { ...context, ...this.#limits } };
       this.#machine = this.#started({ snapshot });
@@ -200,8 +203,8 @@ export class Service implements UnitBody {
   }
 
   /**
-   * Takes in what the journal has of it after `rest` (null: from its first entry). Its sources begin anew:
-   * they lived in another process. What is set aside is written down at once.
+   * Folds its entries of the journal after `rest` (null: from its first entry). Its sources start anew: the
+   * earlier ones lived in another process. Entries that are set aside are recorded at once.
    */
   refold(entries: readonly JournalEntry[], rest: ServiceRest | null): void {
     if (entries.length === 0) return;
@@ -215,11 +218,11 @@ export class Service implements UnitBody {
     this.unit.open();
   }
 
-  /** Events that were looked at are told of, those that were not are looked at, sources are started. */
+  /** Continues: tells the user about examined events, examines the others, and starts the sources. */
   #resume(): void {
     const isDue = new Set(this.owed);
     const lookedAt = this.#events.ids.filter((eventId) => !isDue.has(eventId));
-    // Of most of them the user was told long ago, or there was nothing to tell.
+    // The user was already told about most of them, or there was nothing to tell.
     for (const eventId of lookedAt) if (!this.#ports.isOwed(eventId)) this.#events.forget(eventId);
     if (this.#isStopped) {
       this.#finish();
@@ -235,29 +238,29 @@ export class Service implements UnitBody {
     this.unit.receive('service', { type: 'service.stop' });
   }
 
-  /** Ends one that was never started here. */
+  /** Ends a service that was never started here. */
   abandon(): void {
     this.unit.dispose();
     for (const eventId of this.owed) this.#events.dropped(eventId, 'stopped');
   }
 
-  /** Ends it here and now, whatever its sources do. */
+  /** Ends it at once, whatever its sources do. */
   kill(): void {
     this.#finish();
   }
 
-  /** Calls back once nothing is left of it; at once if so. */
+  /** Calls back once it has stopped completely; at once if it already has. */
   whenStopped(callback: () => void): void {
     this.#whenStopped.push(callback);
     if (this.unit.disposed) this.#finish();
   }
 
-  /** The agent has looked at it, or failed to. */
+  /** Handles the end of the agent's examination, successful or not. */
   ended(eventId: string, outcome: Outcome): void {
     this.unit.receive('service', { type: 'invocation.ended', eventId, outcome } as UnitEvent);
   }
 
-  /** A limit did not let the agent begin. */
+  /** Handles a refusal: a limit prevented the agent from starting. */
   refused(eventId: string, { retryable, message }: Failure): void {
     this.#host.report(
       new CapacityError('INVOCATION_REFUSED', `${this.name}: ${eventId} waits: ${message}`),
@@ -302,7 +305,7 @@ export class Service implements UnitBody {
     if (effect.kind !== 'do' || effect.name !== 'changed') return;
     this.#ports.changed(this.view);
     if (!this.#isStopped) return;
-    // Sources may wait for these before they stop: what comes after the stop is not taken.
+    // Sources may wait for these receipts before they stop: later events are not accepted.
     this.#intake.refuseAll();
     if (this.#sources.areStopped) this.#finish();
   }
@@ -317,7 +320,7 @@ export class Service implements UnitBody {
     this.suspend();
   }
 
-  /** It goes on in another process, or later: nothing of it is told. */
+  /** Suspends it: it continues in another process, or later. */
   suspend(): void {
     this.unit.dispose();
     stopHosted(this.#machine);

@@ -1,16 +1,18 @@
-// The services of one session: started and stopped with it. An invocation first gets a place in
-// the outbox, so that what the agent finds is never dropped; then the agent is delegated to,
-// under the same limits as every other subagent.
+// The services of one session: started and stopped with it. An invocation first reserves a place in the
+// outbox, so that its message is never dropped; then the agent is delegated to, under the same limits as
+// every other subagent.
 //
-// Owns:     the services, and which invocation has which place and which subagent.
-// Does not: order events (service), decide limits (supervisor), speak (outbox).
+// Owns:     the services, and the place and the subagent of each invocation.
+// Does not: order events (service), decide limits (supervisor), or speak (outbox).
 //
 // Invariants
-//   SESSION-SERVICES-1. A place that was granted is filled by a notice or given back, once.
-//   SESSION-SERVICES-2. An invocation that is left ends its subagent; what that one still finds is not told.
-//   SESSION-SERVICES-3. `stop` stops every service, and `whenStopped` calls back when nothing of them is left.
-//   SESSION-SERVICES-4. A service that the code does not have any more is kept as it was, and goes on from there, with
-//       its numbers, when the code has it again.
+//   SESSION-SERVICES-1. A granted place is filled by a notice or given back, once.
+//   SESSION-SERVICES-2. An abandoned invocation ends its subagent; later results of that subagent are not
+//       told.
+//   SESSION-SERVICES-3. `stop` stops every service, and `whenStopped` calls back when all have stopped
+//       completely.
+//   SESSION-SERVICES-4. A service that the code no longer has is kept unchanged, and continues from there,
+//       with its counts, when the code has it again.
 
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { ownValue } from '../../values/own-value.ts';
@@ -27,7 +29,7 @@ import { taskOf } from './service-task.ts';
 import type { DroppedEvent, ServiceView } from '../contracts/service-view.ts';
 import { deliveryAbout } from '../contracts/records.ts';
 
-/** What a service tells the user, in the place that was kept for it. */
+/** The message of a service to the user, in the place that was reserved for it. */
 export interface ServiceNotice {
   readonly deliveryId: string;
   readonly priority: DeliveryPriority;
@@ -35,15 +37,15 @@ export interface ServiceNotice {
   readonly text: string;
 }
 
-/** What the services need of their session. */
+/** The functions that the services need of their session. */
 export interface SessionServicesPorts {
-  /** Asks for a place in the outbox; `placed` is called once with the answer. */
+  /** Requests a place in the outbox; `placed` is called once with the answer. */
   reserve(eventId: string): void;
-  /** The place that was granted for this event is not needed. */
+  /** Gives back the place that was granted for this event. */
   unreserve(eventId: string): void;
-  /** A place was granted for this event, and neither filled nor given back. */
+  /** Returns whether a place was granted for this event, and neither filled nor given back. */
   hasPlace(eventId: string): boolean;
-  /** The same event again is the same subagent. */
+  /** Delegates an event to the agent; the same event always has the same subagent. */
   delegate(
     eventId: string,
     definition: SubagentDefinition,
@@ -51,7 +53,7 @@ export interface SessionServicesPorts {
   ):
     | { readonly status: 'accepted'; readonly subagentId: string }
     | { readonly status: 'rejected'; readonly error: Failure };
-  /** How it has ended; null: it has not. */
+  /** Returns the outcome of a subagent; null while it runs. */
   outcomeOf(subagentId: string): Outcome | null;
   cancel(subagentId: string, reason: string): void;
   notify(notice: ServiceNotice): void;
@@ -59,28 +61,28 @@ export interface SessionServicesPorts {
   changed(view: ServiceView): void;
 }
 
-/** What the journal has of the units of a session. */
+/** The journal's entries of the units of a session. */
 export interface UnitHistory {
   readonly unitIds: Iterable<string>;
-  /** The entries that are folded. */
+  /** Returns the entries to fold. */
   of(unit: string): readonly JournalEntry[];
-  /** So many come before these, in this life or an earlier one. */
+  /** Returns the number of entries before these, in this life or an earlier one. */
   before(unit: string): number;
 }
 
 interface Invocation {
   readonly service: Service;
   readonly event: CheckedEvent;
-  /** At work on it; null while the place is asked for. */
+  /** The subagent at work; null while the place is requested. */
   subagentId: string | null;
-  /** Its service has no use for it any more. */
+  /** Whether its service no longer needs the result. */
   isLeft: boolean;
 }
 
 export class SessionServices {
   readonly #ports: SessionServicesPorts;
   readonly #services: readonly Service[];
-  /** Those that the journal has and the code has not (SESSION-SERVICES-4). */
+  /** The services that the journal has and the code lacks (SESSION-SERVICES-4). */
   #absent: readonly Service[] = [];
   readonly #host: Host;
   readonly #absentOf: (name: string) => Service;
@@ -128,16 +130,13 @@ export class SessionServices {
     return this.#services.map(({ view }) => view);
   }
 
-  /** What each has become, by its name. */
+  /** The snapshot of each service, by name. */
   get rest(): Readonly<Record<string, ServiceRest>> {
     const all = [...this.#services, ...this.#absent];
     return Object.fromEntries(all.map((service) => [service.name, service.rest]));
   }
 
-  /**
-   * Takes in what the journal has of each service; `known`: what each had become before the entries
-   * that are folded.
-   */
+  /** Folds the journal's entries of each service; `known`: the snapshots from before these entries. */
   refold(history: UnitHistory, known: Readonly<Record<string, ServiceRest>> = {}): void {
     const names = [...history.unitIds].flatMap((id) =>
       id.startsWith(this.#path) ? id.slice(this.#path.length) : [],
@@ -155,14 +154,14 @@ export class SessionServices {
     for (const service of this.#absent) if (service.owed.length > 0) this.#missed(service);
   }
 
-  /** Its events wait until somebody writes it again. */
+  /** Reports a service that the code lacks: its events wait until the code has it again. */
   #missed({ name, owed }: Service): void {
     const names = this.#services.map((service) => `"${service.name}"`).join(', ');
     const message = `The journal has ${owed.length} event(s) that the service "${name}" has not looked at: expected it among the services, got ${names || 'none'}. They wait until it is there`;
     this.#host.report(new ConfigurationError('UNKNOWN_SERVICE', message), 'services');
   }
 
-  /** The agent of this name that one of the services invokes. */
+  /** Returns the agent with this name that one of the services invokes. */
   agentOf(name: string): SubagentConfig | undefined {
     return this.#services.find(({ definition }) => definition.agent.name === name)?.definition
       .agent;
@@ -182,12 +181,12 @@ export class SessionServices {
     this.#abandonAbsent();
   }
 
-  /** The session is over, and with it what waits for code that may come again. */
+  /** Ends the services that wait for their code, because the session is over. */
   #abandonAbsent(): void {
     for (const service of this.#absent) service.abandon();
   }
 
-  /** Leaves all of them to the journal. */
+  /** Suspends all services; they continue from the journal. */
   suspend(): void {
     for (const service of this.#services) service.suspend();
   }
@@ -207,7 +206,7 @@ export class SessionServices {
       });
   }
 
-  /** The answer to `reserve`: the outbox has a place for what will be found, or is full. */
+  /** Handles the answer to `reserve`: the outbox has a place for the message, or is full. */
   placed(eventId: string, full: Failure | null): void {
     const invocation = this.#invocations.get(eventId);
     if (!invocation || invocation.isLeft) {
@@ -227,12 +226,12 @@ export class SessionServices {
     }
     invocation.subagentId = delegated.subagentId;
     this.#working.set(delegated.subagentId, eventId);
-    // Begun by a process that is gone, it may have ended before this one knew of it.
+    // A subagent of an earlier process may have ended before this one learned of it.
     const outcome = this.#ports.outcomeOf(delegated.subagentId);
     if (outcome) this.subagentEnded(delegated.subagentId, outcome);
   }
 
-  /** A subagent has ended; it may be nobody of ours. */
+  /** Handles the end of a subagent, which may belong to no service. */
   subagentEnded(subagentId: string, outcome: Outcome): void {
     const eventId = this.#working.get(subagentId);
     const invocation = eventId === undefined ? undefined : this.#invocations.get(eventId);
@@ -251,7 +250,7 @@ export class SessionServices {
     try {
       return this.#ports.delegate(eventId, agent, taskOf(agent.name, event));
     } catch (error) {
-      // A configuration that cannot work today cannot work tomorrow.
+      // A configuration that is invalid today stays invalid.
       const failure = { code: 'INTERNAL', message: messageOf(error), retryable: false };
       return { status: 'rejected', error: failure };
     }

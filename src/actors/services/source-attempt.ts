@@ -1,11 +1,11 @@
-// One attempt of an event source: between its `start` and the moment when it holds nothing more.
+// One attempt of an event source: from its `start` until it has released everything.
 //
 // Owns:     the signal of the attempt, and the promise of `start`.
-// Does not: decide when to try again (event-source-machine), or check events (the service).
+// Does not: decide when to retry (event-source-machine), or check events (the service).
 //
 // Invariants
-//   SOURCE-ATTEMPT-1. `start` is called once, and not if the attempt was over before; `stop` once, after it.
-//   SOURCE-ATTEMPT-2. After `abort` it neither emits nor fails.
+//   SOURCE-ATTEMPT-1. `start` is called once, unless the attempt was already over; `stop` once, after it.
+//   SOURCE-ATTEMPT-2. After `abort` the attempt neither emits nor fails.
 
 import { CancelledError } from '../../values/errors.ts';
 import type { EventReceipt, EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';
@@ -54,7 +54,7 @@ export class SourceAttempt {
     this.#controller.abort(new CancelledError('the event source is stopped'));
   }
 
-  /** Resolves when nothing is left of it; never rejects. */
+  /** Releases the attempt. Resolves when that is done; never rejects. */
   release(): Promise<void> {
     this.abort();
     this.#releasing ??= this.#free();
