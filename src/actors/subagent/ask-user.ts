@@ -1,5 +1,5 @@
-// `ask_user`: the tool by which an interactive subagent asks the user. It is added by
-// the runtime, never written by an author; the runtime runs it, so it has no `execute`.
+// `ask_user`: the tool with which an interactive subagent asks the user. The runtime adds it, never an
+// author, and the runtime runs it, so it has no `execute`.
 
 import { jsonSchema, tool, zodSchema, type Tool } from 'ai';
 import { z } from 'zod';
@@ -29,7 +29,7 @@ const output = jsonSchema<{ userResponse: string; optionId?: string } | { error:
   type: 'object',
 });
 
-/** AI SDK tool without `execute`. */
+/** The AI SDK tool, without `execute`. */
 export const askUserTool: Tool = tool({
   description:
     'Ask the user a question and wait for the answer. Returns { userResponse } with the words or ' +
@@ -38,7 +38,7 @@ export const askUserTool: Tool = tool({
   outputSchema: output,
 });
 
-/** What is asked, from the arguments of the call. */
+/** Reads the question and its options from the arguments of the call. */
 export function askedQuestion(call: unknown): { question: string; options: QuestionOption[] } {
   const { question, options = [] } = call as z.infer<typeof input>;
   return {
@@ -53,7 +53,10 @@ export function askedQuestion(call: unknown): { question: string; options: Quest
 export const APPROVE = 'approve';
 export const DENY = 'deny';
 
-/** An approval names the tool and its exact arguments: the user consents to nothing else. */
+/**
+ * Builds the question of an approval. It names the tool and its exact arguments: the user consents to nothing
+ * else.
+ */
 export function approvalQuestion(call: ModelCall | undefined): {
   question: string;
   options: QuestionOption[];
@@ -71,7 +74,7 @@ export function approvalQuestion(call: ModelCall | undefined): {
   };
 }
 
-/** An answer, as a person or a program gives it: a button, words, or consent. */
+/** An answer as a person or a program gives it: a button, words, or consent. */
 export interface GivenAnswer {
   readonly optionId?: string;
   readonly text?: string;
@@ -91,9 +94,9 @@ const answerSchema = z
   );
 
 /**
- * Copies what an answer is made of, and nothing else that the caller's object has.
- * @throws {ConfigurationError} `INVALID_ANSWER` for a value of a wrong type, an unknown property, or
- * not exactly one of `optionId`, `text` and `approved`.
+ * Copies the properties of an answer, and no other property of the caller's object.
+ * @throws {ConfigurationError} `INVALID_ANSWER` for a value of a wrong type, an unknown property, or not
+ * exactly one of `optionId`, `text` and `approved`.
  */
 export function checkedAnswer(where: string, answer: unknown): GivenAnswer {
   const { optionId, text, approved } = check(where, answerSchema, answer, 'INVALID_ANSWER');
@@ -101,7 +104,10 @@ export function checkedAnswer(where: string, answer: unknown): GivenAnswer {
   return text === undefined ? { approved: approved === true } : { text };
 }
 
-/** What the answer means to who asked; null if it is none to this question. */
+/**
+ * Translates a given answer into the answer that the subagent receives; null if it does not answer this
+ * question.
+ */
 export function givenAnswer(
   question: Pick<AskedQuestion, 'kind' | 'options'>,
   { optionId, text = '', approved = consentOf(optionId) }: GivenAnswer,

@@ -1,21 +1,21 @@
-// One model call, held against a budget: about how large its input is, and what it cost.
+// One model call, charged to a budget: estimates the size of its input and records its cost.
 
 import type { ModelMessage } from 'ai';
 import type { StepUsage } from '../model/model-step.ts';
 import type { Budget } from '../admission/budget.ts';
 
 const CHARACTERS_PER_TOKEN = 4;
-/** Of an image or a file, whose size says nothing about its tokens. */
+/** Tokens counted for an image or a file, whose size does not tell its tokens. */
 const TOKENS_PER_FILE = 1_000;
 
 export type Permit =
   | {
       readonly ok: true;
-      /** The model shall say no more than this; undefined: as much as it likes. */
+      /** Limit on the output tokens of the call; undefined: no limit. */
       readonly maxOutputTokens: number | undefined;
-      /** It answered. */
+      /** Records the usage of a call that was answered. */
       answered(usage: StepUsage, text: string): void;
-      /** It failed. `underWay`: it may have been read, and cost something. */
+      /** Records a call that failed. `underWay`: the provider may have read it, and charged for it. */
       failed(underWay: boolean): void;
     }
   | { readonly ok: false; readonly message: string };
@@ -26,11 +26,11 @@ interface Asking {
   readonly budget: Budget | null;
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
-  /** The call that hands in partial work. */
+  /** True for the call that hands in partial work. */
   readonly final: boolean;
 }
 
-/** Asks for a model call, before it is made. */
+/** Asks the budget for permission before a model call. */
 export function permitFor({ budget, instructions, messages, final }: Asking): Permit {
   if (!budget) return unlimited;
   const inputTokens = estimateTokens(instructions, messages);
@@ -45,7 +45,7 @@ export function permitFor({ budget, instructions, messages, final }: Asking): Pe
   };
 }
 
-/** About how many tokens a model reads. */
+/** Estimates the number of tokens that a model reads. */
 export function estimateTokens(instructions: string, messages: readonly ModelMessage[]): number {
   let characters = instructions.length;
   let files = 0;

@@ -1,9 +1,9 @@
-// What a subagent has to talk to its parent: it tells how far it is, asks, and hands in.
+// The tools with which a subagent talks to its parent: it reports progress, asks, and hands in its result.
 //
-// Owns:     the shapes of these tools, and what a model reads of them.
-// Does not: settle `request_input` and `complete_task`: where a subagent calls them the
-//           runtime knows them by their role and does it itself, so their `execute` is
-//           reached only where there is no subagent, and says so.
+// Owns:     the schemas of these tools, and the text that a model reads of them.
+// Does not: settle `request_input` and `complete_task`: in a subagent the runtime recognizes them by their
+//           role and settles them itself. Their `execute` is reached only outside a subagent, and reports
+//           that.
 
 import type { Toolset } from '../contracts/toolset.ts';
 import { tool, zodSchema } from 'ai';
@@ -13,19 +13,19 @@ import { callerOf } from '../model/caller.ts';
 import { marked, ROLE } from '../model/marks.ts';
 import { toolFailure, type ToolFailure } from '../model/tool-failure.ts';
 
-/** For a registry of toolsets. */
+/** Identifies the toolset in a registry of toolsets. */
 export const CHILD_TOOLSET = { name: 'subagent-child', version: '0.1.0' } as const;
 
 const MAX_WORDS = 20_000;
 const words = z.string().trim().min(1).max(MAX_WORDS);
 
-/** The names of its tools. */
+/** Names of the tools. */
 export type ChildTool = 'report_progress' | 'request_input' | 'complete_task';
 
 export interface ChildToolsetOptions {
   /**
-   * The result is JSON of a shape (the `outputSchema` of the subagent, which its prompt
-   * tells) instead of text. @defaultValue false
+   * The result is JSON of a shape instead of text: the `outputSchema` of the subagent, which its prompt
+   * describes. @defaultValue false
    */
   readonly structured?: boolean;
 }
@@ -85,8 +85,8 @@ const optionsSchema = z.strictObject({
 const notASubagent = (): ToolFailure => toolFailure('INVALID_STATE', 'Not running as a subagent');
 
 /**
- * Plain AI SDK tools: `report_progress`, `request_input`, `complete_task`. Outside a
- * subagent each answers `{ error: { code: 'INVALID_STATE' } }`.
+ * Creates plain AI SDK tools: `report_progress`, `request_input`, `complete_task`. Outside a subagent each
+ * answers `{ error: { code: 'INVALID_STATE' } }`.
  */
 export function createChildSubagentToolset(given: ChildToolsetOptions = {}): Toolset<ChildTool> {
   const { structured = false } = check('createChildSubagentToolset(options)', optionsSchema, given);

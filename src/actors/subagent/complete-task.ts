@@ -1,5 +1,5 @@
-// `complete_task`: how a subagent hands in its result. The runtime knows the tool by its
-// role; where a result must be handed in and the tool is not there, it is added.
+// `complete_task`: the tool with which a subagent hands in its result. The runtime recognizes the tool by its
+// role, and adds it where a result must be handed in and no tool has that role.
 
 import { z } from 'zod';
 import { checkResult } from '../model/output.ts';
@@ -11,7 +11,7 @@ import type { SubagentDefinition } from '../contracts/config.ts';
 import type { Artifact } from '../contracts/outcome.ts';
 
 export interface HandedIn {
-  /** Plain JSON; of the output schema, where there is one. */
+  /** Plain JSON; it fits the output schema, if there is one. */
   readonly result: unknown;
   readonly summary?: string;
   readonly artifacts?: readonly Artifact[];
@@ -24,18 +24,18 @@ const input = z.object({
   artifacts: z.array(artifact).optional().catch(undefined),
 });
 
-/** The name of the tool by which these tools hand in a result; null if there is none. */
+/** Finds the name of the tool that hands in a result; null if these tools have none. */
 export function completionToolOf(tools: Readonly<Record<string, unknown>>): string | null {
   return Object.keys(tools).find((name) => roleOf(tools[name]) === 'complete_task') ?? null;
 }
 
-/** As `completionToolOf`, of tools that are prepared. */
+/** As `completionToolOf`, for prepared tools. */
 export function completionToolIn({ execution }: PreparedTools): string {
   for (const { name, role } of execution.values()) if (role === 'complete_task') return name;
   return 'complete_task';
 }
 
-/** The tools that the runtime adds so that the work can end. */
+/** Returns the tools that the runtime adds so that the work can end. */
 export function completionTools({
   completion,
   tools,
@@ -46,7 +46,7 @@ export function completionTools({
   return { complete_task };
 }
 
-/** What was handed in, from the arguments of the call, which fit the schema of the tool. */
+/** Reads the handed-in result from the arguments of the call, which fit the schema of the tool. */
 export function handedInBy(call: ModelCall): HandedIn {
   const { result = null, summary, artifacts } = input.parse(call.input);
   return {
@@ -56,7 +56,10 @@ export function handedInBy(call: ModelCall): HandedIn {
   };
 }
 
-/** The call with its result as the output schema makes it; one that does not fit is not run. */
+/**
+ * Returns the call with its result as the output schema parses it; a result that does not fit makes the call
+ * invalid.
+ */
 export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promise<ModelCall> {
   if (outputSchema === undefined) return call;
   const { result, ...rest } = call.input as { readonly result?: unknown };
@@ -66,7 +69,7 @@ export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promi
   return { ...call, invalid: { message } };
 }
 
-/** What the model reads when it answers instead of handing in. */
+/** Returns the message to a model that answers instead of handing in. */
 export function notHandedInMessage(toolName: string): string {
   return (
     `The task is not done before you call ${toolName} with its result. ` +

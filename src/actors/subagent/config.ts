@@ -94,7 +94,7 @@ export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): 
   return definition;
 }
 
-/** Names a configuration in errors, whatever it is. */
+/** Names a configuration in errors, whatever value was passed for it. */
 export function nameOf(config: unknown, otherwise: string): string {
   if (notAnObject(config) !== null) return otherwise;
   const { name } = config as { readonly name?: unknown };
@@ -102,7 +102,7 @@ export function nameOf(config: unknown, otherwise: string): string {
 }
 
 /**
- * Checks a configuration where it is written, instead of where it is first used.
+ * Checks a configuration where it is defined, instead of at its first use.
  * @throws {ConfigurationError} for an option that is unknown or out of range.
  */
 export function defineSubagent<C extends SubagentConfig>(config: C): C {

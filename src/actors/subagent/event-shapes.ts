@@ -35,7 +35,7 @@ const response = z.looseObject({
   ),
 });
 
-/** What a model said that failed. */
+/** The text and usage of a model answer that failed. */
 const saidInVain = z.looseObject({ text, usage });
 
 const toolOutcome = z.union([
@@ -139,7 +139,7 @@ const rest = z.union([
   }),
 ]);
 
-/** What the subagents of a scope have become, as a snapshot has it. */
+/** The state of all subagents of a scope, as a snapshot holds it. */
 export const delegationShape = z.looseObject({
   subagents: z.array(
     z.looseObject({

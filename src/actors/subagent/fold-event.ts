@@ -1,5 +1,5 @@
-// What an event of a subagent's unit means to its log. The machine decides what happens
-// next; the words and results that the event carries are kept here, before it does.
+// Applies an event of a subagent's unit to its log. The log records the words and results of the event before
+// the machine decides what happens next.
 
 import type { SubagentSnapshot } from '../../machines/index.ts';
 import {
@@ -17,7 +17,7 @@ import type { SubagentUnitEvent } from './subagent-ports.ts';
 
 export const INTERRUPTED = 'interrupted by a message';
 
-/** `snapshot` is the machine's before the event. */
+/** Applies `event` to the log. `snapshot` is that of the machine before the event. */
 export function foldEvent(
   event: SubagentUnitEvent,
   log: SubagentLog,
@@ -54,7 +54,7 @@ export function foldEvent(
       break;
     case 'budget.exhausted':
       if (event['graceful'] === true) beginNothing(log, snapshot);
-      // Its own model call was refused: the step that it is in is the last one.
+      // The budget refused the model call of this subagent: the step under way is the last one.
       if (isOfThisStep(event, snapshot)) log.tell(HAND_IN_NOW);
       break;
     default:
@@ -89,7 +89,7 @@ function foldAnswer(
   }
 }
 
-/** A message interrupts the step. In the last one there is nothing that it could interrupt. */
+/** Interrupts the step for a message. In the last step there is nothing to interrupt. */
 function breakOff(log: SubagentLog, snapshot: SubagentSnapshot): void {
   const open = snapshot.context.calls.filter(({ settled }) => !settled);
   const begun = open.filter(isUnderWay(snapshot));
@@ -97,7 +97,7 @@ function breakOff(log: SubagentLog, snapshot: SubagentSnapshot): void {
   log.gaveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', INTERRUPTED);
 }
 
-/** What runs goes on; waits are given up, and nothing more begins. */
+/** Lets running calls continue, gives up waiting calls, and begins no more. */
 function beginNothing(log: SubagentLog, snapshot: SubagentSnapshot): void {
   const open = snapshot.context.calls.filter((call) => !call.settled && !isCompletion(call));
   const begun = open.filter(isUnderWay(snapshot));
@@ -109,7 +109,7 @@ function isOfThisStep(event: SubagentUnitEvent, snapshot: SubagentSnapshot): boo
   return snapshot.matches({ running: 'thinking' }) && event['step'] === snapshot.context.step;
 }
 
-/** A question that is given up was not answered; anything else was broken off. */
+/** Returns the status of given-up calls: a question was not answered; anything else was broken off. */
 function statusIn(snapshot: SubagentSnapshot): 'error' | 'unanswered' {
   return snapshot.matches('waiting_for_input') ? 'unanswered' : 'error';
 }
@@ -121,7 +121,7 @@ function isUnderWay(snapshot: SubagentSnapshot): (call: CallState) => boolean {
   return (call) => call === asking;
 }
 
-/** The calls that are being done, without questions: those are only waited for. */
+/** Lists the calls under way, without questions, which only wait. */
 export function callsUnderWay(snapshot: SubagentSnapshot): readonly string[] {
   if (!snapshot.matches('running') && !snapshot.matches('waiting_for_children')) return [];
   const open = snapshot.context.calls.filter(({ settled }) => !settled);

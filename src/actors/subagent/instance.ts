@@ -1,5 +1,5 @@
-// What one run works with: the configuration (its own, or shared with other runs),
-// the prepared tools, the model and the first messages.
+// The instance of one run: the configuration (its own, or shared with other runs), the prepared tools, the
+// model and the first messages.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { shown } from '../../values/checks.ts';
@@ -15,9 +15,9 @@ import { completionToolOf, completionTools } from './complete-task.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import { checkSubagentConfig } from './config.ts';
 
-/** What a run is told when it starts. */
+/** The prompts that a run starts with. */
 export interface Briefing {
-  /** Its system prompt. */
+  /** The system prompt. */
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
 }
@@ -57,7 +57,7 @@ function isConfiguration(created: unknown): created is SubagentConfig {
   return typeof created === 'object' && created !== null && !('then' in created);
 }
 
-/** The prompts of a run: what it is told of its task, and the shape of its result. */
+/** Builds the prompts of a run: its task, and the shape of its result. */
 export function briefing(
   definition: SubagentDefinition,
   snapshot: SubagentContextSnapshot,
@@ -71,8 +71,8 @@ export function briefing(
 }
 
 /**
- * Takes an instance and briefs it; when that fails, or the signal aborts, it is given back.
- * @throws {ConfigurationError} without a model, or as `takeInstance`; what `brief` rejects with;
+ * Takes an instance and briefs it; gives it back when that fails or the signal aborts.
+ * @throws {ConfigurationError} without a model, or as `takeInstance`; the rejection of `brief`;
  * `signal.reason`.
  */
 export async function prepareInstance(
@@ -101,7 +101,7 @@ export async function prepareInstance(
 
 const toolsets = new WeakMap<SubagentConfig, PreparedTools>();
 
-/** The tools of a configuration, prepared once for all its runs. */
+/** Returns the tools of a configuration, prepared once for all its runs. */
 export function toolsOf(definition: SubagentDefinition): PreparedTools {
   const known = toolsets.get(definition.source);
   if (known) return known;
@@ -116,12 +116,12 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
   return prepared;
 }
 
-/** A `dispose` that takes longer is reported, and nobody waits for it any more. */
+/** A `dispose` that takes longer is reported, and no longer waited for. */
 const DISPOSE_TIMEOUT_MS = 30_000;
 
 /**
- * Resolves when the instance is disposed, at once if others still use it, and after 30 seconds in any
- * case. Never rejects.
+ * Releases the instance. Resolves when it is disposed, at once if other runs still use it, and after 30
+ * seconds in any case. Never rejects.
  */
 export async function releaseInstance(
   host: Host,

@@ -1,5 +1,5 @@
-// What a subagent knows from its entries beside its machine and its log: which calls the user denied
-// it, and the latest messages that it was told. What is asked or sent again, after a crash, is known by that.
+// Facts of a subagent's entries beside its machine and its log: the calls that the user denied, and the ids
+// of the latest messages. They identify a question or message that is repeated after a crash.
 //
 // Does not: decide what follows from it.
 
@@ -8,14 +8,14 @@ import { callKey } from '../model/approval.ts';
 import type { SubagentLife } from './subagent-life.ts';
 import type { SubagentUnitEvent } from './subagent-ports.ts';
 
-/** Who sends one twice does so soon. */
+/** Ids that are kept: a repeated message comes soon after the first. */
 const MAX_TAKEN = 100;
 
-/** As plain JSON. */
+/** The facts as plain JSON. */
 export interface KnownRest {
-  /** Calls that the user denied it, by their keys. @defaultValue none */
+  /** Keys of the calls that the user denied. @defaultValue none */
   readonly denied?: readonly string[];
-  /** The latest messages that it was told, by their ids, the oldest first. @defaultValue none */
+  /** Ids of the latest messages, the oldest first. @defaultValue none */
   readonly taken?: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export class KnownFacts {
     return { ...(denied.length > 0 && { denied }), ...(taken.length > 0 && { taken }) };
   }
 
-  /** Those below it need not ask again. */
+  /** Tells whether the user denied this call; the subagents below need not ask again. */
   hasDenied(toolName: string, input: unknown): boolean {
     return this.#denied.has(callKey(toolName, input));
   }
@@ -54,7 +54,7 @@ export class KnownFacts {
   }
 }
 
-/** The call that the user denies with this event, before the machine has seen it. */
+/** Returns the call that the user denies with this event, before the machine has applied it. */
 export function deniedBy(event: SubagentUnitEvent, { actor, log }: SubagentLife) {
   if (event.type !== 'question.answered' || event['approved'] !== false) return undefined;
   const asking = askOf(actor.getSnapshot().context.calls);

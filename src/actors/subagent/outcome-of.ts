@@ -1,11 +1,11 @@
-// How a subagent ended, made of what its machine says and what its log holds.
+// Builds the outcome of a subagent from the ending of its machine and the content of its log.
 
 import { CancelledError, CapacityError, OffstageError, TimeoutError } from '../../values/errors.ts';
 import type { Ending, Failure } from '../../machines/index.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentLog } from './subagent-log.ts';
 
-/** Why work is aborted by this end, as its `AbortSignal` says it. */
+/** Returns the reason with which this end aborts the work, as its `AbortSignal` gives it. */
 export function endReason(status: Ending['status'], { code, message }: Failure): Error {
   if (status === 'timed_out') return new TimeoutError(message, { code });
   if (status === 'cancelled' || code === 'KILLED')
@@ -14,7 +14,7 @@ export function endReason(status: Ending['status'], { code, message }: Failure):
   return new OffstageError(code, message);
 }
 
-/** Why work is aborted by an event by which nobody ended. */
+/** Returns the abort reason of an event that does not end the subagent. */
 export function interruption(eventType: string): Error {
   switch (eventType) {
     case 'subagent.message':
@@ -26,7 +26,7 @@ export function interruption(eventType: string): Error {
   }
 }
 
-/** Closes the log. */
+/** Closes the log and builds the outcome from it. */
 export function outcomeOf(ending: Ending, log: SubagentLog): Outcome {
   const { status, error, steps } = ending;
   const result = status === 'completed' ? completed(log) : unfinished(log);

@@ -1,14 +1,14 @@
 // The receipts of the messages to one subagent.
 //
-// Owns:     which messages have no receipt yet.
+// Owns:     the messages that have no receipt yet.
 // Does not: keep their words (the log does), or decide when they are read (the machine does).
 //
-// It keeps SUBAGENT-5 of the subagent: exactly one receipt for each message. The same message again has no
-// second one while the first is coming.
+// Keeps SUBAGENT-5 of the subagent: exactly one receipt for each message. A repeated message gets no second
+// receipt while the first is outstanding.
 
 import type { SubagentFace, SubagentPorts } from './subagent-ports.ts';
 
-/** Who sends faster than the model reads is told so. */
+/** A sender that outruns the model by more messages is refused. */
 const MAX_UNREAD = 100;
 
 type ReceiptPorts = Pick<SubagentPorts, 'messageApplied' | 'messageRefused'>;
@@ -16,7 +16,7 @@ type ReceiptPorts = Pick<SubagentPorts, 'messageApplied' | 'messageRefused'>;
 export class Receipts {
   readonly #subagent: SubagentFace;
   readonly #ports: ReceiptPorts;
-  /** By their ids. */
+  /** Ids of the unread messages. */
   readonly #unread = new Set<string>();
 
   constructor(subagent: SubagentFace, ports: ReceiptPorts) {
@@ -24,14 +24,17 @@ export class Receipts {
     this.#ports = ports;
   }
 
-  /** `send` puts it into the mailbox; what that throws is thrown on, and there is no receipt. */
+  /**
+   * Expects a receipt for the message that `send` puts into the mailbox. If `send` throws, the error is
+   * rethrown, and there is no receipt.
+   */
   expect(messageId: string, send: () => void): void {
     if (this.#unread.has(messageId)) return;
     if (this.#unread.size >= MAX_UNREAD) {
       this.refuse([messageId], `${MAX_UNREAD} messages are unread already`);
       return;
     }
-    // First: it may be read before `send` returns.
+    // Before `send`: the message may be read before `send` returns.
     this.#unread.add(messageId);
     try {
       send();
@@ -41,7 +44,10 @@ export class Receipts {
     }
   }
 
-  /** The model call of this step reads these; another process may have taken them. */
+  /**
+   * Reports that the model call of this step reads these messages; another process may have taken some of
+   * them.
+   */
   applied(messageIds: readonly string[], step: number): void {
     for (const messageId of messageIds) this.#unread.delete(messageId);
     this.#ports.messageApplied(this.#subagent, messageIds, step);
@@ -51,7 +57,7 @@ export class Receipts {
     if (messageIds.length > 0) this.#ports.messageRefused(this.#subagent, messageIds, reason);
   }
 
-  /** Nothing is read any more. */
+  /** Refuses the unread messages: no step reads them any more. */
   refuseUnread(reason: string): void {
     const unread = [...this.#unread];
     this.#unread.clear();

@@ -1,5 +1,5 @@
-// `request_input`: how a subagent asks the agent that gave it the task. The tool comes from
-// the child toolset, under whatever name; the runtime knows it by its role.
+// `request_input`: the tool with which a subagent asks the agent that gave it the task. The tool comes from
+// the child toolset, under any name; the runtime recognizes it by its role.
 
 import { z } from 'zod';
 import type { ModelCall } from '../model/model-step.ts';
@@ -10,7 +10,7 @@ const input = z.object({
   timeoutMs: z.number().positive().optional().catch(undefined),
 });
 
-/** What is asked, from the arguments of the call, which fit the schema of the tool. */
+/** Reads the request from the arguments of the call, which fit the schema of the tool. */
 export function requestedInput(call: ModelCall | undefined): {
   question: string;
   context?: string;
@@ -24,7 +24,7 @@ export function requestedInput(call: ModelCall | undefined): {
   };
 }
 
-/** What the model reads of its request. Withdrawn is not timed out. */
+/** The result of a request, as the model reads it. Withdrawn is not timed out. */
 export type InputResult =
   | { readonly responded: true; readonly response: string; readonly timedOut: false }
   | { readonly responded: false; readonly timedOut: boolean };

@@ -1,5 +1,4 @@
-// Calls of one step that run side by side: `tool.settled` comes back for each, whatever the
-// tool does.
+// Runs the calls of one step side by side: each reports `tool.settled`, whatever its tool does.
 
 import type { JSONValue } from 'ai';
 import { clip } from '../../values/clip.ts';
@@ -20,15 +19,15 @@ interface Running {
   readonly callIds: readonly string[];
   readonly signal: AbortSignal;
   tell(event: SubagentUnitEvent): void;
-  /** What a tool says of itself while it works. */
+  /** Receives the progress that a tool reports while it works. */
   progressed(words: string): void;
-  /** Wants to know when calls begin and end. */
+  /** Receives the beginning and the end of each call. */
   readonly streamed: ((chunk: StreamedChunk) => void) | undefined;
-  /** The same for every attempt at this call, in this process and after it. */
+  /** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */
   keyOf(callId: string): string;
-  /** Puts a large output elsewhere; see `runToolCall`. */
+  /** Moves a large output elsewhere; see `runToolCall`. */
   readonly keepLarge: KeepLarge | undefined;
-  /** What the tool gets as its context. */
+  /** Returns the context that the tool receives. */
   contextOf(toolName: string, callId: string): unknown;
 }
 
@@ -36,7 +35,7 @@ const MAX_PROGRESS_CHARS = 200;
 
 export type KeepLarge = (returned: ReturnedValue) => Promise<JSONValue>;
 
-/** Those of these calls that may have been made, and must not be made again unasked. */
+/** Selects the calls that may have been made, and must not be repeated without consent. */
 export function callsInDoubt(
   { tools }: Instance,
   log: SubagentLog,
@@ -50,7 +49,7 @@ export function callsInDoubt(
   });
 }
 
-/** What the model reads of a call whose fate nobody knows. */
+/** Builds the outcome that the model reads for a call whose fate is unknown. */
 export function unknownOutcome(toolName: string): ToolOutcome {
   return toolError(inDoubtMessage(toolName), 'NEEDS_RECONCILE');
 }
@@ -93,7 +92,7 @@ function outcomeOf(running: Running, call: ModelCall): ToolOutcome | Promise<Too
     raw: call.raw,
     messages: log.messagesBeforeCalls,
     signal,
-    // A child has its own time.
+    // A child limits its own time.
     timeoutMs: entry.delegates ? undefined : instance.definition.toolTimeout,
     idempotencyKey: running.keyOf(callId),
     context: running.contextOf(toolName, callId),
@@ -114,7 +113,7 @@ function endOf(outcome: ToolOutcome): { readonly output: unknown; readonly error
     : { output: null, error: outcome.error.message };
 }
 
-/** A tool that is an `async function*` tells how far it is by yielding `{ progress: '…' }`. */
+/** Reads the progress of a tool that is an `async function*`: it yields `{ progress: '…' }`. */
 function progressIn(output: JSONValue): string | null {
   if (typeof output !== 'object' || output === null || !('progress' in output)) return null;
   const { progress } = output;

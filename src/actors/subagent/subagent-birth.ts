@@ -1,6 +1,6 @@
-// The first entry of a subagent in the journal: everything that is fixed when it is admitted
-// and cannot be told from anything else. What its author wrote (tools, model, instructions) is
-// code: it is found again by name, or by the recipe of the tool that spawned it.
+// The first entry of a subagent in the journal: everything that is fixed at its admission and cannot be
+// derived from anything else. The work of its author (tools, model, instructions) is code: the runtime finds
+// it again by name, or by the recipe of the tool that spawned the subagent.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import type { SubagentInput } from '../../machines/index.ts';
@@ -8,7 +8,7 @@ import type { SubagentTask } from '../contracts/task.ts';
 
 export const SPAWNED = 'subagent.spawned';
 
-/** Raised when the machine, or what its events carry, changes. */
+/** Raised when the machine, or the content of its events, changes. */
 export const SUBAGENT_VERSION = 3;
 
 export interface SubagentBirth {
@@ -16,29 +16,29 @@ export interface SubagentBirth {
   /** The `name` of its configuration. */
   readonly name: string;
   readonly task: SubagentTask;
-  /** Null: it works for the lead agent or a program. */
+  /** The parent; null: the lead agent or a program. */
   readonly parentId: string | null;
-  /** Whom of the scope it works for (`ScopePorts.name`). */
+  /** The name of the scope's ports that it works for (`ScopePorts.name`). */
   readonly worksFor: string;
-  /** The lead agent that led then, out of whose tools it was given some; null: none did. */
+  /** The lead agent at that time, whose tools were granted to it; null: no lead agent. */
   readonly agentName: string | null;
   readonly callId: string | null;
   readonly workstreamId: string | null;
   readonly idempotencyKey: string | null;
-  /** What the user had said that led to it. */
+  /** The words of the user that led to it. */
   readonly request: string | null;
-  /** Who that was, where somebody vouched for it. @defaultValue null */
+  /** The user who said them, if the app vouched for the identity. @defaultValue null */
   readonly requestedBy?: string | null;
   readonly maxDepth: number | null;
-  /** What its spawner granted: names out of its own tools; see `ToolGrant`. */
+  /** The grant of its spawner: names out of the spawner's own tools; see `ToolGrant`. */
   readonly grant: {
     readonly tools?: readonly string[];
     readonly disallowedTools?: readonly string[];
   } | null;
-  /** What the tool that spawned it needs to make the same configuration again. */
+  /** The data from which the tool that spawned it can rebuild the same configuration. */
   readonly recipe: JSONValue | null;
-  /** The conversation that it goes on from, where it was given one. */
+  /** The conversation that it continues, if it was given one. */
   readonly messages: readonly ModelMessage[] | null;
-  /** The limits that its machine began with; those of a later configuration are for later runs. */
+  /** The limits that its machine began with; those of a later configuration apply to later runs. */
   readonly limits: Pick<SubagentInput, 'maxSteps' | 'timeoutMs' | 'maxInputRetries'>;
 }

@@ -1,4 +1,4 @@
-// What is due of a subagent that comes back, from its state alone.
+// Computes from the state of a restored subagent what is due.
 //
 // Does not: begin any of it (the subagent does).
 import { subagentMachine, type Ending, type SubagentSnapshot } from '../../machines/index.ts';
@@ -9,15 +9,18 @@ import type { Posted } from '../runtime/commit-unit.ts';
 import { underWay } from '../runtime/hosting.ts';
 
 export type Due =
-  /** Its end is to be told. */
+  /** The end has to be reported. */
   | { readonly what: 'end'; readonly ending: Ending }
-  /** Its question is to be put again, under its old id. */
+  /** The question has to be put again, under its old id. */
   | { readonly what: 'ask'; readonly asked: AskInput }
-  /** It waits for a slot. */
+  /** The subagent waits for a slot. */
   | { readonly what: 'slot'; readonly resumed: boolean }
-  /** What it was doing is to be begun again. */
+  /** The activities under way have to begin again. */
   | { readonly what: 'activities'; readonly start: readonly Posted[] }
-  /** It had a slot in a process that is gone: deadlines begin at once, its work when it has one here. */
+  /**
+   * The subagent had a slot in a process that is gone: deadlines begin at once, its work when it has a slot
+   * here.
+   */
   | { readonly what: 'work'; readonly atOnce: readonly Posted[]; readonly work: readonly Posted[] };
 
 export function dueOf(id: string, snapshot: SubagentSnapshot): Due {

@@ -1,8 +1,8 @@
-// How a subagent has ended, between the instant in which that is certain and the one in which whoever
-// runs it is told: what it came to may be looked at first.
+// The end of a subagent, between the instant in which it is certain and the report to the host: the outcome
+// may be processed first.
 //
-// Owns:     what is told of it, and that it is told once.
-// Does not: find out what it came to (outcome-of.ts), or look at it (who runs it does).
+// Owns:     the outcome that is reported, and that it is reported once.
+// Does not: build the outcome (outcome-of.ts), or process it (the host does).
 
 import type { Outcome } from '../contracts/outcome.ts';
 
@@ -10,7 +10,7 @@ export class SubagentEnd {
   #outcome: Outcome;
   #tell: ((outcome: Outcome) => void) | null;
 
-  /** `tell` is called once, with what it came to in the end. */
+  /** Calls `tell` once, with the final outcome. */
   constructor(outcome: Outcome, tell: (outcome: Outcome) => void) {
     this.#outcome = outcome;
     this.#tell = tell;
@@ -20,12 +20,12 @@ export class SubagentEnd {
     return this.#outcome.status;
   }
 
-  /** What was told; null: it is still being looked at. */
+  /** The reported outcome; null while it is being processed. */
   get told(): Outcome | null {
     return this.#tell ? null : this.#outcome;
   }
 
-  /** It was looked at, or nobody wants to: it is told now. Not twice. */
+  /** Reports the outcome, processed or as it is; at most once. */
   settle(outcome: Outcome = this.#outcome): void {
     const tell = this.#tell;
     if (!tell) return;

@@ -1,13 +1,12 @@
-// The actor and the log of a subagent, as long as something goes on; while it only waits,
-// one string instead. Ten thousand that wait are ten thousand strings.
+// The actor and the log of a subagent while something is under way; while it only waits, one string replaces
+// both. Ten thousand waiting subagents are ten thousand strings.
 //
-// Owns:     the actor, the log, what an event does to both, and which of the two forms they have
-//           at the moment.
-// Does not: know when it may be put away, or carry anything out (the subagent does).
+// Owns:     the actor, the log, the effect of an event on both, and the form that they have at the moment.
+// Does not: decide when it may be parked, or carry anything out (the subagent does).
 //
 // Invariants
-//   SUBAGENT-LIFE-1. What is put away comes back as it was: the same state, the same log.
-//   SUBAGENT-LIFE-2. What it is follows from its input and its events alone.
+//   SUBAGENT-LIFE-1. A parked life comes back unchanged: the same state, the same log.
+//   SUBAGENT-LIFE-2. Its content follows from its input and its events alone.
 
 import type { Snapshot } from 'xstate';
 import {
@@ -39,24 +38,24 @@ interface Live {
   readonly log: SubagentLog;
 }
 
-/** As JSON; what a log holds is plain JSON, and so is what the machine holds. */
+/** The machine and the log as JSON; both hold plain JSON. */
 interface Parked {
   readonly snapshot: Snapshot<unknown>;
   readonly log: LogRecord;
 }
 
-/** What it is, as plain JSON. */
+/** The life as plain JSON. */
 export interface LifeRest extends Parked {
-  /** It only waited. @defaultValue false */
+  /** True if it only waited. @defaultValue false */
   readonly isParked?: true;
 }
 
-/** The state of its machine, without what it does in it. */
+/** Returns the state of the machine, without its substates. */
 export function stateOf({ value }: Pick<SubagentSnapshot, 'value'>): SubagentState {
   return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
 }
 
-/** In the middle of calls: some of them may have been made. */
+/** Tells whether calls are under way: some of them may have been made. */
 export function isActing(snapshot: SubagentSnapshot): boolean {
   return snapshot.matches({ running: 'acting' }) || snapshot.matches('waiting_for_children');
 }
@@ -67,7 +66,7 @@ export class SubagentLife implements Postbox {
   readonly #isInspected: boolean;
   #form!: Live | string;
 
-  /** It begins with an input, or goes on from what `rest` was. */
+  /** Begins with an input, or continues from `rest`. */
   constructor(
     from: SubagentInput | (LifeRest & { readonly id: string }),
     postbox: Postbox,
@@ -86,7 +85,7 @@ export class SubagentLife implements Postbox {
     else this.#form = this.#woken({ snapshot, log }, hosting);
   }
 
-  /** What it is, for another one to go on from. */
+  /** The life as plain JSON, from which another one continues. */
   get rest(): LifeRest {
     if (typeof this.#form === 'string')
       return { ...(JSON.parse(this.#form) as Parked), isParked: true };
@@ -94,7 +93,7 @@ export class SubagentLife implements Postbox {
     return { snapshot: restOf(actor), log: log.record };
   }
 
-  /** Nothing but the string is left of it. */
+  /** True while only the string is left. */
   get isParked(): boolean {
     return typeof this.#form === 'string';
   }
@@ -107,13 +106,13 @@ export class SubagentLife implements Postbox {
     return this.#awake.log;
   }
 
-  /** What its models used. A parked one is not woken for it. */
+  /** The usage of its models. Reading it does not wake a parked life. */
   get usage(): Usage {
     const form = this.#form;
     return typeof form === 'string' ? (JSON.parse(form) as Parked).log.usage : form.log.usage;
   }
 
-  /** It was told this, and has not read it. A parked one is not woken for it. */
+  /** Tells whether this message was received and not read yet. Does not wake a parked life. */
   hasUnread(messageId: string): boolean {
     const form = this.#form;
     const snapshot =
@@ -122,7 +121,7 @@ export class SubagentLife implements Postbox {
     return unread.some((one) => one.messageId === messageId);
   }
 
-  /** Would this event change anything? */
+  /** Tells whether this event would change anything. */
   accepts(event: UnitEvent & Stamped): boolean {
     const wasParked = typeof this.#form === 'string';
     const snapshot = this.actor.getSnapshot();
@@ -131,7 +130,7 @@ export class SubagentLife implements Postbox {
     return isAccepted;
   }
 
-  /** Takes an event in: its words first, then what happens next. Returns what its machine has become. */
+  /** Applies an event: first to the log, then to the machine. Returns the new snapshot of the machine. */
   apply(event: UnitEvent & Stamped): SubagentSnapshot {
     const { actor, log } = this.#awake;
     const before = actor.getSnapshot();
@@ -143,7 +142,7 @@ export class SubagentLife implements Postbox {
     return snapshot;
   }
 
-  /** Puts it away until somebody asks for its actor or log. An inspected one stays as it is. */
+  /** Parks it until its actor or log is read. An inspected one stays as it is. */
   park(): void {
     if (typeof this.#form === 'string' || this.#isInspected) return;
     const { actor, log } = this.#form;
@@ -152,22 +151,23 @@ export class SubagentLife implements Postbox {
     stopHosted(actor);
   }
 
-  /** What its machine wants: the postbox of the subagent has it next. */
+  /** Passes an effect of the machine on to the postbox of the subagent. */
   post(effect: Effect): void {
-    // Here, not when it is carried out: what the model reads follows from the entries (SUBAGENT-LIFE-2).
+    // Here, not when the effect is carried out: the messages of the model call follow from the entries
+    // (SUBAGENT-LIFE-2).
     if (effect.kind === 'start' && effect.name === 'modelStep' && typeof this.#form === 'object')
       this.#form.log.beginStep(effect.input as ModelStepInput);
     this.#postbox.post(effect);
   }
 
-  /** It is over here: nothing comes from its actor any more. A parked one has none. */
+  /** Stops the actor: nothing comes from it any more. A parked life has none. */
   stop(): void {
     if (typeof this.#form !== 'string') stopHosted(this.#form.actor);
   }
 
   get #awake(): Live {
     if (typeof this.#form !== 'string') return this.#form;
-    // Its name in the inspector is not kept: an inspected one is never put away.
+    // The string does not keep the name in the inspector: an inspected life is never parked.
     this.#form = this.#woken(JSON.parse(this.#form) as Parked, { id: this.#id });
     return this.#form;
   }

@@ -1,14 +1,13 @@
-// What a subagent has said and done: its messages, the calls of the step under way and
-// the ledger of all its calls. Folded from the events that its machine accepted, so
-// that it can be rebuilt from them.
+// The words and actions of a subagent: its messages, the calls of the step under way and the ledger of all
+// its calls. The log is folded from the events that the machine accepted, so it can be rebuilt from them.
 //
 // Owns:     the messages, the results, the ledger, the token counts.
-// Does not: call anything, or know what happens next.
+// Does not: call anything, or decide what happens next.
 //
 // Invariants
 //   SUBAGENT-LOG-1. Between two model calls every call is answered exactly once, in call order.
-//   SUBAGENT-LOG-2. What was done is in the ledger, whatever the end, and what was not done is there as
-//       not run.
+//   SUBAGENT-LOG-2. The ledger holds every call that was made, however the subagent ended, and lists a call
+//       that was not made as not run.
 //   SUBAGENT-LOG-3. The words of a message are among the messages from the model call on that reads it.
 
 import type { ModelMessage } from 'ai';
@@ -32,24 +31,24 @@ export const HAND_IN_NOW =
 interface OpenCall extends ModelCall {
   readonly step: number;
   approval?: ApprovalGrade;
-  /** Who answered, or consented. */
+  /** The person who answered, or consented. */
   answeredBy?: string;
   readonly calledAt: number;
   isUnderWay?: boolean;
   result: StepResult | null;
 }
 
-/** What somebody told it. */
+/** A message from outside. */
 interface Words {
   readonly messageId: string;
   readonly text: string;
 }
 
-/** What the model answered, as the log keeps it. */
+/** The answer of the model, as the log keeps it. */
 export interface Responded {
   readonly step: number;
   readonly response: ModelResponse;
-  /** Asks the model again. */
+  /** A message that asks the model again. */
   readonly retryMessage?: string | undefined;
   /** The value of the output schema. */
   readonly result?: unknown;
@@ -60,7 +59,7 @@ export interface Responded {
 /** A log as plain JSON. */
 export interface LogRecord {
   readonly messages: readonly ModelMessage[];
-  /** Without an input: it is that of the message that made the call. */
+  /** Without the input, which is in the message that made the call. */
   readonly calls: readonly (Omit<OpenCall, 'input'> & Partial<Pick<OpenCall, 'input'>>)[];
   readonly ledger: readonly LedgerEntry[];
   readonly text: string;
@@ -89,10 +88,10 @@ export class SubagentLog {
   #unread: readonly Words[];
   #completion: string | null;
   #result: unknown;
-  /** When the event that is being folded happened. */
+  /** The time of the event that is being folded. */
   #at = 0;
 
-  /** Goes on from `record`. */
+  /** Continues from `record`. */
   constructor(record: LogRecord = empty) {
     this.#messages = [...record.messages];
     this.#calls = record.calls.map((call) => ({ input: this.#inputOf(call.callId), ...call }));
@@ -119,12 +118,12 @@ export class SubagentLog {
     };
   }
 
-  /** What the model reads next. */
+  /** The messages that the model reads next. */
   get messages(): readonly ModelMessage[] {
     return this.#messages;
   }
 
-  /** What the model had read when it made the calls of the step under way. */
+  /** The messages that the model had read when it made the calls of the step under way. */
   get messagesBeforeCalls(): readonly ModelMessage[] {
     const answer = this.#messages.findLastIndex(({ role }) => role === 'assistant');
     return this.#messages.slice(0, answer);
@@ -143,7 +142,7 @@ export class SubagentLog {
     return this.#text;
   }
 
-  /** What comes next happened then; milliseconds since 1970. */
+  /** Sets the time of the events that follow; milliseconds since 1970. */
   at(time: number): void {
     this.#at = time;
   }
@@ -152,7 +151,7 @@ export class SubagentLog {
     this.#messages.push(...messages);
   }
 
-  /** What was said before it began. */
+  /** Prepends the conversation from before the subagent began. */
   precede(history: readonly ModelMessage[]): void {
     this.#messages.unshift(...history);
   }
@@ -161,7 +160,7 @@ export class SubagentLog {
     return this.#calls.find((call) => call.callId === callId);
   }
 
-  /** Who consented to this call, where somebody vouched for it. */
+  /** Returns the person who consented to this call, if the app vouched for the identity. */
   approverOf(callId: string): string | null {
     const call = this.#calls.find((open) => open.callId === callId);
     return call?.approval === 'given' ? (call.answeredBy ?? null) : null;
@@ -181,11 +180,11 @@ export class SubagentLog {
     if (retryMessage !== undefined) this.#messages.push({ role: 'user', content: retryMessage });
   }
 
-  /** What the model said and cost, also when nothing can be made of it. */
+  /** Records the words and the cost of a model answer, also of one that cannot be used. */
   said({ text, usage }: Pick<ModelResponse, 'text' | 'usage'>): void {
     if (text !== '') this.#text = text;
     this.#usage = {
-      // Journals of earlier versions have what the provider said, whatever it was.
+      // Journals of earlier versions hold the token counts of the provider unchecked.
       inputTokens: this.#usage.inputTokens + (tokenCount(usage.inputTokens) ?? 0),
       outputTokens: this.#usage.outputTokens + (tokenCount(usage.outputTokens) ?? 0),
       totalTokens: this.#usage.totalTokens + (tokenCount(usage.totalTokens) ?? 0),
@@ -202,7 +201,7 @@ export class SubagentLog {
     if (answer.approved === true) return;
     if (answer.approved === false) {
       const { userResponse } = answer;
-      // The model of a provider without denials reads this as it reads a result.
+      // The model of a provider without denials reads this like a result.
       const denied = `Not approved. The user said: ${userResponse}`;
       this.#settle(callId, { callId, denied }, 'denied', userResponse);
       return;
@@ -212,7 +211,9 @@ export class SubagentLog {
     this.#settle(callId, { callId, output }, 'ok', output);
   }
 
-  /** The question got no answer; the model reads why. An approval that nobody gave is denied. */
+  /**
+   * Records that the question got no answer; the model reads why. An approval without an answer is denied.
+   */
   unanswered(callId: string, error: string, how: 'expired' | 'withdrawn'): void {
     if (this.call(callId)?.consent !== 'ask') {
       this.#settle(callId, { callId, output: { error } }, 'unanswered', error);
@@ -223,7 +224,7 @@ export class SubagentLog {
     this.#settle(callId, { callId, denied }, 'denied', denied);
   }
 
-  /** What it asked of the agent that gave the task. */
+  /** Records the answer of the agent that gave the task. */
   inputGiven(callId: string, response: string, by?: string): void {
     this.#answeredBy(callId, by);
     const output = inputGiven(response);
@@ -235,7 +236,7 @@ export class SubagentLog {
     this.#settle(callId, { callId, output }, 'unanswered', output);
   }
 
-  /** These calls are given up. What was begun may have done something. */
+  /** Records that these calls were given up. A call that was begun may have had an effect. */
   gaveUp(
     callIds: readonly string[],
     status: 'error' | 'unanswered' | 'not_run',
@@ -245,12 +246,12 @@ export class SubagentLog {
       this.#settle(callId, { callId, output: { error } }, status, error);
   }
 
-  /** Somebody told it something. */
+  /** Records a message from outside. */
   heard(messageId: string, text: string): void {
     this.#unread = [...this.#unread, { messageId, text }];
   }
 
-  /** The next model call reads these. */
+  /** Puts these messages before the next model call. */
   #read(messageIds: readonly string[]): void {
     if (messageIds.length === 0) return;
     const isRead = ({ messageId }: Words): boolean => messageIds.includes(messageId);
@@ -258,12 +259,12 @@ export class SubagentLog {
     this.#unread = this.#unread.filter((words) => !isRead(words));
   }
 
-  /** The next model call reads this, too. */
+  /** Puts this text before the next model call, too. */
   tell(text: string): void {
     this.#messages.push({ role: 'user', content: text });
   }
 
-  /** A model call begins: everything before it is settled, and it reads what is due. */
+  /** Begins a model call: everything before it is settled, and the messages that are due become readable. */
   beginStep({
     messageIds,
     final,
@@ -295,12 +296,12 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** The value of the output schema, if the last answer was one. */
+  /** The value of the output schema, if the last answer had one. */
   get result(): unknown {
     return this.#result;
   }
 
-  /** What it hands in, at the end; null if it just answered. */
+  /** Hands in the result at the end; null if the model just answered. */
   complete(): HandedIn | null {
     const call = this.#calls.find(({ callId }) => callId === this.#completion);
     if (!call) return null;
@@ -310,12 +311,12 @@ export class SubagentLog {
     return handedIn;
   }
 
-  /** These calls are being done. */
+  /** Records that these calls are under way. */
   underWay(callIds: readonly string[]): void {
     for (const call of this.#calls) call.isUnderWay = callIds.includes(call.callId);
   }
 
-  /** Calls that nobody ran, or that were being done, at the end. */
+  /** Closes calls that were never run, or were under way, at the end. */
   abandonCalls(): void {
     for (const call of this.#calls)
       if (call.result === null)
@@ -323,7 +324,7 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** As the message of the step under way has it. */
+  /** Reads the input of a call from the message of the step under way. */
   #inputOf(callId: string): unknown {
     const content = this.#messages.findLast(({ role }) => role === 'assistant')?.content;
     if (typeof content === 'string') return undefined;
@@ -356,7 +357,7 @@ export class SubagentLog {
 
 function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): LedgerEntry {
   const { step, callId, toolName, input, consent, answeredBy, calledAt } = call;
-  // What was to be asked, and was not, has no grade: it says itself that it was not run.
+  // A call that was to be asked for, and was not, has no grade: its status says that it was not run.
   const approval = call.approval ?? (consent === 'ask' ? undefined : consent);
   return {
     step,

@@ -1,15 +1,15 @@
-// What a subagent does while its machine is in a state that lasts: it prepares, calls its
-// model, or runs tools. One activity at a time.
+// The activity of a subagent while its machine is in a lasting state: it prepares, calls its model, or runs
+// tools. One activity at a time.
 //
 // Owns:     the activity under way, its AbortController, the instance of the configuration.
-// Does not: decide what is done next (the machine does), or keep what comes of it (the log).
+// Does not: decide what is done next (the machine does), or keep the results (the log does).
 //
 // Invariants
-//   SUBAGENT-WORK-1. What was stopped reports nothing any more.
-//   SUBAGENT-WORK-2. `dispose` of the instance runs once, after what was under way was stopped; also of one
-//       that was still being made.
-//   SUBAGENT-WORK-3. After a crash a call whose fate is not known is made again, with the same key, only if its
-//       tool says that it may be; any other is settled as one that somebody must look after.
+//   SUBAGENT-WORK-1. A stopped activity reports nothing any more.
+//   SUBAGENT-WORK-2. `dispose` of the instance runs once, after the activity under way was stopped; also for
+//       an instance that was still being made.
+//   SUBAGENT-WORK-3. After a crash a call whose fate is unknown is made again, with the same key, only if its
+//       tool permits that; any other call is settled as one that the app must reconcile.
 
 import { messageOf } from '../../values/errors.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
@@ -23,7 +23,7 @@ import type { SubagentFace, SubagentPorts, SubagentUnitEvent } from './subagent-
 import { think } from './think.ts';
 import type { StreamedChunk } from '../contracts/task.ts';
 
-/** Whose work it is. */
+/** The subagent whose work it is. */
 export interface Worker extends SubagentFace {
   readonly log: SubagentLog;
   receive(event: SubagentUnitEvent): void;
@@ -31,14 +31,14 @@ export interface Worker extends SubagentFace {
 
 interface Activity {
   readonly controller: AbortController;
-  /** Events that it has still to report. */
+  /** Number of events that the activity has still to report. */
   expected: number;
 }
 
 type Tell = (event: SubagentUnitEvent) => void;
 
 export class SubagentWork {
-  /** What its tools say of themselves while they work; null when none does. */
+  /** The progress that its tools report while they work; null when none does. */
   progress: string | null = null;
   readonly #host: Host;
   readonly #ports: SubagentPorts;
@@ -47,9 +47,9 @@ export class SubagentWork {
   #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
   #tellsProgress = false;
-  /** It comes back from the journal: its instance is made again when it is needed. */
+  /** True for a restored subagent: its instance is made again when it is needed. */
   #comesBack = false;
-  /** What is begun next had been begun before the process ended. */
+  /** The next activity had been begun before the process ended. */
   #isInDoubt = false;
 
   constructor(host: Host, ports: SubagentPorts, worker: Worker) {
@@ -58,18 +58,18 @@ export class SubagentWork {
     this.#worker = worker;
   }
 
-  /** The tools of its instance, as their author wrote them; none before there is one. */
+  /** The tools of its instance, as their author defined them; empty before there is an instance. */
   get tools(): Readonly<Record<string, unknown>> {
     if (this.#instance) return this.#instance.definition.tools;
     return this.#comesBack ? this.#worker.definition.tools : {};
   }
 
-  /** Nothing goes on. */
+  /** True while no activity is under way. */
   get isIdle(): boolean {
     return this.#activity === null;
   }
 
-  /** It comes back from the journal; `inDoubt`: in the middle of calls. */
+  /** Marks the subagent as restored. `inDoubt`: calls were under way. */
   comesBack(inDoubt: boolean): void {
     this.#comesBack = true;
     this.#isInDoubt = inDoubt;
@@ -107,8 +107,8 @@ export class SubagentWork {
   }
 
   /**
-   * What has reported all that it was begun for has ended by itself: there is nothing to abort.
-   * `reason` is what the signals of tools and models give as theirs.
+   * Stops the activity. One that has reported every event has ended by itself: there is nothing to abort.
+   * `reason` is the abort reason of the signals of tools and models.
    */
   stop(reason: Error): void {
     const activity = this.#activity;
@@ -117,7 +117,7 @@ export class SubagentWork {
     if (activity && activity.expected > 0) activity.controller.abort(reason);
   }
 
-  /** At the end, once it is stopped. Resolves when the instance is disposed; never rejects. */
+  /** Releases the instance at the end, after the stop. Resolves when it is disposed; never rejects. */
   release(): Promise<void> {
     if (!this.#instance) return this.#preparing ?? Promise.resolve();
     return releaseInstance(this.#host, this.#instance);
@@ -141,7 +141,7 @@ export class SubagentWork {
     }
   }
 
-  /** The messages of its beginning are in the log already. */
+  /** Prepares the instance of a restored subagent: the first messages are in the log already. */
   async #prepareAgain(
     begin: (instance: Instance) => void,
     fail: (message: string) => void,
@@ -208,7 +208,7 @@ export class SubagentWork {
     });
   }
 
-  /** What a model call and the calls of tools have in common. */
+  /** Returns the input that a model call and the calls of tools share. */
   #stepOf(instance: Instance, step: number, signal: AbortSignal, tell: Tell) {
     const { stream, toolsContext } = instance.definition;
     return {
@@ -234,7 +234,7 @@ export class SubagentWork {
     };
   }
 
-  /** The same for every attempt at this call, in this process and after it. */
+  /** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */
   #keyOf(step: number, callId: string): string {
     return `${this.#worker.id}:${step}:${callId}`;
   }
@@ -244,7 +244,7 @@ export class SubagentWork {
     this.#ports.streamed(this.#worker, chunk);
   }
 
-  /** Told once in a turn of the event loop, however fast a tool talks. */
+  /** Reports progress once in a turn of the event loop, however often a tool reports it. */
   #progressed(words: string): void {
     this.progress = words;
     this.#ports.activity(this.#worker);

@@ -1,19 +1,19 @@
 // One subagent: its machine, hosted in a commit unit of its own, and its effects.
 //
 // Owns:     its life (actor and log), its work, its end.
-// Does not: decide what happens next (the machine does), hand out slots (supervisor),
-//           or talk to the user, to its parent or to its children (who runs it does).
+// Does not: decide what happens next (the machine does), grant slots (supervisor), or talk to the user, to
+//           its parent or to its children (its host does).
 //
 // Invariants
 //   SUBAGENT-1. `ended` is called exactly once, with everything that was done.
 //   SUBAGENT-2. `dispose` of the instance runs exactly once, after the last effect was aborted.
-//   SUBAGENT-3. While it waits for an answer it is parked: no actor, no controller, no timer and no
-//       promise, only one string. The next event wakes it. (An inspected one stays as it is.)
-//   SUBAGENT-4. An effect that was stopped reports nothing any more.
+//   SUBAGENT-3. While it waits for an answer it is parked: no actor, no controller, no timer and no promise,
+//       only one string. The next event wakes it. (An inspected subagent is not parked.)
+//   SUBAGENT-4. A stopped effect reports nothing any more.
 //   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused.
-//   SUBAGENT-6. Its log and its machine follow from its entries alone; the first one is its birth.
+//   SUBAGENT-6. Its log and its machine follow from its entries alone; the first entry is its birth.
 //   SUBAGENT-7. When the time of its budget is over, it ends at once if it waits for a run slot, without a
-//       model call. Otherwise it may finish its step and hand in what there is, within 30 seconds.
+//       model call. Otherwise it may finish its step and hand in partial work, within 30 seconds.
 
 import type { ModelMessage } from 'ai';
 import { CancelledError, messageOf, OffstageError } from '../../values/errors.ts';
@@ -53,14 +53,14 @@ import { requestedInput } from './request-input.ts';
 
 export type { SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
 
-/** What a subagent is, as plain JSON. */
+/** The state of a subagent as plain JSON. */
 export interface SubagentRest extends KnownRest {
-  /** So many entries of it are in the journal. */
+  /** Number of its entries in the journal. */
   readonly seq: number;
   readonly life: LifeRest;
 }
 
-/** After the time of its budget. */
+/** Time to hand in partial work after the time of its budget is over. */
 const HAND_IN_MS = 30_000;
 
 export class Subagent implements UnitBody, Worker {
@@ -77,16 +77,18 @@ export class Subagent implements UnitBody, Worker {
   /** Null until its birth is committed. */
   #life: SubagentLife | null = null;
   #ended: SubagentEnd | null = null;
-  /** The type of the event that was taken in last, and how it ended by it: why its activity is stopped. */
+  /**
+   * The type of the event applied last, and the ending that it caused: the reason for stopping the activity.
+   */
   #stoppedBy = '';
   #ending: Ending | null = null;
-  /** It had ended in an earlier process, by an entry that is set aside. */
+  /** The ending of an earlier process, whose entry is set aside. */
   #crash: Ending | null = null;
-  /** Null until the user denies it something, or somebody tells it something. */
+  /** Null until the user denies it a call, or a message comes. */
   #known: KnownFacts | null = null;
-  /** Takes back the end of the time to hand in what there is; null: its time is not over. */
+  /** Cancels the deadline for handing in partial work; null: its time is not over. */
   #handIn: (() => void) | null = null;
-  /** Null until somebody tells it something: most are told nothing. */
+  /** Null until a message comes: most subagents get none. */
   #receipts: Receipts | null = null;
 
   constructor(
@@ -116,8 +118,8 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Takes in what the journal has of it. Returns how it has ended; null: it goes on by `resume`.
-   * @throws {OffstageError} where its entries do not lead to a life that this code knows.
+   * Applies its entries of the journal. Returns its ending; null: `resume` continues it.
+   * @throws {OffstageError} if its entries do not lead to a life that this code knows.
    */
   refold(entries: readonly JournalEntry[]): Ending | null {
     return this.#refold(entries, () => {
@@ -131,20 +133,20 @@ export class Subagent implements UnitBody, Worker {
 
   #refold(entries: readonly JournalEntry[], again: () => void): Ending | null {
     this.#unit.refold(entries, again);
-    // What others tell it meanwhile comes after what it was doing.
+    // Messages that come meanwhile follow the activity that was under way.
     this.#unit.hold();
     const snapshot = this.#awake.actor.getSnapshot();
     return snapshot.status === 'done' ? snapshot.output : this.#crash;
   }
 
-  /** What it is, for `restore`. */
+  /** Its state, for `restore`. */
   get rest(): SubagentRest {
     return { seq: this.#unit.seq, life: this.#awake.rest, ...this.#known?.rest };
   }
 
   /**
-   * Goes on from what `rest` was, and then takes in what the journal has after it, as `refold` does.
-   * `isAsked`: whomever it asked as the user has its question.
+   * Continues from the state that `rest` returned, and then applies the later entries of the journal, as
+   * `refold` does. `isAsked`: the user side of its host still has its question.
    */
   restore(
     { seq, life, ...known }: SubagentRest,
@@ -166,12 +168,12 @@ export class Subagent implements UnitBody, Worker {
     const asksParent = askOf(context.calls)?.kind === 'input';
     const onlyWaits = isParked && isAsked && !asksParent;
     if (entries.length > 0 || !onlyWaits) return this.#refold(entries, begin);
-    // Nothing of it is woken for that.
+    // Restoring wakes no parked subagent.
     this.#unit.hold();
     return null;
   }
 
-  /** What it was doing when the process ended is begun again, or its end is told. */
+  /** Begins the interrupted activity again, or reports the end. */
   resume(): void {
     if (this.#crash) this.#tellEnd(this.#crash);
     else if (this.#awake.isParked) this.#work.comesBack(false);
@@ -204,7 +206,7 @@ export class Subagent implements UnitBody, Worker {
         break;
       case 'work':
         this.#unit.resume(due.atOnce);
-        // Whatever came meanwhile has begun by itself.
+        // An event that came meanwhile has begun its own activity.
         this.#ports.requestSlot(this.id, true, () => {
           if (this.#work.isIdle) this.#unit.resume(due.work);
         });
@@ -217,7 +219,7 @@ export class Subagent implements UnitBody, Worker {
     this.#unit.resume([{ actor: 'subagent', effect }]);
   }
 
-  /** How it ended, for somebody who knows already: nothing is told. */
+  /** Returns the outcome of an end that is known already, without a report. */
   recall(ending: Ending): Outcome {
     const { log } = this.#awake;
     this.#unit.dispose();
@@ -233,13 +235,13 @@ export class Subagent implements UnitBody, Worker {
     return this.#work.progress;
   }
 
-  /** Why what is stopped now is stopped. */
+  /** The reason with which activities are stopped now. */
   get #stopReason(): Error {
     const { status, error } = this.#ending ?? {};
     return status && error ? endReason(status, error) : interruption(this.#stoppedBy);
   }
 
-  /** What was said and done. Wakes a parked one. */
+  /** Its words and actions. Wakes a parked subagent. */
   get log(): SubagentLog {
     return this.#awake.log;
   }
@@ -249,12 +251,12 @@ export class Subagent implements UnitBody, Worker {
     throw new OffstageError('INTERNAL', `${this.id} is not in the journal yet`);
   }
 
-  /** What was said to and by its model; calls under way have no answer in it. */
+  /** The conversation of its model; calls under way have no answer in it. */
   get messages(): readonly ModelMessage[] {
     return this.log.messages;
   }
 
-  /** By its models so far. */
+  /** Tokens that its models used so far. */
   get tokensUsed(): number {
     return this.#life?.usage.totalTokens ?? 0;
   }
@@ -269,7 +271,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * For whoever asks it for something from outside, before they do.
+   * Checks the mailbox before a request from outside is passed to it.
    * @throws {CapacityError} `MAILBOX_FULL`
    */
   checkRoom(): void {
@@ -281,8 +283,8 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Tells it something. One receipt comes back for each message id, perhaps before this call
-   * returns: `messageApplied` or `messageRefused`.
+   * Sends it a message. Each message id gets one receipt, perhaps before this call returns: `messageApplied`
+   * or `messageRefused`.
    * @throws {CapacityError} when its mailbox is full; then there is no receipt.
    */
   message(messageId: string, text: string, mode: MessageMode, by?: string): void {
@@ -304,7 +306,7 @@ export class Subagent implements UnitBody, Worker {
       });
   }
 
-  /** Is this message, or answer, in its journal? Asking wakes nobody. */
+  /** Tells whether this message, or answer, is in its journal. Does not wake a parked subagent. */
   hasTaken(messageId: string): boolean {
     return this.#known?.hasTaken(messageId) ?? false;
   }
@@ -313,12 +315,12 @@ export class Subagent implements UnitBody, Worker {
     return (this.#receipts ??= new Receipts(this, this.#ports));
   }
 
-  /** What it may use is used up: one last step to hand in what there is, or none at all. */
+  /** Ends its budget: one last step to hand in partial work, or none at all. */
   exhaust(message: string, graceful = true): void {
     this.receive({ type: 'budget.exhausted', message, graceful });
   }
 
-  /** The time of its budget is over (SUBAGENT-7). */
+  /** Ends the time of its budget (SUBAGENT-7). */
   timeIsOver(message: string): void {
     const isHeldUp = this.state === 'spawning' || this.state === 'ready';
     this.exhaust(message, !isHeldUp);
@@ -327,9 +329,9 @@ export class Subagent implements UnitBody, Worker {
     this.#handIn = scheduler.schedule(() => this.exhaust(message, false), HAND_IN_MS);
   }
 
-  /** Ends it here and now, without its machine: the grace of a closing session is over. */
+  /** Ends it at once, without its machine: the grace of a closing session is over. */
   kill(reason: string): void {
-    // What is still being looked at is told as it is.
+    // An outcome that is still being processed is reported as it is.
     this.#ended?.settle();
     this.#end({
       status: 'lost',
@@ -338,7 +340,7 @@ export class Subagent implements UnitBody, Worker {
     });
   }
 
-  /** It goes on in another process, or later: what it does is aborted, and nothing of it is told. */
+  /** Suspends it, to continue in another process or later: aborts its activity without a report. */
   suspend(): void {
     this.#handIn?.();
     this.#unit.dispose();
@@ -347,7 +349,7 @@ export class Subagent implements UnitBody, Worker {
     void this.#work.release();
   }
 
-  /** Nobody can go on with it after a crash. */
+  /** Ends it as lost: no process can continue it after a crash. */
   lose(error: Failure): void {
     this.#end({ status: 'lost', steps: this.step, error });
   }
@@ -360,7 +362,7 @@ export class Subagent implements UnitBody, Worker {
     return this.#life?.accepts(event) ?? event.type === SPAWNED;
   }
 
-  /** A message that came too late: whoever waits for its entry waits for nothing. */
+  /** Reports a message that came too late, so that no caller waits for its entry. */
   ignored({ messageId }: SubagentUnitEvent): void {
     if (typeof messageId === 'string') this.#ports.messageTaken(messageId);
   }
@@ -403,7 +405,7 @@ export class Subagent implements UnitBody, Worker {
     this.#end(this.#crashedBy(messageOf(error)));
   }
 
-  /** A later process knows its end by the entry that says so. */
+  /** Commits the end as an entry, from which a later process knows it. */
   endedBy(reason: string): void {
     this.#crash = this.#crashedBy(reason);
   }
@@ -424,12 +426,15 @@ export class Subagent implements UnitBody, Worker {
     return this.#unit.isBusy;
   }
 
-  /** When it is woken by itself, milliseconds since 1970; `Infinity`: only somebody else wakes it. */
+  /**
+   * The time at which it wakes by itself, milliseconds since 1970; `Infinity`: only an event from outside
+   * wakes it.
+   */
   get nextDueAt(): number {
     return this.#unit.nextDueAt;
   }
 
-  /** All that it is is in the journal, and whoever runs it knows. */
+  /** True when its whole state is in the journal, and its host has been told. */
   get isSettled(): boolean {
     return !this.isBusy && this.#life !== null && this.#ended?.told !== null;
   }
@@ -447,7 +452,7 @@ export class Subagent implements UnitBody, Worker {
     this.post({ kind: 'do', name: 'taken', params: messageId });
   }
 
-  /** Hooks learn of a step when it is committed, like everybody else. */
+  /** Reports a step to the hooks when it is committed. */
   #reportStep({ step, response }: SubagentUnitEvent): void {
     if (response === undefined) return;
     const params = stepReport(step as number, response as ModelResponse);
@@ -507,7 +512,7 @@ export class Subagent implements UnitBody, Worker {
 
 export type { SubagentTask } from '../contracts/task.ts';
 
-/** Effects that are not known do nothing: they are for somebody else. */
+/** Carries out an effect. An unknown effect belongs to another component and is ignored. */
 export function carryOut(
   subagent: Subagent,
   ports: SubagentPorts,
@@ -544,7 +549,7 @@ export function carryOut(
   }
 }
 
-/** Puts what it asks to whom it is for: the user, or the agent that gave it its task. */
+/** Puts a question to its addressee: the user, or the agent that gave the task. */
 function ask(
   { id, definition, log }: Subagent,
   ports: SubagentPorts,

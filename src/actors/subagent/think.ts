@@ -1,5 +1,5 @@
-// One model call of a subagent, with its retries: `model.responded` or `model.failed`
-// comes back, unless it was aborted.
+// One model call of a subagent, with its retries: reports `model.responded` or `model.failed`, unless it was
+// aborted.
 
 import type { ModelMessage } from 'ai';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
@@ -29,23 +29,23 @@ interface Thinking {
   readonly instance: Instance;
   readonly messages: readonly ModelMessage[];
   readonly step: number;
-  /** The model may not call anything: what it says is the last thing. */
+  /** The model may not call tools: its words are the end of the run. */
   readonly final: boolean;
   readonly signal: AbortSignal;
-  /** What the calls are held against; null: nothing. */
+  /** The budget that pays for the calls; null: no limit. */
   readonly budget: Budget | null;
-  /** A call was refused: this step is the last one. */
+  /** Reports that the budget refused a call: this step is the last one. */
   exhausted(message: string): void;
   tell(event: SubagentUnitEvent): void;
-  /** Wants what the model says while it does. */
+  /** Receives the output of the model as it streams. */
   readonly streamed: ((chunk: StreamedChunk) => void) | undefined;
-  /** Did the user deny this very call to somebody above? */
+  /** Tells whether the user denied this very call to a subagent above. */
   deniedAbove(toolName: string, input: unknown): boolean;
-  /** What a tool's `needsApproval` gets as its context. */
+  /** Returns the context that a tool's `needsApproval` receives. */
   contextOf(toolName: string, callId: string): unknown;
 }
 
-/** What a hook learns of the step that gave this response. */
+/** Builds the report of the step for a hook from its response. */
 export function stepReport(step: number, { calls, usage }: ModelResponse): StepReport {
   return {
     step,
@@ -54,7 +54,7 @@ export function stepReport(step: number, { calls, usage }: ModelResponse): StepR
   };
 }
 
-/** Begins when the event loop has had its turn: audio goes first. */
+/** Begins the model call after a turn of the event loop: audio goes first. */
 export function think(thinking: Thinking): void {
   thinking.host.environment.scheduler.yieldThen(() => void attempt(thinking, 1));
 }
@@ -65,7 +65,7 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
   const { instructions } = instance;
   const permit = permitFor({ budget, instructions, messages, final });
   if (!permit.ok) {
-    // The log says so when the journal has it; this call cannot wait for that.
+    // The log gets this message when the journal has it; this call cannot wait for that.
     const told = [...messages, { role: 'user', content: HAND_IN_NOW } as const];
     thinking.exhausted(permit.message);
     await attempt({ ...thinking, messages: told, final: true }, 1);
@@ -90,7 +90,7 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
       clock: host.environment.clock,
     });
     permit.answered(response.usage, response.text);
-    // Cut off by the budget, not by the model: what there is of it is handed in.
+    // Cut off by the budget, not by the model: the partial answer is handed in.
     const isCut = response.finish === 'length' && maxOutputTokens !== undefined && !final;
     if (isCut) thinking.exhausted(CUT_OFF);
     await digest(isCut ? { ...thinking, final: true } : thinking, response);
@@ -112,11 +112,11 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
   }
 }
 
-/** The format that an answer has which ends the run; null: none, or in words. */
+/** Returns the format of an answer that ends the run; null: plain words. */
 function formatOf({ host, instance }: Thinking): Structured | null {
   const { outputSchema, completion, structured, name } = instance.definition;
   if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
-  // The packages of some providers ask for JSON by a tool of this name.
+  // The packages of some providers ask for JSON with a tool of this name.
   if (instance.tools.execution.has('json')) return null;
   return structuredOutput(instance.model, outputSchema, (error) =>
     host.report(error, `structured output of ${name}: it is asked for in words from now on`),
@@ -157,7 +157,7 @@ async function digest(thinking: Thinking, response: ModelResponse): Promise<void
   else again(checked.retryMessage);
 }
 
-/** What each call is to the machine. */
+/** Classifies each call for the machine. */
 async function takeCalls(
   thinking: Thinking,
   response: ModelResponse,
@@ -179,7 +179,7 @@ const asTool: Kind = { kind: 'tool' };
 
 async function take(thinking: Thinking, call: ModelCall): Promise<readonly [Kind, ModelCall]> {
   const { instance, messages } = thinking;
-  // What the model got wrong is answered with the error, not asked.
+  // An invalid call of the model is answered with the error; the user is not asked.
   if (call.invalid) return [asTool, call];
   const { answerableBy: mayAnswer } = instance.definition;
   if (call.toolName === ASK_USER) return [{ kind: 'question' }, answerable(call, mayAnswer)];
