@@ -3,7 +3,8 @@
 //
 // Owns:     the runtime of the process, which is shared by all that ask for nothing special.
 
-import { notAnObject, check, readable } from './values/checks.ts';
+import { check } from './values/checks.ts';
+import { notAnObject, readable } from './values/plain-checks.ts';
 import { ConfigurationError } from './values/errors.ts';
 import { withoutUndefined } from './values/without-undefined.ts';
 import { nodeEnvironment } from './adapters/node/environment.ts';

@@ -4,7 +4,8 @@
 // Invariants
 //   JUDGE-CLAIMS-1. A judge that fails, or takes too long, changes nothing, and is reported.
 
-import { readable, anObject, check } from '../values/checks.ts';
+import { anObject, check } from '../values/checks.ts';
+import { readable } from '../values/plain-checks.ts';
 import { aModel } from '../actors/model/model.ts';
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';

@@ -1,17 +1,10 @@
-// Checks the options and arguments that callers pass to the public API. TypeScript checks most of them at
-// compile time; callers without types, and JSON, are checked here.
+// Checks the options and arguments that callers pass to the public API, with zod. TypeScript checks most of
+// them at compile time; callers without types, and JSON, are checked here. `plain-checks.ts` has the checks
+// that need no schema.
 
 import { z } from 'zod';
-import { secretRemover } from './secrets.ts';
 import { ConfigurationError, messageOf } from './errors.ts';
-
-/** Characters of a wrong value that an error message shows. */
-const MAX_SHOWN_CHARS = 80;
-const MAX_LOOKED_AT_CHARS = 2000;
-/** Unknown options that one message names: the given value may be any object, with a million keys. */
-const MAX_UNKNOWN_KEYS = 5;
-
-const withoutSecrets = secretRemover([]);
+import { objectWith, shown, unknownOptions } from './plain-checks.ts';
 
 /**
  * Parses `value` with `schema`.
@@ -61,44 +54,8 @@ export const aFunction = z.custom<(...given: never[]) => unknown>(
 
 /** Checks for an object, such as a journal or a runtime, with at least these methods. */
 export function anObject(what: string, ...methods: readonly string[]): z.ZodType {
-  return z.custom(
-    (value) =>
-      typeof value === 'object' &&
-      value !== null &&
-      !Array.isArray(value) &&
-      methods.every(
-        (method) => typeof (value as Readonly<Record<string, unknown>>)[method] === 'function',
-      ),
-    { error: `expected ${what}` },
-  );
-}
-
-/**
- * Checks that the options as a whole are an object, and not a promise of one, before any of them is read.
- * @param example the code to write instead, such as `new TextSession({ model, agents: [agent] })`.
- * @throws {ConfigurationError} `INVALID_OPTION`
- */
-export function checkIsObject(where: string, value: unknown, example: string): void {
-  const problem = notAnObject(value);
-  if (problem === null) return;
-  throw new ConfigurationError(
-    'INVALID_OPTION',
-    `${where}: expected an object, got ${problem}. Write ${example}`,
-  );
-}
-
-/** Describes a value that is not a plain object; null if it is one. */
-export function notAnObject(value: unknown): string | null {
-  try {
-    if (typeof value === 'function') return `${shown(value)}, which is not called`;
-    if (typeof value !== 'object' || value === null) return shown(value);
-    if (Array.isArray(value)) return 'an array';
-    return typeof (value as { then?: unknown }).then === 'function'
-      ? 'a promise, which is not awaited'
-      : null;
-  } catch {
-    return shown(value);
-  }
+  const fits = objectWith(what, ...methods);
+  return z.custom((value) => fits(value, true) === null, { error: `expected ${what}` });
 }
 
 type Parsed<Output> =
@@ -121,16 +78,8 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): Parsed
 
 function described(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodType): string {
   const path = issue.path.map(String).join('.');
-  if (issue.code === 'unrecognized_keys') {
-    const known = optionsAt(schema, issue.path);
-    const told = issue.keys
-      .slice(0, MAX_UNKNOWN_KEYS)
-      .map(
-        (key) => `unknown option \`${[path, key].filter(Boolean).join('.')}\`${meant(key, known)}`,
-      );
-    const more = issue.keys.length - told.length;
-    return [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
-  }
+  if (issue.code === 'unrecognized_keys')
+    return unknownOptions(issue.keys, optionsAt(schema, issue.path), path);
   const got = shown(issue.path.reduce<unknown>(property, value));
   return `${path === '' ? '' : `\`${path}\`: `}${issue.message}, got ${got}`;
 }
@@ -150,73 +99,10 @@ function optionsAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly st
   return at instanceof z.ZodObject ? Object.keys(at.shape) : [];
 }
 
-/** Returns `; did you mean …?`, or the list of all options, or nothing. */
-function meant(key: string, known: readonly string[]): string {
-  const near = nearest(key, known);
-  if (near !== null) return `; did you mean \`${near}\`?`;
-  if (known.length === 0) return '';
-  return `; expected ${known.map((name) => `\`${name}\``).join(', ')}`;
-}
-
-/**
- * Returns the known name that was probably meant: equal except for case, or a few letters away; null if none
- * is near.
- */
-export function nearest(key: string, known: readonly string[]): string | null {
-  const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]|ms$/g, '');
-  const wanted = plain(key);
-  let best: string | null = null;
-  let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
-  for (const name of known) {
-    const distance = edits(wanted, plain(name));
-    if (distance < least) [best, least] = [name, distance];
-  }
-  return best;
-}
-
-const MAX_COMPARED_CHARS = 64;
-
-/** Counts the letters to insert, delete or replace (Levenshtein). */
-function edits(one: string, other: string): number {
-  const [from, to] = [one.slice(0, MAX_COMPARED_CHARS), other.slice(0, MAX_COMPARED_CHARS)];
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const [i, letter] of from.split('').entries()) {
-    const next = [i + 1];
-    for (const [j, against] of to.split('').entries())
-      next.push(
-        Math.min(
-          (next[j] ?? 0) + 1,
-          (row[j + 1] ?? 0) + 1,
-          (row[j] ?? 0) + (letter === against ? 0 : 1),
-        ),
-      );
-    row = next;
-  }
-  return row.at(-1) ?? 0;
-}
-
 function property(value: unknown, key: PropertyKey): unknown {
   return value === null || value === undefined
     ? undefined
     : (value as Readonly<Record<PropertyKey, unknown>>)[key];
-}
-
-/**
- * Returns a shallow copy of the options that a caller gave. Each is read once: an unreadable option is
- * refused here, and no later read can throw or return another value.
- * @param where names the function; the message begins with it.
- * @throws {ConfigurationError} `INVALID_OPTION` if the value is no object, or cannot be read.
- */
-export function readable<Options extends object>(where: string, options: Options): Options {
-  let why: string;
-  try {
-    if (typeof options === 'object' && options !== null && !Array.isArray(options))
-      return { ...options };
-    why = `expected options in an object, got ${shown(options)}`;
-  } catch (cause) {
-    why = `the options cannot be read: ${messageOf(cause)}`;
-  }
-  throw new ConfigurationError('INVALID_OPTION', `${where}: ${why}`);
 }
 
 /**
@@ -237,21 +123,3 @@ const environmentSchema = z.looseObject({
   ids: z.looseObject({ next: method }),
   random: z.looseObject({ next: method }),
 });
-
-/** Formats a value for an error message: short, on one line. Never throws. */
-export function shown(value: unknown): string {
-  try {
-    const text =
-      typeof value === 'function'
-        ? `function ${value.name}`
-        : ((typeof value === 'object' || typeof value === 'string'
-            ? JSON.stringify(value)
-            : undefined) ?? String(value));
-    // Before the text is cut: half of a credential no longer matches its shape.
-    const clean = withoutSecrets(text.slice(0, MAX_LOOKED_AT_CHARS));
-    return clean.length > MAX_SHOWN_CHARS ? `${clean.slice(0, MAX_SHOWN_CHARS)}…` : clean;
-  } catch {
-    // Even `Array.isArray` throws for a revoked Proxy.
-    return `${typeof value} that cannot be read`;
-  }
-}

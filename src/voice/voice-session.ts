@@ -4,15 +4,8 @@
 import type { LanguageModel } from 'ai';
 import { Subject, type Observable, type Observer } from 'rxjs';
 import { z } from 'zod';
-import {
-  anObject,
-  check,
-  checkIsObject,
-  notAnObject,
-  readable,
-  shown,
-  type ChecksOf,
-} from '../values/checks.ts';
+import { anObject, check, type ChecksOf } from '../values/checks.ts';
+import { checkIsObject, notAnObject, readable, shown } from '../values/plain-checks.ts';
 import { ConfigurationError, isA, messageOf, ProtocolError } from '../values/errors.ts';
 import type { Runtime } from '../actors/admission/runtime.ts';
 import { SessionCore } from '../actors/session/lifecycle/session-core.ts';

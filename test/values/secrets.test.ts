@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { secretRemover, isSecretName } from '../../src/values/secrets.ts';
 import { redactKey, redactWords } from '../../src/adapters/inspect/redact.ts';
-import { shown } from '../../src/values/checks.ts';
+import { shown } from '../../src/values/plain-checks.ts';
 import { redactingJournal, type JournalEntry } from '../../src/entries/journal.ts';
 import { memoryJournal } from '../../src/index.ts';
 import { INNOCENT_SPEECH } from '../support/innocent-speech.ts';

@@ -1,7 +1,8 @@
 // The limits of a session and of a process. Checked at construction.
 
 import { z } from 'zod';
-import { check, readable } from '../../values/checks.ts';
+import { check } from '../../values/checks.ts';
+import { readable } from '../../values/plain-checks.ts';
 
 export interface SessionLimits {
   /** The number of subagents in `running` at the same time. @defaultValue 10 */

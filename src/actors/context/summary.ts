@@ -3,7 +3,8 @@
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
-import { check, checkIsObject, readable, type ChecksOf } from '../../values/checks.ts';
+import { check, type ChecksOf } from '../../values/checks.ts';
+import { checkIsObject, readable } from '../../values/plain-checks.ts';
 import { aModel } from '../model/model.ts';
 import { ProviderError } from '../../values/errors.ts';
 import { charsOf, isMessage, type ConversationItem } from '../conversation/items.ts';

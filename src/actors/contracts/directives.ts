@@ -10,7 +10,7 @@
 //   DIRECTIVES-2. The number of keys and the characters of each are bounded; more is refused.
 //   DIRECTIVES-3. A value is one entry: none of its lines can be mistaken for another entry.
 
-import { shown } from '../../values/checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import { indented } from '../../values/indented.ts';
 

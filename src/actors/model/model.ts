@@ -10,7 +10,7 @@
 
 import { gateway, wrapLanguageModel, type LanguageModel, type ModelMessage } from 'ai';
 import { z } from 'zod';
-import { notAnObject, shown } from '../../values/checks.ts';
+import { notAnObject, shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, ProviderError } from '../../values/errors.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import { asJson, isJson, isTooDeep, MAX_DEPTH, TOO_DEEP } from '../../values/json.ts';

@@ -2,7 +2,7 @@
 // every step, which costs more than the step itself.
 
 import { asSchema, InvalidToolInputError, TypeValidationError, zodSchema, type Schema } from 'ai';
-import { shown } from '../../values/checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
 

@@ -1,7 +1,8 @@
 // Memory: facts about the user that outlive a conversation ("prefers window seats"). Defines the port, the
 // form of a fact, and the ranking for stores without an index of their own.
 
-import { shown, check, type ChecksOf } from '../../values/checks.ts';
+import { check, type ChecksOf } from '../../values/checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { z } from 'zod';
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import { countWords, relevance } from '../../values/bm25.ts';

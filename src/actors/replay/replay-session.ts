@@ -10,7 +10,8 @@
 //       have ended.
 
 import { z } from 'zod';
-import { check, shown } from '../../values/checks.ts';
+import { check } from '../../values/checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, isA, messageOf, OffstageError } from '../../values/errors.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { misshapen } from '../runtime/event-shapes.ts';

@@ -13,7 +13,8 @@
 //   POLLING-SOURCE-3. The cursor advances only with a successful poll.
 
 import { z } from 'zod';
-import { aFunction, check, readable, type ChecksOf } from '../../values/checks.ts';
+import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
+import { readable } from '../../values/plain-checks.ts';
 import { ConfigurationError, ProviderError } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';

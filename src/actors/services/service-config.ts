@@ -1,6 +1,7 @@
 // The configuration of a service as its author writes it, and its checked form.
 
-import { check, readable } from '../../values/checks.ts';
+import { check } from '../../values/checks.ts';
+import { readable } from '../../values/plain-checks.ts';
 import { z } from 'zod';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { BackoffInput } from '../../machines/index.ts';

@@ -1,12 +1,7 @@
 import type { SubagentConfig, RetryOptions, SubagentDefinition } from '../contracts/config.ts';
 import { z } from 'zod';
-import {
-  aFunction,
-  type ChecksOf,
-  check,
-  checkIsObject,
-  notAnObject,
-} from '../../values/checks.ts';
+import { aFunction, type ChecksOf, check } from '../../values/checks.ts';
+import { checkIsObject, notAnObject } from '../../values/plain-checks.ts';
 import { aModel } from '../model/model.ts';
 import { DELIVERY_MODES } from '../../machines/index.ts';
 import { identities } from '../contracts/identity.ts';

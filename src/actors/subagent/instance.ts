@@ -2,7 +2,7 @@
 // model and the first messages.
 
 import type { LanguageModel, ModelMessage } from 'ai';
-import { shown } from '../../values/checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, TimeoutError, handleRejection } from '../../values/errors.ts';
 import { prepareTools, type PreparedTools } from '../model/tools.ts';
 import { raceAbort, raceTime } from '../runtime/race-abort.ts';

@@ -8,7 +8,8 @@
 //   PROGRAM-PORTS-2. A question ends once: answered, expired or withdrawn. Then its signal aborts.
 
 import type { LanguageModel } from 'ai';
-import { aFunction, shown, type ChecksOf } from '../../values/checks.ts';
+import { aFunction, type ChecksOf } from '../../values/checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { CancelledError, ConfigurationError, ProtocolError } from '../../values/errors.ts';
 import { buildContextSnapshot } from '../context/context-snapshot.ts';
 import { ConversationLog } from '../conversation/conversation.ts';

@@ -16,14 +16,8 @@
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
-import {
-  aFunction,
-  anObject,
-  check,
-  checkIsObject,
-  readable,
-  type ChecksOf,
-} from '../../values/checks.ts';
+import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { checkIsObject, readable } from '../../values/plain-checks.ts';
 import {
   CapacityError,
   ConfigurationError,

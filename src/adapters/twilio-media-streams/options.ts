@@ -5,7 +5,8 @@ import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
-import { check, readable } from '../../values/checks.ts';
+import { check } from '../../values/checks.ts';
+import { readable } from '../../values/plain-checks.ts';
 import { quietly } from '../../values/errors.ts';
 import type { AskedQuestion } from './keypad.ts';
 

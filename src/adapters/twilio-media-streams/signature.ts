@@ -4,7 +4,8 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import { check, shown } from '../../values/checks.ts';
+import { check } from '../../values/checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 
 /** A request, as Twilio signs it. */

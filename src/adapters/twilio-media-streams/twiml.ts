@@ -2,7 +2,8 @@
 // Source: twilio.com/docs/voice/twiml/stream (November 2026): only `wss:`, and no query.
 
 import { z } from 'zod';
-import { check, shown } from '../../values/checks.ts';
+import { check } from '../../values/checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 
 const argumentsSchema = z.object({ url: z.string(), parameters: z.record(z.string(), z.string()) });

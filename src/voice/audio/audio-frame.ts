@@ -1,7 +1,7 @@
 // One stretch of sound between the user's device, the session and the model. Frames are small (20 to 100 ms)
 // and are never events of a machine.
 
-import { readable, shown } from '../../values/checks.ts';
+import { readable, shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, isA } from '../../values/errors.ts';
 
 /** A stretch of mono sound: signed 16-bit samples at `sampleRateHz`. */

@@ -7,8 +7,7 @@
 // BOUNDED-BUFFER-3. Frames leave in the order in which they came.
 
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
-import { z } from 'zod';
-import { check, type ChecksOf } from '../../values/checks.ts';
+import { checkOptions, oneOf, optional, type OptionChecks } from '../../values/plain-checks.ts';
 
 /** An amount of sound that was dropped. */
 export interface DroppedAudio {
@@ -46,20 +45,15 @@ export interface BoundedBuffer {
   readonly dropped: DroppedAudio;
 }
 
-const optionsSchema = z.strictObject({
-  maxMs: z.custom<number>(
-    (value) => typeof value === 'number' && value > 0,
-    'expected a number above 0',
-  ),
-  keep: z.enum(['newest', 'oldest']),
-  onDrop: z
-    .custom<BoundedBufferOptions['onDrop']>((value) => typeof value === 'function')
-    .optional(),
-} satisfies ChecksOf<BoundedBufferOptions>);
+const optionChecks: OptionChecks<BoundedBufferOptions> = {
+  maxMs: (value) => (typeof value === 'number' && value > 0 ? null : 'expected a number above 0'),
+  keep: oneOf('newest', 'oldest'),
+  onDrop: optional((value) => (typeof value === 'function' ? null : 'Invalid input')),
+};
 
 /** @throws {ConfigurationError} `INVALID_OPTION` if `maxMs` is not a number above 0. */
 export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffer {
-  const { maxMs, keep, onDrop } = check('createBoundedBuffer', optionsSchema, options);
+  const { maxMs, keep, onDrop } = checkOptions('createBoundedBuffer', optionChecks, options);
   let frames: AudioFrame[] = [];
   let heldMs = 0;
   let dropped: DroppedAudio = { frames: 0, durationMs: 0 };

@@ -5,8 +5,12 @@
 // is one long item). It ends when a frame of another item arrives, when the source completes, or when
 // `endOfItem` emits: a stream of frames does not show by itself that the last word was spoken.
 
-import { z } from 'zod';
-import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import {
+  checkOptions,
+  objectWith,
+  optional,
+  type OptionChecks,
+} from '../../values/plain-checks.ts';
 import { Observable, type OperatorFunction } from 'rxjs';
 import type { AudioFrame } from './audio-frame.ts';
 
@@ -20,9 +24,9 @@ export interface ItemOperatorOptions {
   readonly endOfItem?: Observable<unknown>;
 }
 
-const optionsSchema = z.strictObject({
-  endOfItem: anObject('an Observable', 'subscribe').optional(),
-} satisfies ChecksOf<ItemOperatorOptions>);
+const optionChecks: OptionChecks<ItemOperatorOptions> = {
+  endOfItem: optional(objectWith('an Observable', 'subscribe')),
+};
 
 /** Processes the sound of one item. */
 export interface ItemProcessor {
@@ -39,7 +43,7 @@ export function processItems(
   open: (first: AudioFrame) => ItemProcessor,
   options: ItemOperatorOptions = {},
 ): OperatorFunction<AudioFrame, AudioFrame> {
-  check('options', optionsSchema, options);
+  checkOptions('options', optionChecks, options);
   return (source) =>
     new Observable((subscriber) => {
       let current: { readonly head: AudioFrame; readonly processor: ItemProcessor } | undefined;

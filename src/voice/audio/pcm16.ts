@@ -1,8 +1,9 @@
 // Converts samples to bytes and back. All supported wires carry signed 16-bit samples, least significant byte
 // first, and JSON wires carry those bytes in base64.
 
+import { base64ByteLength, fromBase64, toBase64 } from '../../values/base64.ts';
 import { ConfigurationError, ProtocolError } from '../../values/errors.ts';
-import { shown } from '../../values/checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { assertBytes, assertSamples } from './audio-frame.ts';
 
 const BYTES_PER_SAMPLE = 2;
@@ -37,9 +38,7 @@ export function decodePcm16(bytes: Uint8Array): Int16Array {
  */
 export function encodePcm16Base64(samples: Int16Array): string {
   assertSamples('encodePcm16Base64', samples);
-  return hostIsBigEndian
-    ? Buffer.from(encodePcm16(samples).buffer).toString('base64')
-    : Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength).toString('base64');
+  return toBase64(hostIsBigEndian ? encodePcm16(samples) : bytesOf(samples));
 }
 
 /**
@@ -53,17 +52,16 @@ export function decodePcm16Base64(base64: string): Int16Array {
       'INVALID_AUDIO',
       `decodePcm16Base64: expected base64 text, got ${shown(base64)}`,
     );
-  const byteLength = Buffer.byteLength(base64, 'base64');
+  const byteLength = base64ByteLength(base64);
   assertWholeSamples(byteLength);
-  const samples = new Int16Array(byteLength / BYTES_PER_SAMPLE);
-  // Decodes straight into the samples: one pass, no copy of a pooled, misaligned buffer.
-  const written = Buffer.from(samples.buffer).write(base64, 'base64');
-  if (written !== byteLength) {
+  const bytes = fromBase64(base64);
+  if (bytes === null)
     throw new ProtocolError(
       'MALFORMED_AUDIO',
-      `Expected base64 of ${byteLength} bytes of audio, but only ${written} could be read`,
+      `Expected base64 of ${byteLength} bytes of audio, got text that is not base64`,
     );
-  }
+  // The bytes have memory of their own, from its beginning: they become the samples without a copy.
+  const samples = new Int16Array(bytes.buffer);
   littleEndianBytes(samples);
   return samples;
 }
@@ -73,8 +71,15 @@ export function decodePcm16Base64(base64: string): Int16Array {
  * place.
  */
 function littleEndianBytes(samples: Int16Array): Uint8Array {
-  const bytes = Buffer.from(samples.buffer, samples.byteOffset, samples.byteLength);
-  return hostIsBigEndian ? bytes.swap16() : bytes;
+  const bytes = bytesOf(samples);
+  if (hostIsBigEndian)
+    for (let low = 0; low < bytes.length; low += BYTES_PER_SAMPLE)
+      bytes.subarray(low, low + BYTES_PER_SAMPLE).reverse();
+  return bytes;
+}
+
+function bytesOf(samples: Int16Array): Uint8Array {
+  return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
 }
 
 function assertWholeSamples(byteLength: number): void {

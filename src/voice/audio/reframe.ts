@@ -1,7 +1,7 @@
 // Cuts a stream of frames into frames of one length. A model sends 100 ms and more at once; a speaker, a
 // speech detector and a bounded buffer prefer 20 ms.
 
-import { shown } from '../../values/checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import type { OperatorFunction } from 'rxjs';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { AudioFrame } from './audio-frame.ts';

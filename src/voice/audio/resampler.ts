@@ -18,9 +18,15 @@
 // RESAMPLER-4. Frequencies that the lower rate cannot carry are at least 80 dB down; up to 0.41 times the
 //     lower rate (with the default taps) sound passes unchanged, 85 dB above the filter's noise.
 
-import { shown, check, type ChecksOf } from '../../values/checks.ts';
+import {
+  anyValue,
+  checkOptions,
+  optional,
+  shown,
+  type OptionChecks,
+} from '../../values/plain-checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
-import { z } from 'zod';
+
 export const MIN_SAMPLE_RATE_HZ = 8_000;
 export const MAX_SAMPLE_RATE_HZ = 48_000;
 
@@ -57,28 +63,29 @@ const DEFAULT_TAPS = 64;
 const MIN_TAPS = 16;
 const MAX_TAPS = 512;
 
-const rate = z.custom<number>();
-const optionsSchema = z.strictObject({
-  fromHz: rate,
-  toHz: rate,
-  taps: z
-    .custom<number>(
-      (value) =>
-        Number.isInteger(value) &&
-        Number(value) % 2 === 0 &&
-        Number(value) >= MIN_TAPS &&
-        Number(value) <= MAX_TAPS,
-      `expected an even number from ${MIN_TAPS} to ${MAX_TAPS}`,
-    )
-    .optional(),
-} satisfies ChecksOf<ResamplerOptions>);
+const optionChecks: OptionChecks<ResamplerOptions> = {
+  fromHz: anyValue,
+  toHz: anyValue,
+  taps: optional((value) =>
+    Number.isInteger(value) &&
+    Number(value) % 2 === 0 &&
+    Number(value) >= MIN_TAPS &&
+    Number(value) <= MAX_TAPS
+      ? null
+      : `expected an even number from ${MIN_TAPS} to ${MAX_TAPS}`,
+  ),
+};
 
 /**
  * Makes a resampler for one stream.
  * @throws {ConfigurationError} `INVALID_SAMPLE_RATE` or `INVALID_OPTION` (taps).
  */
 export function createResampler(options: ResamplerOptions): Resampler {
-  const { fromHz, toHz, taps = DEFAULT_TAPS } = check('createResampler', optionsSchema, options);
+  const {
+    fromHz,
+    toHz,
+    taps = DEFAULT_TAPS,
+  } = checkOptions('createResampler', optionChecks, options);
   assertSampleRateHz('fromHz', fromHz);
   assertSampleRateHz('toHz', toHz);
   if (fromHz === toHz) return passThrough;

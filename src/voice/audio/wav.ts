@@ -2,7 +2,7 @@
 // RIFF formats are refused by name.
 
 import { isA, ProtocolError } from '../../values/errors.ts';
-import { readable } from '../../values/checks.ts';
+import { readable } from '../../values/plain-checks.ts';
 import { assertSamples, type AudioFrame } from './audio-frame.ts';
 import { decodeMuLaw } from './mu-law.ts';
 import { assertSampleRateHz, isSampleRateHz } from './resampler.ts';
@@ -33,7 +33,7 @@ export function encodeWav(frame: AudioFrame): Uint8Array {
   const dataBytes = 2 * samples.length;
   const bytes = new Uint8Array(HEADER_BYTES + dataBytes);
   const view = new DataView(bytes.buffer);
-  const text = (at: number, value: string): void => bytes.set(Buffer.from(value, 'latin1'), at);
+  const text = (at: number, value: string): void => bytes.set(new TextEncoder().encode(value), at);
   text(0, 'RIFF');
   view.setUint32(4, HEADER_BYTES - 8 + dataBytes, true);
   text(8, 'WAVEfmt ');
@@ -53,9 +53,7 @@ export function encodeWav(frame: AudioFrame): Uint8Array {
 /** Returns whether the bytes begin as a WAV file does; false for anything but a `Uint8Array`. */
 export function isWav(bytes: Uint8Array): boolean {
   if (!isA(bytes, Uint8Array) || bytes.buffer.detached) return false;
-  const latin = (from: number): string =>
-    Buffer.from(bytes.subarray(from, from + 4)).toString('latin1');
-  return bytes.length >= 12 && latin(0) === 'RIFF' && latin(8) === 'WAVE';
+  return bytes.length >= 12 && nameAt(bytes, 0) === 'RIFF' && nameAt(bytes, 8) === 'WAVE';
 }
 
 /**
@@ -68,7 +66,7 @@ export function decodeWav(bytes: Uint8Array): AudioFrame {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let format: Format | null = null;
   for (let at = 12; at + 8 <= bytes.length;) {
-    const id = Buffer.from(bytes.subarray(at, at + 4)).toString('latin1');
+    const id = nameAt(bytes, at);
     const length = view.getUint32(at + 4, true);
     const from = at + 8;
     if (id === 'fmt ' && from + 16 <= bytes.length) format = readFormat(view, from, length);
@@ -80,6 +78,11 @@ export function decodeWav(bytes: Uint8Array): AudioFrame {
     at = from + length + (length % 2);
   }
   throw unsupported('it has no data');
+}
+
+/** The name of a chunk: four characters. */
+function nameAt(bytes: Uint8Array, at: number): string {
+  return String.fromCharCode(...bytes.subarray(at, at + 4));
 }
 
 function readFormat(view: DataView, at: number, length: number): Format {

@@ -2,8 +2,13 @@
 // no licence. Loops without a click.
 
 import type { AudioFrame } from './audio-frame.ts';
-import { z } from 'zod';
-import { check, type ChecksOf } from '../../values/checks.ts';
+import {
+  anyValue,
+  checkOptions,
+  numberAbove,
+  optional,
+  type OptionChecks,
+} from '../../values/plain-checks.ts';
 import { assertSampleRateHz } from './resampler.ts';
 
 const LOOP_MS = 2000;
@@ -21,17 +26,21 @@ export interface WorkingSoundOptions {
   readonly volume?: number;
 }
 
-const optionsSchema = z.strictObject({
-  sampleRateHz: z.custom<number>().optional(),
-  volume: z.number().gt(0).max(1).optional(),
-} satisfies ChecksOf<WorkingSoundOptions>);
+const optionChecks: OptionChecks<WorkingSoundOptions> = {
+  sampleRateHz: optional(anyValue),
+  volume: optional(numberAbove(0, 1)),
+};
 
 /**
  * Returns a loop of two seconds for `VoiceSessionOptions.thinkingSound`.
  * @throws {ConfigurationError} `INVALID_SAMPLE_RATE`, `INVALID_OPTION`
  */
 export function workingSound(options: WorkingSoundOptions = {}): AudioFrame {
-  const { sampleRateHz = 24_000, volume = 0.08 } = check('workingSound', optionsSchema, options);
+  const { sampleRateHz = 24_000, volume = 0.08 } = checkOptions(
+    'workingSound',
+    optionChecks,
+    options,
+  );
   assertSampleRateHz('sampleRateHz', sampleRateHz);
   const lengthOf = (ms: number): number => Math.round((ms * sampleRateHz) / 1000);
   const samples = new Int16Array(lengthOf(LOOP_MS));

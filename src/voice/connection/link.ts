@@ -13,7 +13,7 @@
 import { EMPTY, of } from 'rxjs';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
 import { storableId, storableText } from '../../values/storable.ts';
-import { shown } from '../../values/checks.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, messageOf, ProviderError } from '../../values/errors.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import type { Beginning } from './continuation.ts';

@@ -1,6 +1,7 @@
 // `withVoice`: makes a transport with a text model appear as one with a speaking model.
 
-import { check, readable, type ChecksOf } from '../../values/checks.ts';
+import { check, type ChecksOf } from '../../values/checks.ts';
+import { readable } from '../../values/plain-checks.ts';
 import { z } from 'zod';
 import { ConfigurationError } from '../../values/errors.ts';
 import { isSampleRateHz } from '../audio/resampler.ts';

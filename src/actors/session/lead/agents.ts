@@ -6,14 +6,8 @@
 
 import { z } from 'zod';
 import type { streamText } from 'ai';
-import {
-  aFunction,
-  anObject,
-  check,
-  checkIsObject,
-  notAnObject,
-  type ChecksOf,
-} from '../../../values/checks.ts';
+import { aFunction, anObject, check, type ChecksOf } from '../../../values/checks.ts';
+import { checkIsObject, notAnObject } from '../../../values/plain-checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
 import type { ConversationTurn } from '../../conversation/turns.ts';
 import type { AgentContext } from './agent-context.ts';

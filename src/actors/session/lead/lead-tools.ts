@@ -2,13 +2,8 @@
 
 import { jsonSchema, tool as modelTool, type ToolSet } from 'ai';
 import { z } from 'zod';
-import {
-  aFunction,
-  check,
-  checkIsObject,
-  notAnObject,
-  type ChecksOf,
-} from '../../../values/checks.ts';
+import { aFunction, check, type ChecksOf } from '../../../values/checks.ts';
+import { checkIsObject, notAnObject } from '../../../values/plain-checks.ts';
 import { ConfigurationError, messageOf } from '../../../values/errors.ts';
 import { DELIVERY_MODES } from '../../../machines/index.ts';
 import { withInputNames } from '../../model/input-names.ts';

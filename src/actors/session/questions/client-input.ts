@@ -2,6 +2,7 @@
 // is answered with what was expected, and reported; it never harms the session.
 
 import { z } from 'zod';
+import { fromBase64 } from '../../../values/base64.ts';
 import { messageOf, ProtocolError } from '../../../values/errors.ts';
 import type { AnswerReceipt } from '../../contracts/session-views.ts';
 import type { GivenAnswer } from '../../subagent/ask-user.ts';
@@ -135,7 +136,8 @@ async function handOver(door: ClientDoor, input: ClientInput): Promise<ClientRec
       if (!door.cancelSubagent(input.subagentId)) return { accepted: false, reason: 'unknown' };
       break;
     case 'image_input': {
-      const data = new Uint8Array(Buffer.from(input.data, 'base64'));
+      // The schema has refused what is no base64.
+      const data = fromBase64(input.data) ?? new Uint8Array();
       if (door.showImage({ mediaType: input.mediaType, data })) break;
       const message = 'The model is not on the line: show it again when the session is active';
       return { accepted: false, reason: 'refused', message };

@@ -1,7 +1,7 @@
 // A picture that the user shows to the lead model: what it may be. It is looked at and not
 // kept: the conversation has a note of it.
 
-import { shown } from '../../../values/checks.ts';
+import { shown } from '../../../values/plain-checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
 
 export interface ShownImage {

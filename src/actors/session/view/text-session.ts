@@ -4,7 +4,8 @@
 import type { LanguageModel } from 'ai';
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
-import { anObject, checkIsObject, type ChecksOf } from '../../../values/checks.ts';
+import { anObject, type ChecksOf } from '../../../values/checks.ts';
+import { checkIsObject } from '../../../values/plain-checks.ts';
 import type { VouchedFor } from '../../contracts/identity.ts';
 import { checkModel } from '../../model/model.ts';
 import type { Runtime } from '../../admission/runtime.ts';

@@ -12,7 +12,8 @@
 
 import { tool, type FlexibleSchema, type Tool } from 'ai';
 import { z } from 'zod';
-import { check, checkIsObject, readable, shown, type ChecksOf } from '../../../values/checks.ts';
+import { check, type ChecksOf } from '../../../values/checks.ts';
+import { checkIsObject, readable, shown } from '../../../values/plain-checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
 import { withInputNames } from '../../model/input-names.ts';
 import { wrapSchema } from '../../model/schema.ts';

@@ -1,0 +1,243 @@
+// Checks of options and arguments that need no schema library, and the words of their errors. The
+// core that runs anywhere (`offstage/voice`, the life of a subagent) checks with these alone.
+//
+// PLAIN-CHECKS-1. The messages and codes are those of `check` in `checks.ts`.
+
+import { secretRemover } from './secrets.ts';
+import { ConfigurationError, messageOf } from './errors.ts';
+
+/** Characters of a wrong value that an error message shows. */
+const MAX_SHOWN_CHARS = 80;
+const MAX_LOOKED_AT_CHARS = 2000;
+/** Unknown options that one message names: the given value may be any object, with a million keys. */
+const MAX_UNKNOWN_KEYS = 5;
+
+const withoutSecrets = secretRemover([]);
+
+/** What was expected of the value of one option; null when it fits. `isGiven` is false for an absent option. */
+export type OptionCheck = (value: unknown, isGiven: boolean) => string | null;
+
+/** A check for each option of `Options`: one that is missing, or that `Options` does not have, does not compile. */
+export type OptionChecks<Options> = { readonly [Option in keyof Required<Options>]: OptionCheck };
+
+/**
+ * Checks options that are given in one object, and reads each of them once.
+ * @param where names the function; the message begins with it.
+ * @throws {ConfigurationError} `INVALID_OPTION` that names each wrong or unknown option.
+ */
+export function checkOptions<Options extends object>(
+  where: string,
+  checks: OptionChecks<Options>,
+  options: unknown,
+): Options {
+  let read: Partial<Options> = {};
+  let problems: readonly string[];
+  try {
+    [read, problems] = readOptions(checks, options);
+  } catch (cause) {
+    problems = [`the value cannot be read: ${messageOf(cause)}`];
+  }
+  if (problems.length === 0) return read as Options;
+  throw new ConfigurationError('INVALID_OPTION', `${where}: ${problems.join('; ')}`);
+}
+
+function readOptions<Options extends object>(
+  checks: OptionChecks<Options>,
+  options: unknown,
+): [Partial<Options>, readonly string[]] {
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    return [{}, [`${expected('object', options)}, got ${shown(options)}`]];
+  const given = options as Partial<Options>;
+  const read: Partial<Options> = {};
+  const problems: string[] = [];
+  const known = Object.keys(checks) as (keyof Options & string)[];
+  for (const name of known) {
+    const isGiven = name in given;
+    const value = given[name];
+    const problem = checks[name](value, isGiven);
+    if (problem !== null) problems.push(`\`${name}\`: ${problem}, got ${shown(value)}`);
+    else if (isGiven) read[name] = value;
+  }
+  const unknown: string[] = [];
+  // Inherited names count, too: an instance of a class is no bag of options.
+  for (const name in given) if (!Object.hasOwn(checks, name)) unknown.push(name);
+  if (unknown.length > 0) problems.push(unknownOptions(unknown, known));
+  return [read, problems];
+}
+
+/** The option may be absent, or undefined. */
+export function optional(check: OptionCheck): OptionCheck {
+  return (value, isGiven) => (value === undefined ? null : check(value, isGiven));
+}
+
+/** Any value, checked later; the option must be there. */
+export const anyValue: OptionCheck = (_value, isGiven) =>
+  isGiven ? null : 'Invalid input: expected nonoptional, received undefined';
+
+/** An object, such as an Observable, with at least these methods. */
+export function objectWith(what: string, ...methods: readonly string[]): OptionCheck {
+  return (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    methods.every(
+      (method) => typeof (value as Readonly<Record<string, unknown>>)[method] === 'function',
+    )
+      ? null
+      : `expected ${what}`;
+}
+
+/** A finite number above `least` and at most `most`. */
+export function numberAbove(least: number, most: number): OptionCheck {
+  return (value) => {
+    if (typeof value !== 'number' || !Number.isFinite(value)) return expected('number', value);
+    if (value <= least) return `Too small: expected number to be >${least}`;
+    return value > most ? `Too big: expected number to be <=${most}` : null;
+  };
+}
+
+/** One of these texts. */
+export function oneOf(...values: readonly string[]): OptionCheck {
+  const listed = values.map((value) => `"${value}"`).join('|');
+  return (value) =>
+    values.includes(value as string) ? null : `Invalid option: expected one of ${listed}`;
+}
+
+function expected(type: string, value: unknown): string {
+  return `Invalid input: expected ${type}, received ${typeName(value)}`;
+}
+
+/** The name of a value's type as zod writes it. */
+function typeName(value: unknown): string {
+  if (typeof value === 'number') return Number.isFinite(value) ? 'number' : String(value);
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (typeof value !== 'object' || Object.getPrototypeOf(value) === Object.prototype)
+    return typeof value;
+  const made: unknown = value.constructor;
+  return typeof made === 'function' ? made.name : 'object';
+}
+
+/** Names the options that are not known, at most five, each with the name that was probably meant. */
+export function unknownOptions(
+  names: readonly string[],
+  known: readonly string[],
+  path = '',
+): string {
+  const told = names
+    .slice(0, MAX_UNKNOWN_KEYS)
+    .map(
+      (name) => `unknown option \`${[path, name].filter(Boolean).join('.')}\`${meant(name, known)}`,
+    );
+  const more = names.length - told.length;
+  return [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+}
+
+/** Returns `; did you mean …?`, or the list of all options, or nothing. */
+function meant(key: string, known: readonly string[]): string {
+  const near = nearest(key, known);
+  if (near !== null) return `; did you mean \`${near}\`?`;
+  if (known.length === 0) return '';
+  return `; expected ${known.map((name) => `\`${name}\``).join(', ')}`;
+}
+
+/**
+ * Returns the known name that was probably meant: equal except for case, or a few letters away; null if none
+ * is near.
+ */
+export function nearest(key: string, known: readonly string[]): string | null {
+  const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]|ms$/g, '');
+  const wanted = plain(key);
+  let best: string | null = null;
+  let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  for (const name of known) {
+    const distance = edits(wanted, plain(name));
+    if (distance < least) [best, least] = [name, distance];
+  }
+  return best;
+}
+
+const MAX_COMPARED_CHARS = 64;
+
+/** Counts the letters to insert, delete or replace (Levenshtein). */
+function edits(one: string, other: string): number {
+  const [from, to] = [one.slice(0, MAX_COMPARED_CHARS), other.slice(0, MAX_COMPARED_CHARS)];
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [i, letter] of from.split('').entries()) {
+    const next = [i + 1];
+    for (const [j, against] of to.split('').entries())
+      next.push(
+        Math.min(
+          (next[j] ?? 0) + 1,
+          (row[j + 1] ?? 0) + 1,
+          (row[j] ?? 0) + (letter === against ? 0 : 1),
+        ),
+      );
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+/**
+ * Checks that the options as a whole are an object, and not a promise of one, before any of them is read.
+ * @param example the code to write instead, such as `new TextSession({ model, agents: [agent] })`.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
+export function checkIsObject(where: string, value: unknown, example: string): void {
+  const problem = notAnObject(value);
+  if (problem === null) return;
+  throw new ConfigurationError(
+    'INVALID_OPTION',
+    `${where}: expected an object, got ${problem}. Write ${example}`,
+  );
+}
+
+/** Describes a value that is not a plain object; null if it is one. */
+export function notAnObject(value: unknown): string | null {
+  try {
+    if (typeof value === 'function') return `${shown(value)}, which is not called`;
+    if (typeof value !== 'object' || value === null) return shown(value);
+    if (Array.isArray(value)) return 'an array';
+    return typeof (value as { then?: unknown }).then === 'function'
+      ? 'a promise, which is not awaited'
+      : null;
+  } catch {
+    return shown(value);
+  }
+}
+
+/**
+ * Returns a shallow copy of the options that a caller gave. Each is read once: an unreadable option is
+ * refused here, and no later read can throw or return another value.
+ * @param where names the function; the message begins with it.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the value is no object, or cannot be read.
+ */
+export function readable<Options extends object>(where: string, options: Options): Options {
+  let why: string;
+  try {
+    if (typeof options === 'object' && options !== null && !Array.isArray(options))
+      return { ...options };
+    why = `expected options in an object, got ${shown(options)}`;
+  } catch (cause) {
+    why = `the options cannot be read: ${messageOf(cause)}`;
+  }
+  throw new ConfigurationError('INVALID_OPTION', `${where}: ${why}`);
+}
+
+/** Formats a value for an error message: short, on one line. Never throws. */
+export function shown(value: unknown): string {
+  try {
+    const text =
+      typeof value === 'function'
+        ? `function ${value.name}`
+        : ((typeof value === 'object' || typeof value === 'string'
+            ? JSON.stringify(value)
+            : undefined) ?? String(value));
+    // Before the text is cut: half of a credential no longer matches its shape.
+    const clean = withoutSecrets(text.slice(0, MAX_LOOKED_AT_CHARS));
+    return clean.length > MAX_SHOWN_CHARS ? `${clean.slice(0, MAX_SHOWN_CHARS)}…` : clean;
+  } catch {
+    // Even `Array.isArray` throws for a revoked Proxy.
+    return `${typeof value} that cannot be read`;
+  }
+}
