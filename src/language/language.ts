@@ -72,7 +72,7 @@ export interface AnswerLanguage {
   /** Words that lose their vowel before another word: `l` in "l'eau". */
   readonly elisions: readonly string[];
 
-  /** Phrases that never change what is meant. */
+  /** Phrases that never change the meaning. */
   readonly polite: readonly string[];
   /** Words that only lead into an answer: `okay`. In an approval they are no consent. */
   readonly leadIns: readonly string[];

@@ -9,7 +9,7 @@ import { similarity } from './similarity.ts';
 import type { Tables } from './tables.ts';
 import type { Utterance } from './utterance.ts';
 
-/** The least similarity of two forms of one word. Tuned on real transcripts; see the tests. */
+/** The least similarity of an utterance and a name that it can mean. Tuned on real transcripts; see the tests. */
 const minSimilarity = 0.6;
 /** The letters or the sound alone must be at least this near. */
 const minOneSide = 0.75;

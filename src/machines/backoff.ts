@@ -8,7 +8,7 @@ export interface BackoffInput {
 }
 
 /**
- * Returns the pause after so many failures in a row, in milliseconds: it doubles with each, up to
+ * Returns the pause after this number of failures in a row, in milliseconds: it doubles with each, up to
  * `maxDelayMs`. `jitter`, uniform in [0, 1), takes away up to half of it, so that clients that failed
  * together do not retry together.
  */

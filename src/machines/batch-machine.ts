@@ -184,7 +184,7 @@ export const batchMachine = setup({
     hasParts: ({ context }) => context.parts.length > 0,
     hasOnePart: ({ context }) => context.parts.length === 1,
     nobodyWorks: ({ context }) => context.working.length === 0,
-    /** Every call that could still be waited for has ended, and no more calls come. */
+    /** Every call that a result can wait for has ended, and no more calls come. */
     isComplete: ({ context }) => !context.isReplying && !someAreLate(context),
     nobodyIsLate: ({ context }) => !someAreLate(context),
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,

@@ -5,7 +5,7 @@
 //        └───────────────────────────────────┘
 //
 // Owns:     the owner, the queue behind it, and the epoch of the grant.
-// Does not: know what the questions are, how long they take or how they end.
+// Does not: know the questions, their duration or their end.
 //
 // Invariants
 //   INTERACTION-1. At most one owner. A grant carries its epoch; a release counts only with it, or with 0

@@ -32,7 +32,7 @@ export interface ServiceInput extends BackoffInput {
   readonly maxInvocations: number;
 }
 
-/** `urgent` may interrupt what is being said. */
+/** An `urgent` event may interrupt the current speech. */
 export type EventPriority = 'normal' | 'urgent';
 
 interface WaitingEvent {

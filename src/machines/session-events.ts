@@ -13,7 +13,7 @@ export interface SessionInput {
   readonly settleTimeoutMs: number;
   /** The longest time that subagents may take to stop before they are killed, in milliseconds. */
   readonly closeGraceMs: number;
-  /** Open questions are withdrawn when no client was attached for so long; null: never. */
+  /** The time without a client after which open questions are withdrawn, in milliseconds; null: never. */
   readonly detachGraceMs: number | null;
 }
 

@@ -102,8 +102,8 @@ export function askingFor(requestId: string): WiredMessage {
 }
 
 /**
- * The session's messages for facts that several machines share; `owner` is the question that has the floor,
- * `batch` the one that calls of the request that is being answered join.
+ * Returns the messages by which an event of the session reaches the other machines; `owner` is the question
+ * that has the floor, `batch` the batch of the request that is being answered.
  */
 export function shared(
   event: { readonly type: string },

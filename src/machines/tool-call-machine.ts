@@ -49,7 +49,7 @@ type Unstamped =
       readonly delivery?: DeliveryMode;
     }
   | { readonly type: 'call.invalid' }
-  /** `failed`: the tool threw, or what it returned cannot be kept. @defaultValue false */
+  /** `failed`: the tool threw, or its return value cannot be stored. @defaultValue false */
   | { readonly type: 'call.executed'; readonly failed?: boolean }
   | { readonly type: 'subagent.accepted' }
   /** Admission refused the work; the reason is the model's answer. */

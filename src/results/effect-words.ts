@@ -131,7 +131,7 @@ export function toolNature(toolName: string): ToolNature {
   return { words, reads: reads && !words.some((word) => ANYTHING.has(word)), unclear, kinds };
 }
 
-/** Splits a declared effect such as `email.sent`; its last word is the verb of a claim. */
+/** Splits a declared effect such as `email.sent`; its last part is the verb that a claim would use. */
 export function declaredEffect(effect: string): { readonly word: string; readonly noun: string } {
   const parts = effect.toLowerCase().split(/[.:/\s]+/);
   return { word: parts.at(-1) ?? '', noun: parts.at(-2) ?? '' };

@@ -16,7 +16,7 @@ export function head(text: string, maxChars: number): string {
   return text.slice(0, splitsPair ? maxChars - 1 : maxChars);
 }
 
-/** The mark in the place of so many characters that were cut off. */
+/** Returns the mark that stands for this number of removed characters. */
 export function cutMark(chars: number): string {
   return `[… ${chars} more characters]`;
 }

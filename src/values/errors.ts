@@ -38,7 +38,7 @@ export class ProtocolError extends OffstageError {
 /** The caller must act: wait, or shed load. The message names the limit. */
 export class CapacityError extends OffstageError {}
 
-/** A provider failed. The caller may try again if `retryable`. */
+/** A provider failed. The supervisor may try again if `retryable`. */
 export class ProviderError extends OffstageError {
   readonly retryable: boolean;
   constructor(

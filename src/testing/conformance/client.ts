@@ -18,7 +18,7 @@ export const HEARD_AGAIN_MS = 600;
 export class Client {
   /** The user speaks. */
   isLoud = false;
-  /** The client reports what it plays. */
+  /** The client reports its playback. */
   reports = true;
   readonly #session: VoiceSession;
   readonly #environment: SimulatedEnvironment;

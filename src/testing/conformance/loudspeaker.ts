@@ -54,7 +54,7 @@ export class Loudspeaker {
       });
   }
 
-  /** Lets so much time pass. */
+  /** Plays for this time. */
   play(ms: number): void {
     let leftMs = ms;
     for (const play of this.plays) {

@@ -33,7 +33,7 @@ export function gate(): Gate {
   return { opened, open: () => open() };
 }
 
-/** Returns a subagent that works for so long, or until the gate opens, and then says this. */
+/** Returns a subagent that works for this time, or until the gate opens, and then says this text. */
 export function working(text: string, until: number | Gate): Omit<CaseSubagent, 'pending'> {
   return {
     script: async () => {
@@ -110,7 +110,7 @@ export function approving(): Asker {
   };
 }
 
-/** Returns the same asker with a last step that takes so long. */
+/** Returns the same asker with a last step of this duration. */
 export function afterwards({ subagent, got }: Asker, delayMs: number): Asker {
   const { script } = subagent;
   return {

@@ -24,7 +24,7 @@ export type ConformanceStep =
   | { readonly say: string }
   /** Calls a tool. A model that delegates only says that an action is needed. */
   | { readonly call: string; readonly arguments: Readonly<Record<string, unknown>> }
-  /** Thinks for so long, in milliseconds, before it continues. */
+  /** Thinks for this time, in milliseconds, before it continues. */
   | { readonly waitMs: number };
 
 /** Decides the actions of the model; called when its turn begins. */
@@ -35,7 +35,7 @@ export type ConformanceTranscript =
   | 'prompt'
   /** As `prompt`, and the last transcript a second time. */
   | 'duplicated'
-  /** So long after the user has ended, in milliseconds. */
+  /** The delay after the user has ended, in milliseconds. */
   | { readonly lateMs: number };
 
 /** A fault on a bad day. */

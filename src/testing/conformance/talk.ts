@@ -52,7 +52,7 @@ export interface Speech {
 
 const DEFAULT_SPEECH_MS = 1200;
 const DEFAULT_LIMIT_MS = 120_000;
-/** After so long without an event, nothing more will happen. */
+/** The time without an event after which nothing more will happen. */
 const CALM_MS = 3000;
 
 export class Talk {

@@ -110,7 +110,7 @@ export class Client {
     this.#attach();
   }
 
-  /** The user's voice is in the microphone for so long. */
+  /** Puts the user's voice into the microphone for this time. */
   speaks(ms: number): void {
     this.#loudUntil = this.#environment.clock.now() + ms;
     this.#tick();

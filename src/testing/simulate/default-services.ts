@@ -14,7 +14,7 @@ type Tools = NonNullable<SubagentConfig['tools']>;
 const HAPPENINGS = 2;
 const WITHIN_MS = 20_000;
 
-/** Creates a service whose events come by the clock. */
+/** Creates a service with events at chosen times. */
 export function watchmanOf(tools: Tools, { seed }: AppContext): ServiceSubagentConfig {
   return {
     agent: {

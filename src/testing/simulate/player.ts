@@ -15,7 +15,7 @@ const AFTERMATH_MS = 30_000;
 const ROUND_MS = 1000;
 /** Suffixes of words that are repeated. */
 const AGAIN = [', once more', ', a third time', ', a last time'] as const;
-/** After so long without an event, nothing more will happen. */
+/** The time without an event after which nothing more will happen. */
 const CALM_MS = 3000;
 const CLOSE_WITHIN_MS = 120_000;
 const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);

@@ -25,7 +25,7 @@ export type VoiceStep =
   | { readonly call: string; readonly arguments?: unknown; readonly callId?: string }
   /** States that an action is needed (OpenAI Live only; no effect on the other wires). */
   | { readonly delegate: true; readonly delegationId?: string }
-  /** Pauses for so long, in milliseconds. */
+  /** Pauses for this time, in milliseconds. */
   | { readonly waitMs: number }
   /** Pauses until this settles. */
   | { readonly until: Promise<unknown> }
@@ -79,7 +79,7 @@ export type TranscriptTiming =
   | 'none'
   /** The wire reports that transcription failed; like `none` on a wire without such a report. */
   | 'failed'
-  /** So long after the user has ended, in milliseconds, regardless of other events. */
+  /** The delay after the user has ended, in milliseconds, regardless of other events. */
   | { readonly lateMs: number };
 
 export interface UserSpeech {

@@ -4,15 +4,15 @@
 
 /** The time of a fault. Absent: now. */
 export type FaultMoment =
-  /** So long from now, in milliseconds. */
+  /** The delay from now, in milliseconds. */
   | { readonly afterMs: number }
-  /** Right after the server has sent so many more frames. */
+  /** Right after this number of further frames of the server. */
   | { readonly afterFrames: number };
 
 export interface FakeFaults {
   /** The network is gone: no close frame, the client sees 1006. Both sides lose the frames under way. */
   drop(moment?: FaultMoment): void;
-  /** The server closes. 1007, 1008 and 1011 are what the real ones use. @defaultValue reason '' */
+  /** The server closes. The real servers use 1007, 1008 and 1011. @defaultValue reason '' */
   close(code: number, reason?: string, moment?: FaultMoment): void;
   /**
    * The session is at its limit. Realtime: an error `session_expired`, then close; Live: `session.closed`

@@ -26,7 +26,7 @@ export function pcmLength(base64: string, rateHz: number): number {
   }
 }
 
-/** Returns so much silence, in base64. */
+/** Returns silence of this duration, in base64. */
 export function silenceOf(durationMs: number, { audio }: SessionResource): string {
   const format = audio?.format;
   if (format?.type === 'audio/pcm') {
