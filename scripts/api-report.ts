@@ -24,7 +24,7 @@ const KINDS: readonly (readonly [SymbolFlags, string])[] = [
 /** The first sentence, fit for a cell of a table. */
 function firstSentence(text: string): string {
   const flat = text.replaceAll(/\s+/g, ' ').trim();
-  const sentence = /^.*?[.:!?](?=\s|$)/.exec(flat)?.[0] ?? flat;
+  const sentence = /^.*?[.!?](?=\s|$)/.exec(flat)?.[0] ?? flat;
   return sentence.replaceAll('|', '\\|');
 }
 

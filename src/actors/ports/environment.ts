@@ -40,7 +40,7 @@ export interface Random {
   next(): number;
 }
 
-/** Time and chance behind one port. */
+/** The source of time, ids and chance. */
 export interface Environment {
   readonly clock: Clock;
   readonly scheduler: Scheduler;

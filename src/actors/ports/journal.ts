@@ -50,6 +50,8 @@ export interface ScopeSummary {
 }
 
 /**
+ * Stores the entries of scopes.
+ *
  * Duties of an implementation
  * - `append` returns (or resolves) only when the entry is kept, and throws (or rejects) when it is not. An
  *   error with `retryable: false` is permanent: the unit ends instead of retrying.

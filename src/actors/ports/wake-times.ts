@@ -8,6 +8,8 @@ export interface WakeTime {
 }
 
 /**
+ * Stores the times at which sessions that are not in memory must be loaded.
+ *
  * Duties of an implementation
  * - `set` returns (or resolves) only when the time is as durable as the entries of the sessions.
  * - There may be as many times as sessions; the implementation decides how many of them are in memory.

@@ -7,7 +7,7 @@
 
 import type { JSONValue } from 'ai';
 
-/** The agent that calls. Its permissions follow from this alone; a model never writes it. */
+/** The calling agent. Its permissions follow from this alone; a model never writes it. */
 export interface MemoryOwner {
   readonly sessionId: string;
   /**
@@ -77,6 +77,8 @@ export interface MemoryMatch extends MemoryEntryInfo {
 }
 
 /**
+ * The code of a refusal.
+ *
  * - `INVALID_KEY`, `INVALID_ENTRY`: an invalid key, value, time or label; the message says what is expected.
  * - `NOT_OWNER`: a write or delete outside the caller's own namespace.
  * - `NOT_FOUND`: the entry does not exist, has expired, or may not be read by the caller: the answer does not
