@@ -1,5 +1,5 @@
-// Base64 in any JavaScript host. Node.js converts a frame of sound in less than a tenth of the time, so
-// its own conversion is used where the process has it; nothing is imported, and the results are the same.
+// Base64 in any JavaScript host. Node.js converts an audio frame in less than a tenth of the time, so its own
+// conversion is used if the process has it; nothing is imported, and the results are the same.
 //
 // BASE64-1. `fromBase64(toBase64(bytes))` are the same bytes.
 // BASE64-2. Reading takes the alphabet of URLs as well, and text without padding.
@@ -20,7 +20,7 @@ digits['_'.charCodeAt(0)] = 63;
 
 const native = globalThis.process?.getBuiltinModule?.('node:buffer')?.Buffer;
 
-/** The bytes as base64 text, padded. */
+/** Encodes the bytes as padded base64. */
 export function toBase64(bytes: Uint8Array): string {
   if (native) return native.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
   const text = new Uint8Array(4 * Math.ceil(bytes.length / 3));
@@ -38,19 +38,19 @@ export function toBase64(bytes: Uint8Array): string {
   return new TextDecoder().decode(text);
 }
 
-/** How many bytes the text holds, from its length and its padding alone. */
+/** Returns the number of bytes in the text, from its length and its padding alone. */
 export function base64ByteLength(text: string): number {
   return Math.floor((digitsIn(text) * 3) / 4);
 }
 
-/** The bytes of base64 text; null for text that holds a character that is no digit of base64. */
+/** Decodes base64; null for a text with a character that is no digit of base64. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
   const length = digitsIn(text);
-  // A single digit at the end is no byte: half of one was cut off.
+  // A single digit at the end is no byte: the text was cut off.
   if (length % 4 === 1) return null;
   const bytes = new Uint8Array(base64ByteLength(text));
   if (native) {
-    // It passes over what is no digit, and so writes less.
+    // Node.js skips invalid characters, and so writes fewer bytes.
     const written = native.from(bytes.buffer).write(text, 'base64');
     return written === bytes.length ? bytes : null;
   }
@@ -78,7 +78,7 @@ function digitsIn(text: string): number {
   return text.charCodeAt(text.length - 2) === PAD ? text.length - 2 : text.length - 1;
 }
 
-/** 0 beyond the end. */
+/** Returns the byte at this index; 0 beyond the end. */
 function at(bytes: Uint8Array, index: number): number {
   return bytes[index] ?? 0;
 }

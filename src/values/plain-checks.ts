@@ -1,5 +1,5 @@
-// Checks of options and arguments that need no schema library, and the words of their errors. The
-// core that runs anywhere (`offstage/voice`, the life of a subagent) checks with these alone.
+// Checks of options and arguments that need no schema library, and the texts of their errors. The core that
+// runs anywhere (`offstage/voice`, the life of a subagent) uses only these checks.
 //
 // PLAIN-CHECKS-1. The messages and codes are those of `check` in `checks.ts`.
 
@@ -14,7 +14,10 @@ const MAX_UNKNOWN_KEYS = 5;
 
 const withoutSecrets = secretRemover([]);
 
-/** What was expected of the value of one option; null when it fits. `isGiven` is false for an absent option. */
+/**
+ * Describes the expected value of one option; null if the given value fits. `isGiven` is false for an absent
+ * option.
+ */
 export type OptionCheck = (value: unknown, isGiven: boolean) => string | null;
 
 /** A check for each option of `Options`: one that is missing, or that `Options` does not have, does not compile. */
@@ -59,22 +62,22 @@ function readOptions<Options extends object>(
     else if (isGiven) read[name] = value;
   }
   const unknown: string[] = [];
-  // Inherited names count, too: an instance of a class is no bag of options.
+  // Inherited names count, too: an instance of a class is no options object.
   for (const name in given) if (!Object.hasOwn(checks, name)) unknown.push(name);
   if (unknown.length > 0) problems.push(unknownOptions(unknown, known));
   return [read, problems];
 }
 
-/** The option may be absent, or undefined. */
+/** Accepts an option that is absent, or undefined. */
 export function optional(check: OptionCheck): OptionCheck {
   return (value, isGiven) => (value === undefined ? null : check(value, isGiven));
 }
 
-/** Any value, checked later; the option must be there. */
+/** Accepts any value, which is checked later; the option must be present. */
 export const anyValue: OptionCheck = (_value, isGiven) =>
   isGiven ? null : 'Invalid input: expected nonoptional, received undefined';
 
-/** An object, such as an Observable, with at least these methods. */
+/** Checks for an object, such as an Observable, with at least these methods. */
 export function objectWith(what: string, ...methods: readonly string[]): OptionCheck {
   return (value) =>
     typeof value === 'object' &&
@@ -87,7 +90,7 @@ export function objectWith(what: string, ...methods: readonly string[]): OptionC
       : `expected ${what}`;
 }
 
-/** A finite number above `least` and at most `most`. */
+/** Checks for a finite number above `least` and at most `most`. */
 export function numberAbove(least: number, most: number): OptionCheck {
   return (value) => {
     if (typeof value !== 'number' || !Number.isFinite(value)) return expected('number', value);
@@ -96,7 +99,7 @@ export function numberAbove(least: number, most: number): OptionCheck {
   };
 }
 
-/** One of these texts. */
+/** Checks for one of these texts. */
 export function oneOf(...values: readonly string[]): OptionCheck {
   const listed = values.map((value) => `"${value}"`).join('|');
   return (value) =>
@@ -107,7 +110,7 @@ function expected(type: string, value: unknown): string {
   return `Invalid input: expected ${type}, received ${typeName(value)}`;
 }
 
-/** The name of a value's type as zod writes it. */
+/** Returns the name of a value's type as zod writes it. */
 function typeName(value: unknown): string {
   if (typeof value === 'number') return Number.isFinite(value) ? 'number' : String(value);
   if (value === null) return 'null';
@@ -118,7 +121,7 @@ function typeName(value: unknown): string {
   return typeof made === 'function' ? made.name : 'object';
 }
 
-/** Names the options that are not known, at most five, each with the name that was probably meant. */
+/** Names the unknown options, at most five, each with the name that was probably meant. */
 export function unknownOptions(
   names: readonly string[],
   known: readonly string[],
