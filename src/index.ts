@@ -1,7 +1,7 @@
-// The public API, name by name. What talks to the outside world comes from the
-// subpaths (`offstage/openai-realtime`, `offstage/local-voice`, …) and is handed in.
+// The public API, name by name. Adapters to external systems come from the subpaths
+// (`offstage/openai-realtime`, `offstage/local-voice`, …) and are passed in.
 
-// Sessions, and what else takes real time where an app gives no environment
+// Sessions, and other functions that use real time if the app gives no environment
 
 export {
   createRuntime,
@@ -61,10 +61,10 @@ export { callerOf, type Caller } from './actors/model/caller.ts';
 export { createSubagentService } from './actors/subagents/subagent-service.ts';
 export { type SubagentService } from './actors/contracts/service-types.ts';
 
-// Services: agents that look at what happens outside
+// Services: agents that examine external events
 export { defineService, type ServiceSubagentConfig } from './actors/services/service-config.ts';
-// What subagents leave, and whether it is true
-// What a session shows
+// Results of subagents and their verification
+// Views of a session
 
 export type {
   AnswerReceipt,
@@ -83,7 +83,7 @@ export type {
   UsageView,
 } from './actors/contracts/session-views.ts';
 
-// Ports, and what is built in for them
+// Ports, and their built-in implementations
 
 export type { Environment } from './actors/ports/environment.ts';
 export type { Journal } from './actors/ports/journal.ts';

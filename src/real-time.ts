@@ -1,7 +1,7 @@
-// What an app can call without naming an environment: as in the core, and in real time unless it
-// is given another. The one place that chooses for the app.
+// The functions that an app can call without naming an environment: those of the core, in real time unless an
+// environment is given. No other module chooses an environment for the app.
 //
-// Owns:     the runtime of the process, which is shared by all that ask for nothing special.
+// Owns:     the runtime of the process, shared by all sessions without special options.
 
 import { check } from './values/checks.ts';
 import { notAnObject, readable } from './values/plain-checks.ts';
@@ -39,9 +39,9 @@ import {
   type VoiceSessionOptions as CoreVoiceSessionOptions,
 } from './voice/voice-session.ts';
 
-/** What a session may be given instead of a runtime of its own making. */
+/** The options for a session's runtime: a given one, or those from which the session creates its own. */
 type RuntimeChoice = {
-  /** Shared with other sessions: `createRuntime(…)`. */
+  /** The runtime shared with other sessions: `createRuntime(…)`. */
   readonly runtime?: Runtime;
 } & Partial<RuntimeOptions>;
 
@@ -49,8 +49,8 @@ export type TextSessionOptions = Omit<CoreTextSessionOptions, 'runtime'> & Runti
 export type VoiceSessionOptions = Omit<CoreVoiceSessionOptions, 'runtime'> & RuntimeChoice;
 
 /**
- * A runtime in real time, with a journal in memory, unless told otherwise.
- * Sessions that shall share limits and a journal are given the same one.
+ * Creates a runtime in real time with a journal in memory, unless the options say otherwise. Sessions that
+ * are to share limits and a journal get the same one.
  */
 export function createRuntime(options: Partial<RuntimeOptions> = {}): Runtime {
   return createRuntimeWith({
@@ -75,12 +75,12 @@ const ofRuntimes = [
   'onUnfoldable',
 ] as const;
 
-/** The options for the core: with a runtime, and without those of which one was made. */
+/** Returns the options for the core: with a runtime, and without the options that it was created from. */
 function withRuntime<Options extends RuntimeChoice>(
   where: string,
   options: Options,
 ): Omit<Options, keyof RuntimeChoice> & { readonly runtime: Runtime } {
-  // What is no object is refused by the core.
+  // The core refuses a value that is not an object.
   if (notAnObject(options) !== null) return options as never;
   const {
     runtime: given,
@@ -101,7 +101,7 @@ function withRuntime<Options extends RuntimeChoice>(
     onUnfoldable,
   });
   const first = ofRuntimes.find((option) => own[option] !== undefined);
-  // The environment of a pool's sessions is that of the pool.
+  // The sessions of a pool use the pool's environment.
   const other = ofRuntimes.find(
     (option) =>
       option !== 'environment' &&
@@ -113,7 +113,7 @@ function withRuntime<Options extends RuntimeChoice>(
       'INVALID_OPTION',
       `${where}: expected \`${other}\` to be given to createRuntime(…), got it beside a \`runtime\`, which has its own`,
     );
-  // Sessions that ask for nothing special share one, and so the limit of the process.
+  // Sessions without special options share one runtime, and so the limit of the process.
   if (!runtime && first === undefined) processRuntime ??= createRuntime();
   const chosen = runtime ?? (first === undefined ? processRuntime : createRuntime(own));
   return { ...rest, runtime: chosen as Runtime } as never;
@@ -121,7 +121,7 @@ function withRuntime<Options extends RuntimeChoice>(
 
 /** A conversation in text. */
 export class TextSession extends CoreTextSession {
-  /** @throws {ConfigurationError} for options that cannot work. */
+  /** @throws {ConfigurationError} for options that cannot work together. */
   constructor(options: TextSessionOptions) {
     super(withRuntime('new TextSession(options)', options));
   }
@@ -129,19 +129,22 @@ export class TextSession extends CoreTextSession {
 
 /** A conversation by voice. */
 export class VoiceSession extends CoreVoiceSession {
-  /** @throws {ConfigurationError} for options that cannot work. */
+  /** @throws {ConfigurationError} for options that cannot work together. */
   constructor(options: VoiceSessionOptions) {
     super(withRuntime('new VoiceSession(options)', options));
   }
 }
 
-/** A model, who answers, and what it shares; the runtime of the process unless one is given. */
+/**
+ * The model, the handlers of questions, and the shared resources; the runtime of the process unless one is
+ * given.
+ */
 export type RunSubagentOptions = Omit<CoreRunSubagentOptions, 'runtime'> & RuntimeChoice;
 
 /**
- * One subagent that works for a program instead of a conversation.
- * @throws {ConfigurationError} for a configuration that cannot work.
- * @throws {CapacityError} when 100,000 runs of the runtime have not ended.
+ * Runs one subagent that works for a program instead of a conversation.
+ * @throws {ConfigurationError} for an invalid configuration.
+ * @throws {CapacityError} if 100,000 runs of the runtime have not ended.
  */
 export function runSubagent(
   config: SubagentConfig,
@@ -152,8 +155,8 @@ export function runSubagent(
 }
 
 /**
- * The tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and
- * `list_subagents`, with its arguments and texts; in real time, unless told otherwise.
+ * Creates the tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and `list_subagents`,
+ * with its arguments and texts; in real time, unless the options say otherwise.
  */
 export function rockbotToolset(
   options: Partial<RockbotToolsetOptions> = {},
@@ -163,8 +166,8 @@ export function rockbotToolset(
 }
 
 /**
- * Working memory that lasts as long as the process; in real time, unless told otherwise.
- * @throws {ConfigurationError} when a limit is unknown, not a whole number ≥ 1, or above `maxTtlMs`.
+ * Creates working memory that ends with the process; in real time, unless the options say otherwise.
+ * @throws {ConfigurationError} if a limit is unknown, not a whole number ≥ 1, or above `maxTtlMs`.
  */
 export function workingMemory(options: Partial<WorkingMemoryOptions> = {}): WorkingMemory {
   return workingMemoryWith({

@@ -1,13 +1,13 @@
-// The companions of each agent: who they are, and the latest run of each.
+// The companions of each agent: their names, and the latest run of each.
 //
-// Owns:     their names, and whose they are.
-// Does not: keep their history: each has a configuration of its own with `lifetime: 'session'`,
-//           so the service keeps it from run to run, until it is forgotten here.
+// Owns:     the names, and the owner of each companion.
+// Does not: keep their history: each has its own configuration with `lifetime: 'session'`, so the service
+//           keeps the history from run to run, until the companion is forgotten here.
 //
 // Invariants
-//   COMPANION-BOOK-1. Who has ended has no companions: what nobody can reach is not kept.
-//   COMPANION-BOOK-2. After a crash those of an agent are found again by their runs: what they were called, and
-//        how many there have been of a type. One that was sent away while it did nothing comes back.
+//   COMPANION-BOOK-1. An agent that has ended has no companions: no agent could reach them.
+//   COMPANION-BOOK-2. After a crash the companions of an agent are restored from their runs: their names, and
+//        the number of companions of each type. A companion that was sent away while it was idle comes back.
 
 import type { SubagentConfig } from '../actors/contracts/config.ts';
 import {
@@ -17,39 +17,39 @@ import {
 } from '../actors/contracts/service-types.ts';
 import { IS_WANTED } from '../actors/subagents/session-instances.ts';
 
-/** What a companion is made of. */
+/** The type of a companion. */
 export interface CompanionAgent {
   readonly agent: SubagentConfig;
   /**
-   * `blocking`: whoever spawns it or sends it a message waits for what it finds. `background`:
-   * it works while its parent goes on. @defaultValue 'background'
+   * `blocking`: the agent that spawns it or sends it a message waits for its result. `background`: it works
+   * while its parent continues. @defaultValue 'background'
    */
   readonly mode?: 'blocking' | 'background';
 }
 
 export interface Companion {
-  /** How its parent calls it: `<type>-<n>`. */
+  /** The name that its parent uses: `<type>-<n>`. */
   readonly agentId: string;
   readonly agentType: string;
   readonly isBlocking: boolean;
   readonly config: SubagentConfig;
-  /** Of its latest run. */
+  /** The id of its latest run. */
   readonly subagentId: string;
 }
 
-/** One that has had no run yet. */
+/** A companion that has had no run yet. */
 export type NewCompanion = Omit<Companion, 'subagentId'>;
 
 interface Book {
   readonly counts: Map<string, number>;
   readonly owned: Map<string | null, Map<string, Companion>>;
-  /** The ids of those that are in it, whoever has them. */
+  /** The names in use, over all owners. */
   readonly names: Set<string>;
-  /** Whose runs of an earlier process were looked at. */
+  /** The owners whose runs of an earlier process were examined. */
   readonly recalled: Set<string>;
 }
 
-/** They end with the service, so they are kept with it. */
+/** The books end with the service, so they are kept with it. */
 const books = new WeakMap<SubagentService, Book>();
 
 function bookOf(service: SubagentService): Book {
@@ -63,7 +63,7 @@ function bookOf(service: SubagentService): Book {
   return book;
 }
 
-/** A new one, which nobody else's history can be mistaken for. */
+/** Creates a companion under a name that no other companion's history has. */
 export function makeCompanion(service: SubagentService, type: CompanionAgent): NewCompanion {
   const { counts, names } = bookOf(service);
   const { name } = type.agent;
@@ -77,7 +77,7 @@ export function makeCompanion(service: SubagentService, type: CompanionAgent): N
   } as SubagentConfig);
 }
 
-/** What a companion of this name runs with: one object for all its runs, so that they share an instance. */
+/** Returns the configuration of a companion: one object for all its runs, so that they share an instance. */
 export function companionConfig(agent: SubagentConfig, agentId: string): SubagentConfig {
   return { context: 'none', ...agent, name: agentId, lifetime: 'session' };
 }
@@ -87,7 +87,10 @@ function companionOf({ agent, mode }: CompanionAgent, config: SubagentConfig): N
   return { agentId: config.name, agentType, isBlocking: mode === 'blocking', config };
 }
 
-/** Once for each owner: those of an earlier process, by their runs. `configOf`: what they run with. */
+/**
+ * Restores the companions of an owner from their runs in an earlier process, once per owner. `configOf`
+ * returns their configurations.
+ */
 export function recallCompanions(
   service: SubagentService,
   { subagentId: owner }: Requester,
@@ -105,7 +108,7 @@ export function recallCompanions(
     if (!type || name !== `${toolName}-${count}`) continue;
     counts.set(toolName, Math.max(counts.get(toolName) ?? 0, count));
     if (parentId !== owner) continue;
-    // One that was cancelled was sent away.
+    // A cancelled run means that the companion was sent away.
     if (state === 'cancelled') forgetCompanion(service, { subagentId: owner }, name);
     else
       keepCompanion(
@@ -129,7 +132,7 @@ export function keepCompanion(
   names.add(companion.agentId);
 }
 
-/** Oldest first. Nobody has another's. */
+/** Returns the companions of the owner, oldest first. */
 export function companionsOf(service: SubagentService, owner: Requester): readonly Companion[] {
   return [...(bookOf(service).owned.get(owner.subagentId)?.values() ?? [])];
 }

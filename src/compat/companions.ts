@@ -1,16 +1,15 @@
-// Companions: subagents that stay, and that their parent talks to again and again.
+// Companions: long-lived subagents that their parent talks to repeatedly.
 //
-// Owns:     the shapes of these tools; when a message goes to a run under way, and when it
-//           begins the next one.
+// Owns:     the shapes of these tools; whether a message goes to a run under way, or begins the next one.
 // Does not: keep history or run anything (service).
 //
 // Invariants
-//   COMPANIONS-1. A companion works on one thing at a time: a message while it works is read by the run
-//        under way; one that this run has not read, and any other, begins the next run, which
-//        knows all the earlier ones. A message to one that asks is the answer.
-//   COMPANIONS-2. An agent has its own companions and sees nobody else's.
-//   COMPANIONS-3. After a crash an agent has the companions that it had, with what they know. A call that was
-//        under way is made again, except a message: it would be read twice.
+//   COMPANIONS-1. A companion works on one task at a time: the current run reads a message that arrives while
+//        it works; a message that this run has not read, and any other, begins the next run, which knows all
+//        earlier ones. A message to a companion that asks a question is the answer.
+//   COMPANIONS-2. An agent has its own companions and does not see those of others.
+//   COMPANIONS-3. After a crash an agent has its previous companions, with their history. A call that was
+//        under way is repeated, except a message, which would be read twice.
 
 import type { Toolset } from '../actors/contracts/toolset.ts';
 import { tool, zodSchema } from 'ai';
@@ -50,7 +49,7 @@ export type { CompanionAgent } from './companion-book.ts';
 const agentId = z.string().min(1).max(200).describe('The agentId that companion__spawnAgent gave');
 const words = z.string().trim().min(1).max(100_000);
 
-/** What of a companion makes its configuration. */
+/** The part of a companion from which its configuration is restored. */
 const recipe = z.object({ agentType: z.string(), agentId: z.string() });
 const RECIPE = 'companion';
 
@@ -59,7 +58,7 @@ interface CallOptions {
   readonly abortSignal?: AbortSignal | undefined;
 }
 
-/** The tools of an agent that keeps companions. */
+/** The tools of an agent with companions. */
 export type CompanionTools = Toolset<
   | 'companion__spawnAgent'
   | 'companion__sendMessage'
@@ -67,7 +66,7 @@ export type CompanionTools = Toolset<
   | 'companion__getChildStatus'
   | 'companion__terminateChild'
 > &
-  /** Where one of them is `blocking`. */
+  /** Present if one of them is `blocking`. */
   Partial<Toolset<'companion__waitForResult'>>;
 
 const agentsSchema = z.array(
@@ -78,9 +77,9 @@ const agentsSchema = z.array(
 );
 
 /**
- * AI SDK tools by which an agent has companions of these types. `companion__waitForResult` is
- * there when one of them is `blocking`.
- * @throws {ConfigurationError} without agents, for two of one name, or one that cannot work.
+ * Creates AI SDK tools by which an agent has companions of these types. `companion__waitForResult` exists if
+ * one of them is `blocking`.
+ * @throws {ConfigurationError} without agents, for two with one name, or for an invalid one.
  */
 export function companions(
   agents: readonly CompanionAgent[],
@@ -102,7 +101,7 @@ export function companions(
       `companions: expected agents with names of their own, got ${JSON.stringify(agents.map(({ agent }) => agent.name))}`,
     );
   for (const { agent } of agents) checkSubagentConfig(agent, `companions.${agent.name}`);
-  /** Of those of an earlier process: one object for all runs of one. */
+  /** The configurations of companions of an earlier process: one object for all runs of one. */
   const recalled = new Map<string, SubagentConfig>();
   const configOf = (agentType: string, id: string): SubagentConfig => {
     const known = recalled.get(id);
@@ -214,7 +213,7 @@ export function companions(
   };
 }
 
-/** Begins a run of it; of a blocking one, waits for what it finds. */
+/** Begins a run of a companion; for a blocking one, waits for its result. */
 async function begin(
   scope: ToolScope,
   companion: NewCompanion,
@@ -233,7 +232,7 @@ async function begin(
   });
   if (receipt.status === 'rejected') return toolFailure(receipt.error.code, receipt.error.message);
   const { subagentId } = receipt;
-  // The same call again is about the companion that it began.
+  // A repeated call concerns the companion that the first one began.
   const known = receipt.isRepeat
     ? companionsOf(service, requester).find((own) => own.subagentId === subagentId)
     : undefined;
@@ -253,7 +252,7 @@ async function tell(
   const request = reportOf(scope, companion)?.pendingRequest;
   const how = request ? { inResponseTo: request.requestId } : { mode: 'queue' as const };
   const sent = service.send(subagentId, { content: message, ...how }, requester);
-  // It has ended, perhaps long ago.
+  // The run has ended, perhaps long ago.
   if (!sent.ok) return begin(scope, companion, message, call);
   let isUnread = false;
   const settled = sent.receipt.then(({ applied }) => {
@@ -283,7 +282,7 @@ async function finding(
   });
   if (!ended.ok) return toolFailure(ended.error.code, ended.error.message);
   const { report } = ended;
-  // Neither at its end nor asking: the user has said something.
+  // The run neither ended nor asked a question: the user has spoken.
   const works = report.endedAt === null && !report.pendingRequest;
   return { ...checkView(service, report), ...nameOf(companion), ...(works ? USER_SPOKE : {}) };
 }
@@ -312,7 +311,10 @@ async function hasEnded(scope: ToolScope, companion: Companion): Promise<void> {
   await firstValueFrom(scope.service.events.pipe(filter(isEnd)), { defaultValue: null });
 }
 
-/** How its latest run is, as long as that is known. Looking at a list tells nobody a result. */
+/**
+ * Returns the report on its latest run, as long as it is known. Listing does not count as delivering a
+ * result.
+ */
 function reportOf(
   { service, requester }: ToolScope,
   { subagentId }: Companion,

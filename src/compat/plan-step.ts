@@ -4,14 +4,14 @@ import { ownValue } from '../values/own-value.ts';
 import { subAgentOf } from '../actors/model/marks.ts';
 import { SUBAGENT_TOOL_PREFIX } from '../actors/subagents/toolsets/sub-agent-tool.ts';
 
-/** By the prefix of a name, or by what the tool itself is. */
+/** Decides by the prefix of a name, or by the marks of the tool itself. */
 export function isSubAgentTool(nameOrTool: unknown): boolean {
   return typeof nameOrTool === 'string'
     ? nameOrTool.startsWith(SUBAGENT_TOOL_PREFIX) && nameOrTool !== SUBAGENT_TOOL_PREFIX
     : subAgentOf(nameOrTool) !== null;
 }
 
-/** A call as the AI SDK has it, or with the names of other systems. */
+/** A call of the AI SDK, or with the property names of other systems. */
 export type PlannableCall =
   | { readonly toolCallId: string; readonly toolName: string; readonly input: unknown }
   | { readonly id: string; readonly name: string; readonly arguments: unknown };
@@ -26,9 +26,9 @@ export interface StepPlan<Call extends PlannableCall = PlannableCall> {
 }
 
 /**
- * Splits the calls of a step, each part in the order of the calls. With the tools at hand a
- * subagent's tool is known whatever it is called (`summarize`), and a tool of another kind is
- * none whatever it is called; without them the prefix decides.
+ * Splits the calls of a step, each part in the order of the calls. With the tools a subagent's tool is
+ * recognised under any name (`summarize`), and any other tool is never taken for one; without them the prefix
+ * decides.
  */
 export function planStepProcessing<Call extends PlannableCall>(
   calls: readonly Call[],

@@ -1,8 +1,7 @@
-// The tools of RockBot's subagents, with its names, arguments and texts, on our service.
+// The tools of RockBot's subagents, with its names, arguments and texts, on the service of subagents.
 //
-// Does not: answer with a text that begins with `Error:`. What a program gets is
-//           `{ error: { code, message } }`; what the model reads of it is that text, as an
-//           error, so that no description and no id can be taken for one.
+// Does not: answer with a text that begins with `Error:`. A program gets `{ error: { code, message } }`; the
+//           model reads that text as an error, so that no description and no id can be mistaken for one.
 
 import { tool, zodSchema, type Schema, type Tool } from 'ai';
 import { z } from 'zod';
@@ -19,25 +18,25 @@ import { isToolFailure, toolFailure, type ToolFailure } from '../actors/model/to
 import { inScope, type ToolScope } from '../actors/subagents/toolsets/toolset-scope.ts';
 
 export interface RockbotToolsetOptions {
-  /** Tells how long a subagent has been at work. */
+  /** The clock for the running time of subagents. */
   readonly clock: Clock;
-  /** Where a program calls; in a session it is known. */
+  /** The service for calls by a program; a session provides its own. */
   readonly service?: SubagentService;
   /**
-   * What every subagent is. `timeout` is for calls that say no `timeout_minutes`, RockBot's
-   * `DefaultTimeoutMinutes`. @defaultValue name 'subagent', maxSteps 12, timeout 600000
+   * The base configuration of every subagent. `timeout` applies to calls without `timeout_minutes` (RockBot's
+   * `DefaultTimeoutMinutes`). @defaultValue name 'subagent', maxSteps 12, timeout 600000
    */
   readonly agent?: SpawnBase;
 }
 
-/** The limits that these tools were made for: 3 subagents at a time, and no queue. */
+/** The limits that these tools were designed for: 3 subagents at a time, and no queue. */
 export const rockbotLimits = {
   maxConcurrentPerSession: 3,
   maxLivePerSession: 3,
   whenFull: 'reject',
 } as const;
 
-/** Subagents of subagents are not foreseen: nobody below the primary gets these. */
+/** RockBot has no nested subagents: only the primary agent gets these tools. */
 const MANAGEMENT = ['spawn_subagent', 'cancel_subagent', 'list_subagents'] as const;
 
 const MINUTE_MS = 60_000;
@@ -68,7 +67,7 @@ const spawnInput = z.object({
     .describe('Time that it may take, in minutes'),
 });
 
-/** What of a call makes the configuration. */
+/** The part of a call from which the configuration is restored. */
 const recipe = spawnInput.omit({ description: true });
 const RECIPE = 'rockbot';
 
@@ -87,8 +86,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<RockbotToolsetOptions>);
 
 /**
- * `spawn_subagent`, `cancel_subagent` and `list_subagents`, for the primary agent.
- * @throws {ConfigurationError} for an option, or an option of `agent`, that is unknown or wrong.
+ * Creates `spawn_subagent`, `cancel_subagent` and `list_subagents`, for the primary agent.
+ * @throws {ConfigurationError} for an unknown or invalid option, or one of `agent`.
  */
 export function rockbotToolset(options: RockbotToolsetOptions) {
   check('rockbotToolset(options)', optionsSchema, options);
@@ -124,7 +123,7 @@ export function rockbotToolset(options: RockbotToolsetOptions) {
   };
 }
 
-/** `ReportProgress`, for the subagent. `rockbotToolset` gives it to those that it spawns. */
+/** Creates `ReportProgress`, for the subagent. `rockbotToolset` gives it to the subagents that it spawns. */
 export function rockbotChildToolset() {
   return {
     ReportProgress: spoken({
@@ -190,14 +189,14 @@ function list({ service, requester }: ToolScope, clock: Clock): string {
   if (active.length === 0) return 'No active subagents.';
   const lines = active.map(({ id, startedAt, task }) => {
     const elapsed = Math.round((clock.now() - startedAt) / 1000);
-    // One line each, whatever was asked for.
+    // One line per subagent, whatever the text of its task.
     const description = clip(task.replace(/\s+/g, ' '), MAX_LISTED_CHARS);
     return `- task_id=${id}, elapsed=${elapsed}s, description=${description}`;
   });
   return [`Active subagents (${active.length}):`, ...lines].join('\n');
 }
 
-/** A tool that answers in words. Each may be called again: a spawn is known by its key. */
+/** Creates a tool that answers in words. Each may be repeated: a spawn is recognised by its key. */
 function spoken<Input>(definition: {
   readonly description: string;
   readonly inputSchema: Schema<Input>;
@@ -206,7 +205,7 @@ function spoken<Input>(definition: {
   return marked(tool(definition as Tool<Input, Said>), { toModelOutput, idempotent: true });
 }
 
-/** What a model reads. */
+/** Returns the output as the model reads it. */
 function toModelOutput({ output }: { readonly output: Said }) {
   return isToolFailure(output)
     ? { type: 'error-text' as const, value: `Error: ${output.error.message}` }

@@ -1,10 +1,12 @@
-// What a family of subagents does, as chunks of one stream: each child's own words and tool
-// calls between its `subagent_start` and its `subagent_end`, under its own ids. For screens
-// and programs that follow a whole tree; beside the journal, and nothing is replayed.
+// Streams the events of a family of subagents as chunks: the text and tool calls of each child between its
+// `subagent_start` and its `subagent_end`, under its own ids. For screens and programs that follow a whole
+// tree; not journalled, and past chunks are not replayed.
 //
 // Invariants
-//   SUB-AGENT-STREAM-1. Of each child, `subagent_start` is the first chunk and `subagent_end` the last, once.
-//   SUB-AGENT-STREAM-2. Chunks come in the order of the service's events; what a child says is its own.
+//   SUB-AGENT-STREAM-1. For each child, `subagent_start` is the first chunk and `subagent_end` the last,
+//       once.
+//   SUB-AGENT-STREAM-2. Chunks come in the order of the service's events; a child's text appears under its
+//       own id only.
 
 import { concatMap, type Observable } from 'rxjs';
 import type { SubagentChunk, SubagentService } from '../actors/contracts/service-types.ts';
@@ -23,7 +25,7 @@ interface OfAgent {
 interface OfChild {
   readonly subAgentId: string;
   readonly agentType: string;
-  /** The subagent that spawned it; the id of the service for one of a lead agent or a program. */
+  /** The subagent that spawned it; the id of the service for a subagent of a lead agent or a program. */
   readonly parentAgentId: string;
   /** The parent's call that it works for. */
   readonly toolCallId: string | null;
@@ -31,17 +33,17 @@ interface OfChild {
 }
 
 /**
- * `text_delta`, `thinking`, `tool_start` and `tool_end` come of subagents with `stream: true`
- * only; all others of every subagent.
+ * `text_delta`, `thinking`, `tool_start` and `tool_end` come only from subagents with `stream: true`; all
+ * others from every subagent.
  */
 export type SubAgentStreamChunk =
   | (OfChild & { readonly type: 'subagent_start'; readonly input: unknown })
   | (OfChild & {
       readonly type: 'subagent_end';
       readonly success: boolean;
-      /** If it succeeded. */
+      /** The result of a successful call. */
       readonly result?: unknown;
-      /** The message, if it did not. */
+      /** The message of a failed call. */
       readonly error?: string;
     })
   | (OfAgent & { readonly type: 'text_delta' | 'thinking'; readonly delta: string })
@@ -58,14 +60,14 @@ export type SubAgentStreamChunk =
       readonly output: unknown;
       readonly error?: string;
     })
-  /** Its result, before its `subagent_end`. */
+  /** The result, before the `subagent_end`. */
   | (OfAgent & { readonly type: 'output'; readonly output: unknown })
-  /** The reason why it has no result, before its `subagent_end`. */
+  /** The reason for the missing result, before the `subagent_end`. */
   | (OfAgent & { readonly type: 'error'; readonly code: string; readonly message: string })
-  /** Any other event of it: `progress`, `input.requested`, `message.applied`, `hung`, … */
+  /** Any other event of the subagent: `progress`, `input.requested`, `message.applied`, `hung`, … */
   | (OfAgent & { readonly type: 'custom'; readonly name: string; readonly data: unknown });
 
-/** The chunks of all subagents of a service, live. Completes when the service is closed. */
+/** Returns the chunks of all subagents of a service, live. Completes when the service is closed. */
 export function subAgentStream({
   id,
   events,
@@ -73,7 +75,7 @@ export function subAgentStream({
   return events.pipe(concatMap((event) => streamChunks(event, id)));
 }
 
-/** What one event of a service is in the stream. Pure. */
+/** Returns the chunks of one event of a service. Pure. */
 export function streamChunks(event: SubagentChunk, serviceId: string): SubAgentStreamChunk[] {
   const { subagentId, name, parentId, callId, depth: _, at: timestamp, ...rest } = event;
   const agent: OfAgent = { agentId: subagentId, agentType: name, timestamp };
