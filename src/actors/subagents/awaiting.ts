@@ -1,16 +1,16 @@
-// Waiting for subagents: woken by their ends, by their questions and by the time.
+// Waiting for subagents: their ends, their questions and the time end a wait.
 //
-// Owns:     when a wait has what it waited for, and whether it may begin at all.
+// Owns:     the conditions of a wait, and whether it may begin at all.
 // Does not: keep time (waits.ts), or find cycles (wait-graph.ts).
 //
 // Invariants
-//   AWAITING-2. Whoever is asked does not go on waiting for the asker, nor, if it is a subagent, for
-//       anybody: nobody else would answer. A question that it has read already ends only
-//       waits for the asker itself; one that a handler of the program answers ends none.
+//   AWAITING-2. A question ends the waits of its addressee for the asker and, if the addressee is a subagent,
+//       all its waits: no other agent would answer. A question that was read already ends only waits for the
+//       asker itself; one that a handler of the program answers ends none.
 //   AWAITING-3. A wait that could end only by its timeout is refused (WAIT_CYCLE), naming both ends.
-//   AWAITING-4. Being hung ends no wait.
+//   AWAITING-4. A hung subagent ends no wait.
 //   AWAITING-5. While the user waits for an answer of the lead agent, no wait of a tool of that agent begins
-//       or goes on (`heedsUser`): whom it waited for goes on.
+//       or continues (`heedsUser`); the subagent that it waited for continues.
 //   AWAITING-6. A wait that ends for the user delivers no result: the lead agent answers the user first.
 
 import type { Environment } from '../ports/environment.ts';
@@ -27,22 +27,22 @@ import type {
 import { dependsOn, waitCycle, type Need } from './wait-graph.ts';
 import { needOf, Waits, type Wait, type WaitEnd } from './waits.ts';
 
-/** More waits than that at a time are a mistake in whoever waits. */
+/** More waits at a time are a mistake of the caller. */
 const MAX_WAITS = 1000;
 
 export interface AwaitingOptions {
   readonly environment: Environment;
   readonly family: Family;
   readonly defaultTimeoutMs: number;
-  /** Those with an open request. */
+  /** The subagents with an open request. */
   asking(): readonly SubagentRecord[];
-  /** Who must end before it may run. */
+  /** Returns the subagents that must end before this one may run. */
   lockedBy(id: string): readonly string[];
-  /** The lead agent, or the program, waits. */
+  /** Reports that a wait of the lead agent, or of the program, began. */
   began(): void;
-  /** A wait of it is over. */
+  /** Reports that one of these waits is over. */
   over(): void;
-  /** Tells the requester how it is. */
+  /** Builds the report of a subagent for the requester. */
   tell(record: SubagentRecord, requester: Requester): SubagentReport;
 }
 
@@ -88,45 +88,49 @@ export class Awaiting {
         },
       });
       if (wait.by === null) this.#options.began();
-      // What the lead agent waits for may from now on depend on its answer to somebody.
+      // A subagent that the lead agent waits for may from now on depend on the lead agent's answer to another
+      // subagent.
       if (wait.by !== null)
         for (const other of this.#waits.all) if (other.by === null) this.#wake(other);
     });
   }
 
-  /** Does a tool of the lead agent wait for it? It is told of its end by that. */
+  /** Tells whether a tool of the lead agent waits for this subagent; the tool then reports its end. */
   isAwaitedByLead(id: string): boolean {
     return this.#waits.all.some(
       (wait) => wait.heedsUser && wait.records.some((record) => record.id === id),
     );
   }
 
-  /** Does the lead agent, or the program, wait for it in any way? */
+  /** Tells whether the lead agent, or the program, waits for this subagent in any way. */
   isAwaited(id: string): boolean {
     return this.#waits.all.some(
       ({ by, records }) => by === null && records.some((record) => record.id === id),
     );
   }
 
-  /** AWAITING-5: the user has said something that the lead agent has not begun to answer, or has by now. */
+  /** Tells whether the user waits for the lead agent to begin its answer (AWAITING-5). */
   userWaits(waits: boolean): void {
     this.#userWaits = waits;
     for (const wait of this.#waits.all) this.#wake(wait);
   }
 
-  /** Its own waits are over, and so are those for it. */
+  /** Ends the waits of an ended subagent, and the waits for it. */
   ended({ id }: SubagentRecord): void {
     for (const wait of this.#waits.by(id)) this.#waits.end(wait, 'cancelled');
     for (const wait of this.#waits.all)
       if (wait.records.some((record) => record.id === id)) this.#wake(wait);
   }
 
-  /** Nobody waits here any more. */
+  /** Ends all waits. */
   stop(): void {
     for (const wait of this.#waits.all) this.#waits.end(wait, 'cancelled');
   }
 
-  /** It asks its parent. True if that ended a wait of the parent, which so learns of it. */
+  /**
+   * Handles a question of a subagent to its parent. True if it ended a wait of the parent, which reports the
+   * question.
+   */
   asked({ parentId }: SubagentRecord): boolean {
     let isHeard = false;
     for (const wait of this.#waits.all)
@@ -153,15 +157,15 @@ export class Awaiting {
     return wait.heedsUser && this.#userWaits ? 'user' : null;
   }
 
-  /** Those that ask whoever waits, and are not waited for. */
+  /** Lists the subagents that ask the waiting agent, and are not waited for. */
   #othersAsking({ by, records, heedsOthers }: Wait): readonly SubagentRecord[] {
     if (!heedsOthers) return [];
     const asking = this.#options
       .asking()
       .filter((record) => record.parentId === by && !records.includes(record))
       .filter(({ request }) => request?.isHandled === false);
-    // A subagent has one mind: while it waits, it answers nobody. The lead agent and a
-    // program have many, and are called back only where the wait depends on the answer.
+    // A subagent has one model: while it waits, it answers no other agent. The lead agent and a program
+    // answer concurrently; a question ends their wait only if the wait depends on the answer.
     return by !== null
       ? asking
       : asking.filter(({ id: asker }) =>

@@ -1,7 +1,7 @@
-// What happens to those below when somebody ends: cancelled at once, killed after a grace.
+// Ends the descendants of an ended subagent: cancels them at once, kills them after a grace.
 //
-// Owns:     the graces that run, one for each that left live children.
-// Does not: know how somebody is cancelled.
+// Owns:     the running graces, one for each subagent that left live children.
+// Does not: know how a subagent is cancelled.
 
 import type { Scheduler } from '../ports/environment.ts';
 import type { SubagentRecord } from './family.ts';
@@ -21,7 +21,7 @@ export class Cascade {
     this.#graceMs = graceMs;
   }
 
-  /** It has ended, and leaves these children; they do the same in their turn. */
+  /** Cancels the children of a subagent that has ended; each of them does the same for its own. */
   begin(parent: SubagentRecord, children: readonly SubagentRecord[]): void {
     if (children.length === 0) return;
     const reason = `${parent.place.definition.name} (${parent.id}), which it worked for, has ended`;

@@ -1,4 +1,4 @@
-// The stream of what happens to the subagents of a scope.
+// The stream of the events of a scope's subagents.
 
 import { Subject, type Observable } from 'rxjs';
 import type { Clock } from '../ports/environment.ts';
@@ -9,7 +9,7 @@ type Own<T> = T extends unknown
   ? Omit<T, 'subagentId' | 'name' | 'parentId' | 'callId' | 'depth' | 'at'>
   : never;
 
-/** What is particular to one chunk. */
+/** The properties of one chunk that the others do not have. */
 export type ChunkBody = Own<SubagentChunk>;
 
 export class Chunks {
@@ -20,7 +20,7 @@ export class Chunks {
     this.#clock = clock;
   }
 
-  /** Hot; completes with `complete`. */
+  /** A hot stream; completes with `complete`. */
   get events(): Observable<SubagentChunk> {
     return this.#subject.asObservable();
   }

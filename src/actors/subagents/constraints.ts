@@ -1,5 +1,5 @@
-// What may be spawned at all, before it is counted: the names of its inputs, its depth, its
-// adapter, its model.
+// The constraints on a spawn request before it is counted: the names of its inputs, its depth, its adapter,
+// its model.
 
 import type { LanguageModel } from 'ai';
 import { wrongInputNames } from '../model/input-names.ts';
@@ -14,9 +14,9 @@ import type { SubagentTask } from '../contracts/task.ts';
 interface Wanted {
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
-  /** 1 for a subagent of the lead agent or of a program. */
+  /** Depth: 1 for a subagent of the lead agent or of a program. */
   readonly depth: number;
-  /** The lowest limit of those above it and of its request. */
+  /** The lowest of the depth limits of its ancestors and of its request. */
   readonly maxDepth: number;
   readonly adapterName: string;
   readonly modelName: string | undefined;
@@ -24,8 +24,8 @@ interface Wanted {
 }
 
 /**
- * Null: nothing is against it.
- * @throws {ConfigurationError} INVALID_SCHEMA, for an `inputSchema` that is none.
+ * Returns the constraint that refuses the request; null: no constraint does.
+ * @throws {ConfigurationError} INVALID_SCHEMA, for an `inputSchema` that is no schema.
  */
 export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | null {
   const { definition, task, depth, maxDepth, adapterName } = wanted;
@@ -41,7 +41,7 @@ export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | n
       'INVALID_INPUT',
       `The inputs of ${definition.name}: ${wrong}. No subagent was spawned.`,
     );
-  // So that a limit that is no number lets nobody in.
+  // Written so that a limit that is not a number admits nothing.
   if (!(depth <= maxDepth))
     return refusal(
       'DEPTH_EXCEEDED',
@@ -68,7 +68,7 @@ function wrongInputsOf(definition: SubagentDefinition, { args }: SubagentTask): 
   return wrongInputNames(wrapSchema(inputSchema, `${name}.inputSchema`), args);
 }
 
-/** As it was asked for, its id, and its id after its provider. */
+/** Returns the requested name, the id of the model, and the part of the id after its provider. */
 function namesOf({ modelName, model }: Wanted): readonly string[] {
   const asked = modelName === undefined ? [] : [modelName];
   if (model === undefined) return asked;

@@ -1,4 +1,4 @@
-// How the service says no.
+// The refusals of the service, as errors.
 
 import type {
   DelegationErrorCode,
@@ -6,7 +6,7 @@ import type {
   Refused,
 } from '../contracts/service-types.ts';
 
-/** What may be different if it is tried again later. */
+/** Codes of errors that may not occur again if the call is repeated later. */
 const passing: ReadonlySet<DelegationErrorCode> = new Set([
   'SESSION_LIMIT',
   'GLOBAL_LIMIT',

@@ -1,11 +1,11 @@
-// What the subagents of a scope have become, as plain JSON: what a scope goes on from that is not
-// folded from its first entry.
+// The state of all subagents of a scope as plain JSON, for a scope that is not folded from its first entry.
 //
-// Does not: read or write a journal (session/lifecycle/snapshots.ts), or put anybody back (restoration.ts).
+// Does not: read or write a journal (session/lifecycle/snapshots.ts), or restore a subagent (restoration.ts).
 //
 // Invariants
-//   DELEGATION-REST-1. Whoever is known is in it, in the order of the births: nobody comes before its parent.
-//   DELEGATION-REST-2. Of those that are not known any more, what they used is: no limit is widened by a crash.
+//   DELEGATION-REST-1. It holds every known subagent, in the order of the births: a parent precedes its
+//       children.
+//   DELEGATION-REST-2. It holds the usage of forgotten subagents: no crash widens a limit.
 
 import type { ModelMessage } from 'ai';
 import type { Outcome } from '../contracts/outcome.ts';
@@ -14,38 +14,40 @@ import type { SubagentBirth } from '../subagent/subagent-birth.ts';
 import type { Gone, RequestRest, SubagentRecord } from './family.ts';
 import type { Parts } from './parts.ts';
 
-/** One that has ended, and whose end is known to whom it worked for. */
+/** A subagent that has ended, and whose end was reported to its parent. */
 export interface EndedRest {
   readonly outcome: Outcome;
-  /** Times in milliseconds since 1970. */
+  /** Time of the end, in milliseconds since 1970. */
   readonly endedAt: number;
   readonly deliveredAt: number | null;
   readonly step: number;
 }
 
-/** One that is known: it lives, or has ended. */
+/** A known subagent, live or ended. */
 export interface RecordRest {
   readonly id: string;
-  /** When it was admitted; milliseconds since 1970. */
+  /** Time of its admission; milliseconds since 1970. */
   readonly bornAt: number;
   readonly birth: SubagentBirth;
   readonly rest: SubagentRest | EndedRest;
-  /** What it has asked whoever gave it its task. @defaultValue nothing */
+  /** Its open request to the agent that gave it the task. @defaultValue none */
   readonly asked?: RequestRest;
-  /** One that lives and has had its result looked at; milliseconds since 1970. @defaultValue nobody has */
+  /** Time at which the result of a live subagent was read; milliseconds since 1970. @defaultValue not read */
   readonly deliveredAt?: number;
 }
 
 export interface DelegationRest {
   readonly subagents: readonly RecordRest[];
   readonly gone: readonly Gone[];
-  /** What was said in the instances that a session keeps, by name. */
+  /** The conversations of the instances that a session keeps, by name. */
   readonly histories: Readonly<Record<string, readonly ModelMessage[]>>;
-  /** So long the scope was in some process, in milliseconds. @defaultValue 0 */
+  /** Time that the scope spent in some process, in milliseconds. @defaultValue 0 */
   readonly awakeMs?: number;
 }
 
-/** Nobody of it may be busy: what waits in a mailbox is in no rest. */
+/**
+ * Builds the state of the scope. No subagent may be busy: the state does not hold the content of mailboxes.
+ */
 export function delegationRest({ family, instances, budgets }: Parts): DelegationRest {
   const isKnown = (id: string | null): boolean => id !== null && family.get(id) !== undefined;
   return {

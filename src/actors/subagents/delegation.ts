@@ -1,12 +1,11 @@
-// The service of one scope: what a session, a program and the tools of subagents call.
+// The service of one scope, which a session, a program and the tools of subagents call.
 //
-// Owns:     the parts of the scope, and who may do what to whom.
-// Does not: know what follows from an end (subagent-tree.ts), or what a wait waits for
-//           (awaiting.ts).
+// Owns:     the parts of the scope, and the permissions among its subagents.
+// Does not: decide what follows from an end (subagent-tree.ts), or when a wait ends (awaiting.ts).
 //
 // Invariants
-//   DELEGATION-6. Looking is free to whoever sees; ending and answering are for those above. What one
-//       does not see is answered as what does not exist.
+//   DELEGATION-6. A requester may read every subagent that it sees; only an ancestor may end or answer one. A
+//       subagent that the requester does not see is answered like one that does not exist.
 
 import type { Observable } from 'rxjs';
 import { clip } from '../../values/clip.ts';
@@ -46,7 +45,7 @@ import { reportOf, viewOf } from './views.ts';
 
 const WAITING: ReadonlySet<SubagentState> = new Set(['waiting_for_input', 'waiting_for_children']);
 
-/** Notes of one subagent that are kept: the latest. */
+/** Number of progress notes that are kept for each subagent: the latest. */
 export const PROGRESS_RING = 50;
 const MAX_NOTE_CHARS = 2000;
 
@@ -76,27 +75,27 @@ export class Delegation implements SubagentService {
     return this.#parts.chunks.events;
   }
 
-  /** Those that have not ended, oldest first. */
+  /** The subagents that have not ended, oldest first. */
   get live(): readonly Subagent[] {
     return this.#parts.family.live.flatMap(({ subagent }) => subagent ?? []);
   }
 
-  /** Waits that are open. */
+  /** Number of open waits. */
   get waitCount(): number {
     return this.#parts.awaiting.count;
   }
 
-  /** Undefined for one that has ended. */
+  /** Returns a live subagent; undefined for one that has ended. */
   get(id: string): Subagent | undefined {
     return this.#parts.family.get(id)?.subagent ?? undefined;
   }
 
-  /** The live one that works for this call of the lead agent. */
+  /** Returns the live subagent that works for this call of the lead agent. */
   ofCall(callId: string): Subagent | undefined {
     return this.#parts.family.ofCall(callId)?.subagent ?? undefined;
   }
 
-  /** Who works for which call of the lead agent. */
+  /** The live subagents by the call of the lead agent that each works for. */
   get liveCalls(): ReadonlyMap<string, Subagent> {
     const calls = new Map<string, Subagent>();
     for (const { parentId, place, subagent } of this.#parts.family.live)
@@ -108,7 +107,7 @@ export class Delegation implements SubagentService {
     return this.spawnFor(this.#parts.ports, request);
   }
 
-  /** As `spawn`; one without a parent, and all below it, work for `ports`. */
+  /** As `spawn`; a subagent without a parent, and all its descendants, work for `ports`. */
   spawnFor(ports: ScopePorts, request: SpawnRequest): SpawnReceipt {
     return this.#tree.spawn(argument('spawn', 'spawn(request)', request), ports);
   }
@@ -178,7 +177,7 @@ export class Delegation implements SubagentService {
         inResponseTo: null,
         ...(by === undefined ? {} : { by }),
       });
-    // First: it may be there before `send` returns.
+    // Before the send: the message may be in the journal before `send` returns.
     const written = messages.written(record, messageId);
     const receipt = messages.send(record, messageId, words, mode, by);
     if (isTaken) messages.taken(messageId);
@@ -246,7 +245,10 @@ export class Delegation implements SubagentService {
     return forgotten;
   }
 
-  /** Whom it works for answers what it asks; null: nobody will. Late answers count for nothing. */
+  /**
+   * Settles a request with the answer of the lead agent or the program; null: there will be no answer. Late
+   * answers change nothing.
+   */
   settleRequest(id: string, requestId: string, content: string | null): void {
     const { family, requests } = this.#parts;
     const record = family.get(id);
@@ -256,8 +258,8 @@ export class Delegation implements SubagentService {
   }
 
   /**
-   * Takes in those that the journal has, by the scopes that they work for. Nobody goes on yet.
-   * `known`: what other processes knew of kept instances, and of those that nobody knows any more.
+   * Restores the subagents of the journal, by the scopes that they work for. None of them continues yet.
+   * `known`: the facts of other processes about kept instances and forgotten subagents.
    */
   restore(
     units: RestoredUnits,
@@ -269,7 +271,7 @@ export class Delegation implements SubagentService {
     instances.remember(histories);
     budgets.goOn(awakeMs);
     const restored = this.#tree.restore(units, scopes);
-    // Now that those are there whose budgets they were cut from.
+    // After the restoration, because their budgets were cut from those of restored subagents.
     for (const group of gone) {
       family.remember(group);
       supervisor.remember(id, group.agents);
@@ -278,50 +280,53 @@ export class Delegation implements SubagentService {
     return restored;
   }
 
-  /** What all of them have become, for `restore`; null while one of them is busy. */
+  /** The state of all subagents, for `restore`; null while one of them is busy. */
   get rest(): DelegationRest | null {
     return this.live.every(({ isSettled }) => isSettled) ? delegationRest(this.#parts) : null;
   }
 
-  /** Those that were taken in go on. */
+  /** Continues the restored subagents. */
   resume(restored: Restored): void {
     this.#tree.resume(restored);
     this.#sweeper.update();
   }
 
-  /** All of them, ended ones that are still kept included. */
+  /** All subagents, including ended ones that are still kept. */
   get views(): readonly SubagentView[] {
     return this.#parts.family.all.map(viewOf);
   }
 
-  /** One of them has something that is not in the journal yet. */
+  /** True while a subagent has something that is not in the journal yet. */
   get isBusy(): boolean {
     return this.live.some(({ isBusy }) => isBusy);
   }
 
-  /** Does a tool of the lead agent wait for it? */
+  /** Tells whether a tool of the lead agent waits for this subagent. */
   isAwaitedByLead(id: string): boolean {
     return this.#parts.awaiting.isAwaitedByLead(id);
   }
 
-  /** Does the lead agent, or the program, wait for it in any way? */
+  /** Tells whether the lead agent, or the program, waits for this subagent in any way. */
   isAwaited(id: string): boolean {
     return this.#parts.awaiting.isAwaited(id);
   }
 
-  /** The user waits for an answer of the lead agent, or does not any more: its tools wait for nobody meanwhile. */
+  /**
+   * Sets whether the user waits for an answer of the lead agent; meanwhile the tools of that agent wait for
+   * no subagent.
+   */
   userWaits(waits: boolean): void {
     this.#parts.awaiting.userWaits(waits);
   }
 
-  /** Whoever lives waits for somebody outside, and nobody waits for any of them. */
+  /** True when every live subagent waits for something outside, and no wait for a subagent is open. */
   get isIdle(): boolean {
     const isWaiting = (subagent: Subagent): boolean =>
       subagent.isSettled && WAITING.has(subagent.state);
     return this.waitCount === 0 && this.live.every(isWaiting);
   }
 
-  /** When something happens to one of them by itself, milliseconds since 1970; `Infinity`: nothing does. */
+  /** Time at which a subagent acts by itself, milliseconds since 1970; `Infinity`: none does. */
   get nextDueAt(): number {
     const { requests, budgets } = this.#parts;
     const asked = requests.asking.map(({ request }) => request?.dueAt ?? Infinity);
@@ -329,7 +334,7 @@ export class Delegation implements SubagentService {
     return [...asked, ...live].reduce((next, at) => Math.min(next, at), budgets.nextDueAt);
   }
 
-  /** Leaves all of them to the journal: they end here and nobody is told. */
+  /** Leaves all subagents to the journal: they end here without a report. */
   letGo(): void {
     const { awaiting, messages, requests, budgets } = this.#parts;
     for (const subagent of this.live) subagent.suspend();
@@ -340,14 +345,14 @@ export class Delegation implements SubagentService {
     this.dispose();
   }
 
-  /** Whoever these ends are for may not have heard of them. */
+  /** Reports again the ends that the addressee may not have received. */
   protected tellAgain(records: readonly SubagentRecord[]): void {
     for (const record of records)
       if (record.outcome)
         this.#parts.chunks.emit(record, { type: 'ended', outcome: record.outcome });
   }
 
-  /** Takes nobody in any more, and cancels all. */
+  /** Admits no more subagents, and cancels all. */
   stop(reason: string): void {
     this.#tree.stop(reason);
   }
@@ -356,12 +361,12 @@ export class Delegation implements SubagentService {
     this.#tree.kill(reason);
   }
 
-  /** Calls back once nobody is left and every instance is disposed; at once if so. */
+  /** Calls back once all subagents have ended and every instance is disposed; at once if so. */
   whenEnded(callback: () => void): void {
     this.#tree.whenEnded(callback);
   }
 
-  /** The last call: nothing is left that could still happen. */
+  /** The last call: stops everything that could still happen. */
   dispose(): void {
     this.#sweeper.dispose();
     this.#parts.chunks.complete();
@@ -387,7 +392,7 @@ export class Delegation implements SubagentService {
       resolvedPending: true,
       receipt: Promise.resolve<MessageReceipt>({ applied: true, step }),
     } as const;
-    // This very answer: it is there, or will be.
+    // This very answer is in the journal, or on its way there.
     if (messages.isOnItsWay(messageId))
       return { ...answered, written: messages.written(record, messageId) };
     if (subagent?.hasTaken(messageId)) return { ...answered, written: Promise.resolve() };
@@ -397,7 +402,7 @@ export class Delegation implements SubagentService {
         'REQUEST_PENDING',
         `${id} waits for the answer to "${request.requestId}", not to "${requestId}"`,
       );
-    // It would not be written down: where this one goes on, it still asks.
+    // The answer would not be written down: where this subagent continues, its question is still open.
     if (messages.isStopped) {
       const receipt = messages.send(record, messageId, content, 'steer');
       return { ...answered, resolvedPending: false, receipt, written: Promise.resolve() };

@@ -1,7 +1,7 @@
-// What the subagents of a scope get from it: an instance, a slot, somebody to ask, and
-// somebody who hears how they are. One desk for all: ten thousand need not have their own.
+// The host of all subagents of a scope: provides instances, slots, addressees of questions, and observers.
+// One host for all, so that ten thousand subagents need no object of their own.
 //
-// Owns:     nothing; it takes what a subagent says to the part whose affair it is.
+// Owns:     nothing; it passes each report of a subagent on to the responsible part.
 // Does not: decide what follows from an end (subagent-tree.ts).
 
 import type { JSONValue, ModelMessage } from 'ai';
@@ -20,7 +20,7 @@ import type { SpawnRequest, SubagentService } from '../contracts/service-types.t
 import { pendingOf, reportOf, viewOf } from './views.ts';
 import type { AskedInput, CallInDoubt, StepReport, StreamedChunk } from '../contracts/task.ts';
 
-/** As their author wrote them. */
+/** The tools as their author defined them. */
 type Tools = Readonly<Record<string, unknown>>;
 
 type Ended = (record: SubagentRecord, outcome: Outcome, disposed: Promise<void>) => void;
@@ -67,7 +67,10 @@ export class FamilyDesk implements SubagentPorts {
     return outcomes.settle(face, { owner, startedAt, tools, readerTools, progress }, outcome);
   }
 
-  /** Who must wait for another run of its instance asks for a slot only then. */
+  /**
+   * Requests a slot, after the lock of the instance: a subagent that waits for another run of its instance
+   * asks later.
+   */
   requestSlot(
     id: string,
     resumed: boolean,
@@ -95,7 +98,7 @@ export class FamilyDesk implements SubagentPorts {
 
   ask(question: AskedQuestion): void {
     const record = this.#recordOf(question.subagentId);
-    // What its own configuration does not say, that of the nearest one above it does.
+    // A configuration without `answerableBy` takes the value of its nearest ancestor that has one.
     const answerableBy = question.answerableBy ?? this.#answerableBy(record);
     record.place.ports.ask(answerableBy === undefined ? question : { ...question, answerableBy });
   }
@@ -109,12 +112,12 @@ export class FamilyDesk implements SubagentPorts {
     const record = this.#recordOf(asked.subagentId);
     const { parentId, place } = record;
     const isHandled = parentId === null && place.ports.handlesInput === true;
-    // What it led to is written down as well.
+    // The events that follow from the request are written down as well.
     const isKnown = record.asked?.requestId === asked.requestId;
     const request = requests.open(record, asked, isHandled);
     const pending = pendingOf(request);
     chunks.emit(record, { type: 'input.requested', request: pending });
-    // Who follows the stream may have answered it already, or ended the asker.
+    // A reader of the stream may have answered the request already, or ended the asker.
     if (record.request !== request || awaiting.asked(record) || isKnown) return;
     const view = viewOf(record);
     if (parentId === null) {
@@ -123,7 +126,7 @@ export class FamilyDesk implements SubagentPorts {
     }
     const parent = family.get(parentId);
     if (!parent?.isLive) return;
-    // Put again after a crash it is the same message: the parent reads it once.
+    // A request that is put again after a crash has the same message id: the parent reads it once.
     const messageId = messages.idOf(parent, asked.requestId);
     void messages
       .send(parent, messageId, unmarked(requestMessage(view, pending)), 'steer')
@@ -231,7 +234,7 @@ export class FamilyDesk implements SubagentPorts {
     return [place, ...above].find((one) => one?.definition.answerableBy)?.definition.answerableBy;
   }
 
-  /** Whoever talks is live, and so its record is there. */
+  /** Returns the record of a subagent. A subagent that reports is live, so its record exists. */
   #recordOf(id: string): SubagentRecord {
     return this.#parts.family.get(id) as SubagentRecord;
   }

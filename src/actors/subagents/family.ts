@@ -1,12 +1,12 @@
-// All subagents of one scope as a forest: who belongs to whom, who sees whom.
+// All subagents of one scope as a forest: their parents, and their visibility.
 //
 // Owns:     the records, and the order in which they came.
-// Does not: start, stop or wait for anybody, or decide what is forgotten when.
+// Does not: start, stop or wait for a subagent, or decide when a record is forgotten.
 //
 // Invariants
-//   FAMILY-1. A subagent sees itself, its descendants and its workstream; the lead agent and a
-//       program see all. What one does not see is as if it were not there.
-//   FAMILY-2. Whom a record is below is known as long as the record: it does not need those above.
+//   FAMILY-1. A subagent sees itself, its descendants and its workstream; the lead agent and a program see
+//       all. A subagent that the requester does not see is treated as nonexistent.
+//   FAMILY-2. A record knows its ancestors as long as it exists: it does not need their records.
 
 import type { Subagent } from '../subagent/subagent.ts';
 import type { SubagentBirth } from '../subagent/subagent-birth.ts';
@@ -21,46 +21,46 @@ import type {
 } from '../contracts/service-types.ts';
 import type { SubagentTask } from '../contracts/task.ts';
 
-/** What it asks of the agent that gave it the task. */
+/** The open request of a subagent to the agent that gave it the task. */
 export interface OpenRequest extends PendingInput {
   readonly stopClock: () => void;
   /** The parent has read it: in a report, or as a message. */
   isTold: boolean;
-  /** A handler of the program has it: it is not for those who wait. */
+  /** A handler of the program answers it: it ends no wait. */
   readonly isHandled: boolean;
 }
 
-/** What of an open request outlives the process. */
+/** The part of an open request that outlives the process. */
 export type RequestRest = Pick<OpenRequest, 'requestId' | 'askedAt' | 'isTold'>;
 
-/** Those that are not known any more, and worked for the same. */
+/** Forgotten subagents that worked for the same parent. */
 export interface Gone {
-  /** Whom they worked for; null: the lead agent or the program. */
+  /** Their parent; null: the lead agent or the program. */
   readonly parentId: string | null;
   readonly agents: number;
   readonly tokens: number;
   readonly steps: number;
 }
 
-/** What is fixed about one subagent when it is admitted. */
+/** The facts of one subagent that are fixed at its admission. */
 export interface Place {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
-  /** Those above it, the uppermost first; the last one is its parent. */
+  /** Its ancestors, the uppermost first; the last one is its parent. */
   readonly lineage: readonly string[];
-  /** How deep it and those below it may be. */
+  /** The greatest depth that is permitted to it and its descendants. */
   readonly maxDepth: number;
-  /** Tools that neither it nor anybody below it gets. */
+  /** Tools that are denied to it and all its descendants. */
   readonly denied: ReadonlySet<string>;
   readonly callId: string | null;
   readonly workstreamId: string | null;
   readonly idempotencyKey: string | null;
-  /** What the user had said that led to it, or to those above it; null: nobody asked. */
+  /** The words of the user that led to it, or to an ancestor; null: no user asked. */
   readonly request: string | null;
-  /** Who that was, where somebody vouched for it. */
+  /** The user who said them, if the app vouched for the identity. */
   readonly requestedBy: string | null;
-  /** Whom it, and those below it, work for. */
+  /** The ports of the session or program that it and its descendants work for. */
   readonly ports: ScopePorts;
   readonly startedAt: number;
 }
@@ -70,27 +70,27 @@ const nobody = { agents: 0, tokens: 0, steps: 0 };
 
 export class SubagentRecord {
   readonly place: Place;
-  /** Null: it never had any. Most have none, and a set is not for nothing. */
+  /** Null: it never had children. Most subagents have none, and a set costs memory. */
   children: Set<string> | null = null;
-  /** Null once it has ended: a record is all that is kept. */
+  /** Null once it has ended: only the record is kept. */
   subagent: Subagent | null;
   request: OpenRequest | null = null;
   progress: readonly ProgressNote[] = nothingSaid;
-  /** The latest note, unless one of its tools has said something since. */
+  /** The latest progress note, unless one of its tools has reported since. */
   said: string | null = null;
-  /** What the journal has of its admission. */
+  /** The entry of its admission in the journal. */
   readonly birth: SubagentBirth;
-  /** What it had asked in a process that is gone, until it is put again. */
+  /** Its request of a process that is gone, until it is put again. */
   asked: RequestRest | null = null;
-  /** The conversation that it goes on from, until it has it. */
+  /** The conversation that it continues, until its log holds it. */
   opening: SpawnRequest['messages'];
   lastActiveAt: number;
   isHung = false;
   outcome: Outcome | null = null;
   endedAt: number | null = null;
-  /** The model step that it was in when it ended. */
+  /** The model step during which it ended. */
   lastStep = 0;
-  /** When its result reached whom it was for, or nobody was left for it. */
+  /** Time at which its result reached its addressee, or no addressee was left. */
   deliveredAt: number | null = null;
 
   constructor(place: Place, subagent: Subagent, birth: SubagentBirth) {
@@ -117,7 +117,7 @@ export class SubagentRecord {
     return this.subagent !== null;
   }
 
-  /** Null (the lead agent, a program) is above everybody. */
+  /** Tells whether this subagent is below the requester; null (the lead agent, a program) is above all. */
   isBelow(requesterId: string | null): boolean {
     return requesterId === null || this.place.lineage.includes(requesterId);
   }
@@ -133,12 +133,12 @@ export class Family {
     return this.#liveCount;
   }
 
-  /** What those were, and used, that were forgotten. */
+  /** The forgotten subagents, with their usage. */
   get gone(): readonly Gone[] {
     return [...this.#gone.values()];
   }
 
-  /** They were forgotten, by this process or another one. */
+  /** Adds subagents that were forgotten, by this process or another one. */
   remember(gone: Gone): void {
     const { parentId } = gone;
     const { agents, tokens, steps } = this.#gone.get(parentId) ?? nobody;
@@ -150,7 +150,7 @@ export class Family {
     });
   }
 
-  /** Oldest first. */
+  /** All records, oldest first. */
   get all(): readonly SubagentRecord[] {
     return [...this.#records.values()];
   }
@@ -173,20 +173,20 @@ export class Family {
     return this.#records.get(id);
   }
 
-  /** The one whose request had this key. */
+  /** Returns the record whose request had this key. */
   withKey(key: string | undefined): SubagentRecord | undefined {
     return key === undefined ? undefined : this.#byKey.get(key);
   }
 
-  /** The one that works, or worked, for this call of the lead agent. */
+  /** Returns the record of the subagent that works, or worked, for this call of the lead agent. */
   ofCall(callId: string): SubagentRecord | undefined {
-    // Looked for when a call is cancelled, which is seldom: an index would cost each of them.
+    // Searched only when a call is cancelled, which is rare: an index would cost memory for each record.
     for (const record of this.#records.values())
       if (record.place.callId === callId && record.parentId === null) return record;
     return undefined;
   }
 
-  /** Undefined also for one that the requester does not see. */
+  /** Returns a record; undefined also for one that the requester does not see. */
   seenBy({ subagentId }: Requester, id: string): SubagentRecord | undefined {
     const record = this.#records.get(id);
     return record && this.#sees(subagentId, record) ? record : undefined;
@@ -200,7 +200,7 @@ export class Family {
     return [...(record.children ?? [])].flatMap((id) => this.#records.get(id) ?? []);
   }
 
-  /** It has ended: what it was made of is let go. */
+  /** Marks a subagent as ended and releases the objects that it consisted of. */
   ended(record: SubagentRecord, outcome: Outcome, at: number): void {
     record.lastStep = record.subagent?.step ?? 0;
     record.subagent = null;
@@ -217,7 +217,7 @@ export class Family {
     if (!this.#records.delete(id)) return;
     const tokens = outcome?.usage.totalTokens ?? 0;
     this.remember({ parentId, agents: 1, tokens, steps: lastStep });
-    // Whoever was below it counts for those above it.
+    // The usage of its forgotten children counts for its own parent.
     const below = this.#gone.get(id);
     if (below && this.#gone.delete(id)) this.remember({ ...below, parentId });
     if (idempotencyKey !== null) this.#byKey.delete(idempotencyKey);

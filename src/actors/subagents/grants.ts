@@ -1,11 +1,10 @@
-// The tools of a subagent: exactly those that its author configured, or also a part of its
-// spawner's, where a model spawns it. Nobody gets more than who spawned it, and what is
-// denied to one is denied to all below it.
+// The tools of a subagent: exactly those that its author configured or, where a model spawns it, also some of
+// its spawner's. No subagent gets more than its spawner has, and a denial holds for all descendants.
 //
 // Invariants
-//   P8. A grant is a subset of the requester's own tools; absent it is all of them, empty none.
-//       A denial holds for the whole subtree, for granted and for configured tools, and for
-//       what an instance brings along.
+//   P8. A grant is a subset of the requester's own tools; an absent grant is all of them, an empty one none.
+// A denial holds for the whole subtree, for granted and for configured tools, and for the tools that an
+// instance brings along.
 
 import { roleOf } from '../model/marks.ts';
 import { refusal } from './delegation-failure.ts';
@@ -16,7 +15,7 @@ import type { ScopePorts } from './scope-ports.ts';
 
 type Tools = Readonly<Record<string, unknown>>;
 
-/** Who grants: its own tools, and what its tools are given. */
+/** The agent that grants: its own tools, and the context of its tools. */
 export interface Granter {
   readonly tools: Tools;
   readonly toolsContext?: SubagentConfig['toolsContext'];
@@ -29,7 +28,9 @@ export type Granted =
   | { readonly ok: true; readonly config: SubagentConfig; readonly denied: ReadonlySet<string> }
   | Refused;
 
-/** The configuration with the tools that the subagent really gets: the same one if nothing changes. */
+/**
+ * Returns the configuration with the tools that the subagent really gets: the same object if nothing changes.
+ */
 export function grantTools(
   config: SubagentConfig,
   grant: ToolGrant | undefined,
@@ -53,12 +54,15 @@ export function grantTools(
   return { ok: true, config: withoutDenied(whole, denied), denied };
 }
 
-/** What its author wrote: a checked configuration is one, too. */
+/** Returns the configuration as its author wrote it, also from a checked one. */
 export function sourceOf(config: SubagentConfig): SubagentConfig {
   return 'source' in config ? (config.source as SubagentConfig) : config;
 }
 
-/** `parent` null: the lead agent (of this name; by default the one that leads), or a program. */
+/**
+ * Returns the granter. `parent` null: the lead agent (of this name; by default the current one), or a
+ * program.
+ */
 export function granterOf(
   parent: SubagentRecord | null,
   ports: ScopePorts,
@@ -100,7 +104,10 @@ function withInherited(
   };
 }
 
-/** The runtime's own tools (`complete_task`, `request_input`) are no authority: they stay. */
+/**
+ * Removes denied tools. The runtime's own tools (`complete_task`, `request_input`) grant no authority and
+ * stay.
+ */
 function withoutDenied(config: SubagentConfig, denied: ReadonlySet<string>): SubagentConfig {
   if (denied.size === 0) return config;
   const tools = config.tools ?? {};

@@ -1,17 +1,18 @@
-// Who shows no sign of life any more. A mark beside the state, which the next sign clears.
+// Detects hung subagents, which show no sign of life. Being hung is a mark beside the state; the next sign of
+// life clears it.
 //
 // Owns:     the mark.
-// Does not: end anybody: what follows from being hung is the configuration's choice.
+// Does not: end a subagent: its configuration decides what follows from being hung.
 //
 // Invariants
-//   HEALTH-1. Hung are only those that are getting ready or running: whoever waits (for a slot, an
-//       answer, a child) is not silent, but waiting.
+//   HEALTH-1. Only a subagent that prepares or runs can be hung: one that waits (for a slot, an answer, a
+//       child) is not silent, but waiting.
 
 import type { SubagentRecord } from './family.ts';
 
 export class Health {
   readonly #defaultTimeoutMs: number;
-  /** Live ones that can become hung. */
+  /** Live subagents that can become hung. */
   readonly #watched = new Set<SubagentRecord>();
 
   constructor(defaultTimeoutMs: number) {
@@ -30,7 +31,7 @@ export class Health {
     this.#watched.delete(record);
   }
 
-  /** A sign of life. True if it was hung until now. */
+  /** Records a sign of life. True if the subagent was hung until now. */
   seen(record: SubagentRecord, now: number): boolean {
     const wasHung = record.isHung;
     record.lastActiveAt = now;
@@ -38,7 +39,7 @@ export class Health {
     return wasHung;
   }
 
-  /** Marks those that are hung, and returns those that were not before. */
+  /** Marks hung subagents, and returns those that were not hung before. */
   sweep(now: number): readonly SubagentRecord[] {
     const found: SubagentRecord[] = [];
     for (const record of this.#watched) {
@@ -51,7 +52,7 @@ export class Health {
     return found;
   }
 
-  /** What its author wrote, 0 included; else what holds for the scope. */
+  /** Returns the timeout that its author wrote, 0 included; else that of the scope. */
   #timeoutOf({ place }: SubagentRecord): number {
     return place.definition.source.inactivityTimeoutMs ?? this.#defaultTimeoutMs;
   }

@@ -1,14 +1,14 @@
-// Messages to subagents that run: each has a receipt.
+// Messages to running subagents: each has a receipt.
 //
-// Owns:     receipts that are still owed, and who waits for a message to be in the journal.
+// Owns:     outstanding receipts, and the promises of messages that are not in the journal yet.
 // Does not: know when a message is read (the subagent's machine does).
 //
 // Invariants
 //   MESSAGES-1. Every receipt settles once: applied, at the step that reads the message, or refused, and no
-//       later than all of it leaves this process.
-//   MESSAGES-2. A message with a key has its id from that and from whom it is for: the same again is the same
-//       message, and is delivered once, by however many processes it is sent.
-//   MESSAGES-3. Whoever waits for a message to be written does not wait longer than it can be here.
+//       later than the scope leaves this process.
+//   MESSAGES-2. The key and the addressee of a message determine its id: the same message sent again has the
+//       same id, and is delivered once, however many processes send it.
+//   MESSAGES-3. The promise of a written message settles as soon as this process can no longer write it.
 
 import type { MessageMode } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -32,17 +32,17 @@ export class Messages {
     this.#ids = ids;
   }
 
-  /** All of it has left this process. */
+  /** True once the scope has left this process. */
   get isStopped(): boolean {
     return this.#isStopped;
   }
 
-  /** MESSAGES-2. Of a message to this one: the same key to somebody else is another message. */
+  /** Returns the id of a message (MESSAGES-2): the same key for another addressee gives another id. */
   idOf({ id }: SubagentRecord, key: string | undefined): string {
     return key === undefined ? this.#ids.next('msg') : `msg_${id}_${key}`;
   }
 
-  /** The same message again, while it is being sent, has the receipt of the first. */
+  /** Sends a message. A repeated message gets the receipt of the first while that is being sent. */
   send(
     record: SubagentRecord,
     messageId: string,
@@ -71,7 +71,7 @@ export class Messages {
     }
   }
 
-  /** Resolves when what is sent next is in the journal, or never will be. */
+  /** Resolves when the message that is sent next is in the journal, or never will be. */
   written({ id }: SubagentRecord, messageId: string): Promise<void> {
     const known = this.#writing.get(messageId);
     if (known) return known.written;
@@ -81,24 +81,24 @@ export class Messages {
     return written;
   }
 
-  /** It was sent, and is not in the journal yet. */
+  /** Tells whether the message was sent and is not in the journal yet. */
   isOnItsWay(messageId: string): boolean {
     return this.#writing.has(messageId);
   }
 
-  /** It is in the journal, or came too late for it. */
+  /** Reports that the message is in the journal, or came too late for it. */
   taken(messageId: string): void {
     this.#writing.get(messageId)?.resolve();
     this.#writing.delete(messageId);
   }
 
-  /** Nobody takes what was sent to it. */
+  /** Settles the messages to an ended subagent: none of them will be read. */
   ended({ id }: SubagentRecord): void {
     for (const [messageId, { subagentId }] of this.#writing)
       if (subagentId === id) this.taken(messageId);
   }
 
-  /** Nothing is read here any more, and what is not in the journal by now is not written here. */
+  /** Refuses all messages: nothing is read here any more, and nothing more is written to the journal. */
   stop(): void {
     this.#isStopped = true;
     for (const messageId of this.#writing.keys()) this.taken(messageId);

@@ -1,11 +1,11 @@
 // A service of a program, from `recover` to `close` or `suspend`.
 //
 // Owns:     its scope at the supervisor and in the journal.
-// Does not: run anything (delegation.ts), or put subagents back (restoration.ts).
+// Does not: run anything (delegation.ts), or restore subagents (restoration.ts).
 //
 // Invariants
-//   OWNED-SERVICE-1. A recovery that failed has changed nothing, and has no claim: it can be tried again.
-//   OWNED-SERVICE-2. Whoever leaves for another time tells nobody of an end, and what came in is written down.
+//   OWNED-SERVICE-1. A recovery that failed has changed nothing, and holds no claim: it can be tried again.
+//   OWNED-SERVICE-2. A suspended service reports no end, and writes down every accepted event.
 
 import { ConfigurationError, isA, OffstageError, TimeoutError } from '../../values/errors.ts';
 import { raceTime } from '../runtime/race-abort.ts';
@@ -22,36 +22,36 @@ import type { ServiceKeeping } from './service-keeping.ts';
 import { argument } from './service-arguments.ts';
 import type { SpawnReceipt, SpawnRequest, SubagentService } from '../contracts/service-types.ts';
 
-/** What a service found in its journal. */
+/** The result of a recovery. */
 export interface ServiceRecovery {
-  /** Subagents that go on. */
+  /** Ids of subagents that continue. */
   readonly resumed: readonly string[];
-  /** They have ended, and the program has not had their results: `await` and `check` give them. */
+  /** Ids of ended subagents whose results the program has not had: `await` and `check` return them. */
   readonly ended: readonly string[];
-  /** Those that cannot go on; each has ended as `lost`. */
+  /** Subagents that cannot continue; each has ended as `lost`. */
   readonly lost: readonly { readonly subagentId: string; readonly reason: string }[];
 }
 
-/** A service that somebody owns, and ends. */
+/** A service whose owner ends it. */
 export interface OwnedSubagentService extends SubagentService {
   /**
-   * Takes in what the journal has of the service with this `id`, and goes on with it: the first thing
-   * to do, also where there is nothing yet. Questions are asked again under their old ids, each with
-   * its whole time. What was closed is over. Without an `id`: nothing to find. If it fails, nothing
-   * has happened, and it can be called again.
-   * @throws {OffstageError} for a journal that does not fit; whatever the journal throws.
+   * Restores the service with this `id` from the journal and continues it: the first call, also where the
+   * journal holds nothing yet. Questions are asked again under their old ids, each with its whole time. A
+   * service that was closed stays closed. Without an `id` there is nothing to restore. A failed recovery has
+   * changed nothing, and can be repeated.
+   * @throws {OffstageError} for a journal that does not fit; the errors of the journal.
    */
   recover(): Promise<ServiceRecovery>;
   /**
-   * Writes down what came in and leaves all to the journal: nobody is told of an end, questions
-   * are withdrawn from their handlers, and waits of the program are broken off (`CANCELLED`). It goes
-   * on when a service with its `id` recovers, here or in another process.
+   * Writes down accepted events and leaves all subagents to the journal: no end is reported, questions are
+   * withdrawn from their handlers, and waits of the program are broken off (`CANCELLED`). The service
+   * continues when a service with its `id` recovers, here or in another process.
    * @throws {ConfigurationError} `INVALID_STATE` for a service without an `id`.
    */
   suspend(): Promise<void>;
   /**
-   * Cancels all, kills who is left after `graceMs`, and resolves when everybody has ended and
-   * is disposed; then its `id` begins a new service. Safe to call twice. After `suspend` it does nothing.
+   * Cancels all subagents, kills the remaining ones after `graceMs`, and resolves when all have ended and are
+   * disposed; then its `id` begins a new service. Safe to call twice. After `suspend` it does nothing.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` for a reason that is no text (rejects).
    */
   close(reason?: string): Promise<void>;
@@ -60,11 +60,11 @@ export interface OwnedSubagentService extends SubagentService {
 export class OwnedDelegation extends Delegation implements OwnedSubagentService {
   readonly #options: DelegationOptions;
   readonly #ports: ProgramPorts;
-  /** Null: nobody will go on with it. */
+  /** Null for a service without an id: no process continues it. */
   readonly #kept: ServiceKeeping | null;
   #recovery: Promise<ServiceRecovery> | null = null;
   #isOpen: boolean;
-  /** It is being closed or suspended, whichever was asked for first. */
+  /** The promise of the first `close` or `suspend`. */
   #leaving: Promise<void> | null = null;
 
   constructor(options: DelegationOptions, ports: ProgramPorts, kept: ServiceKeeping | null) {
@@ -85,7 +85,7 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
 
   recover(): Promise<ServiceRecovery> {
     return (this.#recovery ??= this.#recover().catch((error: unknown) => {
-      // Nothing has begun: the journal may be there, or free, another time.
+      // Nothing has begun: the journal may be reachable, or unclaimed, at the next attempt.
       this.#recovery = null;
       throw error;
     }));
@@ -98,7 +98,7 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
     await journal.claim(this.id);
     try {
       const entries = await journal.read({ scope: this.id });
-      // Whoever leaves gives the claim back.
+      // `close` and `suspend` give the claim back.
       if (this.#leaving) return nothing;
       return this.#goOn(new ServiceHistory(entries, this.id), this.#kept);
     } catch (error) {
@@ -109,7 +109,7 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
     }
   }
 
-  /** The journal has an entry that cannot be taken in, and the app wants the service lost for that. */
+  /** The journal has an entry that cannot be applied, and the app chose to give the service up as lost. */
   async #lost({ ledger, journal, host }: ServiceKeeping, error: UnfoldableEntry) {
     const entries = await journal.read({ scope: this.id });
     const { seq, event, reason } = error.entry;
@@ -128,7 +128,7 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
     });
   }
 
-  /** In one go: nobody can leave meanwhile. */
+  /** Synchronous: no `close` or `suspend` can intervene. */
   #goOn(history: ServiceHistory, { ledger, journal, snapshots }: ServiceKeeping): ServiceRecovery {
     const { isNew, folded, awakeMs, units, hasUnreadable } = history;
     ledger.refold(history);
@@ -183,7 +183,7 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
     const kept = this.#kept;
     if (!kept) return;
     await this.#briefly('recovery', () => this.#recovered());
-    // A service that was never opened goes on another time.
+    // A service that was never opened continues another time.
     if (this.#isOpen) await this.#briefly('close', () => kept.ledger.close());
     await this.#briefly('release', () => this.#release(kept));
   }
@@ -206,7 +206,7 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
     await this.#release(kept);
   }
 
-  /** A journal that answers nothing holds up nobody who closes for longer than the grace. */
+  /** Limits the time for which an unresponsive journal delays a `close` to the grace. */
   async #briefly(what: string, work: () => Promise<unknown>): Promise<void> {
     const { graceMs: timeoutMs = DEFAULT_GRACE_MS, id } = this.#options;
     const { report, environment } = this.#ports.host;
@@ -218,13 +218,13 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
     );
   }
 
-  /** A claim that is on its way is there before it is given back. */
+  /** Waits for a claim that is on its way before it is given back. */
   async #recovered(): Promise<void> {
     await this.#recovery?.catch(() => {});
   }
 
   async #release({ journal }: ServiceKeeping): Promise<void> {
-    // A later service with its id goes on under the same claim.
+    // A later service with its id continues under the same claim.
     if (this.#leaving && this.#options.supervisor.isOpen(this.id)) return;
     try {
       await journal.release(this.id);

@@ -16,15 +16,15 @@ import { reportOf } from './views.ts';
 import type { BudgetLimits } from '../contracts/config.ts';
 
 export interface DelegationOptions {
-  /** Of the scope; it is open at the supervisor. */
+  /** Id of the scope; the scope is open at the supervisor. */
   readonly id: string;
   readonly supervisor: Supervisor;
   readonly limits: SessionLimits;
-  /** What all of them may use together; no bound where it does not say. */
+  /** Budget of the whole scope; no bound where it is not set. */
   readonly budget?: BudgetLimits | undefined;
-  /** Whom the subagents work for, unless a request says otherwise. */
+  /** The ports of all subagents whose request names no others. */
   readonly ports: ScopePorts;
-  /** Those below one that has ended may take so long to stop, in milliseconds. @defaultValue 5000 */
+  /** Time that the descendants of an ended subagent may take to stop, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
 }
 
@@ -42,9 +42,9 @@ export interface Parts extends Omit<DelegationOptions, 'budget'> {
   readonly instances: SessionInstances;
   readonly chunks: Chunks;
   now(): number;
-  /** Its result has reached whom it was for, also before it ends. */
+  /** Records that its result has reached its addressee, also before it ends. */
   delivered(record: SubagentRecord): void;
-  /** Its report, which counts as delivered to those above it. */
+  /** Builds its report, which counts as delivered to its ancestors. */
   tell(record: SubagentRecord, requester: Requester): SubagentReport;
 }
 

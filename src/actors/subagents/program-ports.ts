@@ -1,7 +1,6 @@
-// Whom subagents work for where there is no session: a program, in the place of the user and
-// of the lead agent.
+// The ports of subagents without a session: a program takes the place of the user and of the lead agent.
 //
-// Owns:     the questions that are with the program, and their time.
+// Owns:     the questions that the program handles, and their time.
 // Does not: know which subagents there are.
 //
 // Invariants
@@ -29,32 +28,35 @@ import type { EndFacts, ScopePorts } from './scope-ports.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../contracts/service-types.ts';
 import type { CallInDoubt, StepReport, SubagentTask } from '../contracts/task.ts';
 
-/** What a subagent asks the program that gave it the task. */
+/** A request of a subagent to the program that gave it the task. */
 export interface ProgramRequest extends PendingInput {
   readonly subagentId: string;
   readonly subagentName: string;
 }
 
-/** `by`: who answers, as the program vouches; asked for where the question says `answerableBy`. */
+/**
+ * `by`: the identity of the answerer, for which the program vouches; required where the question has
+ * `answerableBy`.
+ */
 export type ProgramAnswer = GivenAnswer & VouchedFor;
 
-/** What a program may do for its subagents while they work. */
+/** The callbacks of a program for its running subagents. */
 export interface ProgramHandlers {
   /**
-   * Answers what a subagent asks the user, and consents to tool calls; null: no answer.
-   * `signal` aborts when the question is over. Without this, questions are withdrawn at once.
+   * Answers a question to the user, and consents to tool calls; null: no answer. `signal` aborts when the
+   * question is over. Without this handler, questions are withdrawn at once.
    */
   readonly onQuestion?: (
     question: AskedQuestion,
     signal: AbortSignal,
   ) => ProgramAnswer | null | Promise<ProgramAnswer | null>;
-  /** Answers what a subagent asks its parent (`request_input`), where that is the program; null: no answer. */
+  /** Answers a request to the parent (`request_input`), where that is the program; null: no answer. */
   readonly onInput?: (request: ProgramRequest) => string | null | Promise<string | null>;
   readonly onProgress?: (note: ProgressNote, subagentId: string) => void;
   readonly onStep?: (report: StepReport, subagentId: string) => void;
   /**
-   * After a crash: a tool call of a subagent was being run when the process ended, and is not run
-   * again, since its tool is not `idempotent`. The model is told so, too.
+   * Reports, after a crash, a tool call that was under way when the process ended and is not repeated, since
+   * its tool is not `idempotent`. The model is told so, too.
    */
   readonly onCallInDoubt?: (call: DoubtfulCall) => void;
 }
@@ -69,21 +71,21 @@ export const handlerChecks = {
   onCallInDoubt: handler,
 } satisfies ChecksOf<ProgramHandlers>;
 
-/** How the program's answers get back. */
+/** The way of the program's answers to the subagents. */
 export interface ProgramLine {
   readonly host: Host;
   readonly model: LanguageModel | undefined;
   readonly handlers: ProgramHandlers;
   readonly tools?: Readonly<Record<string, unknown>>;
   readonly outcomes?: OutcomeOptions;
-  /** By the names of configurations: for those that come back from the journal. */
+  /** Configurations by name, for subagents that come back from the journal. */
   readonly configs?: Readonly<Record<string, SubagentConfig>>;
-  /** What the program has had, where that is written down. */
+  /** The ledger of the results that the program has had, where they are written down. */
   readonly ledger?: { hasHad(id: string): boolean; had(id: string): void };
   tell(subagentId: string, event: SubagentUnitEvent): void;
-  /** Null: nobody answers. */
+  /** Answers a request; null: no answer. */
   answer(subagentId: string, requestId: string, content: string | null): void;
-  /** Without `onInput`: is there somebody else who could answer? */
+  /** Without `onInput`: tells whether an answer may come from elsewhere. */
   readonly answersBySend: boolean;
   ended?(view: SubagentView, outcome: Outcome, disposed: Promise<void>): void;
 }
@@ -111,7 +113,7 @@ export class ProgramPorts implements ScopePorts {
     this.#line = line;
   }
 
-  /** A handler of the program has them, and ends with its process. */
+  /** A handler of the program holds the questions, and ends with its process. */
   readonly keepsQuestions = false;
 
   get goesOn(): boolean {
@@ -202,7 +204,7 @@ export class ProgramPorts implements ScopePorts {
     question.controller.abort(new CancelledError('the question is over'));
   }
 
-  /** Whatever is asked is asked again by whoever goes on with it. */
+  /** Withdraws all questions: the process that continues asks them again. */
   suspend(): void {
     for (const requestId of this.#questions.keys()) this.withdraw(requestId);
   }
@@ -247,9 +249,11 @@ export class ProgramPorts implements ScopePorts {
   }
 }
 
-/** @throws {OffstageError} for what is no answer to this question, or of somebody who may not answer it. */
+/**
+ * @throws {OffstageError} for a value that does not answer this question, or an answerer without permission.
+ */
 function answerOf(question: AskedQuestion, given: ProgramAnswer): Answer {
-  // Characters of a text, or items of a list, would each become a property.
+  // The characters of a text, or the items of a list, would each become a property.
   const isPlain = typeof given === 'object' && given !== null && !Array.isArray(given);
   const { by, ...rest } = isPlain ? given : ({} as ProgramAnswer);
   const answer = givenAnswer(question, checkedAnswer('onQuestion', isPlain ? rest : given));

@@ -1,5 +1,5 @@
-// The service of a program's own tools: where a tool is called outside any session, it needs
-// somebody who runs its subagents.
+// The service for a program's own tools: a tool that is called outside any session needs a service that runs
+// its subagents.
 
 import type { LanguageModel } from 'ai';
 import { anObject, type ChecksOf } from '../../values/checks.ts';
@@ -8,13 +8,13 @@ import type { Runtime } from '../admission/runtime.ts';
 import type { SubagentService } from '../contracts/service-types.ts';
 import { createSubagentService } from './subagent-service.ts';
 
-/** Who runs subagents where no session does. */
+/** The options that determine where subagents run without a session. */
 export interface ProgramOptions {
-  /** `createSubagentService(…)`: of its own, with its limits and its end. */
+  /** `createSubagentService(…)`: a service of its own, with its limits and its end. */
   readonly service?: SubagentService;
   /** Instead of a service: all tools with the same runtime share one, which ends with the process. */
   readonly runtime?: Runtime;
-  /** For subagents without a model of their own. */
+  /** The model of subagents without a model of their own. */
   readonly model?: LanguageModel;
 }
 
@@ -26,7 +26,7 @@ export const programChecks = {
 
 const shared = new WeakMap<Runtime, SubagentService>();
 
-/** Undefined where the program gave neither: then a tool works in a session only. */
+/** Returns the service; undefined where the program gave neither: the tool then works in a session only. */
 export function programService({ service, runtime }: ProgramOptions): SubagentService | undefined {
   if (service || !runtime) return service;
   const known = shared.get(runtime);

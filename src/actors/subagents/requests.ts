@@ -1,11 +1,12 @@
-// What subagents ask the agents that gave them their tasks, while it is open.
+// The open requests of subagents to the agents that gave them their tasks.
 //
-// Owns:     open requests, one for each subagent that asks, and their time.
-// Does not: find somebody who answers.
+// Owns:     open requests, one for each asking subagent, and their time.
+// Does not: find an answerer.
 //
 // Invariants
 //   SUBAGENTS-REQUESTS-1. A request is settled once: answered, expired or withdrawn; the asker is told how.
-//   SUBAGENTS-REQUESTS-2. One that is put again, since it was open in a process that is gone, keeps its time.
+//   SUBAGENTS-REQUESTS-2. A request that is put again, because it was open in a process that is gone, keeps
+//       its time.
 
 import type { Environment } from '../ports/environment.ts';
 import type { OpenRequest, SubagentRecord } from './family.ts';
@@ -27,7 +28,7 @@ export class Requests {
     this.#options = options;
   }
 
-  /** Those with an open request. */
+  /** The subagents with an open request. */
   get asking(): readonly SubagentRecord[] {
     return [...this.#asking];
   }
@@ -59,7 +60,7 @@ export class Requests {
     return request;
   }
 
-  /** False if it is not open. `messageId`: the message that the answer is. */
+  /** Answers a request; false if it is not open. `messageId`: the message that carries the answer. */
   answer(
     record: SubagentRecord,
     requestId: string,
@@ -78,12 +79,12 @@ export class Requests {
     return true;
   }
 
-  /** The asker gave it up, or has ended. */
+  /** Withdraws a request that the asker gave up, or whose asker has ended. */
   withdraw(record: SubagentRecord): void {
     if (record.request) this.#close(record, 'withdrawn');
   }
 
-  /** Nobody will answer. */
+  /** Settles a request that will get no answer. */
   dismiss(record: SubagentRecord): void {
     const { request } = record;
     if (!request) return;
@@ -92,7 +93,7 @@ export class Requests {
     record.subagent?.receive({ type: 'question.withdrawn', requestId, reason: 'not answered' });
   }
 
-  /** Whoever is asked is so somewhere else, or later: nothing expires here. */
+  /** Stops the clocks: another process, or a later one, continues the requests. */
   stop(): void {
     for (const { request } of this.#asking) request?.stopClock();
   }

@@ -1,14 +1,14 @@
-// Subagents that come back from the journal: each is put where it was among the others, with
-// the configuration that the code has for it now.
+// Restores subagents from the journal: puts each in its place among the others, with the configuration that
+// the code has for it now.
 //
-// Owns:     what was found, while it is being taken in.
-// Does not: begin anything: those who live go on when all are there.
+// Owns:     the restored subagents, during the restoration.
+// Does not: begin anything: live subagents continue when all are restored.
 //
 // Invariants
 //   RESTORATION-1. Every subagent of the journal is in the family again: live, ended, or lost with a reason.
-//   RESTORATION-2. It gets no more than the code of today grants it: its configuration is checked and its
-//        grant cut as at its birth.
-//   RESTORATION-3. One whose end is known to whom it worked for is told of no more.
+//   RESTORATION-2. A restored subagent gets no more than the current code grants it: its configuration is
+//       checked and its grant cut as at its birth.
+//   RESTORATION-3. The end of a subagent that was reported is not reported again.
 
 import type { Ending } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -29,24 +29,24 @@ import type { ScopePorts } from './scope-ports.ts';
 import type { SpawnRequest } from '../contracts/service-types.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 
-/** What the journal has of one subagent. */
+/** The data of one subagent in the journal. */
 export interface RestoredUnit {
-  /** When it was admitted; milliseconds since 1970. */
+  /** Time of its admission; milliseconds since 1970. */
   readonly bornAt: number;
   readonly birth: SubagentBirth;
-  /** What it had become before its entries; null: they begin with its birth. */
+  /** Its state before its entries; null: they begin with its birth. */
   readonly rest: RecordRest['rest'] | null;
   readonly asked?: RecordRest['asked'];
   readonly deliveredAt?: RecordRest['deliveredAt'];
   readonly entries: readonly JournalEntry[];
-  /** Why nobody can go on with it. @defaultValue nothing is known */
+  /** The reason why it cannot continue. @defaultValue none */
   readonly problem?: string;
 }
 
-/** By their ids, in the order of their births. */
+/** The subagents by their ids, in the order of their births. */
 export type RestoredUnits = ReadonlyMap<string, RestoredUnit>;
 
-/** Finds the subagents among the units of a scope. `known`: what they had become before these entries. */
+/** Finds the subagents among the units of a scope. `known`: their state before these entries. */
 export function restoredUnits(
   units: ReadonlyMap<string, readonly JournalEntry[]>,
   known: readonly RecordRest[] = [],
@@ -68,7 +68,7 @@ export function restoredUnits(
   return found;
 }
 
-/** Of one whose own cannot be read: it does nothing, and ends as lost. */
+/** Builds the birth of a subagent whose own cannot be read: it does nothing, and ends as lost. */
 function unknownBirth({ event }: JournalEntry): SubagentBirth {
   const { callId, worksFor } = event as Partial<Record<keyof SubagentBirth, unknown>>;
   return {
@@ -92,14 +92,14 @@ function unknownBirth({ event }: JournalEntry): SubagentBirth {
 
 export interface Restored {
   readonly live: readonly SubagentRecord[];
-  /** They have ended, and whoever they worked for does not know. */
+  /** Ended subagents whose end was not reported. */
   readonly untold: readonly SubagentRecord[];
-  /** They had ended and were told of, and nobody had looked at what they came to. */
+  /** Ended subagents whose end was reported, and whose result was never read. */
   readonly unread: readonly SubagentRecord[];
   readonly lost: readonly { readonly record: SubagentRecord; readonly reason: string }[];
 }
 
-/** What is written down when a subagent is admitted. */
+/** Builds the entry that records the admission of a subagent. */
 export function birthOf(place: Place, request: SpawnRequest): SubagentBirth {
   const { definition, task, callId, workstreamId, idempotencyKey, ports, lineage } = place;
   const { maxSteps, timeout, maxInputRetries } = definition;
@@ -185,7 +185,7 @@ export class Restoration {
     family.add(record);
     supervisor.readmit(this.#parts.id, id);
     instances.enter(record);
-    // It held the instance of its name when the process ended, or when it did: nobody comes between.
+    // It held the instance of its name when the process ended, or when it ended: no other run comes between.
     if (subagent.step > 0) instances.lock(record, () => {});
     const used = { startedAt: bornAt, tokens: subagent.tokensUsed, steps: subagent.step };
     budgets.readmit(id, birth.parentId, definition.budget, used, (message) =>
@@ -193,14 +193,14 @@ export class Restoration {
     );
     const knowsEnd = record.deliveredAt !== null || (ports.knowsEnd?.(id, birth.callId) ?? true);
     const told = knowsEnd && parent === null ? (ports.outcomeOf?.(birth.callId) ?? null) : null;
-    // Its end was told by a process that could not write it down (P1).
+    // A process that could not write its end down reported it (P1).
     if (told && problem === null) ending ??= endingOf(told);
     if (ending && (knowsEnd || parent !== null)) {
-      // RESTORATION-3: what it came to can be looked up, and that is all.
+      // RESTORATION-3: its result can be read, and that is all.
       const { messages } = subagent;
       const at = entries.at(-1)?.at ?? bornAt;
       const recalled = subagent.recall(ending);
-      // As it was told: with what was found out when it ended.
+      // The outcome that was reported, after its processing.
       family.ended(record, told ?? recalled, at);
       if (parent === null || !parent.isLive) retention.delivered(record, at);
       retention.ended(record, at);
@@ -215,7 +215,7 @@ export class Restoration {
     else this.restored.live.push(record);
   }
 
-  /** It can be looked up, and that is all (RESTORATION-3). */
+  /** Restores an ended subagent: its result can be read, and that is all (RESTORATION-3). */
   #ended(record: SubagentRecord, { outcome, endedAt, deliveredAt, step }: EndedRest): void {
     const { id: scope, family, supervisor, budgets, retention } = this.#parts;
     const { id, parentId, place } = record;
@@ -233,7 +233,10 @@ export class Restoration {
     }
   }
 
-  /** RESTORATION-2. `problem`: why there is none; what stands for it then does nothing. */
+  /**
+   * Returns the current definition (RESTORATION-2). `problem`: why there is none; the placeholder then does
+   * nothing.
+   */
   #definitionOf(
     birth: SubagentBirth,
     parent: SubagentRecord | null,
@@ -272,7 +275,10 @@ function endingOf({ status, steps, error }: Outcome): Ending {
   return { status, steps, ...(error && { error }) };
 }
 
-/** By the recipe of the tool that spawned it, by the tool that runs such subagents, or by name. */
+/**
+ * Finds the configuration by the recipe of the tool that spawned it, by the tool that runs such subagents, or
+ * by name.
+ */
 function configOf(
   { name, task, recipe }: SubagentBirth,
   granter: Granter,
@@ -285,7 +291,7 @@ function configOf(
       const made = reconfigureOf(tool)?.(recipe);
       if (made) return made;
     } catch (error) {
-      // There may be another tool of its kind, which knows the names.
+      // Another tool of its kind may know the names.
       problems.push(error);
     }
   if (problems.length > 0) throw problems[0];

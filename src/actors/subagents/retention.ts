@@ -1,12 +1,12 @@
-// How long what has ended can be looked up.
+// Decides how long the result of an ended subagent can be read.
 //
 // Owns:     the order in which delivered results are forgotten.
-// Does not: look at a clock by itself: somebody sweeps.
+// Does not: look at a clock by itself: the sweeper calls it.
 //
 // Invariants
 //   RETENTION-1. A result is kept until it was delivered, whatever the time, and `retentionMs` longer.
-//   RETENTION-2. Of delivered ones the last `MAX_DELIVERED` are kept at most, and more than
-//       `MAX_UNDELIVERED` are not taken on: nothing grows for ever, and nothing is dropped unread.
+//   RETENTION-2. At most the last `MAX_DELIVERED` delivered results are kept, and more than `MAX_UNDELIVERED`
+//       undelivered ones are refused: nothing grows without bound, and nothing is dropped unread.
 
 import type { Family, SubagentRecord } from './family.ts';
 
@@ -16,7 +16,7 @@ export const MAX_UNDELIVERED = 1000;
 export class Retention {
   readonly #family: Family;
   readonly #retentionMs: number;
-  /** Ended and delivered, with the time since when it is both; in the order of that time. */
+  /** Ended and delivered subagents, in the order of the time since when they are both. */
   readonly #delivered = new Map<SubagentRecord, number>();
   readonly #undelivered = new Set<SubagentRecord>();
 
@@ -25,7 +25,7 @@ export class Retention {
     this.#retentionMs = retentionMs;
   }
 
-  /** Is there anything that time will forget? */
+  /** True while there is a result that time will forget. */
   get hasDelivered(): boolean {
     return this.#delivered.size > 0;
   }
@@ -34,7 +34,7 @@ export class Retention {
     return this.#undelivered.size >= MAX_UNDELIVERED;
   }
 
-  /** Its result has reached whom it was for, or there is nobody for it; also before it ends. */
+  /** Records that its result has reached its addressee, or that there is none; also before it ends. */
   delivered(record: SubagentRecord, at: number): void {
     if (record.deliveredAt !== null) return;
     record.deliveredAt = at;
@@ -48,7 +48,7 @@ export class Retention {
     else this.#keep(record, at);
   }
 
-  /** Returns how many were forgotten. */
+  /** Forgets results that are due, and returns their number. */
   sweep(now: number): number {
     let count = 0;
     for (const [record, since] of this.#delivered) {

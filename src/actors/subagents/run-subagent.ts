@@ -1,18 +1,20 @@
-// One subagent without a conversation: a program hands it a task and gets its outcome. It is
-// the same subagent as in a session, with the program in the place of the user.
+// One subagent without a conversation: a program gives it a task and gets its outcome. It is the same
+// subagent as in a session; the program takes the place of the user.
 //
-// A run with an id outlives the process that began it. The same id again goes on from the last step, or
+// A run with an id outlives the process that began it. The same id continues it from the last step, or
 // resolves with the outcome that was kept. It is a service of its own, with one subagent.
 //
-// Owns:     the promise of the outcome, the scope that the runs of a runtime share, and the ids that run
-//           in this process.
+// Owns:     the promise of the outcome, the scope that the runs of a runtime share, and the ids that run in
+//           this process.
 // Does not: anything that the service of subagents does (owned-service.ts).
 //
 // Invariants
-//   RUN-SUBAGENT-N-1. `result` resolves once, with how it ended and after its instance was disposed.
-//       It never rejects.
-//   RUN-SUBAGENT-KR-1. One id is one run, in however many processes: its outcome is kept under its id, for good.
-//   RUN-SUBAGENT-2. Where the journal is not there, a run with an id resolves as `lost`, and nothing of that is kept.
+//   RUN-SUBAGENT-N-1. `result` resolves once, with the outcome, after its instance was disposed. It never
+//       rejects.
+//   RUN-SUBAGENT-KR-1. One id is one run, in however many processes: its outcome is kept under its id, for
+//       good.
+//   RUN-SUBAGENT-2. If the journal cannot be reached, a run with an id resolves as `lost`, and nothing of
+//       that is kept.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -49,44 +51,46 @@ import { checkSubagentConfig } from '../subagent/config.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import { SubagentLog } from '../subagent/subagent-log.ts';
 
-/** What is to be done. `toolName` names it in the prompt; by default the subagent's own name. */
+/** The task of a run. `toolName` names it in the prompt; by default the subagent's own name. */
 export type RunTask = Pick<SubagentTask, 'description'> & Partial<SubagentTask>;
 
 export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
   readonly runtime: Runtime;
   /**
-   * Of the run in the journal, where nothing else may have it. The same id again, in another process or
-   * after a crash, is the same run, whatever its task: it goes on from its last step, or has ended with
-   * the outcome that was kept. `journal.forget(id)` forgets it. @defaultValue none: it ends with the process
+   * Id of the run in the journal, unique in it. The same id in another process or after a crash is the same
+   * run, whatever its task: it continues from its last step, or has ended with the outcome that was kept.
+   * `journal.forget(id)` forgets it. @defaultValue none: the run ends with the process
    */
   readonly id?: string;
-  /** For whom it works, as the program vouches: tools read it as `requester`. @defaultValue nobody in particular */
+  /**
+   * The user that it works for, for whose identity the program vouches: tools read it as `requester`.
+   * @defaultValue none
+   */
   readonly by?: string;
-  /** For a configuration without a model of its own. */
+  /** The model of a configuration without a model of its own. */
   readonly model?: LanguageModel;
-  /** Learns of what went wrong without ending the run: a model call that is tried again, a throwing hook. */
+  /** Receives errors that do not end the run: a model call that is tried again, a throwing hook. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
 export interface SubagentRun {
-  /** That was given, or else of its subagent. */
+  /** The given id, or else the id of its subagent. */
   readonly id: string;
   /**
-   * How it ended. Never rejects. With an `id`: `lost`, with the code of the error, also where the
-   * journal cannot be reached (then it can be run again), or another process runs it (`SCOPE_IN_USE`).
+   * The outcome. Never rejects. With an `id`: `lost`, with the code of the error, also if the journal cannot
+   * be reached (then it can be run again), or another process runs it (`SCOPE_IN_USE`).
    */
   readonly result: Promise<Outcome>;
-  /** Ends it as cancelled, unless it has ended. */
+  /** Cancels the run, unless it has ended. */
   cancel(reason?: string): void;
 }
 
 /**
- * Starts a subagent that works for a program instead of a conversation. What it asks with
- * `request_input` goes to `onInput`; without that nobody answers. An instance with
- * `lifetime: 'session'` lives as long as its run. Without an `id` nothing of it is written to a journal
- * that outlives the process.
- * @throws {ConfigurationError} for a configuration that cannot work, or a task without the inputs
- * that it declares.
+ * Starts a subagent that works for a program instead of a conversation. Its requests (`request_input`) go to
+ * `onInput`; without that handler they get no answer. An instance with `lifetime: 'session'` lives as long as
+ * its run. Without an `id` nothing is written to a journal that outlives the process.
+ * @throws {ConfigurationError} for a configuration that cannot work, or a task without the inputs that it
+ * declares.
  * @throws {CapacityError} when 100,000 runs of the runtime have not ended.
  */
 export function runSubagent(
@@ -152,7 +156,7 @@ const optionsSchema = z.strictObject({
   id: z.string().min(1).optional(),
   model: aModel.optional(),
   onError: aFunction.optional(),
-  // Where it is used.
+  // Checked where it is used.
   by: z.unknown().optional(),
 } satisfies ChecksOf<RunSubagentOptions>);
 
@@ -193,7 +197,7 @@ interface Scope {
 
 const scopes = new WeakMap<Runtime, Scope>();
 
-/** The runs of one runtime count together, and know nothing of each other. */
+/** Returns the scope of a runtime: its runs count together, and do not see each other. */
 function scopeOf(runtime: Runtime): Scope {
   const known = scopes.get(runtime);
   if (known) return known;
@@ -206,7 +210,7 @@ function scopeOf(runtime: Runtime): Scope {
     maxConcurrentPerSession: Number.MAX_SAFE_INTEGER,
     maxLivePerSession: 100_000,
     maxTotalPerSession: Number.MAX_SAFE_INTEGER,
-    // Whoever started a run has its result.
+    // The caller that started a run has its result.
     stateRetentionMs: 0,
   };
   const nobody = new ProgramPorts({
@@ -226,7 +230,9 @@ function scopeOf(runtime: Runtime): Scope {
 
 const running = new WeakMap<Runtime, Map<string, SubagentRun>>();
 
-/** @throws {ConfigurationError} for a configuration that cannot work, or an id that is taken by something else. */
+/**
+ * @throws {ConfigurationError} for a configuration that cannot work, or an id that another scope has taken.
+ */
 export function keptRun(
   id: string,
   config: SubagentConfig,
@@ -245,10 +251,10 @@ export function keptRun(
     ...serviceOptions,
     id,
     configs: { [config.name]: config },
-    // Nobody else could answer.
+    // Without this handler there is no answerer.
     onInput,
     onError: (error, where) => {
-      // It goes on in another process, or nowhere. First: the handler may throw.
+      // It continues in another process, or nowhere. Before the handler, which may throw.
       if (isA(error, JournalError) && isForGood(error)) settle(lostBy(error));
       onError?.(error, where);
     },
@@ -287,7 +293,7 @@ export function keptRun(
   };
   void run().catch(lostBy).then(settle);
   const result = settled.then(async (outcome) => {
-    // With what it came to, for whoever runs it again.
+    // The journal keeps the outcome for later runs of this id.
     await service.suspend();
     runs.delete(id);
     return outcome;

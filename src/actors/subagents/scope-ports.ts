@@ -1,4 +1,4 @@
-// What a family of subagents needs of the session or program that it works for.
+// The interface of the session or program that the subagents of a scope work for.
 
 import type { LanguageModel } from 'ai';
 import type { SubagentView } from '../contracts/session-views.ts';
@@ -11,74 +11,75 @@ import type { OutcomeDesk } from '../../results/outcome-desk.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../contracts/service-types.ts';
 import type { CallInDoubt, StepReport, SubagentTask } from '../contracts/task.ts';
 
-/** Nothing here may throw but `brief`, which may reject: then the run fails. */
+/** No method may throw but `brief`, whose rejection fails the run. */
 export interface ScopePorts {
-  /** Tells it from others of the same scope, in this process and the next. */
+  /** Identifies it among the ports of the same scope, in this process and the next. */
   readonly name: string;
-  /** Can another process go on with its subagents? @defaultValue true */
+  /** Tells whether another process can continue its subagents. @defaultValue true */
   readonly goesOn?: boolean;
   readonly host: Host;
-  /** What is done with outputs and outcomes; nothing, where it is absent. */
+  /** Processes outputs and outcomes; absent: they stay as they are. */
   readonly outcomes?: OutcomeDesk;
-  /** What the user had said when this call of the lead agent was made; null: nobody asked. */
+  /** Returns the words of the user that led to this call of the lead agent; null: no user asked. */
   requestOf?(callId: string): string | null;
-  /** Who that was; null: nobody in particular. */
+  /** Returns the user who said them; null: no particular user. */
   requesterOf?(callId: string): string | null;
-  /** Of the subagents that have none of their own. */
+  /** The model of subagents without a model of their own. */
   readonly model: LanguageModel | undefined;
-  /** The lead agent that leads now, where there is one. */
+  /** The current lead agent, where there is one. */
   readonly agentName?: string;
   /**
-   * The tools of the lead agent or of the program, out of which a grant is made. `agentName`: of
-   * this one, whoever leads now.
+   * Returns the tools of the lead agent or of the program, out of which a grant is made. `agentName`: the
+   * tools of this agent, whichever leads now.
    */
   tools(agentName?: string | null): Readonly<Record<string, unknown>>;
-  /** What a run is told when it starts. `messages`: the conversation that it goes on from. */
+  /** Builds the prompts of a run. `messages`: the conversation that it continues. */
   brief(
     definition: SubagentDefinition,
     task: SubagentTask,
     messages: SpawnRequest['messages'],
   ): Briefing | Promise<Briefing>;
-  /** The configuration of one that was spawned before a crash, by its tool and its own name. */
+  /**
+   * Returns the configuration of a subagent that was spawned before a crash, by its tool and its own name.
+   */
   configOf?(toolName: string, name: string): SubagentConfig | undefined;
-  /** Does whoever it worked for know how it ended? Asked after a crash. @defaultValue true */
+  /** Tells, after a crash, whether the end of a subagent was reported. @defaultValue true */
   knowsEnd?(id: string, callId: string | null): boolean;
-  /** As what it was told then, where that is kept. */
+  /** Returns the outcome that was reported, where it is kept. */
   outcomeOf?(callId: string | null): Outcome | null;
-  /** A tool call was being run when the process ended, and is not run again. */
+  /** Reports a tool call that was under way when the process ended, and is not repeated. */
   inDoubt?(view: SubagentView, call: CallInDoubt): void;
-  /** To the user. The answer comes back as an event of the subagent. */
+  /** Asks the user. The answer comes back as an event of the subagent. */
   ask(question: AskedQuestion): void;
-  /** Whoever goes on has what was asked of the user: it need not be asked again. @defaultValue true */
+  /**
+   * True if the process that continues has the open questions: they are not asked again. @defaultValue true
+   */
   readonly keepsQuestions?: boolean;
-  /** The question is over for the asker. */
+  /** Withdraws a question that is over for the asker. */
   withdraw(requestId: string): void;
-  /** `inputRequested` finds an answer by itself: what it is told ends no wait. @defaultValue false */
+  /** True if `inputRequested` finds an answer by itself: its requests end no wait. @defaultValue false */
   readonly handlesInput?: boolean;
-  /** To the lead agent or the program; the answer comes back by `send`. */
+  /** Passes a request on to the lead agent or the program; the answer comes back with `send`. */
   inputRequested(view: SubagentView, request: PendingInput): void;
-  /** What was told by `inputRequested` is over, however. */
+  /** Reports that a request of `inputRequested` is over, however it ended. */
   inputSettled?(requestId: string): void;
   progressed(view: SubagentView, note: ProgressNote): void;
   changed(view: SubagentView): void;
   stepped(view: SubagentView, report: StepReport): void;
-  /**
-   * The last call but `delivered`. `disposed` settles when its instance is disposed; it never
-   * rejects.
-   */
+  /** The last call but `delivered`. `disposed` settles when its instance is disposed; it never rejects. */
   ended(view: SubagentView, outcome: Outcome, end: EndFacts): void;
-  /** The lead agent, or the program, waits for somebody. */
+  /** Reports that the lead agent, or the program, begins to wait for a subagent. */
   waitBegan?(): void;
-  /** A wait of the lead agent, or of the program, is over. */
+  /** Reports that a wait of the lead agent, or of the program, is over. */
   waitEnded?(): void;
-  /** Its result has reached whom it was for, also before `ended`. `parentId` null: the program. */
+  /** Reports that its result has reached its addressee, also before `ended`. `parentId` null: the program. */
   delivered?(id: string, parentId: string | null): void;
 }
 
 export interface EndFacts {
-  /** Whoever waited for the result has it already. */
+  /** True if the result was delivered to a wait already. */
   readonly isDelivered: boolean;
-  /** What the user had said that led to it; null: nobody asked. */
+  /** The words of the user that led to it; null: no user asked. */
   readonly request: string | null;
   readonly disposed: Promise<void>;
 }

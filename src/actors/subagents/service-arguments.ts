@@ -1,9 +1,9 @@
-// The arguments of `SubagentService`, checked: programs without types and JSON call it, too, and
-// what they hand in is written to the journal.
+// Checks the arguments of `SubagentService`: untyped programs and JSON call it, too, and their arguments are
+// written to the journal.
 //
 // Invariants
-//   SARG-1. What is returned has the named properties only: nothing else of the caller's object
-//           gets into an event.
+//   SARG-1. The checked value has the named properties only: no other property of the caller's object gets
+//       into an event.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -18,11 +18,11 @@ import type {
   SpawnRequest,
 } from '../contracts/service-types.ts';
 
-/** One that is nobody's, also an empty one, is answered as unknown. */
+/** An id that no subagent has, also an empty one, is answered as unknown. */
 const id = z.string();
 const key = z.string().min(1);
 const names = z.array(z.string());
-/** Also one that is out of range: the service says so itself, with a reason. */
+/** Any number, also one that is out of range: the service refuses it with a reason. */
 const anyNumber = z.custom<number>((value) => typeof value === 'number', {
   error: 'expected a number',
 });
@@ -41,7 +41,7 @@ const schemas = {
   id,
   ids: z.array(id),
   reason: z.string().optional(),
-  /** What `callerOf` gives has more. */
+  /** The value of `callerOf` has more properties. */
   requester: z.object({ subagentId: id.nullable() }),
   inputsOf: z.strictObject({
     config: aConfig,
@@ -83,7 +83,7 @@ const schemas = {
   }),
 } as const;
 
-/** The types of what has passed. */
+/** The types of the checked arguments. */
 interface Checked {
   readonly id: string;
   readonly ids: readonly string[];

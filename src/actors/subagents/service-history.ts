@@ -1,5 +1,5 @@
-// What the journal has of a program's service: where the life begins that goes on, and which
-// entries are folded. It is to a service what session/lifecycle/session-history.ts is to a session.
+// Reads the journal of a program's service: finds the beginning of the life that continues, and the entries
+// to fold. The counterpart of session/lifecycle/session-history.ts.
 //
 // Does not: fold anything (service-ledger.ts, restoration.ts).
 
@@ -25,7 +25,7 @@ export const CLOSED = 'service.closed';
 export const RECOVERED = 'service.recovered';
 export const SNAPSHOT = 'service.snapshot';
 
-/** Raised when the ledger, or what its events carry, changes. */
+/** Raised when the ledger, or the content of its events, changes. */
 export const LEDGER_VERSION = 1;
 
 /** No form of a service's snapshot has been given up yet. */
@@ -37,7 +37,7 @@ const SNAPSHOT_FORMS = {
 
 interface SnapshotEvent extends UnitEvent {
   readonly versions: typeof SNAPSHOT_FORMS.versions;
-  /** What is before it may be deleted: also for versions that can read nothing else of it. */
+  /** The entries before it may be deleted: also for versions that can read nothing else of it. */
   readonly trims: boolean;
   readonly delegation: DelegationRest;
 }
@@ -49,28 +49,27 @@ export function snapshotOf(delegation: DelegationRest, trims: boolean): Snapshot
 }
 
 export class ServiceHistory {
-  /** Nothing goes on: there is nothing, or what there was is closed. */
+  /** Nothing continues: the journal is empty, or its service was closed. */
   readonly isNew: boolean;
-  /** What its subagents had become before the entries that are folded; null: they are all of it. */
+  /** The state of its subagents before the folded entries; null: the entries hold all of it. */
   readonly known: DelegationRest | null;
-  /** A snapshot of it cannot be read: what it follows from is folded instead. */
+  /** A snapshot of it cannot be read: the entries before the snapshot are folded instead. */
   readonly hasUnreadable: boolean;
-  /** Snapshots that cannot be taken in, and were not set aside before. */
+  /** Snapshots that cannot be applied, and were not set aside before. */
   readonly unfit: readonly UnfoldableEntry[];
-  /** So many entries are folded. */
+  /** Number of folded entries. */
   readonly folded: number;
-  /** They, by their unit. */
+  /** The folded entries by their unit. */
   readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
-  /** So many entries of the service's own unit come before these. */
+  /** Number of entries of the service's own unit before these. */
   readonly before: number;
-  /** So long it was in some process, in milliseconds. */
+  /** Time that it spent in some process, in milliseconds. */
   readonly awakeMs: number;
 
   /**
-   * `entries`: all that the journal has of the service `id`.
-   * @throws {JournalError} `JOURNAL_CUT` where the beginning of the life is not there; `JOURNAL_VERSION`
-   * where there is a snapshot of it that this version cannot read, and what is before it is not all there, or
-   * may not be.
+   * `entries`: all entries of the service `id`.
+   * @throws {JournalError} `JOURNAL_CUT` if the beginning of the life is missing; `JOURNAL_VERSION` if it has
+   * a snapshot that this version cannot read, and the entries before it are not complete, or may not be.
    */
   constructor(entries: readonly JournalEntry[], id: string) {
     const isOwn = ({ unit }: JournalEntry): boolean => unit === id;
@@ -94,7 +93,8 @@ export class ServiceHistory {
     const passedOver = entries.filter((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
     const lastOfThese = passedOver.at(-1);
     this.hasUnreadable = lastOfThese !== undefined || unfit.length > 0 || aside.size > 0;
-    // No entry says that a life begins. Where a deletion was broken off, the first that is left may be a birth.
+    // No entry marks the beginning of a life. After an interrupted deletion, the first remaining entry may be
+    // a birth.
     const isCut =
       first &&
       (first.seq > 1 ||
@@ -120,13 +120,13 @@ export class ServiceHistory {
   }
 }
 
-/** Null: it is no snapshot, or one of another version. */
+/** Returns the state in a snapshot; null: the entry is no snapshot, or one of another version. */
 function restIn(entry: JournalEntry): DelegationRest | null {
   const snapshot = readSnapshot(entry, SNAPSHOT_FORMS);
   return snapshot && (snapshot as SnapshotEvent).delegation;
 }
 
-/** The error of the last snapshot that another process set aside. */
+/** Returns the error of the last snapshot that another process set aside. */
 function lastAside(
   entries: readonly JournalEntry[],
   id: string,

@@ -1,4 +1,5 @@
-// What of a program's service outlives its process: its view of the journal, its ledger, its snapshots.
+// The parts of a program's service that outlive its process: its view of the journal, its ledger, its
+// snapshots.
 //
 // Does not: know when any of it is used (owned-service.ts).
 
@@ -16,7 +17,7 @@ export class ServiceKeeping {
   readonly ledger: ServiceLedger;
   readonly snapshots: ScopeSnapshots;
 
-  /** `rest`: what its subagents have become; null while one of them is busy. */
+  /** `rest`: the state of its subagents; null while one of them is busy. */
   constructor(
     id: string,
     { environment, inspect, journal, snapshots, onUnfoldable }: Runtime,

@@ -1,13 +1,15 @@
-// What a service of a program writes down of itself, beside its subagents: whose results the
-// program has had, what all of it has become (its snapshots), and that it was closed. So that after a
-// crash what nobody has had is told, and nothing else.
+// The entries that a program's service writes about itself, beside its subagents: the results that the
+// program has had, its snapshots, and its closing. After a crash, exactly the results that the program has
+// not had are reported.
 //
 // Owns:     its unit in the journal, which has the id of the service.
 // Does not: know the subagents, or find its place in the journal (service-history.ts).
 //
 // Invariants
-//   SERVICE-LEDGER-1. A result counts as had when that is in the journal: what a crash came between is told again.
-//   SERVICE-LEDGER-2. Taking in what the journal has can be tried again from its beginning, until it is opened.
+//   SERVICE-LEDGER-1. A result counts as had when that is in the journal: after a crash before that it is
+//       reported again.
+//   SERVICE-LEDGER-2. Applying the entries of the journal can be tried again from its beginning, until it is
+//       opened.
 
 import { z } from 'zod';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
@@ -33,17 +35,17 @@ export class ServiceLedger implements UnitBody {
   readonly unit: CommitUnit;
   readonly #host: Host;
   readonly #snapshotKept: (seq: number) => void;
-  /** What the journal says, and since when; null once that was made use of. */
+  /** The results that the journal lists as had, with their times; null once they were used. */
   #had: Map<string, number> | null = new Map();
   #whenClosed: (() => void) | null = null;
 
-  /** `snapshotKept`: a snapshot is in the journal, as the entry `seq` of its unit. */
+  /** `snapshotKept`: called when a snapshot is in the journal, as the entry `seq` of its unit. */
   constructor(id: string, host: Host, snapshotKept: (seq: number) => void) {
     this.#host = host;
     this.#snapshotKept = snapshotKept;
     const identity = { id, scope: id, kind: 'program', definitionVersion: LEDGER_VERSION };
     this.unit = new CommitUnit(identity, host, this);
-    // What the journal has comes first.
+    // The entries of the journal come first.
     this.unit.hold();
   }
 
@@ -58,7 +60,7 @@ export class ServiceLedger implements UnitBody {
     for (const failure of unfit) this.unit.setAside(failure);
   }
 
-  /** A snapshot, with what the program has had since. */
+  /** Completes a snapshot with the results that the program has had since. */
   complete(known: DelegationRest): DelegationRest {
     const subagents = known.subagents.map((record) => {
       const deliveredAt = this.#had?.get(record.id);
@@ -71,7 +73,7 @@ export class ServiceLedger implements UnitBody {
     return { ...known, subagents };
   }
 
-  /** From now on the program is served. `isNew`: nothing goes on. */
+  /** Opens the ledger: from now on the program is served. `isNew`: nothing continues. */
   open(isNew: boolean): void {
     this.#had = null;
     if (isNew) this.unit.open();
@@ -86,7 +88,7 @@ export class ServiceLedger implements UnitBody {
     this.unit.receive(LEDGER, { type: 'result.had', subagentId } as UnitEvent);
   }
 
-  /** Resolves when it is written down. */
+  /** Closes the service; resolves when that is written down. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenClosed = resolve;

@@ -1,14 +1,15 @@
-// Subagents that a session keeps (`lifetime: 'session'`): one instance for each name, which
-// knows what it did before. Its runs follow each other.
+// Subagents that a session keeps (`lifetime: 'session'`): one instance for each name, which remembers its
+// earlier runs. Its runs follow each other.
 //
 // Owns:     the instances, their locks and histories, and their end.
-// Does not: hand out run slots: whoever waits for a lock has not asked for one yet.
+// Does not: grant run slots: a subagent that waits for a lock has not asked for a slot yet.
 //
 // Invariants
-//   SESSION-INSTANCES-1. At most one run of a name holds the lock, in the order in which they were spawned.
-//   SESSION-INSTANCES-2. A lock is free again when its holder has ended, however; who has ended waits no more.
-//   SESSION-INSTANCES-3. An instance is disposed once, when its last run is over and the session has closed, or
-//       nobody can begin another run of it.
+//   SESSION-INSTANCES-1. At most one run of a name holds the lock, in the order in which the runs were
+//       spawned.
+//   SESSION-INSTANCES-2. A lock is free again when its holder has ended, however; an ended run waits no more.
+//   SESSION-INSTANCES-3. An instance is disposed once, when its last run is over and the session has closed,
+//       or no further run of it can begin.
 
 import type { ModelMessage } from 'ai';
 import { closeDanglingCalls } from '../model/messages.ts';
@@ -18,20 +19,21 @@ import { releaseInstance, takeInstance } from '../subagent/instance.ts';
 import type { SubagentRecord } from './family.ts';
 
 /**
- * On a configuration: may somebody still begin a run of it? Without this, for as long as the
- * session lasts. What is wanted no more is let go when the next run of any begins or ends.
+ * A function on a configuration: tells whether a further run of it can begin. Without it, the instance is
+ * kept for as long as the session lasts. An instance that is no longer wanted is released when the next run
+ * of any instance begins or ends.
  */
 export const IS_WANTED: unique symbol = Symbol('offstage.isWanted');
 
 interface Instance {
   isWanted(): boolean;
-  /** Those that use it, in the order of their spawning: the first one may hold the lock. */
+  /** The runs that use it, in the order of their spawning: the first one may hold the lock. */
   readonly users: string[];
   holder: string | null;
   readonly history: ModelMessage[];
-  /** What the runs share; null before the first one is made ready. */
+  /** The definition that the runs share; null before the first run is prepared. */
   made: { readonly from: SubagentDefinition; readonly own: SubagentDefinition } | null;
-  /** Waits to be the first. */
+  /** Callbacks of runs that wait to be the first. */
   readonly waiting: Map<string, () => void>;
 }
 
@@ -39,20 +41,20 @@ export class SessionInstances {
   readonly #host: Host;
   readonly #byName = new Map<string, Instance>();
   readonly #remembered = new Map<string, readonly ModelMessage[]>();
-  /** Those that are being disposed. */
+  /** Instances that are being disposed. */
   readonly #leaving = new Set<Promise<void>>();
 
   constructor(host: Host) {
     this.#host = host;
   }
 
-  /** What was said in each, by its name. */
+  /** The conversation of each instance, by its name. */
   get histories(): Readonly<Record<string, readonly ModelMessage[]>> {
     const known = [...this.#byName].map(([name, { history }]) => [name, [...history]] as const);
     return Object.fromEntries([...this.#remembered, ...known]);
   }
 
-  /** What was said in those of another process: the first run here goes on from it. */
+  /** Sets the conversations of another process: the first run here continues from them. */
   remember(histories: Readonly<Record<string, readonly ModelMessage[]>>): void {
     for (const [name, said] of Object.entries(histories)) this.#remembered.set(name, said);
   }
@@ -61,7 +63,7 @@ export class SessionInstances {
     return this.#byName.size === 0 && this.#leaving.size === 0;
   }
 
-  /** It takes its place in the queue for the lock. */
+  /** Puts a run into the queue for the lock. */
   enter({ id, place }: SubagentRecord): void {
     if (place.definition.lifetime !== 'session') return;
     this.#letGo();
@@ -81,7 +83,7 @@ export class SessionInstances {
   }
 
   /**
-   * What it runs with: made once, and again only for a configuration that is another one.
+   * Returns the definition of a run: made once, and again only for a different configuration.
    * @throws {ConfigurationError} as `createInstance` does.
    */
   definitionOf({ place }: SubagentRecord): SubagentDefinition {
@@ -94,7 +96,7 @@ export class SessionInstances {
     return own;
   }
 
-  /** Calls back when it holds the lock, with what was said before; at once if it needs none. */
+  /** Calls back with the earlier conversation when the run holds the lock; at once if it needs none. */
   lock({ id, place }: SubagentRecord, granted: (history: readonly ModelMessage[]) => void): void {
     const instance = this.#instanceOf(place.definition);
     if (!instance) {
@@ -105,18 +107,18 @@ export class SessionInstances {
     pass(instance);
   }
 
-  /** Does it wait for another run to end? */
+  /** Tells whether the run waits for another run to end. */
   isLocked({ id, place }: SubagentRecord): boolean {
     return this.#instanceOf(place.definition)?.waiting.has(id) ?? false;
   }
 
-  /** Who must end before it may run. */
+  /** Returns the runs that must end before this one may run. */
   before({ id, place }: SubagentRecord): readonly string[] {
     const users = this.#instanceOf(place.definition)?.users ?? [];
     return users.slice(0, Math.max(0, users.indexOf(id)));
   }
 
-  /** It has ended: what it said is remembered, if it ever ran. */
+  /** Removes an ended run: its conversation is remembered, if it ever ran. */
   ended({ id, place }: SubagentRecord, messages: () => readonly ModelMessage[]): void {
     const { definition } = place;
     const instance = this.#instanceOf(definition);
@@ -133,7 +135,7 @@ export class SessionInstances {
     this.#letGo();
   }
 
-  /** At the end, when nobody runs any more. Resolves when every instance is disposed. */
+  /** Disposes all instances at the end, after the last run. Resolves when every instance is disposed. */
   async dispose(): Promise<void> {
     for (const name of this.#byName.keys()) this.#release(name);
     await Promise.all(this.#leaving);
@@ -158,7 +160,7 @@ export class SessionInstances {
   }
 }
 
-/** Gives the lock to the first, if it has asked for it and nobody has it. */
+/** Gives the lock to the first run, if that has asked for it and the lock is free. */
 function pass(instance: Instance): void {
   const { users, waiting, holder } = instance;
   const [first = ''] = users;
@@ -169,7 +171,7 @@ function pass(instance: Instance): void {
   grant();
 }
 
-/** The last messages, from where somebody tells it something: a beginning that stands by itself. */
+/** Returns the last messages, from a message to the subagent on: a beginning that is complete by itself. */
 function recent(messages: readonly ModelMessage[], max: number): readonly ModelMessage[] {
   const from = messages.findIndex(
     ({ role }, index) => role === 'user' && messages.length - index <= max,

@@ -1,7 +1,7 @@
-// The service of subagents outside a session: for a program, or for an AI SDK agent of one
-// that is given `createParentSubagentToolset({ service })`.
+// The service of subagents outside a session: for a program, or for a program's AI SDK agent that has
+// `createParentSubagentToolset({ service })`.
 //
-// Owns:     what a program says of its service, and what that is made of.
+// Owns:     the options of a program's service, and its parts.
 // Does not: begin or end it (owned-service.ts), or run anything (delegation.ts).
 
 import type { LanguageModel } from 'ai';
@@ -29,23 +29,26 @@ export type { SubagentService } from '../contracts/service-types.ts';
 export interface SubagentServiceOptions extends ProgramHandlers, OutcomeOptions {
   readonly runtime: Runtime;
   /**
-   * Of the service in the journal: the next service with this id, in another process or after a
-   * crash, goes on with its subagents; see `recover`. @defaultValue a new one, which nobody goes on with
+   * Id of the service in the journal: the next service with this id, in another process or after a crash,
+   * continues its subagents; see `recover`. @defaultValue a new id, which no process continues
    */
   readonly id?: string;
-  /** By their names: what subagents go on with after a crash. Those that a tool had spawned are made again by it. */
+  /**
+   * Configurations by name, with which subagents continue after a crash. The tool that spawned a subagent
+   * rebuilds the configuration itself.
+   */
   readonly configs?: Readonly<Record<string, SubagentConfig>>;
-  /** For configurations without a model of their own. */
+  /** The model of configurations without a model of their own. */
   readonly model?: LanguageModel;
   /** The tools of the program, out of which a model that spawns may grant. @defaultValue none */
   readonly tools?: Readonly<Record<string, unknown>>;
-  /** As for a session, but without a bound on the total over its life, unless one is given. */
+  /** Limits as for a session, but without a bound on the total over its life, unless one is given. */
   readonly constraints?: Partial<SessionLimits>;
-  /** What all subagents may use together. */
+  /** The budget of all subagents together. */
   readonly budget?: BudgetLimits;
-  /** Those below one that has ended may take so long to stop, in milliseconds. @defaultValue 5000 */
+  /** Time that the descendants of an ended subagent may take to stop, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
-  /** Learns of what went wrong without ending a run: a throwing hook, a journal that is tried again. */
+  /** Receives errors that end no run: a throwing hook, a journal that is tried again. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -58,7 +61,7 @@ const schema = z.strictObject({
   ...handlerChecks,
   ...outcomeChecks,
   runtime: anObject('a runtime: createRuntime(…)'),
-  // The next ones are checked where they are used.
+  // The following options are checked where they are used.
   id: z.unknown().optional(),
   constraints: z.unknown().optional(),
   budget: z.unknown().optional(),
@@ -70,7 +73,7 @@ const schema = z.strictObject({
 } satisfies ChecksOf<SubagentServiceOptions>);
 
 /**
- * A service of its own: its subagents are a scope of the runtime, as those of a session are.
+ * Creates a service of its own: its subagents are a scope of the runtime, as those of a session are.
  * @throws {ConfigurationError} for a constraint, a budget, a grace or an id that is unknown or out of range.
  */
 export function createSubagentService(options: SubagentServiceOptions): OwnedSubagentService {
@@ -81,7 +84,7 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
   return ownedService(given);
 }
 
-/** For whoever needs more of it than a program does. */
+/** Creates the service with the methods that only the runtime needs. */
 export function ownedService(options: SubagentServiceOptions): OwnedDelegation {
   const {
     runtime,

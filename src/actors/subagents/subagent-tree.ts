@@ -1,14 +1,14 @@
-// The tree of subagents: who is admitted into it, and what follows when one of them ends.
+// The tree of subagents: admits them, and carries out the consequences of their ends.
 //
-// Owns:     admission, the cascade, and when nobody is left.
+// Owns:     admission, the cascade, and the end of the last subagent.
 // Does not: decide how many may run (supervisor) or run any of them (subagent).
 //
 // Invariants
 //   SUBAGENT-TREE-3. Every request is accepted or rejected, once; every accepted one is reported ended once.
-//   SUBAGENT-TREE-4. Nobody outlives whom it works for: when a subagent ends, those below it are cancelled,
-//       and killed after a grace. `stop` and `kill` do that to all, and `whenEnded` calls back
-//       when the last one is gone and every instance disposed.
-//   SUBAGENT-TREE-5. What somebody waits for (an end, an answer, a receipt) is settled when it ends.
+//   SUBAGENT-TREE-4. No subagent outlives its parent: when a subagent ends, its descendants are cancelled,
+//       and killed after a grace. `stop` and `kill` do that to all, and `whenEnded` calls back when the last
+//       one is gone and every instance disposed.
+//   SUBAGENT-TREE-5. A wait for a subagent (for its end, an answer, a receipt) is settled when it ends.
 
 import { messageOf } from '../../values/errors.ts';
 import type { Outcome } from '../contracts/outcome.ts';
@@ -43,7 +43,7 @@ export class SubagentTree {
   #whenEnded: (() => void)[] = [];
   #isStopping = false;
 
-  /** `changed`: somebody came or went. */
+  /** `changed`: called when a subagent comes or goes. */
   constructor(parts: Parts, service: SubagentService, changed: () => void) {
     this.#parts = parts;
     this.#changed = changed;
@@ -53,7 +53,7 @@ export class SubagentTree {
     );
   }
 
-  /** `ports`: whom it works for, unless it has a parent. */
+  /** Admits a subagent. `ports`: the ports that it works for, unless it has a parent. */
   spawn(request: SpawnRequest, ports: ScopePorts): SpawnReceipt {
     const { family, retention, limits, supervisor, budgets, health, instances, chunks } =
       this.#parts;
@@ -121,7 +121,7 @@ export class SubagentTree {
     instances.enter(record);
     const { description, args } = request.task;
     const { workstreamId } = record.place;
-    // First: who follows the stream may end it as soon as it hears of it.
+    // Before the events: a reader of the stream may end it as soon as it is announced.
     subagent.start(record.birth);
     chunks.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
     if (record.isLive) record.place.ports.changed(viewOf(record));
@@ -129,23 +129,23 @@ export class SubagentTree {
     return { status: 'accepted', subagentId: id };
   }
 
-  /** Takes in those that the journal has; see `Restoration`. */
+  /** Restores the subagents of the journal; see `Restoration`. */
   restore(units: RestoredUnits, scopes: readonly ScopePorts[]): Restored {
     const restoration = new Restoration(this.#parts, this.#desk, scopes);
     for (const [id, unit] of units) restoration.take(id, unit);
     return restoration.restored;
   }
 
-  /** Those that were restored go on; what came to an end is told. */
+  /** Continues the restored subagents, and reports those that ended. */
   resume({ live, untold, lost }: Restored): void {
     for (const { record, reason } of lost)
       record.subagent?.lose({ code: 'NOT_RECOVERABLE', message: reason, retryable: true });
     for (const record of untold) this.#resumed(record);
-    // Those who ran have their run slots again before anybody else is given one.
+    // Subagents that ran get their run slots again before any other subagent.
     const ran = live.filter(({ subagent }) => subagent?.state === 'running');
     for (const record of new Set([...ran, ...live])) {
       this.#resumed(record);
-      // It was to be told that whom it worked for is gone (SUBAGENT-TREE-4).
+      // The end of its parent was to be reported to it (SUBAGENT-TREE-4).
       const parent = record.parentId === null ? null : this.#parts.family.get(record.parentId);
       if (parent !== null && parent?.isLive !== true)
         record.subagent?.cancel('whom it worked for has ended');
@@ -153,7 +153,7 @@ export class SubagentTree {
     this.#changed();
   }
 
-  /** What its entries lead to may be nothing that this code can go on with. */
+  /** Resumes a subagent; its entries may lead to a state that this code cannot continue. */
   #resumed({ subagent }: SubagentRecord): void {
     try {
       subagent?.resume();
@@ -173,7 +173,7 @@ export class SubagentTree {
     for (const { subagent } of this.#parts.family.live) subagent?.kill(reason);
   }
 
-  /** Calls back once nobody is left and every instance is disposed; at once if so. */
+  /** Calls back once all subagents have ended and every instance is disposed; at once if so. */
   whenEnded(callback: () => void): void {
     this.#whenEnded.push(callback);
     this.#checkEnded();
@@ -195,7 +195,7 @@ export class SubagentTree {
       record,
       children.filter(({ isLive }) => isLive),
     );
-    // Who is gone reads no results.
+    // An ended parent reads no results.
     for (const child of children) retention.delivered(child, at);
     if (parentId !== null && !family.get(parentId)?.isLive) retention.delivered(record, at);
     retention.ended(record, at);
@@ -236,7 +236,10 @@ function requestOf(callId: string | null, ports: ScopePorts): string | null {
   return callId === null ? null : (ports.requestOf?.(callId) ?? null);
 }
 
-/** Of a call of the lead agent it is known, whoever says something else. */
+/**
+ * Returns the user on whose behalf the request is made. For a call of the lead agent the session knows it,
+ * whatever the request says.
+ */
 function requesterOf({ callId, by }: SpawnRequest, ports: ScopePorts): string | null {
   return callId !== undefined && ports.requesterOf ? ports.requesterOf(callId) : (by ?? null);
 }

@@ -1,4 +1,4 @@
-// The timer of the sweep: armed as long as there is something that time changes.
+// The timer of the sweep: armed as long as time can change something.
 //
 // Owns:     one timer, which by itself does not keep a process running.
 // Does not: know what a sweep does.
@@ -7,7 +7,7 @@ import type { Scheduler } from '../ports/environment.ts';
 
 export interface SweeperOptions {
   readonly scheduler: Scheduler;
-  /** 0: never by itself. */
+  /** Interval of the sweep; 0: never. */
   readonly intervalMs: number;
   isNeeded(): boolean;
   sweep(): void;
@@ -22,7 +22,7 @@ export class Sweeper {
     this.#options = options;
   }
 
-  /** Something has changed: the timer runs if, and only if, it is needed. */
+  /** Arms or cancels the timer, according to whether it is needed. */
   update(): void {
     const { scheduler, intervalMs, isNeeded, sweep } = this.#options;
     if (this.#isDisposed || intervalMs === 0 || !isNeeded()) {

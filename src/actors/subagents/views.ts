@@ -1,12 +1,15 @@
-// How a record looks from outside: to who asks the service, to screens, in a stream.
+// The views of a record for callers of the service, screens and the stream.
 
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
 import type { OpenRequest, SubagentRecord } from './family.ts';
 import type { PendingInput, SubagentReport } from '../contracts/service-types.ts';
 
-/** `ready` until it runs, `lost` and `timed_out` as failed: as its outcome says, once it has one. */
+/**
+ * Returns the state: `ready` until it runs; once there is an outcome, the outcome's, with `lost` and
+ * `timed_out` as failed.
+ */
 function stateOf({ subagent, outcome }: SubagentRecord): SubagentState {
-  // That it has ended is told with its outcome, which may take a moment to be looked at.
+  // The end is shown with the outcome, whose processing may take a moment.
   if (subagent) return isOver(subagent.state) ? 'running' : subagent.state;
   const { status } = outcome ?? { status: 'failed' };
   return status === 'completed' || status === 'cancelled' ? status : 'failed';
@@ -44,7 +47,7 @@ export function reportOf(record: SubagentRecord): SubagentReport {
   };
 }
 
-/** Without what is only ours. */
+/** Copies a request without its internal properties. */
 export function pendingOf(request: OpenRequest): PendingInput {
   const { stopClock: _, isTold: __, isHandled: ___, ...pending } = request;
   return pending;
@@ -58,7 +61,7 @@ export function viewOf(record: SubagentRecord): SubagentView {
     name: definition.name,
     parentId,
     depth,
-    // A child's call is its parent's affair.
+    // The call of a child belongs to its parent.
     callId: parentId === null ? callId : null,
     toolName: task.toolName,
     task: task.description,

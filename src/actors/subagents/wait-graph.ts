@@ -1,24 +1,24 @@
-// Who waits for whom, and whether somebody would wait for ever.
+// The graph of waits, and the test whether a wait could never end.
 //
-// Owns:     the question, not the answer's data: it is asked anew with what is so now.
-// Does not: know why somebody waits (a wait, a question to a parent, a lock).
+// Owns:     the algorithm, not its data: it reads the current needs for each question.
+// Does not: know the reason of a need (a wait, a question to a parent, a lock).
 //
 // Invariants
-//   WAIT-GRAPH-1. A wait is refused exactly if, were nothing to change from outside, it could never end:
-//       of what must all come one never comes, of what may come none does.
+//   WAIT-GRAPH-1. A wait is refused exactly if, without a change from outside, it could never end: of the
+//       ends that it needs together one never comes, or of its alternatives none does.
 
-/** What somebody needs before it goes on: all of these to end, or any one of them. */
+/** The ends that a subagent needs before it continues: all of them, or any one of them. */
 export interface Need {
   readonly mode: 'all' | 'any';
   readonly of: readonly string[];
 }
 
-/** What each needs at the moment; nothing: it goes on by itself. */
+/** Returns the current needs of a subagent; none: it continues by itself. */
 export type NeedsOf = (id: string) => readonly Need[];
 
 /**
- * Would `id` wait for ever, if it began to need `need`? Then the way on which that is seen:
- * from `id`, each waits for the next, to one who is on it already; else null.
+ * Tells whether `id` would wait for ever if it began to need `need`. Returns the path that shows it: from
+ * `id`, each waits for the next, up to one that is on the path already; else null.
  */
 export function waitCycle(id: string, need: Need, needsOf: NeedsOf): readonly string[] | null {
   const needs = reachable(id, need, needsOf);
@@ -37,7 +37,7 @@ export function waitCycle(id: string, need: Need, needsOf: NeedsOf): readonly st
   }
 }
 
-/** Does `id` need `target`, directly or through others? */
+/** Tells whether `id` needs `target`, directly or through others. */
 export function dependsOn(id: string, target: string, needsOf: NeedsOf): boolean {
   return reachable(id, null, needsOf).has(target);
 }
@@ -58,7 +58,7 @@ function reachable(
   return found;
 }
 
-/** Grows from those that need nothing. */
+/** Computes the subagents that end, beginning with those that need nothing. */
 function thoseThatEnd(needs: ReadonlyMap<string, readonly Need[]>): ReadonlySet<string> {
   const free = new Set<string>();
   for (let before = -1; before < free.size;) {

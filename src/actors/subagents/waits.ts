@@ -1,16 +1,16 @@
-// The waits that are open: each ends once, by what it waits for, its time or its signal.
+// The open waits: each ends once, by its condition, its time or its signal.
 //
-// Owns:     open waits, their timers, what is left of them on signals.
-// Does not: know when what is waited for has come (awaiting.ts does).
+// Owns:     open waits, their timers, their listeners on signals.
+// Does not: decide when the condition of a wait is met (awaiting.ts does).
 //
 // Invariants
-//   WAITS-1. `settle` of a wait is called exactly once; then nothing of it is left anywhere.
+//   WAITS-1. `settle` of a wait is called exactly once; then no timer and no listener of it is left.
 
 import type { Environment } from '../ports/environment.ts';
 import type { SubagentRecord } from './family.ts';
 import type { Need } from './wait-graph.ts';
 
-/** How a wait ended: as an answer, or without one. */
+/** The reason for which a wait ended: with an answer, or without one. */
 export type WaitEnd = 'ended' | 'asked' | 'user' | 'timeout' | 'cancelled';
 
 export interface Wait {
@@ -18,9 +18,9 @@ export interface Wait {
   readonly by: string | null;
   readonly mode: Need['mode'];
   readonly records: readonly SubagentRecord[];
-  /** Does a question of somebody else end it, too? */
+  /** True if a question of another subagent ends it, too. */
   readonly heedsOthers: boolean;
-  /** Do words of the user, for whom the lead agent waits, end it? */
+  /** True if words of the user, for whom the lead agent waits, end it. */
   readonly heedsUser: boolean;
 }
 
@@ -42,7 +42,7 @@ export class Waits {
     return this.#open.size;
   }
 
-  /** A copy: ending waits does not disturb who looks at it. */
+  /** A copy: ending waits does not disturb its reader. */
   get all(): readonly Wait[] {
     return [...this.#open.keys()];
   }
@@ -65,7 +65,7 @@ export class Waits {
     });
   }
 
-  /** The first time counts. */
+  /** Ends a wait; the first reason counts. */
   end(wait: Wait, why: WaitEnd): void {
     const settle = this.#open.get(wait);
     this.#open.delete(wait);
@@ -73,7 +73,7 @@ export class Waits {
   }
 }
 
-/** What the one who waits needs before it goes on. */
+/** Returns the need of the waiting agent before it continues. */
 export function needOf({ mode, records }: Wait): Need {
   return { mode, of: records.map(({ id }) => id) };
 }
