@@ -3,8 +3,8 @@
 //
 // Invariants
 //   P8. A grant is a subset of the requester's own tools; an absent grant is all of them, an empty one none.
-// A denial holds for the whole subtree, for granted and for configured tools, and for the tools that an
-// instance brings along.
+//       A denial holds for the whole subtree, for granted and for configured tools, and for the tools that
+//       an instance brings along.
 
 import { roleOf } from '../model/marks.ts';
 import { refusal } from './delegation-failure.ts';
