@@ -63,7 +63,7 @@ export { type SubagentService } from './actors/contracts/service-types.ts';
 
 // Services: agents that examine external events
 export { defineService, type ServiceSubagentConfig } from './actors/services/service-config.ts';
-// Results of subagents and their verification
+
 // Views of a session
 
 export type {

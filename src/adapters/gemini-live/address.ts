@@ -1,17 +1,17 @@
-// Where the Gemini API is and with what key: read from options, else from the
-// environment, anew at each connect, so that a rotated key is picked up.
+// The address and the key of the Gemini API: read from options, else from the environment, at each connect,
+// so that a rotated key takes effect.
 //
-// ADDRESS-1. A key travels in a header. Only an ephemeral token, which the server takes nowhere
-//     else, is in the address, and is the secret of that address.
+// ADDRESS-1. A key travels in a header. Only an ephemeral token, which the server accepts nowhere else, is in
+//     the address, and makes that address a secret.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import { urlIn, WEB_SOCKET_PROTOCOLS, type Protocols } from '../socket/checked-options.ts';
 import type { Address } from '../socket/socket-connection.ts';
 
 /**
- * The variables that may hold a key, the first one that is set wins. The AI SDK's own name comes
- * first: who set it, set it for an app like this. `GOOGLE_API_KEY` comes before `GEMINI_API_KEY`, as in
- * Google's own client, so that both talk to the same project.
+ * The variables that may hold a key; the first one that is set wins. The AI SDK's own name comes first, since
+ * it is set for an app like this. `GOOGLE_API_KEY` comes before `GEMINI_API_KEY`, as in Google's own client,
+ * so that both use the same project.
  */
 export const API_KEY_VARIABLES = [
   'GOOGLE_GENERATIVE_AI_API_KEY',
@@ -19,10 +19,10 @@ export const API_KEY_VARIABLES = [
   'GEMINI_API_KEY',
 ] as const;
 
-/** The variable of Google's own client for another address. */
+/** The variable by which Google's own client overrides the address. */
 const BASE_URL_VARIABLE = 'GOOGLE_GEMINI_BASE_URL';
 const DEFAULT_BASE_URL = 'https://generativelanguage.googleapis.com';
-/** Ephemeral tokens are made and taken by this version only. */
+/** Only this version creates and accepts ephemeral tokens. */
 const TOKEN_API_VERSION = 'v1alpha';
 
 export interface Access {
@@ -34,7 +34,7 @@ export interface Access {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The key of now. @throws {ConfigurationError} `MISSING_API_KEY` */
+/** Returns the current key. @throws {ConfigurationError} `MISSING_API_KEY` */
 export function apiKeyOf(option: string | undefined, who: string): string {
   const candidates = [option, ...API_KEY_VARIABLES.map((name) => process.env[name])];
   const apiKey = candidates.find((candidate) => candidate !== undefined && candidate !== '');
@@ -48,7 +48,7 @@ export function apiKeyOf(option: string | undefined, who: string): string {
 }
 
 /**
- * The address of now.
+ * Returns the current address.
  * @throws {ConfigurationError} `MISSING_API_KEY` or `INVALID_URL`
  */
 export function addressOf(access: Access): Address {
@@ -63,7 +63,7 @@ export function addressOf(access: Access): Address {
   return { url, headers: { ...headers, 'x-goog-api-key': secret }, secret };
 }
 
-/** Where ephemeral tokens are made. @throws {ConfigurationError} `INVALID_URL` */
+/** Returns the address that creates ephemeral tokens. @throws {ConfigurationError} `INVALID_URL` */
 export function tokenAddress(baseUrl: string | undefined): string {
   const base = baseOf(baseUrl, { 'http:': 'http:', 'https:': 'https:' });
   return `${base}/${TOKEN_API_VERSION}/auth_tokens`;
@@ -80,7 +80,7 @@ function baseOf(option: string | undefined, protocols: Protocols): string {
   const address = option ?? (variable || DEFAULT_BASE_URL);
   const source = option === undefined ? `\`${BASE_URL_VARIABLE}\`` : '`baseUrl`';
   const { href } = checked(address, source, protocols);
-  // The AI SDK's base address ends with a version; the paths here bring their own.
+  // The AI SDK's base address ends with a version; the paths here contain their own.
   return href.replace(/\/+$/, '').replace(/\/v1(?:alpha|beta)?$/, '');
 }
 

@@ -1,7 +1,8 @@
-// Short-lived tokens for browsers, which must not see a key: made on a server, given to
-// `geminiLive({ ephemeralToken })` or to Google's own client.
+// Short-lived tokens for browsers, which must not see a key: created on a server, passed to `geminiLive({
+// ephemeralToken })` or to Google's own client.
 //
-// EPHEMERAL-TOKEN-1. What the token is locked to, nobody who holds it can change: model, instructions and tools.
+// EPHEMERAL-TOKEN-1. The holder of a token cannot change the settings that it is locked to: model,
+//     instructions and tools.
 
 import { checkUnshown } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -16,15 +17,18 @@ export interface EphemeralTokenOptions {
   readonly apiKey?: string;
   /** `https:` or `http:`. @defaultValue as for `geminiLive` */
   readonly baseUrl?: string;
-  /** So many sessions may be begun with it; resuming is none. 0: any number. @defaultValue 1, by the server */
+  /**
+   * The number of sessions that may be begun with it; resuming does not count. 0: any number. @defaultValue
+   * 1, by the server
+   */
   readonly uses?: number;
-  /** Nothing is said with it after that; less than 20 hours ahead. @defaultValue in 30 minutes, by the server */
+  /** When sessions with it end; less than 20 hours ahead. @defaultValue in 30 minutes, by the server */
   readonly expiresAt?: Date;
-  /** No session is begun with it after that. @defaultValue in a minute, by the server */
+  /** When no more sessions begin with it. @defaultValue in a minute, by the server */
   readonly beginsUntil?: Date;
-  /** What the sessions are like that can be had with it. @defaultValue anything */
+  /** The settings that its sessions are locked to. @defaultValue none */
   readonly locked?: {
-    /** Of these only what is said to the model counts: model, voice, thinking and the like. */
+    /** Only the options sent to the model count: model, voice, thinking and the like. */
     readonly options?: GeminiLiveOptions;
     readonly configuration: TransportConfiguration;
   };
@@ -34,9 +38,9 @@ export interface EphemeralTokenOptions {
 }
 
 export interface EphemeralToken {
-  /** What `geminiLive({ ephemeralToken })` takes: `auth_tokens/…`. */
+  /** The value for `geminiLive({ ephemeralToken })`: `auth_tokens/…`. */
   readonly token: string;
-  /** Null where the server does not say. */
+  /** Null if the server does not state it. */
   readonly expiresAt: Date | null;
 }
 
@@ -54,11 +58,11 @@ const optionsSchema = z.strictObject({
 const answerSchema = z.object({ name: z.string().min(1), expireTime: z.string().nullish() });
 
 /**
- * Makes a token for the Gemini Live API.
+ * Creates a token for the Gemini Live API.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY` or `INVALID_URL`.
- * @throws {ProviderError} `TOKEN_REFUSED` when the server does not give one: retryable when it was too
- * busy or could not be reached.
+ * @throws {ProviderError} `TOKEN_REFUSED` if the server does not issue one: retryable if it was too busy or
+ *   could not be reached.
  */
 export async function createEphemeralToken(
   options: EphemeralTokenOptions = {},

@@ -10,20 +10,20 @@ import { capabilitiesOf } from './models.ts';
 import { resolveOptions, type GeminiLiveOptions } from './options.ts';
 import { INPUT_SAMPLE_RATE_HZ } from './wire/index.ts';
 
-/** The transport of `geminiLive`: its connections also say what they could not use. */
+/** The transport of `geminiLive`: its connections also report the messages that they could not use. */
 export type GeminiLiveTransport = SocketTransport;
 
 /**
- * Makes a transport to the Gemini Live API. Speaks through the `ws` package, an optional peer
- * dependency. The model answers what it hears by itself; what it can do beyond that depends on the
- * family of `model`, and `capabilities` say so.
+ * Creates a transport to the Gemini Live API. Uses the `ws` package, an optional peer dependency. The model
+ * answers the words that it hears by itself; its further abilities depend on the family of `model`, and
+ * `capabilities` states them.
  *
- * A connection ends with `transport.closed`, which says whether trying again makes sense. The next one
- * goes on where it ended if the server gave a handle for it, or is told the conversation.
+ * A connection ends with `transport.closed`, which says whether a retry makes sense. The next connection
+ * resumes where it ended if the server gave a handle, or gets the conversation.
  *
- * @throws {ConfigurationError} `MISSING_API_KEY` when there is no key, `INVALID_OPTION` (also for thinking
- * that the model does not take), `INVALID_URL`, or `MISSING_DEPENDENCY` when `ws` is not installed and
- * no `webSocket` is given.
+ * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION` (also for thinking that
+ *   the model does not accept), `INVALID_URL`, or `MISSING_DEPENDENCY` if `ws` is not installed and no
+ *   `webSocket` is given.
  */
 export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport {
   const settings = resolveOptions(options);

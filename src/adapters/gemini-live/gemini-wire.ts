@@ -1,5 +1,5 @@
-// The Gemini Live wire on a connection: when it is configured, what it goes on from, what
-// its frames are, how it says that it ends. What messages mean is the translator's.
+// The Gemini Live wire on a connection: its configuration, its resumption, its frames, and its end. The
+// translator interprets the messages.
 
 import { unmarkedNotes } from '../../actors/notes/note-marks.ts';
 import { OffstageError, messageOf } from '../../values/errors.ts';
@@ -18,9 +18,9 @@ import { ToolCalls } from './tool-calls.ts';
 import { Translator } from './translator.ts';
 import * as wire from './wire/index.ts';
 
-/** The microphone is taken as off after so long without sound. */
+/** Time without sound after which the microphone counts as off. */
 const STREAM_END_MS = 1_000;
-/** The server uses these for what it cannot resume, too. */
+/** The server also uses these codes for handles that it cannot resume. */
 const REFUSED_HANDLE_CODES: ReadonlySet<number | null> = new Set([1007, 1008, 1011]);
 
 export class GeminiWire implements Wire {
@@ -30,10 +30,10 @@ export class GeminiWire implements Wire {
   readonly #token: ResumeToken | null;
   readonly #translator: Translator;
   readonly #resumption: Resumption;
-  /** What the model is told before all else; null: the session tells it. */
+  /** The history that the model gets before all else; null: the session sends it. */
   readonly #history: readonly wire.Turn[] | null;
   #isReady = false;
-  /** The server has shown that it goes on with what it knows. */
+  /** Whether the server has shown that it continues with its previous state. */
   #hasGoneOn = false;
   #isExpiring = false;
   #sentMs = 0;
@@ -71,7 +71,7 @@ export class GeminiWire implements Wire {
       settings.traits,
       calls,
     );
-    // A session that goes on knows it.
+    // A resumed session knows the history.
     this.#history = this.#token || !history ? null : this.#translator.history(history());
   }
 
@@ -85,7 +85,7 @@ export class GeminiWire implements Wire {
     return [JSON.stringify(message)];
   }
 
-  /** Nothing at once: what is said in one turn of the loop goes together, when it may go. */
+  /** Sends no message at once: commands of one turn of the loop are combined, when they may be sent. */
   write(command: TransportCommand): readonly string[] {
     this.#translator.toWire(command);
     return [];
@@ -116,7 +116,7 @@ export class GeminiWire implements Wire {
       this.#token.isRefused = true;
       return { ...ending, retryable: true };
     }
-    // Before it was ready it is the key, the model or the setup that it does not like.
+    // An end before readiness means that the server rejects the key, the model or the setup.
     const mayPass = this.#isReady && (ending.code === 1007 || ending.code === 1008);
     return { ...ending, retryable: ending.retryable || mayPass || this.#isExpiring };
   }
@@ -126,7 +126,7 @@ export class GeminiWire implements Wire {
     this.#translator.stop();
   }
 
-  /** The server takes a history in before all else; it waits for one if it is told to. */
+  /** Whether the server gets a history before all else, and waits for it. */
   get #isSeeded(): boolean {
     return this.#settings.traits.seedsHistory && (this.#history?.length ?? 0) > 0;
   }
@@ -140,7 +140,7 @@ export class GeminiWire implements Wire {
       this.#ports.emit({ type: 'transport.expiring', inMs });
     }
     this.#translator.fromWire(message, raw);
-    // Before it has said anything the server may not have taken the history in.
+    // Before its first message the server may not have taken the history in.
     const isKnown = this.#hasGoneOn || (this.#history ?? []).length === 0;
     if (message.sessionResumptionUpdate && isKnown) {
       this.#resumption.updated(message.sessionResumptionUpdate);
@@ -164,7 +164,7 @@ export class GeminiWire implements Wire {
     this.#ports.send(JSON.stringify(message));
   }
 
-  /** One timer for many frames. */
+  /** One timer serves many frames. */
   #watchSound(delayMs: number): void {
     const { clock, scheduler } = this.#ports.environment;
     this.#cancelStreamEnd = scheduler.schedule(() => {

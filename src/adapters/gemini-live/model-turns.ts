@@ -1,20 +1,21 @@
-// What the model says, as responses with items. The wire has neither: it has turns
-// without names, whose transcripts may come after their end and never say that they are whole.
+// Presents the model's output as responses with items. The wire has neither: it has unnamed turns, whose
+// transcripts may arrive after their end and are never marked as complete.
 //
 //   (none) ──content──▶ making ──generationComplete──▶ made ──turnComplete──▶ over
 //                         │  └────turnComplete, interrupted, nothing for long───▲
 //                         └──cancelled by us──▶ unwanted ──the wire says its end──┘
 //
-// Owns: ids and ends of responses, their sound and transcripts, what of it is dropped.
+// Owns: ids and ends of responses, their sound and transcripts, and the dropped parts.
 // Does not: whose request a response answers (`requests.ts`), tool calls.
 //
-// GEMINI-LIVE-MODEL-TURNS-1. A response has one beginning, one end and one item. The next one begins with content that
-//     comes after the end; a transcript that comes soon after it trails.
-// GEMINI-LIVE-MODEL-TURNS-2. Sound that comes after an interruption or a cancel, and before the wire has said that
-//     the turn is over (of one by the user: or for a moment after that), is dropped.
-// GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the sound that was handed on.
-// GEMINI-LIVE-MODEL-TURNS-4. Of a response whose key turns out to be doubtful the key is taken back while it is
-//     still being made: its request ends as cancelled, and it goes on without.
+// GEMINI-LIVE-MODEL-TURNS-1. A response has one beginning, one end and one item. The next one begins with
+//     content that arrives after the end; a transcript that arrives shortly after it trails.
+// GEMINI-LIVE-MODEL-TURNS-2. Sound between an interruption or a cancellation and the wire's end of the turn
+//     (after an interruption by the user: or shortly after that) is dropped.
+// GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the sound that was passed on.
+// GEMINI-LIVE-MODEL-TURNS-4. If the key of a response turns out to be uncertain, the key is withdrawn while
+//     the response is still being generated: its request ends as cancelled, and the response continues
+//     without a key.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -22,11 +23,11 @@ import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
 import { OUTPUT_SAMPLE_RATE_HZ } from './wire/index.ts';
 
-/** A transcript may trail the end of its turn by so much; after that it is whole. */
+/** A transcript may trail the end of its turn by this time; after that it is complete. */
 const TRAILING_MS = 1_000;
-/** A turn that was interrupted ends with turnComplete; if that is missing, after so long. */
+/** An interrupted turn ends with turnComplete; if that is missing, after this time. */
 const STRAY_MS = 1_000;
-/** What comes so soon after that is late: nobody answers a user who has just begun to speak. */
+/** Content this soon after that is late: no model answers a user who has just begun to speak. */
 const LATE_MS = 200;
 
 type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
@@ -35,14 +36,14 @@ export interface ModelTurnsPorts {
   readonly environment: Environment;
   emit(event: TransportEvent): void;
   emitAudio(frame: AudioFrame): void;
-  /** A response begins. */
+  /** Handles the start of a response. */
   begins(): Cause;
 }
 
 export interface Cause {
-  /** Of the request that it answers, if that is certain. */
+  /** The key of the request that it answers, if that is certain. */
   readonly key: string | null;
-  /** It answers what is not wanted any more. */
+  /** Whether it answers a request that is no longer wanted. */
   readonly isUnwanted: boolean;
 }
 
@@ -57,11 +58,11 @@ interface Response {
 
 export class ModelTurns {
   readonly #ports: ModelTurnsPorts;
-  /** The last one that there was. */
+  /** The most recent response. */
   #response: Response | null = null;
-  /** Until then content belongs to a turn that was interrupted. */
+  /** Until this time content belongs to an interrupted turn. */
   #strayUntil = Number.NEGATIVE_INFINITY;
-  /** The user has interrupted it: some may come after its end, while they still speak. */
+  /** Whether the user interrupted it: content may arrive after its end, while they still speak. */
   #isByUser = false;
   #lateUntil = Number.NEGATIVE_INFINITY;
   #isTrailing = false;
@@ -71,22 +72,22 @@ export class ModelTurns {
     this.#ports = ports;
   }
 
-  /** There is something to say, or to play, and nobody has interrupted it. */
+  /** Whether there is content to speak or play that was not interrupted. */
   get isAnswering(): boolean {
     return this.#response !== null && this.#response.phase !== 'over';
   }
 
-  /** The wire has not said that the turn is over. */
+  /** Whether the wire has not ended the turn yet. */
   get isOpen(): boolean {
     return this.isAnswering || this.#isStray;
   }
 
-  /** A turn was interrupted, and its end is still to come. */
+  /** Whether the end of an interrupted turn is still to come. */
   get #isStray(): boolean {
     return this.#ports.environment.clock.now() < this.#strayUntil;
   }
 
-  /** Sound; base64. @throws {ProtocolError} `MALFORMED_AUDIO` */
+  /** Handles sound in base64. @throws {ProtocolError} `MALFORMED_AUDIO` */
   audio(base64: string): void {
     const samples = decodePcm16Base64(base64);
     const response = samples.length === 0 ? null : this.#current();
@@ -97,7 +98,7 @@ export class ModelTurns {
     this.#ports.emitAudio({ samples, sampleRateHz, itemId, responseId });
   }
 
-  /** More of the transcript. */
+  /** Appends words to the transcript. */
   words(text: string): void {
     const last = this.#response;
     const belongsToLast = last !== null && (last.phase !== 'over' || this.#isTrailing);
@@ -109,19 +110,19 @@ export class ModelTurns {
     if (response.phase === 'over') this.#awaitTrailing(response);
   }
 
-  /** The id of the response that a call belongs to. */
+  /** Returns the id of the response that a call belongs to. */
   calls(): string {
-    // A call is never dropped: nobody else would answer it.
+    // A call is never dropped: it would stay unanswered.
     return (this.#current() ?? this.#response ?? this.#begin()).id;
   }
 
-  /** All of it is made; it may still be assumed to play. */
+  /** Marks the content as complete; it may still be playing. */
   made(): void {
     const response = this.#response;
     if (response?.phase === 'making') this.#end(response, 'completed', null, 'made');
   }
 
-  /** The turn is over. @returns whether there was one */
+  /** Ends the turn. @returns whether there was one */
   complete(failure: string | null): boolean {
     if (this.#isStray && this.#isByUser)
       this.#lateUntil = this.#ports.environment.clock.now() + LATE_MS;
@@ -145,7 +146,7 @@ export class ModelTurns {
     this.#awaitTrailing(response);
   }
 
-  /** It is not wanted any more. @returns whether there was anything to cancel */
+  /** Marks the response as unwanted. @returns whether there was anything to cancel */
   cancel(): boolean {
     const response = this.#response;
     if (response?.phase !== 'making') return false;
@@ -154,7 +155,7 @@ export class ModelTurns {
     return true;
   }
 
-  /** Nothing has come of it for long. */
+  /** Gives up a response without recent content. */
   giveUp(): void {
     const response = this.#response;
     if (response?.phase === 'making') this.#end(response, 'incomplete', 'silence', 'over');
@@ -173,7 +174,7 @@ export class ModelTurns {
     this.#cancelTrailing();
   }
 
-  /** Where content goes; null: it is dropped (GEMINI-LIVE-MODEL-TURNS-2). */
+  /** Returns the response for new content; null: the content is dropped (GEMINI-LIVE-MODEL-TURNS-2). */
   #current(): Response | null {
     const response = this.#response;
     if (response !== null && response.phase !== 'over') {
@@ -234,7 +235,7 @@ export class ModelTurns {
   }
 }
 
-/** The end of a request that no response is known to answer. */
+/** Returns the end of a request that no response is known to answer. */
 export function endedInVain(
   { ids }: Environment,
   responseKey: string,

@@ -1,8 +1,7 @@
-// What the models of Gemini Live can do: they speak one wire, and differ in what they
-// honour on it. One row for each family; a model that is not known gets the row that
-// relies on least.
+// The abilities of the models of Gemini Live: they speak one wire, and differ in the parts that they honour.
+// There is one row per family; an unknown model gets the row that assumes least.
 //
-// MODELS-1. What a row says is what the vendor documents of the family; in doubt the row relies on less.
+// MODELS-1. A row states the vendor's documentation of the family; in doubt it assumes less.
 
 import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire/index.ts';
@@ -10,22 +9,22 @@ import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire/index.ts';
 export interface ModelTraits {
   readonly family: string;
   /**
-   * `waits`: the model stands still until a call is answered. `goes_on`: a call may stay open
-   * while it talks, if it is declared so. `unknown`: it may do either.
+   * `waits`: the model pauses until a call is answered. `goes_on`: a call may stay open while it talks, if it
+   * is declared so. `unknown`: either is possible.
    */
   readonly duringCall: 'waits' | 'goes_on' | 'unknown';
-  /** `SILENT`, `WHEN_IDLE` and `INTERRUPT` of a function response do what they say. */
+  /** `SILENT`, `WHEN_IDLE` and `INTERRUPT` of a function response take effect. */
   readonly honoursScheduling: boolean;
   /**
-   * When messages can be added to the conversation. `initially`: only before the first sound;
-   * after that what is said by text is answered.
+   * When messages can be added to the conversation. `initially`: only before the first sound; after that the
+   * model answers text.
    */
   readonly clientContent: 'anytime' | 'initially';
-  /** `historyConfig.initialHistoryInClientContent`: a history is taken in without being answered. */
+  /** `historyConfig.initialHistoryInClientContent`: the model takes a history in without answering it. */
   readonly seedsHistory: boolean;
-  /** Instructions and tools can be changed by `contextUpdate`. */
+  /** `contextUpdate` can change instructions and tools. */
   readonly contextUpdate: boolean;
-  /** What the setup may say of thinking. `one_of`: a level or a budget, and one of them it must. */
+  /** The thinking settings of the setup. `one_of`: a level or a budget, one of which is required. */
   readonly thinking: 'none' | 'level' | 'budget' | 'one_of' | 'any';
 }
 
@@ -72,7 +71,7 @@ const unknown: ModelTraits = {
   thinking: 'any',
 };
 
-/** The first row whose name fits. */
+/** The first row whose pattern matches applies. */
 const rows: readonly (readonly [name: RegExp, traits: ModelTraits])[] = [
   [/^gemini-3\.8-live-.*thinking/, thinking38],
   [/^gemini-3\.8-live/, live38],
@@ -80,13 +79,13 @@ const rows: readonly (readonly [name: RegExp, traits: ModelTraits])[] = [
   [/^gemini-(?:live-)?2\.5-flash/, native25],
 ];
 
-/** What the model can do; `model` with or without `models/` before it. */
+/** Returns the traits of the model; `model` with or without the prefix `models/`. */
 export function traitsOf(model: string): ModelTraits {
   const name = model.slice(model.lastIndexOf('/') + 1).toLowerCase();
   return rows.find(([pattern]) => pattern.test(name))?.[1] ?? unknown;
 }
 
-/** A connection lasts about ten minutes; the server says with `goAway` when it ends. */
+/** A connection lasts about ten minutes; the server announces its end with `goAway`. */
 const MAX_CONNECTION_MS = 10 * 60_000;
 
 export function capabilitiesOf(traits: ModelTraits): TransportCapabilities {

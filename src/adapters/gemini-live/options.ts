@@ -18,53 +18,56 @@ export interface GeminiLiveOptions extends DialOptions {
    * at each connect
    */
   readonly apiKey?: string;
-  /** What `createEphemeralToken` gave (`auth_tokens/…`); then no key is needed. */
+  /** The result of `createEphemeralToken` (`auth_tokens/…`); then no key is needed. */
   readonly ephemeralToken?: string;
-  /** The whole address of the endpoint (`wss:`, `ws:`, `https:` or `http:`), for a proxy. @defaultValue made of `baseUrl` */
+  /**
+   * The whole address of the endpoint (`wss:`, `ws:`, `https:` or `http:`), for a proxy. @defaultValue
+   * derived from `baseUrl`
+   */
   readonly url?: string;
   /** @defaultValue the environment variable `GOOGLE_GEMINI_BASE_URL`, else `https://generativelanguage.googleapis.com` */
   readonly baseUrl?: string;
-  /** Of the API; with an ephemeral token it is always `v1alpha`. @defaultValue 'v1beta' */
+  /** The version of the API; always `v1alpha` with an ephemeral token. @defaultValue 'v1beta' */
   readonly apiVersion?: string;
   /**
-   * What a model can do depends on its family: tools that are answered late, messages added in
-   * silence, instructions that change. One that is not known is used with care.
+   * The model. Its family determines its abilities: late tool results, silent messages, changeable
+   * instructions. An unknown model is used with the fewest assumptions.
    * @defaultValue 'gemini-3.8-live'
    */
   readonly model?: string;
   /** A built-in voice, such as `Kore`. @defaultValue that of the model */
   readonly voice?: string;
-  /** BCP-47, such as `en-US`. Models with native audio find it out themselves. @defaultValue none */
+  /** BCP-47, such as `en-US`. Models with native audio detect it themselves. @defaultValue none */
   readonly language?: string;
   /** 0 to 2. @defaultValue that of the model */
   readonly temperature?: number;
-  /** Of one response. @defaultValue no limit but that of the model */
+  /** The limit of one response. @defaultValue only that of the model */
   readonly maxOutputTokens?: number;
   /**
-   * How much the model thinks: a level or a budget in tokens, whichever its family takes.
-   * @defaultValue `{ level: 'low' }` for a model that must be told, else that of the model
+   * The thinking setting: a level or a budget in tokens, whichever the model's family accepts.
+   * @defaultValue `{ level: 'low' }` for a model that requires one, else that of the model
    */
   readonly thinking?: {
     readonly level?: 'minimal' | 'low' | 'medium' | 'high';
     readonly budget?: number;
   };
-  /** How the server finds the user's speech, and what it does to its own. @defaultValue that of the server */
+  /** The server's detection of the user's speech, and its reaction to it. @defaultValue that of the server */
   readonly voiceActivity?: SessionSettings['voiceActivity'];
-  /** Who writes down what the user says. @defaultValue any language */
+  /** The transcription of the user's speech. @defaultValue any language */
   readonly transcription?: {
     /** BCP-47, such as `en-US`. */
     readonly languages?: readonly string[];
-    /** Names and terms that are likely to be said. */
+    /** Names and terms that are likely to occur. */
     readonly vocabulary?: readonly string[];
   };
   /**
-   * What is oldest is forgotten when the conversation grows too long; without it a session ends
-   * after 15 minutes of sound. `false`: off. @defaultValue `{}`: as the server thinks fit
+   * The removal of the oldest content when the conversation grows too long; without it a session ends after
+   * 15 minutes of sound. `false`: off. @defaultValue `{}`: the server decides
    */
   readonly compression?: SessionSettings['compression'];
   /**
-   * The server says which message it has taken in last, so that a resumed session loses none.
-   * Only Google's enterprise platform takes it; the developer API refuses it. @defaultValue false
+   * Whether the server reports the last message that it has taken in, so that a resumed session loses none.
+   * Only Google's enterprise platform accepts it; the developer API refuses it. @defaultValue false
    */
   readonly transparentResumption?: boolean;
 }
@@ -95,7 +98,7 @@ const optionsSchema = z.strictObject({
   thinking: z
     .strictObject({
       level: z.enum(['minimal', 'low', 'medium', 'high']).optional(),
-      // 0 is none, -1 as much as the model thinks fit.
+      // 0 is none, -1 lets the model decide.
       budget: z.int().min(-1).optional(),
     })
     .optional(),
@@ -124,10 +127,10 @@ const optionsSchema = z.strictObject({
 
 type CheckedOptions = z.output<typeof optionsSchema>;
 
-/** Options with their defaults, checked. */
+/** Checked options with their defaults. */
 export interface GeminiLiveSettings extends SessionSettings, Required<DialOptions> {
   readonly traits: ModelTraits;
-  /** The address and the key of now. */
+  /** Returns the current address with the current key. */
   address(): Address;
 }
 
@@ -160,7 +163,7 @@ export function checkOptions(options: GeminiLiveOptions): CheckedOptions {
   return withoutUndefined(check('geminiLive', optionsSchema, options));
 }
 
-/** What is said to the model of these options. @throws {ConfigurationError} `INVALID_OPTION` */
+/** Returns the setup for the model from these options. @throws {ConfigurationError} `INVALID_OPTION` */
 export function sessionOf(given: CheckedOptions): {
   readonly settings: SessionSettings;
   readonly traits: ModelTraits;
@@ -193,7 +196,10 @@ const THINKING: Readonly<Record<ModelTraits['thinking'], readonly ('level' | 'bu
   any: ['level', 'budget'],
 };
 
-/** What the setup says of thinking. What the family does not take would end the session: it is refused here. */
+/**
+ * Returns the thinking settings of the setup. Settings that the family does not accept would end the session,
+ * so they are refused here.
+ */
 function thinkingOf({ thinking: takes }: ModelTraits, model: string, given: Thinking): Thinking {
   const kinds = (['level', 'budget'] as const).filter((kind) => given?.[kind] !== undefined);
   if (kinds.length > 1) throw invalid('`thinking`: expected a level or a budget, got both');

@@ -1,16 +1,16 @@
-// What we say to the model, and when. Client content that comes while the model talks is
-// swallowed or cuts it off, so it waits until the model is done; what is said in one turn of
-// the loop goes together, so that a result and the request to tell it are one message.
+// The queue of messages to the model. Client content that arrives while the model talks is swallowed or cuts
+// it off, so it waits until the model is done; messages of one turn of the loop are combined, so that a
+// result and the request to tell it are one message.
 //
-// Owns: the queue of what waits, and in which message a command travels.
-// Does not: whether the model is busy (the translator), who is answered (requests).
+// Owns: the queue, and the assignment of commands to messages.
+// Does not: know whether the model is busy (the translator), or which request a response answers (requests).
 //
-// OUTGOING-1. Messages are told in the order of their commands, and before the request that follows them.
-// OUTGOING-2. Nothing that interrupts is said while the model is busy, or for longer than HOLD_LIMIT_MS:
-//     a turn whose end never comes holds up nobody for ever.
-// OUTGOING-3. The answer to a call goes at once: it may be what the model waits for. Only one that goes
-//     with a request waits with it.
-// OUTGOING-4. Where the conversation can be added to only initially, messages wait for the next request.
+// OUTGOING-1. Messages are sent in the order of their commands, and before the request that follows them.
+// OUTGOING-2. No interrupting message is sent while the model is busy, for at most HOLD_LIMIT_MS: a turn
+//     whose end never comes does not block the queue forever.
+// OUTGOING-3. The answer to a call is sent at once, since the model may wait for it. Only an answer that
+//     belongs to a request waits with it.
+// OUTGOING-4. If the conversation can only be extended initially, messages wait for the next request.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -21,19 +21,22 @@ import { answerTurn, systemText, textOf, YOUR_TURN } from './told-as-text.ts';
 import type { Answer, ToolCalls } from './tool-calls.ts';
 import * as wire from './wire/index.ts';
 
-/** Since the last sign of the model. */
+/** The time since the last sign of the model. */
 const HOLD_LIMIT_MS = 15_000;
 
 export interface OutgoingPorts {
   readonly environment: Environment;
   readonly notes: NoteWriter;
-  /** `lasting`: what of it a session that is resumed must be told again, if it was not taken in. */
+  /**
+   * Sends a message. `lasting`: the part that a resumed session must get again if the server had not taken it
+   * in.
+   */
   send(message: object, lasting?: object | null): void;
-  /** The model talks, works, or may be about to answer. */
+  /** Returns whether the model talks, works, or may be about to answer. */
   isBusy(): boolean;
-  /** For how long at least, in milliseconds, if that is known. */
+  /** Returns for how long it is busy at least, in milliseconds; null if unknown. */
   busyForMs(): number | null;
-  /** It has been busy for too long without a sign. */
+  /** Gives up on a model that was busy for too long without a sign. */
   giveUp(): void;
 }
 
@@ -42,7 +45,7 @@ interface Request {
   readonly instructions: string | undefined;
   readonly about: string | undefined;
   readonly insists: boolean;
-  /** What it tells is the result of this call. */
+  /** The call whose result the request tells. */
   answer: Answer | null;
 }
 
@@ -58,7 +61,7 @@ export class Outgoing {
   #isOpen = false;
   #isStopped = false;
   #waiting: Waiting[] = [];
-  /** Answers of this turn of the loop. */
+  /** The answers of this turn of the loop. */
   #answers: Answer[] = [];
   /** The request of this turn of the loop. */
   #newRequest: Request | null = null;
@@ -74,7 +77,7 @@ export class Outgoing {
     this.#lastSignAt = ports.environment.clock.now();
   }
 
-  /** The model can be talked to. */
+  /** Starts sending: the model is ready. */
   open(): void {
     this.#isOpen = true;
     this.sign();
@@ -100,8 +103,8 @@ export class Outgoing {
   }
 
   /**
-   * A request that was not sent yet, or each of them, is not sent any more; what it was to tell is
-   * told in silence.
+   * Withdraws a request that was not sent yet, or all of them; the content that it was to tell is sent
+   * silently.
    */
   withdraw(responseKey: string | null): void {
     this.#pairAnswers();
@@ -117,12 +120,12 @@ export class Outgoing {
     this.#schedule();
   }
 
-  /** The server said something about what the model does. */
+  /** Records that the server reported on the model's state. */
   sign(): void {
     this.#lastSignAt = this.#ports.environment.clock.now();
   }
 
-  /** The model may be done: what waits may go. */
+  /** Sends the waiting messages if the model is done. */
   flush(): void {
     if (!this.#isOpen || this.#isStopped) return;
     for (;;) {
@@ -147,7 +150,7 @@ export class Outgoing {
     return this.#traits.clientContent === 'anytime';
   }
 
-  /** What is said in one turn of the loop goes together. */
+  /** Combines the messages of one turn of the loop. */
   #schedule(): void {
     if (this.#isScheduled || !this.#isOpen) return;
     this.#isScheduled = true;
@@ -190,7 +193,7 @@ export class Outgoing {
     const scheduling = honoursScheduling ? 'SILENT' : null;
     const responses = answers.map((answer) => this.#calls.answer(answer, scheduling));
     this.#ports.send(wire.toolResponse(responses));
-    // Else the model speaks to it, asked or not.
+    // Otherwise the model speaks to the answer in any case.
     if (!honoursScheduling) this.#requests.owes();
   }
 
@@ -205,7 +208,7 @@ export class Outgoing {
     const texts = this.#addsAnytime ? [] : [...textOf(turns)];
     if (instructions !== undefined)
       texts.push(systemText(writer, instructions, `${responseKey} instructions`));
-    // What the model has just read need not be repeated.
+    // Text that the model has just read need not be repeated.
     if (about !== undefined && !textOf(turns).some((text) => text.includes(about)))
       texts.push(about);
     if (isOpen) this.#tell(notes, texts.join('\n'), answer, insists);
@@ -221,7 +224,7 @@ export class Outgoing {
     return answerTurn(this.#ports.notes, this.#calls.nameOf(answer.callId), answer);
   }
 
-  /** The model shall speak to the result of a call. */
+  /** Has the model speak to the result of a call. */
   #tell(notes: readonly wire.Turn[], text: string, answer: Answer, insists: boolean): void {
     if (notes.length > 0) this.#ports.send(wire.clientContent(notes, false));
     const { honoursScheduling } = this.#traits;
@@ -234,7 +237,7 @@ export class Outgoing {
     );
   }
 
-  /** Text in the stream of sound is answered for certain, but it is taken for words of the user. */
+  /** Text in the sound stream is certain to be answered, but the model takes it for words of the user. */
   #nudge(notes: readonly wire.Turn[], text: string, insists: boolean, hasNews: boolean): void {
     const lasting = notes.length > 0 ? wire.clientContent(notes, false) : null;
     if (this.#addsAnytime && !insists) {
@@ -244,7 +247,7 @@ export class Outgoing {
     }
     if (lasting !== null) this.#ports.send(lasting);
     const message = wire.realtimeText(text);
-    // Where messages travel with a request they are told again with it.
+    // If messages travel with a request, they are repeated with it.
     this.#ports.send(message, hasNews && !this.#addsAnytime ? message : null);
   }
 

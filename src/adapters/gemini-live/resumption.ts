@@ -1,21 +1,21 @@
-// How a session goes on over another connection: with a handle of the server, and with
-// what we have said that the handle does not know.
+// Resumes a session over another connection: with a handle of the server, and the messages that the handle
+// does not cover.
 //
 // Owns: the token, and the messages since. Does not: when a new connection is opened (the session).
 //
-// RESUMPTION-1. A token is offered only while nobody has said anything since the server gave its handle: a
-//     session that is resumed would not know of that, and one that is replayed does.
-// RESUMPTION-2. What we said since is said again, in order, in doubt twice rather than not at all. That the
-//     model shall speak is not: who asked for that asks again.
-// RESUMPTION-3. A handle that the server refused is not offered again, and not used.
+// RESUMPTION-1. A token is offered only while no one has spoken since the server gave its handle: a resumed
+//     session would not know those words, while a replayed one does.
+// RESUMPTION-2. Messages sent since the handle are sent again, in order, and in doubt twice rather than not
+//     at all. Requests to speak are not: their sender repeats them.
+// RESUMPTION-3. A handle that the server refused is neither offered nor used again.
 
 import type { TransportEvent } from '../../voice/connection/transport.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
-/** So much is said in silence at most before a handle is of no use any more. */
+/** The number of silent messages after which a handle is useless. */
 const MAX_MESSAGES = 256;
 
-/** What `transport.resumable` gives. Lives in one process: what is said later counts, too. */
+/** The value of `transport.resumable`. Lives in one process, because later messages count, too. */
 export class ResumeToken {
   readonly handle: string;
   readonly calls: ToolCalls;
@@ -33,12 +33,12 @@ export class ResumeToken {
   }
 }
 
-/** A token that can be used, of what a session was given. */
+/** Returns the resume value if it is a usable token; null otherwise. */
 export function usableToken(resume: unknown): ResumeToken | null {
   return resume instanceof ResumeToken && !resume.isRefused ? resume : null;
 }
 
-/** The messages of one connection that may have to be said again. The setup has the index 0. */
+/** The messages of one connection that may have to be repeated. The setup has the index 0. */
 class MessageLog {
   #lastIndex = 0;
   #messages: { readonly index: number; readonly lasting: object }[] = [];
@@ -56,7 +56,10 @@ class MessageLog {
     if (lasting !== null) this.#messages.push({ index: this.#lastIndex, lasting });
   }
 
-  /** Whether the server counts its first message as 0 or 1 it does not say: one more is kept (RESUMPTION-2). */
+  /**
+   * The server does not say whether it counts its first message as 0 or 1, so one more is kept
+   * (RESUMPTION-2).
+   */
   consumed(index: number): void {
     this.#messages = this.#messages.filter((message) => message.index >= index);
   }
@@ -77,13 +80,16 @@ export class Resumption {
     this.#calls = calls;
   }
 
-  /** A message has gone. `lasting`: what of it is still true on another connection; sound is not. */
+  /**
+   * Records a message that was sent. `lasting`: the part that is still valid on another connection; sound is
+   * not.
+   */
   sent(lasting: object | null): void {
     this.#log.sent(lasting);
     if (this.#log.isFull) this.withdraw();
   }
 
-  /** What the server says of itself. */
+  /** Handles the server's resumption updates. */
   updated(update: {
     readonly newHandle?: string | null;
     readonly resumable?: boolean | null;

@@ -1,5 +1,5 @@
-// What the wire has no message for, as text: words of the system, for which there is no
-// role, and tool calls of another connection, whose ids this one does not know. Pure.
+// Texts for messages that the wire lacks: system messages, for which there is no role, and tool calls of
+// another connection, whose ids this one does not know. Pure.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
@@ -8,15 +8,18 @@ import type { Turn } from './wire/index.ts';
 
 type Command<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
 
-/** What the model reads when it shall speak and there is nothing else to tell it. */
+/** The message that asks the model to speak when there is no other message for it. */
 export const YOUR_TURN = note(sentence`It is your turn: speak to the user now.`);
 
-/** Words for the system role, which this wire lacks: a note. A session has marked its own already. */
+/**
+ * Returns a system message as a note, since this wire lacks the role. The session has already marked its own
+ * notes.
+ */
 export function systemText(notes: NoteWriter, text: string, id: string): string {
   return text.startsWith('[') ? text : notes.text({ says: text }, id);
 }
 
-/** A message of the conversation. */
+/** Returns a message of the conversation. */
 export function messageTurn(
   notes: NoteWriter,
   { role, text, itemId }: Pick<Command<'message.add'>, 'role' | 'text' | 'itemId'>,
@@ -27,7 +30,7 @@ export function messageTurn(
   };
 }
 
-/** A call that the model made before this connection. */
+/** Returns a call that the model made before this connection. */
 export function callTurn(
   notes: NoteWriter,
   { callId, name, arguments: args, told }: Omit<Command<'tool.recall'>, 'type'>,
@@ -41,7 +44,7 @@ export function callTurn(
   return { role: 'user', parts: [{ text }] };
 }
 
-/** The answer to it. */
+/** Returns the answer to such a call. */
 export function answerTurn(
   notes: NoteWriter,
   name: string | undefined,
@@ -60,7 +63,7 @@ export function answerTurn(
   return { role: 'user', parts: [{ text }] };
 }
 
-/** All that is said in these turns. */
+/** Returns all texts of these turns. */
 export function textOf(turns: readonly Turn[]): readonly string[] {
   return turns.flatMap(({ parts }) => parts.flatMap((part) => ('text' in part ? [part.text] : [])));
 }

@@ -1,14 +1,14 @@
-// The model's tool calls, and their answers as the wire wants them.
+// The model's tool calls, and their answers in the form of the wire.
 //
 //   (called) ──▶ open ──answer──▶ answered
 //                 └──cancelled by the model──▶ cancelled
 //
-// TOOL-CALLS-1. A call id is told once, however often the wire says it.
-// TOOL-CALLS-2. Every answer names its call and is an object; one that is empty says that it is complete,
-//     since an empty one makes the model call again.
+// TOOL-CALLS-1. A call id is reported once, however often the wire repeats it.
+// TOOL-CALLS-2. Every answer names its call and is an object; an empty output is replaced by a statement of
+//     completion, since an empty one makes the model call again.
 // TOOL-CALLS-3. A call that the model has cancelled is not answered.
-// TOOL-CALLS-4. What the wire does not take as an answer is told as text: to a call of another connection,
-//     whose id means nothing here, and to one that has been answered.
+// TOOL-CALLS-4. Answers that the wire does not accept are sent as text: those to a call of another
+//     connection, whose id is unknown here, and to one that has been answered.
 
 import { BoundedMap } from '../socket/bounded-map.ts';
 import type { FunctionResponse } from './wire/index.ts';
@@ -31,7 +31,7 @@ export class ToolCalls {
   readonly #calls = new BoundedMap<string, Call>(REMEMBERED_CALLS);
   readonly #open = new Set<string>();
 
-  /** The model waits for us. */
+  /** Whether the model waits for an answer. */
   get areOpen(): boolean {
     return this.#open.size > 0;
   }
@@ -41,12 +41,12 @@ export class ToolCalls {
     if (this.#calls.has(callId)) return false;
     this.#calls.set(callId, { name, state: 'open' });
     this.#open.add(callId);
-    // One that is not remembered any more cannot be answered: it is not waited for.
+    // A call that is no longer remembered cannot be answered, so it is not waited for.
     for (const open of this.#open) if (!this.#calls.has(open)) this.#open.delete(open);
     return true;
   }
 
-  /** It was made on another connection. */
+  /** Records a call of another connection. */
   recalled(callId: string, name: string): void {
     this.#calls.set(callId, { name, state: 'recalled' });
   }
@@ -64,7 +64,9 @@ export class ToolCalls {
     return this.#calls.get(callId)?.name;
   }
 
-  /** How an answer is given: on the wire's own way, as text (TOOL-CALLS-4), or not at all (TOOL-CALLS-3). */
+  /**
+   * Returns how to send an answer: in the wire's form, as text (TOOL-CALLS-4), or not at all (TOOL-CALLS-3).
+   */
   wayOf(callId: string): 'response' | 'text' | 'none' {
     const state = this.#calls.get(callId)?.state;
     if (state === 'open') return 'response';
@@ -81,7 +83,7 @@ export class ToolCalls {
     this.#open.delete(callId);
     return {
       id: callId,
-      // One without a name is read as a failure.
+      // The server reads an answer without a name as a failure.
       name: call?.name ?? '',
       response: responseOf(output),
       ...(scheduling !== null && { scheduling }),
@@ -89,7 +91,7 @@ export class ToolCalls {
   }
 }
 
-/** The object that stands for this output. */
+/** Returns the object for this output. */
 export function responseOf(output: string): Readonly<Record<string, unknown>> {
   const value = parsed(output);
   if (isEmpty(value)) {

@@ -1,13 +1,13 @@
 // Translates between the port and the wire, both ways: commands become client messages,
 // server messages become transport events and frames of sound. Pure of sockets.
 //
-// Owns: what each field of a message means, and whether the model is busy.
+// Owns: the meaning of each field of a message, and whether the model is busy.
 // Does not: the life of a connection (`gemini-wire.ts`); responses (`model-turns.ts`), utterances
 // (`user-speech.ts`), calls (`tool-calls.ts`), requests (`requests.ts`), what waits (`outgoing.ts`).
 //
-// GEMINI-LIVE-TRANSLATOR-1. The parts of one message are taken in the order in which they happened: an interruption, the
-//     words of who broke in, what the model says, its end.
-// GEMINI-LIVE-TRANSLATOR-2. An interruption that we caused is no sign of the user.
+// GEMINI-LIVE-TRANSLATOR-1. The parts of one message are handled in the order in which they happened: an
+//     interruption, the words of the interrupting user, the model's speech, its end.
+// GEMINI-LIVE-TRANSLATOR-2. An interruption that the client caused is no sign of the user.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -23,21 +23,24 @@ import { UserSpeech } from './user-speech.ts';
 import * as wire from './wire/index.ts';
 import type { ServerContent, ServerMessage } from './wire/index.ts';
 
-/** The server answers a message of ours that interrupts within this time. */
+/** The server reacts to an interrupting client message within this time. */
 const OUR_INTERRUPTION_MS = 2_000;
 
 export interface TranslatorPorts {
   readonly environment: Environment;
-  /** Writes what the wire has no message for. */
+  /** Writes notes in place of messages that the wire lacks. */
   readonly notes: NoteWriter;
   emit(event: TransportEvent): void;
   emitAudio(frame: AudioFrame): void;
-  /** `lasting`: what of it a session that is resumed must be told again, if it was not taken in. */
+  /**
+   * Sends a message. `lasting`: the part that a resumed session must get again if the server had not taken it
+   * in.
+   */
   send(message: object, lasting: object | null): void;
   report(code: string, message: string, raw?: unknown): void;
   sentMs(): number;
   toSessionMs(serverMs: number): number;
-  /** Something happened that a token of before does not know of. */
+  /** Reports an event that earlier resume tokens do not cover. */
   happened(): void;
 }
 
@@ -107,7 +110,7 @@ export class Translator {
     );
   }
 
-  /** The conversation so far, for a model that knows nothing. */
+  /** Returns the conversation so far, for a model that knows nothing. */
   history(commands: readonly TransportCommand[]): readonly wire.Turn[] {
     const { notes } = this.#ports;
     return commands.flatMap((command) => {
@@ -121,7 +124,7 @@ export class Translator {
     });
   }
 
-  /** The model is configured, and knows what it is to know. */
+  /** Starts: the model is configured, and has its history. */
   open(): void {
     this.#outgoing.open();
   }
@@ -146,7 +149,7 @@ export class Translator {
       case 'response.cancel':
         return this.#cancel();
       case 'utterance.end':
-        // The server's detector is told that the sound is at its end, or it would listen on.
+        // The server's detector is told that the sound has ended, or it would keep listening.
         this.#ports.send(wire.audioStreamEnd(), null);
         return this.#speech.settle();
       case 'response.withdraw':
@@ -155,7 +158,7 @@ export class Translator {
         return this.#showPicture(command);
       case 'session.configure':
         return this.#configure(command);
-      // The wire cannot take back what was said, and never speaks of delegations.
+      // The wire cannot delete items, and never delegates.
       case 'item.delete':
       case 'playout.truncate':
       case 'delegation.accept':
@@ -163,7 +166,7 @@ export class Translator {
     }
   }
 
-  /** Hands on what the message says of the conversation. */
+  /** Passes on the conversation content of the message. */
   fromWire(message: ServerMessage, raw: unknown): void {
     const { serverContent, toolCall, toolCallCancellation, usageMetadata } = message;
     if (serverContent || toolCall) this.#outgoing.sign();
@@ -200,7 +203,7 @@ export class Translator {
     this.#outgoing.withdraw(null);
     const wasPending = this.#requests.cancel();
     const wasMaking = this.#turns.cancel();
-    // Client content interrupts; the user who speaks does so too.
+    // Client content interrupts; so does the user who speaks.
     const canStop = this.#traits.clientContent === 'anytime' && !this.#speech.isOpen;
     if (!canStop || !(wasPending || wasMaking)) return;
     this.#weInterruptUntil = this.#ports.environment.clock.now() + OUR_INTERRUPTION_MS;
@@ -214,7 +217,7 @@ export class Translator {
       this.#ports.send(message, message);
       return;
     }
-    // In the stream it would only count while the user speaks.
+    // In the sound stream a picture would only count while the user speaks.
     const parts = [{ inlineData: { mimeType: mediaType, data: base64 } }];
     this.#outgoing.add({ role: 'user', parts });
   }
@@ -228,7 +231,7 @@ export class Translator {
     const behavior = this.#traits.duringCall === 'goes_on' ? 'NON_BLOCKING' : null;
     const message = wire.contextUpdate(configuration, behavior);
     this.#ports.send(message, message);
-    // The wire does not answer: it takes updates in order with all else, or ends the session.
+    // The wire sends no answer: it handles updates in order with all other messages, or ends the session.
     this.#ports.emit({ type: 'session.configured' });
   }
 
@@ -262,7 +265,7 @@ export class Translator {
     if (content.waitingForInput) this.#requests.owesNothing();
     if (content.turnComplete) this.#onTurnComplete(content.turnCompleteReason ?? null);
     if (content.interactionStatus) {
-      // With a call open it is us that it waits for, and it may be talked to meanwhile.
+      // With an open call the model waits for the client, and may receive messages meanwhile.
       const isWorking = content.interactionStatus === 'IN_PROGRESS' && !this.#calls.areOpen;
       this.#setWorking(isWorking);
     }
@@ -278,7 +281,7 @@ export class Translator {
   #onTurnComplete(reason: Ending | null): void {
     const failure = reason === null || GOOD_ENDINGS.has(reason) ? null : reason;
     if (this.#turns.complete(failure)) return;
-    // The turn had nothing in it.
+    // The turn was empty.
     this.#requests.failed(failure ?? 'the model said nothing', 'failed');
     this.#requests.owesNothing();
   }

@@ -1,65 +1,64 @@
-// When the user speaks and what they say. The wire knows of no utterances: it gives
-// scraps of text that may come late and never says which one is the last, and signals of
-// its detector that only some models send.
+// Derives the user's utterances. The wire has none: it sends fragments of text that may come late and never
+// marks the last one, and signals of its detector that only some models send.
 //
 //   (silent) ──signal, words, interruption──▶ speaking ──signal, pause, the model answers──▶ ended
 //       ▲                                                                    │
 //       └────────────────────── no more words for a moment ──────────────────┘
 //
-// Owns: ids, beginning, end and words of utterances. Does not: what the model makes of them.
+// Owns: ids, beginning, end and words of utterances. Does not: know the model's reaction to them.
 //
-// USER-SPEECH-1. Each utterance begins, ends, and has its words or the word that there are none: once,
+// USER-SPEECH-1. Each utterance begins, ends, and has its words or the statement that there are none: once,
 //     in this order.
-// USER-SPEECH-2. Words that trail the end belong to the utterance that ended. Once its words were given
-//     they do not begin another one, which would cut the answer off: they are told as late.
-//     The first words that come while the model answers nobody knows whom, and was not
-//     interrupted, are what it answers: that utterance began before the answer did.
-// USER-SPEECH-3. It began no later than is said: words are older than the moment at which they come.
+// USER-SPEECH-2. Words that trail the end belong to the utterance that ended. Once its words were reported
+//     they do not begin another one, which would cut the answer off: they are reported as late. If the model
+//     is answering an unknown message without having been interrupted, the first words that arrive are the
+//     ones it answers: that utterance began before the answer did.
+// USER-SPEECH-3. The reported start is never too early: words are older than the moment at which they arrive.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
 
-/** After the last words of somebody who speaks; the words of a sentence come in one go. */
+/** The pause after the last words of a speaking user; the words of a sentence arrive at once. */
 const PAUSE_MS = 1_500;
-/** Somebody was heard, and there are no words yet. */
+/** The pause after speech that has no words yet. */
 const WORDLESS_PAUSE_MS = 3_000;
-/** The detector says that somebody speaks and will say when they stop: it is believed so long. */
+/** How long the detector's announcement is believed that it will report the end of speech. */
 const SIGNALLED_PAUSE_MS = 15_000;
-/** More words may come so long after the end. */
+/** More words may arrive this long after the end. */
 const TRAILING_MS = 600;
-/** Somebody was heard, so the first words will come; later than that they were none. */
+/** The time for the first words after speech was detected; later than that there are none. */
 const WORDLESS_TRAILING_MS = 2_000;
-/** Words that come so soon after the last ones were given are late, if the model is answering. */
+/** Words this soon after the last reported ones are late, if the model is answering. */
 const LATE_MS = 3_000;
-/** Words are at least so much older than the moment at which they come. */
+/** Words are at least this much older than the moment at which they arrive. */
 const WORDS_LAG_MS = 800;
 
 export interface UserSpeechPorts {
   readonly environment: Environment;
   emit(event: TransportEvent): void;
-  /** Sound that the server got until now, in milliseconds. */
+  /** Returns the length of sound that the server has got, in milliseconds. */
   sentMs(): number;
-  /** Milliseconds of sound that the server got, as milliseconds of sound that the session gave. */
+  /** Converts milliseconds of the server's sound to milliseconds of the session's sound. */
   toSessionMs(serverMs: number): number;
-  /** The model is answering, or what it said is taken as still playing; it was not interrupted. */
+  /** Returns whether the model is answering without interruption, or its answer counts as still playing. */
   isAnswered(): boolean;
-  /** Somebody began to speak. */
+  /** Reports the start of speech. */
   began(): void;
-  /** It is known what they said. `isAnswered`: the model has begun to answer it, or is done with that. */
+  /** Reports the words. `isAnswered`: the model has begun to answer them, or has finished. */
   settled(words: string, isAnswered: boolean): void;
-  /** USER-SPEECH-2: words that nobody will hear of. */
+  /** USER-SPEECH-2: reports late words, which no component handles. */
   late(words: string): void;
 }
 
 interface Utterance {
   readonly id: string;
-  /** What is certain. */
+  /** The final words. */
   words: string;
-  /** What it seems to be after that. */
+  /** The provisional words after them. */
   interim: string;
   hasEnded: boolean;
   isSignalled: boolean;
-  /** USER-SPEECH-2: the model was answering it when its first words came. */
+  /** USER-SPEECH-2: whether the model was answering it when its first words arrived. */
   isTrailing: boolean;
   isAnswered: boolean;
 }
@@ -68,9 +67,11 @@ export class UserSpeech {
   readonly #ports: UserSpeechPorts;
   #utterance: Utterance | null = null;
   #settledAt = Number.NEGATIVE_INFINITY;
-  /** Words were given and the model has not begun to answer since. */
+  /** Whether words were reported that the model has not begun to answer. */
   #isUnanswered = false;
-  /** The model began to answer after so much sound, and no words were known that it may answer. */
+  /**
+   * The position in the sound at which the model began an answer without known words; null if there is none.
+   */
   #answersUnknownSinceMs: number | null = null;
   #cancelPause: () => void = () => {};
 
@@ -78,18 +79,18 @@ export class UserSpeech {
     this.#ports = ports;
   }
 
-  /** Somebody speaks, or it is not known yet what they said. */
+  /** Whether the user is speaking or their words are not known yet. */
   get isOpen(): boolean {
     return this.#utterance !== null;
   }
 
-  /** The detector heard somebody; `startMs` is when, in sound that the server got. */
+  /** Handles the detector's start of speech; `startMs` is its position in the server's sound. */
   heardStart(startMs: number | null): void {
     this.#begin(startMs ?? this.#ports.sentMs()).isSignalled = true;
     this.#waitOn();
   }
 
-  /** The model was interrupted by somebody. */
+  /** Handles an interruption of the model by the user. */
   brokeIn(): void {
     this.#begin(this.#ports.sentMs());
     this.#waitOn();
@@ -99,7 +100,7 @@ export class UserSpeech {
     this.#end();
   }
 
-  /** More words, which are certain. `isLast`: the wire says that they are the last ones. */
+  /** Appends final words. `isLast`: the wire marks them as the last ones. */
   heardWords(words: string, isLast: boolean, startMs: number | null): void {
     const utterance = this.#takes(words, startMs);
     if (utterance === null) return;
@@ -110,7 +111,7 @@ export class UserSpeech {
     else this.#goOn(utterance);
   }
 
-  /** What the words since the last certain ones seem to be. */
+  /** Sets the provisional words since the last final ones. */
   heardInterim(words: string, startMs: number | null): void {
     const utterance = this.#takes(words, startMs);
     if (utterance === null || words === '') return;
@@ -119,7 +120,7 @@ export class UserSpeech {
     this.#goOn(utterance);
   }
 
-  /** The model answers: the user has said what they wanted to say. */
+  /** Handles the model's answer: the user has finished. */
   answered(): void {
     const isKnown = this.#utterance !== null || this.#isUnanswered;
     this.#answersUnknownSinceMs = isKnown ? null : this.#ports.sentMs();
@@ -128,7 +129,7 @@ export class UserSpeech {
     this.#end();
   }
 
-  /** No more words are waited for. */
+  /** Stops waiting for words. */
   settle(): void {
     const utterance = this.#utterance;
     if (utterance === null) return;
@@ -147,7 +148,7 @@ export class UserSpeech {
     this.#cancelPause();
   }
 
-  /** Whose these words are; null: nobody's. */
+  /** Returns the utterance of these words; null if they belong to none. */
   #takes(words: string, startMs: number | null): Utterance | null {
     if (this.#utterance !== null) return this.#utterance;
     if (words === '') return null;
@@ -198,7 +199,7 @@ export class UserSpeech {
     this.#ports.emit({ type: 'utterance.transcribed', utteranceId, text, final: false });
   }
 
-  /** There may be more of it. */
+  /** Continues the utterance, because more may come. */
   #goOn(utterance: Utterance): void {
     if (utterance.isTrailing) this.#markEnded(utterance);
     this.#waitOn();
@@ -217,7 +218,7 @@ export class UserSpeech {
     this.#ports.emit({ type: 'utterance.ended', utteranceId: utterance.id });
   }
 
-  /** Waits for what comes next, from now on again. */
+  /** Restarts the wait for the next words. */
   #waitOn(): void {
     this.#cancelPause();
     const utterance = this.#utterance;

@@ -1,4 +1,4 @@
-// Which actors there are, and where each is in the tree.
+// The known actors and their places in the tree.
 //
 // Owns:     the names of actors on the wire, their parents, and how long they are kept.
 // Does not: convert or send anything, or keep an actor alive.
@@ -6,14 +6,14 @@
 // Invariants
 //   ACTOR-BOOK-1. An actor is named by its path: its id if it is the root of its system, else its
 //       id below the name of its parent. The parent of a root `a/b` is the actor `a`.
-//   ACTOR-BOOK-2. An actor that went to rest (stopped in a state tagged `dormant`) and is woken
-//       under its id is the same actor: for whoever watches, it never was away.
-//   ACTOR-BOOK-3. The next one under a name takes the place of the one before; two roots that
-//       live at the same time under one id get different names.
-//   ACTOR-BOOK-4. What rests below an actor that ends, ends with it. Of all that ended, the
-//       latest `maxEnded` are kept.
+//   ACTOR-BOOK-2. An actor that became dormant (stopped in a state tagged `dormant`) and is woken under its
+//       id is the same actor: for viewers, it was never gone.
+//   ACTOR-BOOK-3. A new actor replaces the previous one of its name; two roots that live at the same time
+//       under one id get different names.
+//   ACTOR-BOOK-4. Dormant actors below an actor that ends, end with it. Of all ended actors, the latest
+//       `maxEnded` are kept.
 
-/** What is read of an XState actor. */
+/** The part of an XState actor that is read. */
 export interface SeenActor {
   readonly sessionId: string;
   readonly id?: string;
@@ -22,20 +22,20 @@ export interface SeenActor {
   getSnapshot(): unknown;
 }
 
-/** What is read of a snapshot, of whatever kind of actor. */
+/** The part of a snapshot that is read, for any kind of actor. */
 export interface SeenSnapshot {
   readonly status?: 'active' | 'done' | 'error' | 'stopped';
   readonly tags?: unknown;
   readonly [part: string]: unknown;
 }
 
-/** Who an actor is on the wire. */
+/** The identity of an actor on the wire. */
 export interface Identity {
   readonly wireId: string;
   readonly name: string;
   readonly parentId: string | undefined;
   readonly rootId: string;
-  /** What its logic was made from. */
+  /** The configuration of its logic. */
   readonly config: unknown;
 }
 
@@ -47,21 +47,21 @@ export interface ActorRecord {
   snapshot(): SeenSnapshot | undefined;
 }
 
-/** A record as the book sees it. */
+/** The record of an actor inside the book. */
 interface Entry extends ActorRecord {
   identity: Identity;
   parent: Entry | undefined;
   phase: Phase;
-  /** XState's id of the actor that is there now; an earlier one has no say any more. */
+  /** XState's id of the current actor; events of an earlier one are ignored. */
   sessionId: string;
-  /** An actor that nobody stopped may be gone all the same. */
+  /** An actor that was never stopped may still have been collected. */
   actor: WeakRef<SeenActor> | undefined;
-  /** What is left of it while it has no actor. */
+  /** The last snapshot while it has no actor. */
   rest: SeenSnapshot | undefined;
   readonly below: Set<Entry>;
 }
 
-/** What an observation changed: these look like this now. */
+/** A change that an observation caused: the new state of these actors. */
 export interface Change {
   readonly identity: Identity;
   readonly snapshot: SeenSnapshot;
@@ -83,7 +83,7 @@ export class ActorBook {
     this.#maxEnded = maxEnded;
   }
 
-  /** All that are not forgotten; parents come before their children. */
+  /** All remembered actors; parents precede their children. */
   get records(): Iterable<ActorRecord> {
     return this.#entries.values();
   }
@@ -94,24 +94,24 @@ export class ActorBook {
     return entry?.phase === 'forgotten' ? undefined : entry;
   }
 
-  /** Has this actor been here, even if it is forgotten by now? */
+  /** Returns whether this actor was ever registered, even if it is forgotten by now. */
   knows(actor: SeenActor): boolean {
     return this.#known.has(actor);
   }
 
-  /** Takes an actor in, and those above it; returns who is new to whoever watches. */
+  /** Registers an actor and its ancestors; returns those that are new to viewers. */
   register(actor: SeenActor): readonly ActorRecord[] {
     const fresh: ActorRecord[] = [];
     if (!this.#known.has(actor)) this.#enter(actor, fresh);
     return fresh;
   }
 
-  /** Is it being woken? Then its start is none. */
+  /** Returns whether the actor is being woken: viewers then see no start. */
   isWaking(actor: SeenActor): boolean {
     return this.#known.get(actor)?.phase === 'waking';
   }
 
-  /** Takes in that an actor has a snapshot; returns what has changed for whoever watches. */
+  /** Records the snapshot of an actor; returns the changes for viewers. */
   observe(actor: SeenActor, event: string, snapshot: SeenSnapshot): readonly Change[] {
     const entry = this.#known.get(actor);
     if (!entry || entry.sessionId !== actor.sessionId) return [];
@@ -129,7 +129,7 @@ export class ActorBook {
     return this.#end(entry, snapshot);
   }
 
-  /** A machine that throws sends no snapshot: looks whether that has happened. */
+  /** Checks whether a machine has thrown: it sends no snapshot then. */
   inspectCrash(actor: SeenActor): readonly Change[] {
     const entry = this.#known.get(actor);
     if (!entry || entry.sessionId !== actor.sessionId || entry.phase !== 'live') return [];
@@ -194,7 +194,7 @@ export class ActorBook {
     return entry;
   }
 
-  /** The nearest one above a root, by its path. */
+  /** Returns the nearest ancestor of a root, by its path. */
   #ancestor(id: string): Entry | undefined {
     for (let cut = id.lastIndexOf('/'); cut > 0; cut = id.lastIndexOf('/', cut - 1)) {
       const entry = this.#entries.get(id.slice(0, cut));
@@ -225,7 +225,7 @@ export class ActorBook {
     this.#entries.delete(entry.identity.wireId);
   }
 
-  /** Ends those that nobody stopped and nobody holds any more. */
+  /** Ends the actors that were never stopped but have been collected. */
   #sweep(): void {
     for (const entry of this.#entries.values())
       if (entry.phase === 'live' && !isAlive(entry))
@@ -240,7 +240,7 @@ function isAlive(entry: Entry): boolean {
   return actor !== undefined && (snapshotOf(actor)?.status ?? 'active') === 'active';
 }
 
-/** Undefined also while the actor is being made. */
+/** Returns the snapshot; undefined while the actor is being created. */
 function snapshotOf(actor: SeenActor | undefined): SeenSnapshot | undefined {
   try {
     return actor?.getSnapshot() as SeenSnapshot | undefined;
@@ -253,7 +253,7 @@ function isDormant({ tags }: SeenSnapshot): boolean {
   return tags instanceof Set && tags.has(DORMANT_TAG);
 }
 
-/** The last part of the path; of an actor that nobody named, what its machine is called. */
+/** Returns the last part of the path; for an actor without a name, that of its machine. */
 function nameOf(id: string, sessionId: string, config: unknown): string {
   if (id === sessionId) {
     const { id: machineId } = (config ?? {}) as { id?: unknown };

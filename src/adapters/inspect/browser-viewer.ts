@@ -1,11 +1,11 @@
-// Inspecting in a browser: the Stately Inspector in a window or frame of the page.
-// The package opens it and talks to it; we keep it from being told an incomplete story:
-// whenever it (re)connects it is told everything there is, as any late viewer.
+// Inspection in a browser: the Stately Inspector in a window or frame of the page. The package opens it and
+// sends to it; this module keeps the stream complete: at each (re)connection the inspector gets all current
+// actors, as any late viewer.
 
 import { loadPeer } from './peer.ts';
 import type { InspectionStream } from './stream.ts';
 
-/** What is used of the `window` of a page. */
+/** The part of a page's `window` that is used. */
 export interface BrowserWindow {
   open(url: string, name: string): unknown;
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
@@ -17,7 +17,7 @@ export interface BrowserTarget {
   readonly mode: 'browser';
   /** @defaultValue the global `window` */
   readonly window?: BrowserWindow;
-  /** An `HTMLIFrameElement` to show it in. @defaultValue a window of its own */
+  /** An `HTMLIFrameElement` for the inspector. @defaultValue a separate window */
   readonly iframe?: object;
   /** The inspector's page. @defaultValue 'https://stately.ai/inspect' */
   readonly url?: string;
@@ -42,12 +42,12 @@ export async function openBrowserViewer(
     window,
     ...(target.iframe ? { iframe: target.iframe } : {}),
     ...(target.url === undefined ? {} : { url: target.url }),
-    // What it remembers by itself is only the latest messages, without the actors.
+    // The package would keep only the latest messages, without the actors.
     maxDeferredEvents: 0,
     serialize: (message) => message,
   });
   let detach = (): void => {};
-  // The package hears it first, since it began to listen first: now it can be sent to.
+  // The package's listener was added first and runs first: after it messages can be sent.
   const onMessage = ({ data }: { readonly data: unknown }): void => {
     if ((data as { type?: unknown } | null)?.type !== CONNECTED) return;
     detach();

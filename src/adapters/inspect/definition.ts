@@ -1,7 +1,6 @@
-// The chart of a machine as an inspector draws it: its configuration as JSON text,
-// part by part. What its author wrote to be read by machines is kept (states, events,
-// targets, the names of actions, guards and actors); data that is written into it
-// (initial context, params, meta, descriptions) is redacted as any other data.
+// The chart of a machine for an inspector: its configuration as JSON text, part by part. The parts that
+// machines read are kept (states, events, targets, the names of actions, guards and actors); data inside it
+// (initial context, params, meta, descriptions) is redacted like any other data.
 
 import type { Redact } from './redact.ts';
 import { shownValue, type Budget } from './shown-value.ts';
@@ -25,7 +24,7 @@ const data =
   (value, { redact, budget }) =>
     shownValue(value, section, redact, budget);
 
-/** A list, or one that needs none. */
+/** A list, or a single item. */
 const some =
   (part: Part): Part =>
   (value, write) =>
@@ -47,13 +46,13 @@ const fields = (value: unknown, parts: Parts, write: Writer): object => {
   return shown;
 };
 
-/** An action or a guard: by name, as an object with a type, or a function. */
+/** An action or a guard: a name, an object with a type, or a function. */
 const named: Part = (value, write) =>
   typeof value === 'object' ? fields(value, namedParts, write) : name(value, write);
 
 const namedParts: Parts = { type: name, params: data('params') };
 
-/** `undefined` is a transition too: it forbids the event. */
+/** `undefined` is a transition, too: it forbids the event. */
 const transition: Part = (value, write) =>
   typeof value === 'string' ? value : fields(value, transitionParts, write);
 
@@ -107,9 +106,8 @@ const stateParts: Parts = {
 const ENVELOPE_BYTES = 200;
 
 /**
- * The definition of an actor's logic. `config` is what it was made from; what is no
- * machine is only named. One that is longer than `maxBytes` is left out, and its
- * description says so.
+ * Returns the definition of an actor's logic. `config` is its configuration; logic that is not a machine is
+ * only named. A definition longer than `maxBytes` is left out, and its description says so.
  */
 export function definitionOf(
   config: unknown,
@@ -120,7 +118,7 @@ export function definitionOf(
   if (typeof config !== 'object' || config === null) return JSON.stringify({ id: actorName });
   const write = { redact, budget: { bytesLeft: maxBytes - ENVELOPE_BYTES } };
   const text = JSON.stringify(state(config, write));
-  // Twice: within a message it is a text again, with its quotes escaped.
+  // Encoded twice: within a message it is a text again, with its quotes escaped.
   const { length: bytes } = new TextEncoder().encode(JSON.stringify(text));
   if (bytes <= maxBytes) return text;
   return JSON.stringify({

@@ -1,7 +1,7 @@
 // Shows the actors of sessions in an inspector, as one tree, while they run.
 //
-// Owns:     the choice of how the viewer is reached, and the end of it all.
-// Does not: note (stream), convert (line) or redact (redact).
+// Owns:     the choice of the transport to the viewer, and the shutdown.
+// Does not: observe (stream), convert (line) or redact (redact).
 
 import type { InspectionEvent } from 'xstate';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -13,21 +13,20 @@ import { openWebSocketViewer } from './web-socket-viewer.ts';
 export interface Inspector {
   /** For `createRuntime({ inspect })`, or `createActor(machine, { inspect })`. Never throws. */
   readonly inspect: (event: InspectionEvent) => void;
-  /** Relay only: the page to open in a browser. It holds the token: whoever has it can watch. */
+  /** Relay only: the page to open in a browser. It contains the token, which permits watching. */
   readonly url?: string;
-  /** Relay only: where `createWebSocketReceiver({ server })` can watch. It holds the token. */
+  /** Relay only: the address for `createWebSocketReceiver({ server })`. It contains the token. */
   readonly streamUrl?: string;
-  /** Sends what waits and lets every viewer go. What actors report later is ignored. */
+  /** Sends the waiting messages and disconnects all viewers. Later reports of actors are ignored. */
   stop(): Promise<void>;
 }
 
 type Opened = Omit<Inspector, 'inspect'>;
 
 /**
- * Makes an inspector.
- * @throws {ConfigurationError} `INVALID_OPTION`; `MISSING_DEPENDENCY` when a package is missing that
- * this way to inspect needs; `CANNOT_LISTEN` when a relay's port is taken; `NO_WINDOW` when there is
- * no browser.
+ * Creates an inspector.
+ * @throws {ConfigurationError} `INVALID_OPTION`; `MISSING_DEPENDENCY` if a package for this mode is missing;
+ *   `CANNOT_LISTEN` if a relay's port is taken; `NO_WINDOW` if there is no browser.
  */
 export async function createInspector(options: InspectorOptions): Promise<Inspector> {
   const settings = resolveOptions(options);

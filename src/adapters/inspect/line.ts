@@ -1,9 +1,9 @@
-// One thing that was seen, and the message it becomes. Seeing is cheap: a line only
-// holds on to what it was given. It is converted once, when the first viewer takes it.
+// One observation, and the message it becomes. Observing is cheap: a line only references its input. It is
+// converted once, when the first viewer takes it.
 //
 // Invariants
 //   INSPECT-LINE-1. A message has at most `maxBytes` bytes as JSON text.
-//   INSPECT-LINE-2. Converting never throws: what cannot be read is shown as unreadable.
+//   INSPECT-LINE-2. Converting never throws: an unreadable value is shown as unreadable.
 
 import type { Identity, SeenSnapshot } from './actor-book.ts';
 import { definitionOf } from './definition.ts';
@@ -22,10 +22,10 @@ interface BaseLine {
   readonly at: number;
 }
 
-/** An actor, as it began. */
+/** The start of an actor. */
 export interface ActorLine extends BaseLine {
   readonly kind: 'actor';
-  /** Known when it starts, a moment after it is announced. */
+  /** Known once the actor starts, a moment after it is announced. */
   snapshot: SeenSnapshot | undefined;
 }
 
@@ -56,16 +56,16 @@ export interface Converted {
 
 const INIT = 'xstate.init';
 const MAX_TYPE_LENGTH = 200;
-/** Ids, names and times; marks of what was left out. */
+/** The size of ids, names and times, and of marks for omitted parts. */
 const ENVELOPE_BYTES = 4_096;
 
 export class Converter {
   readonly #redact: Redact;
-  /** A message has two parts that may be large: its definition or event, and its snapshot. */
+  /** A message has up to two large parts: its definition or event, and its snapshot. */
   readonly #partBytes: number;
   readonly #converted = new WeakMap<Line, Converted>();
   readonly #definitions = new WeakMap<object, string>();
-  /** Mostly the next line is the snapshot that the same event led to. */
+  /** The next line is usually the snapshot that the same event caused. */
   #latest: { readonly event: SeenEvent; readonly shown: ShownEvent } | undefined;
 
   constructor(redact: Redact, maxBytes: number) {
@@ -124,7 +124,7 @@ export class Converter {
     const shown = {
       type: type.slice(0, MAX_TYPE_LENGTH),
       ...(show(fields, 'event') as object),
-      // What a machine begins with is the root of its context; any other input is a payload.
+      // A machine's input becomes its context and is redacted like it; any other input is a payload.
       ...(input === undefined
         ? {}
         : type === INIT
@@ -139,7 +139,7 @@ export class Converter {
     const budget = { bytesLeft: this.#partBytes };
     const { status = 'active', value, tags, children, historyValue } = snapshot;
     const structure = { value, tags, children, historyValue: historyIds(historyValue) };
-    // Of a machine these are names that its author gave; of other logic they may be anything.
+    // The state names of a machine are chosen by its author; in other logic they may be any text.
     const redact = 'machine' in snapshot ? redactNothing : this.#redact;
     const shown = shownValue(structure, 'structure', redact, budget) as object;
     const parts = ['output', 'error', 'input', 'context']
@@ -158,7 +158,7 @@ function withText(message: InspectorMessage): Converted {
   return { message, text: JSON.stringify(message) };
 }
 
-/** Somebody's getter or `redact` threw. */
+/** A getter of the app or `redact` threw. */
 function unreadable(line: Line): InspectorMessage {
   const base = baseOf(line);
   const event = { type: '[unreadable]' };
@@ -176,7 +176,7 @@ function unreadable(line: Line): InspectorMessage {
   }
 }
 
-/** Which states a history state would go back to, by their ids. */
+/** Returns the ids of the states that a history state would return to. */
 function historyIds(historyValue: unknown): unknown {
   if (typeof historyValue !== 'object' || historyValue === null) return undefined;
   return Object.fromEntries(

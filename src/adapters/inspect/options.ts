@@ -12,35 +12,38 @@ import type { WebSocketTarget } from './web-socket-viewer.ts';
 import type { InspectorMessage } from './wire.ts';
 
 export interface SinkTarget {
-  /** A function of yours. */
+  /** A callback of the app. */
   readonly mode: 'sink';
   /** Called with each message, in order; also fits the adapters of `@statelyai/inspect`. */
   readonly send: (message: InspectorMessage) => void;
 }
 
-/** Where the stream goes. */
+/** The destination of the stream. */
 export type InspectorTarget = RelayTarget | BrowserTarget | WebSocketTarget | SinkTarget;
 
 export interface InspectorOptions {
-  /** Time, and the token of a relay. */
+  /** The source of time, and of a relay's token. */
   readonly environment: Environment;
   /** @defaultValue `{ mode: 'relay' }` */
   readonly to?: InspectorTarget;
   /**
-   * What is shown of contexts, events, outputs and errors. `true`: nothing that users or models
-   * said, see `redactWords`; `false`: everything; or your own decision on each value.
+   * The redaction of contexts, events, outputs and errors. `true`: hides texts of users and models, see
+   * `redactWords`; `false`: shows everything; or a function that decides for each value.
    * @defaultValue true
    */
   readonly redact?: boolean | Redact;
-  /** Of one message, as JSON text; at least 16384. What does not fit is cut, and marked. @defaultValue 65536 */
+  /**
+   * The limit of one message, as JSON text; at least 16384. Parts that do not fit are cut, and marked.
+   * @defaultValue 65536
+   */
   readonly maxBytes?: number;
-  /** Messages that wait for one slow viewer before older ones are dropped. @defaultValue 5000 */
+  /** The number of messages waiting for a slow viewer before older ones are dropped. @defaultValue 5000 */
   readonly maxQueuedLines?: number;
-  /** Actors that are shown to late viewers although they have ended; the latest. @defaultValue 500 */
+  /** The number of ended actors that late viewers see; the oldest are dropped. @defaultValue 500 */
   readonly maxEndedActors?: number;
-  /** From an event to its message, in milliseconds. @defaultValue 50 */
+  /** The delay from an event to its message, in milliseconds. @defaultValue 50 */
   readonly flushMs?: number;
-  /** Learns of what went wrong without harm: a lost connection, a `send` that threw. @defaultValue nobody */
+  /** Called with errors that did no harm: a lost connection, a `send` that threw. @defaultValue none */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -96,7 +99,7 @@ export interface InspectorSettings extends StreamOptions {
   readonly to: InspectorTarget;
 }
 
-/** @throws {ConfigurationError} `INVALID_OPTION`, naming each option that is wrong. */
+/** @throws {ConfigurationError} `INVALID_OPTION`, naming each invalid option. */
 export function resolveOptions(options: InspectorOptions): InspectorSettings {
   check('createInspector', optionsSchema, options);
   const defaults = defaultInspectorOptions;

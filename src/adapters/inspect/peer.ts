@@ -1,4 +1,4 @@
-// Packages that only some ways to inspect need: loaded when one is chosen.
+// Loads the packages that only some modes of inspection need.
 
 import { ConfigurationError } from '../../values/errors.ts';
 

@@ -1,14 +1,13 @@
-// What is shown of the values in a message: an allow-list. What users and models said
-// is hidden without anybody having to name where it is; what tells one state, event
-// or actor from another is shown.
+// Redacts the values in a message by an allow-list. Texts of users and models are hidden without a list of
+// their places; values that distinguish states, events and actors are shown.
 //
 // Invariants
 //   REDACT-1. A text is shown only if its key is one of the known ones (ids, `type`, `status` …)
 //       and it looks like a name: ASCII without spaces, at most 64 characters.
-//   REDACT-2. Within a payload (tool arguments, messages, results …) nothing is shown, numbers
-//       and ids included: there the keys are somebody else's, and so is their meaning.
+//   REDACT-2. Within a payload (tool arguments, messages, results …) no value is shown, including numbers and
+//       ids: its keys and their meaning are foreign.
 //   REDACT-3. A key is shown only if it looks like a name.
-//   REDACT-4. What has the shape of a credential (values/secrets.ts) is never shown.
+//   REDACT-4. Values with the shape of a credential (values/secrets.ts) are never shown.
 
 import { secretRemover } from '../../values/secrets.ts';
 
@@ -18,9 +17,9 @@ const withoutSecrets = secretRemover([]);
 export type Leaf = string | number | bigint | boolean;
 
 /**
- * Decides what is shown of a leaf. `path` says where it is: first what it is part of
- * (`context`, `event`, `input`, `output`, `error`, `meta` or `params`), then the keys that lead to
- * it; the items of a list have the path of the list.
+ * Decides the shown value of a leaf. `path` names its place: first the part of the message (`context`,
+ * `event`, `input`, `output`, `error`, `meta` or `params`), then the keys that lead to it; the items of a
+ * list have the path of the list.
  */
 export type Redact = (leaf: Leaf, path: readonly string[]) => Leaf;
 
@@ -50,7 +49,7 @@ const SHOWN_KEYS = new Set([
 /** `id`, `callId`, `deliveryIds` … */
 const ID_KEY = /^ids?$|[a-z\d]Ids?$/;
 
-/** Ids that say what the user chose. */
+/** Ids that reveal the user's choice. */
 const ANSWER_KEYS = new Set(['optionId', 'optionIds', 'answerId']);
 
 const PAYLOAD_KEYS = new Set([
@@ -94,7 +93,7 @@ const PAYLOAD_KEYS = new Set([
 
 const NAME = /^[\w.:/@#$+-]{1,64}$/;
 
-/** The default: hides what users and models said, by REDACT-1 and REDACT-2. */
+/** The default: hides texts of users and models, by REDACT-1 and REDACT-2. */
 export const redactWords: Redact = (leaf, path) => {
   const isPayload = path[0] === 'output' || path.some((key, at) => at > 0 && PAYLOAD_KEYS.has(key));
   if (typeof leaf !== 'string') return isPayload ? `[redacted ${typeof leaf}]` : leaf;
@@ -107,7 +106,7 @@ export const redactWords: Redact = (leaf, path) => {
 /** Shows everything. */
 export const redactNothing: Redact = (leaf) => leaf;
 
-/** A key by REDACT-3. */
+/** Redacts a key by REDACT-3. */
 export function redactKey(key: string): string {
   return NAME.test(key) && withoutSecrets(key) === key ? key : hidden(key);
 }

@@ -1,11 +1,10 @@
-// The page that a relay serves: it shows an inspector in a frame and passes on to it
-// what comes over the WebSocket. The token is in the fragment of its address, which
-// browsers send to nobody.
+// The page that a relay serves: it shows an inspector in a frame and forwards the messages of the WebSocket
+// to it. The token is in the fragment of its address, which browsers do not send.
 //
 // Invariants
-//   RELAY-PAGE-1. Nothing but the frame with the inspector receives the stream, and nothing but
-//       it may ask for it: both by origin.
-//   RELAY-PAGE-2. Whenever the inspector (re)connects, the stream begins anew, with everything.
+//   RELAY-PAGE-1. Only the frame with the inspector receives the stream and may request it: both are checked
+//       by origin.
+//   RELAY-PAGE-2. Whenever the inspector (re)connects, the stream begins anew, with all actors.
 
 export interface RelayPage {
   readonly html: string;

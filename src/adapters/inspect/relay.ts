@@ -2,15 +2,15 @@
 // Inspector, and a WebSocket that any receiver of `@statelyai/inspect` can read.
 //
 // Owns:     the page, and who may read the stream.
-// Does not: deal with strangers (`listen/guard.ts`), or keep anything that was sent; a late
-//           viewer is told by the stream.
+// Does not: reject foreign requests (`listen/guard.ts`), or keep sent messages; the stream informs late
+//           viewers.
 //
 // Invariants
-//   RELAY-1. It listens on 127.0.0.1 only, and answers only under its own names (another
-//       name means that somebody's DNS points here).
-//   RELAY-2. The stream needs the token. A browser also says where it is from: only the
-//       relay's own page and `allowedOrigins` may read. Programs send no origin.
-//   RELAY-3. Viewers only listen: what they send is not read, and may not be long.
+//   RELAY-1. The relay listens on 127.0.0.1 only, and answers only under its own names (another name means
+//       that a foreign DNS record points here).
+//   RELAY-2. The stream requires the token. A browser also states its origin: only the relay's own page and
+//       `allowedOrigins` may read. Programs send no origin.
+//   RELAY-3. Viewers only listen: their messages are not read, and their length is limited.
 
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -21,15 +21,15 @@ import { relayPage, relayStyle } from './relay-page.ts';
 import type { InspectionStream } from './stream.ts';
 
 export interface RelayTarget {
-  /** A server of our own on 127.0.0.1. Needs `ws`. */
+  /** A server of this process on 127.0.0.1. Needs `ws`. */
   readonly mode: 'relay';
-  /** @defaultValue 0: a free one */
+  /** @defaultValue 0: any free port */
   readonly port?: number;
-  /** What a viewer must know. @defaultValue a new one from `environment.ids` */
+  /** The secret of viewers. @defaultValue a new one from `environment.ids` */
   readonly token?: string;
   /** The inspector that the page shows. @defaultValue 'https://stately.ai/inspect' */
   readonly inspectorUrl?: string;
-  /** Other web pages that may read the stream, if they know the token. @defaultValue none */
+  /** Other web pages that may read the stream with the token. @defaultValue none */
   readonly allowedOrigins?: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface Relay {
   readonly url: string;
   /** For `createWebSocketReceiver({ server })`; the token is in its query. */
   readonly streamUrl: string;
-  /** Resolves when the port is free. What was sent before has left. */
+  /** Resolves when the port is free. Earlier messages have been sent by then. */
   stop(): Promise<void>;
 }
 

@@ -1,16 +1,15 @@
-// Makes of any value what may be shown of it: plain data, redacted, of bounded size.
-// It works from the top and stops when the budget is spent, so a large value costs no
-// more than what is shown of it.
+// Converts any value to the form that may be shown: plain data, redacted, of bounded size. It works from the
+// top and stops when the budget is spent, so a large value costs no more than its shown part.
 //
 // Invariants
 //   SHOWN-VALUE-1. The result is JSON: no cycles, no functions, nothing with a behaviour.
-//   SHOWN-VALUE-2. What does not fit is left out, and a mark says so: `[truncated …]`.
-//   SHOWN-VALUE-3. Only plain objects, lists, maps and sets are looked into; of anything else
-//       (sockets, controllers, audio) only its kind is shown, and no getter of it runs.
+//   SHOWN-VALUE-2. Parts that do not fit are left out, with a mark: `[truncated …]`.
+//   SHOWN-VALUE-3. Only plain objects, lists, maps and sets are traversed; for anything else (sockets,
+//       controllers, audio) only the kind is shown, and none of its getters runs.
 
 import { redactKey, redactNothing, type Leaf, type Redact } from './redact.ts';
 
-/** What is left of a message's size, in bytes. Shared by the values of one message. */
+/** The remaining size of a message, in bytes. Shared by the values of one message. */
 export interface Budget {
   bytesLeft: number;
 }
@@ -28,11 +27,11 @@ interface Walk {
   readonly redact: Redact;
   readonly budget: Budget;
   readonly path: string[];
-  /** The values that lead to this one. */
+  /** The ancestors of this value. */
   readonly above: object[];
 }
 
-/** `section` names what the value is part of; see `Redact`. */
+/** Returns the shown form of a value. `section` names the part of the message; see `Redact`. */
 export function shownValue(
   value: unknown,
   section: string,
@@ -122,7 +121,7 @@ function record(fields: Fields, at: Walk): object {
     const item = walk(fields[key], at);
     at.path.pop();
     if (item === undefined || key === '__proto__') continue;
-    // Two keys that are hidden or cut must not become one.
+    // Two keys that are hidden or cut must not collide.
     shown[name === key ? name : `${name} (${index})`] = item;
   }
   return shown;

@@ -1,15 +1,15 @@
-// From what XState's actors report to what viewers are sent.
+// Turns the reports of XState's actors into messages for viewers.
 //
-// Owns:     the actors that were seen, the viewers, and when they are sent what.
-// Does not: know how a viewer is reached.
+// Owns:     the observed actors, the viewers, and the schedule of sending.
+// Does not: know the connection of a viewer.
 //
 // Invariants
-//   STREAM-1. `inspect` never throws, converts nothing and sends nothing: it only notes. What
-//       waits is sent `flushMs` later, a slice in each turn of the event loop.
-//   STREAM-2. A viewer is told of every actor before anything else of it. One that comes late
-//       begins with all actors and their latest snapshots.
+//   STREAM-1. `inspect` never throws, converts nothing and sends nothing: it only records. Recorded lines are
+//       sent `flushMs` later, a slice per turn of the event loop.
+//   STREAM-2. A viewer learns of every actor before any other message about it. A late viewer first gets all
+//       actors with their latest snapshots.
 //   STREAM-3. An actor whose machine threw is shown as such, though XState does not report it.
-//   STREAM-4. A viewer that fails is let go; the others and the actors do not notice.
+//   STREAM-4. A viewer that fails is removed; the others and the actors are not affected.
 
 import type { InspectionEvent } from 'xstate';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -18,11 +18,11 @@ import { Converter, type ActorLine, type Converted, type Line, type SeenEvent } 
 import type { Redact } from './redact.ts';
 import { ViewerQueue } from './viewer-queue.ts';
 
-/** Somebody who watches. */
+/** A recipient of the stream. */
 export interface Viewer {
-  /** False while it has enough to swallow; it is asked again a moment later. */
+  /** False while it is busy; it is asked again a moment later. */
   isReady(): boolean;
-  /** Called in order, with what is new. */
+  /** Called in order, with each new message. */
   send(converted: Converted): void;
 }
 
@@ -37,7 +37,7 @@ export interface StreamOptions {
 }
 
 const INIT = 'xstate.init';
-/** What is converted and sent in one turn of the event loop: so much, and for so long. */
+/** The limits of lines and time for converting and sending in one turn of the event loop. */
 const SLICE_LINES = 25;
 const SLICE_MS = 2;
 
@@ -46,9 +46,9 @@ export class InspectionStream {
   readonly #book: ActorBook;
   readonly #converter: Converter;
   readonly #viewers = new Map<Viewer, ViewerQueue>();
-  /** Sent an event since the last flush: may have thrown. */
+  /** The actors that got an event since the last flush, and may have thrown. */
   readonly #touched = new Set<SeenActor>();
-  /** Announced, not yet started: their first snapshot is not there yet. */
+  /** The actors that are announced but not started: they have no snapshot yet. */
   readonly #beginning = new WeakMap<SeenActor, ActorLine>();
   #cancelFlush: (() => void) | null = null;
   #stopped = false;
@@ -69,7 +69,7 @@ export class InspectionStream {
     }
   };
 
-  /** From now on this viewer is told everything. @returns a function that ends it */
+  /** Adds a viewer. @returns a function that removes it */
   attach(viewer: Viewer): () => void {
     const queue = new ViewerQueue(this.#options.maxQueuedLines);
     const at = this.#options.environment.clock.now();
@@ -86,7 +86,7 @@ export class InspectionStream {
     };
   }
 
-  /** Sends what waits, to those that are ready, and lets everybody go. */
+  /** Sends the waiting lines to the viewers that are ready, and removes all viewers. */
   stop(): void {
     if (this.#stopped) return;
     this.#noteCrashes();
@@ -112,7 +112,7 @@ export class InspectionStream {
         this.#show(this.#book.observe(actor, event.type, snapshot), event);
         break;
       }
-      // These have no place in the schema.
+      // The schema has no messages for these.
       case '@xstate.action':
       case '@xstate.microstep':
       case '@xstate.transition':
@@ -127,7 +127,7 @@ export class InspectionStream {
     for (const record of fresh) {
       const { identity } = record;
       const line: ActorLine = { kind: 'actor', identity, at, snapshot: record.snapshot() };
-      // The last one is the actor itself, after those above it.
+      // The last record is the actor itself, after its ancestors.
       this.#beginning.set(actor, line);
       this.#push(line);
     }
@@ -195,7 +195,7 @@ export class InspectionStream {
     if (isBlocked) this.#schedule();
   };
 
-  /** At least one line each time, so that every viewer gets on. */
+  /** Sends at least one line each time, so that every viewer makes progress. */
   #drain(viewer: Viewer, queue: ViewerQueue, maxLines: number, endsAt: number): void {
     const { clock } = this.#options.environment;
     for (let sent = 0; sent < maxLines && this.#isReady(viewer); sent += 1) {
@@ -226,5 +226,5 @@ export class InspectionStream {
   }
 }
 
-/** For a snapshot that no event led to, as far as is known. */
+/** For a snapshot without a known event. */
 const NO_EVENT: SeenEvent = { type: '' };

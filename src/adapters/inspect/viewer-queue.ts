@@ -1,10 +1,10 @@
-// What one viewer has still to be told, in order. When it is too slow, what is only
-// history is dropped from the front, and a line says that it was.
+// The waiting lines of one viewer, in order. If it is too slow, history is dropped from the front, and a line
+// reports the gap.
 //
 // Invariants
-//   VIEWER-QUEUE-1. That an actor exists, and its latest snapshot, are never dropped; only the
-//       earlier lives of one that was replaced are.
-//   VIEWER-QUEUE-2. What is dropped is counted, and the count is shown where the gap is.
+//   VIEWER-QUEUE-1. The start of an actor and its latest snapshot are never dropped; only earlier actors of
+//       the same name are.
+//   VIEWER-QUEUE-2. Dropped lines are counted, and the count is shown at the gap.
 
 import type { Line } from './line.ts';
 
@@ -16,7 +16,7 @@ export class ViewerQueue {
   #head = 0;
   #compactAt: number;
 
-  /** More than `maxLines` lines are shortened to half as many, and what must be kept. */
+  /** @param maxLines A longer queue is shortened to half this number, plus the lines that must be kept. */
   constructor(maxLines: number) {
     this.#maxLines = maxLines;
     this.#compactAt = maxLines;
@@ -47,7 +47,7 @@ export class ViewerQueue {
     const waiting = this.#lines.slice(this.#head);
     const recent = Math.floor(this.#maxLines / 2);
     const cut = waiting.length - recent;
-    /** Kept of what is older, the latest first. */
+    /** The kept older lines, latest first. */
     const kept: Line[] = [];
     const announced = new Set<string>();
     const known = new Set(
@@ -82,12 +82,12 @@ export class ViewerQueue {
     }
     this.#lines = [...kept, ...waiting.slice(cut)];
     this.#head = 0;
-    // States alone may be many: compacting again must wait until it is worth it.
+    // States alone may exceed the limit: the next compaction waits until it is worthwhile.
     this.#compactAt = Math.max(this.#maxLines, this.#lines.length * 2);
   }
 }
 
-/** What says how an actor is: it is new, or has a new snapshot. */
+/** Returns whether the line describes the state of an actor: its start, or a new snapshot. */
 function isState({ kind }: Line): boolean {
   return kind !== 'event';
 }

@@ -1,5 +1,5 @@
-// An inspector server elsewhere, over a WebSocket: ours or one of `@statelyai/inspect`.
-// It may come late, go away and come back; each time it is told everything there is.
+// An inspector server elsewhere, over a WebSocket: a relay, or a server of `@statelyai/inspect`. It may
+// connect late, disconnect and reconnect; each time it gets all current actors.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ProviderError } from '../../values/errors.ts';
@@ -8,11 +8,11 @@ import type { InspectionStream } from './stream.ts';
 export interface WebSocketTarget {
   /** An inspector server that runs elsewhere. */
   readonly mode: 'webSocket';
-  /** Its address, `ws:` or `wss:`, with its token if it wants one. */
+  /** Its address, `ws:` or `wss:`, with its token if it needs one. */
   readonly url: string;
 }
 
-/** What is used of a `WebSocket`, which Node.js and browsers have built in. */
+/** The used part of a `WebSocket`, which Node.js and browsers have built in. */
 interface Socket {
   readonly bufferedAmount: number;
   send(text: string): void;
@@ -23,7 +23,7 @@ interface Socket {
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 5_000;
 const MAX_BUFFERED_BYTES = 1_048_576;
-/** What was sent last must leave before the process may end. */
+/** The time for the last messages to leave before the process may end. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 /** @returns a function that closes the connection, once all that was sent has left */
