@@ -2,7 +2,7 @@
 //
 // Research in the background. The primary agent spawns a subagent with a description and goes
 import { createWorkingMemoryToolset } from '../src/entries/memory.ts';
-import { rockbotLimits } from '../src/compat/index.ts';
+import { rockbotLimits, topic } from '../src/compat/index.ts';
 
 // on talking; progress reaches the screen as it is, without a model. The findings are too long
 // to say: the subagent saves them in working memory, in a namespace of its own, and its result
@@ -74,7 +74,7 @@ session.parts.subscribe((part) => {
   if (part.type === 'subagent.reported') console.log(`${part.subagentName}: ${part.text}`);
   if (part.type === 'text.done') console.log(`primary: ${part.text}`);
 });
-session.topic('subagent.result').subscribe(({ isSuccess, toolCalls }) => {
+topic(session, 'subagent.result').subscribe(({ isSuccess, toolCalls }) => {
   const names = toolCalls.map(({ toolName }) => toolName).join(', ');
   console.log(`(${isSuccess ? 'completed' : 'failed'} after ${names})`);
 });

@@ -6,6 +6,7 @@
 
 import { tool } from 'ai';
 import { z } from 'zod';
+import { clientMessages, receiveClientMessage } from '../src/compat/index.ts';
 import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
 import { scriptedModel, type Script } from '../src/testing/index.ts';
 import { scriptedLead } from './scripted-lead.ts';
@@ -64,10 +65,10 @@ const session = new TextSession({
 });
 
 // Stands in for a WebSocket: JSON, one message each.
-session.clientMessages.subscribe((message) => {
+clientMessages(session).subscribe((message) => {
   // It is on the screen: it need not be told again, and is no card for a client that comes later.
   if (message.type === 'transcript' && message.deliveryId !== undefined)
-    void session.receiveClientMessage({
+    void receiveClientMessage(session, {
       type: 'delivery.shown',
       deliveryId: message.deliveryId,
     });
@@ -85,7 +86,7 @@ interface Buttons {
 async function click({ requestId, data: { options } }: Buttons): Promise<void> {
   console.log(`(buttons: ${options.map(({ label }) => label).join(', ')})`);
   const send = async (message: object) => {
-    const receipt = await session.receiveClientMessage(JSON.stringify(message));
+    const receipt = await receiveClientMessage(session, JSON.stringify(message));
     console.log(`client: ${JSON.stringify(message)} → ${JSON.stringify(receipt)}`);
   };
   // Buttons count from when they can be seen.

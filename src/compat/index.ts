@@ -1,16 +1,21 @@
 // `offstage/compat`: the dialects of RockBot, Bodhi, Helix and Makaio (docs/coming-from.md).
 
+export { clientMessages, receiveClientMessage } from './client-messages.ts';
+export type {
+  ClientInput,
+  ClientMessage,
+  ClientReceipt,
+  ClientSession,
+  SubagentCompletion,
+  UiPayload,
+} from './client-messages.ts';
+export { topic } from './topics.ts';
 export type {
   SubagentProgressMessage,
   SubagentResultMessage,
   SubagentTopics,
-} from '../actors/session/delivery/subagent-messages.ts';
-export type { ClientInput, ClientReceipt } from '../actors/session/questions/client-input.ts';
-export type {
-  ClientMessage,
-  SubagentCompletion,
-  UiPayload,
-} from '../actors/session/view/client-messages.ts';
+  TopicSession,
+} from './topics.ts';
 export { rockbotChildToolset, rockbotLimits } from './rockbot-toolset.ts';
 export type { RockbotToolsetOptions } from './rockbot-toolset.ts';
 export { isSubAgentTool, planStepProcessing } from './plan-step.ts';

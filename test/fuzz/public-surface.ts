@@ -227,11 +227,22 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     verifyClaims: { args: () => [{ text: 'I did it.', toolLedger: [] }, {}], trusts: recordMade },
   },
   './compat': {
+    clientMessages: { args: (world) => [new TextSession(sessionOptions(world) as never)] },
     isSubAgentTool: { args: () => ['subagent__a'] },
     planStepProcessing: { args: () => [[], {}], trusts: recordMade },
+    receiveClientMessage: {
+      args: (world) => [
+        new TextSession(sessionOptions(world) as never),
+        { type: 'text_input', text: 'hello' },
+        { by: 'ada' },
+      ],
+    },
     rockbotChildToolset: { args: () => [] },
     subAgentRefs: { args: () => [{ list: () => [] }, null], trusts: recordMade },
     subAgentStream: { args: () => [{ id: 'a', events: from([]) }], trusts: recordMade },
+    topic: {
+      args: (world) => [new TextSession(sessionOptions(world) as never), 'subagent.progress'],
+    },
   },
   './subagents': {
     isToolFailure: { args: () => [{}] },

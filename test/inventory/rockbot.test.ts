@@ -1,7 +1,7 @@
 // What `docs/coming-from.md` says of RockBot, where no other test happens to say it.
 
 import { expect, test } from 'vitest';
-import { type SubagentResultMessage } from '../../src/compat/index.ts';
+import { type SubagentResultMessage, topic } from '../../src/compat/index.ts';
 import { leadTools, rockbotToolset } from '../../src/index.ts';
 import { calls, never, say, simpleTool } from '../support/subagent-runs.ts';
 import { instructionsOf, textTalk } from '../support/text-talk.ts';
@@ -27,7 +27,7 @@ test('[R17 R24 RW2] there is one result for each, on every way out', async () =>
     },
   });
   const results: SubagentResultMessage[] = [];
-  session.topic('subagent.result').subscribe((result) => results.push(result));
+  topic(session, 'subagent.result').subscribe((result) => results.push(result));
   await start();
   await type('use good and unmade and slow and unwanted');
   const unwanted = session.subagents.list().find(({ toolName }) => toolName === 'unwanted');

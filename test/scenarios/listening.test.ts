@@ -1,6 +1,10 @@
 // How an app follows a text session, and what that means for what is told: which ways count as the
 // user, what becomes of a delivery that nobody acknowledges, and that it holds up no other.
-import type { ClientMessage } from '../../src/compat/index.ts';
+import {
+  clientMessages,
+  receiveClientMessage,
+  type ClientMessage,
+} from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
 import type { TextPart } from '../../src/index.ts';
 import { textLife, world } from '../support/crashes.ts';
@@ -51,9 +55,9 @@ function client(session: Talk['session'], acknowledges: boolean): Follower {
     const { deliveryId } = message;
     if (deliveryId === undefined) return;
     got.push(message.type === 'transcript' ? deliveryId : `card ${deliveryId}`);
-    if (acknowledges) void session.receiveClientMessage({ type: 'delivery.shown', deliveryId });
+    if (acknowledges) void receiveClientMessage(session, { type: 'delivery.shown', deliveryId });
   };
-  const subscription = session.clientMessages.subscribe(acknowledge);
+  const subscription = clientMessages(session).subscribe(acknowledge);
   return { got, leave: () => subscription.unsubscribe() };
 }
 
@@ -311,7 +315,7 @@ test('results that are told together carry their ids, and are acknowledged as on
   const { session, type, state, environment } = textTalk({ ...TWO, consolidation: 'batch' });
   await session.start();
   const messages: ClientMessage[] = [];
-  session.clientMessages.subscribe((message) => messages.push(message));
+  clientMessages(session).subscribe((message) => messages.push(message));
   await type('use first and second');
   const told = messages.find((one) => one.type === 'transcript' && one.deliveryId !== undefined);
   const ids = state().deliveries.map(({ deliveryId }) => deliveryId);

@@ -1,6 +1,7 @@
 // The results of subagents that the lead model spawned by a tool for one request, told in one reply
 // in text, for both toolsets; and when one of them is told by itself.
 
+import { topic } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
 import {
   createParentSubagentToolset,
@@ -96,7 +97,7 @@ describe.each(both)('what is spawned by the %s toolset for one request [R34]', (
   test('is told in one reply, when the last has ended', async () => {
     const { start, spawn, finish, told, prompts, state, parts, session } = spawningTalk(toolset);
     const messages: unknown[] = [];
-    session.topic('subagent.result').subscribe(({ batchId }) => messages.push(batchId));
+    topic(session, 'subagent.result').subscribe(({ batchId }) => messages.push(batchId));
     await start();
     await spawn('flight', 'hotel');
     await finish('hotel');

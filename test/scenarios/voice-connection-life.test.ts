@@ -1,6 +1,7 @@
 // A conversation that outlives its connections: they end and are replaced, or gone on from,
 // and nobody notices. What they used is counted, and what was shown on them is not kept.
 
+import { receiveClientMessage } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool, type SessionEvent } from '../../src/index.ts';
@@ -530,17 +531,17 @@ describe('a picture', () => {
   test('comes from a client as base64', async () => {
     const { session, model, environment, errors } = await talkOver({ acceptsImages: true });
     const message = { type: 'image_input', mediaType: 'image/png', data: 'AQID' };
-    expect(await session.receiveClientMessage(message)).toEqual({ accepted: true });
+    expect(await receiveClientMessage(session, message)).toEqual({ accepted: true });
     expect(model().of('image.add')).toEqual([expect.objectContaining({ data: png.data })]);
-    expect(await session.receiveClientMessage({ ...message, data: 'no base64!' })).toMatchObject({
+    expect(await receiveClientMessage(session, { ...message, data: 'no base64!' })).toMatchObject({
       reason: 'invalid',
     });
     expect(
-      await session.receiveClientMessage({ ...message, mediaType: 'text/html' }),
+      await receiveClientMessage(session, { ...message, mediaType: 'text/html' }),
     ).toMatchObject({ reason: 'refused', message: expect.stringContaining('image/jpeg') });
     model().drop();
     await environment.settle();
-    expect(await session.receiveClientMessage(message)).toMatchObject({ reason: 'refused' });
+    expect(await receiveClientMessage(session, message)).toMatchObject({ reason: 'refused' });
     expect(errors).toHaveLength(1);
   });
 });

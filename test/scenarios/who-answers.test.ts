@@ -1,6 +1,7 @@
 // Who answers: questions and approvals that say who may, attempts of everybody else, and where the
 // responder is named afterwards.
 
+import { receiveClientMessage } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { callerOf, createRuntime, defineTool, memoryJournal } from '../../src/index.ts';
@@ -145,14 +146,15 @@ describe('WHO-1: a question that says who may answer it', () => {
     const { type, session, idOf, environment, questionOf, ran } = await talk();
     await type('use pay');
     const message = { type: 'ui.response', requestId: idOf('pay'), approved: true, by: 'manager' };
-    const forged = session.receiveClientMessage(message, { by: 'mallory' });
+    const forged = receiveClientMessage(session, message, { by: 'mallory' });
     await environment.settle();
     expect(await forged).toEqual(NOT_ALLOWED);
-    const unsaid = session.receiveClientMessage(JSON.stringify(message));
+    const unsaid = receiveClientMessage(session, JSON.stringify(message));
     await environment.settle();
     expect(await unsaid).toEqual(NOT_ALLOWED);
     expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
-    const typed = session.receiveClientMessage(
+    const typed = receiveClientMessage(
+      session,
       { type: 'text_input', text: 'yes' },
       { by: 'manager' },
     );
@@ -279,7 +281,7 @@ describe('WHO-1: a question that says who may answer it', () => {
       () => session.shown('dlv', by),
       () => session.dismiss('dlv', by),
       () => session.sendText('yes', by),
-      () => session.receiveClientMessage({ type: 'text_input', text: 'yes' }, by),
+      () => receiveClientMessage(session, { type: 'text_input', text: 'yes' }, by),
       () => session.subagents.cancel('sub_1', 'why', by),
       () => session.subagents.send('sub_1', { content: 'x' }, by),
     ];

@@ -170,6 +170,8 @@ function applyEvent(event: SessionEvent): void {
     case 'speech.interrupted':
     case 'speech.resumed':
     case 'subagent.delegated':
+    case 'subagent.ended':
+    case 'subagent.progressed':
     case 'tool.answered':
     case 'transfer.completed':
     case 'transfer.failed':

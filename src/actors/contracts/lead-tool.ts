@@ -25,7 +25,7 @@ export interface ToolContext {
   readonly abortSignal: AbortSignal;
   /** All subagents of the session; the lead agent's requester is `THE_LEAD`. */
   readonly subagents: SubagentService;
-  /** Sends JSON to the clients: a message of the type `json` in `session.clientMessages`. */
+  /** Sends JSON to the clients: the event `client.json` of `session.events`. */
   sendJsonToClient(data: unknown): void;
   /**
    * Sets a standing order to the lead agent, from its next response on; null removes it. With the scope

@@ -224,6 +224,29 @@ export type SessionEvent =
       readonly subagentName: string;
       readonly lifetime: 'ephemeral' | 'session';
     }
+  /**
+   * A subagent reported its progress. `percent` is 0 to 100, or null where it did not say; `at` is
+   * milliseconds since 1970.
+   */
+  | {
+      readonly type: 'subagent.progressed';
+      readonly subagentId: string;
+      readonly text: string;
+      readonly percent: number | null;
+      readonly at: number;
+    }
+  /** A subagent has ended; once for each. */
+  | {
+      readonly type: 'subagent.ended';
+      readonly subagent: SubagentView;
+      readonly outcome: Outcome;
+      /** The batch with which its result is told; null: by itself, or not at all. */
+      readonly batchId: string | null;
+      /** The user's words that led to it; null where the user did not ask for it. */
+      readonly request: string | null;
+      /** Milliseconds since 1970. */
+      readonly at: number;
+    }
   /** The beginning of the conversation was summarised; the summary replaces `items` items. */
   | { readonly type: 'conversation.summarised'; readonly items: number; readonly summary: string }
   /** Facts from the conversation were remembered. */

@@ -7,7 +7,11 @@
 
 import type { VoiceSession } from '../../voice/voice-session.ts';
 import type { TextSession } from '../../actors/session/view/text-session.ts';
-import type { ClientMessage } from '../../actors/session/view/client-messages.ts';
+import {
+  clientMessages,
+  receiveClientMessage,
+  type ClientMessage,
+} from '../../compat/client-messages.ts';
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import { LOUDNESS, TICK_MS } from '../conformance/client.ts';
 import { Loudspeaker, type Play } from '../conformance/loudspeaker.ts';
@@ -29,7 +33,7 @@ type Way =
   | 'reads'
   /** The same, and breaks off at each result. */
   | 'breaksOff'
-  /** `session.clientMessages`, and acknowledges the messages that were shown. */
+  /** `clientMessages(session)`, and acknowledges the messages that were shown. */
   | 'acknowledges'
   /** The same, without acknowledgement. */
   | 'isSilent'
@@ -150,11 +154,11 @@ export class Client {
         case 'breaksOff':
           return this.#reads(session, isMine, true);
         case 'acknowledges':
-          return session.clientMessages.subscribe((message) =>
+          return clientMessages(session).subscribe((message) =>
             this.#acknowledges(session, message, isMine, chance),
           );
         case 'isSilent':
-          return session.clientMessages.subscribe();
+          return clientMessages(session).subscribe();
         case 'traces':
           return session.store.subscribe(() => {});
       }
@@ -194,7 +198,7 @@ export class Client {
     const shown = shownBy(message);
     if (shown === null) return;
     this.#environment.scheduler.schedule(() => {
-      if (isMine() && this.#detach) void session.receiveClientMessage(shown);
+      if (isMine() && this.#detach) void receiveClientMessage(session, shown);
     }, chance.below(LOOKS_WITHIN_MS));
   }
 

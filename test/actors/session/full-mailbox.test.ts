@@ -1,6 +1,7 @@
 // A session whose journal does not keep up, until more waits than may: nobody new is let in,
 // nothing is lost, and it goes on when the journal does.
 
+import { receiveClientMessage } from '../../../src/compat/index.ts';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineTool, type SessionEvent } from '../../../src/index.ts';
@@ -119,7 +120,7 @@ test('COMMIT-UNIT-8: by text, whoever asks is refused, and the reply under way e
   await expect(session.sendText('one more')).rejects.toEqual(FULL);
   expect(() => session.notifyBackground('The mail has come')).toThrow(FULL);
   expect(
-    await session.receiveClientMessage({ type: 'delivery.dismissed', deliveryId: 'none' }),
+    await receiveClientMessage(session, { type: 'delivery.dismissed', deliveryId: 'none' }),
   ).toMatchObject({ accepted: false, reason: 'refused' });
   await reply('Hello.');
   expect(talk.said()).toEqual(['Hello.']);

@@ -1,5 +1,6 @@
 // What the methods of a session do with arguments that TypeScript would not let pass: a caller
 // without types, or JSON. Nothing but what a method names gets in, and wrong values are refused.
+import { clientMessages, receiveClientMessage, topic } from '../../../src/compat/index.ts';
 import { THE_LEAD } from '../../../src/entries/subagents.ts';
 import { describe, expect, test } from 'vitest';
 import {
@@ -179,10 +180,19 @@ describe.each(['text', 'voice'] as const)('every method, by %s', (kind) => {
     const methods: Record<string, (...given: unknown[]) => unknown> = {};
     for (const name of ['answer', 'questionShown', 'shown', 'dismiss', 'sendText', 'transfer'])
       methods[name] = (...given) => session[name]?.(...given);
-    for (const name of ['topic', 'cancelToolCall', 'setDirective', 'notifyBackground', 'start'])
+    for (const name of [
+      'reportError',
+      'cancelToolCall',
+      'setDirective',
+      'notifyBackground',
+      'start',
+    ])
       methods[name] = (...given) => session[name]?.(...given);
     methods['showImage'] = (...given) => session['showImage']?.(...given);
-    methods['receiveClientMessage'] = (...given) => session['receiveClientMessage']?.(...given);
+    methods['receiveClientMessage'] = (message, options) =>
+      receiveClientMessage(talk.session, message, options as never);
+    methods['topic'] = (name) => topic(talk.session, name as never);
+    methods['clientMessages'] = (other) => clientMessages(other as never);
     for (const name of ['get', 'ofCall', 'ofQuestion', 'cancel', 'send'])
       methods[`subagents.${name}`] = (...given) => subagents[name]?.(...given);
     for (const name of ['spawn', 'check', 'list', 'send', 'await', 'cancel', 'report', 'delivered'])

@@ -1,5 +1,6 @@
 // The tools in a session: what a program's AI SDK agent has, a lead agent has, too.
 
+import { topic } from '../../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
 import { leadSubagents, leadTools } from '../../../src/actors/subagents/toolsets/lead-toolset.ts';
 import { createParentSubagentToolset } from '../../../src/actors/subagents/toolsets/parent-toolset.ts';
@@ -225,7 +226,7 @@ describe('a lead agent', () => {
       { promptStyle: 'turn' },
     );
     const requests = new Map<string, string | null>();
-    session.topic('subagent.result').subscribe(({ output, originatingUserRequest }) => {
+    topic(session, 'subagent.result').subscribe(({ output, originatingUserRequest }) => {
       requests.set(output, originatingUserRequest);
     });
     await session.sendText('Find it out');

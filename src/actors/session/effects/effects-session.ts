@@ -4,7 +4,6 @@ import type { SessionServices } from '../../services/session-services.ts';
 import type { SubagentConfig } from '../../contracts/config.ts';
 import type { Lead } from '../lead/lead.ts';
 import type { SpeakProgress } from '../delivery/progress-pace.ts';
-import type { TopicBook } from '../delivery/subagent-messages.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 
 /** What the effects of a session see of it. */
@@ -15,7 +14,6 @@ export interface EffectsSession extends LeadSession {
   /** Whom the subagents of background calls work for. */
   readonly ofCalls: ScopePorts;
   readonly startedAt: number;
-  readonly topics: TopicBook;
   /** A snapshot with this number is in the journal. */
   readonly snapshots: { written(seq: number): void };
   /** Is progress said aloud, where its subagent does not say? */

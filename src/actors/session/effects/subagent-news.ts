@@ -51,11 +51,13 @@ export class SubagentNews {
     // Known from now on: the same words in its view are no news.
     session.projection.emit({ type: 'subagent.changed', subagent: { ...view, progress: text } });
     const timestamp = session.host.environment.clock.now();
-    session.topics.progressed({
-      ...this.#about(view),
-      timestamp,
-      message: text,
+    const { id: subagentId } = view;
+    session.projection.emit({
+      type: 'subagent.progressed',
+      subagentId,
+      text,
       percent,
+      at: timestamp,
     });
     session.lead.reported?.({
       kind: 'progress',
@@ -92,13 +94,21 @@ export class SubagentNews {
 
   /** `request`: what the user had said that led to it; null: nobody asked. */
   ended(view: SubagentView, outcome: Outcome, callId: string | null, request: string | null): void {
-    const { host, hooks, projection } = this.#session;
+    const { host, hooks, projection, unit } = this.#session;
     this.#silence(view.id);
     projection.emit({ type: 'subagent.changed', subagent: { ...view, outcome } });
     callSafely(host, 'hook onSubagentEnd', () =>
       hooks.onSubagentEnd?.({ subagentId: view.id, subagentName: view.name, outcome }),
     );
-    this.#publish(view, outcome, callId, request);
+    const { clock } = host.environment;
+    projection.emit({
+      type: 'subagent.ended',
+      subagent: { ...view, outcome },
+      outcome,
+      batchId: unit.batchOf(callId ?? deliveryAbout(view.id)),
+      request,
+      at: clock.now(),
+    });
     this.#session.services.subagentEnded(view.id, outcome);
   }
 
@@ -118,40 +128,6 @@ export class SubagentNews {
     const { unit } = this.#session;
     const batchId = unit.batchOf(callId);
     return batchId !== null && unit.batches.stateOf(batchId)?.value === 'closing';
-  }
-
-  /** Whom a message is about, in every message. */
-  #about({ id }: SubagentView) {
-    return {
-      taskId: id,
-      subagentSessionId: `subagent/${id}`,
-      primarySessionId: this.#session.id,
-    };
-  }
-
-  #publish(
-    view: SubagentView,
-    outcome: Outcome,
-    callId: string | null,
-    originatingUserRequest: string | null,
-  ): void {
-    const { host, topics, unit } = this.#session;
-    const batchId = unit.batchOf(callId ?? deliveryAbout(view.id));
-    const isSuccess = outcome.status === 'completed';
-    topics.ended({
-      ...this.#about(view),
-      timestamp: host.environment.clock.now(),
-      output: isSuccess ? outcome.text : (outcome.partial ?? ''),
-      isSuccess,
-      error: isSuccess ? null : (outcome.error?.message ?? `It ended as ${outcome.status}`),
-      status: outcome.status,
-      batchId,
-      consolidate: batchId !== null,
-      originatingUserRequest,
-      description: view.task,
-      toolCalls: outcome.toolLedger,
-      toolCallCount: outcome.toolLedger.length,
-    });
   }
 
   #say(view: SubagentView, text: string): void {

@@ -24,6 +24,6 @@ export interface AgentContext {
   requestTransfer(agentName: string): void;
   /** See `ToolContext.setDirective`. */
   readonly setDirective: SetDirective;
-  /** Sends JSON to the clients: a message of the type `json` in `session.clientMessages`. */
+  /** Sends JSON to the clients: the event `client.json` of `session.events`. */
   sendJsonToClient(data: unknown): void;
 }

@@ -301,13 +301,13 @@ export class TextLead implements Lead {
   #checkSomebodyListens({ kind, deliveryId }: Offer): void {
     const core = this.#core;
     const { awaited, door } = core;
-    const isHeard = this.#output.isHeard || door.followers > 0 || awaited.isListening;
+    const isHeard = this.#output.isHeard || door.listeners > 0 || awaited.isListening;
     if (this.#hasWarned || isHeard) return;
     this.#hasWarned = true;
     const expected =
       `The ${kind} ${deliveryId} has no listener: it waits as a card until a client listens. ` +
       'Subscribe to session.parts, read session.send() or session.read(), await session.nextResult(), ' +
-      'or subscribe to session.clientMessages and call session.shown(deliveryId) for each delivery that was seen. ' +
+      'or call session.listen(), and session.shown(deliveryId) for each delivery that the user has seen. ' +
       '`events` and `store` never count as the user.';
     core.reportError(new ConfigurationError('NOBODY_LISTENS', expected), 'text output');
   }

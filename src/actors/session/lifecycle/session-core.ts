@@ -42,7 +42,6 @@ import { SessionLife } from './session-life.ts';
 import { SessionScope } from './session-scope.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit } from '../unit/session-unit.ts';
 import { SNAPSHOT, Snapshots } from './snapshots.ts';
-import { TopicBook } from '../delivery/subagent-messages.ts';
 import { UserDoor } from '../questions/user-door.ts';
 import { withReading } from '../questions/user-input.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
@@ -79,7 +78,6 @@ export class SessionCore implements HostedSession {
   readonly door: UserDoor;
   readonly startedAt: number;
   readonly hooks: SessionHooks;
-  readonly topics = new TopicBook();
   /** Entries that could not be taken in by this process. */
   readonly setAside: SetAsideEntry[] = [];
   readonly #options: CoreOptions;

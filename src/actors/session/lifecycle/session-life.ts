@@ -274,7 +274,7 @@ export class SessionLife {
 
   /** Nothing of it happens here any more. */
   #left(event: SessionEvent, error: Failure | null): void {
-    const { unit, leads, upkeep, supervisor, door, projection, topics, id } = this.#core;
+    const { unit, leads, upkeep, supervisor, door, projection, id } = this.#core;
     this.#overAs = event.type === 'session.suspended' ? 'suspended' : 'closed';
     unit.stop();
     leads.transfers.stop();
@@ -292,7 +292,6 @@ export class SessionLife {
     }
     projection.emit(event);
     projection.complete();
-    topics.complete();
     for (const resolve of this.#closed) resolve();
     this.#closed = [];
   }

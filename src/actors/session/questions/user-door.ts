@@ -39,7 +39,7 @@ export class UserDoor {
   readonly #saying = new Map<string, PromiseWithResolvers<void>>();
 
   #clients = 0;
-  #followers = 0;
+  #listeners = 0;
 
   /** `isHeard`: questions are put by voice, not only on a screen. */
   constructor(session: DoorSession, { isHeard }: { readonly isHeard: boolean }) {
@@ -56,16 +56,19 @@ export class UserDoor {
     return this.#clients;
   }
 
-  /** Clients that are told what is said, and may acknowledge it. */
-  get followers(): number {
-    return this.#followers;
+  /** Clients that show deliveries to the user and acknowledge them. */
+  get listeners(): number {
+    return this.#listeners;
   }
 
-  /** A client is told what is said from now on. Returns what to call when it is not any more. */
-  follow(): () => void {
-    this.#followers += 1;
+  /** Counts one more listener, until the returned function is called. */
+  listen(): () => void {
+    let left = false;
+    this.#listeners += 1;
     return () => {
-      this.#followers -= 1;
+      if (left) return;
+      left = true;
+      this.#listeners -= 1;
     };
   }
 

@@ -127,6 +127,8 @@ export class Projection {
       case 'transfer.failed':
       case 'turn.ended':
       case 'subagent.delegated':
+      case 'subagent.progressed':
+      case 'subagent.ended':
       case 'conversation.summarised':
       case 'memory.distilled':
       case 'client.json':

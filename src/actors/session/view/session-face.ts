@@ -1,6 +1,6 @@
 // What an app sees of any session, voice or text.
 
-import { filter, map, Observable } from 'rxjs';
+import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
@@ -13,8 +13,6 @@ import type {
 } from '../../contracts/session-views.ts';
 import type { ServiceView } from '../../contracts/service-view.ts';
 import type { IdleOptions, NextResultOptions, SessionResult } from '../lead/awaited.ts';
-import { receiveFromClient, type ClientReceipt } from '../questions/client-input.ts';
-import { clientMessages, type ClientMessage } from './client-messages.ts';
 import type { SetDirective } from '../../contracts/directives.ts';
 import { checkedBy, type VouchedFor } from '../../contracts/identity.ts';
 import type { NoticeOptions } from '../delivery/notices.ts';
@@ -25,7 +23,6 @@ import { SubagentsOfSession, type SessionSubagents } from './session-subagents.t
 import { refuseImages, type ShownImage } from '../questions/shown-image.ts';
 import type { TransferAnswer } from '../lead/transfer.ts';
 import type { SessionStore } from '../state/session-store.ts';
-import { SUBAGENT_TOPICS, type SubagentTopics } from '../delivery/subagent-messages.ts';
 import { checkedAnswer, type GivenAnswer } from '../../subagent/ask-user.ts';
 
 /** The states of a tool call that has no result yet. */
@@ -90,12 +87,6 @@ export abstract class SessionFace {
     );
   }
 
-  /** What subagents report, as typed messages: `subagent.progress`, `subagent.result`. Hot. */
-  topic<T extends keyof SubagentTopics>(name: T): Observable<SubagentTopics[T]> {
-    check('topic(name)', z.enum(SUBAGENT_TOPICS), name, INVALID_ARGUMENT);
-    return this.#core.topics.topic(name);
-  }
-
   /** Questions, each time one of them changes. */
   get questions(): Observable<QuestionView> {
     return this.events.pipe(
@@ -109,42 +100,6 @@ export abstract class SessionFace {
     return this.events.pipe(
       filter((event) => event.type === 'transcript.changed'),
       map((event) => event.item),
-    );
-  }
-
-  /**
-   * What a client is told, as JSON; each subscriber is one client. See `receiveClientMessage`. A client
-   * acknowledges what it has shown: `delivery.shown` with the `deliveryId` of the message.
-   */
-  get clientMessages(): Observable<ClientMessage> {
-    const { projection, door } = this.#core;
-    return clientMessages(this.events, () => projection.deliveries()).pipe(
-      (messages) => new Observable((client) => messages.subscribe(client).add(door.follow())),
-    );
-  }
-
-  /**
-   * A client says something: `ui.response`, `text_input` and others of `ClientInput`, as JSON
-   * text or parsed. What it is not, or came too late for, is in the receipt. `by`: who is on the
-   * connection that it came over, as the app knows; the message cannot say so itself.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for other options (rejects).
-   */
-  async receiveClientMessage(message: unknown, options: VouchedFor = {}): Promise<ClientReceipt> {
-    const core = this.#core;
-    const by = checkedBy('receiveClientMessage(message, options)', options);
-    return receiveFromClient(
-      {
-        checkRoom: () => core.unit.unit.checkRoom(),
-        answer: (requestId, answer) => core.door.answer(requestId, answer, by),
-        say: (text) => core.door.say(text, by),
-        questionShown: (requestId) => core.door.questionShown(requestId, by ?? core.user),
-        shown: (deliveryId) => core.door.shown(deliveryId, by),
-        dismiss: (deliveryId) => core.door.dismiss(deliveryId, by),
-        cancelSubagent: (id) => this.subagents.cancel(id, undefined, options),
-        showImage: (image) => this.showImage(image),
-        reportError: (error, where) => core.reportError(error, where),
-      },
-      message,
     );
   }
 
@@ -286,6 +241,14 @@ export abstract class SessionFace {
   }
 
   /**
+   * A client follows `events` or `store`, shows deliveries to the user and acknowledges each with
+   * `shown`: it counts as a listener until the returned function is called.
+   */
+  listen(): () => void {
+    return this.#core.door.listen();
+  }
+
+  /**
    * The user types. Goes to the open question, or to the lead agent.
    * Resolves when it was taken in.
    * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before
@@ -353,6 +316,16 @@ export abstract class SessionFace {
     const by = checkedBy('dismiss(deliveryId, options)', options);
     this.checkRoom();
     this.#core.door.dismiss(deliveryId, by);
+  }
+
+  /**
+   * Reports an error at the edge of the app, such as a malformed message of a client: to the hook
+   * `onError`, and as the event `error.reported`. `where` names the place. The session goes on.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` where `where` is not text.
+   */
+  reportError(error: unknown, where: string): void {
+    check('reportError(error, where)', words, where, INVALID_ARGUMENT);
+    this.#core.reportError(error, where);
   }
 
   /**

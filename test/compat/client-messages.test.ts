@@ -2,7 +2,11 @@
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type ClientMessage } from '../../src/compat/index.ts';
+import {
+  clientMessages,
+  receiveClientMessage,
+  type ClientMessage,
+} from '../../src/compat/index.ts';
 import { defineTool } from '../../src/index.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
@@ -21,7 +25,7 @@ const asks = {
 function clientTalk(more: TalkOptions = {}) {
   const talk = textTalk(more);
   const messages: ClientMessage[] = [];
-  talk.session.clientMessages.subscribe((message) => messages.push(message));
+  clientMessages(talk.session).subscribe((message) => messages.push(message));
   return {
     ...talk,
     messages,
@@ -29,7 +33,7 @@ function clientTalk(more: TalkOptions = {}) {
       messages.filter(
         (message): message is Extract<ClientMessage, { type: T }> => message.type === type,
       ),
-    send: (message: unknown) => talk.session.receiveClientMessage(message),
+    send: (message: unknown) => receiveClientMessage(talk.session, message),
   };
 }
 
@@ -243,7 +247,7 @@ describe('[B62 B63] the conversation', () => {
   test('[B63] partial and final transcripts; a correction says that it is one', async () => {
     const talk = voiceTalk();
     const messages: ClientMessage[] = [];
-    talk.session.clientMessages.subscribe((message) => messages.push(message));
+    clientMessages(talk.session).subscribe((message) => messages.push(message));
     await talk.start();
     talk.model().speechStarted('u1');
     const heard = (text: string, final: boolean) =>

@@ -1,0 +1,125 @@
+// RockBot's topics: the progress and the ends of the subagents of a session, as typed messages for
+// logs, other sessions or a queue. Made of `session.events` alone.
+
+import { filter, map, type Observable } from 'rxjs';
+import { z } from 'zod';
+import { anObject, check } from '../values/checks.ts';
+import type { LedgerEntry, Outcome } from '../actors/contracts/outcome.ts';
+import type { SessionEvent } from '../actors/contracts/session-views.ts';
+
+interface SubagentMessage {
+  /** The id of the subagent. */
+  readonly taskId: string;
+  /** The namespace of its working memory: `subagent/<id>`. */
+  readonly subagentSessionId: string;
+  /** The session that it works for. */
+  readonly primarySessionId: string;
+  /** Milliseconds since 1970. */
+  readonly timestamp: number;
+}
+
+/** On `subagent.progress`: a subagent reports its progress. */
+export interface SubagentProgressMessage extends SubagentMessage {
+  readonly message: string;
+  /** 0 to 100; null where it did not say. */
+  readonly percent: number | null;
+}
+
+/** On `subagent.result`: a subagent has ended, in whatever way. Once for each. */
+export interface SubagentResultMessage extends SubagentMessage {
+  /** The result; the partial result where it did not complete. */
+  readonly output: string;
+  readonly isSuccess: boolean;
+  /** The message of its failure. */
+  readonly error: string | null;
+  /** How it ended: `cancelled` and `timed_out` are not failures of its own. */
+  readonly status: Outcome['status'];
+  /** The batch with which its result is told; null: by itself, or to nobody. */
+  readonly batchId: string | null;
+  /** It is told together with its siblings. */
+  readonly consolidate: boolean;
+  /** The user's words that led the lead agent to spawn it, or its ancestor; null: the user did not ask for it. */
+  readonly originatingUserRequest: string | null;
+  /** Its task. */
+  readonly description: string;
+  readonly toolCalls: readonly LedgerEntry[];
+  readonly toolCallCount: number;
+}
+
+export interface SubagentTopics {
+  readonly 'subagent.progress': SubagentProgressMessage;
+  readonly 'subagent.result': SubagentResultMessage;
+}
+
+const SUBAGENT_TOPICS = ['subagent.progress', 'subagent.result'] as const;
+
+/** A session, as far as its topics need it. */
+export interface TopicSession {
+  readonly id: string;
+  readonly events: Observable<SessionEvent>;
+}
+
+const aSession = anObject('a session: a TextSession or a VoiceSession', 'sendText');
+
+/**
+ * The messages of one topic of a session. Hot; completes with `session.events`.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` for another name, or for something else than a session.
+ */
+export function topic<T extends keyof SubagentTopics>(
+  session: TopicSession,
+  name: T,
+): Observable<SubagentTopics[T]> {
+  check('topic(session)', aSession, session, 'INVALID_ARGUMENT');
+  check('topic(session, name)', z.enum(SUBAGENT_TOPICS), name, 'INVALID_ARGUMENT');
+  const { id, events } = session;
+  const messages: Observable<SubagentTopics[keyof SubagentTopics]> =
+    name === 'subagent.progress'
+      ? events.pipe(
+          filter((event) => event.type === 'subagent.progressed'),
+          map((event) => progressMessage(event, id)),
+        )
+      : events.pipe(
+          filter((event) => event.type === 'subagent.ended'),
+          map((event) => resultMessage(event, id)),
+        );
+  return messages as Observable<SubagentTopics[T]>;
+}
+
+type Of<T extends SessionEvent['type']> = Extract<SessionEvent, { readonly type: T }>;
+
+function progressMessage(
+  { subagentId, text, percent, at }: Of<'subagent.progressed'>,
+  sessionId: string,
+): SubagentProgressMessage {
+  return { ...addressOf(subagentId, sessionId), timestamp: at, message: text, percent };
+}
+
+function resultMessage(
+  { subagent, outcome, batchId, request, at }: Of<'subagent.ended'>,
+  sessionId: string,
+): SubagentResultMessage {
+  const { status, text, partial = '', error, toolLedger } = outcome;
+  const isSuccess = status === 'completed';
+  return {
+    ...addressOf(subagent.id, sessionId),
+    timestamp: at,
+    output: isSuccess ? text : partial,
+    isSuccess,
+    error: isSuccess ? null : (error?.message ?? `It ended as ${status}`),
+    status,
+    batchId,
+    consolidate: batchId !== null,
+    originatingUserRequest: request,
+    description: subagent.task,
+    toolCalls: toolLedger,
+    toolCallCount: toolLedger.length,
+  };
+}
+
+function addressOf(subagentId: string, sessionId: string) {
+  return {
+    taskId: subagentId,
+    subagentSessionId: `subagent/${subagentId}`,
+    primarySessionId: sessionId,
+  };
+}

@@ -1,0 +1,137 @@
+// The topics of a session, and the order of their messages among its events.
+
+import { describe, expect, test } from 'vitest';
+import { topic, type SubagentTopics, type TopicSession } from '../../src/compat/index.ts';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { textTalk } from '../support/text-talk.ts';
+import { siblingTalk } from '../support/siblings.ts';
+
+/** A report that says how far it is, and goes on when it is let go. */
+function counting(words: readonly string[] = ['10 of 30', '20 of 30']) {
+  const go: (() => void)[] = [];
+  return {
+    subagent: {
+      script: steps(calls(['count']), say('Sales are up.')),
+      config: {
+        tools: {
+          count: simpleTool(async function* count() {
+            for (const progress of words) {
+              yield { progress };
+              await new Promise<void>((resolve) => go.push(resolve));
+            }
+            yield 'counted';
+          }),
+        },
+      },
+    },
+    next: () => go.shift()?.(),
+  };
+}
+
+function heard<T extends keyof SubagentTopics>(
+  session: TopicSession,
+  name: T,
+): SubagentTopics[T][] {
+  const messages: SubagentTopics[T][] = [];
+  topic(session, name).subscribe((message) => messages.push(message));
+  return messages;
+}
+
+describe('the topics', () => {
+  test('[R28] progress, with whose and where', async () => {
+    const { subagent, next } = counting();
+    const { session, start, type, environment } = textTalk({ subagents: { report: subagent } });
+    const messages = heard(session, 'subagent.progress');
+    await start();
+    await type('use report');
+    next();
+    await environment.settle();
+    expect(messages).toEqual(
+      ['10 of 30', '20 of 30'].map((message) => ({
+        taskId: 'sub_1',
+        subagentSessionId: 'subagent/sub_1',
+        primarySessionId: session.id,
+        timestamp: expect.any(Number),
+        message,
+        percent: null,
+      })),
+    );
+  });
+
+  test('[R29] a result, with what was asked, what was done, and its batch', async () => {
+    const { session, start, type, finish } = siblingTalk(['flight', 'hotel']);
+    const messages = heard(session, 'subagent.result');
+    await start();
+    await type('use flight and hotel');
+    await finish('flight', 'hotel');
+    expect(messages[0]).toEqual({
+      taskId: 'sub_1',
+      subagentSessionId: 'subagent/sub_1',
+      primarySessionId: session.id,
+      timestamp: expect.any(Number),
+      output: 'flight is found',
+      isSuccess: true,
+      error: null,
+      status: 'completed',
+      batchId: 'batch_call_1',
+      consolidate: true,
+      originatingUserRequest: 'use flight and hotel',
+      description: 'Does flight',
+      toolCalls: [],
+      toolCallCount: 0,
+    });
+    expect(messages[1]).toMatchObject({ output: 'hotel is found', batchId: 'batch_call_1' });
+  });
+
+  test('[R29] a failure, with its error and the calls that were made', async () => {
+    const { session, start, type } = textTalk({
+      consolidation: 'off',
+      subagents: {
+        report: {
+          script: steps(calls(['look']), () => ({ error: new Error('no such quarter') })),
+          config: { tools: { look: simpleTool(() => 'looked') } },
+        },
+      },
+    });
+    const messages = heard(session, 'subagent.result');
+    await start();
+    await type('use report');
+    expect(messages).toEqual([
+      expect.objectContaining({
+        isSuccess: false,
+        status: 'failed',
+        error: expect.stringContaining('no such quarter'),
+        toolCallCount: 1,
+        toolCalls: [expect.objectContaining({ toolName: 'look', output: 'looked' })],
+        batchId: null,
+        consolidate: false,
+      }),
+    ]);
+  });
+
+  test('[RW2] cancelled, timed out and failed are told apart', async () => {
+    const { session, start, type, environment, finish } = siblingTalk(['flight', 'hotel'], {
+      each: { config: { timeout: 1000 } },
+    });
+    const messages = heard(session, 'subagent.result');
+    await start();
+    await type('use flight and hotel');
+    session.subagents.cancel('sub_1', 'not any more');
+    await environment.settle();
+    await environment.advance(1000);
+    await finish();
+    expect(messages.map(({ taskId, status, isSuccess }) => [taskId, status, isSuccess])).toEqual([
+      ['sub_1', 'cancelled', false],
+      ['sub_2', 'timed_out', false],
+    ]);
+  });
+
+  test('end with the session', async () => {
+    const { session, start, close } = textTalk();
+    let isComplete = false;
+    topic(session, 'subagent.result').subscribe({ complete: () => (isComplete = true) });
+    await start();
+    await close();
+    expect(isComplete).toBe(true);
+  });
+});
