@@ -1,6 +1,6 @@
-// News for the user that no tool call waits for, on its way into the outbox.
+// Notices: news for the user that no tool call waits for, on the way into the outbox.
 //
-// Owns:     what a notice is, and what it may be where an app posts it.
+// Owns:     the properties of a notice, and those that an app may set.
 // Does not: decide whether there is room for it, or when it is told (outbox).
 
 import { z } from 'zod';
@@ -12,13 +12,13 @@ import type { SessionInputEvent } from '../../contracts/records.ts';
 
 type Posted = Extract<SessionInputEvent, { type: 'notice.posted' }>;
 
-/** What is told; what it leaves out has its default. */
+/** The content of a notice; an absent property has its default. */
 export type NewNotice = Pick<Posted, 'label' | 'text'> &
   Partial<Omit<Posted, 'type' | 'label' | 'text'>>;
 
 /**
- * Posts news: by default a notice of normal priority, about no subagent, without an end and
- * without a place that was reserved for it, in the words of `noticePrompt`. Returns its `deliveryId`.
+ * Posts a notice: by default of normal priority, about no subagent, without an expiry and without a reserved
+ * place, in the words of `noticePrompt`. Returns its `deliveryId`.
  */
 export function postNotice(
   session: { readonly host: Host; tell(actor: string, event: SessionInputEvent): void },
@@ -42,13 +42,13 @@ export function postNotice(
   return deliveryId;
 }
 
-/** What an app may say of its news. */
+/** The options of an app's notice. */
 export interface NoticeOptions {
-  /** `urgent` interrupts what is being said. @defaultValue 'normal' */
+  /** `urgent` interrupts the current speech. @defaultValue 'normal' */
   readonly priority?: DeliveryPriority;
-  /** What it is, in a word or two. @defaultValue 'SUBAGENT UPDATE' */
+  /** The kind of news, in a word or two. @defaultValue 'SUBAGENT UPDATE' */
   readonly label?: string;
-  /** It is not worth telling after so long, in milliseconds. @defaultValue none: it keeps */
+  /** Time after which it is dropped untold, in milliseconds. @defaultValue none: it is kept */
   readonly ttlMs?: number;
 }
 
@@ -59,7 +59,7 @@ const schema = z.strictObject({
   ttlMs: z.number().positive().optional(),
 });
 
-/** @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and options that are none. */
+/** @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and invalid options. */
 export function checkedNotice(text: string, options: NoticeOptions = {}): NewNotice {
   const where = 'notifyBackground(text, options)';
   const checked = check(where, schema, options, 'INVALID_NOTICE');

@@ -1,25 +1,25 @@
-// How often progress is said aloud. Screens show all of it; an ear is spared.
+// The pace at which progress is spoken. Screens show all progress; speech skips some.
 //
-// Owns:     when each subagent was last heard of, and how far it was.
-// Does not: say it, or know the time.
+// Owns:     the time and the percentage of each subagent's last spoken progress.
+// Does not: speak it, or read a clock.
 
 /**
- * `milestones`: when a quarter, a half and three quarters are done. `all`: whatever is reported.
- * Either not more often than the pace allows; what falls between is not said later.
+ * `milestones`: spoken when a quarter, a half and three quarters are done. `all`: every report. Both no more
+ * often than the pace allows; skipped progress is not spoken later.
  */
 export type SpeakProgress = (typeof SPEAK_PROGRESS)[number];
 
 export const SPEAK_PROGRESS = ['off', 'milestones', 'all'] as const;
 
-/** Of one subagent something is said at most so often, in milliseconds. */
+/** Shortest interval between two spoken reports of one subagent, in milliseconds. */
 export const PROGRESS_PACE_MS = 30_000;
-/** What could not be said by then is stale, in milliseconds. */
+/** Time after which unspoken progress is stale, in milliseconds. */
 export const PROGRESS_TTL_MS = 30_000;
 
 export class ProgressPace {
   readonly #said = new Map<string, { readonly at: number; readonly quarter: number }>();
 
-  /** Shall it be said? `percent` is 0 to 100, or null where nobody knows. */
+  /** Tells whether a report is to be spoken. `percent` is 0 to 100, or null if unknown. */
   allows(subagentId: string, how: SpeakProgress, percent: number | null, at: number): boolean {
     if (how === 'off') return false;
     const last = this.#said.get(subagentId);
@@ -30,7 +30,7 @@ export class ProgressPace {
     return true;
   }
 
-  /** It has ended. */
+  /** Forgets a subagent that has ended. */
   forget(subagentId: string): void {
     this.#said.delete(subagentId);
   }

@@ -1,8 +1,8 @@
-// The agents of a session that can talk to the user: what each is told, what it may call,
-// and what it does when it begins and ends to lead. One leads at a time.
+// The agents of a session that can talk to the user: their instructions, their tools, and their hooks at the
+// beginning and end of leading. One agent leads at a time.
 //
-// Owns:     the checks of the agents, their tools, ready for a model.
-// Does not: know who leads (books) or change that (transfer).
+// Owns:     the checks of the agents, their tools, prepared for a model.
+// Does not: know the current lead agent (books) or change it (transfer).
 
 import { z } from 'zod';
 import type { streamText } from 'ai';
@@ -26,25 +26,32 @@ import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 export interface MainAgent {
   /** Unique in the session. */
   readonly name: string;
-  /** For the other agents: what this one is there for. */
+  /** The purpose of this agent, for the other agents. */
   readonly description?: string;
   /**
-   * What it shall do. A function is asked before each response (text), or each time the model
-   * is configured (voice); what it throws is reported, and what it last said stands.
+   * The instructions. A function is called before each response (text), or each time the model is configured
+   * (voice); its errors are reported, and its last value stays in force.
    */
   readonly instructions: string | ((context: AgentContext) => string);
   readonly tools?: readonly ToolDefinition[];
-  /** What it says first, in its own words, each time it begins to lead: an instruction such as "Greet the user". */
+  /** Its first words each time it begins to lead, as an instruction such as "Greet the user". */
   readonly greeting?: string;
-  /** A language tag (BCP 47) such as `de-AT`: the agent is told to speak it, before its instructions. */
+  /**
+   * A language tag (BCP 47) such as `de-AT`: the prompt tells the agent to speak it, before its instructions.
+   */
   readonly language?: string;
-  /** For the model's provider, in a text session; see the AI SDK. */
+  /** Options for the model's provider, in a text session; see the AI SDK. */
   readonly providerOptions?: Parameters<typeof streamText>[0]['providerOptions'];
-  /** It leads from now on; `from` led before (null: nobody). Its first response waits for it, 5 s at most. */
+  /**
+   * Called when it begins to lead; `from` led before (null: no agent). Its first response waits for it, 5 s
+   * at most.
+   */
   readonly onEnter?: (context: AgentContext, from: string | null) => unknown;
-  /** It will not lead any more; the transfer waits for it, 5 s at most. */
+  /** Called before it ends to lead; the transfer waits for it, 5 s at most. */
   readonly onExit?: (context: AgentContext, to: string) => unknown;
-  /** The model has said what it had to say. `transcript`: the last 5 turns, oldest first. Nobody waits for it. */
+  /**
+   * Called when the model has completed its turn. `transcript`: the last 5 turns, oldest first. Not awaited.
+   */
   readonly onTurnCompleted?: (
     context: AgentContext,
     transcript: readonly ConversationTurn[],
@@ -56,7 +63,7 @@ const checks = {
   name: z.string().min(1).max(64),
   description: z.string().optional(),
   instructions: z.union([z.string(), aFunction], { error: 'expected a text, or a function' }),
-  // One by one, and with what is wrong with them as a whole.
+  // Checked one by one, with errors that name each tool, and then as a whole.
   tools: z.unknown().optional(),
   greeting: z.string().optional(),
   language: z
@@ -74,8 +81,8 @@ const shape = z.strictObject(checks);
 const EXAMPLE = "agents: [{ name: 'lead', instructions: 'You help the user.' }]";
 
 /**
- * The agents of a session, before any of them is read.
- * @throws {ConfigurationError} for what is no list of agents, or holds one that cannot be read.
+ * Checks the list of agents before any of them is read.
+ * @throws {ConfigurationError} for a value that is no list of agents, or that holds one that cannot be read.
  */
 export function checkAgents(
   agents: unknown,
@@ -99,7 +106,7 @@ export class Agents {
   readonly #tools = new Map<string, ReadonlyMap<string, LeadTool>>();
 
   /**
-   * `transfer` is what `transfer_to_agent` does.
+   * `transfer` implements `transfer_to_agent`.
    * @throws {ConfigurationError} for agents that cannot work.
    */
   constructor(
@@ -143,13 +150,13 @@ export class Agents {
     return this.#agents.get(name);
   }
 
-  /** Prepares the tools of all, so that no transfer has to wait for it. */
+  /** Prepares the tools of all agents, so that no transfer has to wait for it. */
   async prepare(): Promise<void> {
     for (const [name, definitions] of this.#definitions)
       this.#tools.set(name, await prepareLeadTools(definitions));
   }
 
-  /** By name; none before `prepare`. */
+  /** Returns the tools of an agent by name; empty before `prepare`. */
   toolsOf(agentName: string): ReadonlyMap<string, LeadTool> {
     return this.#tools.get(agentName) ?? new Map();
   }

@@ -1,13 +1,13 @@
-// What an app waits for: that nothing goes on by itself any more, and the next result that is told.
+// The waits of an app: until nothing goes on by itself any more, and for the next result that is told.
 //
-// Owns:     who waits, and the results that were told and not handed out yet.
+// Owns:     the open waits, and the results that were told and not handed out yet.
 // Does not: decide when something is told (outbox), or whether a delivery was heard.
 //
 // Invariants
-//   AWAITED-1. Each result is handed out once, in the order of telling; one that was told before anybody
-//        waited is handed out at once. Of those that nobody wants the latest `KEPT` are kept.
-//   AWAITED-2. A result that is handed out was seen: whoever waits for it counts as a listener.
-//   AWAITED-3. Whoever waits is told once: by what they wait for, their signal, or the end of the session.
+//   AWAITED-1. Each result is handed out once, in the order of telling; one that was told before a wait began
+//       is handed out at once. Of unclaimed results the latest `KEPT` are kept.
+//   AWAITED-2. A result that is handed out counts as seen: a wait counts as a listener.
+//   AWAITED-3. A wait settles once: with its result, by its signal, or by the end of the session.
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -35,14 +35,14 @@ const resultSchema = waitSchema.extend({
 });
 
 export interface IdleOptions {
-  /** Ends the wait; it rejects with `CANCELLED`. */
+  /** Ends the wait, which rejects with `CANCELLED`. */
   readonly signal?: AbortSignal;
 }
 
 export interface NextResultOptions extends IdleOptions {
-  /** Of this subagent. @defaultValue of any */
+  /** The subagent whose result is awaited. @defaultValue any */
   readonly subagentId?: string;
-  /** Of what this call of the lead agent began. @defaultValue of any */
+  /** The call of the lead agent whose result is awaited. @defaultValue any */
   readonly callId?: string;
 }
 
@@ -56,9 +56,9 @@ interface Waiter {
 
 export class Awaited {
   readonly #session: AwaitedSession;
-  /** Told, and not handed out. */
+  /** Results that were told, and not handed out. */
   readonly #told = new Map<string, DeliveryView>();
-  /** Handed out lately. */
+  /** Results that were handed out lately. */
   readonly #handed = new Set<string>();
   readonly #waiters = new Set<Waiter>();
   readonly #idle = new Set<() => void>();
@@ -121,12 +121,12 @@ export class Awaited {
     });
   }
 
-  /** Does somebody wait for results? */
+  /** True while an app waits for results. */
   get isListening(): boolean {
     return this.#waiters.size > 0;
   }
 
-  /** AWAITED-2: does somebody wait for one of these? */
+  /** Tells whether an app waits for one of these deliveries (AWAITED-2). */
   wants(deliveryIds: readonly string[]): boolean {
     const { projection } = this.#session;
     return deliveryIds.some((id) => {
@@ -138,12 +138,12 @@ export class Awaited {
     });
   }
 
-  /** Something has changed: whoever waits may have waited for it. */
+  /** Checks the waits after a change. */
   look(): void {
     if (this.#isLooking || (this.#idle.size === 0 && this.#waiters.size === 0)) return;
     this.#isLooking = true;
     const { scheduler } = this.#session.host.environment;
-    // What follows from it within this turn, and is on its way to the journal, comes first.
+    // Events that follow in this turn, and are on their way to the journal, come first.
     scheduler.yieldThen(() =>
       scheduler.yieldThen(() => {
         this.#isLooking = false;
@@ -161,7 +161,7 @@ export class Awaited {
       this.#told.delete(view.deliveryId);
       return;
     }
-    // It was handed out when it was a card, and has been acknowledged by that.
+    // It was handed out as a card, and that has acknowledged it.
     if (this.#handed.has(view.deliveryId)) return;
     const waiter = [...this.#waiters].find(({ wanted }) => this.#isWanted(view, wanted));
     if (waiter) {
@@ -196,7 +196,10 @@ export class Awaited {
     return isOfSubagent && isOfCall;
   }
 
-  /** Whom they wait for has ended, and nothing is told of it: it was cancelled, or looked up. */
+  /**
+   * Rejects waits for a subagent that has ended without a result to tell: it was cancelled, or its result was
+   * read.
+   */
   #refuseWhatNeverComes(): void {
     const { projection } = this.#session;
     for (const { wanted, reject } of this.#waiters) {

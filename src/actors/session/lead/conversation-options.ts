@@ -1,5 +1,4 @@
-// How a session keeps its conversation small, and what it remembers of it: the options,
-// checked once.
+// The options that bound a session's conversation and its memory, checked once.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -10,23 +9,31 @@ import type { UpkeepOptions } from '../../context/upkeep.ts';
 import { checkedLimits, type ConversationLimits } from '../../conversation/limits.ts';
 
 export interface ConversationOptions {
-  /** What is kept of the conversation at most. @defaultValue 500 items, 200,000 characters, 20,000 of one item */
+  /** Limits of the kept conversation. @defaultValue 500 items, 200,000 characters, 20,000 of one item */
   readonly limits?: Partial<ConversationLimits>;
   /**
-   * Puts the beginning of a long conversation into fewer words, between turns. `false`: the
-   * oldest items are given up without a trace. @defaultValue `modelSummary` with the session's
-   * `model`; without one, as `false`
+   * Summarises the beginning of a long conversation, between turns. `false`: the oldest items are dropped
+   * without a summary. @defaultValue `modelSummary` with the session's `model`; without one, as `false`
    */
   readonly summarise?: Summarise | false;
-  /** So full it may be before it is summarised, above 0 and below 1 of its limits. @defaultValue 0.75 */
+  /**
+   * Fill level from which the conversation is summarised, above 0 and below 1 of its limits. @defaultValue
+   * 0.75
+   */
   readonly summariseAbove?: number;
   /** The newest items, which are never summarised. @defaultValue 20 */
   readonly keepItems?: number;
-  /** Draws facts from what is said, for `memory`: `modelDistiller(…)`, or your own. Without it nothing is remembered. */
+  /**
+   * Extracts facts from the conversation for `memory`: `modelDistiller(…)`, or your own. Without it nothing
+   * is remembered.
+   */
   readonly distil?: MemoryDistiller;
-  /** Facts are drawn every so many turns of the model, and when the session ends. @defaultValue 5 */
+  /**
+   * Number of model turns between extractions of facts; the end of the session extracts them, too.
+   * @defaultValue 5
+   */
   readonly distilEveryTurns?: number;
-  /** A summary, or facts, may take so long, in milliseconds. @defaultValue 30000 */
+  /** Time limit of a summary or an extraction, in milliseconds. @defaultValue 30000 */
   readonly timeoutMs?: number;
 }
 

@@ -1,5 +1,5 @@
-// A background call for work that is under way already: the model asked again, or a provider
-// delivered the call twice under two ids. What follows is the configuration's choice.
+// Detects a background call for work that is under way already: the model asked again, or a provider
+// delivered the call twice under two ids. The configuration decides what follows.
 //
 // | `duplicates` | the second call                                                        |
 // |--------------|------------------------------------------------------------------------|
@@ -8,43 +8,43 @@
 // | `replace`    | is done, and the first one is cancelled once the second is accepted    |
 // | `confirm`    | is done if the user has said something since it was last held back     |
 //
-// Owns:     who was begun for what, and what was held back until the user confirms it.
-// Does not: know calls with different arguments for the same work.
+// Owns:     the subagents by their work, and the calls that wait for the user's confirmation.
+// Does not: detect calls with different arguments for the same work.
 
 import type { Subagent } from '../../subagent/subagent.ts';
 import type { SubagentDefinition } from '../../contracts/config.ts';
 import type { SubagentTask } from '../../contracts/task.ts';
 
-/** What the model gets instead of the work. */
+/** The answer that the model gets instead of the work. */
 export interface HeldBack {
   readonly error: {
     readonly code: 'DUPLICATE';
     readonly message: string;
     readonly retryable: boolean;
   };
-  /** For a model that did nothing wrong. */
+  /** The answer to a model whose call was no mistake. */
   readonly output?: Readonly<Record<string, string>>;
 }
 
-/** Of the calls held back, the latest so many are remembered. */
+/** Number of held-back calls that are remembered, the latest. */
 const MAX_HELD = 100;
 
-/** At so many, those that have ended are forgotten. */
+/** Number of entries at which those of ended subagents are forgotten. */
 const MAX_BEGUN = 1000;
 
 export class DuplicateCalls {
   readonly #find: (id: string) => Subagent | undefined;
-  /** By the hash of the work, who was begun for it last. */
+  /** The subagent that was last begun for a work, by the hash of the work. */
   readonly #begun = new Map<number, string>();
-  /** By the work, the words of the user to which it was last held back. */
+  /** The words of the user to which a work was last held back, by the work. */
   readonly #held = new Map<string, string | null>();
 
-  /** `find`: undefined for one that has ended. */
+  /** `find`: undefined for a subagent that has ended. */
   constructor(find: (id: string) => Subagent | undefined) {
     this.#find = find;
   }
 
-  /** The work was accepted: only now is nothing lost when the one before it is cancelled. */
+  /** Records an accepted work, and cancels the one before it: only now is nothing lost by that. */
   begun({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
     const work = workOf(task);
     if (duplicates === 'replace') this.#twinOf(work)?.cancel('the same work was asked for anew');
@@ -53,12 +53,12 @@ export class DuplicateCalls {
     for (const [hash, id] of this.#begun) if (!this.#find(id)) this.#begun.delete(hash);
   }
 
-  /** It was begun in an earlier process, and is at work here. */
+  /** Records a work that was begun in an earlier process, and continues here. */
   goesOn({ id, task }: Pick<Subagent, 'id' | 'task'>): void {
     this.#begun.set(hashOf(workOf(task)), id);
   }
 
-  /** Null: it may be done. `requestId`: the words of the user that the lead agent answers. */
+  /** Checks a call; null: it may be done. `requestId`: the words of the user that the lead agent answers. */
   check(
     { name, duplicates }: SubagentDefinition,
     task: SubagentTask,
@@ -96,7 +96,7 @@ export class DuplicateCalls {
     }
   }
 
-  /** Who is at work on exactly this. */
+  /** Returns the subagent that works on exactly this. */
   #twinOf(work: string): Subagent | undefined {
     const twin = this.#find(this.#begun.get(hashOf(work)) ?? '');
     return twin && workOf(twin.task) === work ? twin : undefined;
@@ -116,12 +116,12 @@ function held(message: string, output?: HeldBack['output']): HeldBack {
   return output ? { error, output } : { error };
 }
 
-/** The same tool with the same arguments, in whatever order they were written. */
+/** Identifies a work: the same tool with the same arguments, in whatever order they were written. */
 function workOf({ toolName, args }: SubagentTask): string {
   return `${toolName} ${JSON.stringify(sorted(args))}`;
 }
 
-/** Short, because there is one for each subagent; who shares a hash is compared. FNV-1a. */
+/** FNV-1a: short, because one is kept for each subagent; works with the same hash are compared. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1)

@@ -1,5 +1,5 @@
-// What an app may listen to without subscribing. A hook that throws is reported to
-// `onError` and breaks nothing; nobody waits for a hook.
+// The hooks of an app, an alternative to subscriptions. A hook that throws is reported to `onError` and
+// breaks nothing; no component waits for a hook.
 
 import { aFunction, type ChecksOf } from '../../../values/checks.ts';
 import type { CallAnswer, Failure } from '../../../machines/index.ts';
@@ -21,19 +21,19 @@ export interface SessionHooks {
     error: { code: string; message: string } | null;
   }) => void;
   readonly onToolCall?: (event: { callId: string; name: string; input: unknown }) => void;
-  /** `status`: how it came to its answer; `pending` when the work goes on in the background. */
+  /** `status`: the kind of answer; `pending` when the work continues in the background. */
   readonly onToolResult?: (event: {
     callId: string;
     name: string;
     output: unknown;
     status: CallAnswer;
   }) => void;
-  /** What an inline tool threw, as it was thrown; its message is the answer to the call. */
+  /** The error that an inline tool threw, as it was thrown; its message is the answer to the call. */
   readonly onToolError?: (event: { callId: string; name: string; error: unknown }) => void;
   /**
-   * After a crash: a tool call that was being run, is not known to have been done, and is not run
-   * again, since its tool is not `idempotent`. The model is told so, too. `subagentId` null: a call
-   * of the lead agent.
+   * Called after a crash for a tool call that was under way, may not have been done, and is not repeated,
+   * since its tool is not `idempotent`. The model is told so, too. `subagentId` null: a call of the lead
+   * agent.
    */
   readonly onCallInDoubt?: (event: DoubtfulCall) => void;
   readonly onSubagentStart?: (event: SubagentView) => void;
@@ -50,18 +50,21 @@ export interface SessionHooks {
     outcome: Outcome;
   }) => void;
   readonly onQuestion?: (event: AskedQuestion) => void;
-  /** The lead agent has changed, or (`error`) was to change and has not. */
+  /** Called when the lead agent has changed, or (`error`) when a transfer failed. */
   readonly onTransfer?: (event: { from: string; to: string; error: Failure | null }) => void;
-  /** The model has said what it had to say. `turn` counts from 1. */
+  /** Called when the model has completed its turn. `turn` counts from 1. */
   readonly onTurnEnd?: (event: { turn: number; agentName: string }) => void;
-  /** The voice model said what it has used: `used` since it last did, `usage` in this session. */
+  /** Called when the voice model reports its usage: `used` since its last report, `usage` in this session. */
   readonly onUsage?: (event: { usage: UsageView; used: UsageView }) => void;
-  /** The provider of the voice model said what it still allows. */
+  /** Called when the provider of the voice model reports its remaining limits. */
   readonly onLimits?: (event: { limits: readonly LimitView[] }) => void;
-  /** Something came that could not be taken at that time: late, double, or not for whom it named. */
+  /**
+   * Called for an event that could not be applied at that time: late, duplicate, or for an actor that is
+   * gone.
+   */
   readonly onIgnored?: (event: { unit: string; actor: string; type: string }) => void;
   readonly onDelivered?: (event: DeliveryView) => void;
-  /** Something went wrong that the session survives: a hook, a journal, a transport. */
+  /** Called for an error that the session survives: of a hook, a journal, a transport. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 

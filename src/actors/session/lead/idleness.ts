@@ -1,5 +1,5 @@
-// Does nothing of a session go on, so that it can leave memory until somebody wants something of
-// it? And until when, if nobody does?
+// Decides whether a session is idle, so that it can leave memory until an event from outside, and computes
+// the time at which it acts by itself.
 //
 // Does not: put it away, or wake it (session-pool.ts).
 
@@ -11,7 +11,7 @@ import type { Books } from '../state/books.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import type { Leads } from './leads.ts';
 
-/** What decides whether anything goes on by itself. */
+/** The parts of a session that may act by themselves. */
 export interface QuietSession {
   readonly unit: SessionUnit;
   readonly delegation: Delegation;
@@ -25,12 +25,12 @@ interface IdleSession extends QuietSession {
   readonly upkeep: Pick<Upkeep, 'isBusy'>;
 }
 
-/** Calls in these states wait for somebody else. */
+/** States of calls that wait for an event from outside. */
 const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
 
 /**
- * Nothing is said, called, told or looked at: what there is waits for the user, for time, or for
- * somebody from outside. `ownClients`: so many that are attached only embed it.
+ * Tells whether nothing is said, called, told or examined: everything that is open waits for the user, for
+ * time, or for an event from outside. `ownClients`: number of attached clients that only embed it.
  */
 export function isIdle(
   { unit, delegation, services, books, door, upkeep, leads }: IdleSession,
@@ -44,26 +44,26 @@ export function isIdle(
     session.value.connection === 'active' &&
     floorOf(session) === 'nobody' &&
     books.unfinished.length === 0 &&
-    // Who is there may speak at any time.
+    // An attached client may speak at any time.
     door.clients <= ownClients &&
-    // What waits to be told is told as soon as somebody is there.
+    // A due delivery is told as soon as a client is attached.
     !(isTelling && door.isAttached) &&
     !isCalling &&
-    // What an agent does as it enters or leaves would be broken off, and done again.
+    // The hooks of an agent that enters or leaves would be broken off, and run again.
     !leads.transfers.isUnderWay &&
     !unit.unit.isBusy &&
     // It would be broken off, and begun again after the next turn.
     !upkeep.isBusy &&
     delegation.isIdle &&
-    // Their sources listen only as long as they are here.
+    // Their sources listen only while the session is in memory.
     services.views.length === 0
   );
 }
 
 /**
- * Nothing goes on that could say something: no model or tool works, no subagent runs, and what is due
- * has been told. What there is waits for the user (questions that were put), for time, or for somebody
- * from outside; also what nobody is there to hear.
+ * Tells whether nothing goes on that could say something: no model or tool works, no subagent runs, and every
+ * due delivery was told. Everything that is open waits for the user (questions that were put), for time, or
+ * for an event from outside; so does a delivery without a listener.
  */
 export function isQuiet({ unit, delegation, books, door, leads }: QuietSession): boolean {
   const session = unit.session.getSnapshot();
@@ -81,7 +81,7 @@ export function isQuiet({ unit, delegation, books, door, leads }: QuietSession):
   );
 }
 
-/** When something happens by itself, milliseconds since 1970; null: nothing does. */
+/** Returns the time at which the session acts by itself, milliseconds since 1970; null: it does not. */
 export function nextDueAt({ unit, delegation }: QuietSession): number | null {
   const next = Math.min(unit.unit.nextDueAt, delegation.nextDueAt);
   return next === Infinity ? null : next;

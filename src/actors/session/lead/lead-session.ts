@@ -1,4 +1,4 @@
-// What the parts of a session see of it: narrow faces, so that no part knows the whole.
+// The session as its parts see it: narrow interfaces, so that no part depends on the whole.
 
 import type { Delegation } from '../../subagents/delegation.ts';
 import type { NoteMarks } from '../../notes/note-marks.ts';
@@ -13,27 +13,27 @@ import type { SessionInputEvent } from '../../contracts/records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import type { UserDoor } from '../questions/user-door.ts';
 
-/** What a lead agent sees of its session. */
+/** The session as a lead agent sees it. */
 export interface LeadSession {
   readonly id: string;
-  /** Who leads, what each agent is told and may call. */
+  /** The agents: the current one, and the instructions and tools of each. */
   readonly leads: Leads;
   readonly host: Host;
   readonly books: Books;
-  /** How the lead model is told things. */
+  /** The marks of genuine notes to the lead model. */
   readonly notes: NoteMarks;
   readonly unit: SessionUnit;
   readonly delegation: Delegation;
   readonly projection: Projection;
   readonly hooks: SessionHooks;
-  /** What the user and their screens do. */
+  /** The input of the user and their screens. */
   readonly door: UserDoor;
-  /** What the app waits for. */
+  /** The waits of the app. */
   readonly awaited: Awaited;
   /** Puts an event into the session's mailbox. */
   receive(actor: string, event: UnitEvent & Record<string, unknown>): void;
-  /** Words and new lives, checked by their type. */
+  /** Posts an event whose type is checked at compile time. */
   tell(actor: string, event: SessionInputEvent): void;
-  /** Something went wrong that the session survives. */
+  /** Reports an error that the session survives. */
   reportError(error: unknown, where: string): void;
 }

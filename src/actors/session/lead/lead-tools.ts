@@ -13,7 +13,7 @@ import { clip } from '../../../values/clip.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 
 /**
- * Types the arguments of `execute` from `parameters`, and checks the tool where it is written.
+ * Types the arguments of `execute` from `parameters`, and checks the tool where it is defined.
  * @throws {ConfigurationError} `INVALID_TOOL` for an option that is unknown or wrong.
  */
 export function defineTool<Args>(definition: ToolDefinition<Args>): ToolDefinition {
@@ -30,7 +30,7 @@ function toolName(tool: unknown): string {
   return typeof name === 'string' ? `"${name}"` : '…';
 }
 
-/** One tool by itself: not whether its name is taken, or its subagent there. */
+/** Checks one tool by itself: not whether its name is taken, or its subagent exists. */
 function checkTool(where: string, tool: ToolDefinition): void {
   if (notAnObject(tool) !== null) checkIsObject(where, tool, EXAMPLE);
   if ('inputSchema' in tool && !('parameters' in tool))
@@ -42,7 +42,7 @@ function checkTool(where: string, tool: ToolDefinition): void {
     throw invalid(`${where}: expected \`execute\` to be a function, got ${typeof tool.execute}`);
 }
 
-/** The tools of an agent as a whole. */
+/** Checks the tools of an agent as a whole. */
 export function checkToolList(where: string, tools: unknown): void {
   if (tools === undefined || Array.isArray(tools)) return;
   const names = notAnObject(tools) === null ? Object.keys(tools as object).slice(0, 3) : [];
@@ -58,7 +58,9 @@ export function checkToolList(where: string, tools: unknown): void {
 export interface LeadTool {
   readonly definition: ToolDefinition;
   readonly jsonSchema: Readonly<Record<string, unknown>>;
-  /** The arguments as `execute` gets them, or what the model is told of them. Never rejects. */
+  /**
+   * Parses and validates the arguments: the value for `execute`, or the message for the model. Never rejects.
+   */
   validate(json: string): Promise<{ ok: true; value: unknown } | { ok: false; message: string }>;
 }
 
@@ -79,12 +81,12 @@ const checks = {
 
 const shape = z.strictObject(checks);
 
-/** An error that quotes large arguments would fill the model's context. */
+/** Limit of an error message: large quoted arguments would fill the model's context. */
 const MAX_MESSAGE_CHARS = 4000;
 
 /**
- * Prepares the schemas of an agent's tools. They are checked already.
- * @throws {ConfigurationError} `INVALID_SCHEMA`, for one that cannot be told to a model.
+ * Prepares the schemas of an agent's tools, which were checked already.
+ * @throws {ConfigurationError} `INVALID_SCHEMA`, for one that cannot be described to a model.
  */
 export async function prepareLeadTools(
   definitions: readonly ToolDefinition[],
@@ -93,7 +95,7 @@ export async function prepareLeadTools(
   for (const definition of definitions) {
     const { name, execution, parameters } = definition;
     const given = wrapSchema(parameters, `tool "${name}".parameters`);
-    // Work that goes on by itself is not begun on inputs that nobody knows.
+    // Background work is not begun with inputs that its schema does not name.
     const schema = execution === 'background' ? withInputNames(given) : given;
     tools.set(definition.name, {
       definition,
@@ -123,7 +125,10 @@ export async function prepareLeadTools(
   return tools;
 }
 
-/** An agent's tools as a text model is offered them; whoever asks it runs the calls. */
+/**
+ * Returns an agent's tools as a text model is offered them, without `execute`: the caller of the model runs
+ * the calls.
+ */
 export function modelToolsOf(tools: ReadonlyMap<string, LeadTool>): ToolSet {
   const offered = [...tools].map(([name, { definition, jsonSchema: schema }]) => [
     name,
@@ -133,7 +138,7 @@ export function modelToolsOf(tools: ReadonlyMap<string, LeadTool>): ToolSet {
       outputSchema: jsonSchema({}),
     }),
   ]);
-  // So that a tool called `__proto__` is a tool.
+  // Built from entries, so that a tool called `__proto__` is a tool.
   return Object.fromEntries(offered) as ToolSet;
 }
 
@@ -161,7 +166,7 @@ export function checkLeadTools(
 }
 
 /**
- * Each subagent must be a background tool of an agent: else nobody could ever ask for it.
+ * Checks that each subagent is a background tool of an agent: no call could reach another one.
  * @throws {ConfigurationError} for one that is not.
  */
 export function checkSubagentNames(

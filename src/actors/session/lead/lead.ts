@@ -1,35 +1,35 @@
-// The port to the lead agent: the one who talks to the user. A voice session
-// implements it with a transport, a text session with a streaming model.
+// The port to the lead agent, which talks to the user. A voice session implements it with a transport, a text
+// session with a streaming model.
 
 import type { Prompt } from '../../notes/note.ts';
 import type { DeliveryKind, DeliveryPriority, Failure } from '../../../machines/index.ts';
 import type { Utterance } from '../../contracts/records.ts';
 
-/** A tool that takes longer, in milliseconds, keeps nothing that is due from being told. */
+/** Duration in milliseconds after which a running tool no longer delays due deliveries. */
 export const HOLDS_FLOOR_MS = 2000;
 
-/** Something that shall be said now, and the attempt that it is. */
+/** An item that has to be said now, and the number of its attempt. */
 export interface Offer {
   readonly deliveryId: string;
-  /** The results that are told together in it; absent: it is one itself. */
+  /** The results that are told together in it; absent: the offer is a single one. */
   readonly deliveryIds?: readonly string[];
-  /** Names the attempt; every `delivery.*` event about it carries this number. */
+  /** Identifies the attempt; every `delivery.*` event about it carries this number. */
   readonly generation: number;
-  /** From 1. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
   readonly kind: DeliveryKind;
   readonly priority: DeliveryPriority;
-  /** What the lead model reads; it says this in its own words. */
+  /** The prompt that the lead model reads; it says the content in its own words. */
   readonly prompt: Prompt;
-  /** In whose place the prompt stands in the conversation. @defaultValue 'system' */
+  /** The role of the prompt in the conversation. @defaultValue 'system' */
   readonly role?: 'system' | 'user';
-  /** What the user is meant to learn, for a screen. */
+  /** The content for the user, for a screen. */
   readonly text: string;
   /** The lead agent's call that this answers, if it has not been answered yet. */
   readonly answersCallId: string | null;
 }
 
-/** What a subagent itself said. */
+/** The words of a subagent itself. */
 export interface SubagentWords {
   readonly kind: 'progress' | 'result';
   readonly subagentId: string;
@@ -39,49 +39,56 @@ export interface SubagentWords {
 }
 
 /**
- * Duties of an implementation. What happens is told to the session as events:
- * `transport.ready / lost`, `response.requested / waiting / ended`, `utterance.*`, `playout.*`,
- * `delivery.playing / heard / interrupted / failed` with the offer's generation.
- * Guarantee to it: one offer at a time, and only while the gate is open or after `interrupt`.
+ * Duties of an implementation. It reports to the session as events: `transport.ready / lost`,
+ * `response.requested / waiting / ended`, `utterance.*`, `playout.*`, `delivery.playing / heard / interrupted
+ * / failed` with the offer's generation. Guarantee to it: one offer at a time, and only while the gate is
+ * open or after `interrupt`.
  */
 export interface Lead {
   connect(attempt: number): void;
-  /** The connection that is being opened is not wanted any more. */
+  /** Gives up the connection that is being opened. */
   hangUp(): void;
   disconnect(): void;
-  /** Prepares the model for the agent `to`; `transfer.ended` with this id comes back, once. */
+  /** Prepares the model for the agent `to`; reports `transfer.ended` with this id, once. */
   transfer(transferId: string, to: string): void;
-  /** The transfer is over, as the session sees it; on an error the model is again, or still, who it was. */
+  /**
+   * Reports that the session's transfer is over; after an error the model is again, or still, the former
+   * agent.
+   */
   transferEnded(error: Failure | null): void;
-  /** The session goes on after a crash: a reply that was owed then (`owes`) is given now. */
+  /** Continues after a crash: a reply that was owed then (`owes`) is given now. */
   resume(owes: boolean): void;
-  /** The agent that leads now says its greeting, if it has one, to whoever is there. */
+  /** Says the greeting of the current agent, if it has one, to the attached user. */
   greet(): void;
-  /** What the lead agent is told has changed. */
+  /** Updates the model, because the instructions or tools of the lead agent have changed. */
   configure(): void;
   offer(offer: Offer): void;
   /**
-   * It rests as a card: the model could not tell it, shall not, or has told it and nobody has
-   * acknowledged it. Where there is no screen it is given to the user as it is; `seen` says that it was.
+   * Handles a delivery that rests as a card: the model could not tell it, shall not, or has told it without
+   * an acknowledgement. Without a screen it is given to the user as it is; `seen` reports that the user has
+   * seen it.
    */
   rests?(deliveryId: string, seen: () => void): void;
-  /** A subagent says how far it is, or what it has; for the user as it is, not for the model. */
+  /** Shows the progress or the words of a subagent to the user as they are, not to the model. */
   reported?(report: SubagentWords): void;
-  /** Stop speaking at once: something urgent waits. */
+  /** Stops speaking at once: an urgent item waits. */
   interrupt(): void;
-  /** The attempt is off: stop saying it if it is still being said. */
+  /** Cancels the attempt: stops saying it if it is still being said. */
   abandon(generation: number): void;
-  /** Answers a tool call. `respond`: the model shall speak to it. `noteId`: the output is a `Prompt`, by this id. */
+  /**
+   * Answers a tool call. `respond`: the model responds to it. `noteId`: the output is a `Prompt`, with this
+   * id.
+   */
   answerTool(callId: string, output: unknown, respond: boolean, noteId?: string): void;
-  /** The call stays open: an offer will answer it, later. */
+  /** Leaves the call open: an offer will answer it, later. */
   deferTool(callId: string): void;
-  /** The model shall know this, and not speak to it. */
+  /** Tells the model a fact that it does not respond to. */
   note(prompt: Prompt): void;
-  /** The user said this to the lead agent: answer it. */
+  /** Passes words of the user on to the lead agent, which answers them. */
   heardUser(utterance: Utterance): void;
   /**
-   * The user said this to a subagent: the lead agent shall not answer it, nor believe that it was
-   * asked. `isAnswer`: it answers the subagent's question, which else stays open.
+   * Reports words of the user to a subagent: the lead agent neither answers them nor takes them as addressed
+   * to it. `isAnswer`: they answer the subagent's question, which otherwise stays open.
    */
   overheard(utterance: Utterance, subagentName: string, isAnswer: boolean): void;
 }

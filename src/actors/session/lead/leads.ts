@@ -1,7 +1,7 @@
-// Who leads the conversation, what that agent is told, and what its hooks are told.
+// The lead agents of a session: their instructions, and the context of their hooks.
 //
-// Owns:     the agents of the session, and their faces of it.
-// Does not: know who leads (books), or change it (transfer).
+// Owns:     the agents of the session, and their contexts.
+// Does not: know the current lead agent (books), or change it (transfer).
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -17,14 +17,14 @@ import { leadInstructions, type SetDirective } from '../../contracts/directives.
 import type { LeadTool } from './lead-tools.ts';
 import { Transfers, type TransferSession } from './transfer.ts';
 
-/** What the lead agents see of their session. */
+/** The session as the lead agents see it. */
 export interface LeadsSession extends TransferSession {
   readonly id: string;
   readonly books: Books;
   readonly notes: NoteMarks;
-  /** The newest facts that are remembered of the user. */
+  /** Returns the newest remembered facts of the user. */
   facts(limit: number): Promise<readonly MemoryFact[]>;
-  /** To the clients. */
+  /** Sends JSON to the clients. */
   sendJson(data: unknown): void;
 }
 
@@ -34,7 +34,7 @@ export class Leads {
   readonly transfers: Transfers;
   readonly #session: LeadsSession;
   readonly #agents: Agents;
-  /** What agents with a function for instructions last said. */
+  /** The last instructions of agents whose instructions are a function. */
   readonly #lastWords = new Map<string, string>();
 
   /** @throws {ConfigurationError} for agents that cannot work. */
@@ -52,13 +52,13 @@ export class Leads {
     });
   }
 
-  /** The agent that leads. */
+  /** The current lead agent. */
   get agent(): MainAgent {
     return this.#agents.get(this.#session.books.agentName) as MainAgent;
   }
 
   /**
-   * After a crash: nobody else can take over what the one that led had begun.
+   * Checks after a crash that the current lead agent exists: no other agent can continue its work.
    * @throws {ConfigurationError} `UNKNOWN_AGENT`.
    */
   checkLeader(): void {
@@ -70,19 +70,19 @@ export class Leads {
     );
   }
 
-  /** Prepares the tools of all agents, before anybody connects. */
+  /** Prepares the tools of all agents, before the first connection. */
   prepare(): Promise<void> {
     return this.#agents.prepare();
   }
 
-  /** What an agent may call; none before `prepare`. */
+  /** Returns the tools that an agent may call; empty before `prepare`. */
   toolsOf(agentName: string): ReadonlyMap<string, LeadTool> {
     return this.#agents.toolsOf(agentName);
   }
 
   /**
-   * What an agent is told if it leads: its language, its instructions, the directives in force, and how
-   * it recognises a note of the runtime.
+   * Builds the instructions of a leading agent: its language, its instructions, the directives in force, and
+   * how it recognizes a note of the runtime.
    */
   instructionsOf(agentName: string): string {
     const { agentName: leader, directives } = this.#session.books;
@@ -120,7 +120,7 @@ export class Leads {
     };
   }
 
-  /** The model has said what it had to say. */
+  /** Calls `onTurnCompleted`: the model has completed its turn. */
   turnEnded(): void {
     const { books, host, hooks, projection } = this.#session;
     const { turns: turn, agentName } = books;

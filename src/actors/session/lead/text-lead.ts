@@ -1,30 +1,30 @@
-// The lead agent of a text session: a streaming AI SDK model that answers the user,
-// calls the session's tools, and tells what the outbox offers.
+// The lead agent of a text session: a streaming AI SDK model that answers the user, calls the session's
+// tools, and tells the offers of the outbox.
 //
-// Owns:     the one response under way, and what shall be responded to next.
-// Does not: ask the model (text-response), run tools (the session does), decide when something
-//           may be said (outbox).
+// Owns:     the one response under way, and the choice of the next.
+// Does not: ask the model (text-response), run tools (the session does), decide when something may be said
+//           (outbox).
 //
 // Invariants
-//   TEXT-LEAD-1. One response at a time. What asks for another one meanwhile is answered by the next.
-//   TEXT-LEAD-2. The model is called again for tool results only when every call of its last
-//       response that is answered at once has its answer.
+//   TEXT-LEAD-1. One response at a time. A request for another one meanwhile is answered by the next.
+//   TEXT-LEAD-2. The model is called again for tool results only when every call of its last response that is
+//       answered at once has its answer.
 //   TEXT-LEAD-3. An offer was heard when its whole text was pushed and an observer or a waiter took it, or a
-//       reader asked for more after it. Who reads has `ACKNOWLEDGE_MS` for that: an offer that nobody
-//       has acknowledged by then, or that nobody can any more, was told (`delivery.told`) and holds up
-//       nothing. An acknowledgement counts whenever it comes.
-//   TEXT-LEAD-4. A reply that was cut off for something urgent is given afterwards, whatever becomes of
-//       what was urgent.
+//       reader asked for more after it. A reader has `ACKNOWLEDGE_MS` for that: an offer without an
+//       acknowledgement by then, or without a reader that could acknowledge it, was told (`delivery.told`)
+//       and holds up nothing. An acknowledgement counts whenever it comes.
+//   TEXT-LEAD-4. A reply that was cut off for an urgent item is given afterwards, whatever becomes of the
+//       item.
 //   TEXT-LEAD-6. An offer is told in a few responses at most: the model may call tools in between, as in a
-//       reply, and in the last one it may not. It was told when words were said and no call follows.
-//       Calls alone are no telling. No call is made twice while one delivery is told, however often
-//       it is tried, nor the call again whose result it is (P6): what that came to stands in the
-//       conversation. What is told starts only so much before the user speaks again (`MAX_UNASKED`).
-//   TEXT-LEAD-7. While the model waits for a tool that takes long, what is due may be told; words of the user
-//       end its waits for subagents.
-//   TEXT-LEAD-8. Each call of a response has an entry of its own, which says whether another one follows.
-//       Where a crash came between them the model is told which were made, and makes the others.
-//   TEXT-LEAD-5. Where nobody listens to a delivery, the app is told so, once for a session in this process.
+//       reply, and in the last one it may not. It was told when words were said and no call follows. Calls
+//       alone are no telling. No call is made twice while one delivery is told, however often it is tried,
+//       nor the call again whose result it is (P6): its result stands in the conversation. Tellings start
+//       only a limited number of rounds before the user speaks again (`MAX_UNASKED`).
+//   TEXT-LEAD-7. While the model waits for a slow tool, due offers may be told; words of the user end its
+//       waits for subagents.
+//   TEXT-LEAD-8. Each call of a response has an entry of its own, which records whether another one follows.
+//       After a crash between two of them the model is told which were made, and makes the others.
+//   TEXT-LEAD-5. A delivery without a listener is reported to the app, once for a session in this process.
 
 import type { LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, ProviderError } from '../../../values/errors.ts';
@@ -48,16 +48,16 @@ import type { TextOutput, TextPart } from './text-output.ts';
 import { runResponse, type ResponseCall, type TextResponse } from './text-response.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** The model may call tools so often for one utterance, or one telling; then it has to speak. */
+/** Rounds of tool calls for one utterance, or one telling; then the model has to speak. */
 const MAX_ROUNDS = 8;
 
-/** So many rounds of tools may follow from what is told, one thing from another, before the user speaks. */
+/** Rounds of tool calls that tellings may cause, one after another, before the user speaks. */
 const MAX_UNASKED = 32;
 
-/** A response without any sign of life for so long has failed. */
+/** A response without any sign of life for this time has failed. */
 const RESPONSE_TIMEOUT_MS = 60_000;
 
-/** A reader that has not asked for more by then is busy: what it was given holds up nothing. */
+/** A reader that has not asked for more by then is busy: its offer holds up nothing. */
 const ACKNOWLEDGE_MS = 1000;
 
 /** The states of a call whose answer the model waits for. */
@@ -80,27 +80,30 @@ export class TextLead implements Lead {
   /** Calls of the last response whose answers the model waits for. */
   readonly #awaited = new Set<string>();
   #wantsReply = false;
-  /** A reply was cut off for something urgent (TEXT-LEAD-4). */
+  /** A reply was cut off for an urgent item (TEXT-LEAD-4). */
   #owesReply = false;
   #offer: Offer | null = null;
-  /** How far the telling of the offer is; null: it has not begun. */
+  /** The progress of telling the offer; null: it has not begun. */
   #telling: Telling | null = null;
-  /** Calls that were made in a telling whose answers are due. */
+  /** Calls of a telling whose answers are due. */
   readonly #called = new Set<string>();
   /** Rounds of tools in tellings since the user spoke. */
   #unasked = 0;
   #stopHolding: (() => void) | null = null;
-  /** The model was told something while a tool worked: that tool's result is not the last thing that it reads. */
+  /**
+   * The model was told something while a tool worked: that tool's result is not the last message that it
+   * reads.
+   */
   #hasToldBetween = false;
-  /** The process before ended between two calls of one response (TEXT-LEAD-8). */
+  /** The previous process ended between two calls of one response (TEXT-LEAD-8). */
   #wasCutOff = false;
   #response: AbortController | null = null;
-  /** The offer that the response under way says; null: it is a reply. */
+  /** The offer of the response under way; null: it is a reply. */
   #saying: Offer | null = null;
   #requested = false;
   #rounds = 0;
   #idle: (() => void)[] = [];
-  /** What ends the times to acknowledge that run. */
+  /** Cancels the running times to acknowledge. */
   readonly #acknowledging = new Set<() => void>();
   /** TEXT-LEAD-5 */
   #hasWarned = false;
@@ -120,10 +123,10 @@ export class TextLead implements Lead {
     this.#core.receive('session', { type: 'transport.ready' });
   }
 
-  /** There is no line that could be slow. */
+  /** A text model has no connection that could be slow. */
   hangUp(): void {}
 
-  /** The next response is that of whoever leads then. */
+  /** Prepares nothing: the next response is that of the agent that leads then. */
   transfer(transferId: string): void {
     this.#core.receive('session', { type: 'transfer.ended', transferId, error: null });
   }
@@ -218,7 +221,7 @@ export class TextLead implements Lead {
     this.#rounds = 0;
     this.#unasked = 0;
     this.#owesReply = false;
-    // TEXT-LEAD-7: it may be about to begin such a wait, too.
+    // The lead agent may be about to begin such a wait, too (TEXT-LEAD-7).
     this.#core.delegation.userWaits(true);
     this.#want();
   }
@@ -252,7 +255,7 @@ export class TextLead implements Lead {
     });
   }
 
-  /** Calls back when nothing is being said and nothing is about to be; at once if so. */
+  /** Calls back when nothing is being said and no response is about to begin; at once if so. */
   whenIdle(callback: () => void): void {
     this.#idle.push(callback);
     this.#checkIdle();
@@ -269,7 +272,7 @@ export class TextLead implements Lead {
     this.#tell(questionPart(question, offer.text), generation);
   }
 
-  /** All of an offer is said; what becomes of it is told to the outbox (TEXT-LEAD-3). */
+  /** Pushes the whole text of an offer, and reports its fate to the outbox (TEXT-LEAD-3). */
   #tell(part: TextPart, generation: number): void {
     const core = this.#core;
     let isOver = false;
@@ -297,7 +300,7 @@ export class TextLead implements Lead {
     this.#acknowledging.add(stopClock);
   }
 
-  /** TEXT-LEAD-5 */
+  /** Reports a delivery without a listener (TEXT-LEAD-5). */
   #checkSomebodyListens({ kind, deliveryId }: Offer): void {
     const core = this.#core;
     const { awaited, door } = core;
@@ -320,14 +323,14 @@ export class TextLead implements Lead {
   /** Begins the next response, if one is wanted and none is under way. */
   #next(): void {
     if (this.#response || this.#core.unit.unit.disposed) return;
-    // Nobody leads yet, or whoever leads then shall speak.
+    // No agent leads yet, or the next agent will speak.
     if (!this.#core.unit.session.getSnapshot().hasTag('connected')) return;
     if (this.#owesReply && !this.#offer && !this.#isUrgentWaiting()) {
       this.#owesReply = false;
       this.note(OWED_REPLY_NOTE);
       this.#wantsReply = true;
     }
-    // TEXT-LEAD-2: the answers that are still due belong to what the model reads next.
+    // TEXT-LEAD-2: answers that are still due belong to the next prompt.
     const isToldOn = this.#called.size === 0;
     const isReply = this.#wantsReply && this.#awaited.size === 0 && isToldOn;
     const offer = isReply || !isToldOn ? null : this.#offer;
@@ -340,7 +343,7 @@ export class TextLead implements Lead {
     if (isReply) {
       this.#wantsReply = false;
       this.#core.delegation.userWaits(false);
-      // What was being told comes again, as a whole.
+      // The interrupted telling comes again, as a whole.
       this.#breakOffTelling();
       if (this.#hasToldBetween) this.note(LATE_ANSWER_NOTE);
       this.#hasToldBetween = false;
@@ -359,7 +362,7 @@ export class TextLead implements Lead {
     );
   }
 
-  /** TEXT-LEAD-7: the floor is given up while a tool takes long, unless it is called in a telling. */
+  /** Gives up the floor while a tool takes long, unless it was called in a telling (TEXT-LEAD-7). */
   #hold(holds: boolean): void {
     if (holds && (this.#stopHolding || !this.#requested || this.#offer)) return;
     this.#stopHolding?.();
@@ -376,7 +379,7 @@ export class TextLead implements Lead {
     this.#telling = null;
   }
 
-  /** The telling of an offer has begun, and does not go on. */
+  /** Breaks off the telling of an offer. */
   #breakOffTelling(): void {
     if (!this.#offer || !this.#telling) return;
     const { generation } = this.#offer;
@@ -395,7 +398,7 @@ export class TextLead implements Lead {
   async #respond(signal: AbortSignal, offer: Offer | null): Promise<void> {
     const core = this.#core;
     if (core.unit.unit.disposed) return;
-    // What the user says meanwhile belongs to the next reply, and so do the calls made for it.
+    // Words of the user meanwhile belong to the next reply, and so do the calls made for it.
     const { requestId } = core.books;
     const telling = offer ? (this.#telling ??= this.#begin(offer)) : null;
     if (telling) telling.rounds += 1;
@@ -410,7 +413,7 @@ export class TextLead implements Lead {
         ? telling.rounds <= MAX_ROUNDS && this.#unasked < MAX_UNASKED
         : this.#rounds <= MAX_ROUNDS,
       tells: offer,
-      // It has said it, and had only to see what its calls came to.
+      // The words were said, and the model only had to see the results of its calls.
       maySayNothing: telling !== null && telling.said !== null,
       onSign: () => this.#watchdog.sign(),
       onWords: () => {
@@ -472,7 +475,8 @@ export class TextLead implements Lead {
     const { generation } = offer;
     const telling = this.#offer?.generation === generation ? this.#telling : null;
     if (!isBroken && hasCalled) {
-      // TEXT-LEAD-6: it goes on when the calls are answered; nothing does if it is off meanwhile.
+      // TEXT-LEAD-6: the telling continues when the calls are answered; it ends if the offer was cancelled
+      // meanwhile.
       if (telling && text !== '') telling.said = done;
       else if (text !== '')
         this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
@@ -492,7 +496,7 @@ export class TextLead implements Lead {
     this.#tell(said, generation);
   }
 
-  /** Words that more words of the same telling follow: they are not the whole of it. */
+  /** Pushes words that more words of the same telling follow: they are not the whole of it. */
   #pushSaid(telling: Telling | null): void {
     if (!telling?.said) return;
     const { itemId, text } = telling.said;
@@ -500,13 +504,13 @@ export class TextLead implements Lead {
     this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
   }
 
-  /** Will something urgent be offered as soon as the model is silent? */
+  /** Tells whether an urgent item will be offered as soon as the model is silent. */
   #isUrgentWaiting(): boolean {
     const { pending } = this.#core.unit.outbox.getSnapshot().context;
     return pending.some(({ priority, resting }) => priority === 'urgent' && !resting);
   }
 
-  /** Some providers count their calls from 0 in each answer: here an id names one call for ever. */
+  /** Returns a unique call id: some providers count their calls from 0 in each answer. */
   #freshCallId(callId: string): string {
     const { books, host } = this.#core;
     const isTaken = (id: string): boolean =>
@@ -533,10 +537,14 @@ export class TextLead implements Lead {
   }
 }
 
-/** The notes with which the tellings of a delivery begin: their ids go on with the generation. */
+/**
+ * The prefix of the note ids with which the tellings of a delivery begin; their ids end with the generation.
+ */
 const tellingsOf = (deliveryId: string): string => `${deliveryId}.told.`;
 
-/** It was told before the calls that follow it: a client acknowledges it by these words. */
+/**
+ * Shows the words that were told before the calls that follow: a client acknowledges the delivery by them.
+ */
 function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds }: Said): void {
   const item = projection.item(itemId);
   if (!item || deliveryId === null) return;
@@ -547,8 +555,8 @@ function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds
 }
 
 /**
- * Has this call been made since the delivery was first told, in whatever attempt and process? Or is it
- * the call whose result is told?
+ * Tells whether this call was made since the delivery was first told, in any attempt and process, or is the
+ * call whose result is told.
  */
 function wasMade(
   { books }: LeadSession,
@@ -576,7 +584,7 @@ function inputOf(json: string): unknown {
   }
 }
 
-/** Was a call made in the telling of something that is still due? */
+/** Tells whether a call was made in the telling of an offer that is still due. */
 export function isOfTelling(
   { books, unit }: Pick<LeadSession, 'books' | 'unit'>,
   callId: string,

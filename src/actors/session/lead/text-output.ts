@@ -1,40 +1,41 @@
-// What a text session says, piece by piece, to whoever listens: observers get it at
-// once, readers pull it. Somebody who pulls past a piece has seen it.
+// The output of a text session, piece by piece: observers get it at once, readers pull it. A reader that
+// pulls past a piece has seen it.
 //
-// Owns:     the buffers of the readers, who has seen what, and the cards that nobody has seen.
-// Does not: make text, or decide what becomes of a delivery that nobody saw (text-lead).
+// Owns:     the buffers of the readers, the pieces that each has seen, and the unseen cards.
+// Does not: make text, or decide what becomes of an unseen delivery (text-lead).
 //
 // Invariants
 //   TEXT-OUTPUT-1. Every reader gets every piece since it began to read, in order.
 //   TEXT-OUTPUT-2. `seen` of a piece is called at most once: at once where an observer or a waiter took it,
-//       else when a reader asks for more after it. A reader that breaks off at a piece has not
-//       seen it: it may have failed to show it.
-//   TEXT-OUTPUT-3. A reader's buffer is bounded: the oldest pieces go, and a `gap` says how many.
+//       else when a reader asks for more after it. A reader that breaks off at a piece has not seen it: it
+//       may have failed to show it.
+//   TEXT-OUTPUT-3. A reader's buffer is bounded: the oldest pieces are dropped, and a `gap` reports their
+//       number.
 //   TEXT-OUTPUT-4. `unseen` of a piece is called at most once, and never after `seen`: when no reader is left
-//       that could still see it, at once where nobody listens.
-//   TEXT-OUTPUT-5. A card is given to everybody who listens and does not have the piece that it stands for, and
-//       to everybody who comes later, until one of them has seen it or it is not due any more.
+//       that could still see it, at once without a listener.
+//   TEXT-OUTPUT-5. A card is given to every listener that does not have the piece that it stands for, and to
+//       every later one, until one of them has seen it or it is not due any more.
 
 import { Observable, Subject } from 'rxjs';
 import type { QuestionView } from '../../contracts/session-views.ts';
 
-/** A piece of what the lead agent says. */
+/** A piece of the lead agent's output. */
 export type TextPart =
-  /** Words as they come. `itemId` names the message. */
+  /** Words as they come. `itemId` identifies the message. */
   | { readonly type: 'text.delta'; readonly itemId: string; readonly text: string }
   /** The whole message. */
   | {
       readonly type: 'text.done';
       readonly itemId: string;
       readonly text: string;
-      /** The delivery that it reports, if it was not asked for. */
+      /** The delivery that it reports; null: it is a reply. */
       readonly deliveryId: string | null;
-      /** The results that it reports, where there are several; each has a delivery of its own. */
+      /** The results that it reports, if there are several; each has a delivery of its own. */
       readonly deliveryIds?: readonly string[];
     }
   /**
-   * A subagent says how far it is, or what it has, in its own words. Not in the conversation,
-   * and never the last word: the lead agent tells results in a message of its own.
+   * The progress or the result of a subagent in its own words. Not in the conversation, and never the final
+   * report: the lead agent tells results in a message of its own.
    */
   | {
       readonly type: 'subagent.reported';
@@ -47,8 +48,8 @@ export type TextPart =
       readonly final: false;
     }
   /**
-   * A result or notice as it is: the lead agent could not put it into words, or it did and nobody
-   * who listened then has acknowledged it.
+   * A result or notice as it is: the lead agent could not put it into words, or its words were not
+   * acknowledged.
    */
   | {
       readonly type: 'delivery.card';
@@ -56,7 +57,7 @@ export type TextPart =
       readonly label: string;
       readonly text: string;
     }
-  /** A subagent asks; answer with `session.answer` or by sending text. */
+  /** A question of a subagent; answer with `session.answer` or by sending text. */
   | {
       readonly type: 'question.asked';
       readonly requestId: string;
@@ -64,21 +65,21 @@ export type TextPart =
       readonly options: QuestionView['options'];
       readonly subagentName: string;
     }
-  /** The model failed; the session goes on. */
+  /** The model failed; the session continues. */
   | { readonly type: 'response.failed'; readonly code: string; readonly message: string }
-  /** Pieces that this reader was too slow for. */
+  /** The number of pieces that this reader was too slow for. */
   | { readonly type: 'gap'; readonly missed: number };
 
-/** What becomes of a piece: one of the two is called, once. */
+/** Callbacks for the fate of a piece: one of the two is called, once. */
 export interface Fate {
   seen(): void;
-  /** Nobody has it who could still see it. @defaultValue nothing */
+  /** Called when no listener is left that could still see it. @defaultValue nothing */
   unseen?(): void;
 }
 
 interface Reader {
   readonly buffer: Piece[];
-  /** Given, and not pulled past. */
+  /** The piece that was given, and not pulled past. */
   current: Piece | null;
   missed: number;
   wake: (() => void) | null;
@@ -88,24 +89,24 @@ interface Reader {
 interface Piece {
   readonly part: TextPart;
   fate: Fate | null;
-  /** Readers that have it and have not pulled past it. */
+  /** Number of readers that have it and have not pulled past it. */
   holders: number;
 }
 
 interface Card {
   readonly piece: Piece;
-  /** Is it still to be seen? */
+  /** Tells whether it is still to be seen. */
   isDue(): boolean;
 }
 
-/** Does somebody wait for one of these deliveries? */
+/** Tells whether a wait is open for one of these deliveries. */
 type Waiter = (deliveryIds: readonly string[]) => boolean;
 
-/** Pieces that a reader may lag behind. */
+/** Number of pieces that a reader may lag behind. */
 const MAX_LAG = 10_000;
 
 export class TextOutput {
-  /** Everything that is said from now on, after the cards that nobody has seen. */
+  /** The pieces from now on, after the unseen cards. */
   readonly parts: Observable<TextPart>;
   readonly #subject = new Subject<TextPart>();
   readonly #readers = new Set<Reader>();
@@ -123,7 +124,7 @@ export class TextOutput {
     });
   }
 
-  /** Is there anybody whom a piece would reach now? */
+  /** Tells whether a piece would reach a listener now. */
   get isHeard(): boolean {
     return this.#subject.observed || this.#readers.size > 0;
   }
@@ -133,8 +134,8 @@ export class TextOutput {
   }
 
   /**
-   * A delivery that nobody has seen when it was told: until somebody has, or `isDue` says no.
-   * The part carries its id.
+   * Adds a card for a delivery that was told without being seen: it stays until a listener has seen it, or
+   * `isDue` returns false. The part carries its id.
    */
   card(deliveryId: string, part: TextPart, isDue: () => boolean, seen: () => void): void {
     for (const [id, card] of this.#cards) if (!card.isDue()) this.#cards.delete(id);
@@ -153,12 +154,12 @@ export class TextOutput {
     );
   }
 
-  /** Whoever waits for a delivery has seen it when it is told. */
+  /** Sets the waiter: a delivery that it waits for was seen when it is told. */
   awaitedBy(waiter: Waiter): void {
     this.#isAwaited = waiter;
   }
 
-  /** Reads from now on, until `end` or `complete`. The reader is there before this returns. */
+  /** Reads from now on, until `end` or `complete`. The reader is registered before this returns. */
   read(): { parts: AsyncGenerator<TextPart, void, undefined>; end: () => void } {
     const reader: Reader = {
       buffer: [],
@@ -176,7 +177,7 @@ export class TextOutput {
     return { parts: this.#pull(reader), end };
   }
 
-  /** Nothing more is said: whoever reads comes to an end, who begins to read finds nothing. */
+  /** Ends the output: readers end after their last piece, and later readers get nothing. */
   complete(): void {
     this.#isComplete = true;
     this.#cards.clear();
@@ -196,7 +197,7 @@ export class TextOutput {
     else drop(piece, 0);
   }
 
-  /** TEXT-OUTPUT-5 */
+  /** Returns the cards that are still unseen (TEXT-OUTPUT-5). */
   #unseenCards(): readonly Piece[] {
     return this.#isComplete
       ? []
@@ -249,7 +250,7 @@ function see(piece: Piece): void {
   fate?.seen();
 }
 
-/** So many readers have it no more, and have not seen it. */
+/** Takes the piece from this number of readers that have not seen it. */
 function drop(piece: Piece, readers: number): void {
   piece.holders -= readers;
   if (piece.holders > 0 || !piece.fate?.unseen) return;
@@ -264,7 +265,7 @@ function has({ current, buffer }: Reader, deliveryId: string): boolean {
   );
 }
 
-/** The deliveries that are told in a part, by every name that they have. */
+/** Lists the deliveries that a part tells, by all their ids. */
 function deliveriesIn(part: TextPart): readonly string[] {
   if (part.type === 'question.asked') return [part.requestId];
   if (part.type === 'delivery.card') return [part.deliveryId];

@@ -1,17 +1,17 @@
-// One response of the lead model of a text session: the model is asked, its words are said as
-// they come, its calls are handed over, and in the end it is known what was said.
+// One response of the lead model of a text session: asks the model, says its words as they come, passes its
+// calls on, and returns everything that was said.
 //
 // Owns:     nothing that outlives the response.
 // Does not: decide when to respond, or what becomes of the response (text-lead).
 //
 // Invariants
-//   TEXT-RESPONSE-1. What is said stands in the conversation where it began: before the calls that follow
-//       it, and before what the user says meanwhile.
-//   TEXT-RESPONSE-2. A response without words and calls is a failure, unless all was said before the calls that it
-//       follows: silence explains nothing to a user.
-//   TEXT-RESPONSE-4. A call is handed over with the next part of the stream, which tells whether another
-//       call follows: a crash between the two is seen in the journal.
-//   TEXT-RESPONSE-3. Whatever happens it comes to an end, and never throws.
+//   TEXT-RESPONSE-1. Words stand in the conversation where they began: before the calls that follow them, and
+//       before the words of the user meanwhile.
+//   TEXT-RESPONSE-2. A response without words and calls is a failure, unless all was said before the calls
+//       that it follows: silence explains nothing to a user.
+//   TEXT-RESPONSE-4. A call is passed on with the next part of the stream, which tells whether another call
+//       follows: a crash between the two is visible in the journal.
+//   TEXT-RESPONSE-3. It always ends, and never throws.
 
 import { streamText, type LanguageModel } from 'ai';
 import { isA, ProviderError } from '../../../values/errors.ts';
@@ -25,16 +25,16 @@ import type { TranscriptItem } from '../../contracts/session-views.ts';
 import type { LeadSession } from './lead-session.ts';
 import type { TextOutput } from './text-output.ts';
 
-/** A call that the model makes. */
+/** A call of the model. */
 export interface ResponseCall {
-  /** As the provider named it: not always unique. */
+  /** The provider's id of the call: not always unique. */
   readonly callId: string;
   readonly name: string;
   /** JSON text. */
   readonly arguments: string;
-  /** Whose model made it, whoever leads by now. */
+  /** The agent whose model made it, whichever leads by now. */
   readonly agentName: string;
-  /** The response makes another call after it. */
+  /** True if the response makes another call after it. */
   readonly isFollowed: boolean;
 }
 
@@ -45,23 +45,23 @@ export interface TextResponseOptions {
   readonly signal: AbortSignal;
   /** The offer that it tells; null: it is a reply. */
   readonly tells: { readonly deliveryId: string; readonly deliveryIds?: readonly string[] } | null;
-  /** May it call tools? */
+  /** True if the model may call tools. */
   readonly mayCall: boolean;
-  /** It has said what there is to say. @defaultValue false */
+  /** True if everything was said already. @defaultValue false */
   readonly maySayNothing?: boolean;
-  /** A sign of life. */
+  /** Called at each sign of life. */
   onSign(): void;
-  /** It begins to speak. */
+  /** Called when the words begin. */
   onWords(): void;
   onCall(call: ResponseCall): void;
 }
 
-/** How a response ended. */
+/** The result of a response. */
 export interface TextResponse {
   readonly itemId: string;
-  /** All that was said. */
+  /** All words that were said. */
   readonly text: string;
-  /** It was aborted, or failed: more would have been said. */
+  /** True if it was aborted, or failed, before its end. */
   readonly isBroken: boolean;
 }
 
@@ -75,7 +75,7 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
   let hasCalled = false;
   let isBroken = false;
   let made: Call | null = null;
-  /** TEXT-RESPONSE-4 */
+  /** Passes the pending call on (TEXT-RESPONSE-4). */
   const handOver = (isFollowed: boolean): void => {
     if (made) options.onCall({ ...made, isFollowed });
     made = null;
@@ -124,7 +124,7 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
   }
   handOver(false);
   isBroken ||= signal.aborted;
-  // Not delta by delta: two of them may hold a half each of one character.
+  // For the whole text, not for each delta: two deltas may hold half a character each.
   text = storableText(text);
   if (text !== '') {
     intoConversation(core, { type: 'assistant.said', itemId, text, saidAt: at });
@@ -133,7 +133,7 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
   return { itemId, text, isBroken };
 }
 
-/** What a client names when it acknowledges what was told. */
+/** Returns the ids by which a client acknowledges what was told. */
 function toldIn({
   tells,
 }: TextResponseOptions): Pick<TranscriptItem, 'deliveryId' | 'deliveryIds'> {
@@ -146,7 +146,7 @@ type Call = Omit<ResponseCall, 'isFollowed'>;
 
 type Part =
   | { readonly type: 'text'; readonly text: string }
-  /** It begins to write a call. */
+  /** The model begins to write a call. */
   | { readonly type: 'calling' }
   | { readonly type: 'call'; readonly call: Call }
   | { readonly type: 'other' };
@@ -191,7 +191,10 @@ async function* partsOf(options: TextResponseOptions): AsyncGenerator<Part> {
   }
 }
 
-/** As JSON text. What is none is refused where the arguments are checked, and fails its call only. */
+/**
+ * Returns the arguments as JSON text. A value that is no JSON is refused by the check of the arguments, and
+ * fails only its call.
+ */
 function argumentsOf(input: unknown): string {
   if (typeof input === 'string') return input;
   const json = asJson(input ?? {});

@@ -1,24 +1,24 @@
-// The tool by which a lead agent hands the conversation over to another one: an ordinary
-// inline call, whose execution is the transfer. It is answered when that is done or failed.
+// The tool with which a lead agent transfers the conversation to another one: an ordinary inline call, whose
+// execution is the transfer. It is answered when the transfer is done or has failed.
 
 import { jsonSchema } from 'ai';
 import { z } from 'zod';
 import { defineTool } from './lead-tools.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 
-/** Who asks for a transfer. */
+/** The call that requests a transfer. */
 export interface TransferCall {
   readonly callId: string;
-  /** Whoever leads no more cannot hand over what another one leads. */
+  /** The caller: an agent that no longer leads cannot transfer the conversation. */
   readonly agentName: string;
 }
 
 export const TRANSFER_TOOL = 'transfer_to_agent';
 
-/** More than a transfer may take with its hooks, so that it always ends by itself. */
+/** Longer than a transfer may take with its hooks, so that the transfer always ends by itself. */
 const TIMEOUT_MS = 60_000;
 
-/** `others`: whom the agent may hand over to. */
+/** `others`: the agents to which this one may transfer. */
 export function transferTool(
   others: readonly { readonly name: string; readonly description?: string }[],
   transfer: (to: string, call: TransferCall) => Promise<unknown>,
@@ -45,7 +45,7 @@ export function transferTool(
   });
 }
 
-/** Whether there is such an agent is for the transfer to say: it names those that there are. */
+/** Whether the agent exists is checked by the transfer, whose error names the agents. */
 const argumentsSchema = z.object({ agent_name: z.string() });
 
 function checked(value: unknown) {

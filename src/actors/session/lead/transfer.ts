@@ -1,19 +1,19 @@
-// The lead agent changes: one agent of the session hands the conversation over to another.
+// Transfers: one agent of the session passes the lead on to another.
 //
 //   asked ─▶ onExit ─▶ agent.exited ─▶ transferring ─▶ active ─▶ onEnter ─▶ agent.entered
-//     └─ refused: nothing has changed        └─ failed: the one before leads on, and enters again
+//     └─ refused: nothing has changed        └─ failed: the former agent leads on, and enters again
 //
 // Owns:     the transfer under way, and the hooks of the agents around it.
-// Does not: decide when the connection may change (session machine), make it change (lead),
-//           or know who leads (books). Subagents are no concern of it: they go on.
+// Does not: decide when the connection may change (session machine), change it (lead), or know the lead agent
+//           (books). Subagents are not affected.
 //
 // Invariants
-//   TRANSFER-1. One transfer at a time. Whoever asks meanwhile is refused (a tool) or comes after it,
-//       the last one only (a hook).
-//   TRANSFER-2. Whatever happens, somebody leads: `agent.exited` and `agent.entered` take turns, and
-//       the agent that entered last is the one in charge.
-//   TRANSFER-3. Who asked is answered once, when it is done or has failed. Hooks that throw or take
-//       too long are reported and hold up nothing.
+//   TRANSFER-1. One transfer at a time. A request meanwhile is refused (a tool) or comes after it, the last
+//       one only (a hook).
+//   TRANSFER-2. There is always a lead agent: `agent.exited` and `agent.entered` alternate, and the agent
+//       that entered last is the one in charge.
+//   TRANSFER-3. A requester is answered once, when the transfer is done or has failed. Hooks that throw or
+//       take too long are reported and hold up nothing.
 
 import { OffstageError } from '../../../values/errors.ts';
 import type { Failure, Stamped } from '../../../machines/index.ts';
@@ -28,7 +28,7 @@ import type { SessionInputEvent } from '../../contracts/records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import type { TransferCall } from './transfer-tool.ts';
 
-/** What a transfer sees of its session. */
+/** The session as a transfer sees it. */
 export interface TransferSession {
   readonly lead: Lead;
   readonly host: Host;
@@ -38,15 +38,15 @@ export interface TransferSession {
   tell(actor: string, event: SessionInputEvent): void;
 }
 
-/** What a transfer sees of the agents. */
+/** The agents as a transfer sees them. */
 export interface TransferAgents {
   readonly all: Agents;
-  /** The one that leads. */
+  /** Returns the current lead agent. */
   leading(): MainAgent;
   contextOf(agentName: string): AgentContext;
 }
 
-/** What the model that asked for a transfer is told. */
+/** The answer to the model that requested a transfer. */
 export type TransferAnswer =
   | { readonly status: 'transferred'; readonly agent_name: string }
   | { readonly error: string; readonly code: string };
@@ -60,7 +60,7 @@ export class Transfers {
   readonly #hooks = new Set<() => void>();
   #isUnderWay = false;
   #hasBegun = false;
-  /** Whom a hook has asked for meanwhile. */
+  /** The agent that a hook has requested meanwhile. */
   #requested: string | null = null;
 
   constructor(session: TransferSession, agents: TransferAgents) {
@@ -69,8 +69,8 @@ export class Transfers {
   }
 
   /**
-   * The session is connected: its first agent begins to lead, or the one that led when the process
-   * before this one ended. Later calls do nothing. `before`: what was done already there.
+   * Begins when the session is connected: its first agent begins to lead, or the one that led when the
+   * previous process ended. Later calls do nothing. `before`: the hooks that have run already.
    */
   begin(before: Pick<Recovery, 'hasEntered' | 'hasGreeted' | 'takesOverFrom'> | null): void {
     if (this.#hasBegun) return;
@@ -92,12 +92,12 @@ export class Transfers {
     });
   }
 
-  /** Somebody enters or leaves, or is about to: a hook has asked for it. */
+  /** True while an agent enters or leaves, or a hook's request waits. */
   get isUnderWay(): boolean {
     return this.#isUnderWay || this.#requested !== null;
   }
 
-  /** Resolves when the transfer is done, or why it is not. Never rejects. */
+  /** Resolves when the transfer is done, or with the reason of its failure. Never rejects. */
   async transfer(to: string, call: TransferCall | null): Promise<TransferAnswer> {
     const session = this.#session;
     const from = this.#agents.leading();
@@ -124,19 +124,19 @@ export class Transfers {
     return { status: 'transferred', agent_name: to };
   }
 
-  /** A hook asks: it comes when whatever is going on is over, never within the hook. */
+  /** Requests a transfer from a hook: it begins when the current one is over, never within the hook. */
   request(to: string): void {
     this.#requested = to;
     this.#session.host.environment.scheduler.yieldThen(() => this.#goOn());
   }
 
-  /** The machine has taken the transfer, or why it has not. */
+  /** Settles the transfer: the machine has completed it, or reports why not. */
   settle(transferId: string, error: Failure | null): void {
     this.#waiting.get(transferId)?.(error);
     this.#waiting.delete(transferId);
   }
 
-  /** The session has ended. */
+  /** Ends all transfers with the session. */
   stop(): void {
     this.#requested = null;
     for (const settle of this.#waiting.values()) settle(closed);
@@ -197,7 +197,7 @@ export class Transfers {
     this.#entered(agent.name, from);
   }
 
-  /** It need not enter again in a process that goes on. */
+  /** Records that the agent has entered, so that it does not enter again in a process that continues. */
   #noteEntered({ name: agentName }: MainAgent): void {
     this.#session.tell('agents', { type: 'agent.entered', agentName });
   }
@@ -213,7 +213,7 @@ export class Transfers {
     void this.transfer(to, null);
   }
 
-  /** Somebody else's code, waited for, but not for ever (TRANSFER-3). */
+  /** Calls a hook of the app and waits for it, for a limited time (TRANSFER-3). */
   #hook(name: string, agent: MainAgent, call: (context: AgentContext) => unknown): Promise<void> {
     const { host } = this.#session;
     const where = `${name} of agent "${agent.name}"`;
@@ -236,12 +236,14 @@ export class Transfers {
   }
 }
 
-/** Is there anything that it does first? */
+/** Tells whether the agent does something before its first response. */
 function isToEnter({ onEnter, greeting }: MainAgent): boolean {
   return onEnter !== undefined || greeting !== undefined;
 }
 
-/** Takes a request in: the machine transfers, or the request is refused. What follows within the unit. */
+/**
+ * Applies a request: the machine transfers, or the request is refused. The consequences stay within the unit.
+ */
 export function transferRequested(
   unit: SessionUnit,
   requested: Extract<SessionInputEvent, { type: 'transfer.requested' }> & Stamped,
@@ -253,7 +255,7 @@ export function transferRequested(
   return [];
 }
 
-/** Why a session does not transfer now. */
+/** Returns the reason why the session does not transfer now. */
 export function notActive(connection: string): Failure {
   return refused('SESSION_NOT_ACTIVE', `The session is ${connection}: expected it to be active`);
 }
@@ -272,13 +274,13 @@ const closed: Failure = {
   retryable: false,
 };
 
-/** What the lead agent must know of a session that goes on. */
+/** The facts about the lead agent that a continuing session restores. */
 export interface Recovery {
-  /** Something was said since whoever leads took over, or began: it has entered, and greeted. */
+  /** Words were said since the current agent began to lead: it has entered, and greeted. */
   readonly hasGreeted: boolean;
-  /** The `onEnter` of the first agent is done, or another one has taken over from it. */
+  /** The `onEnter` of the first agent is done, or another agent has taken over from it. */
   readonly hasEntered: boolean;
-  /** Whom the agent that leads took over from, where its `onEnter` was not done; null: it has entered. */
+  /** The agent from which the current one took over, if its `onEnter` was not done; null: it has entered. */
   readonly takesOverFrom: string | null;
   readonly owesReply: boolean;
 }

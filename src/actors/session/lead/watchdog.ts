@@ -1,6 +1,6 @@
-// Ends a wait for somebody who has fallen silent: a model that neither goes on nor ends.
+// Ends the wait for a silent model, which neither continues nor ends.
 //
-// Owns:     one timer, and when there was last a sign of life.
+// Owns:     one timer, and the time of the last sign of life.
 // Does not: know what is waited for.
 
 import type { Environment } from '../../ports/environment.ts';
@@ -12,13 +12,13 @@ export class Watchdog {
   #lastSign = 0;
   #cancel: (() => void) | null = null;
 
-  /** `bark` is called once the patience is over; then nobody is watched any more. */
+  /** Calls `bark` once when the patience is over; then nothing is watched any more. */
   constructor(environment: Environment, bark: () => void) {
     this.#environment = environment;
     this.#bark = bark;
   }
 
-  /** Begins, or begins again: a sign of life is due within `patienceMs`, over and over. */
+  /** Begins, or begins again: a sign of life is due within `patienceMs`, repeatedly. */
   watch(patienceMs: number): void {
     this.stop();
     this.#patienceMs = patienceMs;
@@ -26,7 +26,7 @@ export class Watchdog {
     this.#arm(patienceMs);
   }
 
-  /** Costs next to nothing: the timer looks back instead of being moved. */
+  /** Records a sign of life. Cheap: the timer looks back instead of being moved. */
   sign(): void {
     this.#lastSign = this.#environment.clock.now();
   }

@@ -1,4 +1,4 @@
-// What an app sees of any session, voice or text.
+// The API that voice and text sessions share.
 
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
@@ -67,19 +67,19 @@ export abstract class SessionFace {
   }
 
   /**
-   * Transcript, subagents, questions and deliveries, for screens. Follows within a turn or two of the event
+   * Transcript, subagents, questions and deliveries, for screens. Updated within a turn or two of the event
    * loop. It is read-only: its `send` and `trigger` throw `READ_ONLY_STORE`.
    */
   get store(): SessionStore {
     return this.#core.projection.store;
   }
 
-  /** Everything that happens, in order. Hot; completes when the session has ended. */
+  /** All events of the session, in order. Hot; completes when the session has ended. */
   get events(): Observable<SessionEvent> {
     return this.#core.projection.events;
   }
 
-  /** Results and notices, each time one of them changes. */
+  /** Results and notices: emits each one when it changes. */
   get notifications(): Observable<DeliveryView> {
     return this.events.pipe(
       filter((event) => event.type === 'delivery.changed'),
@@ -87,7 +87,17 @@ export abstract class SessionFace {
     );
   }
 
+<<<<<<< HEAD
   /** Questions, each time one of them changes. */
+=======
+  /** The reports of subagents, as typed messages: `subagent.progress`, `subagent.result`. Hot. */
+  topic<T extends keyof SubagentTopics>(name: T): Observable<SubagentTopics[T]> {
+    check('topic(name)', z.enum(SUBAGENT_TOPICS), name, INVALID_ARGUMENT);
+    return this.#core.topics.topic(name);
+  }
+
+  /** Questions: emits each one when it changes. */
+>>>>>>> 21de9f1 (session: comments of lead, view and delivery name the component and its action)
   get questions(): Observable<QuestionView> {
     return this.events.pipe(
       filter((event) => event.type === 'question.changed'),
@@ -95,7 +105,7 @@ export abstract class SessionFace {
     );
   }
 
-  /** What both sides say, partial and final. */
+  /** The words of both sides, partial and final. */
   get transcript(): Observable<TranscriptItem> {
     return this.events.pipe(
       filter((event) => event.type === 'transcript.changed'),
@@ -104,7 +114,47 @@ export abstract class SessionFace {
   }
 
   /**
+<<<<<<< HEAD
    * Shows the lead model a picture, if it is a voice model that takes any.
+=======
+   * The messages to a client, as JSON; each subscriber is one client. See `receiveClientMessage`. A client
+   * acknowledges what it has shown: `delivery.shown` with the `deliveryId` of the message.
+   */
+  get clientMessages(): Observable<ClientMessage> {
+    const { projection, door } = this.#core;
+    return clientMessages(this.events, () => projection.deliveries()).pipe(
+      (messages) => new Observable((client) => messages.subscribe(client).add(door.follow())),
+    );
+  }
+
+  /**
+   * Takes a message of a client: `ui.response`, `text_input` and others of `ClientInput`, as JSON text or
+   * parsed. The receipt reports a message that is invalid or came too late. `by`: the user on the connection
+   * over which it came, as the app knows; the message cannot name its sender itself.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for other options (rejects).
+   */
+  async receiveClientMessage(message: unknown, options: VouchedFor = {}): Promise<ClientReceipt> {
+    const core = this.#core;
+    const by = checkedBy('receiveClientMessage(message, options)', options);
+    return receiveFromClient(
+      {
+        checkRoom: () => core.unit.unit.checkRoom(),
+        answer: (requestId, answer) => core.door.answer(requestId, answer, by),
+        say: (text) => core.door.say(text, by),
+        questionShown: (requestId) => core.door.questionShown(requestId, by ?? core.user),
+        shown: (deliveryId) => core.door.shown(deliveryId, by),
+        dismiss: (deliveryId) => core.door.dismiss(deliveryId, by),
+        cancelSubagent: (id) => this.subagents.cancel(id, undefined, options),
+        showImage: (image) => this.showImage(image),
+        reportError: (error, where) => core.reportError(error, where),
+      },
+      message,
+    );
+  }
+
+  /**
+   * Shows the lead model a picture, if it is a voice model that accepts pictures.
+>>>>>>> 21de9f1 (session: comments of lead, view and delivery name the component and its action)
    * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED`
    */
   showImage(_image: ShownImage): boolean {
@@ -112,7 +162,7 @@ export abstract class SessionFace {
   }
 
   /**
-   * Another agent shall lead. Resolves when it does, or with why it does not.
+   * Transfers the lead to another agent. Resolves when it leads, or with the reason why it does not.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` for a name that is no text (rejects).
    */
   async transfer(agentName: string): Promise<TransferAnswer> {
@@ -120,12 +170,12 @@ export abstract class SessionFace {
     return this.#core.leads.transfers.transfer(agentName, null);
   }
 
-  /** A standing order to the lead agent; null takes it back. See `ToolContext.setDirective`. */
+  /** Sets a standing order to the lead agent; null removes it. See `ToolContext.setDirective`. */
   get setDirective(): SetDirective {
     return this.#core.leads.setDirective;
   }
 
-  /** Calls of the lead agent that have no result yet, those of the background included. */
+  /** Calls of the lead agent without a result, including background calls. */
   get pendingToolCalls(): readonly string[] {
     const { calls } = this.#core.unit;
     return calls.ids.filter((id) => PENDING.has(String(calls.stateOf(id)?.value)));
@@ -148,7 +198,8 @@ export abstract class SessionFace {
   }
 
   /**
-   * Resolves when the lead agent is there; rejects with why it is not. Safe to call twice.
+   * Starts the session. Resolves when the lead agent is connected; rejects with the reason why it cannot be.
+   * Safe to call twice.
    * @throws {ConfigurationError} `SESSION_CLOSED` after `close()`, or after the session has ended;
    * `SESSION_SUSPENDED` after `suspend()` or `hibernate()` (rejects).
    */
@@ -158,51 +209,51 @@ export abstract class SessionFace {
   }
 
   /**
-   * Ends the session: every subagent is cancelled, and killed after `closeGraceMs`.
-   * Resolves when nothing is left of it. Never rejects; safe to call twice.
+   * Ends the session: cancels every subagent, and kills it after `closeGraceMs`. Resolves when nothing of the
+   * session is left. Never rejects; safe to call twice.
    */
   close(): Promise<void> {
     return this.#core.life.close();
   }
 
   /**
-   * Leaves the session to its journal: nothing of it is left in memory, nobody is cancelled and
-   * nothing ends. Another session with the same id and journal goes on with it when it is started,
-   * in this process or another one. What runs is broken off as by a crash: model calls are made
-   * again, and so are tool calls that may be (`idempotent`). Safe to call twice.
+   * Leaves the session to its journal: nothing of it stays in memory, no subagent is cancelled and nothing
+   * ends. Another session with the same id and journal continues it when it is started, in this process or
+   * another one. Running work is broken off as by a crash: model calls are made again, and so are tool calls
+   * that may be (`idempotent`). Safe to call twice.
    */
   async suspend(): Promise<void> {
     await this.#core.life.suspend();
   }
 
   /**
-   * Leaves the session to its journal while it is idle, and nobody notices: as `suspend`, but when it is
-   * started again whoever was there still is, its time has gone on, and nothing is said or asked
-   * again. One that is not idle is suspended. Resolves with whether it was idle until it had left: else
-   * something of it may be due at once. Safe to call twice.
+   * Leaves the session to its journal while it is idle, without a visible effect: as `suspend`, but after the
+   * next start the former clients are still attached, its time has gone on, and nothing is said or asked
+   * again. A session that is not idle is suspended. Resolves with whether it was idle until it had left:
+   * otherwise something of it may be due at once. Safe to call twice.
    */
   hibernate(): Promise<boolean> {
     return this.#core.life.suspend(() => this.isIdle);
   }
 
   /**
-   * Nothing is said, called, told or looked at: what there is waits for the user, for time, or for
-   * somebody from outside. A session with `services` never is, nor one to which a client is attached:
-   * they are there as long as it is.
+   * True while nothing is said, called, told or examined: everything that is open waits for the user, for
+   * time, or for an event from outside. A session with `services` is never idle, nor one with an attached
+   * client: both need it in memory.
    */
   get isIdle(): boolean {
     return isIdle(this.#core, this.ownClients);
   }
 
-  /** Clients that are nobody but whoever embeds it. */
+  /** Number of attached clients that only embed the session. */
   protected get ownClients(): number {
     return 0;
   }
 
   /**
-   * Resolves when nothing goes on that could say something by itself: no model, tool or subagent
-   * works, and what is due has been told, or nobody is there to hear it. A question that waits for the
-   * user is quiet. Resolves also when the session has ended.
+   * Resolves when nothing goes on that could say something by itself: no model, tool or subagent works, and
+   * every due delivery has been told, or has no listener. A question that waits for the user is quiet.
+   * Resolves also when the session has ended.
    * @throws {CancelledError} when `signal` aborts (rejects); {ConfigurationError} `INVALID_ARGUMENT`.
    */
   async idle(options: IdleOptions = {}): Promise<void> {
@@ -210,29 +261,32 @@ export abstract class SessionFace {
   }
 
   /**
-   * The next result of a subagent that has been told, shown as a card, or was told before and not
-   * handed out by this yet: each is handed out once, in the order of telling. In a text session whoever
-   * waits for a result listens to it: it counts as heard.
-   * @throws {CancelledError} when the session ends or `signal` aborts (rejects); {OffstageError}
-   * `NO_RESULT` where the named subagent has ended and no result of it will be told;
-   * {ConfigurationError} `INVALID_ARGUMENT`.
+   * Returns the next result of a subagent that has been told or shown as a card, or was told before and not
+   * returned yet: each is returned once, in the order of telling. In a text session the wait listens to the
+   * result, which counts as heard.
+   * @throws {CancelledError} when the session ends or `signal` aborts (rejects); {OffstageError} `NO_RESULT`
+   * if the named subagent has ended and no result of it will be told; {ConfigurationError}
+   * `INVALID_ARGUMENT`.
    */
   async nextResult(options: NextResultOptions = {}): Promise<SessionResult> {
     return this.#core.awaited.nextResult(options);
   }
 
-  /** When something happens by itself, such as the end of a question's time: milliseconds since 1970; null: nothing does. */
+  /**
+   * Time at which the session acts by itself, such as the end of a question's time: milliseconds since 1970;
+   * null: it does not.
+   */
   get nextDueAt(): number | null {
     return nextDueAt(this.#core);
   }
 
-  /** Is anybody there? */
+  /** True while a client is attached. */
   get isAttached(): boolean {
     return this.#core.door.isAttached;
   }
 
   /**
-   * A client is there. Returns what to call when it leaves.
+   * Attaches a client. Returns the function that detaches it.
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
    */
   attach(): () => void {
@@ -241,6 +295,7 @@ export abstract class SessionFace {
   }
 
   /**
+<<<<<<< HEAD
    * A client follows `events` or `store`, shows deliveries to the user and acknowledges each with
    * `shown`: it counts as a listener until the returned function is called.
    */
@@ -253,10 +308,16 @@ export abstract class SessionFace {
    * Resolves when it was taken in.
    * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before
    * `start()` and after the end (rejects).
+=======
+   * Passes typed words of the user on to the open question, or to the lead agent. Resolves when they were
+   * accepted.
+   * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before `start()`
+   * and after the end (rejects).
+>>>>>>> 21de9f1 (session: comments of lead, view and delivery name the component and its action)
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
-   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not take the words in, and goes on without
-   * them (rejects). {OffstageError} the session ended, by a failure or by `CANCELLED`, before it had taken
-   * them in (rejects).
+   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the words, and continues without
+   * them (rejects). {OffstageError} the session ended, by a failure or by `CANCELLED`, before it had accepted
+   * them (rejects).
    */
   async sendText(text: string, options: VouchedFor = {}): Promise<void> {
     const by = checkedBy('sendText(text, options)', options);
@@ -264,15 +325,15 @@ export abstract class SessionFace {
   }
 
   /**
-   * Answers a question by an option's id, in words, or with consent: exactly one of them. The first
-   * valid answer wins; what became of this one is in the receipt. Where the question says who may answer
+   * Answers a question by an option's id, in words, or with consent: exactly one of them. The first valid
+   * answer wins; the receipt reports the fate of this one. If the question lists who may answer
    * (`answerableBy`), `by`, or else the session's `user`, must be one of them: else the receipt says
    * `not_allowed`, and the question stays open.
-   * @throws {ConfigurationError} `INVALID_ANSWER` for an answer with an unknown property, a value of
-   * another type, or not exactly one of the three (rejects).
+   * @throws {ConfigurationError} `INVALID_ANSWER` for an answer with an unknown property, a value of another
+   * type, or not exactly one of the three (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
-   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not take the answer in, and the question
-   * stays open (rejects).
+   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the answer, and the question stays
+   * open (rejects).
    */
   async answer(
     requestId: string,
@@ -286,7 +347,7 @@ export abstract class SessionFace {
   }
 
   /**
-   * A client shows the question: its buttons count from now.
+   * Reports that a client shows the question: its buttons count from now.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
    */
   questionShown(requestId: string, options: VouchedFor = {}): void {
@@ -297,7 +358,7 @@ export abstract class SessionFace {
   }
 
   /**
-   * The user has seen a result or notice: it need not be said any more.
+   * Reports that the user has seen a result or notice, which then need not be said any more.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
    */
   shown(deliveryId: string, options: VouchedFor = {}): void {
@@ -308,7 +369,7 @@ export abstract class SessionFace {
   }
 
   /**
-   * The user does not want to hear it.
+   * Dismisses a result or notice that the user does not want to hear.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
    */
   dismiss(deliveryId: string, options: VouchedFor = {}): void {
@@ -319,6 +380,7 @@ export abstract class SessionFace {
   }
 
   /**
+<<<<<<< HEAD
    * Reports an error at the edge of the app, such as a malformed message of a client: to the hook
    * `onError`, and as the event `error.reported`. `where` names the place. The session goes on.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` where `where` is not text.
@@ -331,6 +393,10 @@ export abstract class SessionFace {
   /**
    * Something that the user shall hear when there is a pause; `urgent` interrupts. Returns its `deliveryId`.
    * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and options that are none;
+=======
+   * Posts a notice that the user hears in the next pause; `urgent` interrupts. Returns its `deliveryId`.
+   * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and invalid options;
+>>>>>>> 21de9f1 (session: comments of lead, view and delivery name the component and its action)
    * `SESSION_NOT_ACTIVE` after the end of the session.
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
    */
@@ -344,7 +410,7 @@ export abstract class SessionFace {
     return this.#core.notifyBackground(text, options);
   }
 
-  /** So that whoever calls while the journal is stuck is told, and does not fill the memory. */
+  /** Refuses a call while the journal is stuck, so that calls do not fill the memory. */
   protected checkRoom(): void {
     this.#core.unit.unit.checkRoom();
   }

@@ -1,7 +1,7 @@
-// What an app sees of the subagents of a session, and does to them.
+// The API for the subagents of a session.
 //
-// A class, not an object with getters of its own: V8 keeps such a getter among the old objects from
-// the start, and with it the session that it reads, until the next full collection.
+// A class, not an object with getters of its own: V8 keeps such a getter among the old objects from the
+// start, and with it the session that it reads, until the next full collection.
 
 import {
   THE_LEAD,
@@ -15,26 +15,26 @@ import type { SessionCore } from '../lifecycle/session-core.ts';
 
 /** The subagents of a session. */
 export interface SessionSubagents {
-  /** Those that go on, and the last that ended. */
+  /** Lists the live subagents, and the last that ended. */
   list(): readonly SubagentView[];
   get(id: string): SubagentView | undefined;
-  /** The one that works for a tool call of the lead agent, or did. */
+  /** Returns the subagent that works, or worked, for a tool call of the lead agent. */
   ofCall(callId: string): SubagentView | undefined;
-  /** The one that asked this question. */
+  /** Returns the subagent that asked this question. */
   ofQuestion(requestId: string): SubagentView | undefined;
-  /** How many have not ended. */
+  /** Number of live subagents. */
   readonly activeCount: number;
   /**
-   * False if it has ended, or never was.
+   * Cancels a subagent. False if it has ended, or never existed.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
    */
   cancel(id: string, reason?: string, options?: VouchedFor): boolean;
   /**
-   * Tells it something, or answers what it asked the lead agent.
+   * Sends a subagent a message, or answers its request to the lead agent.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
   send(id: string, message: SendRequest, options?: VouchedFor): SendResult;
-  /** Waiting, progress, streams and more; the app asks as `THE_LEAD`. */
+  /** The service of the subagents, with waits, progress, streams and more; the app calls it as `THE_LEAD`. */
   readonly service: SubagentService;
 }
 

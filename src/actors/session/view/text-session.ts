@@ -1,5 +1,5 @@
-// A conversation in text: the lead agent is a streaming model, and what subagents have
-// to say comes between its messages.
+// A conversation in text: the lead agent is a streaming model, and the results of subagents come between its
+// messages.
 
 import type { LanguageModel } from 'ai';
 import type { Observable } from 'rxjs';
@@ -22,19 +22,19 @@ import { TextLead } from '../lead/text-lead.ts';
 import { TextOutput, type TextPart } from '../lead/text-output.ts';
 
 export interface TextSessionOptions extends SessionOptions {
-  /** The model of the lead agent, and of the subagents that have none of their own. */
+  /** The model of the lead agent, and of the subagents without a model of their own. */
   readonly model: LanguageModel;
   readonly runtime: Runtime;
   /**
-   * How results are put to the lead model; with `turn` they are also shown as they are, before
-   * they are put into words. @defaultValue 'notice'
+   * The form of results for the lead model; with `turn` they are also shown as they are, before the model
+   * puts them into words. @defaultValue 'notice'
    */
   readonly promptStyle?: PromptStyle;
 }
 
 const schema = z.strictObject({
   ...sessionChecks,
-  // By itself, first: it is what is forgotten most.
+  // Checked by itself, first: it is forgotten most often.
   model: z.unknown().optional(),
   runtime: anObject('a runtime: createRuntime(…)'),
   promptStyle: z.enum(['notice', 'turn']).optional(),
@@ -50,9 +50,11 @@ function checkTextSession(options: TextSessionOptions): void {
 const TEXT_EXAMPLE =
   "new TextSession({ model: openai('gpt-5.1'), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
 
-/** A pause so long is no pause in text: what waits is told as soon as nothing else is. */
+/**
+ * The pause before a due delivery, in milliseconds: in text it is told as soon as nothing else is being said.
+ */
 const QUIET_MS = 0;
-/** A model that has not begun to speak by then has failed. */
+/** An attempt in which the model has not begun to speak by then has failed. */
 const OFFER_TIMEOUT_MS = 60_000;
 const PLAY_TIMEOUT_MS = 600_000;
 const MAX_ATTEMPTS = 3;
@@ -87,14 +89,14 @@ export class TextSession extends SessionFace {
     this.#lead = lead as unknown as TextLead;
   }
 
-  /** Everything that is said from now on, also what nobody asked for. Hot. */
+  /** The output from now on, including replies that no caller reads. Hot. */
   get parts(): Observable<TextPart> {
     return this.#output.parts;
   }
 
   /**
-   * Resolves when the session can be talked to. Whoever embeds it counts as attached, for good,
-   * unless a client has attached before: then clients come and go by `attach`.
+   * Starts the session; resolves when it accepts input. The embedding program counts as attached for the
+   * whole life of the session, unless a client has attached before: then clients come and go by `attach`.
    */
   override async start(options?: StartOptions): Promise<void> {
     await super.start(options);
@@ -108,8 +110,8 @@ export class TextSession extends SessionFace {
   }
 
   /**
-   * Says something to the session and reads what is said in return, until there is
-   * nothing more to say at the moment. Results that come later are in `parts`.
+   * Sends text to the session and reads its reply, until there is nothing more to say at the moment. Later
+   * results are in `parts`.
    */
   async *send(text: string, options: VouchedFor = {}): AsyncGenerator<TextPart, void, undefined> {
     const { parts, end } = this.#output.read();
@@ -119,7 +121,7 @@ export class TextSession extends SessionFace {
     await taken;
   }
 
-  /** Reads everything that is said from now on, until the session is closed. */
+  /** Reads the output from now on, until the session is closed. */
   read(): AsyncGenerator<TextPart, void, undefined> {
     return this.#output.read().parts;
   }
