@@ -1,7 +1,9 @@
 // Companions: long-lived subagents that their parent talks to repeatedly.
 //
-// Owns:     the shapes of these tools; whether a message goes to a run under way, or begins the next one.
-// Does not: keep history or run anything (service).
+// Owns:     the shapes of these tools; whether a message goes to a run under way, or begins the next one;
+//           the names of the companions, and the owner of each.
+// Does not: keep history or run anything: each companion has its own configuration with `lifetime: 'session'`,
+//           so the service keeps its history from run to run, until the companion is forgotten here.
 //
 // Invariants
 //   COMPANIONS-1. A companion works on one task at a time: the current run reads a message that arrives while
@@ -10,6 +12,9 @@
 //   COMPANIONS-2. An agent has its own companions and does not see those of others.
 //   COMPANIONS-3. After a crash an agent has its previous companions, with their history. A call that was
 //        under way is repeated, except a message, which would be read twice.
+//   COMPANIONS-4. An agent that has ended has no companions: no agent could reach them.
+//   COMPANIONS-5. After a crash the companions of an agent are restored from their runs: their names, and
+//        the number of companions of each type. A companion that was sent away while it was idle comes back.
 
 import type { Toolset } from '../actors/contracts/toolset.ts';
 import { tool, zodSchema } from 'ai';
@@ -20,17 +25,6 @@ import { readable } from '../values/plain-checks.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import { type SubagentConfig } from '../actors/contracts/config.ts';
 import { awaitEnd } from '../actors/subagents/toolsets/await-end.ts';
-import {
-  companionConfig,
-  companionsOf,
-  forgetCompanion,
-  keepCompanion,
-  makeCompanion,
-  recallCompanions,
-  type Companion,
-  type CompanionAgent,
-  type NewCompanion,
-} from './companion-book.ts';
 import { DELEGATES, marked } from '../actors/model/marks.ts';
 import { recipeOf, reconfigures } from '../actors/model/recipes.ts';
 import { checkView, USER_SPOKE } from '../actors/subagents/toolsets/parent-views.ts';
@@ -39,12 +33,27 @@ import {
   programService,
   type ProgramOptions,
 } from '../actors/subagents/program-service.ts';
-import type { SubagentChunk, SubagentReport } from '../actors/contracts/service-types.ts';
+import {
+  THE_LEAD,
+  type Requester,
+  type SubagentChunk,
+  type SubagentReport,
+  type SubagentService,
+} from '../actors/contracts/service-types.ts';
+import { IS_WANTED } from '../actors/subagents/session-instances.ts';
 import { toolFailure, type ToolFailure } from '../actors/model/tool-failure.ts';
 import { inScope, type ToolScope } from '../actors/subagents/toolsets/toolset-scope.ts';
 import { checkSubagentConfig } from '../actors/subagent/config.ts';
 
-export type { CompanionAgent } from './companion-book.ts';
+/** The type of a companion. */
+export interface CompanionAgent {
+  readonly agent: SubagentConfig;
+  /**
+   * `blocking`: the agent that spawns it or sends it a message waits for its result. `background`: it works
+   * while its parent continues. @defaultValue 'background'
+   */
+  readonly mode?: 'blocking' | 'background';
+}
 
 const agentId = z.string().min(1).max(200).describe('The agentId that companion__spawnAgent gave');
 const words = z.string().trim().min(1).max(100_000);
@@ -324,4 +333,136 @@ function reportOf(
 
 function describe(agents: readonly CompanionAgent[]): string {
   return agents.map(({ agent, mode = 'background' }) => `${agent.name} (${mode})`).join(', ');
+}
+
+// The companions of each agent, by service
+
+interface Companion {
+  /** The name that its parent uses: `<type>-<n>`. */
+  readonly agentId: string;
+  readonly agentType: string;
+  readonly isBlocking: boolean;
+  readonly config: SubagentConfig;
+  /** The id of its latest run. */
+  readonly subagentId: string;
+}
+
+/** A companion that has had no run yet. */
+type NewCompanion = Omit<Companion, 'subagentId'>;
+
+interface Book {
+  readonly counts: Map<string, number>;
+  readonly owned: Map<string | null, Map<string, Companion>>;
+  /** The names in use, over all owners. */
+  readonly names: Set<string>;
+  /** The owners whose runs of an earlier process were examined. */
+  readonly recalled: Set<string>;
+}
+
+/** The books end with the service, so they are kept with it. */
+const books = new WeakMap<SubagentService, Book>();
+
+function bookOf(service: SubagentService): Book {
+  const book = books.get(service) ?? {
+    counts: new Map(),
+    owned: new Map(),
+    names: new Set(),
+    recalled: new Set(),
+  };
+  books.set(service, book);
+  return book;
+}
+
+/** Creates a companion under a name that no other companion's history has. */
+function makeCompanion(service: SubagentService, type: CompanionAgent): NewCompanion {
+  const { counts, names } = bookOf(service);
+  const { name } = type.agent;
+  const count = (counts.get(name) ?? 0) + 1;
+  counts.set(name, count);
+  const agentId = `${name}-${count}`;
+  const config = companionConfig(type.agent, agentId);
+  return companionOf(type, {
+    ...config,
+    [IS_WANTED]: () => names.has(agentId),
+  } as SubagentConfig);
+}
+
+/** Returns the configuration of a companion: one object for all its runs, so that they share an instance. */
+function companionConfig(agent: SubagentConfig, agentId: string): SubagentConfig {
+  return { context: 'none', ...agent, name: agentId, lifetime: 'session' };
+}
+
+function companionOf({ agent, mode }: CompanionAgent, config: SubagentConfig): NewCompanion {
+  const agentType = agent.name;
+  return { agentId: config.name, agentType, isBlocking: mode === 'blocking', config };
+}
+
+/**
+ * Restores the companions of an owner from their runs in an earlier process, once per owner. `configOf`
+ * returns their configurations.
+ */
+function recallCompanions(
+  service: SubagentService,
+  { subagentId: owner }: Requester,
+  types: ReadonlyMap<string, CompanionAgent>,
+  configOf: (agentType: string, agentId: string) => SubagentConfig,
+): void {
+  const { recalled, counts } = bookOf(service);
+  const whose = [owner, ...types.keys()].join('/');
+  if (recalled.has(whose)) return;
+  recalled.add(whose);
+  for (const run of service.list(THE_LEAD, { includeEnded: true })) {
+    const { id, name, toolName, parentId, state } = run;
+    const type = types.get(toolName);
+    const count = Number(name.slice(toolName.length + 1));
+    if (!type || name !== `${toolName}-${count}`) continue;
+    counts.set(toolName, Math.max(counts.get(toolName) ?? 0, count));
+    if (parentId !== owner) continue;
+    // A cancelled run means that the companion was sent away.
+    if (state === 'cancelled') forgetCompanion(service, { subagentId: owner }, name);
+    else
+      keepCompanion(
+        service,
+        { subagentId: owner },
+        { ...companionOf(type, configOf(toolName, name)), subagentId: id },
+      );
+  }
+}
+
+function keepCompanion(
+  service: SubagentService,
+  { subagentId: owner }: Requester,
+  companion: Companion,
+): void {
+  const { owned, names } = bookOf(service);
+  forgetOrphans(service);
+  const own = owned.get(owner) ?? new Map<string, Companion>();
+  owned.set(owner, own);
+  own.set(companion.agentId, companion);
+  names.add(companion.agentId);
+}
+
+/** Returns the companions of the owner, oldest first. */
+function companionsOf(service: SubagentService, owner: Requester): readonly Companion[] {
+  return [...(bookOf(service).owned.get(owner.subagentId)?.values() ?? [])];
+}
+
+function forgetCompanion(
+  service: SubagentService,
+  { subagentId: owner }: Requester,
+  agentId: string,
+): void {
+  const { owned, names } = bookOf(service);
+  const own = owned.get(owner);
+  own?.delete(agentId);
+  names.delete(agentId);
+  if (own?.size === 0) owned.delete(owner);
+}
+
+function forgetOrphans(service: SubagentService): void {
+  const live = new Set(service.list(THE_LEAD).map(({ id }) => id));
+  for (const [owner, companions] of bookOf(service).owned)
+    if (owner !== null && !live.has(owner))
+      for (const agentId of companions.keys())
+        forgetCompanion(service, { subagentId: owner }, agentId);
 }

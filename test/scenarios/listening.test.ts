@@ -61,6 +61,25 @@ function client(session: Talk['session'], acknowledges: boolean): Follower {
   return { got, leave: () => subscription.unsubscribe() };
 }
 
+/** An app that shows deliveries by a way of its own. */
+function listener(session: Talk['session']): Follower {
+  const got: string[] = [];
+  const leave = session.listen();
+  const subscription = session.events.subscribe((event) => {
+    const { deliveryId } = event.type === 'transcript.changed' ? event.item : {};
+    if (deliveryId === undefined || got.includes(deliveryId)) return;
+    got.push(deliveryId);
+    session.shown(deliveryId);
+  });
+  return {
+    got,
+    leave() {
+      subscription.unsubscribe();
+      leave();
+    },
+  };
+}
+
 function observer(session: Talk['session']): Follower {
   const got: string[] = [];
   const subscription = session.parts.subscribe((part) => got.push(...inPart(part)));
@@ -96,6 +115,13 @@ const ways: readonly Way[] = [
     way: 'a client that does not',
     follow: (s) => [client(s, false)],
     state: 'pending',
+    given: 1,
+    warns: false,
+  },
+  {
+    way: 'events, as a listener that calls shown',
+    follow: (s) => [listener(s)],
+    state: 'delivered',
     given: 1,
     warns: false,
   },
