@@ -87,17 +87,7 @@ export abstract class SessionFace {
     );
   }
 
-<<<<<<< HEAD
-  /** Questions, each time one of them changes. */
-=======
-  /** The reports of subagents, as typed messages: `subagent.progress`, `subagent.result`. Hot. */
-  topic<T extends keyof SubagentTopics>(name: T): Observable<SubagentTopics[T]> {
-    check('topic(name)', z.enum(SUBAGENT_TOPICS), name, INVALID_ARGUMENT);
-    return this.#core.topics.topic(name);
-  }
-
   /** Questions: emits each one when it changes. */
->>>>>>> 21de9f1 (session: comments of lead, view and delivery name the component and its action)
   get questions(): Observable<QuestionView> {
     return this.events.pipe(
       filter((event) => event.type === 'question.changed'),
@@ -114,47 +104,7 @@ export abstract class SessionFace {
   }
 
   /**
-<<<<<<< HEAD
-   * Shows the lead model a picture, if it is a voice model that takes any.
-=======
-   * The messages to a client, as JSON; each subscriber is one client. See `receiveClientMessage`. A client
-   * acknowledges what it has shown: `delivery.shown` with the `deliveryId` of the message.
-   */
-  get clientMessages(): Observable<ClientMessage> {
-    const { projection, door } = this.#core;
-    return clientMessages(this.events, () => projection.deliveries()).pipe(
-      (messages) => new Observable((client) => messages.subscribe(client).add(door.follow())),
-    );
-  }
-
-  /**
-   * Takes a message of a client: `ui.response`, `text_input` and others of `ClientInput`, as JSON text or
-   * parsed. The receipt reports a message that is invalid or came too late. `by`: the user on the connection
-   * over which it came, as the app knows; the message cannot name its sender itself.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for other options (rejects).
-   */
-  async receiveClientMessage(message: unknown, options: VouchedFor = {}): Promise<ClientReceipt> {
-    const core = this.#core;
-    const by = checkedBy('receiveClientMessage(message, options)', options);
-    return receiveFromClient(
-      {
-        checkRoom: () => core.unit.unit.checkRoom(),
-        answer: (requestId, answer) => core.door.answer(requestId, answer, by),
-        say: (text) => core.door.say(text, by),
-        questionShown: (requestId) => core.door.questionShown(requestId, by ?? core.user),
-        shown: (deliveryId) => core.door.shown(deliveryId, by),
-        dismiss: (deliveryId) => core.door.dismiss(deliveryId, by),
-        cancelSubagent: (id) => this.subagents.cancel(id, undefined, options),
-        showImage: (image) => this.showImage(image),
-        reportError: (error, where) => core.reportError(error, where),
-      },
-      message,
-    );
-  }
-
-  /**
    * Shows the lead model a picture, if it is a voice model that accepts pictures.
->>>>>>> 21de9f1 (session: comments of lead, view and delivery name the component and its action)
    * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED`
    */
   showImage(_image: ShownImage): boolean {
@@ -295,25 +245,18 @@ export abstract class SessionFace {
   }
 
   /**
-<<<<<<< HEAD
-   * A client follows `events` or `store`, shows deliveries to the user and acknowledges each with
-   * `shown`: it counts as a listener until the returned function is called.
+   * Adds a listener: a client that follows `events` or `store`, shows deliveries to the user and acknowledges
+   * each with `shown`. It counts as a listener until the returned function is called.
    */
   listen(): () => void {
     return this.#core.door.listen();
   }
 
   /**
-   * The user types. Goes to the open question, or to the lead agent.
-   * Resolves when it was taken in.
-   * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before
-   * `start()` and after the end (rejects).
-=======
    * Passes typed words of the user on to the open question, or to the lead agent. Resolves when they were
    * accepted.
    * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before `start()`
    * and after the end (rejects).
->>>>>>> 21de9f1 (session: comments of lead, view and delivery name the component and its action)
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
    * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the words, and continues without
    * them (rejects). {OffstageError} the session ended, by a failure or by `CANCELLED`, before it had accepted
@@ -380,10 +323,9 @@ export abstract class SessionFace {
   }
 
   /**
-<<<<<<< HEAD
    * Reports an error at the edge of the app, such as a malformed message of a client: to the hook
-   * `onError`, and as the event `error.reported`. `where` names the place. The session goes on.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` where `where` is not text.
+   * `onError`, and as the event `error.reported`. `where` names the place. The session continues.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` if `where` is no text.
    */
   reportError(error: unknown, where: string): void {
     check('reportError(error, where)', words, where, INVALID_ARGUMENT);
@@ -391,12 +333,8 @@ export abstract class SessionFace {
   }
 
   /**
-   * Something that the user shall hear when there is a pause; `urgent` interrupts. Returns its `deliveryId`.
-   * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and options that are none;
-=======
    * Posts a notice that the user hears in the next pause; `urgent` interrupts. Returns its `deliveryId`.
    * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and invalid options;
->>>>>>> 21de9f1 (session: comments of lead, view and delivery name the component and its action)
    * `SESSION_NOT_ACTIVE` after the end of the session.
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
    */
