@@ -1,4 +1,4 @@
-// A transcription model of the AI SDK as ears: any provider package that has one.
+// Speech to text by a transcription model of the AI SDK, of any provider package.
 
 import { NoTranscriptGeneratedError, transcribe, type TranscriptionModel } from 'ai';
 import { z } from 'zod';
@@ -13,11 +13,11 @@ import { modelName, modelSchema } from './model-name.ts';
 type ProviderOptions = NonNullable<Parameters<typeof transcribe>[0]['providerOptions']>;
 
 export interface AiSdkEarsOptions {
-  /** As for `transcribe`, such as `{ openai: { language: 'en' } }`. @defaultValue none */
+  /** The provider options of `transcribe`, such as `{ openai: { language: 'en' } }`. @defaultValue none */
   readonly providerOptions?: ProviderOptions;
   /** @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of the WAV file that is sent. @defaultValue 16000 */
+  /** The rate of the WAV file that is sent. @defaultValue 16000 */
   readonly sampleRateHz?: number;
   /** The first pause is two seconds. @defaultValue 1 */
   readonly maxRetries?: number;
@@ -36,10 +36,10 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Ears made of a transcription model: `aiSdkEars(openai.transcription('gpt-4o-mini-transcribe'))`. For
- * `localVoice`, which finds where speech begins and ends; each stretch of it is one `transcribe`.
+ * Creates `Ears` from a transcription model: `aiSdkEars(openai.transcription('gpt-4o-mini-transcribe'))`. For
+ * `localVoice`, which detects the beginning and the end of speech; each stretch of it is one `transcribe`.
  *
- * What it promises rejects with a `ProviderError` `TRANSCRIPTION_FAILED`.
+ * Its promises reject with a `ProviderError` `TRANSCRIPTION_FAILED`.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function aiSdkEars(model: TranscriptionModel, options: AiSdkEarsOptions = {}): Ears {
@@ -55,7 +55,7 @@ export function aiSdkEars(model: TranscriptionModel, options: AiSdkEarsOptions =
         const { text } = await transcribe({ ...given, model, audio });
         return text.trim();
       } catch (cause) {
-        // It heard no words.
+        // The model heard no words.
         if (NoTranscriptGeneratedError.isInstance(cause)) return '';
         const message = `${who}: ${messageOf(cause)}`;
         throw new ProviderError('TRANSCRIPTION_FAILED', message, { cause, retryable: true });

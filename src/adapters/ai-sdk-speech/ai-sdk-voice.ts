@@ -1,4 +1,4 @@
-// A speech model of the AI SDK as a voice: any provider package that has one.
+// Text to speech by a speech model of the AI SDK, of any provider package.
 
 import { generateSpeech, NoSpeechGeneratedError, type SpeechModel } from 'ai';
 import { z } from 'zod';
@@ -12,16 +12,16 @@ import { modelName, modelSchema } from './model-name.ts';
 type ProviderOptions = NonNullable<Parameters<typeof generateSpeech>[0]['providerOptions']>;
 
 export interface AiSdkVoiceOptions {
-  /** As the provider names it. @defaultValue that of the provider */
+  /** The provider's name of the voice. @defaultValue that of the provider */
   readonly voice?: string;
   /**
-   * WAV or raw PCM of 16 bits, as the provider names it: `wav`, `pcm`, `pcm_24000`, `linear16`. Other
-   * formats are not decoded. @defaultValue 'wav'
+   * WAV or raw PCM of 16 bits, by the provider's name: `wav`, `pcm`, `pcm_24000`, `linear16`. Other formats
+   * are not decoded. @defaultValue 'wav'
    */
   readonly outputFormat?: string;
-  /** Of raw PCM. @defaultValue what the name says (`pcm_16000`), else 24000 */
+  /** The rate of raw PCM. @defaultValue the rate in the name (`pcm_16000`), else 24000 */
   readonly sampleRateHz?: number;
-  /** How it is to be said, for models that take that. @defaultValue none */
+  /** The style of speech, for models that support it. @defaultValue none */
   readonly instructions?: string;
   /** ISO 639-1, such as `en`. @defaultValue none */
   readonly language?: string;
@@ -52,11 +52,11 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * A voice made of a speech model: `aiSdkVoice(openai.speech('gpt-4o-mini-tts'), { voice: 'coral' })`. For
- * `withVoice`, `localVoice`, and fillers. Each sentence is one `generateSpeech`.
+ * Creates a `Voice` from a speech model: `aiSdkVoice(openai.speech('gpt-4o-mini-tts'), { voice: 'coral' })`.
+ * For `withVoice`, `localVoice`, and fillers. Each sentence is one `generateSpeech`.
  *
- * What it promises rejects with a `ProviderError`: `UNSUPPORTED_AUDIO` where the provider gave what is
- * neither WAV nor PCM, `VOICE_FAILED` for anything else.
+ * Its promises reject with a `ProviderError`: `UNSUPPORTED_AUDIO` if the provider returned neither WAV nor
+ * PCM, `VOICE_FAILED` for anything else.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function aiSdkVoice(model: SpeechModel, options: AiSdkVoiceOptions = {}): Voice {
@@ -72,13 +72,13 @@ export function aiSdkVoice(model: SpeechModel, options: AiSdkVoiceOptions = {}):
         ...given,
         model,
         text: words,
-        // Many providers have no such setting, and warn.
+        // Many providers lack this setting, and warn.
         ...(speed !== 1 && { speed }),
         abortSignal: signal,
       }).then(
         ({ audio }) => audio.uint8Array,
         (cause: unknown) => {
-          // A text that nobody can pronounce.
+          // The text has nothing to pronounce.
           if (NoSpeechGeneratedError.isInstance(cause)) return null;
           const message = `${who}: ${messageOf(cause)}`;
           throw new ProviderError('VOICE_FAILED', message, { cause, retryable: true });

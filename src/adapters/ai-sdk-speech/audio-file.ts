@@ -1,5 +1,5 @@
-// What a speech model of the AI SDK gives back: bytes in some format. What is not WAV or raw PCM is
-// named, not guessed at: there is no decoder for the rest here.
+// Decodes the output of a speech model of the AI SDK: bytes in some format. A format other than WAV or raw
+// PCM is named in an error, not guessed: there is no decoder for it here.
 
 import { ConfigurationError, messageOf, ProviderError } from '../../values/errors.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -7,12 +7,12 @@ import { decodePcm16 } from '../../voice/audio/pcm16.ts';
 import { isSampleRateHz } from '../../voice/audio/resampler.ts';
 import { decodeWav, isWav } from '../../voice/audio/wav.ts';
 
-/** Names that providers have for samples of 16 bits without a header, some with a rate: `pcm_16000`. */
+/** The providers' names for 16-bit samples without a header, some with a rate: `pcm_16000`. */
 const RAW = /^(?:pcm|raw|linear16|l16|s16le|pcm_s16le)(?:[_-]?(\d{4,5}))?$/i;
 const WAV = /^(?:wav|wave|riff)(?:[_-].*)?$/i;
 const DEFAULT_RAW_RATE_HZ = 24_000;
 
-/** How files begin that are none of both. */
+/** The first bytes of files in other formats. */
 const MAGIC: readonly (readonly [name: string, at: number, bytes: readonly number[]])[] = [
   ['MP3', 0, [0x49, 0x44, 0x33]],
   ['MP3', 0, [0xff, 0xfb]],
@@ -26,7 +26,7 @@ const MAGIC: readonly (readonly [name: string, at: number, bytes: readonly numbe
   ['MP4', 4, [0x66, 0x74, 0x79, 0x70]],
 ];
 
-/** The rate of raw samples in this format; null: it has a header that says it. */
+/** Returns the rate of raw samples in this format; null: its header states it. */
 export function rawRateOf(outputFormat: string, sampleRateHz: number | undefined): number | null {
   const raw = RAW.exec(outputFormat);
   if (raw === null) return null;
@@ -45,13 +45,13 @@ export function checkFormat(outputFormat: string): void {
 }
 
 /**
- * The sound of what `who` gave. `rawRateHz`: it was asked for raw samples of this rate.
+ * Returns the sound of the bytes that `who` returned. `rawRateHz`: the requested rate of raw samples.
  * @throws {ProviderError} `UNSUPPORTED_AUDIO`, which names the format
  */
 export function decodeAudio(bytes: Uint8Array, rawRateHz: number | null, who: string): AudioFrame {
   if (isWav(bytes)) return decodeWavOf(bytes, who);
   const other = nameOf(bytes);
-  // Samples may begin like anything, but rarely like this.
+  // Raw samples may begin with any bytes, but rarely with these.
   if (rawRateHz !== null && other === null) {
     return { samples: decodePcm16(wholeSamples(bytes)), sampleRateHz: rawRateHz };
   }

@@ -1,4 +1,4 @@
-// How a model of the AI SDK is named in errors, and what is a model at all.
+// The name of an AI SDK model in errors, and the check whether a value is a model.
 
 import { z } from 'zod';
 
@@ -10,7 +10,7 @@ export const modelSchema = z.object({
   ]),
 });
 
-/** Such as `openai.speech "gpt-4o-mini-tts"`. */
+/** Returns a name such as `openai.speech "gpt-4o-mini-tts"`. */
 export function modelName(
   model: string | { readonly provider: string; readonly modelId: string },
 ): string {

@@ -1,11 +1,11 @@
-// What is sent to an inspector: the messages of `@statelyai/inspect` 0.7.2, as its
-// receivers read them. Source: the package's own types and output (2026-11).
+// The messages to an inspector: those of `@statelyai/inspect` 0.7.2, as its receivers read them. Source: the
+// package's own types and output (2026-11).
 
-/** The version of the schema; a receiver takes a message without one for something else. */
+/** The version of the schema; a receiver does not recognise a message without one. */
 export const WIRE_VERSION = '0.7.2';
 
 interface BaseMessage {
-  /** Names the actor for as long as the inspector lives: its path, such as `ses_1/outbox`. */
+  /** The permanent name of the actor in the inspector: its path, such as `ses_1/outbox`. */
   readonly sessionId: string;
   /** The actor at the top of its tree. */
   readonly rootId: string;
@@ -21,7 +21,7 @@ export interface ShownEvent {
   readonly [field: string]: unknown;
 }
 
-/** A snapshot as shown. `value`, `tags`, `children` and `historyValue` are those of machines. */
+/** A snapshot as shown. Only machines have `value`, `tags`, `children` and `historyValue`. */
 export interface ShownSnapshot {
   readonly status: 'active' | 'done' | 'error' | 'stopped';
   readonly value?: unknown;
@@ -34,7 +34,7 @@ export interface ShownSnapshot {
   readonly historyValue?: unknown;
 }
 
-/** An actor exists. Sent again when another one takes its place under the same id. */
+/** Announces an actor. Sent again when another one replaces it under the same id. */
 export interface ActorMessage extends BaseMessage {
   readonly type: '@xstate.actor';
   /** The last part of its path. */
@@ -42,18 +42,18 @@ export interface ActorMessage extends BaseMessage {
   readonly parentId: string | undefined;
   /** The configuration of its machine, as JSON text; `{"id": …}` for an actor that is no machine. */
   readonly definition: string;
-  /** As it was when it began. */
+  /** The first snapshot. */
   readonly snapshot: ShownSnapshot;
 }
 
-/** An actor was sent an event. */
+/** Reports an event sent to an actor. */
 export interface EventMessage extends BaseMessage {
   readonly type: '@xstate.event';
   readonly event: ShownEvent;
   readonly sourceId: string | undefined;
 }
 
-/** An actor took an event in, and this is what it is now. */
+/** Reports the snapshot of an actor after an event. */
 export interface SnapshotMessage extends BaseMessage {
   readonly type: '@xstate.snapshot';
   readonly event: ShownEvent;

@@ -1,10 +1,10 @@
-// What long events mostly consist of: the JSON of a session with a subagent that waits, without its
-// words. What was packed with a dictionary names in a byte or two what is in it.
+// The typical content of long events, for compression: the JSON of a session with a waiting subagent, without
+// its words. An event that is packed with a dictionary refers to its content in a byte or two.
 //
 // Invariants
-//   DICTIONARIES-1. A dictionary is never changed: nothing that was packed with it could be read any more. A
-//        better one is another one behind it, and a new layout of the tables, so that what does not
-//        know it does not open them.
+//   DICTIONARIES-1. A dictionary is never changed, because events packed with it could no longer be read. An
+//        improvement is a further dictionary behind it, with a new layout of the tables, so that versions
+//        that lack it do not open them.
 
 const WAITING_SESSION = [
   '{"type":"session.snapshot","versions":{"session":2,"subagent":3,"service":1},',
@@ -82,5 +82,5 @@ const WAITING_SESSION = [
   '"completion":null},"isParked":true}}}],"gone":[],"histories":{}},"isAsleep":false,"at":17}',
 ];
 
-/** In their order; what is packed says the number of its own, from 1. */
+/** The dictionaries in order; a packed event states the number of its own, from 1. */
 export const DICTIONARIES: readonly Buffer[] = [Buffer.from(WAITING_SESSION.join(''))];

@@ -1,6 +1,6 @@
 // An entry of the journal as a row of a table, and back.
 //
-// STORED-ENTRY-1. A row that is not what was written, or not what an entry is, is an error that names it.
+// STORED-ENTRY-1. A row that differs from the written one, or is no entry, is an error that names it.
 // STORED-ENTRY-2. The same entry has the same checksum, packed or not.
 
 import { crc32 } from 'node:zlib';
@@ -24,10 +24,10 @@ export type Row = readonly [
   packed: Uint8Array | null,
 ];
 
-/** What a database would refuse or replace: the character 0, and halves of characters. */
+/** Characters that a database would refuse or replace: the character 0, and lone surrogates. */
 const NO_TEXT = /\0|\p{Surrogate}/u;
 
-/** @throws {JournalError} `INVALID_ENTRY` for names, or an event, that cannot be written down. */
+/** @throws {JournalError} `INVALID_ENTRY` for names, or an event, that cannot be stored. */
 export function rowOf(entry: JournalEntry): Row {
   checkEntry(entry);
   const { scope, unit, seq, at, actor, definitionVersion, event } = entry;
@@ -41,7 +41,7 @@ export function rowOf(entry: JournalEntry): Row {
       { retryable: false, cause: error },
     );
   }
-  // Three bytes at most for each: most need not be counted.
+  // At most three bytes per character: most texts need not be counted.
   if (text.length * 3 > MAX_EVENT_BYTES && Buffer.byteLength(text) > MAX_EVENT_BYTES)
     throw new JournalError(
       'INVALID_ENTRY',
@@ -63,7 +63,7 @@ export function checkName(name: string): void {
     );
 }
 
-/** What a database hands back; what is in it is not known before it was checked. */
+/** A row as the database returns it, not checked yet. */
 export interface StoredRow {
   readonly [column: string]: unknown;
 }
@@ -87,7 +87,7 @@ export function entryOf(row: StoredRow, source: string): JournalEntry {
 function textOf({ event, packed: bytes }: StoredRow, source: string, name: string): string {
   if (bytes === null || bytes === undefined) return String(event);
   try {
-    // Nothing is beside what is packed, or it is not what was written.
+    // There is no text beside packed bytes, unless the row was altered.
     return `${String(event)}${unpacked(bytes as Uint8Array)}`;
   } catch (error) {
     throw journalCorrupt(source, `${name} cannot be unpacked`, error);

@@ -1,14 +1,16 @@
-// Texts on their way into the model's context, in appends of at most 500 tokens.
+// Sends texts into the model's context, in appends of at most 500 tokens.
 //
 // Owns: event ids, which appends are not answered yet, and what belongs to what. Does not:
 // say what follows from that: that the server took a text in proves nothing of its being said.
 //
-// APPENDS-1. A text of several appends counts as taken in when the last of them is, and as refused
-//     when one of them is. Its ticket is the event id of the last.
-// APPENDS-2. Some servers do not say which append they answer: then it is the oldest of its channel.
-// APPENDS-4. Each append of a quotation begins as the first one does: no piece of it stands as words of its own.
-// APPENDS-3. What was told to be remembered and is not taken in yet is known, so that a session that goes on
-//     from this one can be told it again.
+// APPENDS-1. A text of several appends counts as taken in when the last of them is, and as refused when one
+//     of them is. Its ticket is the event id of the last.
+// APPENDS-2. Some servers do not say which append they answer: then the answer is for the oldest of its
+//     channel.
+// APPENDS-4. Each append of a quotation begins like the first one, so that no piece of it appears as unquoted
+//     text.
+// APPENDS-3. Texts to remember that are not taken in yet are recorded, so that a session that resumes from
+//     this one gets them again.
 
 import { shortNameOf, type NoteWriter } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
@@ -17,14 +19,14 @@ import { append, type AppendChannel } from './wire/index.ts';
 
 export type AppendEvent = ReturnType<typeof append>;
 
-/** Beyond this a single text would push the conversation itself out of the model's context. */
+/** A longer text would push the conversation itself out of the model's context. */
 const MAX_PIECES = 16;
 const MAX_PENDING = 512;
 
 interface Pending {
   readonly channel: AppendChannel;
   readonly ticket: string;
-  /** APPENDS-3; null: it is of no use later. */
+  /** APPENDS-3; null: it need not be repeated. */
   readonly memory: string | null;
 }
 
@@ -39,12 +41,12 @@ export class Appends {
     this.#notes = notes;
   }
 
-  /** What is not taken in yet (APPENDS-3), in order. */
+  /** The texts that are not taken in yet (APPENDS-3), in order. */
   get untaken(): readonly string[] {
     return [...this.#pending.values()].flatMap(({ memory }) => memory ?? []);
   }
 
-  /** The events that say this text. None for a text of white space. `isKept`: to be remembered (APPENDS-3). */
+  /** Returns the events for this text; none for white space. `isKept`: to be remembered (APPENDS-3). */
   say(
     channel: AppendChannel,
     text: string,
@@ -64,7 +66,7 @@ export class Appends {
     return events;
   }
 
-  /** The server took one in. @returns the ticket of the text that is now complete */
+  /** Records that the server took an append in. @returns the ticket of the text that is now complete */
   accepted(channel: AppendChannel, clientEventId: string | null | undefined): string | null {
     const eventId = clientEventId ?? this.#oldestOf(channel);
     const pending = eventId === null ? undefined : this.#pending.get(eventId);
@@ -73,7 +75,7 @@ export class Appends {
     return pending.ticket === eventId ? eventId : null;
   }
 
-  /** The server refused one. @returns the ticket of its text */
+  /** Records that the server refused an append. @returns the ticket of its text */
   refused(clientEventId: string): string | null {
     const pending = this.#pending.get(clientEventId);
     this.#pending.delete(clientEventId);
@@ -89,7 +91,7 @@ export class Appends {
 const OPENER = /^\[(?:note|data) [^\]\n]+\] /gm;
 const MAX_OPENER_TOKENS = 32;
 
-/** A quotation that is too long goes on in the next append as the same quotation. */
+/** A quotation that is too long continues in the next append as the same quotation. */
 function piecesOf(text: string): readonly string[] {
   if (estimateTokens(text) <= MAX_APPEND_TOKENS) return splitText(text);
   let opener = '';

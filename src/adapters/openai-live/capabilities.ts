@@ -1,4 +1,4 @@
-// What the Live wire can do, as it was chosen to be used.
+// The abilities of the Live wire as this transport uses it.
 
 import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import type { OpenaiLiveSettings } from './options.ts';
@@ -14,9 +14,9 @@ export function openaiLiveCapabilities({
     utterances: 'inferred',
     endsUtterances: true,
     responds: 'by_itself',
-    // Where it is certain; a response that may have another cause has no key.
+    // Only if it is certain; a response that may have another cause has no key.
     correlatesResponses: true,
-    // The model speaks on, but nobody hears it.
+    // The model keeps speaking, but its sound is dropped.
     cancelsResponses: true,
     truncatesAudio: false,
     deletesItems: false,
@@ -29,7 +29,7 @@ export function openaiLiveCapabilities({
     updatesSession: false,
     resumes: store,
     acceptsImages: false,
-    // The server says with `expires_at` when a session ends.
+    // The server states the end of a session in `expires_at`.
     maxConnectionMs: null,
   });
 }

@@ -1,13 +1,13 @@
-// A connection that goes on from a stored session if the server lets it, and else begins
-// anew: a recording that is not complete yet, or is gone, is no reason to lose the user.
+// A connection that resumes a stored session if the server permits it, and otherwise begins anew: an
+// incomplete or missing recording is no reason to lose the user.
 //
 //   forking ──ready──▶ settled
 //      └── refused, too late ──▶ fresh (settled, whatever becomes of it)
 //
 // Owns: what is sent before it is settled. Does not: what either connection does.
 //
-// FORKED-CONNECTION-1. The second attempt is made once, and is told everything that was sent before it.
-// FORKED-CONNECTION-2. Nothing of the first attempt is seen after it was given up.
+// FORKED-CONNECTION-1. The second attempt is made once, and gets all messages that were sent before it.
+// FORKED-CONNECTION-2. Events of the first attempt are dropped after it was given up.
 
 import { Subject, type Observable } from 'rxjs';
 import { createBoundedBuffer } from '../../voice/audio/bounded-buffer.ts';
@@ -85,7 +85,7 @@ export class ForkedConnection implements TransportConnection {
   }
 
   #hear(event: TransportEvent): void {
-    // FORKED-CONNECTION-2: what else is said before that is said again in the reason of its end.
+    // FORKED-CONNECTION-2: the reason of its end contains any earlier reports.
     if (this.#isSettled) {
       this.#events.next(event);
     } else if (event.type === 'transport.ready') {
@@ -105,7 +105,7 @@ export class ForkedConnection implements TransportConnection {
     }
   }
 
-  /** From now on everything goes to this attempt, which waits for its own readiness. */
+  /** Sends everything to this attempt, which waits for its own readiness. */
   #settle(): void {
     this.#isSettled = true;
     for (const command of this.#commands.splice(0)) this.#attempt.send(command);

@@ -1,16 +1,17 @@
-// What the user says, as utterances. The wire says nothing of when they begin and end: it
-// sends fragments of a transcript, each with its place in the time of the session.
+// Derives the user's utterances. The wire does not report when they begin and end: it sends fragments of a
+// transcript, each with its place in the time of the session.
 //
 //   silent ──words──▶ speaking ──pause, delegation──▶ silent
 //
 // Owns: where an utterance begins and ends, and its id. Does not: hear sound.
 //
-// HEARD-UTTERANCES-1. An utterance begins with its first words, and ends when none came for `pauseMs`; sooner
-//     when the model has begun to speak, since it took them for finished; at once when it
-//     delegates them. Then its words are final.
-// HEARD-UTTERANCES-2. A fragment that was said after a pause begins another one, also if it arrives early.
-// HEARD-UTTERANCES-3. A fragment that comes twice counts once; one that comes late begins another utterance:
-//     no words are lost.
+// HEARD-UTTERANCES-1. An utterance begins with its first words, and ends after `pauseMs` without words;
+//     sooner when the model has begun to speak, since it took the user for finished; at once when the model
+//     delegates. Then its words are final.
+// HEARD-UTTERANCES-2. A fragment after a pause in the sound begins another utterance, even if it arrives
+//     early.
+// HEARD-UTTERANCES-3. A repeated fragment counts once; a late one begins another utterance, so that no words
+//     are lost.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
@@ -18,7 +19,7 @@ import { BoundedMap } from '../socket/bounded-map.ts';
 
 const REMEMBERED_FRAGMENTS = 256;
 
-/** Words and where they are in the time of the session. */
+/** Words with their place in the time of the session. */
 export interface Fragment {
   readonly event_id: string;
   readonly delta: string;
@@ -36,7 +37,7 @@ export interface HeardUtterancesPorts {
   readonly environment: Environment;
   emit(event: TransportEvent): void;
   isModelHeard(): boolean;
-  /** Milliseconds of sound that the server got, as milliseconds of sound that the session gave. */
+  /** Converts milliseconds of the server's sound to milliseconds of the session's sound. */
   toSessionMs(serverMs: number): number;
 }
 
@@ -63,7 +64,7 @@ export class HeardUtterances {
     return this.#utterance !== null;
   }
 
-  /** @returns whether these were words that count */
+  /** Handles a fragment. @returns whether its words count */
   words({ event_id: eventId, delta, start_ms: startMs, end_ms: endMs }: Fragment): boolean {
     if (this.#seen.has(eventId)) return false;
     this.#seen.set(eventId, true);
@@ -80,13 +81,13 @@ export class HeardUtterances {
     return true;
   }
 
-  /** The model is about to speak: it may have taken the user for finished. */
+  /** Handles the start of the model's speech: it may have taken the user for finished. */
   modelBegins(): void {
     const { clock } = this.#ports.environment;
     if (clock.now() - this.#lastWordsAt >= this.#options.turnMs) this.end();
   }
 
-  /** The model has begun to be heard, or has ended: a pause is shorter while it is. */
+  /** Handles the start or the end of the model's audible speech: a pause is shorter meanwhile. */
   reconsider(): void {
     this.#cancel();
     if (!this.#utterance) return;
@@ -97,7 +98,7 @@ export class HeardUtterances {
     else this.#cancel = environment.scheduler.schedule(() => this.end(), leftMs);
   }
 
-  /** What was said until now is all. */
+  /** Ends the utterance: the words so far are complete. */
   end(): void {
     const utterance = this.#utterance;
     if (!utterance) return;

@@ -1,8 +1,8 @@
-// The conversation so far as the first event of a session takes it: messages only, of at
-// most 128 and 8,192 tokens together.
+// The conversation so far in the form of the first event of a session: messages only, at most 128 and 8,192
+// tokens together.
 //
-// HISTORY-1. The newest messages are kept, whole, in order; only the newest of all may be cut.
-// HISTORY-2. Where any were left out, the first message says how many.
+// HISTORY-1. The newest messages are kept, complete and in order; only the newest of all may be cut.
+// HISTORY-2. If messages were left out, the first one states how many.
 
 import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
@@ -13,12 +13,12 @@ import type { HistoryMessage } from './wire/index.ts';
 
 const MAX_MESSAGES = 128;
 const MAX_TOKENS = 8_192;
-/** What the server writes around each message. */
+/** The tokens that the server adds around each message. */
 const TOKENS_AROUND = 8;
 /** For the note of HISTORY-2. */
 const RESERVED_TOKENS = 64;
 
-/** The messages that tell what these commands would tell. */
+/** Returns the messages with the content of these commands. */
 export function historyOf(
   commands: readonly TransportCommand[],
   notes: NoteWriter = unmarkedNotes,

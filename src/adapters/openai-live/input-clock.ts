@@ -1,17 +1,16 @@
-// The time of a session is the sound that it gets: while none comes the model neither hears
-// nor speaks nor reads what is appended, and after half a minute the server gives up. So
-// where the user sends nothing (a muted microphone, a page in the background) silence is
-// sent in its place, as fast as it would sound.
+// Keeps the session's time running. Its time is the sound that it gets: without sound the model neither hears
+// nor speaks nor reads appends, and after half a minute the server gives up. So silence is sent in real time
+// whenever the user sends nothing (a muted microphone, a page in the background).
 //
-// Owns: how much sound the server got, of the user and of silence. Does not: buffer sound.
+// Owns: the length of sound that the server got, of the user and of silence. Does not: buffer sound.
 //
-// INPUT-CLOCK-1. Silence begins when nothing came for `GAP_MS`, and ends with the next sound of the user:
-//     it never takes the place of sound that was only late.
-// INPUT-CLOCK-2. Times of the server become times of what the user sent: silence does not count.
+// INPUT-CLOCK-1. Silence begins after `GAP_MS` without sound, and ends with the next sound of the user: it
+//     never replaces sound that was only late.
+// INPUT-CLOCK-2. Times of the server are converted to times of the user's sound: silence does not count.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 
-/** Longer than the pauses of a client that sends without a break. */
+/** Longer than the pauses of a client that sends continuously. */
 const GAP_MS = 300;
 export const SILENCE_FRAME_MS = 100;
 const MAX_STRETCHES = 64;
@@ -35,7 +34,7 @@ export class InputClock {
     this.#sendSilence = sendSilence;
   }
 
-  /** The session has begun: from now on its time goes on. */
+  /** Starts the time of the session. */
   start(): void {
     this.#lastAt = this.#environment.clock.now();
     this.#watch(GAP_MS);
@@ -45,7 +44,7 @@ export class InputClock {
     this.#cancel();
   }
 
-  /** Sound of the user goes to the server. */
+  /** Records sound of the user sent to the server. */
   sent(durationMs: number): void {
     this.#totalMs += durationMs;
     this.#lastAt = this.#environment.clock.now();
@@ -81,7 +80,7 @@ export class InputClock {
     this.#sendSilence();
   }
 
-  /** Of the two oldest stretches one is made: nobody asks any more which of them it was. */
+  /** Merges the two oldest stretches: they no longer need to be distinguished. */
   #forgetOldest(): void {
     const [first, second] = this.#stretches;
     if (this.#stretches.length <= MAX_STRETCHES || !first || !second) return;

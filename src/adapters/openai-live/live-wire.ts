@@ -1,5 +1,5 @@
-// The Live wire on a connection: how a session begins and ends, what its frames are, and
-// that its time goes on. What events mean is the translator's.
+// The Live wire on a connection: the beginning and the end of a session, its frames, and its running time.
+// The translator interprets the events.
 
 import { createHash } from 'node:crypto';
 import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -17,27 +17,29 @@ import { Translator } from './translator.ts';
 import * as wire from './wire/index.ts';
 import type { ServerEvent } from './wire/index.ts';
 
-/** What `transport.resumable` carries: a stored session that can be gone on from. */
+/** The value of `transport.resumable`: a stored session that can be resumed. */
 export interface StoredSession {
   readonly sessionId: string;
-  /** Of its configuration: a fork inherits it, so it is of use only where it is the same. */
+  /**
+   * The fingerprint of its configuration: a fork inherits it, so the session is usable only for an equal one.
+   */
   readonly configuration: string;
-  /** What it was told and had not taken in yet. */
+  /** The texts that it was sent and had not taken in yet. */
   readonly untaken: readonly string[];
 }
 
 export interface LiveWireOptions {
   readonly settings: OpenaiLiveSettings;
   readonly configuration: TransportConfiguration;
-  /** The session that the connection goes on from. */
+  /** The session that the connection resumes. */
   readonly forkOf: StoredSession | null;
-  /** Writes what the session does not. @defaultValue without marks */
+  /** Writes notes for texts that the session does not write. @defaultValue without marks */
   readonly notes?: NoteWriter | undefined;
-  /** The conversation so far, as the commands that would tell it; asked for when the wire begins. */
+  /** The conversation so far, as the commands that tell it; requested when the wire begins. */
   readonly history?: (() => readonly TransportCommand[]) | undefined;
 }
 
-/** A word for a configuration, the same for the same one. */
+/** Returns a fingerprint; equal configurations have equal ones. */
 export function fingerprintOf(
   { model, voice }: Pick<OpenaiLiveSettings, 'model' | 'voice'>,
   configuration: TransportConfiguration,
@@ -56,7 +58,7 @@ export class LiveWire implements Wire {
   readonly #fingerprint: string;
   #isReady = false;
   #sessionId = '';
-  /** What was offered last to go on from. */
+  /** The resume value offered last. */
   #offered = '';
   #lastEventNumber = 0;
   #cancelExpiry: () => void = () => {};
@@ -115,7 +117,7 @@ export class LiveWire implements Wire {
     takeEvent(wire.parseServerEvent(text), this.#ports, (event) => this.#onEvent(event));
   }
 
-  /** The server makes its record of the session complete before it closes. */
+  /** The server completes its record of the session before it closes. */
   farewell(): readonly string[] {
     return [JSON.stringify(wire.sessionClose(this.#newEventId()))];
   }
@@ -132,7 +134,7 @@ export class LiveWire implements Wire {
     else {
       this.#translator.fromWire(event);
       this.#offer();
-      // Nothing else was said yet, so it can only be meant for session.start, event id or not.
+      // No other event was sent yet, so the error concerns session.start, with or without an event id.
       if (event.type === 'error' && !this.#isReady)
         this.#ports.finish(classifyRefusedStart(event.error));
     }
@@ -151,7 +153,7 @@ export class LiveWire implements Wire {
     if (session.expires_at) this.#watchExpiry(session.expires_at * 1000);
   }
 
-  /** Says how to go on from here, whenever that has changed. */
+  /** Offers a resume value whenever it has changed. */
   #offer(): void {
     if (!this.#options.settings.store || !this.#isReady) return;
     const resume: StoredSession = {
@@ -169,7 +171,7 @@ export class LiveWire implements Wire {
     const { clock, scheduler } = this.#ports.environment;
     const { expiryNoticeMs } = this.#options.settings;
     const delayMs = expiresAt - expiryNoticeMs - clock.now();
-    // Sooner than that means that our clock and that of the server do not agree.
+    // An earlier time means that the clocks of client and server differ.
     if (delayMs <= 0) return;
     this.#cancelExpiry = scheduler.schedule(
       () => this.#ports.emit({ type: 'transport.expiring', inMs: expiryNoticeMs }),
@@ -199,5 +201,5 @@ export class LiveWire implements Wire {
   }
 }
 
-/** A new session would end in the same way: asked for, or because of what was said. */
+/** A new session would end in the same way: the end was requested, or caused by the content. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['close_requested', 'content']);

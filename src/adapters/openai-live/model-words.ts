@@ -1,5 +1,5 @@
-// What the voice model is told in words, where the wire has no fields for it: what the
-// application can do, what was typed or asked for, when to speak. Pure.
+// Texts for the voice model in place of fields that the wire lacks: the abilities of the application, typed
+// words and requests, and when to speak. Pure.
 
 import { note, sentence } from '../../actors/notes/note.ts';
 import type {
@@ -8,7 +8,7 @@ import type {
   TransportTool,
 } from '../../voice/connection/transport.ts';
 
-/** The instructions of a session: those of the agent, and what can be delegated. */
+/** Returns the instructions of a session: those of the agent, and the tasks that can be delegated. */
 export function startInstructions({ instructions, tools }: TransportConfiguration): string {
   return `${instructions}\n\n${delegationPolicy(tools)}`.trim();
 }
@@ -41,7 +41,7 @@ type Told = Extract<
   { type: 'message.add' } | { type: 'tool.recall' } | { type: 'tool.answer' }
 >;
 
-/** What the model shall know without saying it. */
+/** Returns a text that the model is to know without saying it. */
 export function toldAs(command: Told): string {
   switch (command.type) {
     case 'message.add':
@@ -73,17 +73,17 @@ function messageText({ role, text, isNote }: Extract<Told, { type: 'message.add'
 
 const NOW = 'Do not wait for the user to speak first. Say it once; after that, pause and listen.';
 
-/** Makes the model speak now; `instructions` say of what. */
+/** Returns a text that makes the model speak now; `instructions` state the subject. */
 export function speakNow(instructions: string | undefined, about: string | undefined): string {
   return instructions === undefined
     ? `Reply to the user now, from what you were told last. ${NOW}`
     : [instructions, ...(about === undefined ? [] : [about]), NOW].join('\n\n');
 }
 
-/** The same where it has just been told of what. */
+/** The same text for a model that has just been told the subject. */
 export const FOLLOW_NOW = `Do now, aloud, what you were just told to do. ${NOW}`;
 
-/** A delegation that comes to nothing. */
+/** The answer to a delegation without a call. */
 export const TAKEN_CARE_OF = note(
   sentence`This is taken care of: there is nothing to do, and nothing to say about it.`,
 );

@@ -1,5 +1,5 @@
-// The transport for the OpenAI Live API (`gpt-live-1`) over WebSocket, with client
-// delegation: the model talks, and hands what is to be done to us.
+// The transport for the OpenAI Live API (`gpt-live-1`) over WebSocket, with client delegation: the model
+// talks, and delegates tasks to the session.
 
 import { z } from 'zod';
 import type { TransportConfiguration, TransportContext } from '../../voice/connection/transport.ts';
@@ -10,22 +10,22 @@ import { ForkedConnection } from './forked-connection.ts';
 import { LiveWire, fingerprintOf, type StoredSession } from './live-wire.ts';
 import { resolveOptions, type OpenaiLiveOptions, type OpenaiLiveSettings } from './options.ts';
 
-/** The transport of `openaiLive`: its connections also say what they could not use. */
+/** The transport of `openaiLive`: its connections also report the messages that they could not use. */
 export type OpenaiLiveTransport = SocketTransport;
 
 /**
- * Makes a transport to the OpenAI Live API. Speaks through the `ws` package, an optional peer
- * dependency. The model listens and speaks at the same time and decides itself when; it calls no
- * tools, but delegates, and the session works out which calls that means.
+ * Creates a transport to the OpenAI Live API. Uses the `ws` package, an optional peer dependency. The model
+ * listens and speaks at the same time and decides itself when; it calls no tools, but delegates, and the
+ * session derives the calls.
  *
- * The time of a session is the sound that it gets: where the user sends none, silence is sent, and
- * is billed like an open microphone. Its instructions cannot change: an agent that takes over gets a
- * connection of its own.
+ * The time of a session is the sound that it gets: when the user sends none, silence is sent, and is billed
+ * like an open microphone. Its instructions cannot change: an agent that takes over gets a connection of its
+ * own.
  *
  * There are no keys for browsers on this API: a page connects by WebRTC through your server.
  *
- * @throws {ConfigurationError} `MISSING_API_KEY` when there is no key, `INVALID_OPTION`,
- * `INVALID_URL`, or `MISSING_DEPENDENCY` when `ws` is not installed and no `webSocket` is given.
+ * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION`, `INVALID_URL`, or
+ *   `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is given.
  */
 export function openaiLive(options: OpenaiLiveOptions = {}): OpenaiLiveTransport {
   const settings = resolveOptions(options);
@@ -79,7 +79,7 @@ const storedSessionSchema = z.object({
   untaken: z.array(z.string()),
 });
 
-/** What a session kept for us; anything else is as good as nothing. */
+/** Returns the stored session of a resume value; null for any other value. */
 function storedSession(resume: unknown): StoredSession | null {
   const checked = storedSessionSchema.safeParse(resume);
   return checked.success ? checked.data : null;

@@ -1,6 +1,5 @@
-// The options of `openaiLive`, checked once at construction; and what is read from the
-// environment (key, base URL), checked at construction and read again at each connect, so
-// that a rotated key is picked up.
+// The options of `openaiLive`, checked once at construction. Key and base URL from the environment are
+// checked at construction and read again at each connect, so that a rotated key takes effect.
 
 import { z } from 'zod';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -20,52 +19,53 @@ export interface OpenaiLiveOptions extends DialOptions {
   /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;
   /**
-   * Address of the endpoint (`wss:`, `ws:`, `https:` or `http:`); a stored session is gone on
-   * from at `/{session id}/fork` below it.
-   * @defaultValue `OPENAI_BASE_URL` + `/live/sessions` if that is set, else `wss://api.openai.com/v1/live/sessions`
+   * Address of the endpoint (`wss:`, `ws:`, `https:` or `http:`); a stored session is resumed at `/{session
+   * id}/fork` below it.
+   * @defaultValue `OPENAI_BASE_URL` + `/live/sessions` if that is set, else
+   *   `wss://api.openai.com/v1/live/sessions`
    */
   readonly url?: string;
   /** @defaultValue 'gpt-live-1' */
   readonly model?: string;
   /** A built-in voice by name, or a custom one by id. @defaultValue 'marin' */
   readonly voice?: string | { readonly id: string };
-  /** Of the sound both ways. @defaultValue 24000 */
+  /** The rate of the sound in both directions. @defaultValue 24000 */
   readonly sampleRateHz?: 16_000 | 24_000;
   /**
-   * So long after a delegation the model is asked to say that it is at work, unless something
-   * was told to it by then. @defaultValue that of the server: at once
+   * The delay after a delegation before the model is asked to say that it is at work, unless it was told a
+   * text by then. @defaultValue that of the server: at once
    */
   readonly acknowledgementDelayMs?: number;
   /**
-   * The provider keeps a recording of each session (30 days), so that a lost connection can go
-   * on where it ended; else the conversation is told to a new one as text. Must be allowed for
-   * your project. @defaultValue false
+   * Whether the provider keeps a recording of each session (30 days), so that a lost connection can be
+   * resumed; otherwise a new one gets the conversation as text. Must be allowed for your project.
+   * @defaultValue false
    */
   readonly store?: boolean;
-  /** How long a stored session is tried to be gone on from, before a new one is begun. @defaultValue 3000 */
-  readonly forkTimeoutMs?: number;
   /**
-   * The wire tells of no turns: they are inferred from what is heard. These are the times, in
-   * milliseconds.
+   * How long resuming a stored session is tried before a new one is begun, in milliseconds. @defaultValue
+   * 3000
    */
+  readonly forkTimeoutMs?: number;
+  /** The times by which turns are inferred, in milliseconds, since the wire does not report them. */
   readonly turns?: {
-    /** The model has finished when its track was silent for so long. @defaultValue 800 */
+    /** Silence of the model's track after which it has finished. @defaultValue 800 */
     readonly responseSilenceMs?: number;
-    /** The same where the track itself stops: time without sound or words. @defaultValue 2000 */
+    /** The same if the track itself stops: time without sound or words. @defaultValue 2000 */
     readonly responseStallMs?: number;
-    /** The user has finished when no words came for so long. @defaultValue 1000 */
+    /** Time without words after which the user has finished. @defaultValue 1000 */
     readonly utterancePauseMs?: number;
-    /** The same while the other of the two speaks. @defaultValue 500 */
+    /** The same while the other party speaks. @defaultValue 500 */
     readonly turnPauseMs?: number;
-    /** When the model was asked to speak and has not begun by then, it will not. @defaultValue 8000 */
+    /** Time after which a requested model that has not begun to speak will not. @defaultValue 8000 */
     readonly requestTimeoutMs?: number;
     /**
-     * After words of the user or a delegation the model may speak by itself for so long: what
-     * it says then is not taken for what it was asked to say. @defaultValue 3000
+     * Time after words of the user or a delegation in which the model may speak by itself: such speech does
+     * not count as the requested response. @defaultValue 3000
      */
     readonly causeMs?: number;
   };
-  /** So long before a session expires the session is told. @defaultValue 60000 */
+  /** How long before its expiry the session is notified, in milliseconds. @defaultValue 60000 */
   readonly expiryNoticeMs?: number;
 }
 
@@ -123,11 +123,11 @@ const optionsSchema = z.strictObject({
   ...dialOptionsShape,
 });
 
-/** Options with their defaults, checked. */
+/** Checked options with their defaults. */
 export interface OpenaiLiveSettings extends SessionSettings, Required<DialOptions> {
-  /** The key of now. */
+  /** Returns the current key. */
   apiKey(): string;
-  /** The address of now; `forkOf`: that of a session that goes on from this one. */
+  /** Returns the current address; `forkOf`: the id of a session to resume. */
   url(forkOf?: string): string;
   readonly times: TurnTimes;
   readonly forkTimeoutMs: number;

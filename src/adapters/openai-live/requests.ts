@@ -1,5 +1,5 @@
-// Which response says what we asked for. The wire never says: the model reads an appended
-// text, and speaks when it finds the time, as it also does to the user and to its own tasks.
+// Determines which response answers a request. The wire never reports it: the model reads an appended text
+// and speaks at a time of its own choice, as it also does to the user and for its own tasks.
 //
 //   asked ─▶ held ──nothing else may make the model speak──▶ sent ──taken in──▶ may be said
 //              └── called off: never sent                     │                     │
@@ -10,39 +10,39 @@
 // Owns: the one request that is under way, and what else may make the model speak. Does not:
 // say or hear anything.
 //
-// OPENAI-LIVE-REQUESTS-1. A response is ours only if it began after the server took our text in, and nothing
-//     else could have caused it: since it was sent the user said nothing, nothing was
-//     delegated, and no other text was given to be said.
-// OPENAI-LIVE-REQUESTS-2. Another cause is forgotten with the response that follows it, or after `causeMs`.
-// OPENAI-LIVE-REQUESTS-3. Each request ends once: ours, lapsed, or refused.
-// OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and nothing else may make it speak: while it
-//     talks, heard or not, or may be about to, the request is held. What was never sent is never
-//     said: it can be taken back, and asked for again, without being said twice.
+// OPENAI-LIVE-REQUESTS-1. A response answers the request only if it began after the server took the text in,
+//     and has no other possible cause: since the text was sent the user said nothing, there was no
+//     delegation, and no other text to be said.
+// OPENAI-LIVE-REQUESTS-2. Another cause is forgotten after the response that follows it, or after `causeMs`.
+// OPENAI-LIVE-REQUESTS-3. Each request ends once: answered, lapsed, or refused.
+// OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and has no other cause to speak: while
+//     it talks, heard or not, or may be about to, the request is held. A request that was never sent is never
+//     spoken: it can be withdrawn and repeated without being said twice.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
 
 export interface RequestsOptions {
-  /** From the request until the model speaks. */
+  /** The time from the request until the model speaks, in milliseconds. */
   readonly timeoutMs: number;
-  /** So long after another cause the model may still speak because of it. */
+  /** The time after another cause in which the model may still speak because of it, in milliseconds. */
   readonly causeMs: number;
 }
 
-/** Why the model speaks. */
+/** The cause of the model's speech. */
 export interface Claim {
   /** The request that it answers, if that is certain. */
   readonly responseKey: string | null;
-  /** The request that came to nothing, since this may or may not be its answer. */
+  /** The request that failed, because this may or may not be its answer. */
   readonly lapsedKey: string | null;
-  /** It can only be the answer to a request that was called off: nobody shall hear it. */
+  /** It can only answer a cancelled request, and is not to be heard. */
   readonly isUnwanted: boolean;
 }
 
 export interface RequestsPorts {
-  /** The model speaks, heard or unheard. */
+  /** Returns whether the model speaks, heard or unheard. */
   isSpeaking(): boolean;
-  /** The request came to nothing: it was called off, or nothing was said. */
+  /** Reports that the request failed: it was cancelled, or the model stayed silent. */
   lapsed(responseKey: string, reason: string): void;
 }
 
@@ -50,11 +50,11 @@ interface Request {
   readonly responseKey: string;
   readonly ticket: string;
   isAccepted: boolean;
-  /** When it was called off; null: it was not. */
+  /** When it was cancelled; null if it was not. */
   cancelledAt: number | null;
 }
 
-/** OPENAI-LIVE-REQUESTS-4. `send` gives the text to the model, and returns its ticket. */
+/** OPENAI-LIVE-REQUESTS-4. `send` sends the text to the model, and returns its ticket. */
 interface Held {
   readonly responseKey: string;
   readonly send: () => string;
@@ -76,13 +76,15 @@ export class Requests {
     this.#ports = ports;
   }
 
-  /** Asks for a response by the text that `send` gives to the model, now or later (OPENAI-LIVE-REQUESTS-4). */
+  /**
+   * Requests a response by the text that `send` sends to the model, now or later (OPENAI-LIVE-REQUESTS-4).
+   */
   ask(responseKey: string, send: () => string): void {
     this.#held = { responseKey, send };
     this.reconsider();
   }
 
-  /** The model may have fallen silent: what is held is sent, if nothing else may make it speak. */
+  /** Sends the held request if the model is silent and has no other cause to speak. */
   reconsider(): void {
     this.#cancelHold();
     this.#cancelHold = () => {};
@@ -93,7 +95,7 @@ export class Requests {
     else this.#send(this.#held);
   }
 
-  /** Takes a request back that was not sent yet; any, without a key. */
+  /** Withdraws a request that was not sent yet; any, without a key. */
   withdraw(responseKey: string | null): void {
     const held = this.#held;
     if (!held || (responseKey !== null && held.responseKey !== responseKey)) return;
@@ -102,12 +104,12 @@ export class Requests {
     this.#ports.lapsed(held.responseKey, 'cancelled');
   }
 
-  /** The server took the text of this ticket in. */
+  /** Records that the server took in the text of this ticket. */
   accepted(ticket: string): void {
     if (this.#request?.ticket === ticket) this.#request.isAccepted = true;
   }
 
-  /** The server refused the text of this ticket. @returns the request that it asked for */
+  /** Records that the server refused the text of this ticket. @returns the key of its request */
   refused(ticket: string): string | null {
     const request = this.#request;
     if (request?.ticket !== ticket) return null;
@@ -115,7 +117,7 @@ export class Requests {
     return request.cancelledAt === null ? request.responseKey : null;
   }
 
-  /** Nobody wants to hear it any more; what was given to the model cannot be taken back. */
+  /** Cancels the request; a text that was sent to the model cannot be withdrawn. */
   cancel(): void {
     const request = this.#request;
     if (!request || request.cancelledAt !== null) return;
@@ -123,12 +125,12 @@ export class Requests {
     this.#ports.lapsed(request.responseKey, 'cancelled');
   }
 
-  /** Something else happened that the model may speak to. */
+  /** Records another cause for the model to speak. */
   otherCause(): void {
     this.#lastCauseAt = this.#environment.clock.now();
   }
 
-  /** The model begins to speak. */
+  /** Returns the cause of the speech that begins. */
   claim(): Claim {
     const request = this.#end();
     const hasOtherCause = this.#causeForMs > 0;
@@ -158,13 +160,13 @@ export class Requests {
     }, this.#options.timeoutMs);
   }
 
-  /** OPENAI-LIVE-REQUESTS-2: for so long the model may still speak because of something else. */
+  /** OPENAI-LIVE-REQUESTS-2: how long the model may still speak because of another cause. */
   get #causeForMs(): number {
     if (this.#lastCauseAt === null) return 0;
     return this.#lastCauseAt + this.#options.causeMs - this.#environment.clock.now();
   }
 
-  /** What was asked for before, and called off, may still be said: for so long it is waited for. */
+  /** How long an earlier, cancelled request may still be answered. */
   get #calledOffForMs(): number {
     const { cancelledAt = null } = this.#request ?? {};
     if (cancelledAt === null) return 0;
@@ -180,7 +182,7 @@ export class Requests {
   }
 }
 
-/** The end of a request that came to nothing. */
+/** Returns the end of a request that failed. */
 export function nothingSaid(
   { ids }: Environment,
   responseKey: string,

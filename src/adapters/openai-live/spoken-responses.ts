@@ -1,6 +1,5 @@
-// What the model says, as responses. The wire knows of none: its sound is one track that
-// goes on for as long as the session, silent between replies, and its transcript comes in
-// fragments without an end.
+// Presents the model's speech as responses. The wire has none: its sound is one continuous track, silent
+// between replies, and its transcript comes in fragments without an end.
 //
 //   silent ──sound or words──▶ speaking ──quiet for long enough──▶ silent
 //                                 └──called off──▶ unheard ──quiet──────▲
@@ -8,33 +7,34 @@
 // Owns: where a response begins and ends, its ids, what was handed on of it. Does not: know
 // why the model speaks (`requests.ts`).
 //
-// SPOKEN-RESPONSES-1. A response begins with audible sound or with words, whichever is first, and ends when
-//     neither came for `silenceMs` of the track, or for `stallMs` if the track itself stops.
-// SPOKEN-RESPONSES-2. Sound is handed on while a response lasts, pauses included, and never between them.
-// SPOKEN-RESPONSES-3. Of a response that was called off nothing is handed on any more. It ends with a pause, a
-//     shorter one if the user spoke, or after `CANCEL_MS`: nobody waits longer for a model that
-//     talks to itself. What it says after the pause is another response.
-// SPOKEN-RESPONSES-4. `response.ended` lists the sound up to the last that was audible: who heard that has
-//     heard it all.
-// SPOKEN-RESPONSES-5. Words that come late belong to the response that they were said in.
+// SPOKEN-RESPONSES-1. A response begins with audible sound or with words, whichever is first, and ends after
+//     `silenceMs` of the track without both, or after `stallMs` if the track itself stops.
+// SPOKEN-RESPONSES-2. Sound is passed on during a response, including its pauses, and never between
+//     responses.
+// SPOKEN-RESPONSES-3. No sound of a cancelled response is passed on. It ends with a pause, a shorter one if
+//     the user spoke, or after `CANCEL_MS`, so that the session does not wait longer for a model that keeps
+//     talking. Speech after the pause is another response.
+// SPOKEN-RESPONSES-4. `response.ended` lists the sound up to the last audible frame: a user who heard that
+//     has heard all of it.
+// SPOKEN-RESPONSES-5. Late words belong to the response during which they were said.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
 import { nothingSaid, type Claim } from './requests.ts';
 
-/** Root mean square of a frame above which it is audible; the track between replies has below 30. */
+/** Root mean square of a frame above which it is audible; the track between replies is below 30. */
 const AUDIBLE_LEVEL = 65;
-/** Less than a session waits for the end of what it called off. */
+/** Shorter than the session's own timeout for a cancelled response. */
 const CANCEL_MS = 2_000;
-/** So much of the track before the first audible frame is handed on: words begin softly. */
+/** The length of the track before the first audible frame that is passed on: words begin softly. */
 const ONSET_MS = 40;
 
 export interface SpokenResponsesOptions {
   readonly sampleRateHz: number;
   readonly silenceMs: number;
   readonly stallMs: number;
-  /** The pause that ends what was called off, once the user has spoken. */
+  /** The pause that ends a cancelled response, once the user has spoken. */
   readonly turnMs: number;
 }
 
@@ -42,11 +42,11 @@ export interface SpokenResponsesPorts {
   readonly environment: Environment;
   emit(event: TransportEvent): void;
   emitAudio(frame: AudioFrame): void;
-  /** The model begins to speak: why? Called before the response is announced. */
+  /** Returns the cause of a response that begins. Called before the response is announced. */
   claim(): Claim;
-  /** A response is heard from now on, or is no more. */
+  /** Reports that a response starts or stops being heard. */
   turned(): void;
-  /** The model speaks no more, heard or unheard. */
+  /** Reports that the model has stopped speaking, heard or unheard. */
   fellSilent(): void;
   isUserSpeaking(): boolean;
 }
@@ -60,7 +60,7 @@ interface Response {
   text: string;
   sentMs: number;
   audibleMs: number;
-  /** The server said that something went wrong meanwhile. */
+  /** Whether the server reported an error meanwhile. */
   isTroubled: boolean;
   isCancelled: boolean;
 }
@@ -69,15 +69,15 @@ export class SpokenResponses {
   readonly #options: SpokenResponsesOptions;
   readonly #ports: SpokenResponsesPorts;
   #response: Response | null = null;
-  /** The model speaks, heard or unheard. */
+  /** Whether the model speaks, heard or unheard. */
   #isSpeaking = false;
   #hasUserSpoken = false;
   #last: Response | null = null;
   #trackMs = 0;
-  /** Where on the track the model was last audible. */
+  /** The last audible position on the track. */
   #audibleUntilMs = 0;
   #quietMs = 0;
-  /** The end of the track, while it is silent. */
+  /** The end of the track while it is silent. */
   #onset: Int16Array | null = null;
   #lastAt = 0;
   #cancelStall: () => void = () => {};
@@ -88,7 +88,7 @@ export class SpokenResponses {
     this.#ports = ports;
   }
 
-  /** The model speaks, heard or unheard. */
+  /** Whether the model speaks, heard or unheard. */
   get isSpeaking(): boolean {
     return this.#isSpeaking;
   }
@@ -97,7 +97,7 @@ export class SpokenResponses {
     return this.#response !== null && !this.#response.isCancelled;
   }
 
-  /** The next stretch of the track. */
+  /** Handles the next stretch of the track. */
   sound(samples: Int16Array): void {
     if (samples.length === 0) return;
     const durationMs = this.#durationOf(samples);
@@ -114,7 +114,7 @@ export class SpokenResponses {
     if (this.#quietMs >= this.#pauseMs) this.#end();
   }
 
-  /** A fragment of the transcript; `startMs`: where on the track it was said. */
+  /** Handles a fragment of the transcript; `startMs` is its position on the track. */
   words(delta: string, startMs: number): void {
     if (delta === '') return;
     if (!this.#isSpeaking && startMs < this.#audibleUntilMs) {
@@ -147,7 +147,7 @@ export class SpokenResponses {
     this.#hasUserSpoken = true;
   }
 
-  /** Something went wrong: what is being said may be incomplete. */
+  /** Records an error: the current speech may be incomplete. */
   trouble(): void {
     if (this.#response) this.#response.isTroubled = true;
   }
@@ -211,7 +211,7 @@ export class SpokenResponses {
     this.#ports.fellSilent();
   }
 
-  /** The response is over, whether the model speaks on or not. */
+  /** Ends the response, even if the model keeps speaking. */
   #finish(): void {
     const response = this.#response;
     if (!response) return;
@@ -261,7 +261,7 @@ function statusOf({ isCancelled, isTroubled }: Response): Status {
   return isTroubled ? 'incomplete' : 'completed';
 }
 
-/** Root mean square, of full scale 32,767. */
+/** Returns the root mean square, of full scale 32,767. */
 function levelOf(samples: Int16Array): number {
   let sum = 0;
   for (const sample of samples) sum += sample * sample;

@@ -1,13 +1,13 @@
-// Texts within the limits of the wire, which counts tokens and refuses what is too long. We
-// have no tokenizer: tokens are estimated from above, so that a piece may be smaller than it
-// could be, but is not refused. Prose and code come out at nearly twice what OpenAI's
-// tokenizers count; only random letters can come out below.
+// Keeps texts within the limits of the wire, which counts tokens and refuses texts that are too long. Without
+// a tokenizer, tokens are estimated from above, so that a piece may be smaller than possible, but is not
+// refused. Prose and code are estimated at nearly twice the count of OpenAI's tokenizers; only random letters
+// may be estimated below it.
 //
-// TOKENS-1. No piece is estimated at more than its limit; together they are the text, but for
-//     white space at the cuts.
+// TOKENS-1. No piece is estimated above its limit; together they are the text, except for white space at the
+//     cuts.
 // TOKENS-2. A cut is at the end of a sentence if one fits, else between words, else between characters.
 
-/** Of one append: the server refuses more. */
+/** The limit of one append: the server refuses more. */
 export const MAX_APPEND_TOKENS = 500;
 
 // English prose has more than 4 letters in a token; keys and codes have about 1.5.
@@ -15,7 +15,7 @@ const LOWER_CASE = 0.35;
 const UPPER_CASE = 0.8;
 const SPACE = 0.4;
 
-/** About as many tokens as this text can have. */
+/** Returns about the maximum number of tokens of this text. */
 export function estimateTokens(text: string): number {
   let tokens = 0;
   for (const character of text) tokens += tokensOf(character);
@@ -34,7 +34,7 @@ function tokensOf(character: string): number {
 
 const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' });
 
-/** The text in pieces of at most `maxTokens` each (TOKENS-1, TOKENS-2). None for a text of white space. */
+/** Returns the text in pieces of at most `maxTokens` each (TOKENS-1, TOKENS-2); none for white space. */
 export function splitText(text: string, maxTokens = MAX_APPEND_TOKENS): readonly string[] {
   const pieces: string[] = [];
   let piece = '';
@@ -50,7 +50,7 @@ export function splitText(text: string, maxTokens = MAX_APPEND_TOKENS): readonly
   return pieces;
 }
 
-/** The beginning of a text that is not longer than `maxTokens`. */
+/** Returns the beginning of a text, at most `maxTokens` long. */
 export function headOf(text: string, maxTokens: number): string {
   let tokens = 0;
   let head = '';
@@ -62,7 +62,7 @@ export function headOf(text: string, maxTokens: number): string {
   return head;
 }
 
-/** The largest parts that are not longer than `maxTokens`: sentences, words, pieces of words. */
+/** Yields the largest parts within `maxTokens`: sentences, words, pieces of words. */
 function* partsOf(text: string, maxTokens: number): Generator<string> {
   for (const { segment } of sentences.segment(text)) {
     if (estimateTokens(segment) <= maxTokens) yield segment;

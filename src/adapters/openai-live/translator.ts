@@ -5,14 +5,15 @@
 // answers by itself and can only be told. Does not: infer turns (`spoken-responses.ts`,
 // `heard-utterances.ts`), attribute (`requests.ts`), split texts (`appends.ts`).
 //
-// OPENAI-LIVE-TRANSLATOR-1. What the model shall know is told as thinking, what it shall say as commentary. Only
-//     that it shall speak now, after a request that came to nothing, is told as an instruction
-//     too: those may break into what it says. Results of tools are never instructions.
-// OPENAI-LIVE-TRANSLATOR-2. An answer of a tool belongs to its delegation, and is said unless it shall only be known.
-//     One from before this connection belongs to none, since the server knows only its own,
-//     and is only known.
-// OPENAI-LIVE-TRANSLATOR-3. A delegation ends what the user was saying: its words are final before it is reported.
-// OPENAI-LIVE-TRANSLATOR-4. A command that this wire does not know (what can't be shown, deleted, cut) is silence.
+// OPENAI-LIVE-TRANSLATOR-1. Texts that the model is to know are sent as thinking, texts that it is to say as
+//     commentary. Only the request to speak now, after a request that failed, is also sent as an instruction:
+//     instructions may interrupt its speech. Tool results are never instructions.
+// OPENAI-LIVE-TRANSLATOR-2. A tool result belongs to its delegation, and is spoken unless it is only to be
+//     known. A result from before this connection belongs to none, since the server knows only its own
+//     delegations, and is only known.
+// OPENAI-LIVE-TRANSLATOR-3. A delegation ends the user's utterance: its words are final before it is
+//     reported.
+// OPENAI-LIVE-TRANSLATOR-4. A command that this wire lacks (pictures, deletion, cutting) has no effect.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -28,7 +29,7 @@ import { SpokenResponses } from './spoken-responses.ts';
 import { MAX_APPEND_TOKENS, estimateTokens } from './tokens.ts';
 import type { ServerEvent } from './wire/index.ts';
 
-/** How long what the wire does not say is waited for. In milliseconds. */
+/** Timeouts for events that the wire does not report, in milliseconds. */
 export interface TurnTimes {
   readonly responseSilenceMs: number;
   readonly responseStallMs: number;
@@ -44,13 +45,13 @@ export interface TranslatorOptions {
   readonly environment: Environment;
   readonly notes: NoteWriter;
   readonly newEventId: () => string;
-  /** Sends what waited until the model was silent. */
+  /** Sends the events that waited until the model was silent. */
   readonly send: (events: readonly AppendEvent[]) => void;
   readonly emit: (event: TransportEvent) => void;
   readonly emitAudio: (frame: AudioFrame) => void;
-  /** Milliseconds of sound that the server got, as milliseconds of sound that the session gave. */
+  /** Converts milliseconds of the server's sound to milliseconds of the session's sound. */
   readonly toSessionMs: (serverMs: number) => number;
-  /** Takes secrets out of what the server says. */
+  /** Removes secrets from texts of the server. */
   readonly redact: (text: string) => string;
 }
 
@@ -63,11 +64,11 @@ export class Translator {
   readonly #requests: Requests;
   readonly #responses: SpokenResponses;
   readonly #utterances: HeardUtterances;
-  /** By call id: the delegation that it is part of. */
+  /** The delegation of each call, by call id. */
   readonly #delegationOfCall = new BoundedMap<string, string>(REMEMBERED_CALLS);
   readonly #delegations = new BoundedMap<string, true>(REMEMBERED_EVENTS);
   readonly #spokenFragments = new BoundedMap<string, true>(REMEMBERED_EVENTS);
-  /** The delegation of the answer that was given last, for a request that follows it at once. */
+  /** The delegation of the latest answer, for a request that follows it at once. */
   #subject: string | null = null;
 
   constructor(options: TranslatorOptions) {
@@ -108,17 +109,17 @@ export class Translator {
     );
   }
 
-  /** What the server has not taken in yet, as texts. */
+  /** The texts that the server has not taken in yet. */
   get untaken(): readonly string[] {
     return this.#appends.untaken;
   }
 
-  /** What the model shall know. */
+  /** Returns the events for a text that the model is to know. */
   tell(text: string): readonly AppendEvent[] {
     return this.#appends.say('thinking', text, null, true);
   }
 
-  /** What to send for a command; nothing where there is nothing to say (OPENAI-LIVE-TRANSLATOR-4). */
+  /** Returns the events for a command; empty if it has no effect (OPENAI-LIVE-TRANSLATOR-4). */
   toWire(command: TransportCommand): readonly AppendEvent[] {
     const subject = this.#subject;
     this.#subject = null;
@@ -147,7 +148,7 @@ export class Translator {
           message: 'The instructions of a Live session cannot change: it takes a new connection',
         });
         return [];
-      // Its words are what makes an utterance here.
+      // An utterance consists of its words here.
       case 'utterance.end':
         this.#utterances.end();
         return [];
@@ -161,7 +162,7 @@ export class Translator {
     }
   }
 
-  /** Hands on what a server event means. How the session begins and ends means nothing here. */
+  /** Passes on the meaning of a server event. The beginning and the end of the session are ignored here. */
   fromWire(event: ServerEvent): void {
     switch (event.type) {
       case 'session.started':
@@ -193,7 +194,7 @@ export class Translator {
     }
   }
 
-  /** The connection has ended: nothing is inferred any more. */
+  /** Stops inferring events, because the connection has ended. */
   stop(): void {
     this.#requests.stop();
     this.#responses.stop();
@@ -202,7 +203,7 @@ export class Translator {
 
   #accept(delegationId: string, callIds: readonly string[]): readonly AppendEvent[] {
     for (const callId of callIds) this.#delegationOfCall.set(callId, delegationId);
-    // Nothing will ever be said about it: the model shall neither wait nor announce it.
+    // The calls will have no results: the model is neither to wait for them nor to announce them.
     if (callIds.length > 0) return [];
     const told = this.#options.notes.text(TAKEN_CARE_OF, `${delegationId} taken care of`);
     return this.#appends.say('thinking', told, delegationId, false);
@@ -210,7 +211,7 @@ export class Translator {
 
   #answer(command: Extract<TransportCommand, { type: 'tool.answer' }>): readonly AppendEvent[] {
     const delegationId = this.#delegationOfCall.get(command.callId) ?? null;
-    // What is told again on a new connection has been said before.
+    // Content repeated on a new connection has been spoken before.
     const isSpoken = command.silent !== true && delegationId !== null;
     if (isSpoken) this.#requests.otherCause();
     else this.#subject = delegationId;
@@ -255,7 +256,7 @@ export class Translator {
   #onDelegation({ id, target }: { readonly id: string; readonly target: string }): void {
     if (target !== 'client' || this.#delegations.has(id)) return;
     this.#delegations.set(id, true);
-    // What it says already is what it says to that.
+    // The current speech of the model already answers the other cause.
     if (!this.#responses.isSpeaking) this.#requests.otherCause();
     this.#utterances.end();
     this.#options.emit({ type: 'delegation.created', delegationId: id });
@@ -273,7 +274,7 @@ export class Translator {
     const { code, type, message } = event.error;
     const eventId = event.error.client_event_id ?? event.client_event_id;
     const ticket = eventId ? this.#appends.refused(eventId) : null;
-    // Moderation cuts off what is being said, and says so in an error that answers nothing.
+    // Moderation cuts off the current speech, and reports it in an error without an event id.
     if (!eventId) this.#responses.trouble();
     this.#options.emit({
       type: 'transport.error',

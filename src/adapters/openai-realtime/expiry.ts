@@ -1,13 +1,14 @@
-// When the server will end the session: it names the second, and we say so a while before.
+// Announces the end of the session: the server states its time, and the session is notified some minutes
+// before.
 //
-// EXPIRY-1. Said once for each connection, `NOTICE_MS` before the end or as soon as it is known.
-// EXPIRY-2. A time that cannot be right (our clocks differ) is not believed: the session counts by itself then.
+// EXPIRY-1. The end is announced once per connection, `NOTICE_MS` before it or as soon as it is known.
+// EXPIRY-2. An implausible time (because clocks differ) is ignored: the session then counts by itself.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 
-/** So long before the end there is time enough to change to another connection between two turns. */
+/** Enough time to change to another connection between two turns. */
 const NOTICE_MS = 5 * 60_000;
-/** No session lasts longer than an hour; a clock may differ a little. */
+/** No session lasts longer than an hour; clocks may differ slightly. */
 const LONGEST_MS = 65 * 60_000;
 
 export class Expiry {
@@ -20,7 +21,7 @@ export class Expiry {
     this.#expiring = expiring;
   }
 
-  /** The server says when it ends the session; seconds since 1970. */
+  /** Handles the server's time of the end, in seconds since 1970. */
   known(expiresAt: number | null | undefined): void {
     if (this.#cancel || typeof expiresAt !== 'number') return;
     const { clock, scheduler } = this.#environment;

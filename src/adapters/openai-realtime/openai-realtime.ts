@@ -12,18 +12,18 @@ import { RealtimeWire } from './realtime-wire.ts';
 import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
 import { WIRE_SAMPLE_RATE_HZ } from './wire/index.ts';
 
-/** The transport of `openaiRealtime`: its connections also say what they could not use. */
+/** The transport of `openaiRealtime`: its connections also report the messages that they could not use. */
 export type OpenaiRealtimeTransport = SocketTransport;
 
 /**
- * Makes a transport to the OpenAI Realtime API. Speaks through the `ws` package, an optional peer
- * dependency. The server detects speech and writes it down, but answers only when the session asks.
+ * Creates a transport to the OpenAI Realtime API. Uses the `ws` package, an optional peer dependency. The
+ * server detects and transcribes speech, but answers only when the session asks.
  *
- * A connection ends with `transport.closed`, which says whether trying again makes sense; the
- * session does that, and replays the conversation, since the server keeps none.
+ * A connection ends with `transport.closed`, which says whether a retry makes sense; the session retries, and
+ * replays the conversation, since the server keeps none.
  *
- * @throws {ConfigurationError} `MISSING_API_KEY` when there is no key, `INVALID_OPTION`,
- * `INVALID_URL`, or `MISSING_DEPENDENCY` when `ws` is not installed and no `webSocket` is given.
+ * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION`, `INVALID_URL`, or
+ *   `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is given.
  */
 export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealtimeTransport {
   const settings = resolveOptions(options);

@@ -1,6 +1,5 @@
-// The options of `openaiRealtime`, checked once at construction; and what is read
-// from the environment (key, base URL), checked at construction and read again at
-// each connect, so that a rotated key is picked up.
+// The options of `openaiRealtime`, checked once at construction. Key and base URL from the environment are
+// checked at construction and read again at each connect, so that a rotated key takes effect.
 
 import { z } from 'zod';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -19,15 +18,15 @@ export interface OpenaiRealtimeOptions extends DialOptions {
   /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;
   /**
-   * Address of the endpoint (`wss:`, `ws:`, `https:` or `http:`); `model` is added to its query if
-   * it names none.
+   * Address of the endpoint (`wss:`, `ws:`, `https:` or `http:`); `model` is added to its query if that names
+   * none.
    * @defaultValue `OPENAI_BASE_URL` + `/realtime` if that is set, else `wss://api.openai.com/v1/realtime`
    */
   readonly url?: string;
   /** @defaultValue 'gpt-realtime-2.1' */
   readonly model?: string;
   /**
-   * What the model answers in. `text` is for `withVoice`, which speaks it in a voice of your own.
+   * The output of the model. `text` is for `withVoice`, which speaks it in another voice.
    * @defaultValue 'audio'
    */
   readonly output?: 'audio' | 'text';
@@ -35,7 +34,7 @@ export interface OpenaiRealtimeOptions extends DialOptions {
   readonly voice?: string | { readonly id: string };
   /** Speed of speech, 0.25 to 1.5. @defaultValue 1, by the server */
   readonly speed?: number;
-  /** Who writes down what the user says. @defaultValue `{ model: 'gpt-4o-mini-transcribe' }` */
+  /** The transcription of the user's speech. @defaultValue `{ model: 'gpt-4o-mini-transcribe' }` */
   readonly transcription?: {
     readonly model?: string;
     /** ISO 639-1, such as `en`. */
@@ -43,8 +42,8 @@ export interface OpenaiRealtimeOptions extends DialOptions {
     readonly prompt?: string;
   };
   /**
-   * How the server finds the beginning and the end of an utterance. It only reports: it never
-   * answers or interrupts by itself.
+   * The server's detection of the beginning and the end of an utterance. It only reports: it never answers or
+   * interrupts by itself.
    * @defaultValue `{ type: 'server_vad' }`: threshold 0.5, 300 ms of prefix, 500 ms of silence
    */
   readonly turnDetection?: SessionSettings['turnDetection'];
@@ -52,11 +51,11 @@ export interface OpenaiRealtimeOptions extends DialOptions {
   readonly noiseReduction?: 'near_field' | 'far_field';
   /** Only for models that reason. @defaultValue that of the model */
   readonly reasoningEffort?: SessionSettings['reasoningEffort'];
-  /** Of one response. @defaultValue no limit but that of the model */
+  /** The limit of one response. @defaultValue only that of the model */
   readonly maxOutputTokens?: number;
   /**
-   * More fields of the session, as the wire names them, such as `truncation` or `tracing`. Where both
-   * name the same field, what Offstage says holds. @defaultValue none
+   * Additional fields of the session in the wire's form, such as `truncation` or `tracing`. The values of
+   * Offstage take precedence. @defaultValue none
    */
   readonly session?: Readonly<Record<string, unknown>>;
 }
@@ -112,12 +111,12 @@ const optionsSchema = z.strictObject({
   ...dialOptionsShape,
 });
 
-/** Options with their defaults, checked. */
+/** Checked options with their defaults. */
 export interface OpenaiRealtimeSettings extends SessionSettings, Required<DialOptions> {
   readonly model: string;
-  /** The key of now. */
+  /** Returns the current key. */
   apiKey(): string;
-  /** The address of now, with the model. */
+  /** Returns the current address, with the model. */
   url(): string;
 }
 

@@ -1,5 +1,5 @@
-// The Realtime wire on a connection: when it is configured, what its frames are, how it
-// says that it ends. What events mean is the translator's.
+// The Realtime wire on a connection: its configuration, its frames, and its end. The translator interprets
+// the events.
 
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -18,7 +18,7 @@ export class RealtimeWire implements Wire {
   readonly #expiry: Expiry;
   readonly #start: ClientEvent;
   #isReady = false;
-  /** What the server said about its end before it closed. */
+  /** Whether the server announced its end before it closed. */
   #isExpired = false;
 
   constructor(
@@ -78,7 +78,7 @@ export class RealtimeWire implements Wire {
     this.#translator.fromWire(event);
     if (event.type !== 'error') return;
     if (event.error.code === 'session_expired') this.#isExpired = true;
-    // Nothing else was said yet, so it can only be meant for session.update, event id or not.
+    // No other event was sent yet, so the error concerns session.update, with or without an event id.
     if (!this.#isReady) this.#ports.finish(classifyRefusedStart(event.error));
   }
 }

@@ -1,18 +1,17 @@
-// What is known about the responses of one connection: which were asked for,
-// which are in the making, what each has made.
+// The responses of one connection: the requested ones, those under way, and the output of each.
 //
 //   asked for ──response.created──▶ in the making ──response.done──▶ ended
 //       └── refused (error)               │
 //       └─────────────── cancelled ───────┘   (a mark: the end still comes)
 //
 // RESPONSE-LEDGER-1. A response carries the `responseKey` of the request that made it, or none.
-// RESPONSE-LEDGER-2. After a cancel, sound of every response that was asked for before it is no longer
-//     wanted, also of one that the server has not yet announced.
-// RESPONSE-LEDGER-3. Sound of a response that has ended is not wanted.
-// RESPONSE-LEDGER-5. What the server begins and never ends is bounded: of responses the oldest counts as ended,
-//     of the calls of one response the oldest is forgotten.
-// RESPONSE-LEDGER-4. A tool call counts once, and only when the model completed it: the wire reports the
-//     arguments of a call that was cut off in the same way as those of a complete one.
+// RESPONSE-LEDGER-2. After a cancellation, sound of every response that was requested before it is unwanted,
+//     even of one that the server has not announced yet.
+// RESPONSE-LEDGER-3. Sound of a response that has ended is unwanted.
+// RESPONSE-LEDGER-5. Responses that the server begins and never ends are bounded: the oldest response counts
+//     as ended, and the oldest call of a response is forgotten.
+// RESPONSE-LEDGER-4. A tool call counts once, and only if the model completed it: the wire reports the
+//     arguments of a call that was cut off like those of a complete one.
 
 import { BoundedMap } from '../socket/bounded-map.ts';
 
@@ -26,14 +25,14 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
-/** A response in the making. */
+/** A response under way. */
 export interface ResponseRecord {
   readonly responseId: string;
   readonly responseKey: string | null;
   isCancelled: boolean;
-  /** Samples made of each item, in the order of their first sound. */
+  /** The samples generated for each item, in the order of their first sound. */
   readonly samplesByItem: Map<string, number>;
-  /** Calls whose arguments are there, but not yet the word that they are complete. */
+  /** Calls whose arguments have arrived, but not yet the confirmation that they are complete. */
   readonly heldCalls: BoundedMap<string, ToolCall>;
   readonly completedCallIds: BoundedMap<string, true>;
 }
@@ -44,7 +43,7 @@ interface Request {
 }
 
 export class ResponseLedger {
-  /** By event id, until the server created or refused the response. */
+  /** Requests by event id, until the server created or refused the response. */
   readonly #requests = new Map<string, Request>();
   readonly #active = new Map<string, ResponseRecord>();
   readonly #ended = new BoundedMap<string, true>(REMEMBERED_RESPONSES);
@@ -55,7 +54,7 @@ export class ResponseLedger {
     if (this.#requests.size > MAX_ACTIVE && oldest !== undefined) this.#requests.delete(oldest);
   }
 
-  /** Marks all that is asked for or in the making. @returns whether that was anything new */
+  /** Cancels all requested and running responses. @returns whether there was a new one among them */
   cancelAll(): boolean {
     let found = false;
     for (const entry of [...this.#requests.values(), ...this.#active.values()]) {
@@ -65,7 +64,7 @@ export class ResponseLedger {
     return found;
   }
 
-  /** The server announced a response. @returns `undefined` when it had already done so */
+  /** Records a response that the server announced. @returns `undefined` if it was already announced */
   begin(responseId: string, responseKey: string | null): ResponseRecord | undefined {
     if (this.#active.has(responseId) || this.#ended.has(responseId)) return undefined;
     let isCancelled = false;
@@ -106,16 +105,14 @@ export class ResponseLedger {
     return true;
   }
 
-  /**
-   * The server refused the event `eventId`. @returns the key of the response that it asked for
-   */
+  /** Records that the server refused the event `eventId`. @returns the key of its request */
   refuse(eventId: string): string | null {
     const request = this.#requests.get(eventId);
     this.#requests.delete(eventId);
     return request?.responseKey ?? null;
   }
 
-  /** The event id of the one request that is not yet answered, if it is one. */
+  /** The event id of the only unanswered request, if there is exactly one. */
   get soleRequest(): string | null {
     const [first, second] = this.#requests.keys();
     return first !== undefined && second === undefined ? first : null;

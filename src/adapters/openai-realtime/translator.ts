@@ -1,18 +1,18 @@
-// Translates between the port and the wire, both ways: commands become client
-// events, server events become transport events and frames of sound. Pure of
-// sockets and time; what it must remember is the conversation, not the connection.
+// Translates between the port and the wire, both ways: commands become client events, server events become
+// transport events and frames of sound. Pure of sockets and time; its state concerns the conversation, not
+// the connection.
 //
 // Owns: event ids, correlation, the configuration in force, the generation gate, what was
 // received of each item, partial transcripts. Does not: queues, readiness, closing (`realtime-wire.ts`, the connection).
 //
 // OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and refusals carry the `responseKey` of their request.
 // OPENAI-REALTIME-TRANSLATOR-2. No sound of a response comes after `response.cancel` was sent (generation gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
-// OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the sound that was handed on, so that it can be compared with
-//     what was played. A truncation never names more than that, in whole milliseconds.
-// OPENAI-REALTIME-TRANSLATOR-4. A cancel that finds nothing to cancel is silence, not an error.
+// OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the sound that was passed on, for comparison with the
+//     played sound. A truncation never exceeds it, in whole milliseconds.
+// OPENAI-REALTIME-TRANSLATOR-4. A cancellation without a response has no effect and is no error.
 // OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` is answered once, in order: `session.configured` or `.refused`.
-// OPENAI-REALTIME-TRANSLATOR-6. An utterance that we end ends with the commit of the buffer, under the id that it began
-//     with, whatever item the server makes of it; its end is told once.
+// OPENAI-REALTIME-TRANSLATOR-6. An utterance that the client ends, ends with the commit of the buffer, under
+//     the id that it began with, whatever item the server makes of it; its end is reported once.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -46,9 +46,9 @@ export interface TranslatorOptions {
   readonly configuration: TransportConfiguration;
   readonly emit: (event: TransportEvent) => void;
   readonly emitAudio: (frame: AudioFrame) => void;
-  /** Milliseconds of sound that the server got, as milliseconds of sound that the session gave. */
+  /** Converts milliseconds of the server's sound to milliseconds of the session's sound. */
   readonly toSessionMs: (serverMs: number) => number;
-  /** Takes secrets out of what the server says. */
+  /** Removes secrets from texts of the server. */
   readonly redact: (text: string) => string;
 }
 
@@ -67,17 +67,17 @@ export class Translator {
   readonly #options: TranslatorOptions;
   readonly #responses = new ResponseLedger();
   readonly #soundOfItems = new BoundedMap<string, SoundOfItem>(REMEMBERED_ITEMS);
-  /** Keys of responses that leave nothing in the model's conversation: nothing of it can be cut off. */
+  /** The keys of responses that leave no item in the model's conversation, so that none can be cut. */
   readonly #outOfBand = new BoundedMap<string, true>(REMEMBERED_ITEMS);
   readonly #partialTranscripts = new BoundedMap<string, string>(REMEMBERED_ITEMS);
-  /** OPENAI-REALTIME-TRANSLATOR-6: the utterance that we have asked the server to end. */
+  /** OPENAI-REALTIME-TRANSLATOR-6: the utterance that the client has asked the server to end. */
   #ending: string | null = null;
-  /** Utterances that we have ended, by the id of the item that the server made of them; and back. */
+  /** The utterances that the client has ended, by the id of the server's item; and back. */
   readonly #utteranceOfItem = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   readonly #itemOfUtterance = new BoundedMap<string, string>(REMEMBERED_ITEMS);
-  /** What the server has accepted. */
+  /** The configuration that the server has accepted. */
   #configuration: TransportConfiguration;
-  /** Changes of it that it has not answered yet, oldest first, by event id. */
+  /** The changes that it has not answered yet, oldest first, by event id. */
   readonly #changes = new Map<string, TransportConfiguration>();
   #lastEventNumber = 0;
 
@@ -91,7 +91,7 @@ export class Translator {
     return wire.sessionStart(this.#newEventId(), settings, this.#configuration);
   }
 
-  /** What to send for a command; `null` when there is nothing to say. */
+  /** Returns the event for a command; `null` if there is none. */
   toWire(command: TransportCommand): ClientEvent | null {
     const eventId = this.#newEventId();
     switch (command.type) {
@@ -117,7 +117,7 @@ export class Translator {
         return wire.responseCreate(
           eventId,
           command.responseKey,
-          // On the wire they replace those of the session; the port adds them.
+          // On the wire they replace the session's instructions; the port adds them to those.
           command.instructions === undefined
             ? undefined
             : `${this.#wanted.instructions}\n\n${command.instructions}`,
@@ -132,7 +132,7 @@ export class Translator {
         return this.#truncate(eventId, command.itemId, command.playedMs);
       case 'image.add':
         return wire.imageAdd(eventId, { ...command, itemId: toWireId(command.itemId) });
-      // Requests are sent at once, and the wire never speaks of delegations.
+      // Requests are sent at once, and the wire never delegates.
       case 'response.withdraw':
       case 'delegation.accept':
       case 'delegation.answer':
@@ -140,7 +140,7 @@ export class Translator {
     }
   }
 
-  /** The server has accepted the oldest change that it has not answered. */
+  /** Records that the server has accepted the oldest unanswered change. */
   configured(): void {
     const [oldest] = this.#changes;
     if (oldest === undefined) return;
@@ -150,7 +150,7 @@ export class Translator {
     this.#options.emit({ type: 'session.configured' });
   }
 
-  /** Hands on what a server event means. `session.updated` means nothing here. */
+  /** Passes on the meaning of a server event. `session.updated` is ignored here. */
   fromWire(event: ServerEvent): void {
     const { emit, toSessionMs } = this.#options;
     switch (event.type) {
@@ -166,7 +166,7 @@ export class Translator {
         });
       case 'input_audio_buffer.speech_stopped':
         if (this.#itemOfUtterance.has(event.item_id)) return;
-        // It has ended by itself meanwhile: the commit finds nothing.
+        // The utterance has ended by itself meanwhile: the commit finds no sound.
         if (this.#ending === event.item_id) this.#ending = null;
         return emit({ type: 'utterance.ended', utteranceId: event.item_id });
       case 'input_audio_buffer.committed':
@@ -210,7 +210,7 @@ export class Translator {
       case 'response.output_text.done':
         return this.#onAssistantText(event, event.text, true);
       case 'response.function_call_arguments.done': {
-        // Held until we know that the call was not cut off (RESPONSE-LEDGER-4).
+        // Held until it is certain that the call was not cut off (RESPONSE-LEDGER-4).
         const record = this.#recordOf(event.response_id);
         const { call_id: callId, name, arguments: text } = event;
         record?.heldCalls.set(callId, { callId, name: name ?? '', arguments: text });
@@ -226,7 +226,7 @@ export class Translator {
     }
   }
 
-  /** How the model shall behave, once the server has answered. */
+  /** The configuration once the server has answered all changes. */
   get #wanted(): TransportConfiguration {
     return [...this.#changes.values()].at(-1) ?? this.#configuration;
   }
@@ -250,14 +250,14 @@ export class Translator {
     return this.#utteranceOfItem.get(itemId) ?? itemId;
   }
 
-  /** The item that the server has made of an utterance. */
+  /** Returns the server's item of an utterance. */
   #itemOf(utteranceId: string): string {
     return this.#itemOfUtterance.get(utteranceId) ?? utteranceId;
   }
 
   #truncate(eventId: string, itemId: string, playedMs: number): ClientEvent | null {
     const sound = this.#soundOfItems.get(itemId);
-    // Of another connection, or long forgotten: the server does not know it, or all of it was played.
+    // An item of another connection, or long forgotten: the server does not know it, or all of it was played.
     if (sound === undefined) return null;
     const audioEndMs = Math.floor(Math.max(0, Math.min(playedMs, sound.samples / SAMPLES_PER_MS)));
     return wire.itemTruncate(eventId, { itemId, contentIndex: sound.contentIndex, audioEndMs });
@@ -271,7 +271,7 @@ export class Translator {
     return record;
   }
 
-  /** The record of a response; one that was never announced begins with its first content. */
+  /** Returns the record of a response; one that was never announced begins with its first content. */
   #recordOf(responseId: string): ResponseRecord | undefined {
     return this.#responses.active(responseId) ?? this.#begin(responseId, null);
   }
@@ -293,7 +293,7 @@ export class Translator {
     });
   }
 
-  /** What may be cut off later. */
+  /** Records sound that may be cut off later. */
   #soundCame(
     {
       item_id: itemId,
@@ -379,7 +379,7 @@ export class Translator {
       });
       return;
     }
-    // Some servers do not say which event they refuse; this code can only mean a response.create.
+    // Some servers do not name the refused event; this code always concerns a response.create.
     const refused =
       eventId ??
       (code === 'conversation_already_has_active_response' ? this.#responses.soleRequest : null);
@@ -412,7 +412,7 @@ export class Translator {
   }
 }
 
-/** A limit without a number says nothing. */
+/** Returns a limit; undefined if it has no numbers. */
 function limitOf({ name, limit, remaining, reset_seconds: seconds }: RateLimit): TransportLimit[] {
   if (!name || typeof limit !== 'number' || typeof remaining !== 'number') return [];
   return [{ name, limit, remaining, resetInMs: Math.round((seconds ?? 0) * 1000) }];

@@ -1,35 +1,34 @@
-// Sound of the user on its way to the server: encodes it, keeps a bounded amount
-// while the wire is closed or congested, and knows the difference between the
-// sound that the session gave and the sound that the server got.
+// The user's sound on its way to the server: encodes it, keeps a bounded amount while the wire is closed or
+// congested, and maps the sound that the server got to the sound that the session gave.
 //
-// AUDIO-UPLINK-1. Frames leave in order; when there is too much, the oldest is dropped and counted.
-// AUDIO-UPLINK-2. What waits here and in the socket is bounded: `maxBufferedMs` plus about a second.
-// AUDIO-UPLINK-3. Times of the server (milliseconds of sound that it got) become times of the
-//     session (milliseconds of sound that it gave): what was dropped counts.
+// AUDIO-UPLINK-1. Frames leave in order; on overflow, the oldest is dropped and counted.
+// AUDIO-UPLINK-2. The sound waiting here and in the socket is bounded: `maxBufferedMs` plus about a second.
+// AUDIO-UPLINK-3. Times of the server (milliseconds of sound that it got) are converted to times of the
+//     session (milliseconds of sound that it gave): dropped sound counts.
 
 import { createBoundedBuffer, type DroppedAudio } from '../../voice/audio/bounded-buffer.ts';
 import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
 
-/** Bytes in the socket above which no more sound is given to it: a second of it, in base64. */
+/** Bytes in the socket above which it gets no more sound: a second of it, in base64. */
 const CONGESTED_BYTES = 64_000;
 const MAX_GAPS = 64;
 
 export interface AudioUplinkOptions {
   readonly maxBufferedMs: number;
-  /** One frame of sound as the wire says it. */
+  /** Encodes a frame of sound for the wire. */
   readonly encode: (frame: AudioFrame) => string;
-  /** Sends one frame of text; `pump` is to be called when bytes left the socket. */
+  /** Sends one frame of text; call `pump` when bytes have left the socket. */
   readonly write: (text: string) => void;
   readonly bufferedBytes: () => number;
-  /** The wire is open but slower than the user speaks: called when a stretch of dropping begins. */
+  /** Called when a stretch of dropping begins, because the wire is open but slower than the user's speech. */
   readonly onCongestion: () => void;
 }
 
 export interface AudioUplink {
   push(frame: AudioFrame): void;
-  /** The wire is ready: what waits is sent, what comes is sent at once. */
+  /** Starts sending: the wire is ready. */
   open(): void;
-  /** Sends what waits, as far as the socket takes it. */
+  /** Sends the waiting frames, as far as the socket accepts them. */
   pump(): void;
   /** AUDIO-UPLINK-3 */
   toSessionMs(serverMs: number): number;
@@ -58,7 +57,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
     maxMs: maxBufferedMs,
     keep: 'newest',
     onDrop: (dropped) => {
-      // The oldest of what waits is what the server would have got next.
+      // The oldest waiting frame is the one that the server would have got next.
       noteGap(dropped.durationMs);
       if (isOpen && !isDropping) {
         isDropping = true;
@@ -87,7 +86,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
   return {
     push(frame) {
       if (frame.samples.length === 0) return;
-      // Nearly always: nothing waits, and it need not either.
+      // The usual case: no frame waits, and this one need not either.
       if (waiting.size === 0 && canWrite() && frameDurationMs(frame) <= maxBufferedMs) {
         isDropping = false;
         writeNow(frame);

@@ -1,5 +1,5 @@
-// A map that forgets its oldest entries. For what is remembered about items and
-// responses of a conversation that may go on for hours.
+// A map that forgets its oldest entries, for the items and responses of a conversation that may last for
+// hours.
 
 export class BoundedMap<Key, Value> {
   readonly #maxSize: number;
@@ -17,7 +17,7 @@ export class BoundedMap<Key, Value> {
     return this.#entries.has(key);
   }
 
-  /** Adds or replaces; beyond the size the entry that was added first is forgotten. */
+  /** Adds or replaces an entry; beyond the size the oldest entry is forgotten. */
   set(key: Key, value: Value): void {
     this.#entries.set(key, value);
     if (this.#entries.size <= this.#maxSize) return;

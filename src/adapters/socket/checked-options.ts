@@ -1,9 +1,9 @@
-// What every adapter does with its options: find the key and the address.
+// Common checks of adapter options: finds the key and the address.
 
 import { ConfigurationError } from '../../values/errors.ts';
 
 /**
- * The key that was passed, or that of now in the environment variable.
+ * Returns the key that was passed, or the current one in the environment variable.
  * @throws {ConfigurationError} `MISSING_API_KEY`
  */
 export function resolveApiKey(
@@ -19,7 +19,7 @@ export function resolveApiKey(
   );
 }
 
-/** What an address may begin with, and what that means here. */
+/** The accepted protocols of an address, each with its replacement. */
 export type Protocols = Readonly<Record<string, string>>;
 
 export const WEB_SOCKET_PROTOCOLS: Protocols = {
@@ -30,7 +30,7 @@ export const WEB_SOCKET_PROTOCOLS: Protocols = {
 };
 
 /**
- * An address with the protocol that its own means. `expected`: what it should be, for the error.
+ * Returns an address with the replaced protocol. `expected`: a description for the error.
  * @throws {ConfigurationError} `INVALID_URL`
  */
 export function urlIn(protocols: Protocols, address: string, expected: string): URL {
@@ -46,7 +46,7 @@ export function urlIn(protocols: Protocols, address: string, expected: string): 
 }
 
 /**
- * An address as that of a WebSocket. `source`: where it comes from, for the error.
+ * Returns an address as that of a WebSocket. `source`: its origin, for the error.
  * @throws {ConfigurationError} `INVALID_URL`
  */
 export function webSocketUrl(address: string, source: string): URL {

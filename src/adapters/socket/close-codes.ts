@@ -1,6 +1,6 @@
-// Why a connection ended, and whether it is worth trying again. Retryable is what
-// may be gone by itself (network, load, a restart, the 60-minute limit of a session);
-// not retryable is what somebody must change (key, model, quota, a broken peer).
+// Classifies the end of a connection, and whether a retry makes sense. Retryable are causes that may
+// disappear by themselves (network, load, a restart, the 60-minute limit of a session); not retryable are
+// causes that require a change (key, model, quota, a broken peer).
 
 import { messageOf } from '../../values/errors.ts';
 
@@ -34,12 +34,12 @@ const CLOSE_CODES: Readonly<
   3008: { text: 'Timeout', retryable: true },
 };
 
-/** What OpenAI's own codes and types say when it is worth trying again; all else is our mistake. */
+/** OpenAI's own codes and types for errors that a retry may fix; all others are errors of the client. */
 const TRANSIENT_REASON = /server_error|rate_limit|overloaded|unavailable|timeout|expired/i;
 
 /**
- * Classifies a close frame. Codes of the application (3xxx, 4xxx) say in their reason what they
- * mean: `invalid_request_error.invalid_api_key`.
+ * Classifies a close frame. Codes of the application (3xxx, 4xxx) state their meaning in the reason:
+ * `invalid_request_error.invalid_api_key`.
  */
 export function classifyClose(code: number, reason: string): Ending {
   const known = CLOSE_CODES[code];
@@ -51,7 +51,7 @@ export function classifyClose(code: number, reason: string): Ending {
   };
 }
 
-/** Classifies an error event in answer to the first thing that we said. */
+/** Classifies an error event in answer to the first client event. */
 export function classifyRefusedStart(error: {
   readonly type: string;
   readonly code?: string | null;

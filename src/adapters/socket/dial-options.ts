@@ -1,4 +1,4 @@
-// The options that every wire has, since every wire is dialled in the same way.
+// The options that every wire has, since all are dialled in the same way.
 
 import { z } from 'zod';
 import { webSocketUrl } from './checked-options.ts';
@@ -8,13 +8,16 @@ import type { WebSocketFactory } from './web-socket.ts';
 export interface DialOptions {
   /** More headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sound of the user that is kept while the wire is not ready or too slow. @defaultValue 5000 */
+  /**
+   * The length of the user's sound that is kept while the wire is not ready or too slow, in milliseconds.
+   * @defaultValue 5000
+   */
   readonly maxBufferedAudioMs?: number;
-  /** From `connect` to `transport.ready`. @defaultValue 15000 */
+  /** The time from `connect` to `transport.ready`, in milliseconds. @defaultValue 15000 */
   readonly connectTimeoutMs?: number;
   /**
-   * A ping is sent this often; one that is not answered until the next closes the connection.
-   * `null`: none, for a simulated clock that may leap over it. @defaultValue 20000
+   * The interval of pings, in milliseconds; a ping without an answer until the next one closes the
+   * connection. `null`: none, for a simulated clock that may skip it. @defaultValue 20000
    */
   readonly keepAliveMs?: number | null;
   /** Opens the socket. @defaultValue the `WebSocket` of the package `ws`, an optional peer dependency */
@@ -41,22 +44,22 @@ export const dialOptionsShape = {
     .optional(),
 };
 
-/** An endpoint that takes a key as a bearer. */
+/** An endpoint that accepts a key as a bearer token. */
 export interface BearerAccess {
-  /** The key of now. */
+  /** Returns the current key. */
   apiKey(): string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The address of now, with the key in a header. */
+/** Returns the current address, with the key in a header. */
 export function bearerAddress({ apiKey, headers }: BearerAccess, url: () => string): Address {
   const secret = apiKey();
   return { url: url(), headers: { ...headers, Authorization: `Bearer ${secret}` }, secret };
 }
 
 /**
- * Where an endpoint is: at `option`, else at `path` below the address in the environment variable
- * `baseUrlVariable`, else at `defaultUrl`.
+ * Returns the address of an endpoint: `option`, else `path` below the address in the environment variable
+ * `baseUrlVariable`, else `defaultUrl`.
  * @throws {ConfigurationError} `INVALID_URL`
  */
 export function endpointUrl(endpoint: {

@@ -1,12 +1,12 @@
-// Frames of a server that names the type of each event in the field `type`, read with a
-// table: each known type has a schema of the fields that we read, or the reason why we do
-// not read it. At run time fields that we do not know are fine, missing ones are not.
+// Reads frames of a server that states the type of each event in the field `type`, with a table: each known
+// type has a schema of the fields that are read, or the reason why it is not read. At run time unknown fields
+// are accepted, missing ones are not.
 
 import type { z } from 'zod';
 import { OffstageError, messageOf } from '../../values/errors.ts';
 import type { WirePorts } from './wire.ts';
 
-/** By type: what we read of it, or why we do not. */
+/** By type: the schema of the fields that are read, or the reason why the type is not read. */
 export type EventTable = Readonly<Record<string, z.ZodType | string>>;
 
 type TypeThatIsRead<Table extends EventTable> = {
@@ -18,7 +18,7 @@ export type EventOf<Table extends EventTable> = {
   [Type in TypeThatIsRead<Table>]: z.output<Extract<Table[Type], z.ZodType>>;
 }[TypeThatIsRead<Table>];
 
-/** What a frame of the server turned out to be. */
+/** The result of parsing a frame. */
 export type ParsedEvent<Event> =
   | { readonly kind: 'read'; readonly event: Event }
   /** Known, and deliberately not read. */
@@ -54,15 +54,15 @@ export function parseEvent<const Table extends EventTable>(
   return { kind: 'malformed', message: `Malformed ${type}: ${issues.join('; ')}`, raw };
 }
 
-/** Looked at by hand: a schema would copy each frame of sound to learn what it is. */
+/** Examined by hand: a schema would copy each frame of sound to determine its type. */
 function typeOf(raw: unknown): string | null {
   if (typeof raw !== 'object' || raw === null || !('type' in raw)) return null;
   return typeof raw.type === 'string' ? raw.type : null;
 }
 
 /**
- * Hands an event on that is read; of what is not, the connection learns what it needs to know. What
- * `take` throws is the fault of the event: it is told as malformed, and the connection goes on.
+ * Passes on an event that is read; reports others to the connection. An error of `take` is attributed to the
+ * event: it is reported as malformed, and the connection continues.
  */
 export function takeEvent<Event extends { readonly type: string }>(
   parsed: ParsedEvent<Event>,

@@ -1,5 +1,5 @@
-// A hot stream for one subscriber that holds what comes before the subscription,
-// so that nothing is lost between `connect` and `subscribe`.
+// A hot stream for one subscriber that holds the values before the subscription, so that none is lost between
+// `connect` and `subscribe`.
 
 import { Observable, type Subscriber } from 'rxjs';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -17,7 +17,7 @@ export function createHeldStream<T extends object>(): HeldStream<T> {
   let subscriber: Subscriber<T> | undefined;
   let isDraining = false;
 
-  /** What comes while a value is being handled waits its turn. */
+  /** Values that arrive while another is being handled wait in the queue. */
   const drain = (): void => {
     if (subscriber === undefined || isDraining) return;
     isDraining = true;

@@ -1,20 +1,20 @@
-// Notices a peer that is gone without a word: a socket to a machine that lost its
-// network looks open for many minutes.
+// Detects a peer that disappeared silently: a socket to a machine that lost its network looks open for many
+// minutes.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
 export interface KeepAliveOptions {
   readonly scheduler: Scheduler;
-  /** `null`: no pings, no ending. */
+  /** `null`: no pings, and no timeout. */
   readonly intervalMs: number | null;
   readonly ping: () => void;
-  /** Nothing was heard from one ping to the next. Called at most once. */
+  /** Called at most once, if nothing was received from one ping to the next. */
   readonly onSilence: () => void;
 }
 
 export interface KeepAlive {
   start(): void;
-  /** Whatever the peer sends shows that it lives. */
+  /** Records any message of the peer as a sign of life. */
   heard(): void;
   stop(): void;
 }

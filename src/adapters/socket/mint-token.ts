@@ -1,4 +1,4 @@
-// Asks a provider for a short-lived token: a browser must not see a key.
+// Requests a short-lived token from a provider, because a browser must not see a key.
 
 import { ProviderError, messageOf } from '../../values/errors.ts';
 import { redact } from './redact.ts';
@@ -7,19 +7,19 @@ export interface TokenRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
-  /** What must not be seen in an error. */
+  /** The secret to remove from errors. */
   readonly secret: string;
   readonly signal?: AbortSignal | undefined;
   /** @defaultValue the global `fetch` */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** A refusal is told with the beginning of what the server says of it. */
+/** The length of the server's answer that is quoted in an error. */
 const MAX_SHOWN = 500;
 
 /**
- * The JSON that the server answers; null for an answer that is no JSON.
- * @throws {ProviderError} `TOKEN_REFUSED`: retryable when the server was too busy or could not be reached.
+ * Returns the JSON answer of the server; null if the answer is not JSON.
+ * @throws {ProviderError} `TOKEN_REFUSED`: retryable if the server was too busy or could not be reached.
  */
 export async function requestToken(request: TokenRequest): Promise<unknown> {
   const { url, headers, body, signal, fetch = globalThis.fetch } = request;
@@ -48,7 +48,7 @@ export async function requestToken(request: TokenRequest): Promise<unknown> {
   }
 }
 
-/** No token, and why. */
+/** Returns the error for a missing token, with the reason. */
 export function refused(
   { secret }: Pick<TokenRequest, 'secret'>,
   reason: string,

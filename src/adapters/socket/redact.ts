@@ -1,9 +1,8 @@
-// Takes secrets out of texts that came from outside: a provider that refuses a key
-// likes to quote it.
+// Removes secrets from external texts: a provider that refuses a key often quotes it.
 
 import { secretRemover } from '../../values/secrets.ts';
 
-/** `text` without `apiKey`, and without whatever else looks like a key. */
+/** Returns `text` without `apiKey`, and without other texts that look like a key. */
 export function redact(text: string, apiKey = ''): string {
   return secretRemover([apiKey])(text);
 }

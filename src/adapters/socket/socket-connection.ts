@@ -1,5 +1,4 @@
-// One connection to a voice model over a WebSocket, whatever is spoken on it: socket,
-// queue, deadlines, ending.
+// One connection to a voice model over a WebSocket, for any wire: socket, queue, deadlines, ending.
 //
 //   connecting ──open──▶ configuring ──the wire is ready──▶ ready ──▶ closing ──▶ closed
 //       └──────────────────────┴── refused, timeout, lost ──────────────▲
@@ -8,11 +7,12 @@
 // Does not: what frames mean (the `Wire`), sound on its way up (`audio-uplink.ts`),
 // reconnecting (the session: a connection ends once and for all).
 //
-// SOCKET-CONNECTION-1. Whatever goes wrong, from a bad address to a bad frame, arrives as an event; nothing throws.
+// SOCKET-CONNECTION-1. Every failure, from a bad address to a bad frame, arrives as an event; nothing throws.
 // SOCKET-CONNECTION-2. `transport.closed` is the last event and comes once; then both streams complete.
-// SOCKET-CONNECTION-3. The first thing on the wire is its start, then what was sent before readiness, in order.
-// SOCKET-CONNECTION-4. The memory that a slow wire can take is bounded; a wire that is too slow is given up.
-// SOCKET-CONNECTION-5. The key is where the wire must have it and nowhere else: not in events, errors or reasons.
+// SOCKET-CONNECTION-3. The first messages on the wire are its start, then those sent before readiness, in
+//     order.
+// SOCKET-CONNECTION-4. The memory for a slow wire is bounded; a wire that is too slow is given up.
+// SOCKET-CONNECTION-5. The key is only where the wire requires it: not in events, errors or reasons.
 
 import { Subject, type Observable } from 'rxjs';
 import { OffstageError, messageOf } from '../../values/errors.ts';
@@ -36,23 +36,23 @@ import { WireTroubles } from './wire-troubles.ts';
 import type { Wire, WireDiagnostics, WirePorts } from './wire.ts';
 
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** Of commands that wait, here and in the socket. A long history to replay is well below. */
+/** The limit of waiting commands, here and in the socket. A long history to replay is well below it. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** A text so long, alone in the socket, does not congest it (`audio-uplink.ts`), in whatever letters. */
+/** A text of this length, alone in the socket, does not congest it (`audio-uplink.ts`), in any script. */
 const UNNOTICED_LENGTH = 16_000;
 
-/** What every wire needs to be dialled. */
+/** The settings for dialling any wire. */
 export interface DialSettings {
   readonly webSocket: WebSocketFactory;
   readonly inputSampleRateHz: number;
-  /** Sound of the user that is kept while the wire is not ready or too slow. */
+  /** The length of the user's sound that is kept while the wire is not ready or too slow. */
   readonly maxBufferedAudioMs: number;
-  /** From `connect` to `transport.ready`. */
+  /** The time from `connect` to `transport.ready`. */
   readonly connectTimeoutMs: number;
-  /** A ping is sent this often; null: none. */
+  /** The interval of pings; null: none. */
   readonly keepAliveMs: number | null;
-  /** Where to, now, and the secret in it. What it throws ends the connection. */
+  /** Returns the current address, with its secret. An error ends the connection. */
   readonly address: () => Address;
 }
 
@@ -60,17 +60,17 @@ export interface DialSettings {
 export interface Address {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What must not be seen. */
+  /** The secret, which must not appear anywhere else. */
   readonly secret: string;
 }
 
-/** What a connection met that it could not use, since `connect`. */
+/** The messages that a connection could not use, since `connect`. */
 export interface ConnectionDiagnostics extends WireDiagnostics {
   /** Sound of the user that never reached the server. */
   readonly droppedAudio: DroppedAudio;
 }
 
-/** A transport whose connections also say what they could not use. */
+/** A transport whose connections also report the messages that they could not use. */
 export interface SocketTransport extends Transport {
   connect(
     configuration: TransportConfiguration,
@@ -98,7 +98,7 @@ export class SocketConnection implements TransportConnection {
   #phase: Phase = 'connecting';
   #socket: WebSocketLike | null = null;
   #secret = '';
-  /** What waits for readiness (SOCKET-CONNECTION-3). */
+  /** The commands that wait for readiness (SOCKET-CONNECTION-3). */
   #queue: string[] = [];
   #queuedBytes = 0;
   #cancelDeadline: () => void = () => {};
@@ -331,9 +331,9 @@ export class SocketConnection implements TransportConnection {
   #write(text: string): void {
     const socket = this.#socket;
     if (!socket) return;
-    // Nobody waits for it to leave, as for nearly all sound: a callback would cost more than it says.
+    // Nearly all sound leaves at once: a callback for each frame would cost more than it tells.
     const isUnnoticed = socket.bufferedAmount === 0 && text.length <= UNNOTICED_LENGTH;
-    // An error of a single send needs no answer: the close that follows says what happened.
+    // An error of a single send needs no handling: the following close reports the cause.
     if (isUnnoticed) socket.send(text);
     else socket.send(text, this.#onFlushed);
   }
@@ -362,7 +362,7 @@ export class SocketConnection implements TransportConnection {
     this.#phase = 'closed';
     this.#stopTimers();
     this.#queue = [];
-    // Its listeners stay: a socket that is torn down early reports that as an error.
+    // The listeners stay: a socket that is terminated early reports that as an error.
     this.#socket?.terminate();
     this.#events.next({
       type: 'transport.closed',

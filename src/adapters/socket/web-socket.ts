@@ -1,13 +1,13 @@
-// The socket that a connection needs, and where it comes from: the `ws` package,
-// loaded when the first transport is made, or a factory of the user.
+// The socket of a connection and its source: the `ws` package, loaded when the first transport is made, or a
+// factory of the user.
 
 import { createRequire } from 'node:module';
 import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../../values/errors.ts';
 
-/** What a connection uses of a `WebSocket` of the `ws` package. */
+/** The used part of a `WebSocket` of the `ws` package. */
 export interface WebSocketLike {
-  /** Bytes that were given to `send` and are not yet with the operating system. */
+  /** Bytes that were passed to `send` and not yet to the operating system. */
   readonly bufferedAmount: number;
   on(event: 'open' | 'pong', listener: () => void): unknown;
   on(event: 'message', listener: (data: { toString(): string }) => void): unknown;
@@ -17,7 +17,7 @@ export interface WebSocketLike {
     event: 'unexpected-response',
     listener: (request: { destroy(): unknown }, response: IncomingMessage) => void,
   ): unknown;
-  /** `onFlushed`: the bytes have left, or never will. Left out where nobody waits for that. */
+  /** `onFlushed`: called when the bytes have left, or never will. Omitted if it is not needed. */
   send(text: string, onFlushed?: (error?: Error) => void): void;
   ping(): void;
   close(code: number): void;
@@ -41,12 +41,12 @@ type WebSocketClass = new (
   send(data: string | Uint8Array, ...rest: readonly unknown[]): void;
 };
 
-/** How `ws` is told that bytes are a text. */
+/** Tells `ws` that bytes are text. */
 const AS_TEXT = { binary: false };
 
 /**
- * The factory of the `ws` package. `transportName` is who needs it.
- * @throws {ConfigurationError} `MISSING_DEPENDENCY` when it is not installed.
+ * Returns the factory of the `ws` package. `transportName` appears in the error.
+ * @throws {ConfigurationError} `MISSING_DEPENDENCY` if it is not installed.
  */
 export function loadWebSocketFactory(
   transportName: string,
@@ -73,7 +73,7 @@ export function loadWebSocketFactory(
 
 const MAX_REFUSAL_LENGTH = 4096;
 
-/** The beginning of the body of a refused upgrade. Never rejects. */
+/** Returns the beginning of the body of a refused upgrade. Never rejects. */
 export function readRefusal(response: IncomingMessage): Promise<string> {
   return new Promise((resolve) => {
     let body = '';

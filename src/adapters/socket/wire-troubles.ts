@@ -1,7 +1,7 @@
-// What a wire met that it could not use: counted, so that a protocol that moves on is seen.
+// Counts the messages that a wire could not use, so that a change of the protocol is visible.
 //
-// WIRE-TROUBLES-1. A peer that invents types does not make us remember them all.
-// WIRE-TROUBLES-2. An unknown type is told once, whatever follows.
+// WIRE-TROUBLES-1. The number of remembered types is bounded, in case a peer invents types.
+// WIRE-TROUBLES-2. An unknown type is reported once.
 
 import type { WireDiagnostics } from './wire.ts';
 

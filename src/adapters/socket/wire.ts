@@ -1,5 +1,5 @@
-// What an adapter says and reads on its socket. The connection is the same for every
-// provider (`socket-connection.ts`); a wire is what differs, one for each connection.
+// The provider-specific part of a connection: the frames that it sends and reads. The connection is the same
+// for every provider (`socket-connection.ts`); each has its own wire object.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -10,54 +10,53 @@ import type { Ending } from './close-codes.ts';
 export interface Wire {
   /** The first frames of the connection, sent when the socket is open. */
   start(): readonly string[];
-  /** A frame of the server. What it throws is reported as malformed, and the connection goes on. */
+  /** Reads a frame of the server. An error is reported as malformed, and the connection continues. */
   read(text: string): void;
-  /** The frames that say a command; none where there is nothing to say now. */
+  /** Returns the frames for a command; empty if there are none now. */
   write(command: TransportCommand): readonly string[];
-  /** A frame of the user's sound, at `WireOptions.inputSampleRateHz`. */
+  /** Returns a frame of the user's sound, at `WireOptions.inputSampleRateHz`. */
   writeAudio(frame: AudioFrame): string;
   /**
-   * The last frames, where a server must be told before we close. It is given a moment to close
-   * by itself.
+   * Returns the last frames before a close, if the server needs them. It gets a moment to close by itself.
    */
   farewell?(): readonly string[];
-  /** The server closed: `ending` is what its code and reason usually mean. */
+  /** Handles a close of the server: `ending` is the usual meaning of its code and reason. */
   closed?(ending: Ending): Ending;
-  /** The connection has ended: nothing is said any more, timers stop. */
+  /** Handles the end of the connection: no more messages, timers stop. */
   stop?(): void;
 }
 
-/** What a connection lends to its wire. */
+/** The functions that a connection offers its wire. */
 export interface WirePorts {
   readonly environment: Environment;
   emit(event: TransportEvent): void;
   /** Sound of the model, tagged with its `itemId` and `responseId`. */
   emitAudio(frame: AudioFrame): void;
   /**
-   * The model is configured: what waited is sent, and `transport.ready` follows, with what the
-   * model knows already. Once.
+   * Reports that the model is configured: the waiting commands are sent, and `transport.ready` follows, with
+   * the model's existing knowledge. Once.
    */
   ready(resumed?: boolean, told?: boolean): void;
-  /** Says something that no command asked for. Waits for readiness like a command. */
+  /** Sends a frame without a command. It waits for readiness like a command. */
   send(text: string): void;
-  /** The connection is of no use any more. */
+  /** Ends the connection. */
   finish(ending: Ending): void;
-  /** Something is wrong that the connection survives; emitted as `transport.error`. */
+  /** Reports an error that the connection survives; emitted as `transport.error`. */
   report(code: string, message: string, raw?: unknown): void;
-  /** A frame that is not what it claims to be: counted and reported. @defaultValue code `MALFORMED_EVENT` */
+  /** Reports a malformed frame: counted and emitted. @defaultValue code `MALFORMED_EVENT` */
   malformed(message: string, raw: unknown, code?: string): void;
-  /** A well-formed frame of a type that is not known: counted, and reported once for each type. */
+  /** Reports a well-formed frame of an unknown type: counted, and emitted once per type. */
   unknown(type: string, raw: unknown): void;
-  /** Milliseconds of sound that the server got, as milliseconds of sound that the session gave. */
+  /** Converts milliseconds of the server's sound to milliseconds of the session's sound. */
   toSessionMs(serverMs: number): number;
-  /** Takes secrets out of a text that came from outside. */
+  /** Removes secrets from an external text. */
   redact(text: string): string;
 }
 
-/** Counts of what a wire met that it could not use, since `connect`. */
+/** Counts of the messages that a wire could not use, since `connect`. */
 export interface WireDiagnostics {
-  /** Well-formed events by type that this version does not know. */
+  /** The numbers of well-formed events of unknown types. */
   readonly unknownEvents: Readonly<Record<string, number>>;
-  /** Frames that were not JSON, or not what their type says. */
+  /** The number of frames that were not JSON, or did not match their type. */
   readonly malformedEvents: number;
 }

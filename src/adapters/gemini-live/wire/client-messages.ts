@@ -1,14 +1,14 @@
-// What we say on the Gemini Live wire: one builder for each client message, typed
-// against the official union. Pure.
+// The client messages of the Gemini Live wire: one builder per message, typed against the official union.
+// Pure.
 
 import type { TransportConfiguration } from '../../../voice/connection/transport.ts';
 import type { ClientMessage } from './official.ts';
 
-/** The server takes other rates too, if they are named truly; this is the one that it is made for. */
+/** The server accepts other rates too, if they are stated; this one is its native rate. */
 export const INPUT_SAMPLE_RATE_HZ = 16_000;
 export const OUTPUT_SAMPLE_RATE_HZ = 24_000;
 
-/** How the sound of a session is treated, fixed when it begins. */
+/** The sound settings of a session, fixed when it begins. */
 export interface SessionSettings {
   readonly model: string;
   readonly voice?: string;
@@ -20,17 +20,17 @@ export interface SessionSettings {
     readonly budget?: number;
   };
   readonly voiceActivity?: {
-    /** How easily sound is taken for the beginning of speech. */
+    /** How readily sound counts as the beginning of speech. */
     readonly startSensitivity?: 'high' | 'low';
-    /** How easily a pause is taken for its end. */
+    /** How readily a pause counts as its end. */
     readonly endSensitivity?: 'high' | 'low';
-    /** So much speech before it counts as begun, in milliseconds. */
+    /** The length of speech before it counts as begun, in milliseconds. */
     readonly prefixPaddingMs?: number;
-    /** So much silence before it counts as ended, in milliseconds. */
+    /** The length of silence before it counts as ended, in milliseconds. */
     readonly silenceDurationMs?: number;
     /** Whether the user's voice stops the model's. */
     readonly interrupts?: boolean;
-    /** What belongs to what the user says: only speech, all sound, or speech and every picture. */
+    /** The content of a user turn: only speech, all sound, or speech and every picture. */
     readonly turnCoverage?: 'only_activity' | 'all_input' | 'activity_and_video';
   };
   readonly transcription?: {
@@ -41,17 +41,17 @@ export interface SessionSettings {
   readonly transparentResumption: boolean;
 }
 
-/** What depends on the model and on the connection. */
+/** The parts of the setup that depend on the model and on the connection. */
 export interface SetupExtras {
-  /** What is declared of each tool; null: nothing, the model decides. */
+  /** The declared behaviour of each tool; null: not declared, the model decides. */
   readonly toolBehavior: 'NON_BLOCKING' | null;
   /** The first client content is the conversation so far. */
   readonly beginsWithHistory: boolean;
-  /** The session that this one goes on from. */
+  /** The handle of the session to resume. */
   readonly handle: string | null;
 }
 
-/** One message of a conversation. There is no role for the system: it speaks in brackets. */
+/** One message of a conversation. There is no system role: its messages are notes in user turns. */
 export interface Turn {
   readonly role: 'user' | 'model';
   readonly parts: readonly (
@@ -60,7 +60,7 @@ export interface Turn {
   )[];
 }
 
-/** The first message of a connection: everything. */
+/** The first message of a connection: the whole setup. */
 export function setup(
   settings: SessionSettings,
   configuration: TransportConfiguration,
@@ -104,7 +104,7 @@ export function setup(
   } satisfies ClientMessage;
 }
 
-/** Instructions and tools from now on. A list of tools that is empty takes all of them away. */
+/** Replaces instructions and tools. An empty list of tools removes all of them. */
 export function contextUpdate(
   configuration: TransportConfiguration,
   toolBehavior: SetupExtras['toolBehavior'],
@@ -115,7 +115,7 @@ export function contextUpdate(
   } satisfies ClientMessage;
 }
 
-/** Adds to the conversation. `turnComplete`: the model shall answer it now. */
+/** Adds to the conversation. `turnComplete`: the model is to answer it now. */
 export function clientContent(turns: readonly Turn[], turnComplete: boolean) {
   return {
     clientContent: { ...(turns.length > 0 && { turns }), turnComplete },
@@ -130,12 +130,12 @@ export function realtimePicture(mimeType: string, data: string) {
   return { realtimeInput: { video: { mimeType, data } } } satisfies ClientMessage;
 }
 
-/** The microphone is off: what the server has cached is complete. */
+/** The microphone is off: the server's buffered sound is complete. */
 export function audioStreamEnd() {
   return { realtimeInput: { audioStreamEnd: true } } satisfies ClientMessage;
 }
 
-/** The answer to one call, as the wire wants it: always named, always an object. */
+/** The answer to one call in the form of the wire: always named, always an object. */
 export interface FunctionResponse {
   readonly id: string;
   readonly name: string;
@@ -149,7 +149,7 @@ export function toolResponse(functionResponses: readonly FunctionResponse[]) {
 
 const AUDIO_TYPE = `audio/pcm;rate=${INPUT_SAMPLE_RATE_HZ}`;
 
-/** A frame of sound, as text: base64 needs no escaping, so JSON.stringify (7 times slower) has nothing to do. */
+/** A frame of sound as text: base64 needs no escaping, so this avoids JSON.stringify (7 times slower). */
 export function audioText(base64: string): string {
   return `{"realtimeInput":{"audio":{"data":"${base64}","mimeType":"${AUDIO_TYPE}"}}}`;
 }
@@ -163,7 +163,7 @@ function toolsOf(
   behavior: SetupExtras['toolBehavior'],
 ): readonly [{ readonly functionDeclarations: readonly FunctionDeclaration[] }] {
   const functionDeclarations = tools.map(({ name, description, parameters }) => {
-    // A tool without parameters says so by leaving them out; the dialect is known.
+    // A tool without parameters omits them; the dialect is known.
     const { $schema: _, ...parametersJsonSchema } = parameters;
     return { name, description, parametersJsonSchema, ...(behavior && { behavior }) };
   });
@@ -212,7 +212,7 @@ function realtimeInput(activity: NonNullable<SessionSettings['voiceActivity']>) 
   };
 }
 
-/** Numbers of 64 bits are texts in the JSON of protobuf. */
+/** The JSON of protobuf writes 64-bit numbers as text. */
 function compressionOf({
   triggerTokens,
   targetTokens,

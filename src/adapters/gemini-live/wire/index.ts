@@ -1,4 +1,4 @@
-// The wire by itself: what is said and what is read, without a socket.
+// The wire alone: its messages in both directions, without a socket.
 
 export {
   INPUT_SAMPLE_RATE_HZ,

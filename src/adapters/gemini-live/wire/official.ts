@@ -7,7 +7,7 @@ import type { LiveClientMessage, LiveServerMessage } from '@google/genai';
 export type { LiveServerContent, LiveServerMessage } from '@google/genai';
 // oxlint-enable offstage/import-direction
 
-/** A type as it is in JSON: an enum is any of its texts. */
+/** A type in its JSON form: an enum is any of its texts. */
 type AsJson<T> = T extends string
   ? `${T}`
   : T extends readonly (infer Entry)[]
@@ -18,5 +18,5 @@ type AsJson<T> = T extends string
 
 export type ClientMessage = AsJson<LiveClientMessage>;
 
-/** What a server says, without what the official client adds to it. */
+/** A message of the server, without the additions of the official client. */
 export type OfficialServerMessage = AsJson<Omit<LiveServerMessage, 'text' | 'data'>>;

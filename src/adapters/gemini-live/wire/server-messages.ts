@@ -1,9 +1,9 @@
-// What the server may say on the Gemini Live wire, and what we read of it.
+// The server messages of the Gemini Live wire, and the fields that are read.
 //
-// A message carries any number of fields at once. Two tables name every field of the
-// official types: either with a schema of what we read of it, or with the reason why we
-// do not. The compiler refuses a table when the official type grows, and a type test when
-// what we read changes; at run time more is fine, and what is missing is not there.
+// A message carries any number of fields at once. Two tables name every field of the official types: either
+// with a schema of the parts that are read, or with the reason why it is not read. The compiler refuses a
+// table when the official type grows, and a type test fails when a part that is read changes; at run time
+// additional fields are accepted, and missing ones are absent.
 
 import { z } from 'zod';
 import type { LiveServerContent, LiveServerMessage } from './official.ts';
@@ -11,7 +11,7 @@ import type { LiveServerContent, LiveServerMessage } from './official.ts';
 const transcription = z.object({
   text: z.string().nullish(),
   finished: z.boolean().nullish(),
-  /** Since the beginning of the sound, such as `1.5s`. */
+  /** The offset from the beginning of the sound, such as `1.5s`. */
   startOffset: z.string().nullish(),
 });
 
@@ -68,11 +68,11 @@ const messageTable = {
   }),
 } satisfies Record<Exclude<keyof LiveServerMessage, 'text' | 'data'>, z.ZodType | string>;
 
-/** A message of the server: the fields that we read, each of which may be missing. */
+/** A message of the server: the fields that are read, each of which may be missing. */
 export type ServerMessage = z.output<ReturnType<typeof readableOf<typeof messageTable>>>;
 export type ServerContent = NonNullable<ServerMessage['serverContent']>;
 
-/** What a frame of the server turned out to be. */
+/** The result of parsing a frame. */
 export type ParsedServerMessage =
   | {
       readonly kind: 'read';
@@ -122,7 +122,7 @@ type ReadIn<T extends Table> = {
   >;
 };
 
-/** The schema of an object with those fields of a table that are read. */
+/** Returns the schema of an object with those fields of a table that are read. */
 function readableOf<T extends Table>(table: T): z.ZodObject<ReadIn<T>> {
   const fields = Object.entries(table).flatMap(([name, schema]) =>
     typeof schema === 'string' ? [] : [[name, schema.nullish()] as const],

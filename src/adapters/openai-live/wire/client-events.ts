@@ -1,9 +1,9 @@
-// What we say on the Live wire. Each builder is checked against the official union:
-// the server refuses fields that it does not know.
+// The client events of the Live wire. Each builder is checked against the official union: the server refuses
+// unknown fields.
 
 import type { ForkClientEvent, LiveClientEvent } from './official.ts';
 
-/** How a text reaches the model: as a rule, as something to know, as something to say. */
+/** How the model takes a text: as a rule, as knowledge, as words to say. */
 export type AppendChannel = 'instructions' | 'thinking' | 'commentary';
 
 /** A message of the conversation before the session began. */
@@ -12,7 +12,7 @@ export interface HistoryMessage {
   readonly text: string;
 }
 
-/** What cannot change after the start. */
+/** The settings that cannot change after the start. */
 export interface SessionSettings {
   readonly model: string;
   readonly voice: string | { readonly id: string };
@@ -21,7 +21,7 @@ export interface SessionSettings {
   readonly store: boolean;
 }
 
-/** The first event of a new session: everything. */
+/** The first event of a new session: the whole configuration. */
 export function sessionStart(
   eventId: string,
   settings: SessionSettings,
@@ -48,7 +48,7 @@ export function sessionStart(
   } satisfies LiveClientEvent;
 }
 
-/** The first event of a session that goes on from a stored one: the rest is inherited. */
+/** The first event of a session that resumes a stored one: the rest is inherited. */
 export function forkStart(
   eventId: string,
   settings: Pick<SessionSettings, 'sampleRateHz' | 'store'>,
@@ -60,7 +60,9 @@ export function forkStart(
   } satisfies ForkClientEvent;
 }
 
-/** At most 500 tokens. `delegationId`: the task that it belongs to; null: the whole session. */
+/**
+ * Adds a text of at most 500 tokens. `delegationId`: the task that it belongs to; null: the whole session.
+ */
 export function append(
   eventId: string,
   channel: AppendChannel,

@@ -1,8 +1,8 @@
-// What the server may say on the Live wire, and what we read of it.
+// The server events of the Live wire, and the fields that are read.
 //
-// One table names every server event of the official union: either with a schema of the
-// fields that we read, or with the reason why we do not read it. The compiler refuses the
-// table when the official union grows, and a type test when a field that we read changes.
+// One table names every server event of the official union: either with a schema of the fields that are read,
+// or with the reason why the event is not read. The compiler refuses the table when the official union grows,
+// and a type test fails when a field that is read changes.
 
 import { z } from 'zod';
 import { parseEvent, type EventOf, type ParsedEvent } from '../../socket/event-table.ts';
@@ -89,7 +89,7 @@ const serverEventTable = {
   'transport.failed': 'telephone (SIP) only',
 } satisfies Record<LiveServerEvent['type'], z.ZodType | string>;
 
-/** A server event that we read, with the fields that we read. */
+/** A server event with the fields that are read. */
 export type ServerEvent = EventOf<typeof serverEventTable>;
 
 /** Reads one text frame. Never throws. */

@@ -1,5 +1,5 @@
-// What we say on the GA Realtime wire: one builder for each client event, typed
-// against the official union. Pure: ids come from the caller.
+// The client events of the GA Realtime wire: one builder per event, typed against the official union. Pure:
+// ids come from the caller.
 
 import type { TransportConfiguration } from '../../../voice/connection/transport.ts';
 import type { RealtimeClientEvent } from './official.ts';
@@ -9,7 +9,7 @@ export const RESPONSE_KEY = 'response_key';
 
 export const WIRE_SAMPLE_RATE_HZ = 24_000;
 
-/** How the sound of a session is treated, fixed when it begins. */
+/** The sound settings of a session, fixed when it begins. */
 export interface SessionSettings {
   readonly output: 'audio' | 'text';
   readonly voice: string | { readonly id: string };
@@ -30,11 +30,11 @@ export interface SessionSettings {
   readonly noiseReduction?: 'near_field' | 'far_field';
   readonly reasoningEffort?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
   readonly maxOutputTokens?: number;
-  /** More fields, as the wire names them; ours win. */
+  /** Additional fields in the wire's form; the other settings take precedence. */
   readonly session?: Readonly<Record<string, unknown>>;
 }
 
-/** The first event of a connection: everything. */
+/** The first event of a connection: the whole configuration. */
 export function sessionStart(
   eventId: string,
   settings: SessionSettings,
@@ -68,7 +68,7 @@ export function sessionStart(
   } satisfies RealtimeClientEvent;
 }
 
-/** Later changes: instructions and tools. The voice cannot change any more. */
+/** Later changes: instructions and tools. The voice can no longer change. */
 export function sessionChange(eventId: string, configuration: TransportConfiguration) {
   return {
     type: 'session.update',
@@ -89,7 +89,7 @@ function behaviour({ instructions, tools }: TransportConfiguration) {
   };
 }
 
-/** The detector reports and never acts: who answers, and what is interrupted, the session decides. */
+/** The detector reports and never acts: the session decides about answers and interruptions. */
 function turnDetection(detection: SessionSettings['turnDetection']) {
   const reportsOnly = { create_response: false, interrupt_response: false };
   if (detection.type === 'semantic_vad') return { ...detection, ...reportsOnly };
@@ -113,7 +113,7 @@ export function messageAdd(
   },
 ) {
   const { itemId: id, role, text, afterItemId } = message;
-  // What the assistant said cannot be given back as sound: it is replayed as text.
+  // Speech of the assistant cannot be sent back as sound: it is replayed as text.
   const item =
     role === 'assistant'
       ? { id, type: 'message' as const, role, content: [{ type: 'output_text' as const, text }] }
@@ -193,7 +193,7 @@ export function responseCreate(
     response: {
       metadata: { [RESPONSE_KEY]: responseKey },
       ...(instructions !== undefined && { instructions }),
-      // It reads the conversation, and leaves nothing in it.
+      // The response reads the conversation, and adds nothing to it.
       ...(outOfBand && { conversation: 'none' as const }),
     },
   } satisfies RealtimeClientEvent;
@@ -216,12 +216,15 @@ export function itemTruncate(
   } satisfies RealtimeClientEvent;
 }
 
-/** What is in the input buffer is an item of its own from now on. */
+/** Makes the content of the input buffer a separate item. */
 export function audioCommit(eventId: string) {
   return { type: 'input_audio_buffer.commit', event_id: eventId } satisfies RealtimeClientEvent;
 }
 
-/** The frame of `input_audio_buffer.append`, as text: base64 needs no escaping, so JSON.stringify (7 times slower) has nothing to do. */
+/**
+ * The frame of `input_audio_buffer.append` as text: base64 needs no escaping, so this avoids JSON.stringify
+ * (7 times slower).
+ */
 export function audioAppendText(base64: string): string {
   return `{"type":"input_audio_buffer.append","audio":"${base64}"}`;
 }

@@ -1,9 +1,9 @@
-// What the server may say on the GA Realtime wire, and what we read of it.
+// The server events of the GA Realtime wire, and the fields that are read.
 //
-// One table names every server event of the official union: either with a schema
-// of the fields that we read, or with the reason why we do not read it. The
-// compiler refuses the table when the official union grows, and a type test when a
-// field that we read changes; at run time extra fields are fine, missing ones are not.
+// One table names every server event of the official union: either with a schema of the fields that are read,
+// or with the reason why the event is not read. The compiler refuses the table when the official union grows,
+// and a type test fails when a field that is read changes; at run time extra fields are accepted, missing
+// ones are not.
 
 import { z } from 'zod';
 import { parseEvent, type EventOf, type ParsedEvent } from '../../socket/event-table.ts';
@@ -62,7 +62,7 @@ const serverEventTable = {
     type: z.literal('input_audio_buffer.speech_stopped'),
     item_id: z.string(),
   }),
-  // The end of an utterance that we ended ourselves; else it was reported already.
+  // The end of an utterance that the client ended; for others the end was already reported.
   'input_audio_buffer.committed': z.object({
     type: z.literal('input_audio_buffer.committed'),
     item_id: z.string(),
@@ -116,7 +116,7 @@ const serverEventTable = {
     type: z.literal('response.function_call_arguments.done'),
     response_id: z.string(),
     call_id: z.string(),
-    // Servers that speak this wire leave it out: then it comes with the item.
+    // Other servers of this wire leave it out: then it comes with the item.
     name: z.string().nullish(),
     arguments: z.string(),
   }),
@@ -166,7 +166,7 @@ const serverEventTable = {
   }),
 } satisfies Record<RealtimeServerEvent['type'], z.ZodType | string>;
 
-/** A server event that we read, with the fields that we read. */
+/** A server event with the fields that are read. */
 export type ServerEvent = EventOf<typeof serverEventTable>;
 
 /** Reads one text frame. Never throws. */
