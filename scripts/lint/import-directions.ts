@@ -358,7 +358,7 @@ export const layers: readonly Layer[] = [
   {
     files: 'voice/audio',
     sources: ['values'],
-    packages: ['rxjs', 'zod'],
+    packages: ['rxjs'],
   },
   {
     files: 'voice/speech',

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from './errors.ts';
 import { objectWith, shown, unknownOptions } from './plain-checks.ts';
+import { isStorable } from './storable.ts';
 
 /**
  * Parses `value` with `schema`.
@@ -57,6 +58,13 @@ export function anObject(what: string, ...methods: readonly string[]): z.ZodType
   const fits = objectWith(what, ...methods);
   return z.custom((value) => fits(value, true) === null, { error: `expected ${what}` });
 }
+
+/** The name that an app gives a session or a service of a program: it names its entries in the journal. */
+export const scopeName = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine(isStorable, 'expected text without the character 0 and halves of characters');
 
 type Parsed<Output> =
   | { readonly success: true; readonly data: Output }

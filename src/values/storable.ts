@@ -11,7 +11,6 @@
 //            returned itself, not a copy.
 //   STORE-3. Two ids that differ stay different (up to a hash of 64 bits for ids that are too long).
 
-import { z } from 'zod';
 import { head } from './clip.ts';
 
 /** Longer ids are shortened: a provider's own have some 30 to 60 characters. */
@@ -55,13 +54,6 @@ export function storable<T>(value: T): T {
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
-
-/** The name that an app gives a session or a service of a program: it names its entries in the journal. */
-export const scopeName = z
-  .string()
-  .min(1)
-  .max(200)
-  .refine(isStorable, 'expected text without the character 0 and halves of characters');
 
 function made(value: unknown, within: object[]): unknown {
   if (typeof value === 'string') return storableText(value);

@@ -10,7 +10,7 @@ import type {
 } from 'ai';
 import { messageOf } from '../../values/errors.ts';
 import { asJson } from '../../values/json.ts';
-import { defaultModelOutput, type ToolResultOutput } from './tool-output.ts';
+import { defaultModelOutput, type ToolResultOutput } from './default-output.ts';
 import type { ToolOutcome } from './tool-run.ts';
 
 /** The answer to a call of the step. */

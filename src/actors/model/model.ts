@@ -15,6 +15,7 @@ import { ConfigurationError, ProviderError } from '../../values/errors.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import { asJson, isJson, isTooDeep, MAX_DEPTH, TOO_DEEP } from '../../values/json.ts';
 import { storable, storableId } from '../../values/storable.ts';
+import { tokenCount } from './token-count.ts';
 import { streamedAnswer, type Delta } from './streamed-answer.ts';
 import {
   bothUsages,
@@ -200,15 +201,6 @@ function countedUsage({ inputTokens, outputTokens, ...rest }: Usage): Usage {
 function counted<Counts extends object>(counts: Counts): Counts {
   const checked = Object.entries(counts).map(([kind, count]) => [kind, tokenCount(count)]);
   return Object.fromEntries(checked) as Counts;
-}
-
-/** No model call has more: a greater number is not a token count. */
-const MAX_TOKENS = 1_000_000_000;
-
-/** Returns a token count of a provider; undefined if it is not a valid one. */
-export function tokenCount(count: unknown): number | undefined {
-  const isCount = typeof count === 'number' && count >= 0 && count <= MAX_TOKENS;
-  return isCount ? Math.round(count) : undefined;
 }
 
 type CallPart = Extract<ContentPart, { type: 'tool-call' }>;

@@ -4,13 +4,11 @@
 //   TOOL-OUTPUT-1. The output is plain JSON, or an error that says why it is not.
 //   TOOL-OUTPUT-2. An output that is too large is cut, and marked with `truncated` and `originalBytes`.
 
-import { convertDataContentToBase64String, type JSONValue, type ToolResultPart } from 'ai';
+import { convertDataContentToBase64String, type JSONValue } from 'ai';
 import { z } from 'zod';
 import { asJson, byteLength, isLongerThan } from '../../values/json.ts';
 import { head } from '../../values/clip.ts';
-
-/** A tool's result as the model reads it. */
-export type ToolResultOutput = ToolResultPart['output'];
+import type { ToolResultOutput } from './default-output.ts';
 
 /** About 64 K tokens: more than most models should read of one call. */
 export const DEFAULT_MAX_OUTPUT_BYTES = 256 * 1024;
@@ -39,13 +37,6 @@ export function keepOutput(output: unknown, maxBytes: number): Kept<JSONValue> {
   if (!json.ok) return { ok: false, message: `returned what is not JSON: ${json.message}` };
   const { text, value } = json;
   return { ok: true, value: isLongerThan(text, maxBytes) ? cut(text, maxBytes) : value };
-}
-
-/** Returns the default form for the model: text unchanged, anything else as JSON. */
-export function defaultModelOutput(output: JSONValue): ToolResultOutput {
-  return typeof output === 'string'
-    ? { type: 'text', value: output }
-    : { type: 'json', value: output };
 }
 
 const outputSchema = z.discriminatedUnion('type', [

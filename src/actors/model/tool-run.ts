@@ -18,14 +18,8 @@ import type { Environment } from '../ports/environment.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
 import { clip } from '../../values/clip.ts';
 import { settledOutput } from './settled-output.ts';
-import {
-  DEFAULT_MAX_OUTPUT_BYTES,
-  defaultModelOutput,
-  keepModelOutput,
-  keepOutput,
-  type Kept,
-  type ToolResultOutput,
-} from './tool-output.ts';
+import { defaultModelOutput, type ToolResultOutput } from './default-output.ts';
+import { DEFAULT_MAX_OUTPUT_BYTES, keepModelOutput, keepOutput, type Kept } from './tool-output.ts';
 import type { ToolEntry } from './tools.ts';
 
 export interface ToolCallOptions {

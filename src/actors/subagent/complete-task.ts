@@ -1,28 +1,12 @@
 // `complete_task`: the tool with which a subagent hands in its result. The runtime recognizes the tool by its
 // role, and adds it where a result must be handed in and no tool has that role.
 
-import { z } from 'zod';
 import { checkResult } from '../model/output.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
 import { roleOf } from '../model/marks.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
-import type { Artifact } from '../contracts/outcome.ts';
-
-export interface HandedIn {
-  /** Plain JSON; it fits the output schema, if there is one. */
-  readonly result: unknown;
-  readonly summary?: string;
-  readonly artifacts?: readonly Artifact[];
-}
-
-const artifact = z.object({ type: z.string(), name: z.string(), content: z.unknown() });
-const input = z.object({
-  result: z.unknown(),
-  summary: z.string().optional().catch(undefined),
-  artifacts: z.array(artifact).optional().catch(undefined),
-});
 
 /** Finds the name of the tool that hands in a result; null if these tools have none. */
 export function completionToolOf(tools: Readonly<Record<string, unknown>>): string | null {
@@ -44,16 +28,6 @@ export function completionTools({
   if (completion === 'turn' || completionToolOf(tools) !== null) return {};
   const { complete_task } = createChildSubagentToolset({ structured: outputSchema !== undefined });
   return { complete_task };
-}
-
-/** Reads the handed-in result from the arguments of the call, which fit the schema of the tool. */
-export function handedInBy(call: ModelCall): HandedIn {
-  const { result = null, summary, artifacts } = input.parse(call.input);
-  return {
-    result,
-    ...(summary === undefined ? {} : { summary }),
-    ...(artifacts === undefined ? {} : { artifacts }),
-  };
 }
 
 /**

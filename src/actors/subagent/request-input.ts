@@ -23,16 +23,3 @@ export function requestedInput(call: ModelCall | undefined): {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   };
 }
-
-/** The result of a request, as the model reads it. Withdrawn is not timed out. */
-export type InputResult =
-  | { readonly responded: true; readonly response: string; readonly timedOut: false }
-  | { readonly responded: false; readonly timedOut: boolean };
-
-export const inputGiven = (response: string): InputResult => ({
-  responded: true,
-  response,
-  timedOut: false,
-});
-
-export const inputMissing = (timedOut: boolean): InputResult => ({ responded: false, timedOut });

@@ -12,13 +12,11 @@
 
 import type { ModelMessage } from 'ai';
 import { toolMessage, type StepResult } from '../model/messages.ts';
-import { tokenCount } from '../model/model.ts';
+import { tokenCount } from '../model/token-count.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
 import type { ToolOutcome } from '../model/tool-run.ts';
 import type { Answer } from '../contracts/records.ts';
-import { handedInBy, type HandedIn } from './complete-task.ts';
-import type { LedgerEntry, Usage, ApprovalGrade } from '../contracts/outcome.ts';
-import { inputGiven, inputMissing } from './request-input.ts';
+import type { ApprovalGrade, Artifact, LedgerEntry, Usage } from '../contracts/outcome.ts';
 
 export const BUDGET_USED_UP = 'not run: the budget is used up';
 
@@ -55,6 +53,19 @@ export interface Responded {
   /** The call that hands in the result. */
   readonly completion: string | null;
 }
+
+/** The arguments of the call that handed in the result. */
+export interface HandedIn {
+  /** Plain JSON; of the output schema, where there is one. */
+  readonly result: unknown;
+  readonly summary?: string;
+  readonly artifacts?: readonly Artifact[];
+}
+
+/** The answer to a `request_input`, as the model reads it. A withdrawn request did not time out. */
+type InputResult =
+  | { readonly responded: true; readonly response: string; readonly timedOut: false }
+  | { readonly responded: false; readonly timedOut: boolean };
 
 /** A log as plain JSON. */
 export interface LogRecord {
@@ -227,12 +238,12 @@ export class SubagentLog {
   /** Records the answer of the agent that gave the task. */
   inputGiven(callId: string, response: string, by?: string): void {
     this.#answeredBy(callId, by);
-    const output = inputGiven(response);
+    const output: InputResult = { responded: true, response, timedOut: false };
     this.#settle(callId, { callId, output }, 'ok', output);
   }
 
   inputMissing(callId: string, timedOut: boolean): void {
-    const output = inputMissing(timedOut);
+    const output: InputResult = { responded: false, timedOut };
     this.#settle(callId, { callId, output }, 'unanswered', output);
   }
 
@@ -370,6 +381,28 @@ function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): 
     ...(answeredBy === undefined ? {} : { answeredBy }),
     calledAt,
   };
+}
+
+/** Reads the result from the arguments of the call. They fit the schema of the tool; an app's own tool may check less. */
+function handedInBy({ input }: ModelCall): HandedIn {
+  const { result = null, summary, artifacts } = (input ?? {}) as Readonly<Record<string, unknown>>;
+  return {
+    result,
+    ...(typeof summary === 'string' ? { summary } : {}),
+    ...(areArtifacts(artifacts)
+      ? { artifacts: artifacts.map(({ type, name, content }) => ({ type, name, content })) }
+      : {}),
+  };
+}
+
+function areArtifacts(value: unknown): value is readonly Artifact[] {
+  return Array.isArray(value) && value.every(isArtifact);
+}
+
+function isArtifact(value: unknown): value is Artifact {
+  if (typeof value !== 'object' || value === null || !('content' in value)) return false;
+  const { type, name } = value as Readonly<Record<string, unknown>>;
+  return typeof type === 'string' && typeof name === 'string';
 }
 
 function statusOf(outcome: ToolOutcome): LedgerEntry['status'] {

@@ -6,7 +6,7 @@
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
-import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { aFunction, anObject, check, scopeName, type ChecksOf } from '../../values/checks.ts';
 import { checkIsObject, readable } from '../../values/plain-checks.ts';
 import { aModel } from '../model/model.ts';
 import {
@@ -17,7 +17,6 @@ import {
 import { createHost } from '../runtime/host.ts';
 import { journalOfPassing, type Runtime } from '../admission/runtime.ts';
 import type { SubagentConfig, BudgetLimits } from '../contracts/config.ts';
-import { scopeName } from '../../values/storable.ts';
 import { sessionLimits, type SessionLimits } from '../admission/limits.ts';
 import { OwnedDelegation, type OwnedSubagentService } from './owned-service.ts';
 import { handlerChecks, ProgramPorts, type ProgramHandlers } from './program-ports.ts';

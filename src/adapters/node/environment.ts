@@ -1,6 +1,10 @@
-// Real time and real chance, from Node.js. The one place where they come from.
+// Real time and real chance, from the host: Node.js, or a browser and its workers. The one place where
+// they come from.
+//
+// ENVIRONMENT-1. It takes only globals, and imports no module of Node.js: `import 'offstage'` works in
+//     each of these hosts.
 
-import { randomFillSync } from 'node:crypto';
+import { toBase64 } from '../../values/base64.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 
 /** Node sets a longer delay to 1 ms. Source: nodejs.org, `setTimeout` (2026). */
@@ -12,15 +16,44 @@ const LONGEST_TAIL = 256;
 /** Chance is drawn for so many at once: a call for each id costs more than all the rest of it. */
 const IDS_IN_POOL = 256;
 
-/** The environment of a process that runs for real. */
+/** Runs a task in a later turn of the event loop; returns a function that cancels it. */
+type Soon = (task: () => void, isBackground: boolean) => () => void;
+
+const soonInNode: Soon = (task, isBackground) => {
+  const immediate = setImmediate(task);
+  if (isBackground) immediate.unref();
+  return () => clearImmediate(immediate);
+};
+
+/**
+ * Browsers have no `setImmediate`, and stretch a nested timer of 0 ms to 4 ms (in a hidden tab to 1 s):
+ * each task waits for a message of its own.
+ */
+function soonByMessages(): Soon {
+  const { port1, port2 } = new MessageChannel();
+  const waiting: { task: (() => void) | null }[] = [];
+  port1.addEventListener('message', () => waiting.shift()?.task?.());
+  port1.start();
+  return (task) => {
+    const entry: (typeof waiting)[number] = { task };
+    waiting.push(entry);
+    port2.postMessage(null);
+    return () => {
+      entry.task = null;
+    };
+  };
+}
+
+/** The environment of a process, a page or a worker that runs for real. */
 export function nodeEnvironment(): Environment {
+  const soon = typeof setImmediate === 'function' ? soonInNode : soonByMessages();
   let latest = 0;
   let lane: (() => void)[] = [];
   let next = 0;
   // One task for each turn of the event loop: timers and sockets come in between.
   const runOne = (): void => {
     const task = lane[next++];
-    if (next < lane.length) setImmediate(runOne);
+    if (next < lane.length) soon(runOne, false);
     // Done tasks go in bulk: a lane that is never empty must not keep them.
     if (next === lane.length || next === LONGEST_TAIL) {
       lane = lane.slice(next);
@@ -28,7 +61,7 @@ export function nodeEnvironment(): Environment {
     }
     task?.();
   };
-  const bytes = Buffer.alloc((ID_CHARACTERS * IDS_IN_POOL * 3) / 4);
+  const bytes = new Uint8Array((ID_CHARACTERS * IDS_IN_POOL * 3) / 4);
   let pool = '';
   return {
     clock: {
@@ -41,30 +74,27 @@ export function nodeEnvironment(): Environment {
     scheduler: {
       schedule(task, delayMs, { isBackground = false } = {}) {
         // A timer of 0 ms is one of 1 ms: what waits for nothing would wait for it.
-        if (delayMs <= 0) {
-          const immediate = setImmediate(task);
-          if (isBackground) immediate.unref();
-          return () => clearImmediate(immediate);
-        }
-        let timer: NodeJS.Timeout;
+        if (delayMs <= 0) return soon(task, isBackground);
+        // A number, in a browser.
+        let timer: NodeJS.Timeout | number;
         let leftMs = delayMs;
         const arm = (): void => {
           const sliceMs = Math.min(leftMs, LONGEST_TIMER_MS);
           leftMs -= sliceMs;
           timer = setTimeout(() => (leftMs > 0 ? arm() : task()), sliceMs);
-          if (isBackground) timer.unref();
+          if (isBackground && typeof timer === 'object') timer.unref();
         };
         arm();
         return () => clearTimeout(timer);
       },
       yieldThen(task) {
         lane.push(task);
-        if (lane.length === 1) setImmediate(runOne);
+        if (lane.length === 1) soon(runOne, false);
       },
     },
     ids: {
       next(prefix) {
-        if (pool === '') pool = randomFillSync(bytes).toString('base64url');
+        if (pool === '') pool = urlText(crypto.getRandomValues(bytes));
         const id = pool.slice(0, ID_CHARACTERS);
         pool = pool.slice(ID_CHARACTERS);
         // Joined, not added: V8 keeps what it adds up as a tree, and so the whole pool with it.
@@ -73,4 +103,9 @@ export function nodeEnvironment(): Environment {
     },
     random: { next: () => Math.random() },
   };
+}
+
+/** Base64 in the alphabet of URLs. The number of bytes is a multiple of three: nothing is padded. */
+function urlText(bytes: Uint8Array): string {
+  return toBase64(bytes).replaceAll('+', '-').replaceAll('/', '_');
 }

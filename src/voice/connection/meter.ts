@@ -3,7 +3,7 @@
 // Owns:     the sums over all connections of the session.
 // Does not: limit anything, or keep the raw messages (`raw`): they may hold secrets.
 
-import { tokenCount } from '../../actors/model/model.ts';
+import { tokenCount } from '../../actors/model/token-count.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { callSafely } from '../../actors/runtime/host.ts';
 import type { UsageView } from '../../actors/contracts/session-views.ts';

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { ToolResultOutput } from '../../../src/actors/model/tool-output.ts';
+import type { ToolResultOutput } from '../../../src/actors/model/default-output.ts';
 import {
   approvalNeeded,
   runToolCall,

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -121,4 +121,24 @@ test('the clock never goes back', () => {
   const { clock } = nodeEnvironment();
   const first = clock.now();
   expect(clock.now()).toBeGreaterThanOrEqual(first);
+});
+
+test('a host without setImmediate runs tasks in order, each in a turn of its own, and cancels them', async () => {
+  vi.stubGlobal('setImmediate', undefined);
+  const { scheduler } = nodeEnvironment();
+  vi.unstubAllGlobals();
+  const ran: string[] = [];
+  scheduler.yieldThen(() => ran.push('first'));
+  const cancel = scheduler.schedule(() => ran.push('cancelled'), 0, { isBackground: true });
+  scheduler.schedule(() => {
+    ran.push('at once');
+    scheduler.yieldThen(() => ran.push('last'));
+  }, 0);
+  scheduler.yieldThen(() => ran.push('second'));
+  cancel();
+  expect(ran).toEqual([]);
+  while (!ran.includes('last')) await turn();
+  expect(ran.toSorted()).toEqual(['at once', 'first', 'last', 'second']);
+  expect(ran.indexOf('first')).toBeLessThan(ran.indexOf('second'));
+  expect(ran.indexOf('second')).toBeLessThan(ran.indexOf('last'));
 });

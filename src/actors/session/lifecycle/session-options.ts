@@ -2,7 +2,7 @@
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
-import { anObject, check, type ChecksOf } from '../../../values/checks.ts';
+import { anObject, check, scopeName, type ChecksOf } from '../../../values/checks.ts';
 import type { OutboxInput } from '../../../machines/index.ts';
 import { identity } from '../../contracts/identity.ts';
 import { aModel } from '../../model/model.ts';
@@ -10,7 +10,6 @@ import { outcomeChecks, type OutcomeOptions } from '../../../results/outcome-opt
 import type { SystemAs } from '../../notes/note-marks.ts';
 import type { MemoryStore } from '../../ports/memory-store.ts';
 import type { Runtime } from '../../admission/runtime.ts';
-import { scopeName } from '../../../values/storable.ts';
 import type { ServiceSubagentConfig } from '../../services/service-config.ts';
 import { type SubagentConfig, type BudgetLimits } from '../../contracts/config.ts';
 import { toolsOf } from '../../subagent/instance.ts';

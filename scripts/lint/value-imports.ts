@@ -1,0 +1,62 @@
+// The values that a file of src/ reaches through its imports: packages, built-in modules of Node.js, and the
+// globals that only Node.js has. Types do not count: `verbatimModuleSyntax` makes them explicit, and they are
+// gone when the code runs.
+
+import { dirname, join } from 'node:path/posix';
+
+/** One thing that is reached, and the way to it: the entry first, the file that uses it last. */
+export interface Reached {
+  /** A package or module, such as `zod` or `node:crypto`, or a global, such as `Buffer`. */
+  readonly name: string;
+  readonly way: readonly string[];
+}
+
+const STATIC = /^(?:import|export)\b(?!\s+type\b)([^;'"]*?)\bfrom\s*'([^']+)'/gms;
+const BARE = /^import\s*'([^']+)'/gm;
+const DYNAMIC = /\bimport\(\s*'([^']+)'/g;
+/** A declaration that is exported begins with one of these, and imports nothing. */
+const DECLARATION =
+  /^\s*(?:abstract|async|class|const|declare|default|enum|function|interface|let)\b/;
+/** Not a property, a key or a part of a text. */
+const NODE_GLOBAL = /(?<![\w.'"`$])(Buffer|require|__dirname|__filename|setImmediate)\b(?!['":`])/g;
+
+/** What the file imports as a value. */
+function valueImportsOf(code: string): readonly string[] {
+  const named = [...code.matchAll(STATIC)].flatMap(([, names = '', from = '']) => {
+    if (DECLARATION.test(names)) return [];
+    const listed = names.trim().startsWith('{') ? names.replaceAll(/[{}]/g, '').split(',') : null;
+    return listed?.every((name) => /^\s*(?:type\s|$)/.test(name)) ? [] : [from];
+  });
+  const others = [...code.matchAll(BARE), ...code.matchAll(DYNAMIC)];
+  return [...named, ...others.map(([, from = '']) => from)];
+}
+
+/**
+ * Everything outside of src/ that these entries reach, each with the shortest way to each user of it.
+ * @param read returns the text of a file, by its path from the root of the repository.
+ */
+export function reachedFrom(
+  entries: readonly string[],
+  read: (file: string) => string,
+): readonly Reached[] {
+  const cameFrom = new Map<string, string | null>(entries.map((entry) => [entry, null]));
+  const reached: Reached[] = [];
+  const wayTo = (file: string): readonly string[] => {
+    const before = cameFrom.get(file);
+    return before ? [...wayTo(before), file] : [file];
+  };
+  // A map keeps the order of insertion, and gives what is added while it is walked through.
+  for (const file of cameFrom.keys()) {
+    const code = read(file)
+      .replaceAll(/\/\*.*?\*\//gs, '')
+      .replaceAll(/(?<!['":])\/\/.*$/gm, '');
+    const outside = new Set([...code.matchAll(NODE_GLOBAL)].map(([, name = '']) => name));
+    for (const from of valueImportsOf(code)) {
+      const target = join(dirname(file), from);
+      if (!from.startsWith('.')) outside.add(from);
+      else if (!cameFrom.has(target)) cameFrom.set(target, file);
+    }
+    for (const name of outside) reached.push({ name, way: wayTo(file) });
+  }
+  return reached;
+}

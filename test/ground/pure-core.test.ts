@@ -1,0 +1,57 @@
+// The core that runs in any JavaScript host: what it reaches through its imports, from the sources.
+
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { reachedFrom } from '../../scripts/lint/value-imports.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const source = (file: string): string => readFileSync(root + file, 'utf8');
+const outside = (...entries: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    reachedFrom(entries, source).map(({ name, way }) => [name, way.join(' → ')] as const),
+  );
+
+describe('nothing but these packages is reached as a value', () => {
+  test.each([
+    ['offstage/machines', 'src/machines/index.ts', ['xstate']],
+    ['offstage/voice', 'src/voice/index.ts', ['rxjs']],
+    ['the life of a subagent', 'src/actors/subagent/subagent-life.ts', ['xstate']],
+    ['the outcome of a subagent', 'src/actors/subagent/outcome-of.ts', []],
+    // `setImmediate` is asked for before it is used.
+    ['offstage', 'src/index.ts', ['@xstate/store', 'ai', 'rxjs', 'setImmediate', 'xstate', 'zod']],
+  ])('%s', (_what, entry, packages) => {
+    const reached = outside(entry);
+    const known = new Set<string>(packages);
+    expect(Object.entries(reached).filter(([name]) => !known.has(name))).toEqual([]);
+    // Else nothing was looked at.
+    expect(Object.keys(reached).toSorted()).toEqual(packages);
+  });
+});
+
+describe('the ways are found', () => {
+  const files: Readonly<Record<string, string>> = {
+    'src/a.ts': "import { b } from './deep/b.ts';\nimport type { z } from 'zod';\n// Buffer\n",
+    'src/deep/b.ts': [
+      "export { c } from '../c.ts';",
+      "import {\n  type Tool,\n} from 'ai';",
+      "export const text = 'Buffer';",
+    ].join('\n'),
+    'src/c.ts': [
+      "import { type Schema, jsonSchema } from 'ai';",
+      "export * from 'zod';",
+      "import 'node:fs';",
+      "export const bytes = (): unknown => Buffer.from('');",
+      "export const lazy = (): unknown => import('node:os');",
+      '/** Buffer, require */ export const BufferSize = 1;',
+    ].join('\n'),
+  };
+  test('values are, types and comments are not', () => {
+    const reached = reachedFrom(['src/a.ts'], (file) => files[file] ?? '');
+    const way = ['src/a.ts', 'src/deep/b.ts', 'src/c.ts'];
+    const names = ['Buffer', 'ai', 'node:fs', 'node:os', 'zod'];
+    expect(reached.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual(
+      names.map((name) => ({ name, way })),
+    );
+  });
+});
