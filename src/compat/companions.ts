@@ -55,7 +55,11 @@ export interface CompanionAgent {
   readonly mode?: 'blocking' | 'background';
 }
 
-const agentId = z.string().min(1).max(200).describe('The agentId that companion__spawnAgent gave');
+const agentIdSchema = z
+  .string()
+  .min(1)
+  .max(200)
+  .describe('The agentId that companion__spawnAgent gave');
 const words = z.string().trim().min(1).max(100_000);
 
 /** The part of a companion from which its configuration is restored. */
@@ -151,7 +155,7 @@ export function companions(
     companion__sendMessage: marked(
       tool({
         description: 'Tell a companion something more. It remembers what it did before.',
-        inputSchema: zodSchema(z.object({ agentId, message: words })),
+        inputSchema: zodSchema(z.object({ agentId: agentIdSchema, message: words })),
         execute: ({ agentId: id, message }, call: CallOptions) =>
           answer(call, (scope) =>
             withCompanion(scope, id, (companion) => tell(scope, companion, message, call)),
@@ -176,7 +180,7 @@ export function companions(
     companion__getChildStatus: marked(
       tool({
         description: 'How a companion is: its status, progress, and its latest result.',
-        inputSchema: zodSchema(z.object({ agentId })),
+        inputSchema: zodSchema(z.object({ agentId: agentIdSchema })),
         execute: ({ agentId: id }, call: CallOptions) =>
           answer(call, (scope) =>
             withCompanion(scope, id, (companion) => {
@@ -192,7 +196,7 @@ export function companions(
     companion__terminateChild: marked(
       tool({
         description: 'End a companion for good.',
-        inputSchema: zodSchema(z.object({ agentId, reason: words.optional() })),
+        inputSchema: zodSchema(z.object({ agentId: agentIdSchema, reason: words.optional() })),
         execute: ({ agentId: id, reason = 'Terminated by parent' }, call: CallOptions) =>
           answer(call, (scope) =>
             withCompanion(scope, id, ({ subagentId }) => {
@@ -211,7 +215,7 @@ export function companions(
     companion__waitForResult: marked(
       tool({
         description: 'Wait for the result of a companion.',
-        inputSchema: zodSchema(z.object({ agentId })),
+        inputSchema: zodSchema(z.object({ agentId: agentIdSchema })),
         execute: ({ agentId: id }, call: CallOptions) =>
           answer(call, (scope) =>
             withCompanion(scope, id, (companion) => finding(scope, companion, call)),
@@ -461,8 +465,7 @@ function forgetCompanion(
 
 function forgetOrphans(service: SubagentService): void {
   const live = new Set(service.list(THE_LEAD).map(({ id }) => id));
-  for (const [owner, companions] of bookOf(service).owned)
+  for (const [owner, own] of bookOf(service).owned)
     if (owner !== null && !live.has(owner))
-      for (const agentId of companions.keys())
-        forgetCompanion(service, { subagentId: owner }, agentId);
+      for (const agentId of own.keys()) forgetCompanion(service, { subagentId: owner }, agentId);
 }
