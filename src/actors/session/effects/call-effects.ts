@@ -1,7 +1,7 @@
-// What becomes of the lead agent's tool calls: checked, run, delegated, answered. Each
-// call is its own life; here is what is done for it.
+// Carries out the effects of the lead agent's tool calls: checks, runs, delegates and answers them. Each call
+// has a life of its own.
 //
-// Owns:     the inline tools that are running.
+// Owns:     the running inline tools.
 // Does not: decide what a call does next (its machine does).
 
 import type { JSONValue } from 'ai';
@@ -25,13 +25,13 @@ import { keyOf, toolContext } from './tool-context.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
 import type { EffectsSession } from './effects-session.ts';
 
-/** What an inline tool came to. */
+/** The result of an inline tool. */
 interface Returned {
   readonly output: JSONValue;
   readonly failed: boolean;
 }
 
-/** Answers that tell the model of an error. */
+/** Answers that report an error to the model. */
 const FAILURES: ReadonlySet<CallAnswer> = new Set(['failed', 'invalid', 'timed_out', 'cancelled']);
 
 interface Answered {
@@ -50,13 +50,13 @@ export class CallEffects {
     this.#duplicates = new DuplicateCalls((id) => session.delegation.get(id));
   }
 
-  /** The session has ended, or goes on elsewhere: whatever still runs is aborted with this reason. */
+  /** Aborts all running tools with this reason: the session has ended, or continues elsewhere. */
   stopAll(reason: Error): void {
     for (const controller of this.#executing.values()) controller.abort(reason);
     this.#executing.clear();
   }
 
-  /** After a crash: calls that were being looked at, run or handed on go on; see `recovery.ts`. */
+  /** Continues, after a crash, calls that were being checked, run or delegated; see `recovery.ts`. */
   resume(): void {
     const { books, unit, delegation } = this.#session;
     const workedOn = delegation.liveCalls;
@@ -77,13 +77,13 @@ export class CallEffects {
     }
   }
 
-  /** It was over, and the journal does not say that the model was told. */
+  /** Answers a call that was over, if the journal does not say that the model was told. */
   #answerAgain({ callId, name, output, failed }: CallRecord): void {
     const status = failed === true ? 'failed' : 'result';
     if (output !== null) this.answered(callId, name, output, { status, isOver: true });
   }
 
-  /** P6: it is run again, with the same key, only if its tool says that it may be. */
+  /** Continues a call: it is run again, with the same key, only if its tool permits that (P6). */
   #goOn(callId: string): void {
     const session = this.#session;
     const call = session.books.calls.get(callId);
@@ -104,7 +104,7 @@ export class CallEffects {
     });
   }
 
-  /** Its subagent is not in the journal: nothing will come of it. */
+  /** Ends a call whose subagent is not in the journal: no result will come. */
   #lost(callId: string): void {
     const error = {
       code: 'NOT_RECOVERABLE',
@@ -132,7 +132,7 @@ export class CallEffects {
       return;
     }
     const checked = await this.#checked(tool, call);
-    // It may have been called off meanwhile, or the session may have ended.
+    // It may have been cancelled meanwhile, or the session may have ended.
     if (session.books.calls.get(callId) !== call || session.unit.unit.disposed) return;
     if (!checked.ok) {
       invalid(checked.message);
@@ -156,7 +156,10 @@ export class CallEffects {
     });
   }
 
-  /** The arguments, and that the inputs that they name can be read: the model can call again at once. */
+  /**
+   * Validates the arguments and checks that the inputs that they name can be read; the error lets the model
+   * call again at once.
+   */
   async #checked(tool: LeadTool, call: CallRecord): ReturnType<LeadTool['validate']> {
     const session = this.#session;
     const checked = await this.#fitting(tool, call.arguments);
@@ -171,7 +174,7 @@ export class CallEffects {
     return typeof message === 'string' ? { ok: false, message } : checked;
   }
 
-  /** The schema is the app's, and may be asynchronous: it is waited for as long as for the tool. */
+  /** Validates with the app's schema, which may be asynchronous: the time limit is that of the tool. */
   #fitting(tool: LeadTool, json: string): ReturnType<LeadTool['validate']> {
     const { name, timeout: timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = tool.definition;
     const { scheduler } = this.#session.host.environment;
@@ -226,7 +229,7 @@ export class CallEffects {
     });
   }
 
-  /** What is too large for the model goes to working memory, where there is one. */
+  /** Moves an output that is too large for the model to working memory, where there is one. */
   async #kept(
     { callId, name }: CallRecord,
     output: unknown,
@@ -244,14 +247,14 @@ export class CallEffects {
     };
   }
 
-  /** Its machine has left `executing`; the signal of the tool says why. */
+  /** Aborts a call that has left `executing`; the signal of the tool gives the reason. */
   stop(callId: string): void {
     const controller = this.#executing.get(callId);
     if (!controller) return;
     this.#executing.delete(callId);
     const { unit, books } = this.#session;
     const { name = '', cancelReason = 'the call was cancelled' } = books.calls.get(callId) ?? {};
-    // It did not end by itself, so it was cancelled or its time was up.
+    // It did not end by itself: it was cancelled, or its time was up.
     const isCancelled = unit.calls.stateOf(callId)?.value !== 'answered';
     controller.abort(
       isCancelled ? new CancelledError(cancelReason) : new TimeoutError(`Tool "${name}" timed out`),
@@ -263,16 +266,16 @@ export class CallEffects {
     const call = session.books.calls.get(callId);
     if (!call) return;
     const { name, output } = call;
-    // What was called off is no news to speak about.
+    // The model does not respond to the answer of a cancelled call.
     session.lead.answerTool(callId, output, answer !== 'cancelled');
     const isOver = session.unit.calls.stateOf(callId)?.done === true;
-    // Of what was cancelled the record may be gone before it is taken in.
+    // The record of a cancelled call may be gone before the event is applied.
     const isRecorded = isOver && answer !== 'cancelled';
     this.answered(callId, name, output, { status: answer, isOver, isRecorded });
     if (isOver) session.unit.calls.forget(callId);
   }
 
-  /** The model has its answer to this call; `isRecorded`: the journal has it with the call. */
+  /** Reports that the model has its answer to this call; `isRecorded`: the journal has it with the call. */
   answered(
     callId: string,
     name: string,
@@ -344,7 +347,10 @@ export class CallEffects {
   }
 }
 
-/** What an inline tool returned, as the model, the journal and the wire can have it: JSON, and not too large. */
+/**
+ * Converts the return value of an inline tool for the model, the journal and the wire: JSON, and not too
+ * large.
+ */
 function answerOf(toolName: string, returned: unknown, maxBytes: number): Returned {
   if (isError(returned)) return { output: { error: messageOf(returned) }, failed: true };
   const kept = keepOutput(returned ?? null, maxBytes);

@@ -1,11 +1,11 @@
-// A tool call whose process ended in the middle of it, and of which nobody knows whether it was
-// done: screens and the app learn of it here, whoever made the call.
+// Reports a tool call whose process ended in the middle of it, and whose outcome is unknown, to screens and
+// the app, whichever agent made the call.
 
 import { callSafely } from '../../runtime/host.ts';
 import type { DoubtfulCall } from '../../contracts/session-views.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 
-/** Tells once of one call. What the model reads of it is the affair of whoever runs the call. */
+/** Reports one call, once. The component that runs the call writes the answer for the model. */
 export function tellDoubt({ projection, host, hooks }: LeadSession, call: DoubtfulCall): void {
   const { subagentId, subagentName, callId, toolName, input, idempotencyKey } = call;
   projection.emit({

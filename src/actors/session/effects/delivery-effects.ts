@@ -1,5 +1,5 @@
-// What becomes of everything that is to be said: offered to the lead agent, shown as cards,
-// heard, seen, or gone. Results that are told together have a view each.
+// Carries out the effects of deliveries: offers them to the lead agent, shows them as cards, and records that
+// they were heard, seen, or dropped. Results that are told together have a view each.
 //
 // Owns:     nothing.
 // Does not: decide when something is said (outbox) or with what else (batch).
@@ -16,7 +16,7 @@ import { nameOfSpawned } from '../state/synthetic-turns.ts';
 import { subjectOf, type DeliveryRecord } from '../../contracts/records.ts';
 import type { EffectsSession } from './effects-session.ts';
 
-/** What the effects of outbox and batches carry, together. */
+/** The parameters of the effects of outbox and batches, together. */
 interface Params {
   readonly deliveryId: string;
   readonly deliveryIds: readonly string[];
@@ -38,7 +38,7 @@ export class DeliveryEffects {
     this.#calls = calls;
   }
 
-  /** Carries out what the outbox or a batch says. */
+  /** Carries out an effect of the outbox or a batch. */
   carryOut(name: string, effectParams: unknown): void {
     const session = this.#session;
     const { lead, unit } = session;
@@ -68,7 +68,7 @@ export class DeliveryEffects {
       case 'outbox.rested':
         this.#rested(params.deliveryId);
         break;
-      // What was told together is settled part by part, by its batch.
+      // The batch settles the results that were told together, one by one.
       case 'outbox.delivered':
         if (!unit.batches.has(params.deliveryId)) this.#delivered(params.deliveryId, params);
         break;
@@ -97,7 +97,7 @@ export class DeliveryEffects {
     }
   }
 
-  /** After a crash: what waits is shown again, and what is over is forgotten; see `recovery.ts`. */
+  /** Shows waiting deliveries again after a crash, and forgets those that are over; see `recovery.ts`. */
   resume(): void {
     const { books, unit } = this.#session;
     const { pending, current } = unit.outbox.getSnapshot().context;
@@ -117,19 +117,21 @@ export class DeliveryEffects {
     for (const id of books.deliveries.keys()) if (!due.has(id)) books.deliveries.delete(id);
   }
 
-  /** It waits to be said, and can be seen meanwhile. */
+  /** Shows a delivery that waits to be said. */
   waits(deliveryId: string): void {
     if (!this.#session.projection.delivery(deliveryId)) this.#show(deliveryId, {});
   }
 
-  /** The question is over: what of it was not heard will not be said any more. */
+  /** Drops the unheard delivery of a question that is over. */
   withdrawn(requestId: string): void {
     const view = this.#session.projection.delivery(requestId);
     if (view && view.state !== 'delivered') this.#show(requestId, { state: 'dismissed' });
     this.forget(requestId);
   }
 
-  /** The lead agent has told of it from another tool. A call that stayed open for it is answered. */
+  /**
+   * Records that the lead agent has told it from another tool, and answers a call that stayed open for it.
+   */
   known(callId: string): void {
     this.#answerSilently(callId);
     this.forget(callId);
@@ -151,7 +153,7 @@ export class DeliveryEffects {
     const batch = unit.batches.contextOf(deliveryId);
     if (batch) {
       const deliveries = batch.parts.flatMap((id) => books.delivery(id) ?? []);
-      // The calls that stayed open are answered one by one, and then told of together.
+      // The open calls are answered one by one, and then told together.
       for (const id of batch.parts) this.#answerSilently(id);
       const { parts: deliveryIds } = batch;
       const text = deliveries.map((part) => `${part.label}: ${part.text}`).join('\n');
@@ -187,7 +189,7 @@ export class DeliveryEffects {
     });
   }
 
-  /** It is not to be told: the model knows it, and it is on the screen. */
+  /** Tells the model of a delivery that will not be said: it is on the screen. */
   #rested(deliveryId: string): void {
     const { books, lead } = this.#session;
     this.#show(deliveryId, { state: 'pending', card: true });
@@ -199,25 +201,28 @@ export class DeliveryEffects {
     this.#card(deliveryId);
   }
 
-  /** What rests is given to whoever listens, or comes to listen. */
+  /** Gives a resting delivery to the present and later listeners. */
   #card(deliveryId: string): void {
     const { lead, door } = this.#session;
     for (const part of this.#partsOf(deliveryId)) lead.rests?.(part, () => door.shown(part));
   }
 
-  /** What an item of the outbox tells: itself, or the results of a batch. */
+  /** Returns the deliveries that an item of the outbox tells: itself, or the results of a batch. */
   #partsOf(deliveryId: string): readonly string[] {
     return this.#session.unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
   }
 
-  /** A member of a batch is late. */
+  /** Stops a late member of a batch. */
   #stop(id: string): void {
     const { unit, delegation } = this.#session;
     const subagent = unit.calls.has(id) ? delegation.ofCall(id) : delegation.get(subjectOf(id));
     subagent?.cancel(CEILING_REASON);
   }
 
-  /** As the lead model knows them: tools that it called, and subagents that it spawned. */
+  /**
+   * Returns the names by which the lead model knows them: the tools that it called, and the subagents that it
+   * spawned.
+   */
   #namesOf(members: readonly string[]): readonly string[] {
     const { books, projection } = this.#session;
     return members.flatMap((member) => {
@@ -231,8 +236,8 @@ export class DeliveryEffects {
   }
 
   /**
-   * What is about to reach the user, or was waved away, is the answer to the call that stayed
-   * open for it: once, however often it is offered. Returns the call, if it is to be answered now.
+   * Turns a delivery that is about to reach the user, or was dismissed, into the answer of the call that
+   * stayed open for it: once, however often it is offered. Returns the call, if it is to be answered now.
    */
   #answerLate(delivery: DeliveryRecord): string | null {
     const { callId, answersCall, label: name, text } = delivery;
@@ -241,7 +246,7 @@ export class DeliveryEffects {
     return callId;
   }
 
-  /** It reached the user, or was waved away, without being told: the model shall know it all the same. */
+  /** Tells the model of a delivery that reached the user, or was dismissed, without being told. */
   #answerSilently(deliveryId: string, words?: Prompt): void {
     const { books, lead } = this.#session;
     const delivery = books.delivery(deliveryId);

@@ -6,27 +6,27 @@ import type { Lead } from '../lead/lead.ts';
 import type { SpeakProgress } from '../delivery/progress-pace.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 
-/** What the effects of a session see of it. */
+/** The session as its effects see it. */
 export interface EffectsSession extends LeadSession {
   readonly lead: Lead;
   readonly services: SessionServices;
   readonly configs: Readonly<Record<string, SubagentConfig>>;
-  /** Whom the subagents of background calls work for. */
+  /** The ports that the subagents of background calls work for. */
   readonly ofCalls: ScopePorts;
   readonly startedAt: number;
-  /** A snapshot with this number is in the journal. */
+  /** Receives the number of a snapshot that is in the journal. */
   readonly snapshots: { written(seq: number): void };
-  /** Is progress said aloud, where its subagent does not say? */
+  /** The default of a subagent without a setting of its own: whether progress is spoken. */
   readonly speakProgress: SpeakProgress;
   /** The lead model cannot leave a call open: each is answered at once. */
   readonly acknowledgesCalls: boolean;
-  /** A result is shown as it is before it is put into words. */
+  /** A result is shown as it is before the model puts it into words. */
   readonly showsRawResults: boolean;
-  /** To the clients. */
+  /** Sends JSON to the clients. */
   sendJson(data: unknown): void;
-  /** The model has said what it had to say. */
+  /** Reports that the model has completed its turn. */
   turnEnded(): void;
-  /** The floor may be free: what tools returned to the lead agent is told by now, or was not. */
+  /** Called when the floor may be free: settles whether results of tools were told. */
   settleTold(): void;
   readonly life: {
     ended(error: Failure | null): void;

@@ -1,6 +1,6 @@
-// The tools of a lead agent, as a subagent that its model spawns may have them.
+// Converts the tools of a lead agent for the subagents that its model spawns.
 //
-// Does not: decide which of them it gets (subagents/grants.ts).
+// Does not: decide which of them a subagent gets (subagents/grants.ts).
 
 import { callerOf } from '../../model/caller.ts';
 import { SOURCE_TOOL } from '../../model/marks.ts';
@@ -13,9 +13,9 @@ interface CallOptions {
 }
 
 /**
- * By name. What was an AI SDK tool is that tool again, so that it learns who really calls; an
- * inline tool of another kind is called as ever. The lead's other background calls are not
- * tools that somebody else could run.
+ * Returns the tools by name. A former AI SDK tool is that tool again, so that it receives the real caller;
+ * another inline tool is called as by the lead agent. Background calls are not included: no other agent could
+ * run them.
  */
 export function inheritedTools(
   session: EffectsSession,

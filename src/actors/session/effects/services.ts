@@ -1,4 +1,4 @@
-// The services of a session, with the session's own means: its outbox, its subagents, its events.
+// Connects the services of a session to its outbox, its subagents and its events.
 
 import { CapacityError } from '../../../values/errors.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
@@ -33,7 +33,7 @@ export function servicesOf(
     notify: (notice) => void postNotice(session, { ...notice, reserved: true }),
     dropped: (dropped) => {
       session.projection.emit({ type: 'service.dropped', event: dropped });
-      // The end of the session is no failure, nor is what somebody cancelled.
+      // The end of the session is no failure, nor is a cancellation.
       if (dropped.reason === 'stopped' || dropped.reason === 'cancelled') return;
       const { service, eventId, type, reason } = dropped;
       host.report(
@@ -45,7 +45,7 @@ export function servicesOf(
   });
 }
 
-/** Why an invocation has to wait for what others found. */
+/** The reason for which an invocation has to wait until earlier findings were told. */
 export const OUTBOX_FULL: Failure = {
   code: 'OUTBOX_FULL',
   message: 'Too much waits to be heard, or is being made: see maxDeliveries',

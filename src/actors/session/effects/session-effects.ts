@@ -1,8 +1,8 @@
-// Carries out what the machines of a session say, after the commit: to the lead agent,
-// to the subagents, to the app's hooks and to the screens.
+// Carries out the effects of a session's machines, after the commit: on the lead agent, the subagents, the
+// app's hooks and the screens.
 //
-// Owns:     nothing; each effect has one place: here, in call-effects (tool calls) or in
-//           delivery-effects (outbox and batches).
+// Owns:     nothing; each effect has one place: here, in call-effects (tool calls) or in delivery-effects
+//           (outbox and batches).
 // Does not: decide anything.
 
 import { CancelledError, isA, messageOf, OffstageError } from '../../../values/errors.ts';
@@ -27,7 +27,7 @@ import type { EffectsSession } from './effects-session.ts';
 import type { Utterance } from '../../contracts/records.ts';
 import { writeLost } from '../unit/lost.ts';
 
-/** What the effects of a session's machines carry, together. */
+/** The parameters of the effects of a session's machines, together. */
 interface Params {
   readonly attempt: number;
   readonly error: Failure | null;
@@ -54,7 +54,7 @@ export class SessionEffects {
   readonly #core: EffectsSession;
   readonly #calls: CallEffects;
   readonly #deliveries: DeliveryEffects;
-  /** What subagents report. */
+  /** Receives the reports of subagents. */
   readonly news: SubagentNews;
 
   constructor(core: EffectsSession) {
@@ -77,21 +77,21 @@ export class SessionEffects {
   }
 
   /**
-   * Ends of questions that may not have been told when the process ended. First: whoever watches
-   * must not see the next one put while this one has the floor.
+   * Reports ends of questions again that may not have been reported when the process ended. Runs first: an
+   * observer must not see the next question put while this one has the floor.
    */
   replyAgain(): void {
     const { questions } = this.#core.unit;
     for (const id of questions.ids) {
       const state = questions.stateOf(id);
-      // The states in which a question is over are named as it has ended.
+      // The final states of a question have the names of its ends.
       if (state?.done) this.#reply(id, state.value as QuestionEnd);
     }
   }
 
   /**
-   * What was due when the process ended, and follows from the state; see `recovery.ts`. `isAsleep`: it
-   * was put away idle, and nothing of it is news to the app.
+   * Carries out everything that was due when the process ended, and follows from the state; see
+   * `recovery.ts`. `isAsleep`: the session was put away idle, and the app is told nothing of it again.
    */
   resume(isAsleep: boolean): void {
     const { unit, projection, books } = this.#core;
@@ -109,12 +109,12 @@ export class SessionEffects {
     }
   }
 
-  /** What runs is aborted, and nothing of it is told. */
+  /** Aborts all running work without a report. */
   suspend(): void {
     this.#calls.stopAll(new CancelledError('the session was suspended'));
   }
 
-  /** It is closed before it was ever open. */
+  /** Closes a session that was never opened. */
   endUnopened(): void {
     this.#core.projection.emit({ type: 'connection.changed', state: 'closed' });
     this.#core.services.kill();
@@ -125,7 +125,7 @@ export class SessionEffects {
   crashed(error: unknown): void {
     const core = this.#core;
     const isLost = isA(error, UnfoldableEntry);
-    // A later process goes on with its subagents: what becomes of them here is not written down.
+    // A later process continues its subagents: their changes here are not written down.
     core.unit.unit.hold();
     if (isLost)
       callSafely(core.host, 'journal', () => writeLost(core, core.unit.unit.seq + 1, error));
@@ -263,7 +263,7 @@ export class SessionEffects {
       });
     else if (end === 'expired') asker?.receive({ type: 'question.expired', requestId });
     else asker?.receive({ type: 'question.withdrawn', requestId, reason: end });
-    // Not news of a question, also where this process has not shown it yet.
+    // No new question, even if this process has not shown it yet.
     this.#question(requestId, true);
     books.questions.delete(requestId);
     this.#deliveries.withdrawn(requestId);
@@ -287,7 +287,7 @@ export class SessionEffects {
     );
   }
 
-  /** What screens show of the actor that has just said something. */
+  /** Projects the state of an actor to the screens after its effect. */
   #project(actor: string): void {
     if (actor === 'session') {
       this.#core.life.connectionChanged();

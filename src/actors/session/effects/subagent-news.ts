@@ -1,7 +1,7 @@
-// What a session makes of what its subagents report: to screens, topics and hooks at once;
-// to the ear when it was asked for; and to the calls and batches that wait for them.
+// Passes the reports of subagents on: to screens, topics and hooks at once; to speech when that was asked
+// for; and to the calls and batches that wait for them.
 //
-// Owns:     the pace of what is said of progress.
+// Owns:     the pace of spoken progress.
 // Does not: run subagents, or decide what is told when (batch, outbox).
 
 import { callSafely } from '../../runtime/host.ts';
@@ -17,14 +17,14 @@ import type { EffectsSession } from './effects-session.ts';
 export class SubagentNews {
   readonly #session: EffectsSession;
   readonly #pace = new ProgressPace();
-  /** The latest progress of each that is to be said. */
+  /** The latest unspoken progress of each subagent. */
   readonly #spoken = new Map<string, string>();
 
   constructor(session: EffectsSession) {
     this.#session = session;
   }
 
-  /** State, step or progress is not what it was. */
+  /** Handles a change of state, step or progress. */
   changed(view: SubagentView): void {
     const { projection, unit } = this.#session;
     const before = projection.subagent(view.id);
@@ -42,13 +42,13 @@ export class SubagentNews {
       });
   }
 
-  /** It says how far it is; `percent` is 0 to 100, or null where it did not say. */
+  /** Handles a progress report; `percent` is 0 to 100, or null if it was not reported. */
   progressed(
     view: SubagentView,
     { update: text, percent }: { readonly update: string; readonly percent: number | null },
   ): void {
     const session = this.#session;
-    // Known from now on: the same words in its view are no news.
+    // From now on the same words in its view are no change.
     session.projection.emit({ type: 'subagent.changed', subagent: { ...view, progress: text } });
     const timestamp = session.host.environment.clock.now();
     const { id: subagentId } = view;
@@ -69,7 +69,7 @@ export class SubagentNews {
     if (this.#pace.allows(view.id, how, percent, timestamp)) this.#say(view, text);
   }
 
-  /** What it came to, as it is: the user need not wait for it to be put into words. */
+  /** Shows the result as it is: the user need not wait for the model to put it into words. */
   reportResult(deliveryId: string): void {
     const { books, lead, showsRawResults } = this.#session;
     const { kind, subagentId, label, text } = books.delivery(deliveryId) ?? {};
@@ -92,7 +92,7 @@ export class SubagentNews {
     );
   }
 
-  /** `request`: what the user had said that led to it; null: nobody asked. */
+  /** Handles the end of a subagent. `request`: the words of the user that led to it; null: no user asked. */
   ended(view: SubagentView, outcome: Outcome, callId: string | null, request: string | null): void {
     const { host, hooks, projection, unit } = this.#session;
     this.#silence(view.id);
@@ -112,18 +112,18 @@ export class SubagentNews {
     this.#session.services.subagentEnded(view.id, outcome);
   }
 
-  /** The call that it worked for has its result, or will have none. */
+  /** Settles the call that it worked for, with its result or without one. */
   settleCall(view: SubagentView, outcome: Outcome, callId: string): void {
     if (outcome.status !== 'cancelled' || this.#isAwaited(callId)) {
       this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
       return;
     }
-    // Nobody waits for a result that was called off; the model must know that none will come.
+    // The result of a cancelled call is not awaited; the model must learn that none will come.
     this.#session.receive(`call:${callId}`, { type: 'call.cancel' });
     this.#session.lead.note(cancelledNote(view.toolName, outcome.error?.message ?? 'cancelled'));
   }
 
-  /** Its batch has told it to stop, and tells what came of it with the others. */
+  /** Tells whether its batch has stopped it, and tells its result with the others. */
   #isAwaited(callId: string): boolean {
     const { unit } = this.#session;
     const batchId = unit.batchOf(callId);
@@ -142,7 +142,7 @@ export class SubagentNews {
     this.#spoken.set(view.id, deliveryId);
   }
 
-  /** What it would still have said of its progress is old news. */
+  /** Drops its unspoken progress, which is out of date. */
   #silence(subagentId: string): void {
     const deliveryId = this.#spoken.get(subagentId);
     this.#pace.forget(subagentId);

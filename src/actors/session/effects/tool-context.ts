@@ -1,4 +1,4 @@
-// What an inline tool of the lead agent gets beside its arguments.
+// The context that an inline tool of the lead agent receives beside its arguments.
 import type { ToolContext } from '../../contracts/lead-tool.ts';
 import type { EffectsSession } from './effects-session.ts';
 
@@ -16,7 +16,7 @@ export function toolContext(
   };
 }
 
-/** The same for every attempt at this call, in this process and after it. */
+/** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */
 export function keyOf(sessionId: string, callId: string): string {
   return `${sessionId}:${callId}`;
 }

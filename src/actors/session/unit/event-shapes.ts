@@ -1,5 +1,5 @@
-// The shapes of the events of a session's unit (runtime/event-shapes.ts): what a client, a model and a
-// transport cause (records.ts, machines/*), and what the session writes down of itself.
+// The shapes of the events of a session's unit (runtime/event-shapes.ts): the events of clients, models and
+// transports (records.ts, machines/*), and those that the session writes about itself.
 
 import { noteSchema } from '../../conversation/items.ts';
 import { z } from 'zod';
@@ -48,7 +48,7 @@ const attempt = z.looseObject({ generation: amount });
 const delivery = z.looseObject({ deliveryId: text });
 const ofCall = z.looseObject({ callId: text });
 const deadline = z.looseObject({ dueAt: amount });
-/** `deadline.execution` and its like come from a deadline, or from a call that its journal knows. */
+/** `deadline.execution` and similar events come from a deadline, or from a call that its journal knows. */
 const deadlines = Object.fromEntries(
   [
     'connect',
@@ -67,7 +67,7 @@ const deadlines = Object.fromEntries(
   ].map((name) => [`deadline.${name}`, deadline]),
 );
 
-/** Of a state: an empty one is none. */
+/** The name of a state: an empty name is none. */
 const name = z.string().min(1);
 const machine = z.looseObject({
   value: z.union([name, z.record(z.string(), z.unknown())]),

@@ -2,10 +2,10 @@ import { UNIT, type UnfoldableEntry } from '../../runtime/set-aside.ts';
 import type { Host } from '../../runtime/host.ts';
 import { SESSION_VERSION } from './session-unit.ts';
 
-/** The end of a session that could not go on with an entry (`onUnfoldable: 'lose'`). */
+/** The end of a session that could not continue with an entry (`onUnfoldable: 'lose'`). */
 export const LOST = 'session.lost';
 
-/** Writes down that the session is lost: the next one with its id begins anew. Nothing else of it is written. */
+/** Writes down that the session is lost, and nothing else: the next session with its id begins anew. */
 export function writeLost(
   { id, host }: { readonly id: string; readonly host: Host },
   seq: number,

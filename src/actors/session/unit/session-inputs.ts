@@ -1,6 +1,5 @@
-// What the machines and the books of a session begin with. It is written down with the first
-// entry: a process that goes on with the session may have other options, and the same events
-// would then lead somewhere else.
+// The inputs with which the machines and the books of a session begin. The first entry holds them: a process
+// that continues the session may have other options, and the same events would then lead to another state.
 
 import { z } from 'zod';
 import type { OutboxInput, SessionInput } from '../../../machines/index.ts';
@@ -15,7 +14,7 @@ export const OPENED = 'session.opened';
 
 const limit = z.union([amount, z.literal('Infinity')]);
 
-/** As they are written down. */
+/** The inputs as they are written down. */
 export const inputsShape = z.looseObject({
   session: z.looseObject({
     maxReconnects: limit,
@@ -55,22 +54,25 @@ const OPENING = { [OPENED]: z.looseObject({ inputs: inputsShape }) };
 export interface SessionInputs {
   readonly session: SessionInput;
   readonly outbox: OutboxInput;
-  /** Can what the lead agent is saying be stopped in mid-sentence? */
+  /** True if the lead agent's speech can be stopped in mid-sentence. */
   readonly canInterrupt: boolean;
-  /** Which results are told together; null: each by itself. @defaultValue null */
+  /** The rules by which results are told together; null: each is told by itself. @defaultValue null */
   readonly batches?: ConsolidationOptions | null;
-  /** Those of the process that began it; each process has books of its own. @defaultValue none are known */
+  /**
+   * The inputs of the books in the process that began the session; each process has books of its own.
+   * @defaultValue unknown
+   */
   readonly books?: BooksInput;
 }
 
 export interface BooksInput {
-  /** Who leads first. */
+  /** The agent that leads first. */
   readonly agentName: string;
   readonly limits: Partial<ConversationLimits>;
   readonly promptStyle: PromptStyle;
 }
 
-/** The first entry of a session. */
+/** Builds the first entry of a session. */
 export function openedWith(inputs: SessionInputs): {
   readonly type: typeof OPENED;
   readonly inputs: unknown;
@@ -81,12 +83,12 @@ export function openedWith(inputs: SessionInputs): {
 /** The actor that the first entry is for. */
 export const OPENING_ACTOR = 'opening';
 
-/** Does the life of a session begin with this entry? */
+/** Tells whether the life of a session begins with this entry. */
 export function isOpening({ actor, event }: JournalEntry): boolean {
   return event.type === OPENED && actor === OPENING_ACTOR;
 }
 
-/** What a session that the journal has began with; null: its beginning is not there. */
+/** Returns the inputs with which a session of the journal began; null: its beginning is missing. */
 export function inputsIn(entries: readonly JournalEntry[]): SessionInputs | null {
   const [first] = entries;
   if (!first || !isOpening(first) || setAsideIn(entries).has(first.seq)) return null;
@@ -94,12 +96,12 @@ export function inputsIn(entries: readonly JournalEntry[]): SessionInputs | null
   try {
     return inputsOf((first.event as unknown as { readonly inputs: unknown }).inputs);
   } catch {
-    // Nested so deeply that it cannot be read.
+    // Nested too deeply to be read.
     return null;
   }
 }
 
-/** As they were given, from what `openedWith` made of them. */
+/** Restores the inputs from the form that `openedWith` made of them. */
 export function inputsOf(inputs: unknown): SessionInputs {
   return JSON.parse(JSON.stringify(inputs), infinityFromText) as SessionInputs;
 }

@@ -1,8 +1,8 @@
-// The three machines that every session has: its regions, the interaction arbiter, the outbox.
-// The unit tells them what happens; here is how they begin, and go on from what they were.
+// The three machines that every session has: its regions, the interaction arbiter, the outbox. The unit
+// passes events to them; this file begins and restores them.
 //
 // Owns:     the actors.
-// Does not: know what they tell each other (machines/session-wiring), or the lives beside them.
+// Does not: know their messages to each other (machines/session-wiring), or the other lives of the session.
 
 import type { AnyStateMachine, InputFrom, Snapshot } from 'xstate';
 import { interactionMachine, outboxMachine, sessionMachine } from '../../../machines/index.ts';
@@ -18,7 +18,7 @@ import {
 } from '../../runtime/hosting.ts';
 import type { SessionInputs } from './session-inputs.ts';
 
-/** What they are, as plain JSON. */
+/** The state of the three machines, as plain JSON. */
 export interface MachinesRest {
   readonly session: Snapshot<unknown>;
   readonly interaction: Snapshot<unknown>;
@@ -37,7 +37,7 @@ export class SessionMachines {
     this.#host = host;
   }
 
-  /** They begin. */
+  /** Begins the machines. */
   begin({ session, outbox }: SessionInputs): void {
     this.session = this.#start(sessionMachine, 'session', { input: session });
     this.interaction = this.#start(interactionMachine, 'interaction', {});
@@ -53,7 +53,7 @@ export class SessionMachines {
     };
   }
 
-  /** Goes on from what `rest` was, instead of beginning with these inputs. */
+  /** Restores the machines from the state that `rest` returned, instead of beginning with these inputs. */
   restore({ session, interaction, outbox }: MachinesRest, inputs: SessionInputs): void {
     this.session = this.#start(sessionMachine, 'session', {
       snapshot: withNoLimits(session, sessionMachine, inputs.session),
@@ -64,7 +64,7 @@ export class SessionMachines {
     });
   }
 
-  /** What goes on at the moment. */
+  /** The activities and deadlines under way. */
   get underWay(): readonly Posted[] {
     return [
       ...underWay('session', sessionMachine, this.session.getSnapshot()),
@@ -88,7 +88,7 @@ export class SessionMachines {
     const { input, ...snapshot } = from;
     const postbox = { post: (effect: Posted['effect']) => this.#unit.post(name, effect) };
     return startHosted(machine, input, postbox, {
-      // The session is the unit; the others belong to it.
+      // The session is the unit; the other machines belong to it.
       id: name === 'session' ? id : `${id}/${name}`,
       inspect: this.#host.inspect,
       ...snapshot,

@@ -1,18 +1,20 @@
-// The commit unit of a session: its machines, wired to each other. The session's
-// regions, the interaction arbiter, the outbox, the questions and the tool calls see
-// one event at a time, and what they tell each other happens in the same transaction.
+// The commit unit of a session: its machines, wired to each other. The session's regions, the interaction
+// arbiter, the outbox, the questions and the tool calls apply one event at a time, and exchange their
+// messages in the same transaction.
 //
 // Owns:     the lives of the session, and the order within a transaction.
-// Does not: know the wiring (machines/session-wiring), hold words and results (books),
-//           speak (lead), run subagents.
+// Does not: know the wiring (machines/session-wiring), hold words and results (books), speak (lead), run
+//           subagents.
 //
 // Invariants
 //   SESSION-UNIT-1. An accepted answer, the release of the floor and the next grant are one transaction.
-//   SESSION-UNIT-2. The gate of the outbox is told in the transaction that changes it.
+//   SESSION-UNIT-2. The outbox is told its gate in the transaction that changes it.
 //   SESSION-UNIT-3. Words of the user go to exactly one: the owner's question or the lead agent.
-//   SESSION-UNIT-4. Background work is delegated only when the place of its result was reserved in the
-//       same transaction; else the call is rejected in it. A place is freed once.
-//   SESSION-UNIT-5. The result of a subagent that was spawned by a tool waits for its siblings only in a place that was
+//   SESSION-UNIT-4. Background work is delegated only when the place of its result was reserved in the same
+//       transaction; else the call is rejected in it. A place is freed once.
+//   SESSION-UNIT-5. The result of a subagent that was spawned by a tool waits for its siblings only in a
+//       place that was reserved in the transaction that brings it; else it is told by itself. It is never
+//       dropped.
 //       reserved in the transaction that brings it; else it is told by itself. It is never dropped.
 
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
@@ -51,10 +53,13 @@ import { SessionMachines, type MachinesRest } from './session-machines.ts';
 import type { SetAsideEntry } from '../../contracts/session-views.ts';
 import { subjectOf } from '../../contracts/records.ts';
 
-/** Raised when a machine or the meaning of a machine's effects changes: entries are not refolded across. */
+/**
+ * Raised when a machine or the meaning of a machine's effects changes: entries are not refolded across
+ * versions.
+ */
 export const SESSION_VERSION = 2;
 
-/** For whom the unit writes down what the whole session has become; see `snapshots.ts`. */
+/** The actor under which the unit writes the snapshots of the whole session; see `snapshots.ts`. */
 export const SNAPSHOTS = 'snapshots';
 
 /** The lives of a session, as plain JSON. */
@@ -75,23 +80,26 @@ interface Expected extends Stamped {
   readonly requestId: string;
 }
 
-/** Time that an inline tool may take whose author says nothing of it. */
+/** Time limit of an inline tool without one of its own. */
 export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 
-/** What the rest of the session does for its unit. Nothing here may call back into the unit's machines. */
+/** The interface of the session that its unit needs. No method may call back into the unit's machines. */
 export interface SessionUnitPorts {
-  /** Takes in an event that brings words or creates a life; returns what follows within the unit. */
+  /** Applies an event that brings words or creates a life; returns its consequences within the unit. */
   fold(actor: string, event: UnitEvent & Stamped): readonly Message[];
-  /** What the entry of an event says besides. */
+  /** Adds data to an event before it is written down. */
   enrich?<T extends UnitEvent & Stamped>(actor: string, event: T): T;
   /** Carries an effect out, after the commit. */
   release(posted: Posted): void;
   crashed(error: unknown): void;
-  /** The event was refused (null), or it is set aside (why): its sender must not wait for it any more. */
+  /**
+   * Reports that the event was refused (null), or set aside (with the error): its sender must not wait for it
+   * any more.
+   */
   ignored?(event: UnitEvent, error: Error | null): void;
-  /** Puts unit and books back to what the journal says of them. Absent: that is not possible. */
+  /** Restores unit and books to the state of the journal. Absent: that is not possible. */
   goesOnWithout?(entry: SetAsideEntry): Promise<void>;
-  /** The journal takes nothing of this session any more. */
+  /** Reports that the journal accepts no more entries of this session. */
   journalRefused(error: unknown): void;
 }
 
@@ -104,15 +112,15 @@ export class SessionUnit implements UnitBody {
   readonly #ports: SessionUnitPorts;
   readonly #host: Host;
   readonly #machines: SessionMachines;
-  /** Those of this process. */
+  /** The inputs of this process. */
   readonly #own: SessionInputs;
   #inputs!: SessionInputs;
-  /** Not before somebody looks at the machines: those of a session that was put away never begin. */
+  /** False until the machines are first read: those of a session that was put away never begin. */
   #hasBegun = false;
-  /** Events of services whose findings have a place in the outbox. */
+  /** Ids of service events whose findings have a place in the outbox. */
   readonly #placed = new Set<string>();
   #gate: Gate | null = null;
-  /** What an app holds of `session`; null: nobody has asked for it. */
+  /** The view of `session` that an app holds; null: no app has read it. */
   #view: ActorView<typeof sessionMachine> | null = null;
 
   constructor(host: Host, options: SessionUnitOptions, ports: SessionUnitPorts) {
@@ -122,13 +130,13 @@ export class SessionUnit implements UnitBody {
     const { id } = options;
     const identity = { id, scope: id, kind: 'session', definitionVersion: SESSION_VERSION };
     this.unit = new CommitUnit(identity, host, this);
-    // What the journal has comes first.
+    // The entries of the journal come first.
     this.unit.hold();
     this.questions = new Population(questionMachine, 'question', this.unit, host);
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
     this.#machines = new SessionMachines(this.unit, host);
     this.#beginWith(options);
-    // An inspector shows a session as soon as there is one.
+    // An inspector shows a session as soon as it exists.
     if (host.inspect) this.begin();
   }
 
@@ -137,7 +145,7 @@ export class SessionUnit implements UnitBody {
     return this.#inputs;
   }
 
-  /** What it has become, for `restore`. */
+  /** Its state, for `restore`. */
   get rest(): SessionUnitRest {
     this.begin();
     return {
@@ -149,7 +157,9 @@ export class SessionUnit implements UnitBody {
     };
   }
 
-  /** Goes on from what `rest` was, after so many entries. Its machines had begun with `inputs`. */
+  /**
+   * Continues from the state that `rest` returned, after `seq` entries. Its machines had begun with `inputs`.
+   */
   restore(rest: SessionUnitRest, inputs: SessionInputs, seq: number): void {
     this.#beginWith(inputs);
     this.unit.skip(seq);
@@ -163,9 +173,9 @@ export class SessionUnit implements UnitBody {
   }
 
   /**
-   * Takes in what the journal has of this session. Its machines go on with the inputs that they
-   * began with; `inputs` of this process are for sessions that begin in it. `again` puts back what is not
-   * in the unit, or was restored, to where these entries begin.
+   * Applies the entries of the journal. The machines continue with the inputs that they began with; `inputs`
+   * of this process are for sessions that begin in it. `again` resets everything outside the unit, or
+   * restored before, to the state before these entries.
    */
   refold(entries: readonly JournalEntry[], again?: () => void): readonly SetAsideEntry[] {
     const begin = (): void => {
@@ -189,7 +199,7 @@ export class SessionUnit implements UnitBody {
     }
   }
 
-  /** Back to where nothing was taken in. */
+  /** Resets the unit to the state before any event. */
   reset(): void {
     this.questions.stop();
     this.calls.stop();
@@ -198,7 +208,7 @@ export class SessionUnit implements UnitBody {
     this.#beginWith(this.#own);
   }
 
-  /** What goes on at the moment: deadlines, and tools that run. */
+  /** The activities under way: deadlines, and running tools. */
   get underWay(): readonly Posted[] {
     this.begin();
     return [
@@ -219,7 +229,7 @@ export class SessionUnit implements UnitBody {
     this.#hasBegun = false;
   }
 
-  /** Its machines begin, unless they have, or go on from what they were. */
+  /** Begins the machines, unless they have begun, or were restored. */
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
@@ -246,13 +256,13 @@ export class SessionUnit implements UnitBody {
     return this.#machines.outbox;
   }
 
-  /** The question that owns what the user says, or null. */
+  /** The question that owns the words of the user, or null. */
   get owner(): string | null {
     this.begin();
     return ownerOf(this.#machines.interaction.getSnapshot());
   }
 
-  /** The batch that the result of a call, or this delivery of a spawned subagent's, is told with, or null. */
+  /** Returns the batch with which the result of a call, or of a spawned subagent, is told, or null. */
   batchOf(id: string): string | null {
     const state = this.calls.stateOf(id);
     if (!state) return this.batches.of(id);
@@ -289,7 +299,7 @@ export class SessionUnit implements UnitBody {
       }
       case 'delivery':
         return this.accepts(this.#holderOf(id), event);
-      // Words: whether they mean anything is for the fold to say.
+      // Words: the fold decides whether they mean anything.
       default:
         return true;
     }
@@ -305,7 +315,7 @@ export class SessionUnit implements UnitBody {
     switch (kind) {
       case 'session':
         send(this.session, event);
-        // Whoever was there left when the process ended, not when the next one began.
+        // The former clients left when the process ended, not when the next one began.
         this.#within(
           shared(event, this.owner, this.batches.latest),
           'lastAt' in event ? (event.lastAt as number) : event.at,
@@ -318,7 +328,7 @@ export class SessionUnit implements UnitBody {
         send(this.outbox, event);
         break;
       case 'place':
-        // A service has found nothing to tell. Once, however often it says so.
+        // The service has found nothing to tell. Frees the place once, however often the event comes.
         if (this.#placed.delete(id))
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
@@ -327,7 +337,7 @@ export class SessionUnit implements UnitBody {
         break;
       case 'call':
         this.calls.apply(id, event);
-        // In the same transaction: a call that is called off meanwhile frees its place itself.
+        // In the same transaction: a call that is cancelled meanwhile frees its place itself.
         if (event.type === 'subagent.rejected' && 'reserved' in event)
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
@@ -348,7 +358,7 @@ export class SessionUnit implements UnitBody {
         if (this.questions.has(requestId)) break;
         this.questions.create(requestId, { requestId, timeoutMs });
         this.#within([askingFor(requestId)], event.at);
-        // One that has to wait says nothing itself.
+        // A waiting question posts no event itself.
         this.#changed(`question:${requestId}`);
         break;
       }
@@ -387,16 +397,16 @@ export class SessionUnit implements UnitBody {
         break;
     }
     this.#within(follow, event.at);
-    // Not every change of state says something; screens show it all the same.
+    // Not every change of state posts an event; screens show it all the same.
     if (kind === 'session' || kind === 'question') this.#changed(actor);
   }
 
-  /** What a service finds of this event has a place in the outbox, and is not there yet. */
+  /** Tells whether the finding of a service on this event has a reserved place in the outbox. */
   hasPlace(eventId: string): boolean {
     return this.#placed.has(eventId);
   }
 
-  /** Effects that are messages to another machine of this unit. All others go out. */
+  /** Returns the messages of an effect to other machines of this unit. All other effects go out. */
   route({ actor, effect }: Posted): readonly Message[] {
     if (effect.kind !== 'do') return [];
     const [kind] = split(actor);
@@ -404,7 +414,7 @@ export class SessionUnit implements UnitBody {
     return wire(kind, effect.name, effect.params, (callId) => this.batchOf(callId));
   }
 
-  /** Who has what is to be said: its batch, or the outbox. */
+  /** Returns the actor that holds a delivery: its batch, or the outbox. */
   #holderOf(deliveryId: string): string {
     const batchId = this.batchOf(deliveryId);
     const isHeld =
@@ -416,17 +426,20 @@ export class SessionUnit implements UnitBody {
     return this.session.getSnapshot().matches({ client: 'attached' });
   }
 
-  /** A subagent was spawned by a tool: its result is told with those of the same request. */
+  /** Lets the result of a subagent that was spawned by a tool be told with those of the same request. */
   #expect({ deliveryId: callId, requestId, at }: Expected): void {
     if (this.batches.of(callId) !== null) return;
     const made = { callId, requestId, isConsolidated: true, at };
     const batchId = this.batches.join(made, this.#isAttached);
     if (batchId === null || floorOf(this.session.getSnapshot()) !== 'nobody') return;
-    // The reply that it was spawned in is over already.
+    // The reply in which it was spawned is over already.
     this.#within([{ actor: `batch:${batchId}`, event: { type: 'batch.replied' } }], at);
   }
 
-  /** What a spawned subagent came to waits for its siblings, in a place of its own; without one it is told by itself. */
+  /**
+   * Puts the result of a spawned subagent with its siblings, in a place of its own; without a place it is
+   * told by itself.
+   */
   #withSiblings(callId: string, event: UnitEvent, added: readonly Message[]): readonly Message[] {
     const batchId = this.batches.expecting(callId);
     if (batchId === null) return added;
@@ -440,7 +453,7 @@ export class SessionUnit implements UnitBody {
     ];
   }
 
-  /** Work is only begun when its result has a place in the outbox: results are never dropped. */
+  /** Reserves a place in the outbox before work begins: results are never dropped. */
   #reserve(call: string): Message {
     const { context } = this.outbox.getSnapshot();
     if (hasRoom(context)) return { actor: 'outbox', event: { type: 'outbox.reserve' } };
@@ -479,7 +492,7 @@ export class SessionUnit implements UnitBody {
     this.#ports.journalRefused(error);
   }
 
-  /** Screens look at this actor again, after the commit. */
+  /** Shows the actor to the screens again, after the commit. */
   #changed(actor: string): void {
     this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
   }
@@ -492,7 +505,7 @@ export class SessionUnit implements UnitBody {
   }
 }
 
-/** `question:abc:1` is the question `abc:1`. */
+/** Splits the name of an actor: `question:abc:1` is the question `abc:1`. */
 function split(actor: string): [kind: string, id: string] {
   const colon = actor.indexOf(':');
   return colon < 0 ? [actor, ''] : [actor.slice(0, colon), actor.slice(colon + 1)];
