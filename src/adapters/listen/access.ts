@@ -1,21 +1,21 @@
-// What a request of a stranger says of itself: its target, the host it means, the page it
-// comes from, the secret it presents. Pure, and never throws, whatever was sent.
+// The claims of a foreign request: its target, its host, its origin, its secret. Pure, and never throws, for
+// any request.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** The target of a request line. */
 export interface Target {
-  /** Begins with exactly one `/`; as it was sent, not decoded. */
+  /** Begins with exactly one `/`; not decoded. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** The authority of an absolute target (`GET http://host/ HTTP/1.1`), which means the same as `Host`. */
+  /** The authority of an absolute target (`GET http://host/ HTTP/1.1`), equivalent to `Host`. */
   readonly authority: string | null;
 }
 
 /**
- * The target of this request line; null: none that a server has to serve.
- * `new URL(request.url, base)` is no replacement: it throws on `/\`, `http://a:99999/` and `http://[/`.
+ * Returns the target of this request line; null if it need not be served. `new URL(request.url, base)` is no
+ * replacement: it throws on `/\`, `http://a:99999/` and `http://[/`.
  */
 export function targetOf(url: string | undefined): Target | null {
   if (url === undefined) return null;
@@ -28,39 +28,45 @@ function split(text: string): Pick<Target, 'path' | 'query'> {
   const at = text.indexOf('?');
   const path = at < 0 ? text : text.slice(0, at);
   return {
-    // `@google/genai` asks for a path with two slashes at its beginning.
+    // `@google/genai` requests a path with two slashes at its beginning.
     path: path.replace(/^\/+/, '/'),
     query: new URLSearchParams(at < 0 ? '' : text.slice(at + 1)),
   };
 }
 
-/** Is this the name of the loopback interface, with any port? Other names may be somebody's DNS (rebinding). */
+/**
+ * Returns whether this is the name of the loopback interface, with any port. Other names may be foreign DNS
+ * records (rebinding).
+ */
 export function isLoopbackName(host: string): boolean {
   return /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/i.test(host);
 }
 
-/** The names under which a server on the loopback interface is reached at this port. */
+/** Returns the names of a server on the loopback interface at this port. */
 export function loopbackHosts(port: number): readonly string[] {
   return [`127.0.0.1:${port}`, `localhost:${port}`];
 }
 
-/** The token of `Authorization: Bearer …`; null: none. */
+/** Returns the token of `Authorization: Bearer …`; null if there is none. */
 export function bearerToken({ authorization = '' }: IncomingHttpHeaders): string | null {
   return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? null;
 }
 
-/** The names in `Sec-WebSocket-Protocol`. */
+/** Returns the names in `Sec-WebSocket-Protocol`. */
 export function offeredProtocols(headers: IncomingHttpHeaders): readonly string[] {
   return (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
 }
 
-/** The token in a subprotocol that begins with `prefix`: a browser can send no header. Null: none. */
+/**
+ * Returns the token in a subprotocol that begins with `prefix`, for browsers, which cannot send headers; null
+ * if there is none.
+ */
 export function protocolToken(headers: IncomingHttpHeaders, prefix: string): string | null {
   const carrier = offeredProtocols(headers).find((name) => name.startsWith(prefix));
   return carrier === undefined ? null : carrier.slice(prefix.length);
 }
 
-/** Compares in a time that tells nothing about the secret, nor about its length. */
+/** Compares in a time that is independent of the secret and its length. */
 export function isSameSecret(presented: string | null, expected: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(presented ?? ''), digest(expected)) && presented !== null;

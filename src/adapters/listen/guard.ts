@@ -1,31 +1,30 @@
-// The guard of everything that listens: stands between a socket that a stranger opened and
-// the code that serves a rightful client.
+// Protects every listening server: stands between the socket of an unknown peer and the code that serves
+// authenticated clients.
 //
 //   connection ─▶ stranger ─▶ request line ─▶ Host ─▶ Origin ─▶ the listener's verdict ─▶ client
 //                    │                                                    │
 //                    └── deadline, shed for a newcomer, malformed ────────┴─▶ refused, destroyed
 //
-// A connection is a stranger's until its listener has seen a proof (a key, a token, a
-// signature); strangers have places and a deadline of their own and never take one of a client.
-// An answered request makes a stranger of its connection again.
+// A connection is unauthenticated until its listener has verified a proof (a key, a token, a signature);
+// unauthenticated connections have separate places and a deadline, and never take a client's place. After an
+// answered request its connection is unauthenticated again.
 //
-// Owns:     every socket of its server, from the first byte to the last; the WebSocket
-//           handshake; refusals; who is let go at `close`.
-// Does not: know keys or paths (the listener's verdict), read bodies (`readBody`), or say what
-//           a client may send once it is in.
+// Owns:     every socket of its server, from the first byte to the last; the WebSocket handshake; refusals;
+//           the shutdown at `close`.
+// Does not: know keys or paths (the listener's verdict), read bodies (`readBody`), or restrict the messages
+//           of authenticated clients.
 //
 // Invariants
-//   GUARD-1. Whatever comes in, in whatever phase, throws nothing and ends no process: each
-//            socket, request, response and WebSocket has an `error` listener, and what a listener
-//            throws is a 500 and told to `onError`.
-//   GUARD-2. A refused socket is destroyed, also when its client sends on or never closes.
-//   GUARD-3. Nobody without a proof keeps a socket longer than `strangerTimeoutMs`, and at most
-//            `maxStrangers` of them have one; a newcomer displaces the oldest of the address that
-//            has most.
-//   GUARD-4. `maxClients` counts those with a proof only.
-//   GUARD-5. Nothing is served under a foreign `Host` (DNS rebinding), in whatever form it is sent,
-//            or to a web page that `isOrigin` does not know. Programs send no `Origin`.
-//   GUARD-6. After `close` no socket is open, half-open ones included.
+//   GUARD-1. No input, in any phase, causes a throw or ends the process: each socket, request, response and
+//            WebSocket has an `error` listener, and an error of a listener is a 500 and reported to
+//            `onError`.
+//   GUARD-2. A refused socket is destroyed, even if its client keeps sending or never closes.
+//   GUARD-3. An unauthenticated peer keeps a socket for at most `strangerTimeoutMs`, and at most
+//            `maxStrangers` of them have one; a new one displaces the oldest of the address with the most.
+//   GUARD-4. `maxClients` counts authenticated connections only.
+//   GUARD-5. No request is served under a foreign `Host` (DNS rebinding), in whatever form it is sent, or for
+//            a web page that `isOrigin` rejects. Programs send no `Origin`.
+//   GUARD-6. After `close` no socket is open, including half-open ones.
 
 import {
   createServer,
@@ -44,17 +43,17 @@ import { createKeepAlive } from '../socket/keep-alive.ts';
 import { targetOf, type Target } from './access.ts';
 import { StrangerPlaces } from './stranger-places.ts';
 
-/** Why somebody is not let in, as HTTP says it. */
+/** The reason for a refusal in terms of HTTP. */
 export interface Refusal {
   readonly status: number;
   readonly message: string;
 }
 
-/** A request whose target, Host and Origin are in order. */
+/** A request with a valid target, Host and Origin. */
 export interface Visit {
   readonly request: IncomingMessage;
   readonly target: Target;
-  /** The local port that it came to. */
+  /** The local port of the connection. */
   readonly port: number;
 }
 
@@ -62,82 +61,84 @@ export interface Visit {
 export interface RequestVisit extends Visit {
   readonly response: ServerResponse;
   /**
-   * The request has a proof: until it is answered its connection is a client's. Called without one, it
-   * keeps the stranger's deadline.
+   * Records that the request is authenticated: until it is answered its connection counts as a client's.
+   * Without this call, the deadline of unauthenticated connections applies.
    */
   admit(): void;
 }
 
 /** The decision on an upgrade. */
 export type Verdict =
-  /** It has a proof. Called with the open WebSocket. */
+  /** Authenticated. Called with the open WebSocket. */
   | { readonly type: 'open'; readonly open: (client: WebSocket) => void }
   | { readonly type: 'refuse'; readonly refusal: Refusal }
-  /** It has none, and is told so on an open WebSocket, as some protocols want it; then it is ended. */
+  /** Not authenticated, which an open WebSocket reports, as some protocols require; then it is closed. */
   | { readonly type: 'expel'; readonly tell: (client: WebSocket) => void }
-  /** It is never answered, and ended when its time is over. */
+  /** Never answered, and closed at the deadline. */
   | { readonly type: 'ignore' };
 
 export interface WebSocketOptions {
-  /** Of one message of a client. */
+  /** The limit of one message of a client. */
   readonly maxMessageBytes: number;
-  /** The subprotocol to answer with, if it was offered. @defaultValue none */
+  /** The subprotocol of the answer, if it was offered. @defaultValue none */
   readonly subprotocol?: string;
-  /** A client that does not answer a ping within this time is gone. @defaultValue no pings */
+  /** Time without an answer to a ping after which a client counts as gone. @defaultValue no pings */
   readonly keepAliveMs?: number;
-  /** May be asynchronous: the client may be gone by then, which is nobody's concern here. */
+  /** Decides on an upgrade. May be asynchronous: the guard handles a client that leaves meanwhile. */
   readonly upgrade: (visit: Visit) => Verdict | Promise<Verdict>;
 }
 
 export interface GuardOptions {
-  /** Named in errors. */
+  /** The name in errors. */
   readonly name: string;
   readonly environment: Pick<Environment, 'scheduler'>;
-  /** Is this `Host` a name of ours? `() => true` where a proxy in front checks it. */
+  /** Returns whether this `Host` is a name of the server. `() => true` if a proxy in front checks it. */
   readonly isHost: (host: string, port: number) => boolean;
-  /** May a page of this origin connect? */
+  /** Returns whether a page of this origin may connect. */
   readonly isOrigin: (origin: string, port: number) => boolean;
-  /** Answers requests. May reject: that is a 500. @defaultValue 404 */
+  /** Answers requests. A rejection becomes a 500. @defaultValue 404 */
   readonly request?: (visit: RequestVisit) => void | Promise<void>;
-  /** WebSockets; needs `ws`. @defaultValue none: an upgrade is a 404 */
+  /** The WebSockets of the server; needs `ws`. @defaultValue none: an upgrade is a 404 */
   readonly webSocket?: WebSocketOptions;
-  /** Clients at once, in WebSockets. @defaultValue 64 */
+  /** The limit of concurrent clients, in WebSockets. @defaultValue 64 */
   readonly maxClients?: number;
-  /** Connections without a proof at once. @defaultValue 64 */
+  /** The limit of concurrent unauthenticated connections. @defaultValue 64 */
   readonly maxStrangers?: number;
-  /** From the connection, or the answer to the request before, to the proof. @defaultValue 10000 */
+  /**
+   * Time from the connection, or from the previous answer, to the proof, in milliseconds. @defaultValue 10000
+   */
   readonly strangerTimeoutMs?: number;
-  /** PEM texts; with them it speaks TLS. @defaultValue none */
+  /** PEM texts, for TLS. @defaultValue none */
   readonly tls?: { readonly key: string; readonly cert: string } | null;
-  /** Learns of mistakes of the listener, and of what the system refuses (descriptors). @defaultValue nobody */
+  /** Called with errors of the listener, and with refusals of the system (descriptors). @defaultValue none */
   readonly onError?: (error: unknown) => void;
 }
 
-/** A refused client has so long to read why. */
+/** The time for a refused client to read the reason. */
 const LINGER_MS = 1_000;
-/** `ws` gives a client so long to answer a closing handshake. */
+/** The time in which `ws` lets a client answer a closing handshake. */
 const CLOSE_TIMEOUT_MS = 2_000;
-/** Those who are told that they have no proof need to say nothing. */
+/** Refused clients need not send anything. */
 const MAX_EXPELLED_MESSAGE_BYTES = 1_024;
 /** Longer than the headers of any client. */
 const MAX_HEADER_BYTES = 16_384;
 const GOING_AWAY = 1001;
 const defaults = { maxClients: 64, maxStrangers: 64, strangerTimeoutMs: 10_000 };
 
-/** A socket, and whose it is. */
+/** A socket with its state. */
 interface Connection {
   readonly socket: Duplex;
   readonly address: string;
-  /** Ends its time as a stranger's. */
+  /** Ends its time as unauthenticated. */
   endStay: () => void;
   isClient: boolean;
-  /** HTTP has let go of it. */
+  /** Whether HTTP has released it. */
   isUpgraded: boolean;
 }
 
 /**
- * Makes a guard. `listen` gives it a server of its own; `upgrade` takes those of another server.
- * @throws {ConfigurationError} `MISSING_DEPENDENCY` when `ws` is needed and not installed.
+ * Creates a guard. `listen` gives it a separate server; `upgrade` handles upgrades of another server.
+ * @throws {ConfigurationError} `MISSING_DEPENDENCY` if `ws` is needed and not installed.
  */
 export async function createGuard(options: GuardOptions): Promise<Guard> {
   if (options.webSocket === undefined) return new Guard(options, null);
@@ -159,9 +160,9 @@ export class Guard {
   readonly #connections = new Map<Duplex, Connection>();
   /** The WebSockets of clients. */
   readonly #sockets = new Set<WebSocket>();
-  /** Of clients; null: no WebSockets here. */
+  /** For authenticated clients; null: no WebSockets. */
   readonly #webSockets: WebSocketServer | null;
-  /** Of those who are told that they may not be one. */
+  /** For clients that are told of their refusal. */
   readonly #expelled: WebSocketServer | null;
   #server: Server | null = null;
   #whenEmpty: () => void = ignore;
@@ -189,16 +190,16 @@ export class Guard {
     this.#expelled = serving(MAX_EXPELLED_MESSAGE_BYTES);
   }
 
-  /** Sockets that are open now, and those of clients among them. */
+  /** The number of open sockets, and of authenticated clients among them. */
   get size(): { readonly connections: number; readonly clients: number } {
     return { connections: this.#connections.size, clients: this.#clients };
   }
 
   /**
-   * Listens with a server of its own; 0 is any port that is free. Rejects with the error of the system,
-   * and may then be called again.
-   * @returns where it listens
-   * @throws {ConfigurationError} `INVALID_OPTION` for `tls` that is no key and certificate.
+   * Listens with a separate server; port 0 is any free one. Rejects with the error of the system, and may
+   * then be called again.
+   * @returns the address
+   * @throws {ConfigurationError} `INVALID_OPTION` for a `tls` without a valid key and certificate.
    */
   async listen(where: { readonly port: number; readonly host: string }): Promise<AddressInfo> {
     const server = this.#createServer();
@@ -210,7 +211,7 @@ export class Guard {
       });
     });
     this.#server = server;
-    // Of a system that is out of descriptors, for example: no reason to end.
+    // For example of a system without free descriptors: no reason to end.
     server.on('error', (error) => this.#report(error));
     server.on('connection', (socket) => this.#connected(socket));
     server.on('secureConnection', (socket) => this.#secured(socket));
@@ -229,7 +230,7 @@ export class Guard {
     response.on('error', ignore);
     response.once('close', () => {
       if (socket.destroyed || connection.isUpgraded) return;
-      // A body that nobody read would be taken for the next request, as long as it lasts.
+      // Until an unread body ends it would be taken for the next request.
       if (request.complete) this.#makeStranger(connection);
       else this.#letGo(connection);
     });
@@ -247,8 +248,8 @@ export class Guard {
   }
 
   /**
-   * Takes an upgrade; also of a server that is not its own. Whatever was sent, it does not reject.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for what is no upgrade
+   * Handles an upgrade, also of another server. Never rejects, for any request.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a request that is no upgrade
    */
   readonly upgrade = async (
     request: IncomingMessage,
@@ -268,7 +269,7 @@ export class Guard {
     if (!webSocket) return this.#refuse(connection, notFound);
     try {
       const verdict = await webSocket.upgrade(visit);
-      // Meanwhile it may have gone, or run out of time, or the guard was closed.
+      // Meanwhile the client may have left or reached its deadline, or the guard was closed.
       if (!this.#connections.has(socket) || socket.destroyed) return;
       switch (verdict.type) {
         case 'refuse':
@@ -287,8 +288,8 @@ export class Guard {
   };
 
   /**
-   * Closes the port and every connection. WebSockets are told, and have `graceMs` to take what was sent
-   * before. Safe to call twice.
+   * Closes the port and every connection. WebSockets are notified, and have `graceMs` to receive earlier
+   * messages. Safe to call twice.
    */
   close({ graceMs = 0 }: { readonly graceMs?: number } = {}): Promise<void> {
     this.#closed ??= this.#close(graceMs);
@@ -347,7 +348,7 @@ export class Guard {
     return connection;
   }
 
-  /** The same connection under another object: of TLS and of the bytes below it. */
+  /** Links the two objects of one connection: that of TLS and that of the bytes below it. */
   #secured(socket: Socket): void {
     const { remotePort, remoteAddress } = socket;
     for (const [raw, connection] of this.#connections) {
@@ -363,7 +364,7 @@ export class Guard {
     return this.#connections.get(socket) ?? this.#connected(socket as Socket);
   }
 
-  /** Begins (again) the time in which a proof has to come. */
+  /** Starts (again) the deadline for a proof. */
   #makeStranger(connection: Connection): void {
     const { strangerTimeoutMs } = this.#options;
     if (connection.isClient) this.#clients -= 1;
@@ -392,7 +393,7 @@ export class Guard {
     };
   }
 
-  /** The request line and the headers that say who is asked, and by which page. */
+  /** Returns the visit from the request line and the headers for host and origin. */
   #visitOf(request: IncomingMessage): Visit | Refusal {
     const target = targetOf(request.url);
     if (!target) return { status: 400, message: 'Expected a path' };
@@ -406,7 +407,7 @@ export class Guard {
     return { request, target, port };
   }
 
-  /** Refuses a connection whose bytes are no HTTP. */
+  /** Refuses a connection whose bytes are not HTTP. */
   #malformed(error: NodeJS.ErrnoException, socket: Duplex): void {
     const connection = this.#connections.get(socket);
     const { code = '' } = error;
@@ -424,12 +425,12 @@ export class Guard {
     this.#letGo(connection);
   }
 
-  /** Gives the client time to read what was written; then destroys the socket, whatever the client does. */
+  /** Gives the client time to read the answer; then destroys the socket, whatever the client does. */
   #letGo(connection: Connection): void {
     const { socket } = connection;
     if (connection.isClient) this.#makeStranger(connection);
     this.#stay(connection, LINGER_MS);
-    // Reading on keeps the answer from being lost in a reset, and shows when the client has left.
+    // Reading on prevents the loss of the answer in a reset, and shows when the client has left.
     socket.once('end', () => socket.destroy());
     if (socket.writable) socket.end();
     socket.resume();
@@ -457,7 +458,7 @@ export class Guard {
         onSilence: () => client.terminate(),
       });
       client.on('pong', () => keepAlive.heard());
-      // Of a frame that is too long or malformed: `ws` says goodbye, and the client has so long to answer.
+      // For a frame that is too long or malformed: `ws` closes, and the client has this time to answer.
       client.on('error', () => this.#stay(connection, LINGER_MS));
       client.once('close', () => {
         this.#sockets.delete(client);
@@ -499,14 +500,14 @@ const notFound: Refusal = { status: 404, message: 'Nothing is here' };
 const internalError: Refusal = { status: 500, message: 'The server made a mistake' };
 
 function ignore(): void {
-  // For events that another one follows which says it all.
+  // For events that a more informative one follows.
 }
 
 function bodyOf({ message }: Refusal): string {
   return `${JSON.stringify({ error: { message } })}\n`;
 }
 
-/** A whole answer, for a socket that HTTP has let go of. */
+/** Returns a complete answer, for a socket that HTTP has released. */
 function textOf(refusal: Refusal): string {
   const body = bodyOf(refusal);
   const { status } = refusal;
@@ -523,7 +524,7 @@ export function answerRefusal(response: ServerResponse, refusal: Refusal): void 
   response
     .writeHead(refusal.status, {
       'content-type': 'application/json; charset=utf-8',
-      // The unread rest of a request must not hold up the next one.
+      // The unread rest of a request must not block the next one.
       connection: 'close',
     })
     .end(bodyOf(refusal));

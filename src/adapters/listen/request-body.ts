@@ -1,27 +1,27 @@
-// The body of a request: bounded in bytes and in time.
+// Reads the body of a request: bounded in bytes and in time.
 
 import type { IncomingMessage } from 'node:http';
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
-/** The bytes, or why there are none. `consumed`: somebody has read or decoded it before. */
+/** The bytes, or the reason why there are none. `consumed`: other code has read or decoded it before. */
 export type Body = Buffer | 'too_large' | 'too_late' | 'aborted' | 'consumed';
 
 export interface BodyLimits {
   readonly scheduler: Scheduler;
-  /** In bytes; also an announced length above it is `too_large`. */
+  /** The limit in bytes; an announced length above it is also `too_large`. */
   readonly maxBytes: number;
-  /** For the whole body, in milliseconds. */
+  /** The time limit of the whole body, in milliseconds. */
   readonly timeoutMs: number;
   /** Ends the reading as `aborted`. */
   readonly signal?: AbortSignal;
 }
 
-/** Reads the body, and stops reading as soon as it cannot be had. Never rejects. */
+/** Reads the body, and stops as soon as that fails. Never rejects. */
 export function readBody(
   request: IncomingMessage,
   { scheduler, maxBytes, timeoutMs, signal }: BodyLimits,
 ): Promise<Body> {
-  // A body that other code has decoded is not the body that was signed.
+  // A body that other code has decoded differs from the signed one.
   if (request.readableEnded || request.readableDidRead || request.readableEncoding !== null)
     return Promise.resolve('consumed');
   if (signal?.aborted || request.destroyed) return Promise.resolve('aborted');
@@ -45,7 +45,7 @@ export function readBody(
     const aborted = (): void => end('aborted');
     const cancel = scheduler.schedule(() => end('too_late'), timeoutMs);
     signal?.addEventListener('abort', aborted, { once: true });
-    // A connection that breaks emits `error` and `close`; the second says it all.
+    // A connection that breaks emits `error` and `close`; handling the second is enough.
     request.on('error', () => undefined);
     request.on('data', read).on('end', ended).on('close', aborted);
   });

@@ -1,18 +1,16 @@
-// Room for those who have proven nothing yet: connections before their key was seen, bodies
-// before their signature was. A newcomer always gets a place; when none is free, a place is
-// taken from whoever uses most of them. So slow strangers cannot lock out a rightful client,
-// whose proof arrives at once.
+// Places for unauthenticated peers: connections before their key was seen, bodies before their signature was.
+// A new peer always gets a place; if none is free, it displaces one of the address that uses the most. So
+// slow peers cannot lock out an authentic client, whose proof arrives at once.
 //
 // Invariants
 //   PLACE-1. At most `max` places are held.
-//   PLACE-2. A newcomer is never turned away: the oldest place of the address that holds the
-//            most is shed for it.
+//   PLACE-2. A new peer is never refused: it displaces the oldest place of the address that holds the most.
 
 type Shed = () => void;
 
 export class StrangerPlaces {
   readonly #max: number;
-  /** By address, the oldest first. */
+  /** The places by address, the oldest first. */
   readonly #held = new Map<string, Set<Shed>>();
   #size = 0;
 
@@ -25,8 +23,8 @@ export class StrangerPlaces {
   }
 
   /**
-   * Takes a place. `shed` is called when it is taken away for a newcomer.
-   * @returns gives the place back; harmless to call again.
+   * Takes a place. `shed` is called when a new peer displaces it.
+   * @returns a function that gives the place back; repeated calls have no effect.
    */
   take(address: string, shed: Shed): () => void {
     const entry: Shed = () => shed();

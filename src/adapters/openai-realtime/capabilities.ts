@@ -1,4 +1,4 @@
-// What the GA Realtime wire can do.
+// The abilities of the GA Realtime wire.
 
 import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import { WIRE_SAMPLE_RATE_HZ } from './wire/index.ts';

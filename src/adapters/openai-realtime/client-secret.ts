@@ -1,5 +1,5 @@
-// Short-lived keys for browsers that talk to the Realtime API themselves: made on a server,
-// given to `openaiRealtime({ apiKey })` or to OpenAI's own clients.
+// Short-lived keys for browsers that talk to the Realtime API themselves: created on a server, passed to
+// `openaiRealtime({ apiKey })` or to OpenAI's own clients.
 
 import { z } from 'zod';
 import type { TransportConfiguration } from '../../voice/connection/transport.ts';
@@ -12,9 +12,9 @@ import { sessionStart } from './wire/index.ts';
 export interface ClientSecretOptions {
   /** Key, address, model, voice and the like, as for `openaiRealtime`. */
   readonly options?: OpenaiRealtimeOptions;
-  /** What the session is told at first; whoever holds the secret can change it. @defaultValue nothing */
+  /** The initial configuration of the session; the holder of the secret can change it. @defaultValue none */
   readonly configuration?: TransportConfiguration;
-  /** A connection can be begun with it for so long, in seconds: 10 to 7200. @defaultValue 600, by the server */
+  /** How long a connection can be begun with it, in seconds: 10 to 7200. @defaultValue 600, by the server */
   readonly expiresInSeconds?: number;
   readonly signal?: AbortSignal;
   /** @defaultValue the global `fetch` */
@@ -22,7 +22,7 @@ export interface ClientSecretOptions {
 }
 
 export interface ClientSecret {
-  /** What is presented in the place of a key: `ek_…`. */
+  /** The value to use in place of a key: `ek_…`. */
   readonly value: string;
   readonly expiresAt: Date;
 }
@@ -40,11 +40,11 @@ const optionsSchema = z.strictObject({
 const answerSchema = z.object({ value: z.string().min(1), expires_at: z.number() });
 
 /**
- * Makes a client secret for the Realtime API.
+ * Creates a client secret for the Realtime API.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`.
- * @throws {ProviderError} `TOKEN_REFUSED` when the server does not give one: retryable when it was too
- * busy or could not be reached.
+ * @throws {ProviderError} `TOKEN_REFUSED` if the server does not issue one: retryable if it was too busy or
+ *   could not be reached.
  */
 export async function createClientSecret(options: ClientSecretOptions = {}): Promise<ClientSecret> {
   check('createClientSecret', optionsSchema, options);
@@ -67,7 +67,7 @@ export async function createClientSecret(options: ClientSecretOptions = {}): Pro
   return { value: answer.data.value, expiresAt: new Date(answer.data.expires_at * 1000) };
 }
 
-/** Beside the address of the WebSocket, over HTTP. */
+/** Returns the HTTP address beside that of the WebSocket. */
 function secretsUrl(webSocketUrl: string): string {
   const url = new URL(webSocketUrl.replace(/^ws/, 'http'));
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/client_secrets`;

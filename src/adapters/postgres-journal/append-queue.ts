@@ -1,14 +1,16 @@
-// Appends that come in the same turn of the event loop, or while others are under way, are one
+// Combines appends of one turn of the event loop, and those that arrive while others are under way, into one
 // statement: a commit waits for the server's disk, and all of them share the wait.
 //
 // Invariants
 //   APPEND-QUEUE-1. An append resolves only after the statement that holds it was committed.
-//   APPEND-QUEUE-2. One statement at a time, so that entries are kept in the order of their appends.
-//   APPEND-QUEUE-3. Nothing is kept for a scope whose lease has another token by then: the statement locks the
-//        lease, and whoever takes it over waits until it is over. The append is refused: `FENCED`.
-//   APPEND-QUEUE-4. The same entry again is no error. Another one with its number is, and harms no other.
-//   APPEND-QUEUE-5. An entry that the server cannot keep is refused for good (`INVALID_ENTRY`), and harms no other of its
-//        statement: that is written again in halves, until the entry is alone.
+//   APPEND-QUEUE-2. One statement runs at a time, so that entries are kept in the order of their appends.
+//   APPEND-QUEUE-3. An append for a scope whose lease has another token by then is refused (`FENCED`): the
+//        statement locks the lease, and a process that takes it over waits until the statement is done.
+//   APPEND-QUEUE-4. An entry that is appended again is no error. Another entry with its number is refused,
+//       without affecting the others.
+//   APPEND-QUEUE-5. An entry that the server cannot store is refused permanently (`INVALID_ENTRY`), without
+//        affecting the others of its statement: that statement is repeated in halves, until the entry is
+//        alone.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
@@ -23,14 +25,14 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A row of the answer: without a unit it says that the lease of the scope is still ours. */
+/** A row of the answer; without a unit it says that this process still holds the lease of the scope. */
 interface Said {
   readonly scope: string;
   readonly unit: string | null;
   readonly seq: number | null;
 }
 
-/** More go into the next statement. Characters are those of events. */
+/** The limits of one statement; further entries go into the next one. Characters are those of events. */
 const MOST_ROWS = 1000;
 const MOST_CHARACTERS = 4_000_000;
 
@@ -63,7 +65,7 @@ export class AppendQueue {
   readonly #scheduler: Scheduler;
   #waiting: Waiting[] = [];
   #isBusy = false;
-  /** Neither kept nor refused yet; those of the statement under way included. */
+  /** The appends that are neither kept nor refused yet, including those of the statement under way. */
   readonly #undecided = new Set<Promise<void>>();
 
   constructor(database: Database, leases: Leases, scheduler: Scheduler) {
@@ -86,7 +88,7 @@ export class AppendQueue {
     return appended;
   }
 
-  /** Resolves when all that was appended before is kept or refused, whatever is appended meanwhile. */
+  /** Resolves when all earlier appends are kept or refused, whatever is appended meanwhile. */
   async decided(): Promise<void> {
     await Promise.allSettled(this.#undecided);
   }
@@ -106,7 +108,7 @@ export class AppendQueue {
     return this.#waiting.splice(0, tooMany === -1 ? this.#waiting.length : tooMany);
   }
 
-  /** Never rejects: each of the batch is told. */
+  /** Never rejects: each append of the batch gets its own result. */
   async #write(batch: readonly Waiting[]): Promise<void> {
     const tokens = new Map<string, Token>();
     const ours: Waiting[] = [];
@@ -136,7 +138,7 @@ export class AppendQueue {
         await this.#isolate(ours, tokens, error);
         return;
       }
-      // Whether it was kept is not known; each unit tries again.
+      // It is unknown whether the entries were kept; each unit retries.
       const reason = explained(error, this.#database.name);
       for (const { reject } of ours) reject(reason);
       return;
@@ -144,7 +146,7 @@ export class AppendQueue {
     await this.#tell(ours, tokens, said);
   }
 
-  /** APPEND-QUEUE-5. Nothing of the statement was kept. */
+  /** APPEND-QUEUE-5. The statement kept no entry. */
   async #isolate(
     ours: readonly Waiting[],
     tokens: ReadonlyMap<string, Token>,
@@ -181,13 +183,13 @@ export class AppendQueue {
     for (const waiting of batch) {
       const [scope, unit, seq] = waiting.row;
       if (!held.has(scope)) waiting.reject(fenced(this.#database, scope));
-      // The first of its number was kept, the second one not.
+      // The first entry of its number was kept, the second one was not.
       else if (kept.delete(keyOf(scope, unit, seq))) waiting.resolve();
       else await this.#compare(waiting);
     }
   }
 
-  /** APPEND-QUEUE-4. There is an entry with this number already. */
+  /** APPEND-QUEUE-4. There is already an entry with this number. */
   async #compare({ row, resolve, reject }: Waiting): Promise<void> {
     const { pool, schema, name } = this.#database;
     const [scope, unit, seq] = row;

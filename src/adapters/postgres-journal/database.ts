@@ -1,35 +1,36 @@
-// The database: its connections, what an error of it means, and the tables of the journal.
+// The database: its connections, the meaning of its errors, and the tables of the journal.
 //
-// Owns:     the pool. A connection that broke is replaced by the next call.
-// Does not: try anything again: a commit unit does, with what it knows.
+// Owns:     the pool. The next call replaces a connection that broke.
+// Does not: retry: a commit unit does, with its knowledge of the entry.
 //
 // Invariants
-//   POSTGRES-JOURNAL-DATABASE-1. Tables that are not ours, or of a newer version, are never written to. Another process may bring
-//        them up to date at any time: this one then claims no more.
-//   POSTGRES-JOURNAL-DATABASE-2. Several processes may make the tables at the same time: one does, the others see them.
+//   POSTGRES-JOURNAL-DATABASE-1. Foreign tables, and tables of a newer version, are never written to. Another
+//        process may upgrade the tables at any time: this one then claims no more scopes.
+//   POSTGRES-JOURNAL-DATABASE-2. If several processes create the tables at the same time, one does, and the
+//       others use them.
 
 import { createRequire } from 'node:module';
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { JournalError } from '../../actors/ports/journal-error.ts';
 import { CapacityError, ConfigurationError, messageOf } from '../../values/errors.ts';
 
-/** 1: nothing was packed, and no wake times. */
+/** Version 1: without packed events and wake times. */
 export const LAYOUT_VERSION = 2;
-/** Any number: whoever makes tables of a journal holds it. */
+/** An arbitrary number: the advisory lock of the process that creates the tables. */
 const MAKING_TABLES = 0x4f_46_46_53;
 
 export interface Database {
   readonly pool: Pool;
   readonly schemaName: string;
-  /** The same as it is written in a statement. */
+  /** The schema, quoted for a statement. */
   readonly schema: string;
-  /** What the journal is called in errors. */
+  /** The name of the journal in errors. */
   readonly name: string;
 }
 
 type Require = (id: string) => unknown;
 
-/** @throws {ConfigurationError} `MISSING_DEPENDENCY` when the package `pg` is not installed. */
+/** @throws {ConfigurationError} `MISSING_DEPENDENCY` if the package `pg` is not installed. */
 export function openPool(
   config: PoolConfig,
   require: Require = createRequire(import.meta.url),
@@ -45,7 +46,7 @@ export function openPool(
     );
   }
   const pool = new pg.Pool(config);
-  // A connection that breaks while nobody uses it is out of the pool already.
+  // The pool has already removed an idle connection that breaks.
   pool.on('error', () => {});
   return pool;
 }
@@ -58,8 +59,8 @@ const wakeTimes = (schema: string): string => `
   create index wake_times_in_order on ${schema}.wake_times (at, scope);
 `;
 
-// Names are compared byte by byte: an index must not depend on the system's idea of an alphabet.
-// Tokens come from a sequence, so that one is never given twice, also when a lease was deleted.
+// Names are compared byte by byte: an index must not depend on the collation of the system. Tokens come from
+// a sequence, so that one is never issued twice, even if a lease was deleted.
 const layout = (schema: string): string => `
   create sequence ${schema}.lease_tokens;
   create table ${schema}.leases (
@@ -94,8 +95,9 @@ const from1 = (schema: string): string => `
 `;
 
 /**
- * Makes the tables, if they are not there, and brings older ones up to date.
- * @throws {ConfigurationError} `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` (POSTGRES-JOURNAL-DATABASE-1), `CANNOT_OPEN`
+ * Creates the tables if they do not exist, and upgrades older ones.
+ * @throws {ConfigurationError} `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` (POSTGRES-JOURNAL-DATABASE-1),
+ *   `CANNOT_OPEN`
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`
  */
 export async function prepareTables(database: Database): Promise<void> {
@@ -118,14 +120,16 @@ export function checkKnown(name: string, version: number | null): void {
     );
 }
 
-/** POSTGRES-JOURNAL-DATABASE-2. Returns the version that the tables have then, whoever has made them. */
+/**
+ * POSTGRES-JOURNAL-DATABASE-2. Returns the version of the tables afterwards, whichever process created them.
+ */
 async function bringUpToDate(database: Database): Promise<number> {
   const { schema, schemaName } = database;
   return inTransaction(database, '', async (client) => {
     await client.query('select pg_advisory_xact_lock($1)', [MAKING_TABLES]);
     const version = await versionOf(database, client);
     if (version === null) {
-      // To make a schema takes a right that not everybody has to whom one was given.
+      // Creating a schema requires a right that the owner of an existing schema may lack.
       const { rowCount } = await client.query('select 1 from pg_namespace where nspname = $1', [
         schemaName,
       ]);
@@ -137,14 +141,14 @@ async function bringUpToDate(database: Database): Promise<number> {
   });
 }
 
-/** What `work` does is done whole, or not at all. `kind`: what `begin` is told of the transaction. */
+/** Runs `work` in a transaction. `kind`: the mode for `begin`. */
 export async function inTransaction<T>(
   { pool }: Database,
   kind: string,
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
-  // While it is ours the pool does not listen; the query under way is told anyway.
+  // The pool does not listen while the connection is in use; the running query gets the error anyway.
   const ignore = (): void => {};
   client.on('error', ignore);
   try {
@@ -155,7 +159,7 @@ export async function inTransaction<T>(
     client.release();
     return result;
   } catch (error) {
-    // It is in the middle of a transaction: the pool shall make another one.
+    // The connection is in the middle of a transaction: the pool replaces it.
     client.release(true);
     throw error;
   }
@@ -166,7 +170,7 @@ async function versionOf(
   { pool, schema, schemaName }: Database,
   client: Pick<PoolClient, 'query'> = pool,
 ): Promise<number | null> {
-  // Not `to_regclass`: within a transaction that may say what was so when it began.
+  // Not `to_regclass`: within a transaction its answer may be that of the beginning.
   const { rowCount } = await client.query(
     `select 1 from pg_tables where schemaname = $1 and tablename = 'layout'`,
     [schemaName],
@@ -184,18 +188,21 @@ const NO_PRIVILEGE = '42501';
 const NO_SUCH_DATABASE = '3D000';
 const CONNECTION = '08';
 const REFUSED_USER = '28';
-/** Shutting down, starting up, or a connection that an administrator ended. */
+/** Shutdown, startup, or a connection that an administrator ended. */
 const SERVER_STOPS = '57P';
 const STATE = /^[0-9A-Z]{5}$/;
 
-/** An error of the database as one of ours, which says who must act; ours as they are. */
+/**
+ * Converts an error of the database to one of Offstage, which says who must act; returns other errors
+ * unchanged.
+ */
 export function explained(error: unknown, name: string): unknown {
   if (error instanceof JournalError || error instanceof ConfigurationError) return error;
   const state = stateOf(error);
   const said = messageOf(error);
   if (state === DISK_FULL)
     return new CapacityError('DISK_FULL', `${name}: the disk is full`, { cause: error });
-  // Something of somebody else is named as something of ours.
+  // A foreign object has the name of one of the journal's.
   if (state === DUPLICATE_TABLE || state === UNDEFINED_COLUMN)
     return new ConfigurationError(
       'NOT_A_JOURNAL',
@@ -215,12 +222,15 @@ export function explained(error: unknown, name: string): unknown {
   );
 }
 
-/** Of what was to be written, not of the server: data, integrity, or a limit such as the size of an entry of an index. */
+/**
+ * Returns whether the error concerns the data to be written, and not the server: data, integrity, or a limit
+ * such as the size of an index entry.
+ */
 export function isAboutData(error: unknown): boolean {
   return ['22', '23', '54'].includes(stateOf(error).slice(0, 2));
 }
 
-/** Empty: nothing that the server said. */
+/** Empty if the server sent no state. */
 function stateOf(error: unknown): string {
   const code = (error as { readonly code?: unknown } | null)?.code;
   return typeof code === 'string' && STATE.test(code) ? code : '';

@@ -1,15 +1,15 @@
-// What is deleted of a scope: the entries before one that says what they had led to, or all.
+// Deletes entries of a scope: those before an entry that replaces them, or all.
 //
 // Invariants
-//   DELETIONS-1. What is before an entry is deleted by whoever writes the scope, or not at all: as an append
-//        does, the statement locks the lease and looks at its token. Anybody else is refused: `FENCED`.
-//   DELETIONS-2. What is left of a scope that is forgotten, if that is broken off, is a beginning of it.
+//   DELETIONS-1. Only the process that writes the scope can delete entries before another: like an append,
+//        the statement locks the lease and checks its token. Any other process is refused: `FENCED`.
+//   DELETIONS-2. If forgetting a scope is interrupted, the remaining entries are a prefix of it.
 
 import type { JournalPosition } from '../../actors/ports/journal.ts';
 import { explained, type Database } from './database.ts';
 import { fenced, type Leases } from './leases.ts';
 
-/** Deleted at a time: it must be done within the time that the server has to answer. */
+/** The number deleted at a time, so that it is done within the server's time limit. */
 const ROWS_AT_A_TIME = 2000;
 
 const trim = (schema: string): string => `
@@ -27,7 +27,7 @@ const forget = (schema: string): string => `
     select id from ${schema}.entries where scope = $1 order by id desc limit ${ROWS_AT_A_TIME})`;
 
 /**
- * DELETIONS-1. Deletes what is before an entry of a scope; an unknown one is before nothing.
+ * DELETIONS-1. Deletes the entries of a scope before another; for an unknown one, none.
  * @throws {JournalError} `FENCED`
  */
 export async function trimTo(
@@ -50,7 +50,7 @@ export async function forgetAll(database: Database, scope: string): Promise<void
   while (deleted === ROWS_AT_A_TIME);
 }
 
-/** Returns how many rows it was about. */
+/** Returns the number of affected rows. */
 async function run({ pool, name }: Database, text: string, values: unknown[]): Promise<number> {
   try {
     return (await pool.query(text, values)).rowCount ?? 0;

@@ -1,17 +1,17 @@
-// Who writes a scope: a lease, which is over when nobody has shown signs of life for so long,
-// and whose token tells whoever had it before from whoever has it now.
+// The leases that determine the writer of a scope: a lease expires after some time without a sign of life,
+// and its token distinguishes the current holder from earlier ones.
 //
 // Owns:     the leases of this process, and the heartbeat that renews them.
-// Does not: keep anybody from writing: each statement that does looks at the token (append-queue.ts, deletions.ts).
+// Does not: prevent writes: each writing statement checks the token (append-queue.ts, deletions.ts).
 //
 // Invariants
-//   LEASES-1. A scope has at most one lease. Its token is larger than that of any lease before.
-//   LEASES-2. A lease passes to another process only if it is over, or was released. What time it is
-//        the database says, and nobody else.
-//   LEASES-3. What is not ours any more is never renewed, and never released.
-//   LEASES-4. Rows are locked in the order of their scopes, as appends do, so that none waits for another one in a circle.
-//   LEASES-5. Whoever claims a scope here while it is being released claims it afterwards: it may be somebody else
-//        of this process, whom that release is not for.
+//   LEASES-1. A scope has at most one lease. Its token is larger than that of any earlier lease.
+//   LEASES-2. A lease passes to another process only after it expired or was released. Only the clock of the
+//        database counts.
+//   LEASES-3. A lease that this process no longer holds is never renewed, and never released.
+//   LEASES-4. Rows are locked in the order of their scopes, as in appends, so that no deadlock is possible.
+//   LEASES-5. A claim of a scope that this process is releasing waits for the release: the claim may belong
+//        to another user of this process, which the release must not affect.
 
 import { hostname } from 'node:os';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -19,13 +19,13 @@ import { JournalError } from '../../actors/ports/journal-error.ts';
 import { CapacityError } from '../../values/errors.ts';
 import { checkKnown, explained, LAYOUT_VERSION, type Database } from './database.ts';
 
-/** A bigint, as the database wrote it. */
+/** A bigint as the database writes it. */
 export type Token = string;
 
-/** Beats in the life of a lease: two may be lost. */
+/** The heartbeats in the lifetime of a lease: two may be lost. */
 const BEATS = 3;
 
-/** What whoever does not write a scope is told that would. */
+/** Returns the error for a process that does not write the scope. */
 export function fenced({ name }: Database, scope: string): JournalError {
   return new JournalError(
     'FENCED',
@@ -40,7 +40,7 @@ export class Leases {
   readonly #leaseMs: number;
   readonly #holder: string;
   readonly #held = new Map<string, Token>();
-  /** Claims that the database has not answered. */
+  /** The claims that the database has not answered. */
   readonly #claiming = new Set<Promise<void>>();
   /** The latest release of each scope, until it is done. */
   readonly #releasing = new Map<string, Promise<void>>();
@@ -53,12 +53,12 @@ export class Leases {
     this.#holder = `${environment.ids.next('process')} on ${hostname()}, process ${process.pid}`;
   }
 
-  /** The token of a scope that this process writes, as far as it knows. */
+  /** Returns the token of a scope that this process writes, as far as it knows. */
   tokenOf(scope: string): Token | undefined {
     return this.#held.get(scope);
   }
 
-  /** It has turned out that somebody else has it now. */
+  /** Records that another process holds the lease now. */
   lost(scope: string, token: Token): void {
     if (this.#held.get(scope) === token) this.#held.delete(scope);
   }
@@ -78,7 +78,7 @@ export class Leases {
     const { schema } = this.#database;
     // LEASES-5
     await this.#releasing.get(scope)?.catch(() => {});
-    // One of our own goes on under its token: what is being written under it is not fenced.
+    // A lease of this process continues with its token, so that its running writes are not fenced.
     const rows = await this.#query<{ token: Token }>(
       `insert into ${schema}.leases as l (scope, token, holder, expires_at)
        select $1, nextval('${schema}.lease_tokens'), $2, clock_timestamp() + $3 * interval '1 millisecond'
@@ -97,7 +97,7 @@ export class Leases {
     this.#beatLater();
   }
 
-  /** `decided`: what is being written under it. */
+  /** @param decided Settles when the running writes under the lease are done. */
   async release(scope: string, decided: Promise<void> = Promise.resolve()): Promise<void> {
     const before = this.#releasing.get(scope) ?? Promise.resolve();
     const released = this.#release(scope, [decided, before]);
@@ -120,7 +120,7 @@ export class Leases {
     );
   }
 
-  /** Gives everything back; nothing is claimed after it. A lease that cannot be given back ends by itself. */
+  /** Releases all leases, and claims none afterwards. A lease that cannot be released expires by itself. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#claiming);
     this.#stopBeat?.();
@@ -175,7 +175,7 @@ export class Leases {
         [leases.map(([scope]) => scope), leases.map(([, token]) => token), this.#leaseMs],
       );
     } catch {
-      // The next beat tries again; a lease that is over meanwhile is fenced, if somebody takes it.
+      // The next heartbeat retries; a lease that expires meanwhile is fenced if another process takes it.
       return;
     }
     const ours = new Set(renewed.map(({ scope }) => scope));

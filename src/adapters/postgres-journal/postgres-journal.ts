@@ -1,8 +1,8 @@
-// A journal in PostgreSQL, for several processes: each scope is written by one of them at a
-// time, and another one takes over when that has died.
+// A journal in PostgreSQL, for several processes: one of them at a time writes each scope, and another one
+// takes over after that has died.
 //
 // Owns:     its connections, and one schema of the database.
-// Does not: decide when to take over: whoever claims does.
+// Does not: decide when to take over: the claiming process does.
 
 import { checkUnshown } from '../../values/checks.ts';
 import type { PoolConfig } from 'pg';
@@ -27,20 +27,25 @@ import { WakeTimeQueue } from './wake-times.ts';
 
 export interface PostgresJournalOptions {
   /**
-   * Where the database is: `postgres://…`, or what `Pool` of the package `pg` takes.
-   * @defaultValue what the variables `PGHOST`, `PGDATABASE` … say
+   * The database: `postgres://…`, or the options of `Pool` of the package `pg`.
+   * @defaultValue the variables `PGHOST`, `PGDATABASE` …
    */
   readonly connection?: string | PoolConfig;
   /** Time and chance; `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /** The schema that the tables are in, for the journal alone; made if there is none. @defaultValue 'offstage' */
+  /**
+   * The schema of the tables, for the journal alone; created if it does not exist. @defaultValue 'offstage'
+   */
   readonly schema?: string;
   /**
-   * A process that has shown no sign of life for so long can be replaced by another one. It shows one three
-   * times as often. In milliseconds, at least 100. @defaultValue 15_000
+   * Time without a sign of life after which another process can replace this one, which gives one three times
+   * as often. In milliseconds, at least 100. @defaultValue 15_000
    */
   readonly leaseMs?: number;
-  /** The server must answer within this time, or counts as unreachable. In milliseconds. @defaultValue 10_000 */
+  /**
+   * The time limit of the server's answer, after which it counts as unreachable. In milliseconds.
+   * @defaultValue 10_000
+   */
   readonly timeoutMs?: number;
 }
 
@@ -49,18 +54,21 @@ export interface PostgresJournal extends Journal {
   read(query?: JournalQuery): Promise<readonly JournalEntry[]>;
   /**
    * @throws {CapacityError} `SCOPE_IN_USE`.
-   * @throws {ConfigurationError} `JOURNAL_TOO_NEW` once a newer version of Offstage has brought the tables up to date.
+   * @throws {ConfigurationError} `JOURNAL_TOO_NEW` once a newer version of Offstage has upgraded the tables.
    */
   claim(scope: string): Promise<void>;
-  /** @throws {JournalError} `FENCED` unless this process writes the scope: then nothing is deleted. */
+  /** @throws {JournalError} `FENCED` unless this process writes the scope: then no entry is deleted. */
   trim(entry: JournalPosition): Promise<void>;
   release(scope: string): Promise<void>;
   scopes(): Promise<readonly ScopeSummary[]>;
   /** @throws {CapacityError} `SCOPE_IN_USE` while another process writes it. */
   forget(scope: string): Promise<void>;
-  /** Of all processes: any may set them, whoever writes the scope. */
+  /** The wake times of all processes: any process may set them, whichever writes the scope. */
   readonly wakeTimes: WakeTimes;
-  /** Writes what waits, releases all scopes and closes the connections. Later calls reject with `JOURNAL_CLOSED`. Safe to call twice. */
+  /**
+   * Writes the waiting entries, releases all scopes and closes the connections. Later calls reject with
+   * `JOURNAL_CLOSED`. Safe to call twice.
+   */
   close(): Promise<void>;
 }
 
@@ -75,15 +83,15 @@ const optionsSchema = z.strictObject({
   timeoutMs: z.number().positive().optional(),
 });
 
-/** Appends, heartbeats, and two who read. */
+/** Appends, heartbeats, and two readers. */
 const MOST_CONNECTIONS = 4;
 
 /**
- * Opens a journal in a PostgreSQL database (12 or newer), and makes its tables at the first time. A scope must be claimed before it
- * is written. Needs the package `pg`.
+ * Opens a journal in a PostgreSQL database (12 or newer), and creates its tables the first time. A scope must
+ * be claimed before it is written. Needs the package `pg`.
  *
- * @throws {ConfigurationError} `INVALID_OPTION`; `MISSING_DEPENDENCY`; `CANNOT_OPEN` when the server
- * refuses; `JOURNAL_TOO_NEW` for tables of a newer version; `NOT_A_JOURNAL` when the schema has others.
+ * @throws {ConfigurationError} `INVALID_OPTION`; `MISSING_DEPENDENCY`; `CANNOT_OPEN` if the server refuses;
+ *   `JOURNAL_TOO_NEW` for tables of a newer version; `NOT_A_JOURNAL` if the schema has other tables.
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`.
  */
 export async function postgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
@@ -179,7 +187,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
       const isOurs = leases.tokenOf(scope) !== undefined;
       await leases.claim(scope);
       try {
-        // First: nobody is woken of whom a part is left.
+        // First, so that no process wakes a session that is partly deleted.
         await times.set(scope, null);
         await forgetAll(database, scope);
       } finally {

@@ -1,7 +1,7 @@
-// What is kept is read in pages, since the server must answer in time.
+// Reads entries in pages, since the server has a time limit.
 //
 // Invariants
-//   READING-1. All pages are of one instant: of a scope that is trimmed meanwhile nothing is missing in the middle.
+//   READING-1. All pages are of one instant: a scope that is trimmed meanwhile has no gap.
 
 import type { Pool, PoolClient } from 'pg';
 import type { JournalEntry, JournalQuery } from '../../actors/ports/journal.ts';
@@ -17,7 +17,7 @@ interface Row {
   readonly checksum: string;
 }
 
-/** The entries that are asked for, in their order within each scope. */
+/** Returns the requested entries, in their order within each scope. */
 export async function readEntries(
   database: Database,
   query: JournalQuery,

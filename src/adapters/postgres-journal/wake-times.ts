@@ -1,14 +1,16 @@
-// When sessions that nobody has in memory must be looked at, for all processes.
+// The times at which sessions that no process has in memory must be loaded, for all processes.
 //
 // Owns:     the rows of `wake_times`, and the order in which this process writes them.
-// Does not: ask who writes a scope: a time says only that somebody must look, and who looks claims first.
+// Does not: check the writer of a scope: a time only says that some process must load the session, which
+//           claims it first.
 //
 // Invariants
-//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after the statement that holds it was committed; the latest word counts.
-//   POSTGRES-JOURNAL-WAKE-TIMES-2. Those of one turn, and those that come while others are written, are one statement, so that
-//        the many that are put away together do not keep appends and heartbeats waiting.
-//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in the order of their scopes, so that no two processes wait for
-//        one another in a circle.
+//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after the statement that holds it was committed; the
+//       latest value counts.
+//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times of one turn, and those that arrive while others are written, are
+//        one statement, so that a mass suspension does not delay appends and heartbeats.
+//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in the order of their scopes, so that processes
+//        cannot deadlock.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import type { WakeTime, WakeTimes } from '../../actors/ports/wake-times.ts';
@@ -39,9 +41,9 @@ export class WakeTimeQueue implements WakeTimes {
   readonly #database: Database;
   readonly #scheduler: Scheduler;
   #waiting = new Map<string, number | null>();
-  /** Those that wait; null: none do. */
+  /** The waiting times; null if there are none. */
   #next: Promise<void> | null = null;
-  /** The latest that were begun, or wait. */
+  /** The latest write that was begun, or waits. */
   #latest: Promise<void> = Promise.resolve();
 
   constructor(database: Database, scheduler: Scheduler) {
@@ -49,7 +51,7 @@ export class WakeTimeQueue implements WakeTimes {
     this.#scheduler = scheduler;
   }
 
-  /** @throws {JournalError} `INVALID_ENTRY` for a scope or a time that cannot be written down. */
+  /** @throws {JournalError} `INVALID_ENTRY` for a scope or a time that cannot be stored. */
   set(scope: string, at: number | null): Promise<void> {
     checkWakeTime(scope, at);
     this.#waiting.set(scope, at);
@@ -72,7 +74,7 @@ export class WakeTimeQueue implements WakeTimes {
     }
   }
 
-  /** Resolves when all that was set before is kept or refused. */
+  /** Resolves when all earlier times are kept or refused. */
   async decided(): Promise<void> {
     await Promise.allSettled([this.#latest]);
   }

@@ -1,10 +1,11 @@
-// Appends that come in the same turn of the event loop, and what else is written in it, become one
-// transaction: a commit waits for the disk, so a hundred subagents share the wait.
+// Combines the appends and other writes of one turn of the event loop into one transaction: a commit waits
+// for the disk, so a hundred subagents share the wait.
 //
 // Invariants
 //   APPEND-BATCH-1. A write resolves only after the transaction that holds it was committed.
-//   APPEND-BATCH-2. One bad entry does not harm those that came with it.
-//   APPEND-BATCH-3. The same entry again is no error: the first attempt was kept, and its answer lost.
+//   APPEND-BATCH-2. A bad entry does not affect the others of its transaction.
+//   APPEND-BATCH-3. An entry that is appended again is no error: the first attempt was kept, and its answer
+//       was lost.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Scheduler } from '../../actors/ports/environment.ts';
@@ -14,7 +15,7 @@ import { messageOf } from '../../values/errors.ts';
 import { explained, isAboutEntry, isConstraint } from './database.ts';
 import { INSERT } from './layout.ts';
 
-/** Within the transaction. Returns what is wrong with this one, or null; throws what is wrong with all. */
+/** Runs within the transaction. Returns the error of this write, or null; throws an error of all. */
 type Write = () => unknown;
 
 interface Waiting {
@@ -52,7 +53,7 @@ export class AppendBatch {
     });
   }
 
-  /** Writes what waits, now. */
+  /** Writes the waiting entries now. */
   flush(): void {
     const batch = this.#waiting;
     if (batch.length === 0) return;
@@ -63,7 +64,7 @@ export class AppendBatch {
       for (const waiting of batch) outcomes.push({ waiting, error: waiting.write() });
       this.#database.exec('commit');
     } catch (error) {
-      // Nothing of it was kept; whoever it was tries again.
+      // The transaction kept no entry; the callers retry.
       if (this.#database.isTransaction) this.#database.exec('rollback');
       const reason = explained(error, this.#path);
       for (const { reject } of batch) reject(reason);

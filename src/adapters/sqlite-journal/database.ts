@@ -1,17 +1,18 @@
-// The file of a journal: opened, locked, checked and brought to the present layout.
+// The file of a journal: opens, locks, checks and upgrades it.
 //
-// Owns:     the connection, its settings, what an error of SQLite means.
-// Does not: know what entries mean.
+// Owns:     the connection, its settings, and the meaning of SQLite's errors.
+// Does not: know the meaning of entries.
 //
 // Invariants
-//   SQLITE-JOURNAL-DATABASE-1. One process at a time: a second one gets `JOURNAL_IN_USE`, and touches nothing.
-//   SQLITE-JOURNAL-DATABASE-2. A file that is not ours, or of a newer version, is never written to.
-//   SQLITE-JOURNAL-DATABASE-3. What a process that died had written in part is not there for the next one: SQLite
-//       ends its write-ahead log at the first frame that is not whole. Entries in it were not acknowledged.
-//   SQLITE-JOURNAL-DATABASE-4. Only the user that the process runs as can read the file, its log and its index, whatever the umask:
-//       0600. A folder that is made for it is 0700. An older file of ours is narrowed.
-//   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than it says is damaged: SQLite would read zeros for what is missing of its
-//       last page, and entries would be missing without an error.
+//   SQLITE-JOURNAL-DATABASE-1. One process has the file at a time: a second one gets `JOURNAL_IN_USE`, and
+//       changes nothing.
+//   SQLITE-JOURNAL-DATABASE-2. A foreign file, or one of a newer version, is never written to.
+//   SQLITE-JOURNAL-DATABASE-3. The partial writes of a process that died are not visible to the next one:
+//       SQLite ends its write-ahead log at the first incomplete frame. Entries in it were not acknowledged.
+//   SQLITE-JOURNAL-DATABASE-4. Only the user of the process can read the file, its log and its index,
+//       whatever the umask: 0600. A folder created for it is 0700. The mode of an older file is narrowed.
+//   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read
+//       zeros for the missing part of its last page, and entries would be missing without an error.
 
 import {
   chmodSync,
@@ -33,7 +34,7 @@ import {
 } from '../../values/errors.ts';
 import { bringUpToDate, LAYOUT_VERSION } from './layout.ts';
 
-/** "OFFS": tells our files from those of others. Source: sqlite.org, `pragma application_id`. */
+/** "OFFS": distinguishes journals from other files. Source: sqlite.org, `pragma application_id`. */
 const APPLICATION_ID = 0x4f_46_46_53;
 
 /** `pragma auto_vacuum`. Source: sqlite.org. */
@@ -60,7 +61,7 @@ const AUTHORIZATION = 23;
 const NOT_A_DATABASE = 26;
 
 /**
- * Opens or makes the file.
+ * Opens or creates the file.
  * @throws {ConfigurationError} `JOURNAL_IN_USE`, `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` or `CANNOT_OPEN`
  * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`
  */
@@ -72,29 +73,29 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     const log = isKept ? sizeOf(`${path}-wal`) : 0;
     const before = isKept ? sizeOf(path) : 0;
     database = new DatabaseSync(path);
-    // SQLITE-JOURNAL-DATABASE-1: kept until the connection closes, or the process dies.
+    // SQLITE-JOURNAL-DATABASE-1: locked until the connection closes, or the process dies.
     database.exec('pragma locking_mode = exclusive');
     checkIdentity(database, path);
     if (isKept) narrow(path);
     // Pages of the log may not be in the file yet.
     if (isKept && log === 0) checkWhole(database, path);
-    // What is forgotten makes the file smaller. Counts for a new file only, and before anything is in it.
+    // Forgetting a scope makes the file smaller. Applies only to a new file, before it has content.
     database.exec('pragma auto_vacuum = incremental');
     database.exec('pragma journal_mode = wal');
     database.exec(`pragma synchronous = ${synchronous}`);
-    // Only macOS knows it: there a disk may keep what it was told to write for a while.
+    // Only macOS supports it: there a disk may delay a write that it has confirmed.
     if (synchronous === 'full') database.exec('pragma fullfsync = on');
     database.exec('begin immediate');
     const version = numberOf(database, 'user_version');
     if (version === 0) database.exec(`pragma application_id = ${APPLICATION_ID}`);
     bringUpToDate(database, version, path);
     database.exec('commit');
-    // A file that was made without it is written anew once.
+    // A file without this setting is rewritten once.
     if (numberOf(database, 'auto_vacuum') !== INCREMENTAL) database.exec('vacuum');
     if (log > 0) {
       database.exec('pragma wal_checkpoint(truncate)');
       checkWhole(database, path);
-      // A page that was cut and is not in the log is zeros now.
+      // A page that was cut and is not in the log now contains zeros.
       if (before % numberOf(database, 'page_size') !== 0) checkStructure(database, path);
     }
     return database;
@@ -104,18 +105,18 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
   }
 }
 
-/** SQLITE-JOURNAL-DATABASE-4. Makes the file, unless it is there, and its folder. */
+/** SQLITE-JOURNAL-DATABASE-4. Creates the file and its folder, unless they exist. */
 function makePrivately(path: string): void {
   const made = mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (made !== undefined) chmodSync(dirname(path), 0o700);
   if (existsSync(path)) return;
   const file = openSync(path, 'wx', 0o600);
-  // The umask may have left the user less than that.
+  // The umask may have left the user fewer rights.
   fchmodSync(file, 0o600);
   closeSync(file);
 }
 
-/** SQLITE-JOURNAL-DATABASE-4. What SQLite makes beside the file later gets the mode of the file. */
+/** SQLITE-JOURNAL-DATABASE-4. SQLite gives the files that it creates beside it the mode of the file. */
 function narrow(path: string): void {
   for (const one of [path, `${path}-wal`, `${path}-shm`]) {
     const state = statSync(one, { throwIfNoEntry: false });
@@ -123,7 +124,7 @@ function narrow(path: string): void {
     try {
       chmodSync(one, 0o600);
     } catch (error) {
-      // Somebody else's file, which this user may write: whoever owns it decides.
+      // The file belongs to another user, and this one may write it: its owner decides about the mode.
       if ((error as { readonly code?: unknown }).code !== 'EPERM') throw error;
     }
   }
@@ -133,7 +134,9 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** SQLITE-JOURNAL-DATABASE-5. By its size, not by a descriptor: to close one would give up SQLite's locks. */
+/**
+ * SQLITE-JOURNAL-DATABASE-5. Compares sizes without a descriptor: closing one would release SQLite's locks.
+ */
 export function checkWhole(database: DatabaseSync, path: string): void {
   const expected = numberOf(database, 'page_count') * numberOf(database, 'page_size');
   const size = sizeOf(path);
@@ -146,7 +149,7 @@ function checkStructure(database: DatabaseSync, path: string): void {
   if (found !== 'ok') throw journalCorrupt(path, found);
 }
 
-/** SQLITE-JOURNAL-DATABASE-2. Returns the version of its layout; 0: nothing is in it. */
+/** SQLITE-JOURNAL-DATABASE-2. Returns the version of its layout; 0: the file is empty. */
 export function checkIdentity(database: DatabaseSync, path: string): number {
   const version = numberOf(database, 'user_version');
   const isNew = version === 0 && tablesOf(database) === 0;
@@ -175,7 +178,7 @@ export function isConstraint(error: unknown): boolean {
   return resultCode(error) === CONSTRAINT;
 }
 
-/** Of the values that were to be written: too large, or of another type. */
+/** Returns whether the error concerns the values to be written: too large, or of another type. */
 export function isAboutEntry(error: unknown): boolean {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   return (
@@ -184,12 +187,14 @@ export function isAboutEntry(error: unknown): boolean {
   );
 }
 
-/** It would have to write something beside the file, and cannot. */
+/** Returns whether SQLite would have to write a file beside it, and cannot. */
 export function isNotWritable(error: unknown): boolean {
   return [READ_ONLY, CANNOT_OPEN].includes(resultCode(error));
 }
 
-/** An error of SQLite as one of ours, which says who must act; any other error as it is. */
+/**
+ * Converts an error of SQLite to one of Offstage, which says who must act; returns other errors unchanged.
+ */
 export function explained(error: unknown, path: string): unknown {
   if (error instanceof OffstageError) return error;
   const said = messageOf(error);
@@ -240,7 +245,7 @@ export function explained(error: unknown, path: string): unknown {
   }
 }
 
-/** An error of the file system, or of Node for an argument; null: it is neither. */
+/** Returns the error for a file system error, or for Node's refusal of an argument; null for any other. */
 function explainedCode(code: string, path: string, cause: unknown): OffstageError | null {
   const said = messageOf(cause);
   if (code === 'ENOSPC' || code === 'EDQUOT')
@@ -254,7 +259,7 @@ function explainedCode(code: string, path: string, cause: unknown): OffstageErro
   return null;
 }
 
-/** The primary code: extended ones keep it in their lowest byte. `OK`: no error of SQLite. */
+/** Returns the primary code: extended codes keep it in their lowest byte. `OK`: no error of SQLite. */
 function resultCode(error: unknown): number {
   const code = (error as { readonly errcode?: unknown } | null)?.errcode;
   return typeof code === 'number' ? code & 0xff : OK;

@@ -1,18 +1,21 @@
-// The tables of the file, in their present version, and how older files become it.
+// The tables of the file in their present version, and the upgrade of older files.
 //
 // Invariants
-//   LAYOUT-1. What is written anew of an older file is checked by its own checksums before. A file that
-//       is damaged stays in its old version, untouched.
+//   LAYOUT-1. Entries of an older file are verified by its own checksums before they are rewritten. A damaged
+//       file keeps its old version, unchanged.
 
 import type { DatabaseSync } from 'node:sqlite';
 import { journalCorrupt } from '../../actors/ports/journal-error.ts';
 import { checksumOf } from '../journal-rows/stored-entry.ts';
 
-/** Kept in `pragma user_version`. 1: without scopes. 2: nothing was packed, and no wake times. */
+/**
+ * Stored in `pragma user_version`. Version 1: without scopes. Version 2: without packed events and wake
+ * times.
+ */
 export const LAYOUT_VERSION = 3;
 
-// `at` is whole as a rule, and then stored as an integer. The one index serves all that is asked, since it
-// holds the id as well, as each index does; another one would cost each append a quarter more.
+// `at` is usually whole, and then stored as an integer. One index serves all queries, since it contains the
+// id, as each index does; another one would increase the cost of each append by a quarter.
 const LAYOUT = `
   create table entries (
     id integer primary key,
@@ -29,7 +32,7 @@ const LAYOUT = `
   ) strict;
 `;
 
-// All that is asked of it is in its index.
+// The index covers all queries.
 const WAKE_TIMES = `
   create table wake_times (scope text primary key, at real not null) strict, without rowid;
   create index wake_times_in_order on wake_times (at, scope);
@@ -38,7 +41,7 @@ const WAKE_TIMES = `
 export const INSERT = `insert into entries
   (scope, unit, seq, at, actor, definition_version, event, checksum, packed) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Makes the present layout of what is there, within a transaction. `version` 0: nothing is. */
+/** Upgrades the file to the present layout, within a transaction. `version` 0: an empty file. */
 export function bringUpToDate(database: DatabaseSync, version: number, path: string): void {
   if (version === LAYOUT_VERSION) return;
   if (version === 2) {
@@ -52,7 +55,7 @@ export function bringUpToDate(database: DatabaseSync, version: number, path: str
   database.exec(`pragma user_version = ${LAYOUT_VERSION}`);
 }
 
-/** Scopes were not known: each unit is one. */
+/** Version 1 had no scopes: each unit becomes one. */
 function takeOverFrom1(database: DatabaseSync, path: string): void {
   const insert = database.prepare(INSERT);
   const rows = database.prepare('select * from entries_1 order by id');

@@ -1,12 +1,13 @@
-// A journal in a file that is only looked at: nothing is written to it.
+// A read-only journal in a file.
 //
-// SQLite reads a file that has a log (`…-wal`) only where it may write an index of the log beside it
-// (`…-shm`). One that was closed has none: that is read as `immutable`, without a lock and without
-// any file beside it, also in a folder that cannot be written. Source: sqlite.org/wal.html#readonly.
+// SQLite reads a file with a log (`…-wal`) only where it may write an index of the log beside it (`…-shm`). A
+// file that was closed has no log: it is read as `immutable`, without a lock and without any file beside it,
+// even in a folder that is not writable. Source: sqlite.org/wal.html#readonly.
 //
 // Invariants
-//   READ-ONLY-1. The file and its log are as they were, whatever is called.
-//   READ-ONLY-2. What is read is whole: where a process began to write the file meanwhile, nobody gets a part of it.
+//   READ-ONLY-1. No call changes the file or its log.
+//   READ-ONLY-2. A read is complete or fails: if a process began to write the file meanwhile, no partial
+//       result is returned.
 
 import { existsSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -21,8 +22,8 @@ import { JournalReader, type SqliteJournal } from './reading.ts';
 import { EARLIEST } from './wake-times.ts';
 
 /**
- * @throws {ConfigurationError} `JOURNAL_TOO_OLD` for a layout that would have to be brought up to date;
- * `JOURNAL_IN_USE`, `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` or `CANNOT_OPEN`.
+ * @throws {ConfigurationError} `JOURNAL_TOO_OLD` for a layout that needs an upgrade; `JOURNAL_IN_USE`,
+ *   `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` or `CANNOT_OPEN`.
  * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`.
  */
 export function readOnlyJournal(path: string): SqliteJournal {
@@ -43,7 +44,7 @@ export function readOnlyJournal(path: string): SqliteJournal {
     try {
       found = read();
     } catch (error) {
-      // Half of a change looks like damage.
+      // A partial change looks like damage.
       checkUnchanged();
       throw explained(error, path);
     }
@@ -53,7 +54,7 @@ export function readOnlyJournal(path: string): SqliteJournal {
   return {
     append: () => Promise.reject(readOnly('append')),
     read: (query) => reading(() => reader.entries(query)),
-    // So a session is refused before it begins.
+    // Refuses a session before it begins.
     claim() {
       throw readOnly('claim');
     },
@@ -100,7 +101,7 @@ function open(path: string): Opened {
     return {
       database,
       checkUnchanged() {
-        // Else SQLite locks the file while it is open.
+        // Otherwise SQLite locks the file while it is open.
         if (!immutable || (!existsSync(log) && stateOf(path) === before)) return;
         throw new ConfigurationError(
           'JOURNAL_IN_USE',
@@ -133,7 +134,7 @@ function checkLayout(path: string, version: number): void {
     );
 }
 
-/** Null: this Node, one before 22.15, takes no URL. There SQLite leaves a log that is empty, and its index. */
+/** Null: Node before 22.15 accepts no URL. There SQLite leaves an empty log and its index. */
 function openImmutable(path: string): DatabaseSync | null {
   const url = pathToFileURL(path);
   url.searchParams.set('immutable', '1');

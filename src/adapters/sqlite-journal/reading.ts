@@ -1,4 +1,4 @@
-// What a journal in a file is asked for. Nothing is written.
+// The queries of a journal in a file. They write nothing.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type {
@@ -11,7 +11,7 @@ import type {
 import { entryOf } from '../journal-rows/stored-entry.ts';
 import type { WakeTimes } from '../../actors/ports/wake-times.ts';
 
-// The inner one needs nothing but the index.
+// The inner query needs only the index.
 const SCOPES = `
   select s.scope, s.entries, f.at as firstAt, l.at as lastAt
   from (select scope, count(*) as entries, min(id) as first, max(id) as last from entries group by scope) s
@@ -21,7 +21,7 @@ const SCOPES = `
 export class JournalReader {
   readonly #database: DatabaseSync;
   readonly #path: string;
-  /** By their text: to prepare one takes longer than to find the entries of a session. */
+  /** Statements by their text: preparing one takes longer than finding the entries of a session. */
   readonly #statements = new Map<string, StatementSync>();
 
   constructor(database: DatabaseSync, path: string) {
@@ -67,14 +67,17 @@ export interface SqliteJournal extends Journal {
   read(query?: JournalQuery): readonly JournalEntry[];
   scopes(): readonly ScopeSummary[];
   /**
-   * Also makes the file smaller. The oldest first, some at a time: sound that is being played meanwhile is
-   * not late for it. What is left where it was broken off is trimmed the next time.
+   * Also makes the file smaller. Deletes the oldest entries first, in small parts, so that it does not delay
+   * sound that is playing. After an interruption the next call trims the rest.
    */
   trim(entry: JournalPosition): Promise<void>;
-  /** Also makes the file smaller, by up to 8 MB at a time; what is left over is used again. */
+  /** Also makes the file smaller, by up to 8 MB at a time; further free pages are reused. */
   forget(scope: string): void;
-  /** Those that are set in one turn of the event loop share a commit, with each other and with its appends. */
+  /** Times set in one turn of the event loop share a commit, with each other and with its appends. */
   readonly wakeTimes: WakeTimes;
-  /** Writes what waits and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe to call twice. */
+  /**
+   * Writes the waiting entries and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe
+   * to call twice.
+   */
   close(): void;
 }

@@ -1,9 +1,7 @@
-// A journal in a file, for one process: nothing that was accepted is lost when the
-// process dies.
+// A journal in a file, for one process: no accepted event is lost when the process dies.
 //
 // Owns:     the file, while it is open.
-// Does not: share it with another process (there is `offstage/postgres-journal` for that), so
-//           a scope needs no claim.
+// Does not: share it with another process (see `offstage/postgres-journal`), so a scope needs no claim.
 
 import { check } from '../../values/checks.ts';
 import { resolve } from 'node:path';
@@ -20,18 +18,21 @@ import { readOnlyJournal } from './read-only.ts';
 import { REMOVE, wakeTimesIn } from './wake-times.ts';
 
 export interface SqliteJournalOptions {
-  /** The file; its folder is made if there is none. Relative to the working directory. `:memory:` keeps nothing. */
+  /**
+   * The file; its folder is created if it does not exist. Relative to the working directory. `:memory:` keeps
+   * nothing.
+   */
   readonly path: string;
   /** Time; `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /**
-   * `full`: an entry survives a loss of power. `normal`: it survives the death of the process, but
-   * a loss of power may take the last ones. @defaultValue 'full'
+   * `full`: an entry survives a loss of power. `normal`: it survives the death of the process, but a loss of
+   * power may lose the latest ones. @defaultValue 'full'
    */
   readonly synchronous?: Synchronous;
   /**
-   * It is only looked at: a file that is there, in its present layout, and closed by whoever wrote it. Nothing is
-   * written to it, also not its layout; `append`, `trim`, `forget`, `claim` and `wakeTimes.set` reject or throw with
+   * Opens an existing file read-only: in its present layout, and closed by its writer. Its layout is not
+   * upgraded either; `append`, `trim`, `forget`, `claim` and `wakeTimes.set` reject or throw with
    * `READ_ONLY`, so that no session starts on it. @defaultValue false
    */
   readonly readOnly?: boolean;
@@ -44,28 +45,29 @@ const optionsSchema = z.strictObject({
   readOnly: z.boolean().optional(),
 });
 
-// The index alone says which. An entry that is not there is before none.
+// The index alone finds the entries. An unknown entry precedes none.
 const TRIM = `
   delete from entries where id in (
     select id from entries where scope = ? and id <
       (select id from entries where scope = ? and unit = ? and seq = ?)
     order by id limit ?)`;
-/** Entries that are deleted at a time: a few milliseconds. */
+/** The number of entries deleted at a time: a few milliseconds. */
 const TRIMMED_AT_A_TIME = 100;
 
 const FORGET = 'delete from entries where scope = ?';
 
-/** Pages of 4 KB that are given back with them. */
+/** The number of 4 KB pages released with them. */
 const TRIMMED_PAGES = 100;
-/** Pages that are given back when a scope is forgotten. */
+/** The number of pages released when a scope is forgotten. */
 const FORGOTTEN_PAGES = 2048;
 
 /**
  * Opens a journal in a file. Needs `node:sqlite` (Node 22.13 or newer). A file of an older version is
- * brought up to date; there each unit is a scope of its own.
+ * upgraded; each of its units is then a scope of its own.
  *
- * @throws {ConfigurationError} `INVALID_OPTION`; `JOURNAL_IN_USE` by another process;
- * `JOURNAL_TOO_NEW` for one of a newer version, and with `readOnly` `JOURNAL_TOO_OLD` for an older one; `NOT_A_JOURNAL` for another file; `CANNOT_OPEN`.
+ * @throws {ConfigurationError} `INVALID_OPTION`; `JOURNAL_IN_USE` by another process; `JOURNAL_TOO_NEW` for
+ *   one of a newer version, and with `readOnly` `JOURNAL_TOO_OLD` for an older one; `NOT_A_JOURNAL` for
+ *   another file; `CANNOT_OPEN`.
  * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`. @throws {CapacityError} `DISK_FULL`.
  */
 export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
@@ -92,7 +94,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
         retryable: false,
       });
   };
-  /** What was appended before is part of what `work` sees. */
+  /** Runs `work` after all earlier appends. */
   const after = <T>(work: () => T): T => {
     checkOpen();
     batch.flush();
@@ -102,7 +104,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       throw explained(error, path);
     }
   };
-  /** One transaction, so that the disk is waited for once. */
+  /** One transaction, so that there is one wait for the disk. */
   const deleting = <T>(pages: number, work: () => T): T => {
     database.exec('begin immediate');
     try {
@@ -130,7 +132,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
         await new Promise<void>((goOn) => {
           options.environment.scheduler.yieldThen(goOn);
         });
-        // The next one who opens it does the rest.
+        // The next process that opens the file does the rest.
         if (!database.isOpen) return;
       }
     },
@@ -149,7 +151,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
   };
 }
 
-/** The tables may not be ours, though the file says so: then nothing of it stays open. */
+/** The tables may be foreign despite the file's id: then the file is closed again. */
 function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T {
   try {
     return prepare();

@@ -1,11 +1,12 @@
-// When sessions that nobody has in memory must be looked at, beside their entries.
+// The times at which sessions that no process has in memory must be loaded, beside their entries.
 //
-// Owns:     the rows of `wake_times`. A scope that is forgotten takes its own along (sqlite-journal.ts).
-// Does not: make a transaction: what is set in a turn shares the one of its appends (append-batch.ts).
+// Owns:     the rows of `wake_times`. Forgetting a scope deletes its own (sqlite-journal.ts).
+// Does not: begin a transaction: the times of a turn share the one of its appends (append-batch.ts).
 //
 // Invariants
-//   SQLITE-JOURNAL-WAKE-TIMES-1. A time is kept as safely as an entry, and before `set` resolves; the latest word of a turn counts.
-//   SQLITE-JOURNAL-WAKE-TIMES-2. Whoever asks finds what was set before, also in the same turn.
+//   SQLITE-JOURNAL-WAKE-TIMES-1. A time is as durable as an entry once `set` resolves; the latest value of a
+//       turn counts.
+//   SQLITE-JOURNAL-WAKE-TIMES-2. A query sees all earlier `set` calls, even those of the same turn.
 
 import type { DatabaseSync } from 'node:sqlite';
 import type { WakeTime, WakeTimes } from '../../actors/ports/wake-times.ts';
@@ -17,7 +18,7 @@ export interface WakeTimesPorts {
   readonly batch: AppendBatch;
   /** @throws {JournalError} `JOURNAL_CLOSED` */
   checkOpen(): void;
-  /** Does what needs all that was written before. */
+  /** Runs `work` after all earlier writes. */
   after<T>(work: () => T): T;
 }
 

@@ -1,17 +1,16 @@
-// The keys that a caller presses. While a question with options waits for its answer, the
-// number of an option answers it, counted from 1 in the order in which the options were given;
-// everything else is what the user types.
+// The keys that a caller presses. While a question with options is open, the number of an option answers it,
+// counted from 1 in the order of the options; all other keys count as text that the user types.
 //
-// Owns:     the keys that were pressed and may go on to be a longer number.
+// Owns:     the pressed keys that may be part of a longer number.
 // Does not: decide whether an answer counts (session).
 //
 // Invariants
-//   KEYPAD-1. Keys never consent: an approval is put in words and answered in words.
+//   KEYPAD-1. Keys never approve: an approval is asked and answered in words.
 //   KEYPAD-2. Each key counts once: as an answer, or as a part of what was typed.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
-/** A question, as far as keys can answer it. */
+/** The part of a question that keys can answer. */
 export interface AskedQuestion {
   readonly requestId: string;
   readonly kind: string;
@@ -25,7 +24,7 @@ export interface KeypadPorts {
   typed(text: string): void;
 }
 
-/** A single key is enough to choose among so many. */
+/** A single key is enough for this many options. */
 const KEYS = 9;
 const END_OF_NUMBER = '#';
 
@@ -51,7 +50,7 @@ export class Keypad {
     else this.#cancel = this.#scheduler.schedule(() => this.#finish(), this.#pauseMs);
   }
 
-  /** What was begun is not finished any more. */
+  /** Drops an unfinished number. */
   stop(): void {
     this.#cancel?.();
     this.#pressed = '';
@@ -67,7 +66,7 @@ export class Keypad {
     else this.#ports.typed(pressed);
   }
 
-  /** The question that waits for an answer, if a number can be one. */
+  /** The open question, if a number can answer it. */
   get #asked(): AskedQuestion | undefined {
     return this.#ports
       .questions()

@@ -1,9 +1,9 @@
-// What goes over a bidirectional Twilio Media Stream (`<Connect><Stream>`): JSON in text frames.
-// Source: twilio.com/docs/voice/media-streams/websocket-messages (November 2026); that Twilio
-// refuses anything but `media`, `mark` and `clear`, and binary frames: its errors 31924, 31950.
+// The messages of a bidirectional Twilio Media Stream (`<Connect><Stream>`): JSON in text frames. Source:
+// twilio.com/docs/voice/media-streams/websocket-messages (November 2026); that Twilio refuses messages other
+// than `media`, `mark` and `clear`, and binary frames: its errors 31924, 31950.
 //
 // Owns:     the shapes of the messages, both ways.
-// Does not: know their order or what they mean (twilio-call).
+// Does not: know their order or meaning (twilio-call).
 
 import { z } from 'zod';
 import { ProtocolError } from '../../values/errors.ts';
@@ -32,7 +32,7 @@ const incomingSchema = z.discriminatedUnion('event', [
   z.object({
     event: z.literal('media'),
     ...inStream,
-    // A stream of the other direction names its track as well; a bidirectional one has only this.
+    // A unidirectional stream also names its other track; a bidirectional one has only this.
     media: z.object({ track: z.string().default('inbound'), payload: z.base64() }),
   }),
   z.object({
@@ -55,13 +55,13 @@ export type StartMessage = z.output<typeof startSchema>;
 /** A message to Twilio. */
 export type OutgoingMessage =
   | { readonly event: 'media'; readonly media: { readonly payload: string } }
-  /** Comes back when what was sent before it was played, or was cleared. */
+  /** Returned when all sound before it was played or cleared. */
   | { readonly event: 'mark'; readonly mark: { readonly name: string } }
-  /** What was sent and is not played is dropped. */
+  /** Drops the sound that was sent and is not played. */
   | { readonly event: 'clear' };
 
 /**
- * The message of this text; null: one of a kind that is not known here, and so of no concern.
+ * Returns the message of this text; null for an unknown and irrelevant kind.
  * @throws {ProtocolError} `INVALID_MESSAGE`
  */
 export function readMessage(text: string): IncomingMessage | null {
@@ -77,7 +77,7 @@ export function readMessage(text: string): IncomingMessage | null {
   );
 }
 
-/** The value of JSON text; text that is none becomes undefined, which fits no schema. */
+/** Returns the value of JSON text; undefined, which matches no schema, for any other text. */
 function fromJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

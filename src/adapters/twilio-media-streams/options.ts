@@ -1,4 +1,4 @@
-// What a call needs of the outside, and its options, checked.
+// The interfaces that a call needs, and its checked options.
 
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
@@ -10,7 +10,7 @@ import { readable } from '../../values/plain-checks.ts';
 import { quietly } from '../../values/errors.ts';
 import type { AskedQuestion } from './keypad.ts';
 
-/** What a call uses of a `WebSocket` that a server of the `ws` package accepted. */
+/** The used part of a `WebSocket` that a server of the `ws` package accepted. */
 export interface TwilioSocket {
   on(
     event: 'message',
@@ -22,7 +22,7 @@ export interface TwilioSocket {
   close(code: number, reason: string): void;
 }
 
-/** What a call uses of a session: a `VoiceSession` has all of it. */
+/** The used part of a session: a `VoiceSession` has all of it. */
 export interface CallSession {
   readonly audioIn: { next(frame: AudioFrame): void };
   readonly audioOut: Observable<AudioFrame>;
@@ -41,24 +41,38 @@ export interface CallSession {
 export interface TwilioCallOptions {
   /** Time; `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /** Twilio says what the call is so long after the socket opened, at most. @defaultValue 10000 */
+  /**
+   * The time limit of Twilio's first message after the socket opened, in milliseconds. @defaultValue 10000
+   */
   readonly startTimeoutMs?: number;
-  /** Twilio sends sound all the time: without any for so long the call is gone. @defaultValue 15000 */
+  /**
+   * Time without sound after which the call counts as lost, in milliseconds; Twilio sends sound continuously.
+   * @defaultValue 15000
+   */
   readonly silenceTimeoutMs?: number;
-  /** So much of the caller's sound is kept until a session is connected; the newest. @defaultValue 10000 */
+  /**
+   * The length of the caller's sound that is kept until a session is connected, in milliseconds; the newest
+   * is kept. @defaultValue 10000
+   */
   readonly keptAudioMs?: number;
   /**
-   * So much sound is with Twilio and not proven to be played. More survives a slower network; less
-   * is more easily taken back. @defaultValue 1000
+   * The length of sound that Twilio may hold without proof of playback, in milliseconds. More survives a
+   * slower network; less is easier to withdraw. @defaultValue 1000
    */
   readonly maxAheadMs?: number;
-  /** So much of what the lead agent says is kept for Twilio; what is longer loses its end. @defaultValue 300000 */
+  /**
+   * The length of the lead agent's speech that may be queued for Twilio, in milliseconds; longer speech loses
+   * its end. @defaultValue 300000
+   */
   readonly maxQueuedMs?: number;
-  /** A longer message is refused, in characters; one of Twilio has about 300. @defaultValue 65536 */
+  /** The limit of a message, in characters; one of Twilio has about 300. @defaultValue 65536 */
   readonly maxMessageLength?: number;
-  /** A number from the keypad is complete so long after its last digit, or at once with `#`. @defaultValue 2000 */
+  /**
+   * Time after the last digit at which a number from the keypad is complete, in milliseconds; `#` completes
+   * it at once. @defaultValue 2000
+   */
   readonly keyPauseMs?: number;
-  /** What goes wrong without ending the call: what Twilio should not send, what the session refuses. */
+  /** Called with errors that do not end the call: invalid messages of Twilio, refusals of the session. */
   readonly onError?: (error: unknown) => void;
 }
 

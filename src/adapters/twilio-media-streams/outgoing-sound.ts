@@ -1,22 +1,22 @@
-// The sound of the lead agent on its way into a telephone, and how much of it was played.
-// Twilio keeps what it is sent, plays it in order, and gives a mark back when it has played
-// what was sent before the mark. That is the only word on what was heard.
+// The lead agent's sound on its way to a telephone, and how much of it was played. Twilio keeps the sound
+// that it gets, plays it in order, and returns a mark when it has played all sound before the mark. There is
+// no other report of playback.
 //
 //   24 kHz frames ─▶ 8 kHz ─▶ μ-law ─▶ queue ─▶ media, mark, media, mark … ─▶ Twilio
 //                                        ▲           at most `maxAheadMs` without its mark
 //                                        └──────────── mark comes back ◀──────────┘
 //
-// Owns:     the queue, the marks that are out, and what they prove.
-// Does not: know the socket, or why speech is stopped (session).
+// Owns:     the queue, the marks under way, and the playback that they prove.
+// Does not: know the socket, or the reason for stopping speech (session).
 //
 // Invariants
-//   OUTGOING-SOUND-1. What is reported as played, a mark has proven that came back before anything that was
-//       sent ahead of it was cleared. It grows in steps of `CHUNK_MS` or less, never between.
-//   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio also gives back those whose
-//       sound it dropped. What was played meanwhile counts as not heard.
-//   OUTGOING-SOUND-3. At most `maxAheadMs` of sound (and one chunk) is with Twilio: marks pace it, no clock.
-//   OUTGOING-SOUND-4. Sound leaves in order and whole. What does not fit into the queue is cut off at its end,
-//       and is never reported as played.
+//   OUTGOING-SOUND-1. Sound is reported as played only after its mark came back, before any sound sent ahead
+//       of it was cleared. The reported length grows in steps of `CHUNK_MS` or less, never between.
+//   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio also returns the marks
+//       whose sound it dropped. Sound played meanwhile counts as not heard.
+//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of sound (and one chunk): marks pace it, not a clock.
+//   OUTGOING-SOUND-4. Sound leaves in order and complete. Sound that does not fit into the queue is cut off
+//       at its end, and is never reported as played.
 
 import { encodeMuLaw } from '../../voice/audio/mu-law.ts';
 import { createResampler, type Resampler } from '../../voice/audio/resampler.ts';
@@ -28,7 +28,7 @@ export const PHONE_RATE_HZ = 8000;
 const CHUNK_MS = 100;
 const CHUNK_LENGTH = (PHONE_RATE_HZ * CHUNK_MS) / 1000;
 
-/** So much of the item was played, from its beginning. */
+/** How far an item was played, from its beginning. */
 export interface PlayedItem {
   readonly itemId: string;
   readonly playedMs: number;
@@ -37,7 +37,7 @@ export interface PlayedItem {
 export interface OutgoingSoundPorts {
   send(message: OutgoingMessage): void;
   played(item: PlayedItem): void;
-  /** The queue is full: what is said has lost its end. Once for each time that it fills. */
+  /** Reports that the queue is full and speech has lost its end. Once each time it fills. */
   overflowed(): void;
 }
 
@@ -46,18 +46,18 @@ export interface OutgoingSoundOptions {
   readonly maxQueuedMs: number;
 }
 
-/** What is being resampled. Sound without an item is played, and reported to nobody. */
+/** The item being resampled. Sound without an item is played, and not reported. */
 interface Item {
   readonly head: AudioFrame;
   readonly resampler: Resampler;
   length: number;
 }
 
-/** A stretch of sound that is on its way. */
+/** A stretch of sound under way. */
 interface Stretch {
   readonly itemId: string | undefined;
   readonly codes: Uint8Array;
-  /** Where it ends in its item, in samples. */
+  /** Its end in the item, in samples. */
   readonly end: number;
 }
 
@@ -92,17 +92,17 @@ export class OutgoingSound {
       resampler: createResampler({ fromHz: frame.sampleRateHz, toHz: PHONE_RATE_HZ }),
       length: 0,
     };
-    // The filter holds back the last 4 ms of an item until the next one begins: nobody hears that.
+    // The filter holds back the last 4 ms of an item until the next one begins, which is inaudible.
     this.#enqueue(this.#item, this.#item.resampler.process(frame.samples));
     this.#pump();
   }
 
-  /** A mark came back. */
+  /** Handles a returned mark. */
   marked(name: string): void {
     const index = this.#marks.findIndex((mark) => mark.name === name);
-    // OUTGOING-SOUND-2: those of what was cleared are not known any more.
+    // OUTGOING-SOUND-2: the marks of cleared sound are forgotten.
     if (index < 0) return;
-    // Twilio plays in order: what was sent before was played, also if its mark got lost.
+    // Twilio plays in order: earlier sound was played, even if its mark got lost.
     for (const { itemId, end, length } of this.#marks.splice(0, index + 1)) {
       this.#ahead -= length;
       if (itemId === undefined) continue;
@@ -112,7 +112,7 @@ export class OutgoingSound {
     this.#pump();
   }
 
-  /** What was not played shall not be. Returns what was cut off, and how much of it was played. */
+  /** Drops the unplayed sound. Returns the item that was cut off, with its played length. */
   clear(): PlayedItem | null {
     const cut = [...this.#marks, ...this.#queue].find(({ itemId }) => itemId !== undefined);
     this.#item = null;
@@ -139,7 +139,7 @@ export class OutgoingSound {
   #enqueue(item: Item, samples: Int16Array): void {
     for (let from = 0; from < samples.length; from += CHUNK_LENGTH) {
       const codes = encodeMuLaw(samples.subarray(from, from + CHUNK_LENGTH));
-      // What follows a hole would be heard in the wrong place (OUTGOING-SOUND-4).
+      // Sound after a hole would be heard in the wrong place (OUTGOING-SOUND-4).
       if (this.#isFull || this.#queued + codes.length > this.#maxQueued) {
         if (!this.#isFull) this.#ports.overflowed();
         this.#isFull = true;
@@ -164,7 +164,7 @@ export class OutgoingSound {
     }
   }
 
-  /** The first of what waits, up to a whole chunk of one item: a frame may be much shorter. */
+  /** Takes the first waiting sound, up to a whole chunk of one item: a frame may be much shorter. */
   #take(): Stretch {
     const { itemId } = this.#queue[0] as Stretch;
     let count = 0;

@@ -1,6 +1,6 @@
-// Is a request from Twilio? It signs each with the auth token of the account: the webhook that
-// asks for TwiML, and the upgrade to a WebSocket as well.
-// Source: twilio.com/docs/usage/webhooks/webhooks-security (November 2026).
+// Verifies that a request is from Twilio, which signs each with the auth token of the account: the webhook
+// that asks for TwiML, and the upgrade to a WebSocket. Source:
+// twilio.com/docs/usage/webhooks/webhooks-security (November 2026).
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
@@ -13,11 +13,11 @@ export interface SignedRequest {
   /** The header `x-twilio-signature`; a request without it is not from Twilio. */
   readonly signature: string | undefined;
   /**
-   * The address as Twilio knows it, the query included: behind a proxy the public one. For the
-   * upgrade to a WebSocket it is the `wss:` address of `<Stream>`.
+   * The address as Twilio knows it, including the query: behind a proxy the public one. For the upgrade to a
+   * WebSocket it is the `wss:` address of `<Stream>`.
    */
   readonly url: string;
-  /** The fields of a form that was posted; the upgrade has none. @defaultValue none */
+  /** The fields of a posted form; the upgrade has none. @defaultValue none */
   readonly params?: Readonly<Record<string, string | readonly string[]>>;
 }
 
@@ -28,8 +28,8 @@ const requestSchema = z.object({
 });
 
 /**
- * Did Twilio send this? Takes the same time whatever is wrong. `authToken`: that of the account.
- * What a stranger can make of an address, a signature or a form is just not from Twilio.
+ * Returns whether Twilio sent this. Takes the same time for every failure. `authToken`: that of the account.
+ * A malformed address, signature or form of a foreign request yields false.
  * @throws {ConfigurationError} `MISSING_AUTH_TOKEN`; `INVALID_URL` for a path without the host
  */
 export function isTwilioRequest(authToken: string, request: SignedRequest): boolean {
@@ -52,7 +52,7 @@ export function isTwilioRequest(authToken: string, request: SignedRequest): bool
   return matches > 0;
 }
 
-/** A parser of bodies may make objects of the fields of a stranger; Twilio sends texts. */
+/** A body parser may turn the fields of a foreign request into objects; Twilio sends texts. */
 function isForm(params: object): params is NonNullable<SignedRequest['params']> {
   return Object.values(params).every((value) =>
     [value].flat().every((one) => typeof one === 'string'),
@@ -75,7 +75,7 @@ function signatureOf(
     .digest('base64');
 }
 
-/** Some of Twilio signs the address with its port and some without, also where it is the usual one. */
+/** Parts of Twilio sign the address with its port and others without, even if it is the default one. */
 function addressesOf(url: URL): readonly string[] {
   const isSecure = url.protocol === 'https:' || url.protocol === 'wss:';
   const port = url.port || (isSecure ? '443' : '80');

@@ -4,16 +4,18 @@
 //                                                                          │
 //      stop, socket closed, silence, hangUp(), session ended ─▶ detached, ended
 //
-// Owns:     the socket, and whether somebody is on the telephone.
-// Does not: make or close the session, know what marks prove (outgoing-sound) or what keys
-//           mean (keypad), check who opened the socket (signature).
+// Owns:     the socket, and whether a caller is on the telephone.
+// Does not: create or close the session, interpret marks (outgoing-sound) or keys (keypad), verify the peer
+//           of the socket (signature).
 //
 // Invariants
-//   TWILIO-CALL-1. It ends once, whoever ends it: the session is detached, and nothing is sent after that.
-//   TWILIO-CALL-2. Nothing that the other side sends throws out of here, or is believed unchecked; of what
-//       is not of this stream nothing is taken. Too much of that ends the call.
-//   TWILIO-CALL-3. The caller's sound reaches the session in order, from the first word that is kept.
-//   TWILIO-CALL-4. A method of the socket that throws, or returns a promise that rejects, ends this call at most.
+//   TWILIO-CALL-1. A call ends once, whichever side ends it: the session is detached, and no message is sent
+//       afterwards.
+//   TWILIO-CALL-2. No message of the peer makes this component throw, or is used unchecked; messages of other
+//       streams are ignored. Too many invalid ones end the call.
+//   TWILIO-CALL-3. The caller's sound reaches the session in order, from the first kept word.
+//   TWILIO-CALL-4. A method of the socket that throws, or returns a promise that rejects, at most ends this
+//       call.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -40,9 +42,9 @@ import {
 import { OutgoingSound, PHONE_RATE_HZ } from './outgoing-sound.ts';
 
 /**
- * Why a call is over. `stopped`: Twilio said so, the caller hung up. `closed`: the socket is gone.
- * `lost`: nothing was heard any more. `refused`: too much of what came was not a call.
- * `hung_up`: we did, or the session ended.
+ * Why a call is over. `stopped`: Twilio reported it, because the caller hung up. `closed`: the socket is
+ * gone. `lost`: no sound arrived any more. `refused`: too many messages were invalid. `hung_up`: the app hung
+ * up, or the session ended.
  */
 export type CallEnd = 'stopped' | 'closed' | 'lost' | 'refused' | 'hung_up';
 
@@ -55,12 +57,12 @@ export interface TwilioCall {
   /** Resolves when it is over. Never rejects. */
   readonly ended: Promise<CallEnd>;
   /**
-   * The caller talks to this session from now on; a client is attached to it until the call ends.
-   * The session is not closed with the call: it may have work to finish.
+   * Connects the caller to this session; a client is attached to it until the call ends. The session is not
+   * closed with the call: it may have work to finish.
    * @throws {ConfigurationError} `ALREADY_CONNECTED`
    */
   connect(session: CallSession): void;
-  /** Ends the stream; Twilio goes on with the TwiML after `<Connect>`, and hangs up if there is none. */
+  /** Ends the stream; Twilio continues with the TwiML after `<Connect>`, and hangs up if there is none. */
   hangUp(): void;
 }
 
@@ -68,10 +70,10 @@ const method = z.custom((value) => typeof value === 'function', 'expected a meth
 const socketSchema = z.object({ on: method, send: method, close: method });
 
 /**
- * A call that comes in on a socket that a WebSocket server has just accepted. Resolves when Twilio
- * has said what call it is. Check before with `isTwilioRequest` that it is Twilio.
- * Rejects with a `ProtocolError` when it is something else, and with a `ProviderError`
- * (`CALL_LOST`, `START_TIMEOUT`) when nothing more comes; the socket is closed then.
+ * Accepts a call on a socket that a WebSocket server has just accepted. Resolves when Twilio has identified
+ * the call. Verify the request with `isTwilioRequest` first. Rejects with a `ProtocolError` for any other
+ * message, and with a `ProviderError` (`CALL_LOST`, `START_TIMEOUT`) if no message comes; the socket is
+ * closed then.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function acceptTwilioCall(
@@ -86,7 +88,7 @@ export function acceptTwilioCall(
 }
 
 const closeCodes = { normal: 1000, refused: 1008 } as const;
-/** Twilio sends none; somebody else soon has sent too many. */
+/** Twilio sends no invalid messages; another peer soon exceeds this. */
 const MAX_MISTAKES = 10;
 
 class Call implements TwilioCall {
@@ -143,7 +145,7 @@ class Call implements TwilioCall {
     this.#keepAlive = createKeepAlive({
       scheduler,
       intervalMs: options.silenceTimeoutMs,
-      // Twilio sends sound all the time: there is nothing to ask for.
+      // Twilio sends sound continuously, so pings are unnecessary.
       ping: () => {},
       onSilence: () => this.#end('lost', closeCodes.normal),
     });
@@ -178,7 +180,7 @@ class Call implements TwilioCall {
       for (const listening of [
         this.#socket.on('message', (data, isBinary) => this.#received(data, isBinary)),
         this.#socket.on('close', () => this.#closed()),
-        // A socket closes after an error, of a message that is too large for example.
+        // A socket closes after an error, for example for a message that is too large.
         this.#socket.on('error', onError),
       ])
         handleRejection(listening, (cause) => this.#cannotListen(cause));
@@ -281,7 +283,7 @@ class Call implements TwilioCall {
     else this.#kept.push(frame);
   }
 
-  /** The session is in the middle of stopping: it hears afterwards how far it came. */
+  /** The session is in the middle of stopping: it gets the played length afterwards. */
   #clear(session: CallSession): void {
     const cut = this.#sound.clear();
     if (cut) this.#options.environment.scheduler.yieldThen(() => session.playout.next(cut));
@@ -301,7 +303,7 @@ class Call implements TwilioCall {
     if (this.#mistakes > MAX_MISTAKES) this.#end('refused', closeCodes.refused);
   }
 
-  /** It is no call. */
+  /** Refuses a socket that is no call. */
   #refuse(error: Error): void {
     this.#failed(error);
     this.#end('refused', closeCodes.refused);
@@ -325,7 +327,7 @@ class Call implements TwilioCall {
         closeCode === null ? undefined : this.#socket.close(closeCode, reason);
       handleRejection(closing, this.#options.onError);
     } catch (error) {
-      // A socket of somebody; the call is over all the same.
+      // A socket of the app may throw; the call is over all the same.
       this.#options.onError(error);
     }
     this.#leave();

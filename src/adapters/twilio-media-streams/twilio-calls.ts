@@ -1,7 +1,7 @@
-// The WebSockets that Twilio opens for calls, on a server of the app's own: who may open one,
-// how many, and what is done with a call.
+// The WebSockets that Twilio opens for calls, on a server of the app: verification, limits, and the callback
+// for each call.
 //
-// Owns:     the signature of an upgrade, and every socket that it took until that is closed.
+// Owns:     the signature check of an upgrade, and every accepted socket until it is closed.
 // Does not: listen, or answer the webhook of the telephone number (`streamTwiml`).
 
 import type { IncomingMessage } from 'node:http';
@@ -16,22 +16,22 @@ import { isTwilioRequest } from './signature.ts';
 import { acceptTwilioCall, type TwilioCall } from './twilio-call.ts';
 
 export interface TwilioCallsOptions extends TwilioCallOptions {
-  /** That of the account; Twilio signs each upgrade with it. */
+  /** The auth token of the account; Twilio signs each upgrade with it. */
   readonly authToken: string;
   /** The address of `streamTwiml`, as Twilio knows it: `wss://example.com/call`. */
   readonly url: string;
-  /** Calls at once; one more is refused. @defaultValue 64 */
+  /** The limit of concurrent calls; further ones are refused. @defaultValue 64 */
   readonly maxCalls?: number;
-  /** Told of each call. What it throws, or rejects with, goes to `onError`, and the call is ended. */
+  /** Called with each call. A throw or rejection goes to `onError`, and ends the call. */
   readonly onCall: (call: TwilioCall) => void | Promise<void>;
 }
 
 export interface TwilioCalls {
-  /** Is this request for the path of `url`? Other upgrades of the same server are somebody else's. */
+  /** Returns whether this request is for the path of `url`. Other upgrades of the same server are not. */
   readonly isFor: (request: IncomingMessage) => boolean;
   /**
-   * For the event `upgrade` of a server: opens the WebSocket of a call, refuses everything else. Never
-   * throws or rejects, whatever was sent.
+   * Handles the event `upgrade` of a server: opens the WebSocket of a call, refuses everything else. Never
+   * throws or rejects, for any request.
    */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
   /** Ends every call. Resolves when their sockets are closed. */
@@ -49,8 +49,8 @@ const ownOptions = z.object({
 });
 
 /**
- * Takes the calls that Twilio opens on a server of yours. Needs `ws`.
- * Rejects with a `ConfigurationError`: `INVALID_OPTION`, `INVALID_URL`, `MISSING_DEPENDENCY`.
+ * Accepts the calls that Twilio opens on a server of the app. Needs `ws`. Rejects with a
+ * `ConfigurationError`: `INVALID_OPTION`, `INVALID_URL`, `MISSING_DEPENDENCY`.
  */
 export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCalls> {
   const { authToken, url, maxCalls, onCall } = check('twilioCalls', ownOptions, options);
@@ -76,12 +76,12 @@ export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCa
     name: 'twilioCalls',
     environment,
     maxClients: maxCalls,
-    // What Twilio asked for is signed, whatever a proxy in front has made of it.
+    // Twilio's signature covers the host, whatever a proxy has changed.
     isHost: () => true,
     isOrigin: () => true,
     onError,
     webSocket: {
-      // Characters are up to three bytes in UTF-8.
+      // A character has up to three bytes in UTF-8.
       maxMessageBytes: 3 * maxMessageLength,
       upgrade({ request, target }): Verdict {
         if (target.path !== pathname || target.authority !== null)

@@ -1,5 +1,5 @@
-// What a webhook answers so that Twilio opens a stream for the call.
-// Source: twilio.com/docs/voice/twiml/stream (November 2026): only `wss:`, and no query.
+// The answer of a webhook that makes Twilio open a stream for the call. Source:
+// twilio.com/docs/voice/twiml/stream (November 2026): only `wss:`, and no query.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -9,9 +9,10 @@ import { ConfigurationError } from '../../values/errors.ts';
 const argumentsSchema = z.object({ url: z.string(), parameters: z.record(z.string(), z.string()) });
 
 /**
- * TwiML that connects the call to the WebSocket at `url`. `parameters` come back as
+ * Returns TwiML that connects the call to the WebSocket at `url`. `parameters` come back as
  * `TwilioCall.customParameters`.
- * @throws {ConfigurationError} `INVALID_URL` for another address than `wss:` without a query; `INVALID_OPTION` for what is no text.
+ * @throws {ConfigurationError} `INVALID_URL` for another address than `wss:` without a query;
+ *   `INVALID_OPTION` for anything but text.
  */
 export function streamTwiml(
   url: string,

@@ -1,5 +1,5 @@
-// What a sender is told: enough to know whether to send it again, and nothing else. Why a
-// signature is wrong, and whether a message is late, is not among it.
+// The answers to a sender: enough to know whether to repeat a request, and nothing else. They do not tell why
+// a signature is wrong, or whether a message is late.
 
 import type { ServerResponse } from 'node:http';
 import type { WebhookRefusal } from './options.ts';
@@ -9,15 +9,15 @@ export interface Answer extends WebhookRefusal {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Taken: it is in the journal. */
+/** Accepted: the event is in the journal. */
 export const accepted: Answer = { status: 202, reason: 'accepted', body: { accepted: true } };
 
-/** In order, and of no use: not to be sent again. */
+/** Valid, but of no use: not to be repeated. */
 export function unused(reason: string): Answer {
   return { status: 200, reason, body: { accepted: false } };
 }
 
-/** A sender that has not heard our answer sends again: it may stop. */
+/** A sender that missed the answer repeats the message: it may stop. */
 export const duplicate: Answer = {
   status: 200,
   reason: 'a message that was taken already',
@@ -35,14 +35,14 @@ export function refuse(
 
 export const unauthorized = (reason: string): Answer => refuse(401, 'Unauthorized', reason);
 
-/** Not now: the sender shall try again. */
+/** Unavailable: the sender is to try again. */
 export function unavailable(reason: string, retryAfterSeconds = 5): Answer {
   return refuse(503, 'Try again later', reason, { 'retry-after': String(retryAfterSeconds) });
 }
 
 /**
- * Resolves when the answer has gone out, or nobody is there to get it. `isRead`: the whole
- * request was read, so its connection can be used again.
+ * Resolves when the answer has been sent, or its recipient is gone. `isRead`: the whole request was read, so
+ * its connection can be reused.
  */
 export function send(response: ServerResponse, answer: Answer, isRead: boolean): Promise<void> {
   if (response.headersSent || response.destroyed) return Promise.resolve();
@@ -57,7 +57,7 @@ export function send(response: ServerResponse, answer: Answer, isRead: boolean):
         ...(isRead ? {} : { connection: 'close' }),
       })
       .end(`${JSON.stringify(answer.body)}\n`, () => resolve());
-    // A pipelined request waits for those before it, and is never heard of again if they end the connection.
+    // A pipelined request waits for the earlier ones, and gets no event if they end the connection.
     if (!response.socket) resolve();
   });
 }

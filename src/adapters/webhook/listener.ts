@@ -1,4 +1,4 @@
-// A server of its own for a webhook. Anybody may reach it, under any name: the signature decides.
+// A separate server for a webhook. It is reachable by any peer, under any name: the signature decides.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -6,9 +6,9 @@ import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { createGuard } from '../listen/guard.ts';
 
 export interface Listener {
-  /** Such as `http://127.0.0.1:8080`. */
+  /** An origin such as `http://127.0.0.1:8080`. */
   readonly origin: string;
-  /** Resolves when the port is free. Connections that are open are closed. */
+  /** Resolves when the port is free. Closes open connections. */
   close(): Promise<void>;
 }
 
@@ -17,22 +17,22 @@ export interface ListenerOptions {
   readonly port: number;
   readonly host: string;
   readonly environment: Environment;
-  /** Bodies that are read at once. */
+  /** The limit of bodies that are read at once. */
   readonly maxBodies: number;
   readonly bodyTimeoutMs: number;
-  /** `admit`: the signature is right. */
+  /** `admit`: to be called when the signature is right. */
   readonly handler: (
     request: IncomingMessage,
     response: ServerResponse,
     admit: () => void,
   ) => Promise<void>;
-  /** Told of later errors, which the listener survives. */
+  /** Called with later errors, which the listener survives. */
   readonly report: (error: unknown) => void;
 }
 
-/** A sender sends its headers within this time. */
+/** The time limit of a request's headers. */
 const HEADERS_TIMEOUT_MS = 10_000;
-/** Connections beside those whose bodies are read. */
+/** The limit of connections beside those whose bodies are read. */
 const IDLE_CONNECTIONS = 64;
 
 /** @throws {ConfigurationError} `LISTEN_FAILED` (the port is taken) */

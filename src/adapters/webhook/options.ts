@@ -1,4 +1,4 @@
-// The options of a webhook, checked.
+// The options of a webhook, and their checks.
 
 import { checkUnshown } from '../../values/checks.ts';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -13,11 +13,11 @@ export interface WebhookDelivery {
   /** The body, as JSON. */
   readonly body: unknown;
   readonly headers: IncomingHttpHeaders;
-  /** The id of the message, where the scheme has one. */
+  /** The id of the message, if the scheme has one. */
   readonly id: string | null;
 }
 
-/** Why a request was refused, for the operator; the sender learns less. */
+/** The reason for refusing a request, for the operator; the sender gets less. */
 export interface WebhookRefusal {
   readonly status: number;
   readonly reason: string;
@@ -28,37 +28,38 @@ export interface WebhookSourceOptions {
   readonly name?: string;
   /** The path of the requests, such as `/webhooks/orders`. */
   readonly path: string;
-  /** At least 16 bytes. Several: each is good, while the sender changes its own. */
+  /** At least 16 bytes. Several secrets are all valid, while the sender changes its own. */
   readonly secret: string | readonly string[];
-  /** How requests are signed. @defaultValue 'standard' (standardwebhooks.com) */
+  /** The signature scheme of the requests. @defaultValue 'standard' (standardwebhooks.com) */
   readonly signature?: SignatureScheme;
-  /** Listens itself; without it, requests come through `handler`. */
+  /** The address of a separate server; without it, requests come through `handler`. */
   readonly listen?: {
-    /** 0: any that is free. */
+    /** The port; 0: any free one. */
     readonly port: number;
     /** @defaultValue '127.0.0.1' */
     readonly host?: string;
   };
   /**
-   * The event of a request; null: none. @defaultValue `{ source: name, type: body.type or 'webhook', data: body }`
+   * Returns the event of a request; null: none. @defaultValue `{ source: name, type: body.type or 'webhook',
+   * data: body }`
    */
   readonly toEvent?: (delivery: WebhookDelivery) => ExternalEvent | null;
-  /** Of a body. @defaultValue 262144 bytes */
+  /** The limit of a body. @defaultValue 262144 bytes */
   readonly maxBytes?: number;
-  /** How much older or newer than now a request's time may be, in milliseconds. @defaultValue 300000 */
+  /** The maximum difference between a request's time and now, in milliseconds. @defaultValue 300000 */
   readonly toleranceMs?: number;
-  /** Messages that are remembered, so that none is taken twice. @defaultValue 10000 */
+  /** The number of remembered messages, so that none is accepted twice. @defaultValue 10000 */
   readonly maxRemembered?: number;
-  /** Requests with a right signature. @defaultValue 30 at once, 10 a second */
+  /** The limit of requests with a valid signature. @defaultValue 30 at once, 10 a second */
   readonly rate?: Rate;
   /**
-   * Bodies that are being read at the same time: one more takes the place of the slowest. And signed
-   * messages that are being taken: one more is told to come later. @defaultValue 50
+   * The limit of bodies being read at the same time: a further one replaces the slowest. Also the limit of
+   * signed messages being accepted: a further one gets a request to come later. @defaultValue 50
    */
   readonly maxConcurrent?: number;
-  /** Time for a request's body to arrive, in milliseconds. @defaultValue 10000 */
+  /** The time limit of a request's body, in milliseconds. @defaultValue 10000 */
   readonly bodyTimeoutMs?: number;
-  /** Learns why requests are refused. What it throws is reported. */
+  /** Called with the reason for each refusal. Its errors are reported. */
   readonly onRefused?: (refusal: WebhookRefusal) => void;
 }
 
@@ -114,7 +115,7 @@ const schema = z.strictObject({
   onRefused: anyFunction.optional(),
 });
 
-/** @throws {ConfigurationError} that names the option and what was expected; never shows a secret. */
+/** @throws {ConfigurationError} that names the option and the expected value; never shows a secret. */
 export function checkOptions(options: WebhookSourceOptions): CheckedOptions {
   const checked = checkUnshown('webhookSource', schema, options);
   const { secret, signature: scheme, ...rest } = checked;
@@ -122,7 +123,7 @@ export function checkOptions(options: WebhookSourceOptions): CheckedOptions {
   if (keys.some(({ length }) => length < MIN_KEY_BYTES))
     throw invalid(`expected \`secret\` to have at least ${MIN_KEY_BYTES} bytes`);
   if (signsTime(scheme)) {
-    // All that may come while a message is still in time must be remembered.
+    // All messages that may arrive while one is still in time must be remembered.
     const { rate, toleranceMs, maxRemembered } = rest;
     const most = Math.ceil(rate.burst + (rate.perSecond * 2 * toleranceMs) / 1000);
     if (most > maxRemembered)
@@ -140,7 +141,7 @@ export function checkOptions(options: WebhookSourceOptions): CheckedOptions {
   };
 }
 
-/** The event of a body that may name its own type, as most do. */
+/** Returns the event of a body that may name its own type, as most do. */
 function eventOf(name: string, body: unknown): ExternalEvent {
   const type =
     typeof body === 'object' && body !== null && 'type' in body && typeof body.type === 'string'

@@ -1,10 +1,10 @@
-// How much may come in: a burst, and then so much each second.
+// A token bucket: a burst, and then a constant rate.
 
-/** How many requests. */
+/** A rate of requests. */
 export interface Rate {
-  /** At once. */
+  /** The number of requests at once. */
   readonly burst: number;
-  /** Added each second, up to `burst`. */
+  /** The number added each second, up to `burst`. */
   readonly perSecond: number;
 }
 
@@ -18,7 +18,7 @@ export class RateLimit {
     this.#left = rate.burst;
   }
 
-  /** Takes one if there is one. `now` in milliseconds. */
+  /** Takes a token if there is one. `now` in milliseconds. */
   take(now: number): boolean {
     const { burst, perSecond } = this.#rate;
     const seconds = Math.max(0, now - this.#filledAt) / 1000;

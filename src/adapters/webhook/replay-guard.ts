@@ -1,10 +1,9 @@
-// Which messages were taken already: bounded, and never forgotten while they would still be
-// accepted a second time.
+// Remembers accepted messages: bounded, and for as long as they would be accepted a second time.
 
-/** Remembers keys until they expire; the newest, when it is full of keys that never do. */
+/** Remembers keys until they expire; if it is full of keys that never do, the newest. */
 export class ReplayGuard {
   readonly #max: number;
-  /** Until when each is remembered, the oldest first. */
+  /** The expiry of each key, the oldest first. */
   readonly #until = new Map<string, number>();
 
   constructor(max: number) {

@@ -1,7 +1,7 @@
-// How a sender proves that it knows the secret: an HMAC-SHA256 over the body, and what goes
-// with it. Three known schemes, and one to be described.
+// Signature schemes by which a sender proves that it knows the secret: an HMAC-SHA256 over the body and some
+// headers. Three known schemes, and one to be described.
 //
-// Owns:     where the signature stands, and what is signed.
+// Owns:     the place of the signature, and the signed content.
 // Does not: read bodies, know the time, or remember anything.
 //
 // Sources (2026): standardwebhooks.com, `spec/standard-webhooks.md`; docs.stripe.com/webhooks
@@ -10,11 +10,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Where a sender puts its signature. Signed is `id.timestamp.body`, of these three what there is. */
+/** The headers of a custom scheme. The signed content is `id.timestamp.body`, as far as these exist. */
 export interface HmacHeaders {
   /** The header with the signature, such as `x-signature`. */
   readonly header: string;
-  /** Stands before the signature, such as `sha256=`. @defaultValue '' */
+  /** The text before the signature, such as `sha256=`. @defaultValue '' */
   readonly prefix?: string;
   /** @defaultValue 'hex' */
   readonly encoding?: 'hex' | 'base64';
@@ -30,32 +30,32 @@ export interface HmacHeaders {
  */
 export type SignatureScheme = 'standard' | 'stripe' | 'github' | HmacHeaders;
 
-/** What the headers of a request claim. */
+/** The claims in the headers of a request. */
 export interface Claim {
-  /** Of the message, if the scheme signs one. */
+  /** The id of the message, if the scheme signs one. */
   readonly id: string | null;
-  /** Whole seconds since 1970, as written; null where the scheme has no time. */
+  /** Whole seconds since 1970, as written; null if the scheme has no time. */
   readonly timestamp: string | null;
   readonly signatures: readonly Buffer[];
 }
 
-/** A sender may sign with several keys while it changes them; nobody needs more. */
+/** The limit of signatures: a sender may sign with several keys while it changes them. */
 const MAX_SIGNATURES = 10;
 const DIGEST_BYTES = 32;
 
-/** Does the scheme sign the time? */
+/** Returns whether the scheme signs the time. */
 export function signsTime(scheme: SignatureScheme): boolean {
   return typeof scheme === 'string' ? scheme !== 'github' : scheme.timestampHeader !== undefined;
 }
 
-/** The key of a secret. Standard Webhooks writes a key as `whsec_` and base64. */
+/** Returns the key of a secret. Standard Webhooks writes a key as `whsec_` and base64. */
 export function keyOf(scheme: SignatureScheme, secret: string): Buffer {
   return scheme === 'standard' && secret.startsWith('whsec_')
     ? Buffer.from(secret.slice('whsec_'.length), 'base64')
     : Buffer.from(secret, 'utf8');
 }
 
-/** What the headers claim; null: something is missing or malformed. */
+/** Returns the claims in the headers; null if they are missing or malformed. */
 export function claimOf(scheme: SignatureScheme, headers: IncomingHttpHeaders): Claim | null {
   const claim = read(scheme, headers);
   if (!claim || claim.signatures.length === 0) return null;
@@ -63,14 +63,16 @@ export function claimOf(scheme: SignatureScheme, headers: IncomingHttpHeaders): 
   return /^\d{1,12}$/.test(claim.timestamp) ? claim : null;
 }
 
-/** What is signed: `id.timestamp.body`, of these what there is. */
+/** Returns the HMAC of the signed content: `id.timestamp.body`, as far as these exist. */
 export function digestOf(key: Buffer, { id, timestamp }: Claim, body: Buffer): Buffer {
   const hmac = createHmac('sha256', key);
   for (const part of [id, timestamp]) if (part !== null) hmac.update(`${part}.`);
   return hmac.update(body).digest();
 }
 
-/** Is one of the signatures that of one of the keys? Takes the same time whichever it is, if any. */
+/**
+ * Returns whether one of the signatures matches one of the keys. Takes the same time for any match or none.
+ */
 export function isSigned(keys: readonly Buffer[], claim: Claim, body: Buffer): boolean {
   let matches = 0;
   for (const key of keys) {
@@ -122,13 +124,13 @@ function read(scheme: SignatureScheme, headers: IncomingHttpHeaders): Claim | nu
   }
 }
 
-/** A header. One that came twice is joined by Node, and then fits nothing. */
+/** Returns a header. Node joins a repeated header, which then matches nothing. */
 function single(headers: IncomingHttpHeaders, name: string): string | null {
   const value = headers[name.toLowerCase()];
   return typeof value === 'string' ? value.trim() : null;
 }
 
-/** Those that have the length of a digest; others cannot match. */
+/** Returns the signatures with the length of a digest; others cannot match. */
 function decoded(written: readonly string[], encoding: 'hex' | 'base64'): readonly Buffer[] {
   return written
     .slice(0, MAX_SIGNATURES)

@@ -3,19 +3,19 @@
 //   request ─▶ shape (path, method, type, size) ─▶ time ─▶ body ─▶ signature ─▶ seen before?
 //           ─▶ rate ─▶ JSON ─▶ event ─▶ emit ─▶ answer
 //
-// Owns:     the listener, if it has one; what was taken already; how much may come in.
-// Does not: trust anything of a request before its signature, or keep what it has taken
-//           (the journal of the session does) or remembers (a restart of the process forgets).
+// Owns:     the listener, if it has one; the accepted messages; the rate limit.
+// Does not: trust any part of a request before its signature, or store messages (the journal of the session
+//           does) or the memory of accepted ones (a restart of the process clears it).
 //
 // Invariants
-//   WEBHOOK-SOURCE-1. Nothing of a request is parsed before its signature is right. The signatures are
+//   WEBHOOK-SOURCE-1. No part of a request is parsed before its signature is verified. Signatures are
 //       compared in constant time, and each refusal for them has the same answer.
-//   WEBHOOK-SOURCE-2. A message is taken at most once: it is remembered for as long as its time would be
-//       accepted. One that could not be taken is not remembered, and may be sent again. While
-//       nobody knows yet, the same message is answered with 503.
-//   WEBHOOK-SOURCE-3. 202 is answered only for what is accepted: in the journal of the session.
-//   WEBHOOK-SOURCE-4. Requests without a right signature take nothing from those that have one: neither of their
-//       rate, nor a place. A body that is slow to come gives its place to the next one.
+//   WEBHOOK-SOURCE-2. A message is accepted at most once: it is remembered for as long as its time would be
+//       accepted. A message that could not be accepted is not remembered, and may be repeated. Until that is
+//       decided, a repetition is answered with 503.
+//   WEBHOOK-SOURCE-3. 202 is the answer only to accepted messages: those in the journal of the session.
+//   WEBHOOK-SOURCE-4. Requests without a valid signature do not reduce the rate or the places of those with
+//       one. A slow body gives up its place to the next one.
 //   WEBHOOK-SOURCE-5. When it is stopped, requests under way are answered with 503, and the port is free.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -46,23 +46,23 @@ import { claimOf, digestOf, isSigned, type Claim } from './signatures.ts';
 
 export interface WebhookSource extends EventSourceConfig {
   /**
-   * Answers a request, for a server of the app's own. The body must not have been read before.
-   * Never rejects; answers 503 while no service has started it.
+   * Answers a request, for a server of the app. The body must not have been read before. Never rejects;
+   * answers 503 while no service has started it.
    */
   readonly handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** Where it listens; null while it does not. */
+  /** The address of the listener; null while it does not listen. */
   readonly url: string | null;
 }
 
-/** Between start and stop. */
+/** The time between start and stop. */
 interface Attempt extends Pick<EventSourceContext, 'environment' | 'report'> {
   readonly emit: EmitEvent;
   readonly signal: AbortSignal;
 }
 
 /**
- * A source of signed webhooks. Give each service a source of its own.
- * @throws {ConfigurationError} for an option that cannot work.
+ * Creates a source of signed webhooks. Give each service its own source.
+ * @throws {ConfigurationError} for an invalid option.
  */
 export function webhookSource(options: WebhookSourceOptions): WebhookSource {
   return new Webhook(checkOptions(options));
@@ -73,12 +73,12 @@ class Webhook implements WebhookSource {
   readonly #options: CheckedOptions;
   readonly #seen: ReplayGuard;
   readonly #rate: RateLimit;
-  /** The keys of messages of which nobody knows yet whether they are accepted. */
+  /** The keys of messages whose acceptance is undecided. */
   readonly #undecided = new Set<string>();
   readonly #underWay = new Set<Promise<void>>();
-  /** For bodies whose signature nobody knows yet. */
+  /** The places for bodies with an unverified signature. */
   readonly #unsigned: StrangerPlaces;
-  /** Signed messages that are being taken. */
+  /** The number of signed messages being accepted. */
   #taking = 0;
   #attempt: Attempt | null = null;
   #listener: Listener | null = null;
@@ -104,7 +104,7 @@ class Webhook implements WebhookSource {
       );
     const { environment, report } = context;
     this.#attempt = { emit, signal, environment, report };
-    // Not in `stop`: that is called for a start that was refused, too.
+    // Not in `stop`: that is also called for a refused start.
     signal.addEventListener('abort', () => void (this.#closing = this.#close()), { once: true });
     const { listen: where } = this.#options;
     if (!where) return;
@@ -128,7 +128,7 @@ class Webhook implements WebhookSource {
     this.#attempt = null;
     const listener = this.#listener;
     this.#listener = null;
-    // Their signal has aborted: they are about to end.
+    // Their signal has aborted, so they are about to end.
     await Promise.allSettled(this.#underWay);
     await listener?.close();
   }
@@ -136,13 +136,13 @@ class Webhook implements WebhookSource {
   readonly handler: WebhookSource['handler'] = (request, response) =>
     this.#serve(request, response, () => undefined);
 
-  /** `admit` is called when the signature is right. */
+  /** `admit` is called when the signature is verified. */
   readonly #serve = (
     request: IncomingMessage,
     response: ServerResponse,
     admit: () => void,
   ): Promise<void> => {
-    // A sender that leaves while it is answered; `close` follows.
+    // Handles a sender that leaves while it is answered; `close` follows.
     response.on('error', () => undefined);
     const answering = this.#handle(request, response, admit);
     this.#underWay.add(answering);
@@ -182,7 +182,7 @@ class Webhook implements WebhookSource {
     if (misshapen) return misshapen;
     const claim = claimOf(scheme, request.headers);
     if (!claim) return unauthorized('a header of the signature is missing or malformed');
-    // Also before its body is read: what is late has no use of a place.
+    // Checked before the body is read: a late message needs no place.
     const late = this.#checkTime(attempt, claim);
     if (late) return late;
     const body = await this.#read(attempt, request);
@@ -199,7 +199,7 @@ class Webhook implements WebhookSource {
     }
   }
 
-  /** What can be said without the body, and tells nobody anything. */
+  /** Checks the parts of a request without the body; the answer reveals nothing. */
   #checkShape({ url = '/', method, headers }: IncomingMessage): Answer | null {
     const { path, maxBytes } = this.#options;
     if (url.split('?', 1)[0] !== path) return refuse(404, 'Not found');
@@ -254,7 +254,7 @@ class Webhook implements WebhookSource {
     }
   }
 
-  /** Signature, time, seen before, rate; null: all is well. */
+  /** Checks signature, time, repetition and rate; null: the request is valid. */
   #check(attempt: Attempt, claim: Claim, body: Buffer): Answer | null {
     if (!isSigned(this.#options.keys, claim, body)) return unauthorized('the signature is wrong');
     const late = this.#checkTime(attempt, claim);
@@ -293,7 +293,7 @@ class Webhook implements WebhookSource {
       const answer = event
         ? await this.#emit(attempt, event)
         : unused('toEvent made no event of it');
-      // What is answered with an error may be sent again.
+      // A message that is answered with an error may be repeated.
       if (answer.status < 400) this.#remember(key, claim, attempt);
       return answer;
     } finally {
@@ -317,7 +317,7 @@ class Webhook implements WebhookSource {
     this.#seen.remember(key, now + forMs, now);
   }
 
-  /** What makes a message the same: its id, where it is signed; else all that is. */
+  /** Returns the key of a message: its id, if it is signed; otherwise all of it. */
   #keyOf(claim: Claim, body: Buffer): string {
     const [key] = this.#options.keys;
     return claim.id ?? digestOf(key ?? Buffer.alloc(0), claim, body).toString('base64');
