@@ -180,6 +180,7 @@ export const layers: readonly Layer[] = [
       'actors/session/state',
       'actors/subagent',
       'machines',
+      'values',
     ],
     packages: ['xstate', 'zod'],
   },

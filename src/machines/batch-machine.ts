@@ -24,7 +24,14 @@
 //   BATCH-7. The batch is over when no call works any more and every result was told.
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
-import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+import {
+  activity,
+  effect,
+  machineOptions,
+  type DeadlineInput,
+  type Stamped,
+  type EffectsOf,
+} from './effect.ts';
 import { byOf } from './outbox-events.ts';
 import type { HearingGrade } from './outbox-queue.ts';
 
@@ -118,6 +125,31 @@ const lateOf = ({ working, asking }: BatchContext): readonly string[] => {
   return working.filter((id) => !waiting.has(id));
 };
 
+const effects = {
+  /** Tells the parts together, as one item of the outbox. */
+  tell: effect<{ readonly batchId: string }>(),
+  /** Tells this result by itself. */
+  pass: effect<{ readonly callId: string }>(),
+  /** Retracts the item: nothing is left to tell. */
+  retract: effect<{ readonly batchId: string }>(),
+  /** Frees reserved places in the outbox that are no longer needed. */
+  free: effect<{ readonly places: number }>(),
+  /** These results reached the user. */
+  delivered: effect<{
+    readonly deliveryIds: readonly string[];
+    readonly grade: HearingGrade;
+    readonly by?: string;
+  }>(),
+  /** The user dismissed these results. */
+  dismissed: effect<{ readonly deliveryIds: readonly string[]; readonly by?: string }>(),
+  /** Stops calls whose time is over. `batch.settled` or `batch.left` comes back for each. */
+  stop: effect<{ readonly callIds: readonly string[] }>(),
+  /** The batch is over, and produces nothing more. */
+  ended: effect<{ readonly batchId: string }>(),
+};
+
+export type BatchEffects = EffectsOf<typeof effects>;
+
 export const batchMachine = setup({
   types: {
     input: {} as BatchInput,
@@ -127,26 +159,7 @@ export const batchMachine = setup({
   },
   actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
-    /** Tells the parts together, as one item of the outbox. */
-    tell: effect<{ readonly batchId: string }>(),
-    /** Tells this result by itself. */
-    pass: effect<{ readonly callId: string }>(),
-    /** Retracts the item: nothing is left to tell. */
-    retract: effect<{ readonly batchId: string }>(),
-    /** Frees reserved places in the outbox that are no longer needed. */
-    free: effect<{ readonly places: number }>(),
-    /** These results reached the user. */
-    delivered: effect<{
-      readonly deliveryIds: readonly string[];
-      readonly grade: HearingGrade;
-      readonly by?: string;
-    }>(),
-    /** The user dismissed these results. */
-    dismissed: effect<{ readonly deliveryIds: readonly string[]; readonly by?: string }>(),
-    /** Stops calls whose time is over. `batch.settled` or `batch.left` comes back for each. */
-    stop: effect<{ readonly callIds: readonly string[] }>(),
-    /** The batch is over, and produces nothing more. */
-    ended: effect<{ readonly batchId: string }>(),
+    ...effects,
     join: assign(({ context }, { callId }: { callId: string }) => ({
       working: [...context.working, callId],
     })),

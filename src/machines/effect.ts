@@ -4,7 +4,18 @@
 
 import { fromCallback, type CallbackActorLogic, type EventObject } from 'xstate';
 
-type EffectAction<P> = (args: unknown, params: P) => void;
+/** A declared effect; `P` is what it carries. */
+export type EffectAction<P> = (args: unknown, params: P) => void;
+
+/** The effects of a machine by their names, with what each carries: `EffectsOf<typeof effects>`. */
+export type EffectsOf<Declared> = {
+  readonly [Name in keyof Declared]: Declared[Name] extends EffectAction<infer P> ? P : never;
+};
+
+/** The same under the names that they have outside of the machine: `question.present`. */
+export type Prefixed<Kind extends string, Effects> = {
+  readonly [Name in keyof Effects & string as `${Kind}.${Name}`]: Effects[Name];
+};
 
 const declared = new WeakSet<object>();
 
@@ -43,6 +54,17 @@ export interface Stamped {
   /** Milliseconds since 1970, stamped by the host of the machine. */
   readonly at: number;
 }
+
+/** The events of a machine as they are sent: the unit that takes one in stamps it. */
+export type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
+
+/** A message for one of the actors of a protocol, which maps each address to the events that go there. */
+export type MessageIn<Protocol> = {
+  readonly [Address in keyof Protocol & string]: {
+    readonly actor: Address;
+    readonly event: Protocol[Address];
+  };
+}[keyof Protocol & string];
 
 /**
  * XState limits loops of eventless transitions only on request; without this, such a loop hangs the process.

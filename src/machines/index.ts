@@ -9,7 +9,15 @@ export {
   type BatchSnapshot,
 } from './batch-machine.ts';
 export { backoffMs, type BackoffInput } from './backoff.ts';
-export { activity, effect, isEffect, type DeadlineInput, type Stamped } from './effect.ts';
+export {
+  activity,
+  effect,
+  isEffect,
+  type DeadlineInput,
+  type MessageIn,
+  type Stamped,
+  type Unstamped,
+} from './effect.ts';
 export {
   eventSourceMachine,
   type EventSourceEvent,
@@ -77,6 +85,9 @@ export {
   shared,
   wire,
   type Gate,
+  type MachineEffects,
+  type MachineProtocol,
+  type WiredEffect,
   type WiredMessage,
 } from './session-wiring.ts';
 export {

@@ -17,7 +17,7 @@
 //       waits for its release. A single phase gives two owners when messages cross.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
-import { effect, machineOptions } from './effect.ts';
+import { effect, machineOptions, type EffectsOf } from './effect.ts';
 
 interface InteractionContext {
   readonly owner: string | null;
@@ -37,13 +37,19 @@ export type InteractionEvent =
   /** The session takes the floor away from the question, or removes it from the queue. */
   | { readonly type: 'interaction.withdraw'; readonly id: string };
 
+const effects = {
+  /** Grants the floor: the question owns the user's words until it releases them. */
+  grant: effect<{ readonly id: string; readonly epoch: number }>(),
+  /** Asks the question to release the floor. */
+  revoke: effect<{ readonly id: string; readonly epoch: number }>(),
+};
+
+export type InteractionEffects = EffectsOf<typeof effects>;
+
 export const interactionMachine = setup({
   types: { context: {} as InteractionContext, events: {} as InteractionEvent },
   actions: {
-    /** Grants the floor: the question owns the user's words until it releases them. */
-    grant: effect<{ readonly id: string; readonly epoch: number }>(),
-    /** Asks the question to release the floor. */
-    revoke: effect<{ readonly id: string; readonly epoch: number }>(),
+    ...effects,
     enqueue: assign(({ context }, { id }: { id: string }) => ({ queue: [...context.queue, id] })),
     leave: assign(({ context }, { id }: { id: string }) => ({
       queue: context.queue.filter((waiting) => waiting !== id),

@@ -4,7 +4,7 @@
 // Does not: decide when they apply (outbox-machine and outbox-slot do).
 
 import { assign, not, or, setup, stateIn } from 'xstate';
-import { activity, effect, type DeadlineInput, type Stamped } from './effect.ts';
+import { activity, effect, type DeadlineInput, type Stamped, type EffectsOf } from './effect.ts';
 import type { OutboxEvent, OutboxInput } from './outbox-events.ts';
 import {
   hasRoom,
@@ -46,6 +46,41 @@ const toldOf = ({ pending }: Pick<OutboxContext, 'pending'>): readonly Waiting[]
 export const oldestTold = (context: Pick<OutboxContext, 'pending'>): Waiting | undefined =>
   toldOf(context).toSorted((a, b) => (a.toldIn ?? 0) - (b.toldIn ?? 0))[0];
 
+const effects = {
+  /** Offers the item now. One of the `delivery.*` events comes back with this generation. */
+  offer: effect<{
+    readonly deliveryId: string;
+    readonly generation: number;
+    readonly attempt: number;
+  }>(),
+  /** The user begins to hear it. */
+  begun: effect<{ readonly deliveryId: string }>(),
+  /** Stops the item that is being said: an urgent one waits. */
+  interrupt: effect<{ readonly deliveryId: string }>(),
+  /** Abandons the attempt under way: its item was answered, shown or withdrawn meanwhile. */
+  abandon: effect<{ readonly deliveryId: string; readonly generation: number }>(),
+  /** The item reached the user. */
+  delivered: effect<{
+    readonly deliveryId: string;
+    readonly grade: HearingGrade;
+    readonly by?: string;
+  }>(),
+  /** The user dismissed the item. */
+  dismissed: effect<{ readonly deliveryId: string; readonly by?: string }>(),
+  /** These items will not be said; `reason` says why. */
+  dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
+  /** The item could not be said in `attempts` attempts; show it as a card. */
+  card: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
+  /** The item was said in full and not acknowledged; show it as a card until it is. */
+  told: effect<{ readonly deliveryId: string; readonly generation: number }>(),
+  /** The item is not said: the lead model learns of it, and a screen shows it as a card. */
+  rested: effect<{ readonly deliveryId: string }>(),
+  /** The item was not heard and waits again. */
+  returned: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
+};
+
+export type OutboxEffects = EffectsOf<typeof effects>;
+
 export const outboxSetup = setup({
   types: {
     input: {} as OutboxInput,
@@ -54,36 +89,7 @@ export const outboxSetup = setup({
   },
   actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
-    /** Offers the item now. One of the `delivery.*` events comes back with this generation. */
-    offer: effect<{
-      readonly deliveryId: string;
-      readonly generation: number;
-      readonly attempt: number;
-    }>(),
-    /** The user begins to hear it. */
-    begun: effect<{ readonly deliveryId: string }>(),
-    /** Stops the item that is being said: an urgent one waits. */
-    interrupt: effect<{ readonly deliveryId: string }>(),
-    /** Abandons the attempt under way: its item was answered, shown or withdrawn meanwhile. */
-    abandon: effect<{ readonly deliveryId: string; readonly generation: number }>(),
-    /** The item reached the user. */
-    delivered: effect<{
-      readonly deliveryId: string;
-      readonly grade: HearingGrade;
-      readonly by?: string;
-    }>(),
-    /** The user dismissed the item. */
-    dismissed: effect<{ readonly deliveryId: string; readonly by?: string }>(),
-    /** These items will not be said; `reason` says why. */
-    dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
-    /** The item could not be said in `attempts` attempts; show it as a card. */
-    card: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
-    /** The item was said in full and not acknowledged; show it as a card until it is. */
-    told: effect<{ readonly deliveryId: string; readonly generation: number }>(),
-    /** The item is not said: the lead model learns of it, and a screen shows it as a card. */
-    rested: effect<{ readonly deliveryId: string }>(),
-    /** The item was not heard and waits again. */
-    returned: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
+    ...effects,
     beginQuiet: assign((_, { at }: Stamped) => ({ quietSince: at })),
     awaitQuiet: assign(({ context }) => ({ dueAt: context.quietSince + context.quietMs })),
     take: assign(({ context }, { at }: Stamped) => {

@@ -24,7 +24,14 @@
 //       the user holds it, each time for a bounded while.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
-import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+import {
+  activity,
+  effect,
+  machineOptions,
+  type DeadlineInput,
+  type Stamped,
+  type EffectsOf,
+} from './effect.ts';
 
 export interface QuestionInput {
   /** Names the question everywhere, also after a restart. */
@@ -121,6 +128,19 @@ const reports = {
   'question.heard': { actions: { type: 'markHeard', params: stamp } },
 } as const;
 
+const effects = {
+  /** Says and shows it (again). */
+  present: effect<{ readonly requestId: string }>(),
+  /** Stops saying and showing it. */
+  retract: effect<{ readonly requestId: string }>(),
+  /** Gives the floor back, or leaves the queue for it. */
+  release: effect<{ readonly requestId: string; readonly epoch: number }>(),
+  /** Tells the asker how it ended. */
+  reply: effect<{ readonly requestId: string; readonly end: QuestionEnd }>(),
+};
+
+export type QuestionEffects = EffectsOf<typeof effects>;
+
 export const questionMachine = setup({
   types: {
     input: {} as QuestionInput,
@@ -130,14 +150,7 @@ export const questionMachine = setup({
   },
   actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
-    /** Says and shows it (again). */
-    present: effect<{ readonly requestId: string }>(),
-    /** Stops saying and showing it. */
-    retract: effect<{ readonly requestId: string }>(),
-    /** Gives the floor back, or leaves the queue for it. */
-    release: effect<{ readonly requestId: string; readonly epoch: number }>(),
-    /** Tells the asker how it ended. */
-    reply: effect<{ readonly requestId: string; readonly end: QuestionEnd }>(),
+    ...effects,
     startClock: assign(({ context }, { at }: Stamped) => ({
       dueAt: at + context.remainingMs,
       hasBegun: true,

@@ -30,7 +30,7 @@
 //       meanwhile: the gate does not wait for the tool.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
-import { activity, effect, machineOptions, type DeadlineInput } from './effect.ts';
+import { activity, effect, machineOptions, type DeadlineInput, type EffectsOf } from './effect.ts';
 import type { Failure } from './outcome.ts';
 import {
   DEFAULT_CONNECT_TIMEOUT_MS,
@@ -47,6 +47,29 @@ import {
   type SessionContext,
 } from './session-line.ts';
 
+const effects = {
+  /** Opens a connection; `transport.ready` or `transport.lost` comes back. */
+  connect: effect<{ readonly attempt: number }>(),
+  disconnect: effect<object>(),
+  /** Closes the connection that is being opened: it is no longer wanted. */
+  hangUp: effect<object>(),
+  /** Makes another agent the lead agent; `transfer.ended` comes back. */
+  transfer: effect<{ readonly transferId: string; readonly to: string }>(),
+  /** The transfer is over; on an error the agent before it still leads. */
+  transferEnded: effect<{ readonly transferId: string; readonly error: Failure | null }>(),
+  /** The model has said everything. */
+  turnEnded: effect<object>(),
+  /** No client was attached for `detachGraceMs`: open questions are withdrawn. */
+  giveUpOnUser: effect<object>(),
+  /** Cancels every subagent; `subagents.ended` comes back. */
+  stopSubagents: effect<object>(),
+  /** Kills the subagents: the grace is over. */
+  killSubagents: effect<object>(),
+  ended: effect<{ readonly error: Failure | null }>(),
+};
+
+export type SessionEffects = EffectsOf<typeof effects>;
+
 export const sessionMachine = setup({
   types: {
     input: {} as SessionInput,
@@ -56,24 +79,7 @@ export const sessionMachine = setup({
   },
   actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
-    /** Opens a connection; `transport.ready` or `transport.lost` comes back. */
-    connect: effect<{ readonly attempt: number }>(),
-    disconnect: effect<object>(),
-    /** Closes the connection that is being opened: it is no longer wanted. */
-    hangUp: effect<object>(),
-    /** Makes another agent the lead agent; `transfer.ended` comes back. */
-    transfer: effect<{ readonly transferId: string; readonly to: string }>(),
-    /** The transfer is over; on an error the agent before it still leads. */
-    transferEnded: effect<{ readonly transferId: string; readonly error: Failure | null }>(),
-    /** The model has said everything. */
-    turnEnded: effect<object>(),
-    /** No client was attached for `detachGraceMs`: open questions are withdrawn. */
-    giveUpOnUser: effect<object>(),
-    /** Cancels every subagent; `subagents.ended` comes back. */
-    stopSubagents: effect<object>(),
-    /** Kills the subagents: the grace is over. */
-    killSubagents: effect<object>(),
-    ended: effect<{ readonly error: Failure | null }>(),
+    ...effects,
     countFailure: assign(({ context }, { at, error, retryInMs }: Lost) => ({
       failures: context.failures + 1,
       error,

@@ -7,30 +7,125 @@
 // Owns:     the messages within a session.
 // Does not: define the messages that leave it (to the lead agent, the subagents, screens).
 
-import type { DeliveryMode, DeliveryPriority, HearingGrade, OutboxItem } from './outbox-queue.ts';
-import { gateIsOpen, type SessionSnapshot } from './session-machine.ts';
-import type { CallAnswer } from './tool-call-machine.ts';
+import type { BatchEffects, BatchEvent } from './batch-machine.ts';
+import type { MessageIn, Prefixed, Unstamped } from './effect.ts';
+import type { InteractionEffects, InteractionEvent } from './interaction-machine.ts';
+import type { OutboxEvent } from './outbox-events.ts';
+import type { DeliveryMode, DeliveryPriority, OutboxItem } from './outbox-queue.ts';
+import type { OutboxEffects } from './outbox-setup.ts';
+import type { QuestionEffects, QuestionEvent } from './question-machine.ts';
+import type { SessionMachineEvent } from './session-events.ts';
+import { gateIsOpen, type SessionEffects, type SessionSnapshot } from './session-machine.ts';
+import type { ToolCallEffects, ToolCallEvent } from './tool-call-machine.ts';
 
-/** A message for one machine: `session`, `interaction`, `outbox`, `question:<id>`, `call:<id>`, `batch:<id>`. */
-export interface WiredMessage {
-  readonly actor: string;
-  readonly event: { readonly type: string } & Readonly<Record<string, unknown>>;
+/** The address of each machine of a session, and the events that it takes. */
+export interface MachineProtocol {
+  readonly session: Unstamped<SessionMachineEvent>;
+  readonly interaction: Unstamped<InteractionEvent>;
+  readonly outbox: Unstamped<OutboxEvent>;
+  readonly [question: `question:${string}`]: Unstamped<QuestionEvent>;
+  readonly [call: `call:${string}`]: Unstamped<ToolCallEvent>;
+  readonly [batch: `batch:${string}`]: Unstamped<BatchEvent>;
 }
 
-/** The params of all wired effects, together. */
-interface WiredParams {
-  readonly requestId: string;
-  readonly deliveryId: string;
-  readonly callId: string;
-  readonly id: string;
-  readonly epoch: number;
-  readonly grade: HearingGrade;
-  readonly answer: CallAnswer;
-  readonly batchId: string;
-  readonly deliveryIds: readonly string[];
-  readonly places: number;
-  readonly delivery: DeliveryMode;
+type Named<E, Type extends string> = Extract<E, { readonly type: Type }>;
+
+/** The events that these machines send to each other. */
+interface WiredProtocol {
+  readonly interaction: MachineProtocol['interaction'];
+  readonly outbox: MachineProtocol['outbox'];
+  readonly [question: `question:${string}`]: Named<
+    MachineProtocol[`question:${string}`],
+    | 'question.granted'
+    | 'question.playing'
+    | 'question.heard'
+    | 'question.withdraw'
+    | 'client.attached'
+    | 'client.detached'
+  >;
+  readonly [call: `call:${string}`]: Named<MachineProtocol[`call:${string}`], 'delivery.settled'>;
+  readonly [batch: `batch:${string}`]: Named<
+    MachineProtocol[`batch:${string}`],
+    'batch.left' | 'batch.settled' | 'batch.replied' | 'batch.told'
+  >;
 }
+
+/** A message from one machine of a session to another. */
+export type WiredMessage = MessageIn<WiredProtocol>;
+
+/** Each effect of these machines, and what it carries. The kind is the part of the address before its colon. */
+export type MachineEffects = Prefixed<'session', SessionEffects> &
+  Prefixed<'interaction', InteractionEffects> &
+  Prefixed<'outbox', OutboxEffects> &
+  Prefixed<'question', QuestionEffects> &
+  Prefixed<'call', ToolCallEffects> &
+  Prefixed<'batch', BatchEffects>;
+
+/** Says with which batch the result of a call is told; null: with none. */
+type BatchOf = (callId: string) => string | null;
+
+/** The effects that mean messages within the session. */
+const wiring = {
+  'question.present': ({ requestId }) => [
+    { actor: 'outbox', event: { type: 'outbox.add', item: questionItem(requestId) } },
+  ],
+  'question.retract': ({ requestId: deliveryId }) => [
+    { actor: 'outbox', event: { type: 'outbox.retract', deliveryId } },
+  ],
+  'question.release': ({ requestId: id, epoch }) => [
+    { actor: 'interaction', event: { type: 'interaction.release', id, epoch } },
+  ],
+  'interaction.grant': ({ id, epoch }) => [
+    { actor: `question:${id}`, event: { type: 'question.granted', epoch } },
+  ],
+  'interaction.revoke': ({ id }) => [
+    { actor: `question:${id}`, event: { type: 'question.withdraw', reason: 'revoked' } },
+  ],
+  'outbox.begun': ({ deliveryId }) => [
+    { actor: `question:${deliveryId}`, event: { type: 'question.playing' } },
+  ],
+  'outbox.delivered': ({ deliveryId, grade }) => [
+    { actor: `question:${deliveryId}`, event: { type: 'question.heard' } },
+    { actor: `call:${deliveryId}`, event: { type: 'delivery.settled' } },
+    { actor: `batch:${deliveryId}`, event: { type: 'batch.told', grade } },
+  ],
+  'outbox.dismissed': ({ deliveryId }) => [
+    { actor: `call:${deliveryId}`, event: { type: 'delivery.settled' } },
+  ],
+  'call.deliver': ({ callId, delivery }, batchOf) => {
+    const batchId = batchOf(callId);
+    return batchId === null
+      ? [{ actor: 'outbox', event: { type: 'outbox.add', item: resultItem(callId, delivery) } }]
+      : [{ actor: `batch:${batchId}`, event: { type: 'batch.settled', callId } }];
+  },
+  'call.answer': ({ callId, answer }, batchOf) =>
+    answer === 'pending' ? [] : leaving(callId, batchOf),
+  // Its result will not come, or is told already: the reserved place is free.
+  'call.known': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
+  'call.cancelSubagent': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
+  'batch.tell': ({ batchId }) => [
+    { actor: 'outbox', event: { type: 'outbox.add', item: resultItem(batchId) } },
+  ],
+  'batch.pass': ({ callId }) => [
+    { actor: 'outbox', event: { type: 'outbox.add', item: resultItem(callId) } },
+  ],
+  'batch.retract': ({ batchId: deliveryId }) => [
+    { actor: 'outbox', event: { type: 'outbox.retract', deliveryId } },
+  ],
+  'batch.free': ({ places }) => Array.from({ length: places }, () => UNRESERVE),
+  'batch.delivered': ({ deliveryIds }) => deliveryIds.map(settled),
+  'batch.dismissed': ({ deliveryIds }) => deliveryIds.map(settled),
+} satisfies {
+  readonly [Name in keyof MachineEffects]?: (
+    params: MachineEffects[Name],
+    batchOf: BatchOf,
+  ) => readonly WiredMessage[];
+};
+
+const UNRESERVE: WiredMessage = { actor: 'outbox', event: { type: 'outbox.unreserve' } };
+
+/** The effects that mean messages within the session; some of them lead out of it as well. */
+export type WiredEffect = keyof typeof wiring;
 
 /**
  * Returns the messages that an effect means within the session. `kind` is the part of the address before its
@@ -39,66 +134,23 @@ interface WiredParams {
 export function wire(
   kind: string,
   effect: string,
-  effectParams: unknown,
-  batchOf: (callId: string) => string | null = () => null,
+  params: unknown,
+  batchOf: BatchOf = () => null,
 ): readonly WiredMessage[] {
-  const params = (effectParams ?? {}) as WiredParams;
-  switch (`${kind}.${effect}`) {
-    case 'question.present':
-      return [to('outbox', { type: 'outbox.add', item: questionItem(params.requestId) })];
-    case 'question.retract':
-      return [to('outbox', { type: 'outbox.retract', deliveryId: params.requestId })];
-    case 'question.release': {
-      const { requestId: id, epoch } = params;
-      return [to('interaction', { type: 'interaction.release', id, epoch })];
-    }
-    case 'interaction.grant':
-      return [to(`question:${params.id}`, { type: 'question.granted', epoch: params.epoch })];
-    case 'interaction.revoke':
-      return [to(`question:${params.id}`, { type: 'question.withdraw', reason: 'revoked' })];
-    case 'outbox.begun':
-      return [to(`question:${params.deliveryId}`, { type: 'question.playing' })];
-    case 'outbox.delivered':
-      return [
-        to(`question:${params.deliveryId}`, { type: 'question.heard' }),
-        to(`call:${params.deliveryId}`, { type: 'delivery.settled' }),
-        to(`batch:${params.deliveryId}`, { type: 'batch.told', grade: params.grade }),
-      ];
-    case 'outbox.dismissed':
-      return [to(`call:${params.deliveryId}`, { type: 'delivery.settled' })];
-    case 'call.deliver': {
-      const batchId = batchOf(params.callId);
-      return batchId === null
-        ? [to('outbox', { type: 'outbox.add', item: resultItem(params.callId, params.delivery) })]
-        : [to(`batch:${batchId}`, { type: 'batch.settled', callId: params.callId })];
-    }
-    case 'call.answer':
-      return params.answer === 'pending' ? [] : leaving(params.callId, batchOf);
-    // Its result will not come, or is told already: the reserved place is free.
-    case 'call.known':
-    case 'call.cancelSubagent':
-      return [to('outbox', { type: 'outbox.unreserve' }), ...leaving(params.callId, batchOf)];
-    case 'batch.tell':
-      return [to('outbox', { type: 'outbox.add', item: resultItem(params.batchId) })];
-    case 'batch.pass':
-      return [to('outbox', { type: 'outbox.add', item: resultItem(params.callId) })];
-    case 'batch.retract':
-      return [to('outbox', { type: 'outbox.retract', deliveryId: params.batchId })];
-    case 'batch.free':
-      return Array.from({ length: params.places }, () =>
-        to('outbox', { type: 'outbox.unreserve' }),
-      );
-    case 'batch.delivered':
-    case 'batch.dismissed':
-      return params.deliveryIds.map((id) => to(`call:${id}`, { type: 'delivery.settled' }));
-    default:
-      return [];
-  }
+  const name = `${kind}.${effect}`;
+  return isWired(name) ? (wiring[name] as Wire)(params, batchOf) : [];
+}
+
+type Wire = (params: unknown, batchOf: BatchOf) => readonly WiredMessage[];
+
+/** Does this effect mean messages within the session? */
+export function isWired(name: string): name is WiredEffect {
+  return Object.hasOwn(wiring, name);
 }
 
 /** The message by which a new question requests the floor. */
 export function askingFor(requestId: string): WiredMessage {
-  return to('interaction', { type: 'interaction.request', id: requestId });
+  return { actor: 'interaction', event: { type: 'interaction.request', id: requestId } };
 }
 
 /**
@@ -106,36 +158,34 @@ export function askingFor(requestId: string): WiredMessage {
  * that has the floor, `batch` the batch of the request that is being answered.
  */
 export function shared(
-  event: { readonly type: string },
+  event: SessionMachineEvent,
   owner: string | null,
   batch: string | null = null,
 ): readonly WiredMessage[] {
-  switch (event.type) {
-    case 'client.attached':
-    case 'client.detached':
-      return [
-        { actor: 'outbox', event },
-        ...(owner === null ? [] : [{ actor: `question:${owner}`, event }]),
-      ];
-    // Clients and connections have gone with the process.
-    case 'session.recovered': {
-      const left = { type: 'client.detached' };
-      return [
-        to('outbox', left),
-        ...(owner === null ? [] : [to(`question:${owner}`, left)]),
-        ...(batch === null ? [] : [to(`batch:${batch}`, { type: 'batch.replied' })]),
-      ];
-    }
-    case 'utterance.ended':
-      return [{ actor: 'outbox', event }];
-    case 'response.ended':
-    case 'transport.lost':
-    case 'transport.renewing':
-    case 'transport.replaced':
-      return batch === null ? [] : [to(`batch:${batch}`, { type: 'batch.replied' })];
-    default:
-      return [];
-  }
+  const replied: readonly WiredMessage[] =
+    batch === null ? [] : [{ actor: `batch:${batch}`, event: { type: 'batch.replied' } }];
+  const { type } = event;
+  if (type === 'client.attached' || type === 'client.detached') return presence(type, owner);
+  // Clients and connections have gone with the process.
+  if (type === 'session.recovered') return [...presence('client.detached', owner), ...replied];
+  if (type === 'utterance.ended') return [{ actor: 'outbox', event: { type } }];
+  return ENDS_REPLY.has(type) ? replied : [];
+}
+
+/** The reply of the lead agent is over: no more calls join its batch. */
+const ENDS_REPLY: ReadonlySet<SessionMachineEvent['type']> = new Set([
+  'response.ended',
+  'transport.lost',
+  'transport.renewing',
+  'transport.replaced',
+] as const);
+
+function presence(
+  type: 'client.attached' | 'client.detached',
+  owner: string | null,
+): readonly WiredMessage[] {
+  const outbox: WiredMessage = { actor: 'outbox', event: { type } };
+  return owner === null ? [outbox] : [outbox, { actor: `question:${owner}`, event: { type } }];
 }
 
 /** Whether the outbox may speak, or may interrupt the model for an urgent item. */
@@ -152,12 +202,13 @@ export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
 }
 
 export function gateMessage(gate: Gate): WiredMessage {
-  return to(
-    'outbox',
-    gate === 'open'
-      ? { type: 'gate.opened' }
-      : { type: 'gate.closed', interruptible: gate === 'interruptible' },
-  );
+  return {
+    actor: 'outbox',
+    event:
+      gate === 'open'
+        ? { type: 'gate.opened' }
+        : { type: 'gate.closed', interruptible: gate === 'interruptible' },
+  };
 }
 
 /** The item of a question. It goes before results: a subagent waits for its answer. */
@@ -195,14 +246,13 @@ function restOf(delivery: DeliveryMode): Pick<OutboxItem, 'rests'> {
   return delivery === 'skip_if_busy' ? { rests: 'if_busy' } : {};
 }
 
-function leaving(
-  callId: string,
-  batchOf: (callId: string) => string | null,
-): readonly WiredMessage[] {
+function leaving(callId: string, batchOf: BatchOf): readonly WiredMessage[] {
   const batchId = batchOf(callId);
-  return batchId === null ? [] : [to(`batch:${batchId}`, { type: 'batch.left', callId })];
+  return batchId === null
+    ? []
+    : [{ actor: `batch:${batchId}`, event: { type: 'batch.left', callId } }];
 }
 
-function to(actor: string, event: WiredMessage['event']): WiredMessage {
-  return { actor, event };
+function settled(callId: string): WiredMessage {
+  return { actor: `call:${callId}`, event: { type: 'delivery.settled' } };
 }

@@ -17,7 +17,14 @@
 //       goes to no outbox, and its reserved place is free.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
-import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+import {
+  activity,
+  effect,
+  machineOptions,
+  type DeadlineInput,
+  type Stamped,
+  type EffectsOf,
+} from './effect.ts';
 import type { DeliveryMode } from './outbox-queue.ts';
 
 export interface ToolCallInput {
@@ -72,6 +79,27 @@ export type CallAnswer =
   | 'rejected'
   | 'cancelled';
 
+const effects = {
+  /** Checks name and arguments; `call.validated` or `call.invalid` comes back. */
+  validate: effect<{ readonly callId: string }>(),
+  /** Answers the model. */
+  answer: effect<{ readonly callId: string; readonly answer: CallAnswer }>(),
+  /** Asks for a subagent; `subagent.accepted` or `subagent.rejected` comes back. */
+  delegate: effect<{ readonly callId: string }>(),
+  /** The result goes to the outbox; `delivery.settled` comes back. */
+  deliver: effect<{
+    readonly callId: string;
+    readonly acknowledged: boolean;
+    readonly delivery: DeliveryMode;
+  }>(),
+  /** The result is told already: nothing waits for it, and its reserved place is free. */
+  known: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
+  /** Cancels the subagent of this call. */
+  cancelSubagent: effect<{ readonly callId: string }>(),
+};
+
+export type ToolCallEffects = EffectsOf<typeof effects>;
+
 export const toolCallMachine = setup({
   types: {
     input: {} as ToolCallInput,
@@ -85,22 +113,7 @@ export const toolCallMachine = setup({
     deadline: activity<DeadlineInput>('deadline'),
   },
   actions: {
-    /** Checks name and arguments; `call.validated` or `call.invalid` comes back. */
-    validate: effect<{ readonly callId: string }>(),
-    /** Answers the model. */
-    answer: effect<{ readonly callId: string; readonly answer: CallAnswer }>(),
-    /** Asks for a subagent; `subagent.accepted` or `subagent.rejected` comes back. */
-    delegate: effect<{ readonly callId: string }>(),
-    /** The result goes to the outbox; `delivery.settled` comes back. */
-    deliver: effect<{
-      readonly callId: string;
-      readonly acknowledged: boolean;
-      readonly delivery: DeliveryMode;
-    }>(),
-    /** The result is told already: nothing waits for it, and its reserved place is free. */
-    known: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
-    /** Cancels the subagent of this call. */
-    cancelSubagent: effect<{ readonly callId: string }>(),
+    ...effects,
     startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.timeoutMs })),
   },
 }).createMachine({

@@ -2,6 +2,7 @@
 
 import { expect, vi } from 'vitest';
 import { Books } from '../../src/actors/session/state/books.ts';
+import { received } from '../../src/actors/contracts/session-protocol.ts';
 import type { JournalEntry } from '../../src/entries/journal.ts';
 import type { Journal } from '../../src/index.ts';
 
@@ -48,21 +49,24 @@ export function refolded(
   const requested = new Map<string, JournalEntry['event']>();
   for (const { unit, actor, at, event } of entries) {
     if (unit !== sessionId) continue;
-    const stamped = { ...event, at } as Parameters<Books['fold']>[1];
-    const { transferId, utteranceId, text, startedAt } = stamped as Record<string, unknown>;
+    const fold = (to: string, one: JournalEntry['event']): void => {
+      const known = received(to, { ...one, at });
+      if (known) books.fold(known);
+    };
+    const { transferId, utteranceId, text, startedAt } = event as { [field: string]: unknown };
     switch (event.type) {
       case 'user.said':
         books.userSaid(utteranceId as string, text as string, startedAt as number);
         break;
       case 'transfer.requested':
-        requested.set(transferId as string, { ...stamped, type: 'transfer.started' });
+        requested.set(transferId as string, { ...event, type: 'transfer.started' });
         break;
       case 'transfer.ended':
-        books.fold('session', { ...stamped, ...requested.get(transferId as string) });
-        books.fold(actor, stamped);
+        fold('session', { ...event, ...requested.get(transferId as string) });
+        fold(actor, event);
         break;
       default:
-        books.fold(actor, stamped);
+        fold(actor, event);
     }
   }
   return books;

@@ -216,7 +216,6 @@ export type SessionInputEvent =
       /** The identity that the app vouched for. */
       readonly by?: string;
     }
-  | { readonly type: 'call.refused'; readonly callId: string; readonly error: Failure }
   /** The current lead agent has entered: its `onEnter` is done. */
   | { readonly type: 'agent.entered'; readonly agentName: string }
   | {

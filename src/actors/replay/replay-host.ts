@@ -2,7 +2,7 @@
 // effects are not carried out.
 
 import type { JournalEntry } from '../ports/journal.ts';
-import type { CommitUnit, UnitBody } from '../runtime/commit-unit.ts';
+import type { AnyUnit, UnitBody } from '../runtime/commit-unit.ts';
 import { createHost, type Host } from '../runtime/host.ts';
 import { isSetAside, UnfoldableEntry } from '../runtime/set-aside.ts';
 
@@ -32,13 +32,13 @@ export interface TakenEntry {
  * the unit to the state before the entries, and those before it are folded again.
  */
 export class EntryByEntry {
-  readonly #unit: CommitUnit;
+  readonly #unit: AnyUnit;
   readonly #begin: () => void;
   readonly #between: () => void;
   readonly #taken: JournalEntry[] = [];
 
   /** @param between The work that a running process does before the next entry is folded. */
-  constructor(unit: CommitUnit, begin: () => void, between: () => void = () => {}) {
+  constructor(unit: AnyUnit, begin: () => void, between: () => void = () => {}) {
     this.#unit = unit;
     this.#begin = begin;
     this.#between = between;

@@ -71,7 +71,7 @@ export class ReplayedSession {
       { id: first.unit, ...inputs },
       {
         ...nothingFollows,
-        fold: (actor, event) => foldSessionEvent(this.#books, this.#unit, actor, event),
+        fold: (received) => foldSessionEvent(this.#books, this.#unit, received),
       },
     );
     const begin = (): void => {

@@ -32,7 +32,7 @@ import {
   OffstageError,
   ProtocolError,
 } from '../../values/errors.ts';
-import type { DeadlineInput, Stamped } from '../../machines/index.ts';
+import type { DeadlineInput, MessageIn, Stamped } from '../../machines/index.ts';
 import { isForGood, JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { Deadlines } from './deadlines.ts';
@@ -49,7 +49,14 @@ import {
   UnfoldableEntry,
   type SetAside,
 } from './set-aside.ts';
-import type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
+import type {
+  AnyProtocol,
+  Message,
+  Posted,
+  UnitBody,
+  UnitEvent,
+  UnitIdentity,
+} from './unit-body.ts';
 import { upcast } from './upcasters.ts';
 import type { SetAsideEntry } from '../contracts/session-views.ts';
 
@@ -60,7 +67,11 @@ const MAX_MAILBOX = 10_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
 
-export class CommitUnit implements Task {
+/** A unit, whatever its protocol is: for parts that send it no events of their own. */
+export type AnyUnit = Omit<CommitUnit, 'receive' | 'open'>;
+
+/** `Protocol`: its addresses, and the events that each takes. */
+export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   readonly id: string;
   readonly #scope: string;
   readonly #host: Host;
@@ -125,7 +136,7 @@ export class CommitUnit implements Task {
    * Puts an event into the mailbox; it is handled in its turn (COMMIT-UNIT-8).
    * @throws {ProtocolError} for an event named `xstate.*` or `entry.*`.
    */
-  receive(actor: string, event: UnitEvent): void {
+  receive<A extends keyof Protocol & string>(actor: A, event: Protocol[A] & UnitEvent): void {
     if (this.#disposed) return;
     if (event.type.startsWith('xstate.') || event.type.startsWith('entry.'))
       throw new ProtocolError(
@@ -174,7 +185,7 @@ export class CommitUnit implements Task {
   }
 
   /** Handles the queued events, `first` before all others. */
-  open(first?: Message): void {
+  open(first?: MessageIn<Protocol> & Message): void {
     if (this.#disposed) return;
     this.#held = false;
     const aside = this.#toSetAside.map((event) => ({ actor: UNIT, event }));
@@ -550,9 +561,9 @@ function mailboxFull(id: string, but: string): CapacityError {
 class Release implements Posted, Task {
   readonly actor: string;
   readonly effect: Effect;
-  readonly #unit: CommitUnit;
+  readonly #unit: Pick<CommitUnit, 'release'>;
 
-  constructor(unit: CommitUnit, actor: string, effect: Effect) {
+  constructor(unit: Pick<CommitUnit, 'release'>, actor: string, effect: Effect) {
     this.actor = actor;
     this.effect = effect;
     this.#unit = unit;

@@ -6,7 +6,7 @@
 // Does not: route their effects (the unit does) or hold their subjects.
 
 import type { AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 'xstate';
-import type { CommitUnit, Posted } from './commit-unit.ts';
+import type { AnyUnit, Posted } from './commit-unit.ts';
 import type { Host } from './host.ts';
 import {
   restOf,
@@ -32,7 +32,7 @@ export interface MemberRest {
 export class Population {
   readonly #machine: AnyStateMachine;
   readonly #prefix: string;
-  readonly #unit: CommitUnit;
+  readonly #unit: AnyUnit;
   readonly #host: Host;
   readonly #members = new Map<string, Live | Dormant>();
 
@@ -40,7 +40,7 @@ export class Population {
    * @param prefix Members are addressed as `<prefix>:<id>`. @param machine States tagged `dormant` need no
    *   actor.
    */
-  constructor(machine: AnyStateMachine, prefix: string, unit: CommitUnit, host: Host) {
+  constructor(machine: AnyStateMachine, prefix: string, unit: AnyUnit, host: Host) {
     this.#machine = machine;
     this.#prefix = prefix;
     this.#unit = unit;
@@ -130,7 +130,7 @@ export class Population {
 
   #postbox(id: string) {
     const name = `${this.#prefix}:${id}`;
-    return { post: (effect: Parameters<CommitUnit['post']>[1]) => this.#unit.post(name, effect) };
+    return { post: (effect: Parameters<AnyUnit['post']>[1]) => this.#unit.post(name, effect) };
   }
 
   #wake(id: string): HostedActor<AnyStateMachine> | null {

@@ -14,7 +14,7 @@
 //        that is requested, and never if there is a snapshot that this version cannot read
 //        (snapshot-forms.ts, SNAPSHOT-FORMS-2).
 
-import type { CommitUnit, UnitEvent } from './commit-unit.ts';
+import type { AnyUnit, UnitEvent } from './commit-unit.ts';
 import { callSafely, type Host } from './host.ts';
 import type { ScopeJournal } from './scope-journal.ts';
 
@@ -23,7 +23,7 @@ export interface SnapshotScope {
   readonly id: string;
   readonly host: Host;
   /** The unit that writes the entry. */
-  readonly unit: CommitUnit;
+  readonly unit: AnyUnit;
   /** The actor of the unit that the entry is for. */
   readonly actor: string;
   /** Returns the snapshot; null if a part of the scope is busy. */

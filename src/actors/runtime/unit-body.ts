@@ -9,6 +9,11 @@ import type { SetAsideEntry } from '../contracts/session-views.ts';
 
 export type UnitEvent = { readonly type: string };
 
+/** The events that each actor of a unit takes. Left out: any. */
+export interface AnyProtocol {
+  readonly [actor: string]: UnitEvent;
+}
+
 /** An event for one actor of the unit. */
 export interface Message {
   readonly actor: string;
@@ -25,7 +30,7 @@ export interface UnitBody {
    * Adds current facts to an event before it becomes an entry, because a later version of the code may derive
    * others.
    */
-  enrich?<T extends UnitEvent & Stamped>(actor: string, event: T): T;
+  enrich?(actor: string, event: UnitEvent & Stamped): UnitEvent & Stamped;
   /**
    * Reports an event without effect. `error`: the unit could not judge it, or set its entry aside; null: it
    * was meant for a state that is over.

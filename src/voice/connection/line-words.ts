@@ -42,7 +42,7 @@ export function lossOf(
 ) {
   const delayMs = Math.min(reconnectDelayMs * 2 ** failures, maxReconnectDelayMs);
   return {
-    type: 'transport.lost',
+    type: 'transport.lost' as const,
     error: {
       code: 'TRANSPORT_LOST',
       message: `The connection to ${transportName} was lost (${code ?? 'no code'}): ${reason}`,

@@ -71,7 +71,8 @@ export class ModelVoice {
     this.#core = core;
     this.#ports = ports;
     const { environment } = core.host;
-    const tell = (type: string): void => core.receive('session', { type });
+    const tell = (type: 'playout.started' | 'playout.drained' | 'response.requested'): void =>
+      core.receive('session', { type });
     const report = (error: unknown): void => core.reportError(error, 'transport');
     const settled = (): void => ports.settled();
     this.#loudspeaker = new Loudspeaker(() => core.projection.emit({ type: 'playout.clear' }));
@@ -184,7 +185,10 @@ export class ModelVoice {
   }
 
   /** Tells the outbox the outcome of an attempt that was not heard. */
-  notHeard(type: string, { offer: { generation } }: Attempt): void {
+  notHeard(
+    type: 'delivery.playing' | 'delivery.interrupted' | 'delivery.failed',
+    { offer: { generation } }: Attempt,
+  ): void {
     this.#core.receive('outbox', { type, generation });
   }
 

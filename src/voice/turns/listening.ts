@@ -250,7 +250,7 @@ export class Listening {
       this.understood(utteranceId);
       this.#ports.settled();
     } else
-      core.tell('user', {
+      core.receive('user', {
         type: 'user.said',
         utteranceId,
         text: text.trim(),

@@ -19,6 +19,7 @@ import {
   shared,
   toolCallMachine,
   wire,
+  type SessionMachineEvent,
 } from '../../../src/machines/index.ts';
 import { checkSystem, type Delivery, type Machines } from '../../../src/testing/check/index.ts';
 import { paramsOf } from './effects.ts';
@@ -85,7 +86,7 @@ interface Params {
   readonly deliveryIds: readonly string[];
   readonly generation: number;
   readonly grade: string;
-  readonly event: { readonly type: string };
+  readonly event: SessionMachineEvent;
   readonly letter: Letter;
 }
 

@@ -8,9 +8,9 @@ import { check } from '../../../values/checks.ts';
 import type { DeliveryPriority } from '../../../machines/index.ts';
 import type { Host } from '../../runtime/host.ts';
 import { noticePrompt } from '../../conversation/prompts.ts';
-import type { SessionInputEvent } from '../../contracts/records.ts';
+import type { EventFor, Receiver } from '../../contracts/session-protocol.ts';
 
-type Posted = Extract<SessionInputEvent, { type: 'notice.posted' }>;
+type Posted = EventFor<'notices'>;
 
 /** The content of a notice; an absent property has its default. */
 export type NewNotice = Pick<Posted, 'label' | 'text'> &
@@ -20,13 +20,10 @@ export type NewNotice = Pick<Posted, 'label' | 'text'> &
  * Posts a notice: by default of normal priority, about no subagent, without an expiry and without a reserved
  * place, in the words of `noticePrompt`. Returns its `deliveryId`.
  */
-export function postNotice(
-  session: { readonly host: Host; tell(actor: string, event: SessionInputEvent): void },
-  notice: NewNotice,
-): string {
+export function postNotice(session: Receiver & { readonly host: Host }, notice: NewNotice): string {
   const { label, text } = notice;
   const deliveryId = notice.deliveryId ?? session.host.environment.ids.next('dlv');
-  session.tell('notices', {
+  session.receive('notices', {
     type: 'notice.posted',
     deliveryId,
     kind: notice.kind ?? 'notice',

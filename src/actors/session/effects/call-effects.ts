@@ -201,7 +201,7 @@ export class CallEffects {
       if (signal.aborted) return;
       // It has ended by itself: there is nothing to abort any more.
       this.#executing.delete(callId);
-      const event = { type: 'call.executed', output };
+      const event = { type: 'call.executed', output } as const;
       session.receive(`call:${callId}`, failed ? { ...event, failed } : event);
     };
     session.host.environment.scheduler.yieldThen(() => {

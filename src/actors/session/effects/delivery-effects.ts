@@ -4,7 +4,7 @@
 // Owns:     nothing.
 // Does not: decide when something is said (outbox) or with what else (batch).
 
-import type { DropReason, HearingGrade } from '../../../machines/index.ts';
+import type { HearingGrade } from '../../../machines/index.ts';
 import { callSafely } from '../../runtime/host.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
 import { byOf } from '../../../machines/outbox-events.ts';
@@ -14,20 +14,14 @@ import type { Prompt } from '../../notes/note.ts';
 import { silentNote } from '../../conversation/prompts.ts';
 import { nameOfSpawned } from '../state/synthetic-turns.ts';
 import { subjectOf, type DeliveryRecord } from '../../contracts/records.ts';
+import type { EffectHandlers } from '../../contracts/session-protocol.ts';
 import type { EffectsSession } from './effects-session.ts';
 
-/** The parameters of the effects of outbox and batches, together. */
-interface Params {
-  readonly deliveryId: string;
-  readonly deliveryIds: readonly string[];
-  readonly batchId: string;
-  readonly callIds: readonly string[];
-  readonly generation: number;
-  readonly attempt: number;
-  readonly grade: HearingGrade;
-  readonly reason: DropReason;
-  readonly by?: string;
-}
+/** The handlers of outbox and batches. */
+export type DeliveryHandlers = Pick<
+  EffectHandlers,
+  Extract<keyof EffectHandlers, `outbox.${string}` | `batch.${string}`>
+>;
 
 export class DeliveryEffects {
   readonly #session: EffectsSession;
@@ -38,63 +32,48 @@ export class DeliveryEffects {
     this.#calls = calls;
   }
 
-  /** Carries out an effect of the outbox or a batch. */
-  carryOut(name: string, effectParams: unknown): void {
+  /** Carries out the effects of the outbox and of the batches. */
+  get handlers(): DeliveryHandlers {
     const session = this.#session;
-    const { lead, unit } = session;
-    const params = (effectParams ?? {}) as Params;
-    switch (name) {
-      case 'outbox.offer':
-        this.#offer(params.deliveryId, params.generation, params.attempt);
-        break;
-      case 'outbox.interrupt':
-        lead.interrupt();
-        break;
-      case 'outbox.abandon':
-        lead.abandon(params.generation);
-        this.#each(params.deliveryId, { state: 'pending' });
-        break;
-      case 'outbox.begun':
-        this.#each(params.deliveryId, { state: 'playing' });
-        break;
-      case 'outbox.returned':
-        this.#each(params.deliveryId, { state: 'pending' });
-        break;
-      case 'outbox.card':
-      case 'outbox.told':
-        this.#each(params.deliveryId, { state: 'pending', card: true });
-        this.#card(params.deliveryId);
-        break;
-      case 'outbox.rested':
-        this.#rested(params.deliveryId);
-        break;
+    const waits = ({ deliveryId }: { readonly deliveryId: string }): void =>
+      this.#each(deliveryId, { state: 'pending' });
+    const card = ({ deliveryId }: { readonly deliveryId: string }): void => {
+      this.#each(deliveryId, { state: 'pending', card: true });
+      this.#card(deliveryId);
+    };
+    return {
+      'outbox.offer': ({ deliveryId, generation, attempt }) =>
+        this.#offer(deliveryId, generation, attempt),
+      'outbox.interrupt': () => session.lead.interrupt(),
+      'outbox.abandon': ({ deliveryId, generation }) => {
+        session.lead.abandon(generation);
+        waits({ deliveryId });
+      },
+      'outbox.begun': ({ deliveryId }) => this.#each(deliveryId, { state: 'playing' }),
+      'outbox.returned': waits,
+      'outbox.card': card,
+      'outbox.told': card,
+      'outbox.rested': ({ deliveryId }) => this.#rested(deliveryId),
       // The batch settles the results that were told together, one by one.
-      case 'outbox.delivered':
-        if (!unit.batches.has(params.deliveryId)) this.#delivered(params.deliveryId, params);
-        break;
-      case 'outbox.dismissed':
-        this.#gone(params.deliveryId, { state: 'dismissed', ...byOf(params) });
-        break;
-      case 'outbox.dropped':
-        for (const id of params.deliveryIds)
-          this.#gone(id, { state: 'dropped', dropped: params.reason });
-        break;
-      case 'batch.delivered':
-        for (const id of params.deliveryIds) this.#delivered(id, params);
-        break;
-      case 'batch.dismissed':
-        for (const id of params.deliveryIds)
-          this.#gone(id, { state: 'dismissed', ...byOf(params) });
-        break;
-      case 'batch.stop':
-        for (const id of params.callIds) this.#stop(id);
-        break;
-      case 'batch.ended':
-        unit.batches.forget(params.batchId);
-        break;
-      default:
-        break;
-    }
+      'outbox.delivered': ({ deliveryId, ...how }) => {
+        if (!session.unit.batches.has(deliveryId)) this.#delivered(deliveryId, how);
+      },
+      'outbox.dismissed': ({ deliveryId, ...how }) =>
+        this.#gone(deliveryId, { state: 'dismissed', ...byOf(how) }),
+      'outbox.dropped': ({ deliveryIds, reason }) => {
+        for (const id of deliveryIds) this.#gone(id, { state: 'dropped', dropped: reason });
+      },
+      'batch.delivered': ({ deliveryIds, ...how }) => {
+        for (const id of deliveryIds) this.#delivered(id, how);
+      },
+      'batch.dismissed': ({ deliveryIds, ...how }) => {
+        for (const id of deliveryIds) this.#gone(id, { state: 'dismissed', ...byOf(how) });
+      },
+      'batch.stop': ({ callIds }) => {
+        for (const id of callIds) this.#stop(id);
+      },
+      'batch.ended': ({ batchId }) => session.unit.batches.forget(batchId),
+    };
   }
 
   /** Shows waiting deliveries again after a crash, and forgets those that are over; see `recovery.ts`. */
@@ -255,10 +234,13 @@ export class DeliveryEffects {
       lead.answerTool(callId, words ?? delivery.prompt, false, `${deliveryId}.note`);
   }
 
-  #delivered(deliveryId: string, { grade, ...params }: Pick<Params, 'grade' | 'by'>): void {
+  #delivered(
+    deliveryId: string,
+    { grade, ...how }: { readonly grade: HearingGrade; readonly by?: string },
+  ): void {
     const { host, hooks, books } = this.#session;
     // A question that was heard is not over: it waits for its answer.
-    const view = this.#show(deliveryId, { state: 'delivered', grade, ...byOf(params) });
+    const view = this.#show(deliveryId, { state: 'delivered', grade, ...byOf(how) });
     if (view) callSafely(host, 'hook onDelivered', () => hooks.onDelivered?.(view));
     if (books.questions.has(deliveryId)) return;
     this.#answerSilently(deliveryId);

@@ -15,7 +15,7 @@ export function servicesOf(
 ): SessionServices {
   const { host, id } = session;
   return new SessionServices(host, id, checkServiceConfigs(configs), {
-    reserve: (eventId) => session.tell('services', { type: 'invocation.wanted', eventId }),
+    reserve: (eventId) => session.receive('services', { type: 'invocation.wanted', eventId }),
     unreserve: (eventId) => session.receive(`place:${eventId}`, { type: 'place.freed' }),
     hasPlace: (eventId) => session.unit.hasPlace(eventId),
     delegate: (eventId, definition, task) =>

@@ -6,20 +6,16 @@
 // Does not: decide anything.
 
 import { CancelledError, isA, messageOf, OffstageError } from '../../../values/errors.ts';
-import {
-  floorOf,
-  type CallAnswer,
-  type Failure,
-  type QuestionEnd,
-} from '../../../machines/index.ts';
+import { floorOf, type Failure, type QuestionEnd } from '../../../machines/index.ts';
+import { isWired } from '../../../machines/session-wiring.ts';
+import type { EffectHandlers } from '../../contracts/session-protocol.ts';
 import type { Posted } from '../../runtime/commit-unit.ts';
 import { callSafely } from '../../runtime/host.ts';
 import { UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { OUTBOX_FULL } from './services.ts';
-import type { AnswerReceipt } from '../../contracts/session-views.ts';
 import { idOf } from '../state/books.ts';
 import { CallEffects } from './call-effects.ts';
-import { DeliveryEffects } from './delivery-effects.ts';
+import { DeliveryEffects, type DeliveryHandlers } from './delivery-effects.ts';
 import { questionView } from '../questions/question-view.ts';
 import { SubagentNews } from './subagent-news.ts';
 import { notActive } from '../lead/transfer.ts';
@@ -27,33 +23,18 @@ import type { EffectsSession } from './effects-session.ts';
 import type { Utterance } from '../../contracts/records.ts';
 import { writeLost } from '../unit/lost.ts';
 
-/** The parameters of the effects of a session's machines, together. */
-interface Params {
-  readonly attempt: number;
-  readonly error: Failure | null;
-  readonly requestId: string;
-  readonly end: QuestionEnd;
-  readonly deliveryId: string;
-  readonly callId: string;
-  readonly answer: CallAnswer;
-  readonly eventId: string;
-  readonly granted: boolean;
-  readonly ticket: string;
-  readonly receipt: AnswerReceipt;
-  readonly utterance: Utterance;
-  readonly subagentName: string;
-  readonly isAnswer: boolean;
-  readonly transferId: string;
-  readonly to: string;
-  readonly summary: string;
-  readonly covers: readonly string[];
-  readonly seq: number;
+/** The one activity of these machines that is no deadline: an inline tool that runs. */
+const EXECUTE = 'call.execute';
+
+function isHandled(handlers: EffectHandlers, name: string): name is keyof EffectHandlers {
+  return Object.hasOwn(handlers, name);
 }
 
 export class SessionEffects {
   readonly #core: EffectsSession;
   readonly #calls: CallEffects;
   readonly #deliveries: DeliveryEffects;
+  readonly #handlers: EffectHandlers;
   /** Receives the reports of subagents. */
   readonly news: SubagentNews;
 
@@ -62,17 +43,90 @@ export class SessionEffects {
     this.#calls = new CallEffects(core);
     this.#deliveries = new DeliveryEffects(core, this.#calls);
     this.news = new SubagentNews(core);
+    this.#handlers = { ...this.#deliveries.handlers, ...this.#handlersOf(core) };
   }
 
+  #handlersOf(core: EffectsSession): Omit<EffectHandlers, keyof DeliveryHandlers> {
+    const { lead } = core;
+    const waits = (deliveryId: string): void => {
+      this.#deliveries.waits(deliveryId);
+      this.news.reportResult(deliveryId);
+    };
+    // After each effect of the session and of a question the screens look at it again; see `release`.
+    const shown = (): void => {};
+    return {
+      'session.changed': shown,
+      'question.changed': shown,
+      'session.connect': ({ attempt }) => lead.connect(attempt),
+      'session.hangUp': () => lead.hangUp(),
+      'session.disconnect': () => lead.disconnect(),
+      'session.transfer': ({ transferId, to }) => lead.transfer(transferId, to),
+      'session.transferEnded': ({ transferId, error }) => {
+        lead.transferEnded(error);
+        core.leads.transfers.settle(transferId, error);
+      },
+      'transfers.refused': ({ transferId }) =>
+        core.leads.transfers.settle(transferId, notActive(core.projection.connection)),
+      'session.turnEnded': () => core.turnEnded(),
+      'session.giveUpOnUser': () => {
+        for (const id of core.unit.questions.ids)
+          core.receive(`question:${id}`, { type: 'question.withdraw', reason: 'nobody is there' });
+      },
+      'session.stopSubagents': () => {
+        core.services.stop();
+        core.delegation.stop('the session was closed');
+        core.services.whenStopped(() =>
+          core.delegation.whenEnded(() => core.receive('session', { type: 'subagents.ended' })),
+        );
+      },
+      'session.killSubagents': () => {
+        core.services.kill();
+        core.delegation.kill('the session was closed');
+      },
+      'session.ended': ({ error }) => this.#ended(error),
+      'question.reply': ({ requestId, end }) => this.#reply(requestId, end),
+      'call.validate': ({ callId }) => void this.#calls.validate(callId),
+      'call.answer': ({ callId, answer }) => this.#calls.answer(callId, answer),
+      'call.delegate': ({ callId }) => this.#calls.delegate(callId),
+      'call.deliver': ({ callId }) => waits(callId),
+      'call.known': ({ callId }) => this.#deliveries.known(callId),
+      'call.cancelSubagent': ({ callId }) => {
+        core.delegation.ofCall(callId)?.cancel('its tool call was cancelled');
+        this.#deliveries.forget(callId);
+      },
+      'notices.posted': ({ deliveryId }) => waits(deliveryId),
+      'services.placed': ({ eventId, granted }) =>
+        core.services.placed(eventId, granted ? null : OUTBOX_FULL),
+      'snapshots.written': ({ seq }) => core.snapshots.written(seq),
+      'directives.changed': () => lead.configure(),
+      'conversation.summarised': ({ summary, covers }) =>
+        core.projection.emit({ type: 'conversation.summarised', items: covers.length, summary }),
+      'user.heardUser': ({ utterance }) => {
+        this.#said(utterance);
+        lead.heardUser(utterance);
+        core.door.said(utterance.id);
+      },
+      'user.overheard': ({ utterance, subagentName, isAnswer }) => {
+        this.#said(utterance);
+        lead.overheard(utterance, subagentName, isAnswer);
+        core.door.said(utterance.id);
+      },
+      'answers.receipt': ({ ticket, receipt }) => core.door.answered(ticket, receipt),
+    };
+  }
+
+  /** Carries an effect out. One that has no handler is reported. */
   release({ actor, effect }: Posted): void {
-    const kind = actor.split(':', 1)[0];
-    if (effect.kind === 'start') {
-      if (kind === 'call') this.#calls.execute((effect.input as { callId: string }).callId);
-    } else if (effect.kind === 'stop') {
-      if (kind === 'call') this.#calls.stop(idOf(actor));
-    } else if (kind === 'outbox' || kind === 'batch')
-      this.#deliveries.carryOut(`${kind}.${effect.name}`, effect.params);
-    else this.#do(`${kind}.${effect.name}`, (effect.params ?? {}) as Params);
+    const kind = actor.split(':', 1)[0] ?? '';
+    const name = `${kind}.${effect.name}`;
+    if (effect.kind === 'do' && isHandled(this.#handlers, name))
+      (this.#handlers[name] as (params: unknown) => void)(effect.params);
+    else if (effect.kind === 'start' && name === EXECUTE) this.#calls.execute(idOf(actor));
+    else if (effect.kind === 'stop' && name === EXECUTE) this.#calls.stop(idOf(actor));
+    else if (effect.kind !== 'do' || !isWired(name)) {
+      const message = `Expected an effect of EffectHandlers, got \`${name}\` (${effect.kind})`;
+      this.#core.host.report(new OffstageError('INTERNAL', message), `session ${this.#core.id}`);
+    }
     this.#project(actor);
   }
 
@@ -135,113 +189,6 @@ export class SessionEffects {
     const code = isLost ? 'SESSION_LOST' : 'INTERNAL';
     this.#ended({ code, message: messageOf(error), retryable: false });
     core.lead.disconnect();
-  }
-
-  #do(name: string, params: Params): void {
-    const core = this.#core;
-    const { lead } = core;
-    switch (name) {
-      case 'session.connect':
-        lead.connect(params.attempt);
-        break;
-      case 'session.hangUp':
-        lead.hangUp();
-        break;
-      case 'session.transfer':
-        lead.transfer(params.transferId, params.to);
-        break;
-      case 'session.transferEnded':
-        lead.transferEnded(params.error);
-        core.leads.transfers.settle(params.transferId, params.error);
-        break;
-      case 'session.turnEnded':
-        core.turnEnded();
-        break;
-      case 'transfers.refused':
-        core.leads.transfers.settle(params.transferId, notActive(core.projection.connection));
-        break;
-      case 'directives.changed':
-        lead.configure();
-        break;
-      case 'conversation.summarised': {
-        const { summary, covers } = params;
-        core.projection.emit({
-          type: 'conversation.summarised',
-          items: covers.length,
-          summary,
-        });
-        break;
-      }
-      case 'session.disconnect':
-        lead.disconnect();
-        break;
-      case 'session.giveUpOnUser':
-        for (const id of core.unit.questions.ids)
-          core.receive(`question:${id}`, { type: 'question.withdraw', reason: 'nobody is there' });
-        break;
-      case 'session.stopSubagents':
-        core.services.stop();
-        core.delegation.stop('the session was closed');
-        core.services.whenStopped(() =>
-          core.delegation.whenEnded(() => core.receive('session', { type: 'subagents.ended' })),
-        );
-        break;
-      case 'session.killSubagents':
-        core.services.kill();
-        core.delegation.kill('the session was closed');
-        break;
-      case 'session.ended':
-        this.#ended(params.error);
-        break;
-      case 'question.reply':
-        this.#reply(params.requestId, params.end);
-        break;
-      case 'services.placed':
-        core.services.placed(params.eventId, params.granted ? null : OUTBOX_FULL);
-        break;
-      case 'call.validate':
-        void this.#calls.validate(params.callId);
-        break;
-      case 'call.answer':
-        this.#calls.answer(params.callId, params.answer);
-        break;
-      case 'call.delegate':
-        this.#calls.delegate(params.callId);
-        break;
-      case 'call.deliver':
-        this.#deliveries.waits(params.callId);
-        this.news.reportResult(params.callId);
-        break;
-      case 'call.known':
-        this.#deliveries.known(params.callId);
-        break;
-      case 'call.cancelSubagent':
-        core.delegation.ofCall(params.callId)?.cancel('its tool call was cancelled');
-        this.#deliveries.forget(params.callId);
-        break;
-      case 'notices.posted':
-        this.#deliveries.waits(params.deliveryId);
-        this.news.reportResult(params.deliveryId);
-        break;
-      case 'snapshots.written':
-        core.snapshots.written(params.seq);
-        break;
-      case 'user.heardUser':
-        this.#said(params.utterance);
-        lead.heardUser(params.utterance);
-        core.door.said(params.utterance.id);
-        break;
-      case 'user.overheard':
-        this.#said(params.utterance);
-        lead.overheard(params.utterance, params.subagentName, params.isAnswer);
-        core.door.said(params.utterance.id);
-        break;
-      case 'answers.receipt':
-        core.door.answered(params.ticket, params.receipt);
-        break;
-      default:
-        break;
-    }
   }
 
   #said({ id, text, startedAt }: Utterance): void {

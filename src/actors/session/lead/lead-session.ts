@@ -2,19 +2,18 @@
 
 import type { Delegation } from '../../subagents/delegation.ts';
 import type { NoteMarks } from '../../notes/note-marks.ts';
-import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
 import type { Awaited } from './awaited.ts';
 import type { Books } from '../state/books.ts';
 import type { SessionHooks } from './hooks.ts';
 import type { Leads } from './leads.ts';
 import type { Projection } from '../state/projection.ts';
-import type { SessionInputEvent } from '../../contracts/records.ts';
+import type { Receiver } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import type { UserDoor } from '../questions/user-door.ts';
 
 /** The session as a lead agent sees it. */
-export interface LeadSession {
+export interface LeadSession extends Receiver {
   readonly id: string;
   /** The agents: the current one, and the instructions and tools of each. */
   readonly leads: Leads;
@@ -30,10 +29,6 @@ export interface LeadSession {
   readonly door: UserDoor;
   /** The waits of the app. */
   readonly awaited: Awaited;
-  /** Puts an event into the session's mailbox. */
-  receive(actor: string, event: UnitEvent & Record<string, unknown>): void;
-  /** Posts an event whose type is checked at compile time. */
-  tell(actor: string, event: SessionInputEvent): void;
   /** Reports an error that the session survives. */
   reportError(error: unknown, where: string): void;
 }

@@ -96,7 +96,7 @@ export class Leads {
   readonly setDirective: SetDirective = (key, value, scope = 'session') => {
     this.#session.unit.unit.checkRoom();
     this.#session.books.directives.check(key, value, scope);
-    this.#session.tell('directives', { type: 'directive.set', key, value, scope });
+    this.#session.receive('directives', { type: 'directive.set', key, value, scope });
   };
 
   contextOf(agentName: string): AgentContext {

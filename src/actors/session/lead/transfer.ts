@@ -17,25 +17,23 @@
 
 import { OffstageError } from '../../../values/errors.ts';
 import type { Failure, Stamped } from '../../../machines/index.ts';
-import type { Message } from '../../runtime/commit-unit.ts';
 import { callSafely, type Host } from '../../runtime/host.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { Agents, MainAgent } from './agents.ts';
 import type { SessionHooks } from './hooks.ts';
 import type { Lead } from './lead.ts';
 import type { Projection } from '../state/projection.ts';
-import type { SessionInputEvent } from '../../contracts/records.ts';
+import type { EventFor, Receiver, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import type { TransferCall } from './transfer-tool.ts';
 
 /** The session as a transfer sees it. */
-export interface TransferSession {
+export interface TransferSession extends Receiver {
   readonly lead: Lead;
   readonly host: Host;
   readonly hooks: SessionHooks;
   readonly projection: Projection;
   readonly unit: SessionUnit;
-  tell(actor: string, event: SessionInputEvent): void;
 }
 
 /** The agents as a transfer sees them. */
@@ -168,7 +166,7 @@ export class Transfers {
     const transferId = this.#session.host.environment.ids.next('trf');
     return new Promise((resolve) => {
       this.#waiting.set(transferId, resolve);
-      this.#session.tell('transfers', {
+      this.#session.receive('transfers', {
         type: 'transfer.requested',
         transferId,
         to: successor.name,
@@ -199,7 +197,7 @@ export class Transfers {
 
   /** Records that the agent has entered, so that it does not enter again in a process that continues. */
   #noteEntered({ name: agentName }: MainAgent): void {
-    this.#session.tell('agents', { type: 'agent.entered', agentName });
+    this.#session.receive('agents', { type: 'agent.entered', agentName });
   }
 
   #entered(agentName: string, from: string | null): void {
@@ -246,12 +244,12 @@ function isToEnter({ onEnter, greeting }: MainAgent): boolean {
  */
 export function transferRequested(
   unit: SessionUnit,
-  requested: Extract<SessionInputEvent, { type: 'transfer.requested' }> & Stamped,
-): readonly Message[] {
+  requested: EventFor<'transfers'> & Stamped,
+): readonly SessionMessage[] {
   const { transferId, to, enters = false, at } = requested;
-  const event = { type: 'transfer.started', transferId, to, ...(enters && { enters }) };
+  const event = { type: 'transfer.started', transferId, to, ...(enters && { enters }) } as const;
   if (unit.accepts('session', { ...event, at })) return [{ actor: 'session', event }];
-  unit.unit.post('transfers', { kind: 'do', name: 'refused', params: { transferId } });
+  unit.post('transfers.refused', { transferId });
   return [];
 }
 

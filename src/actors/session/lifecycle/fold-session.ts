@@ -4,8 +4,7 @@
 // Owns:     the way of an event to whoever folds it.
 // Does not: fold (books, user-input, transfer), or know the app: what an event needs of it is in it.
 
-import type { Stamped } from '../../../machines/index.ts';
-import type { Message, UnitEvent } from '../../runtime/commit-unit.ts';
+import type { Received, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { Books } from '../state/books.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import { transferRequested } from '../lead/transfer.ts';
@@ -14,27 +13,15 @@ import { answerGiven, userSaid } from '../questions/user-input.ts';
 export function foldSessionEvent(
   books: Books,
   unit: SessionUnit,
-  actor: string,
-  event: UnitEvent & Stamped,
-): readonly Message[] {
-  const carried = event as UnitEvent & Stamped & Record<string, unknown>;
-  switch (event.type) {
-    case 'user.said':
-      return userSaid(books, unit, carried as never);
-    case 'answer.given':
-      return answerGiven(books, unit, carried as never);
-    case 'transfer.requested':
-      return transferRequested(unit, carried as never);
-    case 'directive.set':
-      unit.unit.post('directives', { kind: 'do', name: 'changed', params: undefined });
-      break;
-    case 'conversation.summarised':
-      unit.unit.post('conversation', { kind: 'do', name: 'summarised', params: carried });
-      break;
-    default:
-      break;
-  }
-  return books.fold(actor, carried);
+  received: Received,
+): readonly SessionMessage[] {
+  const { kind, event } = received;
+  if (kind === 'user') return userSaid(books, unit, event);
+  if (kind === 'answers') return answerGiven(books, unit, event);
+  if (kind === 'transfers') return transferRequested(unit, event);
+  if (kind === 'directives') unit.post('directives.changed', undefined);
+  if (event.type === 'conversation.summarised') unit.post('conversation.summarised', event);
+  return books.fold(received);
 }
 
 /**

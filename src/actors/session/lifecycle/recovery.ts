@@ -20,7 +20,7 @@
 import { messageOf } from '../../../values/errors.ts';
 import { restoredUnits } from '../../subagents/restoration.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
-import type { UnitEvent } from '../../runtime/commit-unit.ts';
+import type { EventFor } from '../../contracts/session-protocol.ts';
 import { setAsideIn, UnfoldableEntry } from '../../runtime/set-aside.ts';
 import type { RecoveryReport, SessionEvent, SetAsideEntry } from '../../contracts/session-views.ts';
 import { forgetWhatIsOver } from './fold-session.ts';
@@ -67,9 +67,9 @@ export function recover(
   unit.unit.resume(due);
   effects.replyAgain();
   const { lastAt } = history;
-  const goesOn: UnitEvent & object = history.isAsleep
+  const goesOn: EventFor<'session'> = history.isAsleep
     ? { type: 'session.woken' }
-    : ({ type: 'session.recovered', lastAt } as UnitEvent);
+    : { type: 'session.recovered', lastAt };
   unit.unit.open({ actor: 'session', event: goesOn });
   const { items } = core.books.conversation;
   const tookOver = items.findLastIndex(({ role }) => role === 'transfer');

@@ -14,7 +14,6 @@ import { Upkeep } from '../../context/upkeep.ts';
 import { OutcomeDesk } from '../../../results/outcome-desk.ts';
 import { NoteMarks } from '../../notes/note-marks.ts';
 import type { MemoryFact } from '../../ports/memory-store.ts';
-import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import { callSafely, createHost, type Host } from '../../runtime/host.ts';
 import { UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { ScopeJournal } from '../../runtime/scope-journal.ts';
@@ -34,7 +33,7 @@ import { Leads } from '../lead/leads.ts';
 import { checkedNotice, postNotice, type NoticeOptions } from '../delivery/notices.ts';
 import type { SpeakProgress } from '../delivery/progress-pace.ts';
 import { Projection } from '../state/projection.ts';
-import type { SessionInputEvent } from '../../contracts/records.ts';
+import type { Address, EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
 import { goBack } from './recovery.ts';
 import { SessionEffects } from '../effects/session-effects.ts';
 import { unitInputs, type CoreOptions } from './session-options.ts';
@@ -133,7 +132,7 @@ export class SessionCore implements HostedSession {
         facts: this.#facts,
         conversation: () => this.books.conversation,
         summarised: (summary, covers) =>
-          this.tell('conversation', { type: 'conversation.summarised', summary, covers }),
+          this.receive('conversation', { type: 'conversation.summarised', summary, covers }),
         remembered: (facts) => this.projection.emit({ type: 'memory.distilled', facts }),
       },
       conversation.upkeep,
@@ -168,8 +167,8 @@ export class SessionCore implements HostedSession {
         },
       },
       {
-        fold: (actor, event) => foldSessionEvent(this.books, this.unit, actor, event),
-        enrich: (_actor, event) =>
+        fold: (received) => foldSessionEvent(this.books, this.unit, received),
+        enrich: ({ event }) =>
           event.type === 'user.said' ? withReading(this.books, this.unit, event) : event,
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
@@ -218,13 +217,9 @@ export class SessionCore implements HostedSession {
   }
 
   /** Puts an event into the session's mailbox. */
-  receive(actor: string, event: UnitEvent & Record<string, unknown>): void {
-    this.unit.unit.receive(actor, event);
-  }
-
-  /** Words and new lives, checked by their type. */
-  tell(actor: string, event: SessionInputEvent): void {
-    this.receive(actor, this.#withTerms(event) as unknown as UnitEvent & Record<string, unknown>);
+  receive<A extends Address>(to: A, event: EventFor<A>): void {
+    const terms = this.#termsOf(event);
+    this.unit.unit.receive(to, terms ? { ...event, ...terms } : event);
   }
 
   /**
@@ -274,26 +269,24 @@ export class SessionCore implements HostedSession {
   }
 
   /** What an entry leads to must not depend on the code of the day: it says itself what it needs of it. */
-  #withTerms(event: SessionInputEvent): SessionInputEvent {
+  #termsOf(event: SessionMessage['event']): object | null {
     if (event.type === 'user.said') {
       const { language } = this.leads.agent;
-      const said = this.#withBy(event);
-      return language === undefined ? said : { ...said, language };
+      return { ...this.#byOf(event), ...(language === undefined ? {} : { language }) };
     }
-    if (event.type === 'answer.given') return this.#withBy(event);
-    if (event.type !== 'tool.called') return event;
+    if (event.type === 'answer.given') return this.#byOf(event);
+    if (event.type !== 'tool.called') return null;
     const tool = this.leads.toolsOf(event.agentName ?? this.books.agentName).get(event.name);
     return {
-      ...event,
       timeoutMs: tool?.definition.timeout ?? DEFAULT_TOOL_TIMEOUT_MS,
       isConsolidated: this.#isConsolidated(tool?.definition),
     };
   }
 
-  /** What nobody else is vouched for is the user's. */
-  #withBy<T extends { readonly by?: string }>(event: T): T {
+  /** Words and answers that no other identity is vouched for are the user's. */
+  #byOf({ by }: { readonly by?: string }): { readonly by?: string } {
     const { user } = this.#options;
-    return user === undefined || event.by !== undefined ? event : { ...event, by: user };
+    return user === undefined || by !== undefined ? {} : { by: user };
   }
 
   /** A call of a background tool whose author has nothing against it. */

@@ -153,7 +153,7 @@ export class SessionScope implements ScopePorts {
   ask(question: AskedQuestion): void {
     const { requestId, subagentId, subagentName, kind, options, timeoutMs } = question;
     const { action, answerableBy } = question;
-    this.#session.tell('questions', {
+    this.#session.receive('questions', {
       type: 'question.asked',
       requestId,
       subagentId,
@@ -354,7 +354,7 @@ export class SessionScope implements ScopePorts {
     if (requestId === null || !consolidate || delivery !== 'when_idle') return;
     this.#expected.set(id, true);
     const deliveryId = deliveryAbout(id);
-    this.#session.tell('results', { type: 'result.expected', deliveryId, requestId });
+    this.#session.receive('results', { type: 'result.expected', deliveryId, requestId });
   }
 
   /** Its siblings wait neither for the user, nor for one that the lead agent waits for itself. */

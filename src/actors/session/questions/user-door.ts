@@ -17,17 +17,15 @@ import type { AnswerReceipt } from '../../contracts/session-views.ts';
 import type { GivenAnswer } from '../../subagent/ask-user.ts';
 import type { Books } from '../state/books.ts';
 import type { Projection } from '../state/projection.ts';
-import type { SessionInputEvent } from '../../contracts/records.ts';
+import type { Receiver } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 
 /** What the door sees of the session. */
-export interface DoorSession {
+export interface DoorSession extends Receiver {
   readonly host: Host;
   readonly books: Books;
   readonly projection: Projection;
   readonly unit: SessionUnit;
-  receive(actor: string, event: UnitEvent & Record<string, unknown>): void;
-  tell(actor: string, event: SessionInputEvent): void;
   /** Who the user is. */
   readonly user: string | undefined;
 }
@@ -122,7 +120,7 @@ export class UserDoor {
     unit.unit.checkRoom();
     const receipt = Promise.withResolvers<AnswerReceipt>();
     this.#receipts.set(ticket, receipt);
-    this.#session.tell('answers', {
+    this.#session.receive('answers', {
       type: 'answer.given',
       ticket,
       requestId,
@@ -154,7 +152,7 @@ export class UserDoor {
     unit.unit.checkRoom();
     const taken = Promise.withResolvers<void>();
     this.#saying.set(utteranceId, taken);
-    this.#session.tell('user', {
+    this.#session.receive('user', {
       type: 'user.said',
       utteranceId,
       text,

@@ -17,28 +17,22 @@
 
 import type { Stamped } from '../../../machines/index.ts';
 import { mayAnswer } from '../../contracts/identity.ts';
-import type { Message } from '../../runtime/commit-unit.ts';
+import type { EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
 import { givenAnswer } from '../../subagent/ask-user.ts';
 import type { AnswerReceipt } from '../../contracts/session-views.ts';
 import type { Books } from '../state/books.ts';
-import type {
-  Answer,
-  QuestionRecord,
-  SessionInputEvent,
-  Reading,
-  Utterance,
-} from '../../contracts/records.ts';
+import type { Answer, QuestionRecord, Reading, Utterance } from '../../contracts/records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import { readUtterance } from './user-words.ts';
 
 /** A question in one of these states is put to the user. */
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held']);
 
-type Said = Extract<SessionInputEvent, { type: 'user.said' }> & Stamped;
-type Given = Extract<SessionInputEvent, { type: 'answer.given' }> & Stamped;
+type Said = EventFor<'user'> & Stamped;
+type Given = EventFor<'answers'> & Stamped;
 
 /** The user said something. Posts who shall react to it; returns what follows within the unit. */
-export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
+export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly SessionMessage[] {
   const follow = wordsOf(books, unit, said);
   // The end of speech is told by the wire; who types has spoken too, and wakes what rests.
   return said.channel === 'typing'
@@ -47,18 +41,13 @@ export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly 
 }
 
 /** The words with what they are to the question that has the floor, as its entry keeps them (USER-INPUT-4). */
-export function withReading<T extends { readonly type: string }>(
-  books: Books,
-  unit: SessionUnit,
-  event: T,
-): T {
-  const said = event as unknown as Said;
+export function withReading(books: Books, unit: SessionUnit, said: Said): Said {
   const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
   const isFor =
     question &&
     mayAnswer(question, said.by) &&
     (isToBeReadBack(unit, question) || isPutToUser(unit, question, said));
-  return isFor ? { ...event, reading: readingOf(books, unit, question, said) } : event;
+  return isFor ? { ...said, reading: readingOf(books, unit, question, said) } : said;
 }
 
 function readingOf(
@@ -75,14 +64,14 @@ function readingOf(
   return readUtterance(question, text, { typed: channel === 'typing', language, approvals });
 }
 
-function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[] {
+function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly SessionMessage[] {
   const { utteranceId: id, text, channel, startedAt } = said;
   books.userSaid(id, text, startedAt, said.by);
   const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
   const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
-  const toLead = (): readonly Message[] => {
+  const toLead = (): readonly SessionMessage[] => {
     books.requestId = id;
-    unit.unit.post('user', { kind: 'do', name: 'heardUser', params: { utterance } });
+    unit.post('user.heardUser', { utterance });
     return [];
   };
   if (!question || !mayAnswer(question, said.by)) return toLead();
@@ -91,23 +80,22 @@ function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[
   const { reading = readingOf(books, unit, question, said) } = said;
   if (reading.to === 'lead') return toLead();
   const { requestId, subagentName } = question;
-  const actor = `question:${requestId}`;
+  const actor = `question:${requestId}` as const;
   const answer = {
     type: 'question.answer',
     channel,
     utteranceStartedAt: channel === 'speech' ? startedAt : null,
     decisive: reading.to === 'question' && reading.decisive,
     answer: reading.to === 'question' ? answerBy(reading.answer, said.by) : null,
-  };
+  } as const;
   const isAnswer =
     !awaitsReading && reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at });
-  const params = { utterance, subagentName, isAnswer };
-  unit.unit.post('user', { kind: 'do', name: 'overheard', params });
+  unit.post('user.overheard', { utterance, subagentName, isAnswer });
   if (reading.to === 'hold') {
     // Earlier versions gave time without an end.
     const isTimed = said.reading !== undefined && !awaitsReading;
     const remindAt = said.at + reading.forMs;
-    const held = { type: 'question.hold', remindAt };
+    const held = { type: 'question.hold', remindAt } as const;
     return isTimed ? [{ actor, event: held }] : [];
   }
   // "Yes. Go ahead.": the second half of a yes that is about to be read back.
@@ -127,10 +115,14 @@ function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly Message[
 }
 
 /** The user chose a button, or answered by name. Posts the receipt. */
-export function answerGiven(books: Books, unit: SessionUnit, given: Given): readonly Message[] {
+export function answerGiven(
+  books: Books,
+  unit: SessionUnit,
+  given: Given,
+): readonly SessionMessage[] {
   const { requestId, ticket } = given;
-  const settle = (receipt: AnswerReceipt): readonly Message[] => {
-    unit.unit.post('answers', { kind: 'do', name: 'receipt', params: { ticket, receipt } });
+  const settle = (receipt: AnswerReceipt): readonly SessionMessage[] => {
+    unit.post('answers.receipt', { ticket, receipt });
     return [];
   };
   const question = books.questions.get(requestId);
@@ -140,14 +132,14 @@ export function answerGiven(books: Books, unit: SessionUnit, given: Given): read
   if (!mayAnswer(question, by)) return settle({ accepted: false, reason: 'not_allowed' });
   const answer = givenAnswer(question, given);
   if (!answer) return settle({ accepted: false, reason: 'invalid_option' });
-  const actor = `question:${requestId}`;
+  const actor = `question:${requestId}` as const;
   const event = {
     type: 'question.answer',
     channel: 'button',
     utteranceStartedAt: null,
     decisive: true,
     answer: answerBy(answer, by),
-  };
+  } as const;
   if (!unit.accepts(actor, { ...event, at: given.at }))
     return settle({
       accepted: false,

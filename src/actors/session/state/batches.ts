@@ -5,7 +5,7 @@
 // Does not: decide when a batch is told (its machine does).
 
 import { batchMachine, type BatchSnapshot } from '../../../machines/index.ts';
-import type { CommitUnit } from '../../runtime/commit-unit.ts';
+import type { AnyUnit } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
 import { Population, type MemberRest } from '../../runtime/population.ts';
 import type { ConsolidationOptions } from './consolidation.ts';
@@ -33,7 +33,7 @@ export class Batches extends Population {
   #latest: Latest = null;
 
   /** @param options Null: there are none. */
-  constructor(options: ConsolidationOptions | null, unit: CommitUnit, host: Host) {
+  constructor(options: ConsolidationOptions | null, unit: AnyUnit, host: Host) {
     super(batchMachine, 'batch', unit, host);
     this.#options = options;
   }

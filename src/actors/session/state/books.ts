@@ -13,24 +13,19 @@ import type { ConversationLog } from '../../conversation/conversation.ts';
 import type { ConversationItem, MessageItem } from '../../conversation/items.ts';
 import type { ConversationLimits } from '../../conversation/limits.ts';
 import type { Note } from '../../notes/note.ts';
-import type { Message, UnitEvent } from '../../runtime/commit-unit.ts';
 import { happenedTo } from './call-record.ts';
 import { deliveryOfQuestion, deliveryOfResult } from './delivery-record.ts';
 import { Directives, type Directive } from '../../contracts/directives.ts';
 import { LiveConversation, type Unfinished } from './live-conversation.ts';
 import type {
-  Answer,
-  AskedQuestion,
   CallRecord,
   ConversationEvent,
   DeliveryRecord,
   QuestionRecord,
-  SessionInputEvent,
   ToldResult,
 } from '../../contracts/records.ts';
+import type { EventFor, Received, SessionMessage } from '../../contracts/session-protocol.ts';
 import { resultWords, toldResult, type PromptStyle, type ResultWords } from './synthetic-turns.ts';
-
-type Carried = UnitEvent & Stamped & Record<string, unknown>;
 
 type Successor = {
   readonly transferId: string;
@@ -176,10 +171,15 @@ export class Books {
   }
 
   /** Takes in what an event carries for a life that is there already, or begins one. */
-  fold(actor: string, event: Carried): readonly Message[] {
-    switch (event.type) {
-      case 'question.asked': {
-        const { type: _, at, ...asked } = event as unknown as AskedQuestion & Carried;
+  fold({ kind, id, event }: Received): readonly SessionMessage[] {
+    switch (kind) {
+      case 'session':
+        if (event.type === 'response.ended') this.turns += 1;
+        else if (event.type === 'transfer.started') this.#successor = event;
+        else if (event.type === 'transfer.ended' && event.error === null) this.#transferred(event);
+        return [];
+      case 'questions': {
+        const { type: _, at, ...asked } = event;
         if (!this.questions.has(asked.requestId))
           this.questions.set(asked.requestId, {
             ...asked,
@@ -191,50 +191,49 @@ export class Books {
           });
         return [];
       }
-      case 'question.answer': {
-        const question = this.questions.get(idOf(actor));
-        if (question) question.answer = event['answer'] as Answer;
+      case 'question': {
+        const question = this.questions.get(id);
+        if (question && event.type === 'question.answer') question.answer = event.answer;
         return [];
       }
-      case 'tool.called':
-        this.#called(event as never);
+      case 'calls':
+        this.#called(event);
         return [];
-      case 'notice.posted':
+      case 'call': {
+        const call = this.calls.get(id);
+        if (call) happenedTo(call, event);
+        return [];
+      }
+      case 'notices':
         return this.#posted(event);
-      case 'agent.entered':
+      case 'agents':
         this.hasEntered = true;
         this.takesOverFrom = null;
         return [];
-      case 'transfer.started':
-        this.#successor = event as unknown as { transferId: string; to: string };
-        return [];
-      case 'transfer.ended':
-        if (event['error'] === null) this.#transferred(event);
-        return [];
-      case 'response.ended':
-        if (actor === 'session') this.turns += 1;
-        return [];
-      case 'directive.set': {
-        const { key, value, scope } = event as unknown as Directive & { value: string | null };
+      case 'directives': {
+        const { key, value, scope } = event;
         this.directives = this.directives.set(key, value, scope);
         return [];
       }
-      case 'conversation.summarised':
-        this.#conversation.change((log) =>
-          log.setSummary(event['summary'] as string, event['covers'] as readonly string[]),
-        );
+      case 'conversation':
+        if (event.type === 'conversation.summarised')
+          this.#conversation.change((log) => log.setSummary(event.summary, event.covers));
+        else this.#said(event);
         return [];
-      case 'conversation.noted':
-      case 'assistant.said':
-      case 'assistant.cut':
-      case 'call.answered':
-        this.#said(event as unknown as ConversationEvent);
-        return [];
-      default:
-        if (actor.startsWith('call:')) {
-          const call = this.calls.get(idOf(actor));
-          if (call) happenedTo(call, event);
-        }
+      // These change machines only, or are words that `userSaid` and its like take in.
+      case 'interaction':
+      case 'outbox':
+      case 'batch':
+      case 'member':
+      case 'delivery':
+      case 'place':
+      case 'results':
+      case 'services':
+      case 'transfers':
+      case 'user':
+      case 'answers':
+      case 'opening':
+      case 'snapshots':
         return [];
     }
   }
@@ -258,7 +257,7 @@ export class Books {
   }
 
   /** Another agent leads: what was ordered of the one before it ends. */
-  #transferred({ at }: Carried): void {
+  #transferred({ at }: Stamped): void {
     if (!this.#successor) return;
     const { transferId: id, to, enters = false } = this.#successor;
     const from = this.agentName;
@@ -283,7 +282,7 @@ export class Books {
     if (delivery?.answersCall) this.deliveries.set(callId, { ...delivery, answersCall: false });
   }
 
-  #called(event: Carried & Extract<SessionInputEvent, { type: 'tool.called' }>): void {
+  #called(event: EventFor<'calls'> & Stamped): void {
     const { callId, name } = event;
     this.#conversation.fold({ ...event, calledAt: event.calledAt ?? event.at });
     if (this.calls.has(callId)) return;
@@ -306,9 +305,7 @@ export class Books {
     });
   }
 
-  #posted(event: Carried): readonly Message[] {
-    const posted = event as unknown as Extract<SessionInputEvent, { type: 'notice.posted' }> &
-      Stamped;
+  #posted(posted: EventFor<'notices'> & Stamped): readonly SessionMessage[] {
     const { deliveryId, kind, priority, label, text, prompt, subagentId, result, at } = posted;
     if (this.deliveries.has(deliveryId)) return [];
     this.deliveries.set(deliveryId, {
@@ -332,7 +329,7 @@ export class Books {
       reserved: posted.reserved,
       expiresAt: posted.ttlMs === null ? null : at + posted.ttlMs,
     };
-    return [{ actor: 'outbox', event: { type: 'outbox.add', item } as UnitEvent }];
+    return [{ actor: 'outbox', event: { type: 'outbox.add', item } }];
   }
 
   /** Made from the record of a question, or of a call that has a result. */

@@ -2,47 +2,45 @@
 //
 // Does not: decide what follows (the machine of the call does).
 
-import type { DeliveryMode, Stamped } from '../../../machines/index.ts';
-import type { UnitEvent } from '../../runtime/commit-unit.ts';
-import type { Outcome } from '../../contracts/outcome.ts';
+import type { Stamped } from '../../../machines/index.ts';
+import type { EventFor } from '../../contracts/session-protocol.ts';
 import { pendingAnswer } from '../../conversation/prompts.ts';
 import type { CallRecord } from '../../contracts/records.ts';
 
 /** Takes in what an event of its machine carries. */
-export function happenedTo(
-  call: CallRecord,
-  event: UnitEvent & Stamped & Record<string, unknown>,
-): void {
+export function happenedTo(call: CallRecord, event: EventFor<`call:${string}`> & Stamped): void {
   switch (event.type) {
     case 'call.validated':
-      call.input = event['input'];
-      call.delivery = (event['delivery'] ?? 'when_idle') as DeliveryMode;
-      call.output = event['acknowledge'] === true ? pendingAnswer(String(event['message'])) : null;
+      call.input = event.input;
+      call.delivery = event.delivery ?? 'when_idle';
+      call.output = event.acknowledge ? pendingAnswer(String(event.message)) : null;
       break;
     case 'call.invalid':
+      call.output = { error: event.error.message };
+      break;
     case 'subagent.rejected':
-      call.output = event['output'] ?? { error: (event['error'] as { message: string }).message };
+      call.output = event.output ?? { error: event.error.message };
       break;
     case 'call.executed':
-      call.output = event['output'];
-      if (event['failed'] === true) call.failed = true;
+      call.output = event.output;
+      if (event.failed === true) call.failed = true;
       break;
     case 'deadline.execution':
       call.failed = true;
       call.output = { error: `Tool "${call.name}" timed out` };
       break;
     case 'call.cancel':
-      if (typeof event['reason'] === 'string') call.cancelReason = event['reason'];
+      if (typeof event.reason === 'string') call.cancelReason = event.reason;
       call.output = { error: `Tool "${call.name}" was cancelled` };
       break;
     case 'subagent.accepted':
-      call.subagentId = event['subagentId'] as string;
+      call.subagentId = event.subagentId;
       break;
     case 'subagent.ended':
-      call.outcome = event['outcome'] as Outcome;
+      call.outcome = event.outcome;
       call.endedAt = event.at;
       break;
-    default:
+    case 'delivery.settled':
       break;
   }
 }

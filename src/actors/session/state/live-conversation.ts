@@ -21,7 +21,8 @@ import { ConversationLog } from '../../conversation/conversation.ts';
 import type { ConversationItem } from '../../conversation/items.ts';
 import type { ConversationLimits } from '../../conversation/limits.ts';
 import type { Prompt } from '../../notes/note.ts';
-import type { ConversationEvent, SessionInputEvent } from '../../contracts/records.ts';
+import type { ConversationEvent } from '../../contracts/records.ts';
+import type { Receiver } from '../../contracts/session-protocol.ts';
 
 /** What the lead agent is saying. */
 interface Saying {
@@ -226,9 +227,8 @@ export function noted(
   return { type, itemId, role, text: prompt.says ?? '', saidAt, note: prompt };
 }
 
-interface Session {
+interface Session extends Receiver {
   readonly books: { expect(event: ConversationEvent): ConversationEvent };
-  tell(actor: string, event: SessionInputEvent): void;
 }
 
 /**
@@ -236,7 +236,8 @@ interface Session {
  */
 export function intoConversation(session: Session, event: ConversationEvent): void {
   const told = session.books.expect(event);
-  session.tell(told.type === 'tool.called' ? 'calls' : 'conversation', told);
+  if (told.type === 'tool.called') session.receive('calls', told);
+  else session.receive('conversation', told);
 }
 
 function parsed(json: string): unknown {

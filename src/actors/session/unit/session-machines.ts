@@ -6,7 +6,7 @@
 
 import type { AnyStateMachine, InputFrom, Snapshot } from 'xstate';
 import { interactionMachine, outboxMachine, sessionMachine } from '../../../machines/index.ts';
-import type { CommitUnit, Posted } from '../../runtime/commit-unit.ts';
+import type { AnyUnit, Posted } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
 import {
   restOf,
@@ -26,13 +26,13 @@ export interface MachinesRest {
 }
 
 export class SessionMachines {
-  readonly #unit: CommitUnit;
+  readonly #unit: AnyUnit;
   readonly #host: Host;
   session!: HostedActor<typeof sessionMachine>;
   interaction!: HostedActor<typeof interactionMachine>;
   outbox!: HostedActor<typeof outboxMachine>;
 
-  constructor(unit: CommitUnit, host: Host) {
+  constructor(unit: AnyUnit, host: Host) {
     this.#unit = unit;
     this.#host = host;
   }

@@ -17,6 +17,7 @@
 //       dropped.
 //       reserved in the transaction that brings it; else it is told by itself. It is never dropped.
 
+import { OffstageError } from '../../../values/errors.ts';
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
 import {
   askingFor,
@@ -36,7 +37,6 @@ import {
 } from '../../../machines/index.ts';
 import {
   CommitUnit,
-  type Message,
   type Posted,
   type UnitBody,
   type UnitEvent,
@@ -46,12 +46,20 @@ import type { Host } from '../../runtime/host.ts';
 import { ActorView } from '../../runtime/actor-view.ts';
 import { sendHosted } from '../../runtime/hosting.ts';
 import { Population, type MemberRest } from '../../runtime/population.ts';
-import { Batches, type BatchesRest, type MadeCall } from '../state/batches.ts';
+import { Batches, type BatchesRest } from '../state/batches.ts';
 import { SESSION_SHAPES } from './event-shapes.ts';
 import { inputsIn, isSame, type SessionInputs } from './session-inputs.ts';
 import { SessionMachines, type MachinesRest } from './session-machines.ts';
 import type { SetAsideEntry } from '../../contracts/session-views.ts';
 import { subjectOf } from '../../contracts/records.ts';
+import {
+  received,
+  type EventFor,
+  type Received,
+  type SessionMessage,
+  type SessionProtocol,
+  type UnitEffects,
+} from '../../contracts/session-protocol.ts';
 
 /**
  * Raised when a machine or the meaning of a machine's effects changes: entries are not refolded across
@@ -75,20 +83,15 @@ export interface SessionUnitOptions extends SessionInputs {
   readonly id: string;
 }
 
-interface Expected extends Stamped {
-  readonly deliveryId: string;
-  readonly requestId: string;
-}
-
 /** Time limit of an inline tool without one of its own. */
 export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 
 /** The interface of the session that its unit needs. No method may call back into the unit's machines. */
 export interface SessionUnitPorts {
   /** Applies an event that brings words or creates a life; returns its consequences within the unit. */
-  fold(actor: string, event: UnitEvent & Stamped): readonly Message[];
+  fold(received: Received): readonly SessionMessage[];
   /** Adds data to an event before it is written down. */
-  enrich?<T extends UnitEvent & Stamped>(actor: string, event: T): T;
+  enrich?(received: Received): UnitEvent & Stamped;
   /** Carries an effect out, after the commit. */
   release(posted: Posted): void;
   crashed(error: unknown): void;
@@ -105,7 +108,7 @@ export interface SessionUnitPorts {
 
 export class SessionUnit implements UnitBody {
   readonly shapes = SESSION_SHAPES;
-  readonly unit: CommitUnit;
+  readonly unit: CommitUnit<SessionProtocol>;
   readonly questions: Population;
   readonly calls: Population;
   batches!: Batches;
@@ -279,7 +282,10 @@ export class SessionUnit implements UnitBody {
   }
 
   accepts(actor: string, event: UnitEvent & Stamped): boolean {
-    const [kind, id] = split(actor);
+    return this.#accepts(addressed(actor, event));
+  }
+
+  #accepts({ kind, id, event }: Received): boolean {
     switch (kind) {
       case 'session':
         return can(this.session, event);
@@ -300,25 +306,40 @@ export class SessionUnit implements UnitBody {
       case 'delivery':
         return this.accepts(this.#holderOf(id), event);
       // Words: the fold decides whether they mean anything.
-      default:
+      case 'place':
+      case 'conversation':
+      case 'calls':
+      case 'questions':
+      case 'results':
+      case 'services':
+      case 'notices':
+      case 'transfers':
+      case 'agents':
+      case 'directives':
+      case 'user':
+      case 'answers':
+      case 'opening':
+      case 'snapshots':
         return true;
     }
   }
 
-  enrich<T extends UnitEvent & Stamped>(actor: string, event: T): T {
-    return this.#ports.enrich?.(actor, event) ?? event;
+  enrich(actor: string, event: UnitEvent & Stamped): UnitEvent & Stamped {
+    const known = received(actor, event);
+    return (known && this.#ports.enrich?.(known)) ?? event;
   }
 
-  apply(actor: string, event: UnitEvent & Stamped): void {
-    const [kind, id] = split(actor);
-    let follow = this.#ports.fold(actor, event);
+  apply(actor: string, stamped: UnitEvent & Stamped): void {
+    const taken = addressed(actor, stamped);
+    const { kind, id, event } = taken;
+    let follow = this.#ports.fold(taken);
     switch (kind) {
       case 'session':
         send(this.session, event);
         // The former clients left when the process ended, not when the next one began.
         this.#within(
           shared(event, this.owner, this.batches.latest),
-          'lastAt' in event ? (event.lastAt as number) : event.at,
+          event.type === 'session.recovered' ? (event.lastAt ?? event.at) : event.at,
         );
         break;
       case 'interaction':
@@ -338,7 +359,7 @@ export class SessionUnit implements UnitBody {
       case 'call':
         this.calls.apply(id, event);
         // In the same transaction: a call that is cancelled meanwhile frees its place itself.
-        if (event.type === 'subagent.rejected' && 'reserved' in event)
+        if (event.type === 'subagent.rejected' && event.reserved !== undefined)
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
       case 'batch':
@@ -351,10 +372,7 @@ export class SessionUnit implements UnitBody {
         this.apply(this.#holderOf(id), event);
         break;
       case 'questions': {
-        const { requestId, timeoutMs } = event as unknown as {
-          requestId: string;
-          timeoutMs: number;
-        };
+        const { requestId, timeoutMs } = event;
         if (this.questions.has(requestId)) break;
         this.questions.create(requestId, { requestId, timeoutMs });
         this.#within([askingFor(requestId)], event.at);
@@ -363,42 +381,54 @@ export class SessionUnit implements UnitBody {
         break;
       }
       case 'calls': {
-        const call = event as unknown as MadeCall & { readonly timeoutMs?: number };
-        const { callId, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = call;
+        const { callId, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = event;
         if (this.calls.has(callId)) break;
-        const batchId = this.batches.join(call, this.#isAttached);
+        const batchId = this.batches.join(event, this.#isAttached);
         this.calls.create(callId, { callId, timeoutMs, batchId });
         break;
       }
       case 'results':
-        this.#expect(event as never);
+        this.#expect(event);
         break;
       case 'services': {
-        const { eventId } = event as unknown as { eventId: string };
+        const { eventId } = event;
         const hasPlace = this.#placed.has(eventId);
         const granted = hasPlace || hasRoom(this.outbox.getSnapshot().context);
         if (granted) this.#placed.add(eventId);
         if (granted && !hasPlace)
           this.#within([{ actor: 'outbox', event: { type: 'outbox.reserve' } }], event.at);
-        this.unit.post(actor, { kind: 'do', name: 'placed', params: { eventId, granted } });
+        this.post('services.placed', { eventId, granted });
         break;
       }
       case 'notices': {
-        const { deliveryId } = event as unknown as { deliveryId: string };
+        const { deliveryId } = event;
         this.#placed.delete(subjectOf(deliveryId));
-        if (follow.length > 0) follow = this.#withSiblings(deliveryId, event, follow);
-        this.unit.post(actor, { kind: 'do', name: 'posted', params: { deliveryId } });
+        if (follow.length > 0) follow = this.#withSiblings(event, follow);
+        this.post('notices.posted', { deliveryId });
         break;
       }
-      case SNAPSHOTS:
-        this.unit.post(actor, { kind: 'do', name: 'written', params: { seq: this.unit.seq } });
+      case 'snapshots':
+        this.post('snapshots.written', { seq: this.unit.seq });
         break;
-      default:
+      // The fold has taken these in.
+      case 'conversation':
+      case 'transfers':
+      case 'agents':
+      case 'directives':
+      case 'user':
+      case 'answers':
+      case 'opening':
         break;
     }
     this.#within(follow, event.at);
     // Not every change of state posts an event; screens show it all the same.
     if (kind === 'session' || kind === 'question') this.#changed(actor);
+  }
+
+  /** Posts an effect of the unit itself, for the event that is being taken in. */
+  post<Name extends keyof UnitEffects>(name: Name, params: UnitEffects[Name]): void {
+    const [actor, effect] = split(name);
+    this.unit.post(actor, { kind: 'do', name: effect, params });
   }
 
   /** Tells whether the finding of a service on this event has a reserved place in the outbox. */
@@ -407,15 +437,15 @@ export class SessionUnit implements UnitBody {
   }
 
   /** Returns the messages of an effect to other machines of this unit. All other effects go out. */
-  route({ actor, effect }: Posted): readonly Message[] {
+  route({ actor, effect }: Posted): readonly SessionMessage[] {
     if (effect.kind !== 'do') return [];
-    const [kind] = split(actor);
-    if (kind === 'call' && effect.name === 'delegate') return [this.#reserve(actor)];
+    const [kind, id] = split(actor, ':');
+    if (kind === 'call' && effect.name === 'delegate') return [this.#reserve(id)];
     return wire(kind, effect.name, effect.params, (callId) => this.batchOf(callId));
   }
 
-  /** Returns the actor that holds a delivery: its batch, or the outbox. */
-  #holderOf(deliveryId: string): string {
+  /** Returns the address that holds a delivery: its batch, or the outbox. */
+  #holderOf(deliveryId: string): 'outbox' | `batch:${string}` {
     const batchId = this.batchOf(deliveryId);
     const isHeld =
       batchId !== null && this.batches.contextOf(batchId)?.parts.includes(deliveryId) === true;
@@ -427,7 +457,7 @@ export class SessionUnit implements UnitBody {
   }
 
   /** Lets the result of a subagent that was spawned by a tool be told with those of the same request. */
-  #expect({ deliveryId: callId, requestId, at }: Expected): void {
+  #expect({ deliveryId: callId, requestId, at }: EventFor<'results'> & Stamped): void {
     if (this.batches.of(callId) !== null) return;
     const made = { callId, requestId, isConsolidated: true, at };
     const batchId = this.batches.join(made, this.#isAttached);
@@ -440,21 +470,24 @@ export class SessionUnit implements UnitBody {
    * Puts the result of a spawned subagent with its siblings, in a place of its own; without a place it is
    * told by itself.
    */
-  #withSiblings(callId: string, event: UnitEvent, added: readonly Message[]): readonly Message[] {
+  #withSiblings(
+    { deliveryId: callId, result }: EventFor<'notices'>,
+    added: readonly SessionMessage[],
+  ): readonly SessionMessage[] {
     const batchId = this.batches.expecting(callId);
     if (batchId === null) return added;
-    const batch = `batch:${batchId}`;
+    const batch = `batch:${batchId}` as const;
     const { context } = this.outbox.getSnapshot();
-    if (!('result' in event) || !hasRoom(context))
-      return [{ actor: batch, event: { type: 'batch.left', callId } as UnitEvent }, ...added];
+    if (result === undefined || !hasRoom(context))
+      return [{ actor: batch, event: { type: 'batch.left', callId } }, ...added];
     return [
       { actor: 'outbox', event: { type: 'outbox.reserve' } },
-      { actor: batch, event: { type: 'batch.settled', callId } as UnitEvent },
+      { actor: batch, event: { type: 'batch.settled', callId } },
     ];
   }
 
   /** Reserves a place in the outbox before work begins: results are never dropped. */
-  #reserve(call: string): Message {
+  #reserve(callId: string): SessionMessage {
     const { context } = this.outbox.getSnapshot();
     if (hasRoom(context)) return { actor: 'outbox', event: { type: 'outbox.reserve' } };
     const error: Failure = {
@@ -462,10 +495,10 @@ export class SessionUnit implements UnitBody {
       message: `${context.capacity} results and notices wait to be heard or are being made: maxDeliveries is ${context.capacity}`,
       retryable: true,
     };
-    return { actor: call, event: { type: 'subagent.rejected', error } as UnitEvent };
+    return { actor: `call:${callId}`, event: { type: 'subagent.rejected', error } };
   }
 
-  settle(): readonly Message[] {
+  settle(): readonly SessionMessage[] {
     const gate = gateOf(this.session.getSnapshot(), this.#inputs.canInterrupt);
     if (gate === this.#gate) return [];
     this.#gate = gate;
@@ -497,7 +530,7 @@ export class SessionUnit implements UnitBody {
     this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
   }
 
-  #within(messages: readonly Message[], at: number): void {
+  #within(messages: readonly SessionMessage[], at: number): void {
     for (const { actor, event } of messages) {
       const stamped = { ...event, at };
       if (this.accepts(actor, stamped)) this.apply(actor, stamped);
@@ -505,10 +538,20 @@ export class SessionUnit implements UnitBody {
   }
 }
 
-/** Splits the name of an actor: `question:abc:1` is the question `abc:1`. */
-function split(actor: string): [kind: string, id: string] {
-  const colon = actor.indexOf(':');
-  return colon < 0 ? [actor, ''] : [actor.slice(0, colon), actor.slice(colon + 1)];
+/** @throws {OffstageError} `INTERNAL` for an address that no session has. */
+function addressed(actor: string, event: UnitEvent & Stamped): Received {
+  const known = received(actor, event);
+  if (known) return known;
+  throw new OffstageError(
+    'INTERNAL',
+    `A session has no actor ${actor}: expected one of SessionProtocol for \`${event.type}\``,
+  );
+}
+
+/** Splits an address, or the name of an effect. */
+function split(name: string, separator = '.'): [kind: string, rest: string] {
+  const end = name.indexOf(separator);
+  return end < 0 ? [name, ''] : [name.slice(0, end), name.slice(end + 1)];
 }
 
 function can(actor: { getSnapshot(): unknown }, event: UnitEvent): boolean {

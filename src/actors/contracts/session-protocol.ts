@@ -1,0 +1,217 @@
+// The protocol of a session's unit: the events that each address takes, and the effects that lead out of
+// the unit. `receive('outbox', …)` with an event that the outbox does not take does not compile.
+//
+// Owns:     the names of the addresses, and what their events carry.
+// Does not: deliver anything (session-unit.ts), or validate what the journal has (unit/event-shapes.ts).
+
+import type {
+  DeliveryMode,
+  Failure,
+  MachineEffects,
+  MachineProtocol,
+  MessageIn,
+  Stamped,
+  WiredEffect,
+} from '../../machines/index.ts';
+import type { Outcome } from './outcome.ts';
+import type { Answer, SessionInputEvent, Utterance } from './records.ts';
+import type { AnswerReceipt } from './session-views.ts';
+
+/** Fields that the state of the session keeps of an event; its machine does not read them. */
+interface KeptFields {
+  /** When the last entry before it was written: whoever was attached left then. */
+  readonly 'session.recovered': { readonly lastAt?: number };
+  readonly 'transfer.started': { readonly enters?: true };
+  /** `by`: the identity that the app vouches for. */
+  readonly 'question.shown': { readonly by?: string };
+  readonly 'question.answer': { readonly answer: Answer | null };
+  readonly 'call.validated': {
+    readonly input: unknown;
+    /** What the model is told at once, where it is told that the work goes on. */
+    readonly message?: string | undefined;
+    readonly delivery?: DeliveryMode;
+  };
+  readonly 'call.invalid': { readonly error: Failure };
+  /** What the model is told. */
+  readonly 'call.executed': { readonly output: unknown };
+  readonly 'subagent.accepted': { readonly subagentId: string };
+  readonly 'subagent.rejected': {
+    readonly error: Failure;
+    /** What the model is told. @defaultValue the message of the error */
+    readonly output?: unknown;
+    /** A place in the outbox was reserved for its result: it is freed. */
+    readonly reserved?: true;
+  };
+  readonly 'subagent.ended': { readonly outcome: Outcome };
+}
+
+type Kept<E> = E extends { readonly type: infer Type }
+  ? Type extends keyof KeptFields
+    ? E & KeptFields[Type]
+    : E
+  : never;
+
+type Input<Type extends SessionInputEvent['type']> = Extract<
+  SessionInputEvent,
+  { readonly type: Type }
+>;
+
+type Named<E, Type extends string> = Extract<E, { readonly type: Type }>;
+
+/** The addresses of a session's unit, and the events that each takes. */
+export interface SessionProtocol {
+  readonly session: Kept<MachineProtocol['session']>;
+  readonly interaction: MachineProtocol['interaction'];
+  readonly outbox: MachineProtocol['outbox'];
+  /** One question, call or batch that exists. */
+  readonly [question: `question:${string}`]: Kept<MachineProtocol[`question:${string}`]>;
+  readonly [call: `call:${string}`]: Kept<MachineProtocol[`call:${string}`]>;
+  readonly [batch: `batch:${string}`]: MachineProtocol[`batch:${string}`];
+  /** The batch that waits for this member's result, if any does. */
+  readonly [member: `member:${string}`]: Named<
+    MachineProtocol[`batch:${string}`],
+    'batch.asking' | 'batch.resumed' | 'batch.left'
+  >;
+  /** The outbox, or the batch that this delivery is a part of. */
+  readonly [delivery: `delivery:${string}`]: Named<
+    MachineProtocol['outbox'],
+    'delivery.shown' | 'delivery.dismissed'
+  >;
+  /** The place that the outbox has reserved for the findings about this event of a service. */
+  readonly [place: `place:${string}`]: { readonly type: 'place.freed' };
+  readonly conversation: Input<
+    | 'conversation.noted'
+    | 'conversation.summarised'
+    | 'assistant.said'
+    | 'assistant.cut'
+    | 'call.answered'
+  >;
+  readonly calls: Input<'tool.called'>;
+  readonly questions: Input<'question.asked'>;
+  readonly results: Input<'result.expected'>;
+  readonly services: Input<'invocation.wanted'>;
+  readonly notices: Input<'notice.posted'>;
+  readonly transfers: Input<'transfer.requested'>;
+  readonly agents: Input<'agent.entered'>;
+  readonly directives: Input<'directive.set'>;
+  readonly user: Input<'user.said'>;
+  readonly answers: Input<'answer.given'>;
+  /** Its first entry; see `unit/session-inputs.ts`. */
+  readonly opening: { readonly type: 'session.opened'; readonly inputs: unknown };
+  /** Snapshots of the whole session; see `lifecycle/snapshots.ts`. */
+  readonly snapshots: { readonly type: 'session.snapshot' };
+}
+
+export type Address = keyof SessionProtocol;
+export type EventFor<A extends Address> = SessionProtocol[A];
+
+/** An event for one address of a session's unit. */
+export type SessionMessage = MessageIn<SessionProtocol>;
+
+/** Puts an event into the mailbox of a session's unit. */
+export interface Receiver {
+  receive<A extends Address>(to: A, event: EventFor<A>): void;
+}
+
+type KindOf<A extends Address> = A extends `${infer Kind}:${string}` ? Kind : A;
+
+/** An event that a session's unit takes in: the kind of its address, the id behind the colon, and when. */
+export type Received = {
+  readonly [A in Address]: {
+    readonly kind: KindOf<A>;
+    readonly id: string;
+    readonly event: EventFor<A> & Stamped;
+  };
+}[Address];
+
+/** Each kind of address, for entries that a journal has. `true`: it is followed by an id. */
+const KINDS: Readonly<Record<Received['kind'], boolean>> = {
+  session: false,
+  interaction: false,
+  outbox: false,
+  question: true,
+  call: true,
+  batch: true,
+  member: true,
+  delivery: true,
+  place: true,
+  conversation: false,
+  calls: false,
+  questions: false,
+  results: false,
+  services: false,
+  notices: false,
+  transfers: false,
+  agents: false,
+  directives: false,
+  user: false,
+  answers: false,
+  opening: false,
+  snapshots: false,
+};
+
+/**
+ * Reads an address: `question:abc:1` is the question `abc:1`. Null: a session has none such. The event is
+ * trusted to be one that goes there: `receive` is typed, and the shapes were checked.
+ */
+export function received(
+  actor: string,
+  event: { readonly type: string } & Stamped,
+): Received | null {
+  const colon = actor.indexOf(':');
+  const kind = colon < 0 ? actor : actor.slice(0, colon);
+  if (!Object.hasOwn(KINDS, kind) || KINDS[kind as Received['kind']] !== colon >= 0) return null;
+  return { kind, id: colon < 0 ? '' : actor.slice(colon + 1), event } as Received;
+}
+
+/** The effects of the unit itself, beside those of its machines. */
+export interface UnitEffects {
+  /** The state of the session, or of a question, may show differently. */
+  readonly 'session.changed': undefined;
+  readonly 'question.changed': undefined;
+  /** Whether the findings about an event of a service have a place in the outbox. */
+  readonly 'services.placed': { readonly eventId: string; readonly granted: boolean };
+  readonly 'notices.posted': { readonly deliveryId: string };
+  /** A snapshot is in the journal, under this number. */
+  readonly 'snapshots.written': { readonly seq: number };
+  /** The lead agent answers these words. */
+  readonly 'user.heardUser': { readonly utterance: Utterance };
+  /** These words are for the question of a subagent. */
+  readonly 'user.overheard': {
+    readonly utterance: Utterance;
+    readonly subagentName: string;
+    readonly isAnswer: boolean;
+  };
+  readonly 'answers.receipt': { readonly ticket: string; readonly receipt: AnswerReceipt };
+  readonly 'transfers.refused': { readonly transferId: string };
+  readonly 'directives.changed': undefined;
+  readonly 'conversation.summarised': {
+    readonly summary: string;
+    readonly covers: readonly string[];
+  };
+}
+
+/** Each effect of a session's unit, and what it carries. */
+export type EffectParams = MachineEffects & UnitEffects;
+export type EffectName = keyof EffectParams;
+
+/** The effects that lead out of the unit as well. */
+type Released =
+  | Exclude<EffectName, WiredEffect>
+  | 'outbox.begun'
+  | 'outbox.delivered'
+  | 'outbox.dismissed'
+  | 'call.deliver'
+  | 'call.answer'
+  | 'call.known'
+  | 'call.cancelSubagent'
+  | 'batch.delivered'
+  | 'batch.dismissed';
+
+/** Carries each of these effects out, after the commit. */
+export type HandlersOf<Name extends EffectName> = {
+  readonly [N in Name]: (params: EffectParams[N]) => void;
+};
+
+/** One handler for each effect that leads out of the unit. */
+export type EffectHandlers = HandlersOf<Released>;
