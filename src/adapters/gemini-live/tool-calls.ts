@@ -9,6 +9,7 @@
 // TOOL-CALLS-3. A call that the model has cancelled is not answered.
 // TOOL-CALLS-4. Answers that the wire does not accept are sent as text: those to a call of another
 //     connection, whose id is unknown here, and to one that has been answered.
+// TOOL-CALLS-5. Calls that are never answered are bounded: the oldest is forgotten, and not waited for.
 
 import { BoundedMap } from '../socket/bounded-map.ts';
 import type { FunctionResponse } from './wire/index.ts';

@@ -2,7 +2,8 @@
 // `listeners.fuzz.test.ts`.
 
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import {
@@ -109,6 +110,37 @@ describe('GUARD-1: nothing that comes in throws', () => {
     expect(await ask(upgradeTo('/?key=throws', host))).toContain('500');
     expect(await ask(`GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`)).toContain('500');
     expect(errors.map(String)).toEqual(['Error: no such column', 'Error: no such table']);
+  });
+
+  test('bytes that are no HTTP are answered', async () => {
+    const { ask, port, enter } = await guarded();
+    expect(await ask('hello\r\n\r\n')).toBe('HTTP/1.1 400 Bad Request');
+    const long = `GET / HTTP/1.1\r\nHost: ${HOST}:${port}\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`;
+    expect(await ask(long)).toBe('HTTP/1.1 431 Request Header Fields Too Large');
+    await enter();
+  });
+
+  test('an expelled client that breaks the protocol is gone', async () => {
+    const { dial, port, environment, until, enter } = await guarded();
+    const socket = await dial();
+    socket.write(upgradeTo('/?key=wrong', `${HOST}:${port}`));
+    await once(socket, 'data');
+    // A frame that is not masked.
+    socket.write(Buffer.from([0x81, 0x01, 0x41]));
+    await environment.advance(1_000);
+    await until(0);
+    await enter();
+  });
+
+  test('a listener that writes on after its answer harms nobody', async () => {
+    const { ask, port, enter } = await guarded({
+      request: ({ response }) => {
+        response.end('served');
+        response.write('more');
+      },
+    });
+    expect(await ask(`GET / HTTP/1.1\r\nHost: ${HOST}:${port}\r\n\r\n`)).toBe('HTTP/1.1 200 OK');
+    await enter();
   });
 
   test('a client that resets while the verdict is awaited harms nobody', async () => {
@@ -278,4 +310,79 @@ test('GUARD-6: after `close` no socket is open, and later ones are not let in', 
   await guard.close();
   expect(guard.size).toEqual({ connections: 0, clients: 0 });
   expect((await closed)[0]).toBe(1001);
+});
+
+describe('GUARD-6: whoever does not answer the farewell', () => {
+  /** A client that reads, and never says goodbye. */
+  async function deaf(options: Partial<GuardOptions> = {}) {
+    const made = await guarded(options);
+    const socket = await made.dial();
+    socket.write(upgradeTo('/?key=right', `${HOST}:${made.port}`));
+    await once(socket, 'data');
+    return made;
+  }
+
+  test('is destroyed at once without a time of grace', async () => {
+    const { guard } = await deaf();
+    expect(guard.size).toEqual({ connections: 1, clients: 1 });
+    const closed = guard.close();
+    // No time passes, and `ws` loses its patience only after seconds.
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    expect(guard.size).toEqual({ connections: 0, clients: 0 });
+    await closed;
+  });
+
+  test('has its time of grace; strangers have none', async () => {
+    const { guard, dial, until, environment } = await deaf();
+    await dial();
+    await until(2);
+    let isClosed = false;
+    const closed = guard.close({ graceMs: 5_000 }).then(() => (isClosed = true));
+    await until(1);
+    await environment.advance(4_999);
+    expect([isClosed, guard.size.clients]).toEqual([false, 1]);
+    await environment.advance(1);
+    await closed;
+    expect(guard.size).toEqual({ connections: 0, clients: 0 });
+  });
+
+  test('an upgrade that another server hands over after `close` is destroyed', async () => {
+    const { guard } = await guarded();
+    const server = createServer();
+    const handed = new Promise<void>((resolve) => {
+      server.on('upgrade', (request, socket, head) => {
+        socket.once('close', resolve);
+        void guard.close().then(() => guard.upgrade(request, socket, head));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, HOST, resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const socket = connect({ port, host: HOST });
+    socket.on('error', () => undefined);
+    onTestFinished(() => void socket.destroy());
+    socket.write(upgradeTo('/?key=right', `${HOST}:${port}`));
+    await handed;
+    expect(guard.size).toEqual({ connections: 0, clients: 0 });
+  });
+});
+
+test('GUARD-4: a connection is a client only until its request is answered', async () => {
+  const counts: number[] = [];
+  const made = await guarded({
+    request: ({ response, admit }) => {
+      admit();
+      counts.push(made.guard.size.clients);
+      response.end('served');
+    },
+  });
+  const { dial, port, guard, environment } = made;
+  const socket = await dial();
+  for (let asked = 0; asked < 3; asked += 1) {
+    socket.write(`GET / HTTP/1.1\r\nHost: ${HOST}:${port}\r\n\r\n`);
+    await once(socket, 'data');
+    while (guard.size.clients > 0) await environment.settle();
+  }
+  expect(counts).toEqual([1, 1, 1]);
+  expect(guard.size).toEqual({ connections: 1, clients: 0 });
 });

@@ -1,0 +1,45 @@
+// What a server begins and never ends does not grow without bound.
+
+import { describe, expect, test } from 'vitest';
+import { ResponseLedger } from '../../../src/adapters/openai-realtime/response-ledger.ts';
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+describe('RESPONSE-LEDGER-5', () => {
+  test('of 65 responses that never end the oldest counts as ended', () => {
+    const ledger = new ResponseLedger();
+    for (const number of numbers(64)) ledger.begin(`resp_${number}`, null);
+    expect([ledger.wantsSoundOf('resp_0'), ledger.active('resp_0')?.responseId]).toEqual([
+      true,
+      'resp_0',
+    ]);
+    ledger.begin('resp_64', null);
+    expect([ledger.wantsSoundOf('resp_0'), ledger.active('resp_0')]).toEqual([false, undefined]);
+    expect([ledger.end('resp_0'), ledger.end('resp_1')]).toEqual([false, true]);
+  });
+
+  test('of 65 requests that the server never answers the oldest is forgotten', () => {
+    const ledger = new ResponseLedger();
+    for (const number of numbers(65)) ledger.request(`event_${number}`, `key_${number}`);
+    expect([ledger.refuse('event_0'), ledger.refuse('event_1')]).toEqual([null, 'key_1']);
+    for (const number of numbers(64).slice(2)) ledger.refuse(`event_${number}`);
+    expect(ledger.soleRequest).toBe('event_64');
+  });
+
+  test('of 257 calls of one response the oldest is forgotten, held back or complete', () => {
+    const record = new ResponseLedger().begin('resp', null);
+    for (const number of numbers(257)) {
+      const callId = `call_${number}`;
+      record?.heldCalls.set(callId, { callId, name: 'look', arguments: '{}' });
+      record?.completedCallIds.set(callId, true);
+    }
+    expect([record?.heldCalls.has('call_0'), record?.completedCallIds.has('call_0')]).toEqual([
+      false,
+      false,
+    ]);
+    expect([record?.heldCalls.has('call_1'), record?.completedCallIds.has('call_1')]).toEqual([
+      true,
+      true,
+    ]);
+  });
+});
