@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-// `offstage`, on the command line.
+// The entry point of `offstage` on the command line.
 
 import { runCommand, type Command } from './command/command.ts';
 import { doctor } from './doctor/doctor.ts';
 import { replay } from './replay/replay.ts';
 import { simulate } from './simulate/simulate.ts';
 
-// Whoever reads has seen enough: `offstage replay … | head`.
+// The reader of a pipe closed it: `offstage replay … | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

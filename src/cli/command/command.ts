@@ -1,16 +1,16 @@
-// A command of `offstage`, and how one is chosen.
+// The commands of `offstage`, and the choice of one by the first argument.
 
 export interface Command {
   readonly name: string;
   /** One line for the list of commands. */
   readonly summary: string;
-  /** All that there is to know about calling it. */
+  /** The full help text. */
   readonly usage: string;
-  /** Returns the exit status: 0 all is well, 1 it is not, 2 the call was wrong. */
+  /** Returns the exit status: 0 for success, 1 for a problem that was found, 2 for a wrong call. */
   run(args: readonly string[], print: (text: string) => void): Promise<number>;
 }
 
-/** Runs what `args` name. Returns the exit status. */
+/** Runs the command that `args` name. Returns the exit status. */
 export async function runCommand(
   commands: readonly Command[],
   args: readonly string[],

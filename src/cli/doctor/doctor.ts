@@ -1,4 +1,5 @@
-// `offstage doctor`: what this machine has for Offstage's voice transports, and what it lacks.
+// `offstage doctor`: lists the requirements of the voice transports that this machine meets, and those that it
+// lacks.
 
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../values/errors.ts';
@@ -22,7 +23,7 @@ Exit status: 0 when this machine and every transport that is named can be used, 
 2 for a wrong call. A transport that is not named may lack something.
 `;
 
-/** What the doctor looks at; given, so that it can be tried on any machine. */
+/** The machine and the transports to examine; tests pass others. */
 export interface Surroundings {
   readonly machine: Machine;
   readonly connectable: ReadonlyMap<string, MakeTransport>;
@@ -66,7 +67,7 @@ interface Call {
   readonly json: boolean;
 }
 
-/** The call, or what is wrong with it. */
+/** Returns the parsed call, or a message about its mistake. */
 function readCall(args: readonly string[]): Call | string {
   try {
     const { positionals, values } = parseArgs({

@@ -1,16 +1,16 @@
-// What was found on this machine, and what is missing. Pure of the machine: it is handed in.
+// Compares a machine with the requirements of the transports. Pure: the machine is an argument.
 //
-// FINDINGS-1. No finding holds the value of a key, or a part of it.
+// FINDINGS-1. No finding contains the value of a key, or a part of it.
 
 import { ALWAYS, REQUIREMENTS, type Requirements } from './requirements.ts';
 
-/** The machine, as far as the doctor looks at it. */
+/** The facts about a machine that the doctor examines. */
 export interface Machine {
   readonly nodeVersion: string;
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** The version of an installed package, or null. */
   installed(packageName: string): string | null;
-  /** The range of versions that Offstage works with, such as `^7.0.0`, or null: any. */
+  /** The range of versions that Offstage supports, such as `^7.0.0`; null for any. */
   range(packageName: string): string | null;
 }
 
@@ -23,7 +23,7 @@ export interface Finding {
 export interface Section {
   readonly name: string;
   readonly findings: readonly Finding[];
-  /** Nothing is missing. */
+  /** True where no finding is `missing`. */
   readonly isReady: boolean;
 }
 
@@ -73,7 +73,7 @@ function packageFinding(machine: Machine, name: string): Finding {
   return { status: 'ok', text: `${name} ${version}` };
 }
 
-/** The key that counts is the first that is set; others are named, since they may surprise. */
+/** The first key that is set is used; the findings name the others, since an unused key may surprise. */
 function keyFindings({ variables }: Machine, { keys }: Requirements): readonly Finding[] {
   if (keys.length === 0) return [{ status: 'ok', text: 'Needs no key' }];
   const set = keys.filter((name) => (variables[name] ?? '') !== '');
@@ -89,7 +89,7 @@ function keyFindings({ variables }: Machine, { keys }: Requirements): readonly F
   ];
 }
 
-/** What a shell or an .env file often does to a key. */
+/** Finds the usual damage that a shell or an .env file does to a key. */
 function malformedKey(name: string, value: string): readonly Finding[] {
   const problem =
     value !== value.trim()
@@ -112,15 +112,15 @@ function variableFinding(
   if (value === undefined || value === '') return [];
   if (!URL.canParse(value))
     return [{ status: 'missing', text: `${name} is set (${what}), but is no address` }];
-  // An address may hold a user and a password, or a key in its query.
+  // The host only: an address may contain a user and a password, or a key in its query.
   return [{ status: 'note', text: `${name} is set: ${what}, at ${new URL(value).host}` }];
 }
 
-/** Is the version in a range `^a.b.c`? Pre-releases of the next version are not. */
+/** Returns whether a version is in the range `^a.b.c`; pre-releases of the next version are not. */
 export function isInCaretRange(version: string, range: string): boolean {
   const wanted = numbersOf(range.replace(/^\^/, ''));
   const found = numbersOf(version);
-  // What may change within the range are the numbers after the first that is not 0.
+  // Within the range the numbers after the first one that is not 0 may change.
   const fixed = Math.max(1, wanted.findIndex((number) => number !== 0) + 1);
   for (let index = 0; index < 3; index += 1) {
     const difference = (found[index] ?? 0) - (wanted[index] ?? 0);

@@ -1,4 +1,4 @@
-// The machine that the doctor looks at: this one.
+// Reads the facts about this machine for the doctor.
 
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -20,7 +20,7 @@ export function thisMachine(): Machine {
     installed(name) {
       let entry: string;
       try {
-        // As Offstage itself would find it.
+        // Resolves the package as Offstage itself does.
         entry = fileURLToPath(import.meta.resolve(name));
       } catch {
         return null;
@@ -30,14 +30,14 @@ export function thisMachine(): Machine {
   };
 }
 
-/** The manifest of the package that a file belongs to: packages rarely export it. */
+/** Finds the manifest of the package that a file belongs to; packages rarely export it. */
 function manifestAbove(file: string, packageName: string): Manifest | null {
   for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
     try {
       const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
       if (manifest.name === packageName) return manifest;
     } catch {
-      // None here: further up.
+      // No manifest in this folder: look in the parent.
     }
   }
   return null;

@@ -1,19 +1,19 @@
-// What each voice transport needs from the machine that it runs on. The names are the
-// adapters' own; a test holds this table against what they say when something is missing.
+// The requirements of each voice transport. A test compares this table with the errors of the adapters when
+// something is missing.
 
-/** What one transport needs. */
+/** The requirements of one transport. */
 export interface Requirements {
-  /** As in `offstage/<name>`. */
+  /** The name of the subpath: `offstage/<name>`. */
   readonly name: string;
-  /** Variables that may hold the key; the first one that is set is used. Empty: it needs none. */
+  /** Variables for the key; the first one that is set is used. Empty: the transport needs no key. */
   readonly keys: readonly string[];
-  /** Variables that it also reads, and for what. */
+  /** Other variables that it reads, and their purpose. */
   readonly variables: readonly { readonly name: string; readonly what: string }[];
-  /** Packages that it needs beside those that Offstage always needs. */
+  /** Packages that it needs in addition to `ALWAYS`. */
   readonly packages: readonly string[];
 }
 
-/** Packages that every app of Offstage needs. */
+/** Packages that every app needs. */
 export const ALWAYS: readonly string[] = ['ai', 'zod'];
 
 const openaiBaseUrl = { name: 'OPENAI_BASE_URL', what: 'another address than that of OpenAI' };

@@ -1,15 +1,15 @@
-// Opens one connection to a voice model and closes it again: whether key, model and
-// network are right is known only by trying. Nothing is said on it.
+// Opens one connection to a voice model and closes it again, since only a trial shows whether key, model and
+// network are right. It sends no words and no sound.
 
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import { messageOf } from '../../values/errors.ts';
 import type { Transport } from '../../voice/connection/transport.ts';
 import type { Finding } from './findings.ts';
 
-/** Makes a transport with the defaults of its adapter. Throws what the adapter throws. */
+/** Makes a transport with the defaults of its adapter. Throws the errors of the adapter. */
 export type MakeTransport = () => Promise<Transport>;
 
-/** Transports that a key and a network are enough for. */
+/** The transports that need only a key and a network. */
 export const CONNECTABLE: ReadonlyMap<string, MakeTransport> = new Map([
   [
     'openai-realtime',

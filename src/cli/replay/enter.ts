@@ -1,8 +1,8 @@
-// Waits for Enter, where somebody sits at a terminal.
+// Waits for Enter on an interactive terminal.
 
 import { createInterface } from 'node:readline/promises';
 
-/** Resolves when the reader wants to go on; to `false` when they have seen enough. Null: nobody is there. */
+/** Resolves to true at Enter, and to false at `q`. Null without an interactive terminal. */
 export type Reader = (() => Promise<boolean>) | null;
 
 export function enterPressed(): Reader {

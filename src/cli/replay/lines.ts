@@ -2,21 +2,21 @@
 
 export const COLUMNS = 100;
 
-/** In one line of at most so many characters. */
+/** Fits a text into one line of at most `width` characters. */
 export function fitted(text: string, width: number): string {
-  // Control characters of what a model or a user wrote would speak to the terminal.
+  // Control characters in the text of a model or a user would control the terminal.
   const line = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
   const letters = Array.from(line);
   return letters.length <= width ? line : `${letters.slice(0, width - 1).join('')}…`;
 }
 
-/** The same, filled up with blanks. */
+/** The same, padded with blanks. */
 export function cell(text: string, width: number): string {
   const line = fitted(text, width);
   return line + ' '.repeat(width - Array.from(line).length);
 }
 
-/** The texts, as many in a line as fit; one that is too long by itself is cut. */
+/** Fills lines with texts; a text longer than a line is cut. */
 export function filled(texts: readonly string[], between: string, width: number): string[] {
   const lines: string[] = [];
   for (const text of texts.map((one) => fitted(one, width))) {
@@ -28,7 +28,7 @@ export function filled(texts: readonly string[], between: string, width: number)
   return lines;
 }
 
-/** `1:02:03.456`; minutes at least. */
+/** A duration as `1:02:03.456`, with at least the minutes. */
 export function offset(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   const two = (part: number): string => String(part).padStart(2, '0');

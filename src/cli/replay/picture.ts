@@ -1,4 +1,4 @@
-// A session at one moment, whole.
+// Prints the whole state of a session at one moment.
 import type { ReplayView } from '../../entries/replay.ts';
 import { cell, COLUMNS, counted, fitted, moment } from './lines.ts';
 

@@ -1,5 +1,5 @@
-// `offstage replay`: a recorded session, told again. It needs neither keys nor a network, nor the
-// code of the app.
+// `offstage replay`: prints a recorded session, entry by entry. It needs no keys, no network and no code of the
+// app.
 
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -96,7 +96,7 @@ interface Terminal {
   readonly reader: Reader;
 }
 
-/** Nothing is wrong with the call. */
+/** The call is right; the file is wrong. */
 function isDamage(error: OffstageError): boolean {
   const isOfFile = error instanceof JournalError || error instanceof ProtocolError;
   return isOfFile || error.code === 'REPLAY_FAILED';

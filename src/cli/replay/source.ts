@@ -1,4 +1,4 @@
-// What `offstage replay` reads: a SQLite journal, or a recording. Which of the two a file is, is in it.
+// Opens the file of `offstage replay`: a SQLite journal or a recording, by its first bytes.
 
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
@@ -7,19 +7,19 @@ import { ConfigurationError } from '../../values/errors.ts';
 import { parseRecording, type Recording } from '../../entries/replay.ts';
 import { type Journal } from '../../index.ts';
 
-/** How each SQLite database begins. Source: sqlite.org/fileformat.html. */
+/** The first bytes of every SQLite database. Source: sqlite.org/fileformat.html. */
 const SQLITE = 'SQLite format 3\0';
 
 export interface Source {
   readonly journal: Journal & Required<Pick<Journal, 'scopes'>>;
-  /** Null: it is a journal. */
+  /** Null for a journal. */
   readonly recording: Recording | null;
   close(): void;
 }
 
 /**
- * `isWritten`: something is added to the journal; else it is only looked at, and stays as it is.
- * @throws {ConfigurationError} `NOT_A_JOURNAL`, and what the two throw for what they cannot read.
+ * Opens a source; read-only, unless `isWritten`.
+ * @throws {ConfigurationError} `NOT_A_JOURNAL`, and the errors of both readers for content that they cannot read.
  */
 export async function openSource(path: string, isWritten: boolean): Promise<Source> {
   if (!existsSync(path)) throw notAJournal(path, 'there is no such file');
@@ -35,7 +35,7 @@ export async function openSource(path: string, isWritten: boolean): Promise<Sour
   return { journal: journalOf(recording), recording, close() {} };
 }
 
-/** A recording as a journal that has one session, and takes nothing. */
+/** Makes a read-only journal with one session of a recording. */
 function journalOf({ scope, steps }: Recording): Source['journal'] {
   const entries = steps.map(({ entry }) => entry);
   const [firstAt = 0, lastAt = 0] = [entries[0]?.at, entries.at(-1)?.at];
@@ -48,9 +48,9 @@ function journalOf({ scope, steps }: Recording): Source['journal'] {
   };
 }
 
-/** Opens a journal in a file, or makes one. */
+/** Opens a journal in a file; creates it where there is none. */
 export async function openJournal(path: string, { readOnly = false } = {}): Promise<SqliteJournal> {
-  // Not before it is needed: Node says that its SQLite is experimental.
+  // Imported late: Node prints a warning that its SQLite is experimental.
   const { sqliteJournal } = await import('../../adapters/sqlite-journal/index.ts');
   return sqliteJournal({ path, environment: nodeEnvironment(), readOnly });
 }

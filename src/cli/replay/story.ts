@@ -1,4 +1,4 @@
-// A recorded session as a story: each entry a line, and below it what has changed.
+// Prints a recorded session: one line for each entry, and below it the changes.
 import type { JournalEntry } from '../../entries/journal.ts';
 import type { ReplayStep } from '../../entries/replay.ts';
 import { cell, COLUMNS, filled, fitted, offset } from './lines.ts';
@@ -7,10 +7,10 @@ const NUMBER = 6;
 const TIME = 12;
 const WHO = 24;
 const WHAT = COLUMNS - NUMBER - TIME - WHO - 3;
-/** What has changed stands below who and what. */
+/** Changes are indented below the columns `who` and `what`. */
 const INDENT = NUMBER + TIME + 3;
 
-/** Facts that the line of an entry tells already. */
+/** Facts that the line of an entry contains already. */
 const TOLD = /^(?:user|assistant|system|tool_call) /;
 
 export class Story {
@@ -58,7 +58,7 @@ function line(number: string, time: string, who: string, what: string): string {
   return ` ${cells.join(' ')} ${fitted(what, WHAT)}`.trimEnd();
 }
 
-/** What entries carry that says the most of them. */
+/** The fields of an event that describe it best. */
 interface Fields {
   readonly name?: string;
   readonly text?: string;
@@ -93,7 +93,7 @@ function fieldsOf({ event }: JournalEntry): Fields {
   return event as Fields;
 }
 
-/** What an entry is about, in a few words. */
+/** Describes an entry in a few words. */
 function detailOf(entry: JournalEntry): string {
   const fields = fieldsOf(entry);
   const { name, text, question, response, outcome, task, error, answer, event } = fields;

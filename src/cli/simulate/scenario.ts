@@ -1,4 +1,4 @@
-// The scenario of a user's own: a module whose default export is what is simulated, and how.
+// Loads a scenario of the app: a module whose default export holds the options of the simulation.
 
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -1,5 +1,4 @@
-// `offstage simulate`: plays conversations by chance, with everything going wrong that can, and looks
-// for a promise that is broken.
+// `offstage simulate`: plays random conversations with injected faults, and looks for a broken promise.
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -143,7 +142,7 @@ async function perform(
     return 0;
   }
   if (script !== undefined) return 1;
-  // It fails again, and says how little of it is needed.
+  // The repetition fails as well: its error names the smallest failing part of the conversation.
   await runSimulation({ ...simulation, seed: Number(seed) });
   return 1;
 }
