@@ -1,5 +1,5 @@
-// The mind behind the voice: any AI SDK language model. One call makes one
-// response: text and tool calls, which the client runs.
+// The language model behind the voice: any AI SDK language model. One call makes one response: text and tool
+// calls, which the client runs.
 
 import { jsonSchema, streamText, type LanguageModel, type ToolSet } from 'ai';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -14,17 +14,17 @@ export interface BrainRequest {
   readonly instructions: string;
   readonly tools: readonly FunctionTool[];
   readonly toolChoice: ToolChoice;
-  /** What becomes of the text. */
+  /** The output form of the text. */
   readonly modality: 'text' | 'audio';
-  /** `null`: as many as the model allows. */
+  /** `null`: only the model's own limit. */
   readonly maxOutputTokens: number | null;
   readonly signal: AbortSignal;
 }
 
 export type BrainPart =
-  /** `isWhole`: it can be spoken at once, without what may follow. */
+  /** `isWhole`: it can be spoken at once, without waiting for further text. */
   | { readonly type: 'text'; readonly text: string; readonly isWhole?: boolean }
-  /** `arguments` is what the model wrote: JSON text, not validated. `callId`: else one is made. */
+  /** `arguments` is the model's JSON text, not validated. `callId`: generated if absent. */
   | {
       readonly type: 'call';
       readonly name: string;
@@ -39,7 +39,7 @@ export type BrainPart =
 
 export interface Brain {
   /**
-   * Thinks. Ends with one `end`, or without when `signal` aborted.
+   * Generates a response. Ends with one `end`, or without it if `signal` aborted.
    * @throws {ProviderError} `MODEL_FAILED`
    */
   respond(request: BrainRequest): AsyncIterable<BrainPart>;
@@ -70,17 +70,17 @@ async function* think(
   const { stream } = streamText({
     model,
     messages,
-    // What was noted during the conversation stands where it was noted.
+    // System messages keep their place in the conversation.
     allowSystemInMessages: true,
     ...(instructions !== '' && { instructions }),
     tools: toToolSet(request.tools),
     toolChoice:
       typeof toolChoice === 'string' ? toolChoice : { type: 'tool', toolName: toolChoice.name },
     ...(request.maxOutputTokens !== null && { maxOutputTokens: request.maxOutputTokens }),
-    // The client decides whether to ask again; seconds of silence would help nobody.
+    // The client decides whether to retry; a silence of seconds helps no user.
     maxRetries: 0,
     abortSignal: signal,
-    // Otherwise it is printed. The same error arrives as a part of the stream.
+    // Otherwise the SDK prints it. The same error arrives as a part of the stream.
     onError: () => undefined,
     _internal: {
       now: () => environment.clock.now(),
@@ -110,7 +110,7 @@ function toToolSet(tools: readonly FunctionTool[]): ToolSet {
   for (const { name, description, parameters } of tools) {
     set[name] = {
       ...(description && { description }),
-      // Without `execute`: the client runs it. Its arguments are the client's to validate.
+      // Without `execute`: the client runs the tool, and validates its arguments.
       inputSchema: jsonSchema(parameters ?? { type: 'object', properties: {} }),
     };
   }

@@ -1,5 +1,4 @@
-// What a client may say on the GA Realtime wire: the eleven events of the official
-// union, each with its schema.
+// The client events of the GA Realtime wire: the eleven events of the official union, each with its schema.
 
 import { z } from 'zod';
 import type { RealtimeClientEvent } from '../openai-realtime/wire/official.ts';
@@ -11,7 +10,7 @@ const eventFields = { event_id: z.string().max(512).nullish() };
 const itemId = z.string();
 
 const clientEventSchemas = {
-  // What may be in a session is checked against the session as it is (`session-config.ts`).
+  // The content of a session is checked against the current session (`session-config.ts`).
   'session.update': z.strictObject({
     ...eventFields,
     type: z.literal('session.update'),
@@ -72,7 +71,7 @@ const clientEventSchemas = {
 type Schemas = typeof clientEventSchemas;
 export type ClientEvent = { [Type in keyof Schemas]: z.output<Schemas[Type]> }[keyof Schemas];
 
-/** What a frame of a client turned out to be. */
+/** The result of parsing a client frame. */
 export interface ParsedFrame {
   /** The client's own id of the event, for the error that answers it. */
   readonly eventId: string | null;

@@ -1,5 +1,5 @@
-// Schemas of what client events carry: items of the conversation, tools, the
-// parameters of a response. Unknown fields are refused, as the real server does.
+// Schemas of the content of client events: items of the conversation, tools, the parameters of a response.
+// Unknown fields are refused, as by the real server.
 
 import { z } from 'zod';
 
@@ -10,7 +10,7 @@ const MAX_METADATA_VALUE_LENGTH = 512;
 const MAX_OUTPUT_TOKENS = 4096;
 
 const id = z.string().min(1).max(MAX_ID_LENGTH);
-/** Ids of other servers, which a client brings along, may be longer. */
+/** Ids of other servers, which a client sends along, may be longer. */
 const callId = z.string().min(1).max(256);
 
 const itemFields = {
@@ -31,7 +31,7 @@ const inputImage = z.strictObject({
   detail: z.enum(['auto', 'low', 'high']).nullish(),
 });
 const outputText = z.strictObject({ type: z.literal('output_text'), text: z.string() });
-/** The sound of the assistant cannot be given back, only what it said. */
+/** The assistant's sound cannot be sent back, only its transcript. */
 const outputAudio = z.strictObject({
   type: z.literal('output_audio'),
   transcript: z.string(),

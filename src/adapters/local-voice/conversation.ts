@@ -19,7 +19,7 @@ export type RememberedPart =
   | { readonly type: 'image'; readonly url: string }
   /** Sound of the user: resolves with its words when they are known; never rejects. */
   | { readonly type: 'sound'; readonly words: Promise<string> }
-  /** What the assistant said, as far as it was heard. */
+  /** The heard part of the assistant's speech. */
   | { readonly type: 'speech'; readonly words: SpokenWords };
 
 /** An item as the model remembers it. */
@@ -42,7 +42,7 @@ export interface ConversationItem {
   /** Without sound. Replaced when it changes. */
   wire: WireItem;
   remembered: Remembered;
-  /** Sound at 24 kHz, in pieces; dropped when it is old. */
+  /** Sound at 24 kHz, in pieces; old sound is dropped. */
   sound: Int16Array[];
 }
 
@@ -61,7 +61,7 @@ export class Conversation {
     return this.#items.find((item) => item.id === id);
   }
 
-  /** The id of the item before this one. */
+  /** Returns the id of the item before this one. */
   previousId(id: string): string | null {
     const index = this.#items.findIndex((item) => item.id === id);
     return this.#items[index - 1]?.id ?? null;
@@ -70,7 +70,7 @@ export class Conversation {
   /**
    * Adds an item at the end, or after `previousItemId` (`root`: at the beginning).
    * @returns the id of the item before it
-   * @throws {Refusal} when the id is taken, the place does not exist, or there are too many
+   * @throws {Refusal} if the id is taken, the place does not exist, or there are too many items
    */
   add(item: ConversationItem, previousItemId?: string | null): string | null {
     if (this.find(item.id) !== undefined) {
@@ -110,7 +110,7 @@ export class Conversation {
   }
 }
 
-/** The item with its sound, as `conversation.item.retrieved` shows it. */
+/** Returns the item with its sound, as `conversation.item.retrieved` shows it. */
 export function withSound(item: ConversationItem): WireItem {
   const { wire, sound } = item;
   if (wire.type !== 'message' || wire.role === 'system' || sound.length === 0) return wire;
@@ -128,8 +128,8 @@ export function withSound(item: ConversationItem): WireItem {
 }
 
 /**
- * Takes what was not heard out of an item: its sound, and the words from the model's memory.
- * @throws {Refusal} when it has no sound of the model, or less than `endMs`
+ * Removes the unheard part of an item: its sound, and the words from the model's memory.
+ * @throws {Refusal} if it has no sound of the model, or less than `endMs`
  */
 export function truncateSpeech(item: ConversationItem, endMs: number): void {
   const { remembered, wire } = item;

@@ -1,5 +1,5 @@
-// Finds where an utterance begins and ends in a stream of speech probabilities.
-// Pure: it knows the time of the sound only, never that of a clock.
+// Detects the start and the end of utterances in a stream of speech probabilities. Pure: it uses the time of
+// the sound only, never a clock.
 //
 // ENDPOINTING-1. `started` and `stopped` alternate, beginning with `started`.
 // ENDPOINTING-2. Speech shorter than two windows (64 ms: a click, a breath) starts nothing.
@@ -8,11 +8,11 @@
 import type { TurnDetection } from './session-config.ts';
 
 export interface EndpointingSettings {
-  /** From this probability on a window is speech. */
+  /** A window with at least this probability is speech. */
   readonly threshold: number;
-  /** Sound before the first speech that belongs to the utterance. */
+  /** The length of sound before the first speech that belongs to the utterance. */
   readonly prefixPaddingMs: number;
-  /** Silence that ends an utterance. */
+  /** The length of silence that ends an utterance. */
   readonly silenceMs: number;
 }
 
@@ -22,16 +22,16 @@ export type Endpoint =
   | { readonly type: 'stopped'; readonly startMs: number; readonly endMs: number };
 
 const WINDOWS_TO_START = 2;
-/** Once there is speech, somewhat less still is: syllables fade. */
+/** After speech has begun, a slightly lower probability suffices: syllables fade. */
 const HYSTERESIS = 0.15;
 const LEAST_THRESHOLD = 0.01;
 
-/** No model of meaning runs here, so eagerness is a length of silence. */
+/** There is no semantic model here, so eagerness is a length of silence. */
 const SEMANTIC_SILENCE_MS = { low: 1_200, medium: 700, auto: 700, high: 400 } as const;
 const SEMANTIC_PREFIX_PADDING_MS = 300;
 const SEMANTIC_THRESHOLD = 0.5;
 
-/** What `turn_detection` of the wire means here. */
+/** Returns the settings for the wire's `turn_detection`. */
 export function endpointingSettings(detection: TurnDetection): EndpointingSettings {
   if (detection.type === 'semantic_vad') {
     return {
@@ -47,13 +47,13 @@ export function endpointingSettings(detection: TurnDetection): EndpointingSettin
   };
 }
 
-/** Below this a window is silence, once there was speech. */
+/** Returns the probability below which a window is silence, once there was speech. */
 export function silenceThreshold(threshold: number): number {
   return Math.max(threshold - HYSTERESIS, LEAST_THRESHOLD);
 }
 
 export class Endpointer {
-  /** Windows of speech in a row, while waiting for a start. */
+  /** The number of consecutive windows of speech while waiting for a start. */
   #run = 0;
   #startMs: number | null = null;
   #lastSpeechMs = 0;
@@ -85,7 +85,7 @@ export class Endpointer {
     return { type: 'stopped', startMs, endMs };
   }
 
-  /** Forgets an utterance that is under way. */
+  /** Forgets the current utterance. */
   reset(): void {
     this.#run = 0;
     this.#startMs = null;

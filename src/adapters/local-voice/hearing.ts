@@ -1,14 +1,13 @@
-// From a stretch of sound to its words: finds the speech in it, cuts it out with a
-// little of the silence around it (the model hears nothing in long silence), and
-// has each part transcribed.
+// Transcribes a stretch of sound: finds the speech in it, cuts it out with a little of the silence around it
+// (the model hears nothing in long silence), and has each part transcribed.
 
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { silenceThreshold } from './endpointing.ts';
 import type { SpeechEngine } from './speech/speech-engine.ts';
 
-/** What is already known about the speech in a sound. */
+/** Known speech probabilities of a sound. */
 export interface KnownSpeech {
-  /** Probability of speech in each window, from the first sample on. */
+  /** The probability of speech in each window, from the first sample on. */
   readonly windows: readonly number[];
   readonly windowMs: number;
   readonly threshold: number;
@@ -20,19 +19,19 @@ interface Span {
 }
 
 const DEFAULT_THRESHOLD = 0.5;
-/** A longer pause separates what is transcribed apart. */
+/** A longer pause separates two transcriptions. */
 const LONGEST_PAUSE_MS = 600;
-/** More at once is beyond the model. */
+/** The model cannot handle more at once. */
 const LONGEST_SPAN_MS = 24_000;
-/** Where a span that is too long is cut: at the quietest window of its last part. */
+/** A span that is too long is cut at the quietest window of its last part. */
 const CUT_WITHIN_MS = 6_000;
-/** Silence kept before and after speech; the second is tried when the first gives no words. */
+/** Silence kept before and after speech; the second setting is tried if the first gives no words. */
 const PADDINGS = [
   { beforeMs: 250, afterMs: 300 },
   { beforeMs: 100, afterMs: 100 },
 ] as const;
 
-/** The words in a sound; empty when there are none. @throws what the engine throws */
+/** Returns the words in a sound; empty if there are none. @throws the engine's error */
 export async function hear(
   engine: SpeechEngine,
   sound: AudioFrame,
@@ -47,7 +46,7 @@ export async function hear(
   return words.join(' ');
 }
 
-/** The stretches of speech: close ones joined, long ones cut. */
+/** Returns the stretches of speech: close ones joined, long ones cut. */
 export function findSpeech({ windows, windowMs, threshold }: KnownSpeech): Span[] {
   const spans: { first: number; last: number }[] = [];
   let current: { first: number; last: number } | undefined;

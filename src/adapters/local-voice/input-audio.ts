@@ -1,9 +1,10 @@
-// The input audio buffer of one connection: sound of the user that comes in, the
-// detection of utterances in it, and its commitment as an utterance.
+// The input audio buffer of one connection: the user's incoming sound, the detection of utterances in it, and
+// its commitment as an utterance.
 //
 // INPUT-AUDIO-1. Times count from the first sample of the connection, on every event.
-// INPUT-AUDIO-2. What was committed or cleared never starts or ends another utterance.
-// INPUT-AUDIO-3. At most ten minutes are held; in a silence only what may become the start of an utterance.
+// INPUT-AUDIO-2. Sound that was committed or cleared never starts or ends another utterance.
+// INPUT-AUDIO-3. At most ten minutes are held; during silence only the sound that may become the start of an
+//     utterance.
 
 import { messageOf } from '../../values/errors.ts';
 import { Endpointer, endpointingSettings, type Endpoint } from './endpointing.ts';
@@ -16,7 +17,7 @@ import { Refusal } from './wire-events.ts';
 export const INPUT_SAMPLE_RATE_HZ = 24_000;
 const MAX_BUFFERED_MS = 10 * 60_000;
 const MIN_COMMITTED_MS = 100;
-/** Speech is noticed after the fact: so much more than the prefix is kept in a silence. */
+/** Speech is detected late: this much more than the prefix is kept during silence. */
 const NOTICE_MS = 1_000;
 
 /** @throws {Refusal} `input_audio_buffer_commit_empty` for too little sound to be an item. */
@@ -32,19 +33,19 @@ export function checkCommitted(durationMs: number): void {
 export interface Utterance {
   readonly itemId: string;
   readonly samples: Int16Array;
-  /** What the detector already found in it; absent when it did not listen. */
+  /** The detector's probabilities for it; absent if it did not listen. */
   readonly speech: KnownSpeech | undefined;
-  /** What was said, where the ears know it without a transcription. */
+  /** The words, if the engine knows them without a transcription. */
   readonly words?: Promise<string>;
 }
 
 /** The input audio buffer, as a session uses it. */
 export interface InputBuffer {
-  /** Listens for utterances, or leaves it to the client to commit (`null`). */
+  /** Sets the detection of utterances; `null` leaves the commitment to the client. */
   configure(detection: TurnDetection | null): void;
   /** @throws {Refusal} `input_audio_buffer_full` */
   append(samples: Int16Array): void;
-  /** Everything that is held becomes an utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
+  /** Makes all held sound an utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
   commit(): Utterance;
   clear(): void;
   close(): void;
@@ -54,17 +55,17 @@ export interface InputAudioEvents {
   newItemId(): string;
   speechStarted(itemId: string, startMs: number): void;
   speechStopped(itemId: string, endMs: number): void;
-  /** The end of speech commits by itself. */
+  /** Reports an utterance that the end of speech committed. */
   committed(utterance: Utterance): void;
   detectionFailed(message: string): void;
 }
 
-/** A detector and where its windows stand in the sound of the connection. */
+/** A detector, and the position of its windows in the sound of the connection. */
 interface Listening {
   readonly detector: SpeechDetector;
-  /** End of the last window that came back. */
+  /** The end of the last window with a result. */
   heardMs: number;
-  /** Probabilities of the windows since `windowsFromMs`. */
+  /** The probabilities of the windows since `windowsFromMs`. */
   windows: number[];
   windowsFromMs: number;
 }
@@ -76,7 +77,7 @@ export class InputAudio implements InputBuffer {
   readonly #endpointer = new Endpointer();
   #detection: TurnDetection | null = null;
   #listening: Listening | null = null;
-  /** The id announced for the utterance that is under way. */
+  /** The announced id of the current utterance. */
   #itemId: string | null = null;
 
   constructor(engine: SpeechEngine, events: InputAudioEvents) {
@@ -152,7 +153,7 @@ export class InputAudio implements InputBuffer {
     const { windowMs } = listening.detector;
     for (const probability of windows) {
       listening.heardMs += windowMs;
-      // For the greater part of sound that was committed or cleared while it was being listened to.
+      // Skips windows that consist mostly of sound committed or cleared meanwhile.
       if (listening.heardMs - windowMs / 2 < this.#buffer.startMs) continue;
       if (listening.windows.length === 0) listening.windowsFromMs = listening.heardMs - windowMs;
       listening.windows.push(probability);
@@ -161,7 +162,7 @@ export class InputAudio implements InputBuffer {
       const endpoint = this.#endpointer.push(probability, listening.heardMs, windowMs, settings);
       if (endpoint !== null) this.#onEndpoint(listening, endpoint, settings.threshold);
       else if (!this.#endpointer.inSpeech) this.#forgetSilence(listening, settings.prefixPaddingMs);
-      // An answer to what we said may have turned the detector off.
+      // The client may have reacted to the event by turning the detector off.
       if (this.#listening !== listening) return;
     }
   }
@@ -176,7 +177,7 @@ export class InputAudio implements InputBuffer {
     const itemId = this.#itemId ?? this.#events.newItemId();
     this.#itemId = null;
     const { windowMs } = listening.detector;
-    // From a boundary of windows on, so that windows and samples tell of the same sound.
+    // Starts at a boundary of windows, so that windows and samples cover the same sound.
     const startMs = Math.max(endpoint.startMs, listening.windowsFromMs);
     const firstWindow = Math.floor((startMs - listening.windowsFromMs) / windowMs);
     const windows = listening.windows.slice(firstWindow);

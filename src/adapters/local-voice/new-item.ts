@@ -1,5 +1,5 @@
-// From an item that a client gives to one of the conversation: as the client will
-// see it, and as the model will remember it.
+// Converts an item of a client to one of the conversation: in the form for the client, and in the form for
+// the model.
 
 import type { InputItem } from './client-schemas.ts';
 import type { ConversationItem, Remembered, RememberedPart } from './conversation.ts';
@@ -12,7 +12,7 @@ type GivenPart = GivenMessage['content'][number];
 export interface NewItemTools {
   readonly newId: (prefix: string) => string;
   readonly decode: (base64: string) => Int16Array;
-  /** The words in a sound; never rejects. */
+  /** Returns the words in a sound; never rejects. */
   readonly hear: (samples: Int16Array) => Promise<string>;
 }
 

@@ -1,23 +1,22 @@
-// From the items of a conversation to the messages of a language model.
+// Converts the items of a conversation to the messages of a language model.
 //
-// A tool call may stay unanswered while the conversation goes on, but a language
-// model must see an answer right after each call. So a call that is open, or was
-// answered later, is first answered with PENDING; its true answer stands where it
-// came, as the answer to the same call stated once more.
+// A tool call may stay unanswered while the conversation continues, but a language model must see an answer
+// right after each call. So an open call, or one that was answered later, is first answered with PENDING; its
+// actual answer stands where it arrived, as the answer to the same call stated once more.
 
 import type { ModelMessage, UserContent } from 'ai';
 import type { Remembered, RememberedPart } from './conversation.ts';
 
-/** In place of speech that nobody could make out. */
+/** Replaces unintelligible speech. */
 export const INAUDIBLE = '[inaudible]';
 const PENDING = 'Accepted. The result is not known yet; it will follow.';
-/** A language model needs something to answer to. */
+/** A language model needs a message to answer. */
 const NOTHING_SAID = '[The user has not said anything yet.]';
 
 type Call = Extract<Remembered, { kind: 'call' }>;
 type Answer = Extract<Remembered, { kind: 'answer' }>;
 
-/** The messages, once every word in them is known. */
+/** Returns the messages, once all words in them are known. */
 export async function toModelMessages(items: readonly Remembered[]): Promise<ModelMessage[]> {
   const messages: ModelMessage[] = [];
   const calls = new Map<string, Call>();
@@ -39,7 +38,7 @@ export async function toModelMessages(items: readonly Remembered[]): Promise<Mod
   return messages.length > 0 ? messages : [{ role: 'user', content: NOTHING_SAID }];
 }
 
-/** The answer of a call, if nothing but other calls and answers came between. */
+/** Returns the answer of a call, if only other calls and answers came between. */
 function promptAnswer(items: readonly Remembered[], callIndex: number): Answer | undefined {
   const call = items[callIndex] as Call;
   for (const item of items.slice(callIndex + 1)) {

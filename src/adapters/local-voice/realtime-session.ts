@@ -4,9 +4,10 @@
 // Owns: configuration, conversation, input audio, which configuration a response
 // gets. Does not: the socket (`server.ts`), threads and models (shared by all connections).
 //
-// REALTIME-SESSION-1. A client event is answered by its event or by one `error` that names its `event_id`; none ends the session.
-// REALTIME-SESSION-2. At most one response writes to the conversation; those out of band run beside it.
-// REALTIME-SESSION-3. A transcription never holds up anything but the response that must read it.
+// REALTIME-SESSION-1. A client event is answered by its event or by one `error` that names its `event_id`;
+//     none ends the session.
+// REALTIME-SESSION-2. At most one response writes to the conversation; out-of-band responses run beside it.
+// REALTIME-SESSION-3. A transcription delays only the response that must read it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { OffstageError, messageOf } from '../../values/errors.ts';
@@ -41,14 +42,14 @@ export interface RealtimeSessionOptions {
   readonly environment: Environment;
   readonly engine: SpeechEngine;
   readonly brain: Brain;
-  /** Speaks where the client asks for a voice that the engine does not have. */
+  /** The voice for clients that request one that the engine lacks. */
   readonly defaultVoice: string;
-  /** What the client asked for; only told back. */
+  /** The model that the client requested; only reported back. */
   readonly model: string;
   readonly send: (text: string) => void;
-  /** How the session hears. @defaultValue an `InputAudio` with the engine */
+  /** Creates the input buffer. @defaultValue an `InputAudio` with the engine */
   readonly createInput?: (events: InputAudioEvents) => InputBuffer;
-  /** A `session.update` that the session begins with, as of an ephemeral token. */
+  /** The initial `session.update`, for example of an ephemeral token. */
   readonly preset?: unknown;
   /** Resolves in another turn of the event loop, when the client can take more. */
   readonly whenReady: () => Promise<void>;
@@ -62,7 +63,7 @@ export class RealtimeSession {
   readonly #input: InputBuffer;
   readonly #responses: Responses;
   #config: SessionConfig;
-  /** Whether sound was made: the voice is fixed then. */
+  /** Whether sound was made: then the voice is fixed. */
   #spoken = false;
   #closed = false;
 
@@ -96,7 +97,7 @@ export class RealtimeSession {
     });
   }
 
-  /** What is in force. */
+  /** The current configuration. */
   get config(): SessionConfig {
     return this.#config;
   }
@@ -105,7 +106,7 @@ export class RealtimeSession {
     return this.#conversation.items;
   }
 
-  /** Says hello. */
+  /** Sends the first event. */
   open(): void {
     this.#input.configure(this.#config.audio.input.turn_detection);
     this.#emit({ type: 'session.created', session: this.#config });
@@ -122,18 +123,18 @@ export class RealtimeSession {
     }
   }
 
-  /** The client sent what is not text. */
+  /** Handles a binary frame of the client. */
   receiveBinary(): void {
     const message = 'Expected a text WebSocket message; binary frames are not supported.';
     this.#emitError('invalid_request_error', 'invalid_event', message);
   }
 
-  /** Begins a response that no client asked for. @throws {Refusal} when one is in the making */
+  /** Begins a response without a client's request. @throws {Refusal} if one is under way */
   respond(): void {
     this.#createResponse({});
   }
 
-  /** The connection is gone: stops everything; nothing is sent after this. */
+  /** Handles the end of the connection: stops everything; nothing is sent afterwards. */
   close(): void {
     this.#closed = true;
     this.#input.close();
@@ -189,7 +190,7 @@ export class RealtimeSession {
     }
   }
 
-  /** The end of speech committed an utterance. */
+  /** Handles an utterance that the end of speech committed. */
   #onUtterance(utterance: Utterance): void {
     try {
       this.#addUtterance(utterance);
@@ -228,7 +229,7 @@ export class RealtimeSession {
     this.#reportTranscription(item, heard, sound);
   }
 
-  /** Says what was heard, when it is known and if the client asked for it. */
+  /** Reports the transcription when it is known, if the client requested it. */
   #reportTranscription(item: ConversationItem, heard: Promise<string>, sound: AudioFrame): void {
     if (this.#config.audio.input.transcription === null) return;
     const place = { item_id: item.id, content_index: 0 };
@@ -322,7 +323,7 @@ export class RealtimeSession {
     this.#responses.create(responseRequest(this.#config, items, parameters));
   }
 
-  /** What the model reads: the conversation, or what the client gives in its place. */
+  /** Returns the items for the model: the conversation, or the client's replacement. */
   #itemsOf({ input }: ResponseParameters): Remembered[] {
     const items =
       input?.map((given) => {

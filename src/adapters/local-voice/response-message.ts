@@ -1,14 +1,13 @@
-// One message that a response writes: as text, or spoken.
+// One message of a response: as text, or spoken.
 //
-// Spoken: the text is cut into sentences; each is synthesized in turn and sent in
-// pieces of 100 ms, far faster than it plays, with the words that begin to sound in
-// a piece sent before it. Between two pieces the event loop gets a turn, and a
-// client that does not keep up is waited for.
+// Spoken: the text is cut into sentences; each is synthesised in turn and sent in pieces of 100 ms, far
+// faster than it plays, each preceded by the words that begin to sound in it. Between two pieces the event
+// loop gets a turn, and the server waits for a slow client.
 //
 // RESPONSE-MESSAGE-1. The events of a message: output_item.added, conversation.item.added (unless out of band),
 //     content_part.added, deltas, the `done`s of the content, content_part.done,
 //     conversation.item.done, output_item.done.
-// RESPONSE-MESSAGE-2. After `close` nothing more is said of it.
+// RESPONSE-MESSAGE-2. After `close` no event of the message is sent.
 // RESPONSE-MESSAGE-3. Words whose sound was not sent are neither in the item nor in the model's memory.
 
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -23,30 +22,30 @@ const WIRE_SAMPLE_RATE_HZ = 24_000;
 const SAMPLES_PER_MS = WIRE_SAMPLE_RATE_HZ / 1000;
 const PIECE_SAMPLES = WIRE_SAMPLE_RATE_HZ / 10;
 
-/** Where a message is written to. */
+/** The destination of a message. */
 export interface MessageContext {
   readonly emit: Emit;
   readonly responseId: string;
   readonly outputIndex: number;
   readonly itemId: string;
-  /** `null` for a response that is out of band. */
+  /** `null` for an out-of-band response. */
   readonly conversation: Conversation | null;
 }
 
-/** How a message is spoken. */
+/** The speech functions of a message. */
 export interface Speaking {
-  /** The sound of one sentence. */
+  /** Returns the sound of one sentence. */
   readonly synthesize: (text: string) => Promise<AudioFrame>;
   /** Resolves in another turn of the event loop, when the client can take more. */
   readonly whenReady: () => Promise<void>;
 }
 
 export interface ResponseMessage {
-  /** `isWhole`: it is spoken without waiting for the end of a sentence. */
+  /** Adds text. `isWhole`: it is spoken without waiting for the end of a sentence. */
   write(text: string, isWhole?: boolean): void;
-  /** Resolves when everything that was written was sent. @throws what `synthesize` throws */
+  /** Resolves when all added text was sent. @throws the error of `synthesize` */
   drain(): Promise<void>;
-  /** Ends it, at once. @returns the item as it ended */
+  /** Ends it at once. @returns the final item */
   close(status: 'completed' | 'incomplete'): WireItem;
 }
 
@@ -94,7 +93,7 @@ abstract class MessageBase {
     return this.#closed !== undefined;
   }
 
-  /** What every event of the content names. */
+  /** The position that every event of the content states. */
   protected get place() {
     const { responseId, itemId, outputIndex } = this.context;
     return {
@@ -176,7 +175,7 @@ class WrittenMessage extends MessageBase implements ResponseMessage {
 class SpokenMessage extends MessageBase implements ResponseMessage {
   readonly #speaking: Speaking;
   readonly #chunker = new SentenceChunker();
-  /** Everything that was written so far is sent, in order, when this settles. */
+  /** Settles when all text added so far is sent, in order. */
   #sent: Promise<void> = Promise.resolve();
 
   constructor(context: MessageContext, speaking: Speaking) {
@@ -224,7 +223,7 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
     if (!this.isClosed) this.#sendWords(words, Infinity);
   }
 
-  /** Sends the words that begin before `untilMs`, and takes them off the list. */
+  /** Sends the words that begin before `untilMs`, and removes them from the list. */
   #sendWords(words: ReturnType<typeof placeWords>, untilMs: number): void {
     const later = words.findIndex((word) => word.startMs >= untilMs);
     const due = words.splice(0, later < 0 ? words.length : later);
@@ -261,7 +260,10 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
   }
 }
 
-/** Sound of any rate, in pieces of at most 100 ms at the rate of the wire. Lazy: each costs its own turn. */
+/**
+ * Yields sound of any rate in pieces of at most 100 ms at the rate of the wire. Lazy: each costs its own
+ * turn.
+ */
 function* piecesOf(sound: AudioFrame): Generator<Int16Array> {
   const resampler = createResampler({ fromHz: sound.sampleRateHz, toHz: WIRE_SAMPLE_RATE_HZ });
   const step = Math.max(1, Math.floor((PIECE_SAMPLES * sound.sampleRateHz) / WIRE_SAMPLE_RATE_HZ));

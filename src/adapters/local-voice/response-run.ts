@@ -1,5 +1,4 @@
-// One response: the model thinks, messages are written or spoken, functions are
-// called, and it ends, once.
+// One response: generates, writes or speaks messages, calls functions, and ends once.
 //
 // Owns: its output items, the abort of the model. Does not: which response may run
 // (`realtime-session.ts`).
@@ -7,7 +6,7 @@
 // RESPONSE-RUN-1. The first event is `response.created`, the last `response.done`, whatever happens.
 // RESPONSE-RUN-2. `cancel` takes effect before it returns: open items end as `incomplete`, `response.done`
 //     says why, and nothing follows.
-// RESPONSE-RUN-3. Output items come one after the other; a call is announced when all speech before it was sent.
+// RESPONSE-RUN-3. Output items follow one another; a call is announced after all speech before it was sent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { codeOf, messageOf } from '../../values/errors.ts';
@@ -19,7 +18,7 @@ import { voiceName, type SessionConfig } from './session-config.ts';
 import type { SpokenRequest } from './speech/speech-engine.ts';
 import type { Emit, WireItem, WireResponse, WireUsage } from './wire-events.ts';
 
-/** What a response needs of the session around it. */
+/** The part of the session that a response needs. */
 export interface ResponseContext {
   readonly emit: Emit;
   readonly environment: Environment;
@@ -33,10 +32,10 @@ export interface ResponseContext {
   ) => ReturnType<Speaking['synthesize']>;
 }
 
-/** A response as it was asked for: what the session says, and what was said for this one. */
+/** A requested response: the settings of the session and of the request. */
 export interface ResponseRequest {
   readonly outOfBand: boolean;
-  /** What the model reads. */
+  /** The items that the model reads. */
   readonly items: readonly Remembered[];
   readonly instructions: string;
   readonly modality: 'text' | 'audio';
@@ -88,7 +87,7 @@ export class ResponseRun {
     this.#onEnd = onEnd;
   }
 
-  /** Announces the response; the rest follows by itself. */
+  /** Announces the response and starts it. */
   begin(): void {
     this.#context.emit({ type: 'response.created', response: this.#resource('in_progress', null) });
     void this.#run().catch((error: unknown) => this.#fail(error));
@@ -98,7 +97,7 @@ export class ResponseRun {
     this.#end('cancelled', { type: 'cancelled', reason });
   }
 
-  /** Stops without `response.done`: nobody listens any more. */
+  /** Stops without `response.done`, because the client is gone. */
   abandon(): void {
     this.#ended = true;
     this.#abort.abort();
@@ -217,7 +216,7 @@ export class ResponseRun {
     this.#onEnd();
     const { emit } = this.#context;
     emit({ type: 'response.done', response: this.#resource(status, details) });
-    // Nothing limits the rate here.
+    // This server has no rate limits.
     emit({ type: 'rate_limits.updated', rate_limits: [] });
   }
 

@@ -1,5 +1,5 @@
-// The responses of one connection that are under way: at most one that writes to
-// the conversation, and some out of band beside it.
+// The responses of one connection under way: at most one that writes to the conversation, and several out of
+// band.
 
 import { ResponseRun, type ResponseContext, type ResponseRequest } from './response-run.ts';
 import { Refusal } from './wire-events.ts';
@@ -15,7 +15,7 @@ export class Responses {
     this.#context = context;
   }
 
-  /** @throws {Refusal} when there are too many */
+  /** @throws {Refusal} if there are too many */
   create(request: ResponseRequest): void {
     if (!request.outOfBand && this.#active !== null) {
       throw new Refusal(
@@ -37,13 +37,13 @@ export class Responses {
     response.begin();
   }
 
-  /** The user began to speak. */
+  /** Handles the start of the user's speech. */
   interrupt(): void {
     this.#active?.cancel('turn_detected');
   }
 
   /**
-   * Cancels the response with this id, or else the one that writes to the conversation.
+   * Cancels the response with this id, or otherwise the one that writes to the conversation.
    * @throws {Refusal} `response_cancel_not_active`
    */
   cancel(id: string | null): void {
@@ -56,7 +56,7 @@ export class Responses {
     response.cancel('client_cancelled');
   }
 
-  /** Stops them all without a word. */
+  /** Stops all responses without an event. */
   abandon(): void {
     this.#active?.abandon();
     for (const response of this.#outOfBand.values()) response.abandon();

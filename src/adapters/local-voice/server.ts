@@ -1,5 +1,5 @@
-// The sockets: HTTP (or HTTPS) on the loopback interface, WebSocket upgrades on
-// /v1/realtime, one RealtimeSession for each connection.
+// The sockets: HTTP (or HTTPS) on the loopback interface, WebSocket upgrades on /v1/realtime, one
+// RealtimeSession per connection.
 //
 // Owns: where it listens, whose key is right, limits of frames and connections. Does not:
 // what is said (`realtime-session.ts`), or deal with strangers (`listen/guard.ts`).
@@ -14,12 +14,12 @@ import { presentedKey, REALTIME_PROTOCOL } from './access.ts';
 import type { RealtimeSession, RealtimeSessionOptions } from './realtime-session.ts';
 import type { ServerEventBody } from './wire-events.ts';
 
-/** The only interface that is listened on. */
+/** The only interface of the server. */
 const LOOPBACK = '127.0.0.1';
 const PATH = '/v1/realtime';
 /** The real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
-/** Sound waits while a client has this much unread. */
+/** Sound waits while a client has this many unread bytes. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const UNREAD_POLL_MS = 20;
 const KEEP_ALIVE_MS = 20_000;
@@ -32,7 +32,7 @@ export interface ServerOptions {
   readonly maxConnections: number;
   readonly tls: { readonly key: string; readonly cert: string } | null;
   readonly environment: Environment;
-  /** Makes the session of a new connection. */
+  /** Creates the session of a new connection. */
   readonly createSession: (
     link: Pick<RealtimeSessionOptions, 'send' | 'whenReady' | 'model'>,
   ) => RealtimeSession;
@@ -88,7 +88,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
 }
 
-/** As the real server: whoever has no valid key is told so on the open socket, which then closes. */
+/** Like the real server: a client without a valid key gets an error on the open socket, which then closes. */
 function unauthorized(
   headers: IncomingHttpHeaders,
   { apiKey, environment }: ServerOptions,

@@ -1,5 +1,5 @@
-// The configuration of a session: what the server starts with, and how
-// `session.update` changes it: whole or not at all.
+// The configuration of a session: the initial one, and its changes by `session.update`, each complete or
+// refused.
 
 import { z } from 'zod';
 import {
@@ -26,7 +26,7 @@ const serverVad = z.strictObject({
   threshold: z.number().min(0).max(1).nullish(),
   prefix_padding_ms: z.int().min(0).max(5_000).nullish(),
   silence_duration_ms: z.int().min(0).max(10_000).nullish(),
-  // Not done here: who is asked whether they are still there, the application decides.
+  // Not supported: the application decides whether to ask a silent user.
   idle_timeout_ms: z.null().optional(),
 });
 const semanticVad = z.strictObject({
@@ -107,7 +107,7 @@ export type TurnDetection =
 
 const pcm24 = { type: 'audio/pcm', rate: 24_000 } as const;
 
-/** The effective configuration, in the shape of the wire. */
+/** The effective configuration, in the wire's form. */
 export interface SessionConfig {
   readonly object: 'realtime.session';
   readonly type: 'realtime';
@@ -143,7 +143,7 @@ export interface SessionConfig {
   };
 }
 
-/** The configuration before the first `session.update`. */
+/** Returns the configuration before the first `session.update`. */
 export function defaultSessionConfig(id: string, model: string, voice: string): SessionConfig {
   return {
     object: 'realtime.session',
@@ -174,9 +174,9 @@ export function defaultSessionConfig(id: string, model: string, voice: string): 
 }
 
 /**
- * The configuration after an update: fields that are present replace, objects are merged, `null`
- * turns off. What this server does without (tracing, truncation, noise reduction …) is accepted.
- * @param spoken whether sound was already made: the voice is fixed then
+ * Returns the configuration after an update: fields that are present replace, objects are merged, `null`
+ * turns off. Settings without effect here (tracing, truncation, noise reduction …) are accepted.
+ * @param spoken whether sound was already made: then the voice is fixed
  * @throws {Refusal}
  */
 export function updateSessionConfig(
@@ -234,7 +234,7 @@ export function updateSessionConfig(
   };
 }
 
-/** The name of a voice, built in or custom. */
+/** Returns the name of a voice, built in or custom. */
 export function voiceName(voice: string | { readonly id: string }): string {
   return typeof voice === 'string' ? voice : voice.id;
 }
@@ -243,7 +243,7 @@ function unlessAbsent<T>(next: T | undefined, current: T): T {
   return next === undefined ? current : next;
 }
 
-/** Fields of an update that keeps the type keep their values, else they have their defaults. */
+/** Fields of an update that keeps the type keep their values, otherwise they get their defaults. */
 function detectionWithDefaults(
   patch: TurnDetectionPatch,
   current: TurnDetection | null,

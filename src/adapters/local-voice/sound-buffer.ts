@@ -12,12 +12,12 @@ export class SoundBuffer {
     this.#samplesPerMs = sampleRateHz / 1000;
   }
 
-  /** Time of the first sample that is held. */
+  /** The time of the first held sample. */
   get startMs(): number {
     return this.#startSample / this.#samplesPerMs;
   }
 
-  /** All that was ever appended. */
+  /** The length of all appended sound. */
   get endMs(): number {
     return this.#endSample / this.#samplesPerMs;
   }
@@ -32,7 +32,7 @@ export class SoundBuffer {
     this.#endSample += samples.length;
   }
 
-  /** Takes the sound from `fromMs` to `toMs` out, as far as it is held, and forgets what came before. */
+  /** Takes the held sound from `fromMs` to `toMs`, and drops earlier sound. */
   take(fromMs: number, toMs: number): Int16Array {
     this.dropBefore(fromMs);
     const count = this.#clamp(toMs) - this.#startSample;
@@ -48,7 +48,7 @@ export class SoundBuffer {
     return taken;
   }
 
-  /** Forgets the sound before `ms`. */
+  /** Drops the sound before `ms`. */
   dropBefore(ms: number): void {
     let surplus = this.#clamp(ms) - this.#startSample;
     if (surplus <= 0) return;

@@ -1,5 +1,5 @@
-// The inside of a speech thread: loads the models of its role, then answers calls.
-// Started by `speech/speech-thread.ts`.
+// The code of a speech thread: loads the models of its role, then answers calls. Started by
+// `speech/speech-thread.ts`.
 
 import { parentPort, workerData, type Transferable } from 'node:worker_threads';
 import {
@@ -46,7 +46,7 @@ const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
     const flite = await Flite.load();
     await flite.speak({ text: 'ready', voice: 'slt', speed: 1 });
     return {
-      // The rate of the wire, so that the thread of the sockets has nothing left to do.
+      // The rate of the wire, so that the thread of the sockets need not resample.
       synthesize: async (request) => ({
         samples: resampleSound(await flite.speak(request), OUTPUT_SAMPLE_RATE_HZ),
         sampleRateHz: OUTPUT_SAMPLE_RATE_HZ,
@@ -108,7 +108,7 @@ async function answer(
   return await handler(argument);
 }
 
-/** Sound is moved, not copied. */
+/** Sound is transferred, not copied. */
 function buffersOf(value: unknown): readonly Transferable[] {
   const samples = (value as { readonly samples?: unknown } | null)?.samples;
   return samples instanceof Int16Array && samples.length > 0 ? [samples.buffer as ArrayBuffer] : [];

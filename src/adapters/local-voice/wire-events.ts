@@ -1,10 +1,10 @@
-// What the server says, typed against the official package: an event that drifts
-// from the wire does not compile. And the one way to refuse what a client asks.
+// The server events, typed against the official package, so that an event that deviates from the wire does
+// not compile; and the refusal of client events.
 
 import { ProtocolError } from '../../values/errors.ts';
 import type { RealtimeServerEvent } from '../openai-realtime/wire/official.ts';
 
-/** The wire says `null` where the official types leave a field out; nothing else differs. */
+/** The wire writes `null` for fields that the official types omit; nothing else differs. */
 type NullForAbsent<T> = unknown extends T
   ? T
   : T extends object
@@ -25,12 +25,12 @@ export type WireItem = EventOf<'conversation.item.added'>['item'];
 export type WireResponse = EventOf<'response.created'>['response'];
 export type WireUsage = NonNullable<WireResponse['usage']>;
 
-/** Says something to the client. Never throws; after the connection closed it does nothing. */
+/** Sends an event to the client. Never throws; has no effect after the connection closed. */
 export type Emit = (event: ServerEventBody) => void;
 
-/** The server will not do what a client event asks; answered with an `error` event. */
+/** The refusal of a client event; answered with an `error` event. */
 export class Refusal extends ProtocolError {
-  /** The field of the client event that is wrong, such as `item.content[0].type`. */
+  /** The invalid field of the client event, such as `item.content[0].type`. */
   readonly param: string | null;
   constructor(code: string, message: string, param: string | null = null) {
     super(code, message);

@@ -1,10 +1,10 @@
-// Says what is wrong with a client event in the words of the real server.
-// Source: captures of api.openai.com/v1/realtime, 2026-09.
+// Describes the problem of a client event in the words of the real server. Source: captures of
+// api.openai.com/v1/realtime, 2026-09.
 
 import type { z } from 'zod';
 import { Refusal } from './wire-events.ts';
 
-/** The first thing that is wrong. `value` is what was checked, `root` its name in messages. */
+/** Returns the first problem. `value` is the checked value, `root` its name in messages. */
 export function refusalOf(error: z.ZodError, value: unknown, root = ''): Refusal {
   const [issue] = error.issues;
   if (issue === undefined) return new Refusal('invalid_event', 'Invalid event.');

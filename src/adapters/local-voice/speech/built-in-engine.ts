@@ -1,5 +1,5 @@
-// The built-in speech engine: Silero and Moonshine in one thread, Flite in another.
-// English; no key, no network, about 350 MB of memory. What somebody else does is not loaded.
+// The built-in speech engine: Silero and Moonshine in one thread, Flite in another. English; no key, no
+// network, about 350 MB of memory. Models with an external replacement are not loaded.
 
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import { wholeSoundOf, type Ears, type Voice } from '../../../voice/speech/voice.ts';
@@ -8,16 +8,16 @@ import { SILERO_WINDOW_MS } from './silero.ts';
 import type { SpeechDetector, SpeechEngine, SpokenRequest } from './speech-engine.ts';
 import { SpeechThread } from './speech-thread.ts';
 
-/** Ears and a voice of somebody else, in the place of an engine's own. */
+/** External speech to text and text to speech, in place of the engine's own. */
 export interface SpeechParts {
   readonly ears?: Ears | undefined;
   readonly voice?: Voice | undefined;
 }
 
-/** The name of a voice that is not the engine's. */
+/** The name of an external voice. */
 const OWN_VOICE = 'own';
 
-/** Makes the engine; nothing is loaded before `start`. `parts`: what it need not do. */
+/** Creates the engine; loads nothing before `start`. `parts`: the external replacements. */
 export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
   const ears = new SpeechThread(parts.ears ? 'detector' : 'ears');
   const mouth = parts.voice ? null : new SpeechThread('mouth');
@@ -33,7 +33,7 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
       close: () => {
         if (closed) return;
         closed = true;
-        // When the thread is gone, so is the stream.
+        // If the thread is gone, so is the stream.
         ears.call('forget', { streamId }).catch(() => undefined);
       },
     };
@@ -57,7 +57,7 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
 
 const SILENCE: AudioFrame = { samples: new Int16Array(0), sampleRateHz: 24_000 };
 
-/** The engine, with the ears and the voice of somebody else. It alone is started and closed. */
+/** Returns the engine with external replacements. Only the engine is started and closed. */
 export function withParts(engine: SpeechEngine, { ears, voice }: SpeechParts): SpeechEngine {
   return {
     voices: voice ? [OWN_VOICE] : engine.voices,

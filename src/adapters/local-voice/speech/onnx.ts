@@ -1,18 +1,18 @@
-// The runtime of the models that listen: onnxruntime-node, an optional peer.
+// The runtime of the listening models: onnxruntime-node, an optional peer.
 
 import type * as OnnxRuntime from 'onnxruntime-node';
 import { importPeer } from './peer-packages.ts';
 
-/** What we use of onnxruntime-node. */
+/** The used part of onnxruntime-node. */
 export type Onnx = Pick<typeof OnnxRuntime, 'InferenceSession' | 'Tensor'>;
 
-/** One thread is faster than two for models this small, and leaves the rest to the others. */
+/** One thread is faster than two for models this small, and leaves the other cores free. */
 export const SESSION_OPTIONS = {
   executionProviders: ['cpu'],
   executionMode: 'sequential',
   intraOpNumThreads: 1,
   interOpNumThreads: 1,
-  // Errors are thrown; they need not be printed as well.
+  // Errors are thrown, so they need not be printed.
   logSeverityLevel: 4,
 } as const satisfies OnnxRuntime.InferenceSession.SessionOptions;
 

@@ -1,5 +1,4 @@
-// The optional packages of this adapter: found, or named in an error that says how
-// to add them.
+// Finds the optional packages of this adapter, or names them in an error that says how to add them.
 
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,7 +8,7 @@ import { ConfigurationError } from '../../../values/errors.ts';
 const require = createRequire(import.meta.url);
 
 /**
- * The address of a file of an optional package.
+ * Returns the address of a file of an optional package.
  * @throws {ConfigurationError} `MISSING_DEPENDENCY`
  */
 export function locatePeer(packageName: string, file: string): URL {

@@ -1,5 +1,5 @@
-// The ears' first stage: Silero VAD v6 (the weights inside @ricky0123/vad-web) says
-// how likely each 32 ms of sound hold speech. 0.2 ms of CPU for each.
+// The first stage of speech to text: Silero VAD v6 (the weights inside @ricky0123/vad-web) computes the
+// probability of speech in each 32 ms of sound. 0.2 ms of CPU for each.
 
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { locatePeer } from './peer-packages.ts';
 
 export const SILERO_SAMPLE_RATE_HZ = 16_000;
 const WINDOW_SAMPLES = 512;
-/** The model also wants the end of the window before. */
+/** The model also needs the end of the previous window. */
 const CONTEXT_SAMPLES = 64;
 const STATE_SHAPE = [2, 1, 128] as const;
 
@@ -38,13 +38,13 @@ export class Silero {
   }
 }
 
-/** What the model remembers of one stream of sound. Calls of `push` must not overlap. */
+/** The model's state for one stream of sound. Calls of `push` must not overlap. */
 export class SileroStream {
   readonly #onnx: Onnx;
   readonly #session: InferenceSession;
   readonly #sampleRate: Tensor;
   #state: Tensor;
-  /** The end of the last window, and what came after it: at most one window less a sample. */
+  /** The end of the last window and the samples after it: less than one window. */
   #pending = new Float32Array(CONTEXT_SAMPLES);
 
   constructor(onnx: Onnx, session: InferenceSession) {

@@ -1,8 +1,8 @@
-// Turns what a language model writes into what a small English voice can read:
-// plain ASCII, no markup, a word for the signs that have one.
+// Converts the text of a language model to a form that a small English voice can read: plain ASCII, no
+// markup, words for symbols.
 
 const SPOKEN_SIGNS: readonly (readonly [RegExp, string])[] = [
-  // [label](address) is read as its label; a bare address is not worth hearing letter by letter.
+  // [label](address) is read as its label; a bare address is not read letter by letter.
   [/!?\[([^\]]*)\]\([^)]*\)/g, '$1'],
   [/https?:\/\/\S+/g, ' a link '],
   [/[\u2018\u2019\u201B\u2032]/g, "'"],
@@ -18,7 +18,7 @@ const SPOKEN_SIGNS: readonly (readonly [RegExp, string])[] = [
   [/[*_`#~|<>^\\]+/g, ' '],
 ];
 
-/** The text as it can be pronounced; empty when it holds no letter and no digit. */
+/** Returns the pronounceable text; empty if it has no letter and no digit. */
 export function speakableText(text: string): string {
   let spoken = text;
   for (const [pattern, replacement] of SPOKEN_SIGNS) spoken = spoken.replace(pattern, replacement);

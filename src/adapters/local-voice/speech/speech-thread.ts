@@ -1,10 +1,10 @@
-// One thread of the built-in speech engine, seen from outside: calls that answer
-// with promises, and a new thread when the old one died.
+// One thread of the built-in speech engine, as its owner sees it: calls that return promises, and a new
+// thread when the old one has died.
 //
 // SPEECH-THREAD-1. Every call settles: answered, failed, or rejected when the thread ends.
-// SPEECH-THREAD-2. A call after the thread died starts a new one; what the old one remembered is gone.
-// SPEECH-THREAD-3. Nothing stops a model while it runs, neither closing nor the exit of the process: its native
-//     code would abort the whole process.
+// SPEECH-THREAD-2. A call after the thread's death starts a new one; the state of the old one is lost.
+// SPEECH-THREAD-3. Neither closing nor the exit of the process stops a model while it runs: its native code
+//     would abort the whole process.
 
 import { Worker } from 'node:worker_threads';
 import {
@@ -36,7 +36,7 @@ interface RunningThread {
   readonly pending: Map<number, PendingCall>;
 }
 
-// In the repository the sources run as they are; in the package there is only JavaScript.
+// In the repository the sources run directly; the package contains only JavaScript.
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const workerUrl = new URL(`../speech-worker.${extension}`, import.meta.url);
 
@@ -71,12 +71,12 @@ export class SpeechThread {
     const answer = new Promise<unknown>((resolve, reject) => {
       thread.pending.set(id, { resolve, reject });
     });
-    // Before it is ready the thread keeps messages in order.
+    // Until it is ready the thread keeps messages in order.
     thread.worker.postMessage({ id, call, argument }, []);
     return (await answer) as ThreadCalls[Name]['answers'];
   }
 
-  /** Ends the thread, after the model's step that it is in; what is under way rejects with a `CancelledError`. */
+  /** Ends the thread after the current step of its model; calls under way reject with a `CancelledError`. */
   async close(): Promise<void> {
     this.#closed = true;
     const thread = this.#thread;
@@ -101,7 +101,7 @@ export class SpeechThread {
     const unguard = guardExit({ ended, end: () => endAfterStep(worker) });
     const pending = new Map<number, PendingCall>();
     const ready = new Promise<void>((resolve, reject) => {
-      // The first call, as it were: it too must settle when the thread ends.
+      // Counts as the first call: it must also settle when the thread ends.
       pending.set(0, { resolve: () => resolve(), reject });
     });
     ready.catch(() => undefined);

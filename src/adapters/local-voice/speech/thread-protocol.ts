@@ -1,24 +1,24 @@
-// What the threads of the built-in speech engine and their owner say to each other.
+// The messages between the threads of the built-in speech engine and their owner.
 
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
 /**
- * Two threads, so that listening is never late because of speaking. `detector`: ears that leave the
- * words to somebody else.
+ * Two threads, so that speaking never delays listening. `detector`: `ears` without transcription, which is
+ * external.
  */
 export type ThreadRole = 'ears' | 'detector' | 'mouth';
 
-/** What a thread begins with. */
+/** The initial data of a thread. */
 export interface ThreadStart {
   readonly role: ThreadRole;
   /** Shared with its owner: see `exit-guard.ts`. */
   readonly ended: Int32Array;
 }
 
-/** The calls, with what they take and what they answer. */
+/** The calls, with their arguments and results. */
 export interface ThreadCalls {
-  /** Windows of a stream; the first call of an unknown `streamId` begins it. */
+  /** Windows of a stream; the first call with an unknown `streamId` begins it. */
   detect: { takes: { streamId: number; sound: AudioFrame }; answers: readonly number[] };
   forget: { takes: { streamId: number }; answers: null };
   transcribe: { takes: AudioFrame; answers: string };
@@ -35,7 +35,7 @@ export type ThreadRequest = {
   };
 }[CallName];
 
-/** The thread ends itself, between two calls of a model: one that is stopped within takes the process along. */
+/** The thread ends itself between two calls of a model: terminating it within one would abort the process. */
 export interface ThreadEnding {
   readonly call: 'end';
 }

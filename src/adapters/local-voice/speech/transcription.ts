@@ -16,7 +16,7 @@ export class Transcription {
   /** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
   static async load(onnx: Onnx): Promise<Transcription> {
     const moonshine = await Moonshine.load(onnx);
-    // The first run of a model is slow: let nobody wait for it.
+    // The first run of a model is slow, so it happens while loading.
     await moonshine.transcribe(new Float32Array(MOONSHINE_SAMPLE_RATE_HZ));
     return new Transcription(moonshine);
   }

@@ -1,7 +1,7 @@
-// A WASI command that runs wholly in memory: arguments in, one file out. Enough of the
-// interface for a program that computes and writes a file; it gets no clock, no
-// environment and no disk, so the same arguments always give the same bytes.
-// (node:wasi would need a directory on disk, and warns that it is experimental.)
+// A WASI command that runs entirely in memory: arguments in, one file out. Implements the part of the
+// interface for a program that computes and writes a file; it has no clock, no environment and no disk, so
+// the same arguments always give the same bytes. (node:wasi would need a directory on disk, and warns that it
+// is experimental.)
 //
 // Owns: the memory of one run and the file that it writes. Does not: the compiled module.
 
@@ -26,8 +26,8 @@ class Exit extends Error {
 }
 
 /**
- * One run of a command. Made ahead of time, because setting up the memory takes
- * longer than many a run; good for one `run`.
+ * One run of a command. Created ahead of time, because setting up the memory often takes longer than the run;
+ * usable for one `run`.
  */
 export class WasiProcess {
   #memory: WasmMemory | undefined;
@@ -52,8 +52,8 @@ export class WasiProcess {
   /**
    * Runs to the end, synchronously.
    * @param args the first is the name of the program
-   * @returns what it wrote to the file `/<outputName>`, the only file that it may open
-   * @throws {ProviderError} `SPEECH_COMMAND_FAILED` when it exits with another code than 0
+   * @returns the content of the file `/<outputName>`, the only file that it may open
+   * @throws {ProviderError} `SPEECH_COMMAND_FAILED` if it exits with another code than 0
    */
   run(args: readonly string[], outputName: string): Uint8Array {
     this.#arguments = args.map((argument) => Buffer.from(`${argument}\0`));
@@ -78,7 +78,7 @@ export class WasiProcess {
     }
   }
 
-  /** The memory moves when it grows, so a view lives for one call only. */
+  /** The memory moves when it grows, so a view is valid for one call only. */
   #view(): DataView {
     return new DataView((this.#memory as WasmMemory).buffer);
   }

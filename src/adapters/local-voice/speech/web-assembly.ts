@@ -1,5 +1,5 @@
-// The part of the global `WebAssembly` that we use. TypeScript describes it only
-// together with the browser's globals, which the rest of the code must not see.
+// The used part of the global `WebAssembly`. TypeScript describes it only together with the browser's
+// globals, which the rest of the code must not see.
 
 declare const compiled: unique symbol;
 
@@ -8,7 +8,7 @@ export interface WasmModule {
 }
 
 export interface WasmMemory {
-  /** Another one after the memory has grown. */
+  /** A different buffer after the memory has grown. */
   readonly buffer: ArrayBuffer;
 }
 
