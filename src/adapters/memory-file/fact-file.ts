@@ -3,7 +3,7 @@
 // Invariants
 //   FACT-FILE-1. A write replaces the file by a rename, after the new content reached the disk: a
 //       crash at any instant leaves the old content or the new, never a part of one.
-//   FACT-FILE-2. A file that cannot be understood is refused, with its name and line, and never touched.
+//   FACT-FILE-2. A malformed file is refused, with its name and line, and never changed.
 
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -16,7 +16,7 @@ import {
 import { ConfigurationError, messageOf, ProviderError } from '../../values/errors.ts';
 
 /**
- * Empty if there is no file.
+ * Reads the facts; none where there is no file.
  * @throws {ConfigurationError} `MEMORY_FILE_CORRUPT` when a line is not a fact,
  * {ProviderError} `MEMORY_FILE_UNREADABLE` when the file cannot be read.
  */
@@ -42,7 +42,7 @@ export async function readFacts(path: string): Promise<FactTable> {
 }
 
 /**
- * Replaces the content (FACT-FILE-1). The folder is made if there is none.
+ * Replaces the content (FACT-FILE-1). Creates the folder if necessary.
  * @throws {ProviderError} `MEMORY_FILE_UNWRITABLE`; the old content is still there then.
  */
 export async function writeFacts(path: string, table: FactTable): Promise<void> {
@@ -51,7 +51,7 @@ export async function writeFacts(path: string, table: FactTable): Promise<void> 
     for (const fact of facts.values()) content += `${JSON.stringify(fact)}\n`;
   }
   const folder = dirname(path);
-  // One writer at a time, so one name will do; what a crash left under it is overwritten.
+  // One writer at a time, so one temporary name is enough; a remainder of a crash is overwritten.
   const draft = `${path}.tmp`;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -2,7 +2,7 @@
 //
 // Owns:     the order of reads and writes. The file is read at the first use.
 // Does not: share the file; a second process, or a second store on the same path,
-//           would overwrite what the first one wrote.
+//           would overwrite the changes of the first one.
 //
 // Invariants
 //   FILE-MEMORY-1. A change is visible, and `remember` resolves, only after it is on the disk.
@@ -24,7 +24,7 @@ import {
 import { readFacts, writeFacts } from './fact-file.ts';
 
 export interface FileMemoryOptions {
-  /** The file; its folder is made if there is none. Relative to the working directory. */
+  /** The path of the file; its folder is created if necessary. Relative to the working directory. */
   readonly path: string;
   readonly limits?: Partial<MemoryLimits>;
 }
@@ -39,7 +39,7 @@ const optionsSchema = z.strictObject({
 
 interface Change {
   readonly apply: (table: FactTable) => FactTable;
-  /** Whether it changed anything. */
+  /** Returns whether it changed anything. */
   readonly resolve: (changed: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -80,7 +80,7 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
         draft = next;
         settle.push(() => change.resolve(changed));
       } catch (error) {
-        // Refused by itself (full, no fact): the others of this batch are not concerned.
+        // This change alone is refused (full, or not a fact); the others of the batch continue.
         change.reject(error);
       }
     }

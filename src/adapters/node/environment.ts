@@ -1,5 +1,5 @@
-// Real time and real chance, from the host: Node.js, or a browser and its workers. The one place where
-// they come from.
+// Real time and real chance, from the host: Node.js, or a browser and its workers. The only source of
+// both.
 //
 // ENVIRONMENT-1. It takes only globals, and imports no module of Node.js: `import 'offstage'` works in
 //     each of these hosts.
@@ -11,9 +11,9 @@ import type { Environment } from '../../actors/ports/environment.ts';
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** 9 bytes. */
 const ID_CHARACTERS = 12;
-/** Done tasks that the lane may still hold. */
+/** The number of finished tasks that the lane may still hold. */
 const LONGEST_TAIL = 256;
-/** Chance is drawn for so many at once: a call for each id costs more than all the rest of it. */
+/** Random bytes are drawn for this number of ids at once: a call for each id would dominate its cost. */
 const IDS_IN_POOL = 256;
 
 /** Runs a task in a later turn of the event loop; returns a function that cancels it. */
@@ -50,11 +50,11 @@ export function nodeEnvironment(): Environment {
   let latest = 0;
   let lane: (() => void)[] = [];
   let next = 0;
-  // One task for each turn of the event loop: timers and sockets come in between.
+  // One task per turn of the event loop, so that timers and sockets run in between.
   const runOne = (): void => {
     const task = lane[next++];
     if (next < lane.length) soon(runOne, false);
-    // Done tasks go in bulk: a lane that is never empty must not keep them.
+    // Finished tasks are removed in bulk: a lane that is never empty must not keep them.
     if (next === lane.length || next === LONGEST_TAIL) {
       lane = lane.slice(next);
       next = 0;
@@ -66,16 +66,16 @@ export function nodeEnvironment(): Environment {
   return {
     clock: {
       now() {
-        // The wall clock may be set back; ours never goes back.
+        // The wall clock may be set back; this clock never goes back.
         latest = Math.max(latest, Date.now());
         return latest;
       },
     },
     scheduler: {
       schedule(task, delayMs, { isBackground = false } = {}) {
-        // A timer of 0 ms is one of 1 ms: what waits for nothing would wait for it.
+        // Node runs a timer of 0 ms after 1 ms, so an immediate task uses no timer.
         if (delayMs <= 0) return soon(task, isBackground);
-        // A number, in a browser.
+        // In a browser a timer is a number.
         let timer: NodeJS.Timeout | number;
         let leftMs = delayMs;
         const arm = (): void => {
@@ -97,7 +97,7 @@ export function nodeEnvironment(): Environment {
         if (pool === '') pool = urlText(crypto.getRandomValues(bytes));
         const id = pool.slice(0, ID_CHARACTERS);
         pool = pool.slice(ID_CHARACTERS);
-        // Joined, not added: V8 keeps what it adds up as a tree, and so the whole pool with it.
+        // Joined, not concatenated: V8 keeps a concatenation as a tree, which would hold the whole pool.
         return [prefix, id].join('_');
       },
     },
@@ -105,7 +105,7 @@ export function nodeEnvironment(): Environment {
   };
 }
 
-/** Base64 in the alphabet of URLs. The number of bytes is a multiple of three: nothing is padded. */
+/** Encodes as base64url. The number of bytes is a multiple of three, so there is no padding. */
 function urlText(bytes: Uint8Array): string {
   return toBase64(bytes).replaceAll('+', '-').replaceAll('/', '_');
 }
