@@ -1,9 +1,9 @@
-// A question as screens show it: its words, and the state of its machine.
+// The view of a question for screens: its words, and the state of its machine.
 
 import type { QuestionView } from '../../contracts/session-views.ts';
 import type { QuestionRecord } from '../../contracts/records.ts';
 
-/** What a question's machine is in. */
+/** The state of a question's machine. */
 interface QuestionState {
   readonly value: unknown;
   readonly context: unknown;
@@ -16,7 +16,7 @@ export function questionView(
   const { requestId, subagentId, subagentName, kind, question, options } = record;
   const { askedAt, timeoutMs, answer, action, answerableBy } = record;
   return {
-    // The record's own: the id at hand may be a piece of an actor's name, which V8 would keep.
+    // The record's own id: the id at hand may be a piece of an actor's name, which V8 would keep in memory.
     requestId,
     subagentId,
     subagentName,

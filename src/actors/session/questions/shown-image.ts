@@ -1,5 +1,5 @@
-// A picture that the user shows to the lead model: what it may be. It is looked at and not
-// kept: the conversation has a note of it.
+// The check of a picture that the user shows to the lead model. The picture is passed on and not kept: the
+// conversation holds a note of it.
 
 import { shown } from '../../../values/plain-checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
@@ -25,7 +25,10 @@ export function checkImage(image: ShownImage): void {
     throw invalid(`\`data\` to have 1 to ${MAX_IMAGE_BYTES} bytes, got ${data.length}`);
 }
 
-/** @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED`, always: `who` takes no pictures. */
+/**
+ * Refuses every picture: `who` accepts none.
+ * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED`
+ */
 export function refuseImages(who: string): never {
   throw new ConfigurationError(
     'IMAGES_NOT_ACCEPTED',

@@ -1,13 +1,14 @@
-// The user's way into a session: who is there, what is typed, seen and answered. It is put into
-// the mailbox, and whoever waits learns what became of it.
+// The entrance of the user's input: attached clients, typed words, acknowledgements and answers. It puts each
+// into the mailbox, and reports its fate to the caller.
 //
-// Owns:     those who wait, and how many clients are attached.
-// Does not: decide to whom words go, or whether an answer counts (user-input).
+// Owns:     the waiting callers, and the number of attached clients.
+// Does not: decide which question words go to, or whether an answer counts (user-input).
 //
 // Invariants
-//   USER-DOOR-1. Each caller is told once: what became of its words or its answer, or that the session has ended.
-//   USER-DOOR-2. A call never resolves for words that the session does not have: it rejects with the error that
-//       kept them out. So does an answer, unless its question, or the session, was over.
+//   USER-DOOR-1. Each caller is told once: the fate of its words or its answer, or that the session has
+//       ended.
+//   USER-DOOR-2. A call never resolves for words that the session does not have: it rejects with the error
+//       that kept them out. So does an answer, unless its question, or the session, was over.
 
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
 import { mayAnswer } from '../../contracts/identity.ts';
@@ -20,13 +21,13 @@ import type { Projection } from '../state/projection.ts';
 import type { Receiver } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 
-/** What the door sees of the session. */
+/** The session as the entrance sees it. */
 export interface DoorSession extends Receiver {
   readonly host: Host;
   readonly books: Books;
   readonly projection: Projection;
   readonly unit: SessionUnit;
-  /** Who the user is. */
+  /** The user of the session; undefined: no particular user. */
   readonly user: string | undefined;
 }
 
@@ -49,12 +50,12 @@ export class UserDoor {
     return this.#clients > 0;
   }
 
-  /** How many are attached. */
+  /** Number of attached clients. */
   get clients(): number {
     return this.#clients;
   }
 
-  /** Clients that show deliveries to the user and acknowledge them. */
+  /** Number of clients that show deliveries to the user and acknowledge them. */
   get listeners(): number {
     return this.#listeners;
   }
@@ -70,7 +71,7 @@ export class UserDoor {
     };
   }
 
-  /** Somebody is there. Returns what to call when they leave. */
+  /** Attaches a client. Returns the function that detaches it. */
   attach(): () => void {
     let left = false;
     this.#clients += 1;
@@ -83,7 +84,10 @@ export class UserDoor {
     };
   }
 
-  /** The question is on a screen. One of somebody who may not answer it does not count (WHO-1). */
+  /**
+   * Reports that a question is on a screen. The screen of a user who may not answer it does not count
+   * (WHO-1).
+   */
   questionShown(requestId: string, by?: string): void {
     const { books, projection } = this.#session;
     const question = books.questions.get(requestId);
@@ -95,20 +99,20 @@ export class UserDoor {
     });
   }
 
-  /** A result or notice was seen; a question that is seen is not yet answered. */
+  /** Reports that a result or notice was seen; a question that is seen is not yet answered. */
   shown(deliveryId: string, by = this.#session.user): void {
     if (this.#session.books.questions.has(deliveryId)) this.questionShown(deliveryId, by);
     else this.#session.receive(`delivery:${deliveryId}`, seen('delivery.shown', deliveryId, by));
   }
 
-  /** The user does not want to hear it. A question is answered, not waved away. */
+  /** Dismisses a delivery. A question is answered, not dismissed. */
   dismiss(deliveryId: string, by = this.#session.user): void {
     if (!this.#session.books.questions.has(deliveryId))
       this.#session.receive(`delivery:${deliveryId}`, seen('delivery.dismissed', deliveryId, by));
   }
 
   /**
-   * The user answers a question by its button, or in words that name it.
+   * Answers a question by its button, or in words.
    * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY` (rejects).
    */
   async answer(requestId: string, answer: GivenAnswer, by?: string): Promise<AnswerReceipt> {
@@ -133,9 +137,9 @@ export class UserDoor {
   }
 
   /**
-   * The user typed. Resolves when it was given to a question or to the lead agent.
-   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the error
-   * that ended the session before (rejects).
+   * Posts typed words. Resolves when a question or the lead agent has received them.
+   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the error that
+   * ended the session before (rejects).
    */
   async say(text: string, by?: string): Promise<void> {
     const { host, projection, unit } = this.#session;
@@ -163,13 +167,16 @@ export class UserDoor {
     return taken.promise;
   }
 
-  /** Words of the user have reached whom they were for. */
+  /** Resolves the call whose words a question or the lead agent has received. */
   said(utteranceId: string): void {
     this.#saying.get(utteranceId)?.resolve();
     this.#saying.delete(utteranceId);
   }
 
-  /** The session does not take this event in (USER-DOOR-1, USER-DOOR-2). `error`: why; null: it came too late. */
+  /**
+   * Settles the call whose event the session does not apply (USER-DOOR-1, USER-DOOR-2). `error`: the reason;
+   * null: it came too late.
+   */
   ignored(event: UnitEvent, error: Error | null): void {
     const { utteranceId, ticket } = event as { utteranceId?: unknown; ticket?: unknown };
     if (event.type === 'user.said') {
@@ -185,13 +192,16 @@ export class UserDoor {
     }
   }
 
-  /** It is known whether an answer counts. */
+  /** Resolves a waiting answer with its receipt. */
   answered(ticket: string, receipt: AnswerReceipt): void {
     this.#receipts.get(ticket)?.resolve(receipt);
     this.#receipts.delete(ticket);
   }
 
-  /** The session has ended here (USER-DOOR-1, USER-DOOR-2). `error`: what ended it; null: it was closed. */
+  /**
+   * Settles all calls at the end of the session (USER-DOOR-1, USER-DOOR-2). `error`: the reason of the end;
+   * null: it was closed.
+   */
   close(error: Error | null): void {
     for (const { resolve } of this.#receipts.values()) resolve({ accepted: false, reason: 'over' });
     this.#receipts.clear();

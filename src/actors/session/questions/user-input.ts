@@ -1,19 +1,20 @@
-// What the user says, types or clicks, taken in: to whom it goes is decided here, in the
-// transaction that takes it in, so that an answer and what follows from it are one step.
+// Applies the input of the user: routes words and clicks in the transaction that applies them, so that an
+// answer and its consequences are one step.
 //
-// Owns:     the way of the user's words to a question or to the lead agent.
+// Owns:     the route of the user's words to a question or to the lead agent.
 // Does not: understand them (user-words), or know when a question may be answered (machine).
 //
 // Invariants
-//   USER-INPUT-1. Words go to exactly one: the question that has the floor, the lead agent, or (a
-//       plain "wait") nobody.
+//   USER-INPUT-1. Words go to exactly one addressee: the question that has the floor, the lead agent, or (a
+//       plain "wait") none.
 //   USER-INPUT-2. Words that began before the question was put to the user are not about it.
-//   USER-INPUT-3. A yes approves nothing while more than one approval waits: the exact action is read
-//       back, and only a yes to that counts. A no needs no reading.
-//   USER-INPUT-4. How words were read is in their entry: later versions of the tables change nothing that was.
+//   USER-INPUT-3. A yes approves nothing while more than one approval waits: the exact action is read back,
+//       and only a yes to that counts. A no needs no reading.
+//   USER-INPUT-4. The reading of words is in their entry: later versions of the tables change nothing in the
+//       past.
 //   USER-INPUT-5. A wait is given, and ends: the question is put again after it.
-//   USER-INPUT-6. Words of somebody who may not answer the question that has the floor go where words go without
-//       it, and the question stays open (WHO-1).
+//   USER-INPUT-6. Words of a user who may not answer the question that has the floor go where they would go
+//       without that question, which stays open (WHO-1).
 
 import type { Stamped } from '../../../machines/index.ts';
 import { mayAnswer } from '../../contracts/identity.ts';
@@ -25,22 +26,24 @@ import type { Answer, QuestionRecord, Reading, Utterance } from '../../contracts
 import type { SessionUnit } from '../unit/session-unit.ts';
 import { readUtterance } from './user-words.ts';
 
-/** A question in one of these states is put to the user. */
+/** States of a question that is put to the user. */
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held']);
 
 type Said = EventFor<'user'> & Stamped;
 type Given = EventFor<'answers'> & Stamped;
 
-/** The user said something. Posts who shall react to it; returns what follows within the unit. */
+/** Applies words of the user: posts their effect, and returns the consequences within the unit. */
 export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly SessionMessage[] {
   const follow = wordsOf(books, unit, said);
-  // The end of speech is told by the wire; who types has spoken too, and wakes what rests.
+  // The wire reports the end of speech; typing counts as speech, too, and wakes resting deliveries.
   return said.channel === 'typing'
     ? [{ actor: 'outbox', event: { type: 'utterance.ended' } }, ...follow]
     : follow;
 }
 
-/** The words with what they are to the question that has the floor, as its entry keeps them (USER-INPUT-4). */
+/**
+ * Adds the reading of the words for the question that has the floor, as their entry keeps it (USER-INPUT-4).
+ */
 export function withReading(books: Books, unit: SessionUnit, said: Said): Said {
   const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
   const isFor =
@@ -56,7 +59,7 @@ function readingOf(
   question: QuestionRecord,
   { text, channel, language }: Said,
 ): Reading {
-  // One that is over stays in the books until its effects are carried out; a refold carries out none.
+  // A question that is over stays in the books until its effects are carried out; a refold carries out none.
   const approvals = [...books.questions.values()].filter(
     ({ kind, requestId }) =>
       kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
@@ -110,11 +113,12 @@ function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly SessionM
   question.timesUnclear += 1;
   if (reading.to === 'again') question.askedAgain = true;
   if (question.kind === 'approval') books.deliveries.delete(requestId);
-  // It was meant for the question, but cannot be taken (unclear, or it broke the question off).
+  // The words were meant for the question, but cannot be accepted (unclear, or they interrupted the
+  // question).
   return [{ actor, event: { type: 'question.repeat' } }];
 }
 
-/** The user chose a button, or answered by name. Posts the receipt. */
+/** Applies the choice of a button, or an answer by name, and posts the receipt. */
 export function answerGiven(
   books: Books,
   unit: SessionUnit,
@@ -153,7 +157,7 @@ function answerBy(answer: Answer, by: string | undefined): Answer {
   return by === undefined ? answer : { ...answer, by };
 }
 
-/** Its action shall be read back, and that has not begun. */
+/** Tells whether its action has to be read back, and that has not begun. */
 function isToBeReadBack(unit: SessionUnit, { requestId, readBack }: QuestionRecord): boolean {
   const context = unit.questions.stateOf(requestId)?.context as
     | { readonly playingSince: number | null; readonly shownAt: number | null }
@@ -161,7 +165,7 @@ function isToBeReadBack(unit: SessionUnit, { requestId, readBack }: QuestionReco
   return readBack && context?.playingSince === null && context.shownAt === null;
 }
 
-/** Could the user know of the question when these words began? */
+/** Tells whether the question had been put to the user when these words began. */
 function isPutToUser(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
   const life = unit.questions.stateOf(requestId);
   if (!PUT.has(String(life?.value)) || !life) return false;

@@ -1,31 +1,33 @@
-// Who the user is talking to. While a question owns the floor its words are tried as
-// an answer; what is clearly something else goes to the lead agent, and the question
-// stays open.
+// Decides to whom the user is talking. While a question owns the floor, the words are matched as an answer to
+// it; words about something else go to the lead agent, and the question stays open.
 
 import { matchAnswer } from '../../../language/match-answer.ts';
 import type { QuestionRecord, Reading } from '../../contracts/records.ts';
-/** A match by sound alone may be a slip of the recogniser: it does not interrupt its own question. */
+/**
+ * Confidence from which a match by sound is decisive: below it a recognition error is possible, and the words
+ * do not interrupt their own question.
+ */
 const DECISIVE_CONFIDENCE = 0.8;
 
 /** Time that is given to a user who asks for it. */
 export const HOLD_MS = 10_000;
 
-/** So many words that were typed are meant, even if they name no option. */
+/** Number of typed words from which an answer counts as meant, even if it names no option. */
 const MEANT_WORDS = 3;
 
-/** How the words came, and what else is open. */
+/** The channel of the words, and the other open questions. */
 export interface Heard {
-  /** As the user meant them; spoken ones may be a slip of the recogniser. */
+  /** True for typed words, which are exact; spoken ones may be recognized wrongly. */
   readonly typed: boolean;
   /** A language tag. @defaultValue 'en' */
   readonly language?: string | undefined;
-  /** Approvals that wait for the user, this one included. @defaultValue 1 */
+  /** Number of approvals that wait for the user, this one included. @defaultValue 1 */
   readonly approvals?: number;
 }
 
 /**
- * Reads an utterance against the question that has the floor. What is unclear is asked for
- * again the first time; a yes to one of several approvals is read back.
+ * Reads an utterance as an answer to the question that has the floor. Unclear words are asked for again the
+ * first time; a yes to one of several approvals is read back.
  */
 export function readUtterance(
   question: QuestionRecord,
@@ -37,11 +39,11 @@ export function readUtterance(
     if (reading === 'described') return { to: 'again' };
     const consents = reading.to === 'question' && reading.answer.approved === true;
     if (consents && approvals > 1 && !question.readBack) return { to: 'readBack' };
-    // Asked again once in words; then there are the buttons, and the lead agent to talk to.
+    // The question is asked again once in words; then the buttons remain, and the lead agent.
     return reading.to === 'again' && question.askedAgain ? { to: 'lead' } : reading;
   }
   if (reading === 'described') {
-    // What names no option may still be an answer ("the cheaper one"): the one who asked can tell.
+    // Words that name no option may still be an answer ("the cheaper one"): the asker can interpret them.
     const isMeant = typed
       ? text.trim().split(/\s+/).length >= MEANT_WORDS
       : question.timesUnclear > 0;
@@ -49,7 +51,7 @@ export function readUtterance(
       ? { to: 'question', decisive: false, answer: { userResponse: text } }
       : { to: 'again' };
   }
-  // What nobody can make anything of is asked about once; then the lead agent hears it.
+  // Unclear words are asked about once; then they go to the lead agent.
   return reading.to === 'again' && question.timesUnclear > 0 ? { to: 'lead' } : reading;
 }
 
@@ -78,7 +80,7 @@ function readOnce(question: QuestionRecord, text: string, language: string): Rea
         answer: { userResponse: text, approved: match.kind === 'approved' },
       };
     case 'free_text':
-      // Consent is never taken from words that are not exactly a yes or a no.
+      // Consent is taken only from words that are exactly a yes or a no.
       return question.kind === 'approval'
         ? { to: 'again' }
         : { to: 'question', decisive: false, answer: { userResponse: match.text } };

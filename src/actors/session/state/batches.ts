@@ -1,7 +1,8 @@
-// The batches of a session: which call, or subagent that was spawned by a tool, joins which, and what is
-// in each at the moment. A member is a call's id, or the id of the delivery of a spawned subagent's result.
+// The batches of a session: assigns each call, and each subagent that was spawned by a tool, to a batch, and
+// holds its members. The id of a member is that of the call, or of the delivery of a spawned subagent's
+// result.
 //
-// Owns:     the lives of the batches, and which of them calls for the latest request join.
+// Owns:     the lives of the batches, and the batch that calls for the latest request join.
 // Does not: decide when a batch is told (its machine does).
 
 import { batchMachine, type BatchSnapshot } from '../../../machines/index.ts';
@@ -13,9 +14,9 @@ import type { ConsolidationOptions } from './consolidation.ts';
 /** A call, as it is made. */
 export interface MadeCall {
   readonly callId: string;
-  /** What the user said that it is made for. @defaultValue null: nothing */
+  /** The utterance for which it is made. @defaultValue null: none */
   readonly requestId?: string | null;
-  /** May its result be told with others? @defaultValue false */
+  /** True if its result may be told with others. @defaultValue false */
   readonly isConsolidated?: boolean;
   readonly at: number;
 }
@@ -32,47 +33,47 @@ export class Batches extends Population {
   readonly #options: ConsolidationOptions | null;
   #latest: Latest = null;
 
-  /** @param options Null: there are none. */
+  /** @param options Null: the session has no batches. */
   constructor(options: ConsolidationOptions | null, unit: AnyUnit, host: Host) {
     super(batchMachine, 'batch', unit, host);
     this.#options = options;
   }
 
-  /** The batch that calls for the request that is being answered join; null: none yet. */
+  /** The batch that calls for the current request join; null: none yet. */
   get latest(): string | null {
     return this.#latest?.batchId ?? null;
   }
 
-  /** All of them, for `goOnFrom`. */
+  /** The state of all batches, for `goOnFrom`. */
   get whole(): BatchesRest {
     return { latest: this.#latest, members: this.rest };
   }
 
-  /** Takes in what `whole` was. */
+  /** Continues from the state that `whole` returned. */
   goOnFrom({ latest, members }: BatchesRest): void {
     this.#latest = latest;
     this.restore(members);
   }
 
-  /** What it consists of at the moment; null if it is none. */
+  /** Returns the context of a batch; null if there is none of this id. */
   contextOf(batchId: string): BatchSnapshot['context'] | null {
     return (this.stateOf(batchId)?.context ?? null) as BatchSnapshot['context'] | null;
   }
 
-  /** The batch that waits for this one's result, or null. */
+  /** Returns the batch that waits for this result, or null. */
   expecting(id: string): string | null {
     return this.ids.find((batchId) => this.contextOf(batchId)?.working.includes(id)) ?? null;
   }
 
-  /** The batch that this one's result is told with, or null. */
+  /** Returns the batch with which this result is told, or null. */
   of(id: string): string | null {
     const holding = this.ids.find((batchId) => this.contextOf(batchId)?.parts.includes(id));
     return this.expecting(id) ?? holding ?? null;
   }
 
   /**
-   * Lets a call join those that were made for the same request, or begins a batch with it.
-   * Returns the batch, or null where its result is told by itself.
+   * Adds a call to those that were made for the same request, or begins a batch with it. Returns the batch,
+   * or null if its result is told by itself.
    */
   join(
     { callId, requestId = null, isConsolidated = false, at }: MadeCall,
@@ -87,7 +88,7 @@ export class Batches extends Population {
       return latest.batchId;
     }
     const replied = { type: 'batch.replied', at };
-    // The reply to the request before is over, whatever its model still says.
+    // The reply to the previous request is over, whatever its model still says.
     if (latest && this.accepts(latest.batchId, replied)) this.apply(latest.batchId, replied);
     const batchId = `batch_${callId}`;
     const ceilingMs = isAttached ? interactiveCeilingMs : backgroundCeilingMs;

@@ -1,11 +1,11 @@
-// The words behind the lives of a session, folded from the same events: what was asked,
-// called, answered and is to be said, and the conversation itself.
+// The words behind the lives of a session, folded from the same events: questions, calls, answers,
+// deliveries, and the conversation itself.
 //
 // Owns:     the records, under the ids that the machines know.
-// Does not: decide what an event leads to (machines), or publish anything.
+// Does not: decide the consequences of an event (machines), or publish anything.
 //
 // Invariants
-//   BOOKS-1. A record exists as long as its life, and until what it led to is over.
+//   BOOKS-1. A record exists as long as its life, and until the consequences of that life are over.
 //   BOOKS-2. Folding is a function of the events alone: the same events give the same books.
 
 import type { OutboxItem, Stamped } from '../../../machines/index.ts';
@@ -54,16 +54,16 @@ export class Books {
   readonly questions = new Map<string, QuestionRecord>();
   readonly calls = new Map<string, CallRecord>();
   readonly deliveries = new Map<string, DeliveryRecord>();
-  /** Who leads. */
+  /** The current lead agent. */
   agentName: string;
   directives = Directives.none;
-  /** The user's words that the lead agent answers, or answered last: an utterance's id. */
+  /** The id of the utterance that the lead agent answers, or answered last. */
   requestId: string | null = null;
-  /** Turns of the model that are over. */
+  /** Number of completed turns of the model. */
   turns = 0;
   /** The first agent's `onEnter` is done. */
   hasEntered = false;
-  /** Who led before the one that leads, as long as that one has not entered; null: it has. */
+  /** The previous lead agent, until the current one has entered; null: it has. */
   takesOverFrom: string | null = null;
   #successor: Successor = null;
 
@@ -82,10 +82,10 @@ export class Books {
     this.#conversation = new LiveConversation(limits, (id) => this.calls.get(id)?.output);
   }
 
-  /** What is kept of them, for `restore`. */
+  /** The kept part of the books, for `restore`. */
   get rest(): BooksRest {
     const { agentName, requestId, turns, hasEntered, takesOverFrom } = this;
-    // Records change; what is written down must not.
+    // Copies, because records change after the state is written down.
     const copies = <T extends object>(records: ReadonlyMap<string, T>): readonly T[] =>
       [...records.values()].map((record) => ({ ...record }));
     return {
@@ -103,7 +103,7 @@ export class Books {
     };
   }
 
-  /** Back to where nothing was folded. */
+  /** Resets the books to the state before any event. */
   reset(): void {
     this.agentName = this.#firstAgent;
     this.directives = Directives.none;
@@ -118,7 +118,7 @@ export class Books {
     this.#conversation.reset();
   }
 
-  /** Goes on from what `rest` was. */
+  /** Continues from the state that `rest` returned. */
   restore(rest: BooksRest): void {
     this.agentName = rest.agentName;
     this.requestId = rest.requestId;
@@ -133,44 +133,44 @@ export class Books {
     this.#conversation.restore(rest.conversation);
   }
 
-  /** What was said so far, and is being said. */
+  /** The conversation so far, with the words that are being said. */
   get conversation(): ConversationLog {
     return this.#conversation.log;
   }
 
-  /** One item of it. */
+  /** Returns one item of the conversation. */
   item(id: string): ConversationItem | undefined {
     return this.#conversation.item(id);
   }
 
-  /** How many messages the lead agent has not ended saying. */
+  /** Number of messages that the lead agent has not completed. */
   get sayings(): number {
     return this.#conversation.sayings;
   }
 
-  /** What of it the lead agent has not ended saying. */
+  /** The messages that the lead agent has not completed. */
   get unfinished(): readonly Unfinished[] {
     return this.#conversation.unfinished;
   }
 
-  /** More words of what the lead agent began to say at `saidAt`. */
+  /** Appends words to a message that the lead agent began at `saidAt`. */
   saying(itemId: string, words: string, saidAt: number): boolean {
     return this.#conversation.saying(itemId, words, saidAt);
   }
 
-  /** Shows what is about to be told to the unit; returns it as it shall be told. */
+  /** Shows an event that is about to be posted to the unit; returns it in the form to post. */
   expect(event: ConversationEvent): ConversationEvent {
     if (event.type === 'call.answered') this.#answered(event.callId);
     return this.#conversation.expect(event);
   }
 
-  /** The user's words. */
+  /** Adds words of the user. */
   userSaid(id: string, text: string, at: number, by?: string): void {
     const who = by === undefined ? {} : { by };
     this.#conversation.change((log) => log.add({ id, at, role: 'user', text, ...who }));
   }
 
-  /** Takes in what an event carries for a life that is there already, or begins one. */
+  /** Applies the content of an event to an existing life, or begins one. */
   fold({ kind, id, event }: Received): readonly SessionMessage[] {
     switch (kind) {
       case 'session':
@@ -238,25 +238,28 @@ export class Books {
     }
   }
 
-  /** What is to be said under this id: a notice, a question, or the result of a call. */
+  /** Returns the delivery with this id: a notice, a question, or the result of a call. */
   delivery(id: string): DeliveryRecord | undefined {
     const known = this.deliveries.get(id) ?? this.#deliveryOf(id);
     if (known) this.deliveries.set(id, known);
     return known;
   }
 
-  /** How results and progress are put to the lead model. */
+  /** The words in which results and progress reach the lead model. */
   get words(): ResultWords {
     return this.#words;
   }
 
-  /** The words in which these results are told together; `working`: the names of those that have none yet. */
+  /**
+   * Builds the prompt in which these results are told together; `working`: the names of members without a
+   * result.
+   */
   togetherPrompt(ids: readonly string[], working: readonly string[]): Note {
     const told = ids.flatMap((id) => this.#told(id) ?? this.deliveries.get(id)?.result ?? []);
     return this.#words.together(told, working);
   }
 
-  /** Another agent leads: what was ordered of the one before it ends. */
+  /** Applies a transfer: the directives to the former agent end. */
   #transferred({ at }: Stamped): void {
     if (!this.#successor) return;
     const { transferId: id, to, enters = false } = this.#successor;
@@ -274,7 +277,7 @@ export class Books {
     if (event.isOver) this.calls.delete(event.callId);
   }
 
-  /** Its result, when it comes, is no answer to the call any more. */
+  /** Marks a call as answered: its later result is no answer any more. */
   #answered(callId: string): void {
     const call = this.calls.get(callId);
     if (call) call.isAnswered = true;
@@ -332,7 +335,7 @@ export class Books {
     return [{ actor: 'outbox', event: { type: 'outbox.add', item } }];
   }
 
-  /** Made from the record of a question, or of a call that has a result. */
+  /** Builds a delivery from the record of a question, or of a call that has a result. */
   #deliveryOf(id: string): DeliveryRecord | undefined {
     const question = this.questions.get(id);
     if (question) return deliveryOfQuestion(question);
@@ -341,7 +344,7 @@ export class Books {
     return call && told ? deliveryOfResult(call, told, this.#words) : undefined;
   }
 
-  /** What there is to tell of a call that is settled. */
+  /** Returns the content to tell of a settled call. */
   #told(callId: string): ToldResult | undefined {
     const call = this.calls.get(callId);
     if (!call?.outcome) return undefined;
@@ -354,7 +357,7 @@ export class Books {
   }
 }
 
-/** `question:abc:1` is about `abc:1`. */
+/** Returns the id in an actor's name: `question:abc:1` is about `abc:1`. */
 export function idOf(actor: string): string {
   return actor.slice(actor.indexOf(':') + 1);
 }

@@ -1,13 +1,13 @@
-// What happens to a tool call, in its record.
+// Records the events of a tool call.
 //
-// Does not: decide what follows (the machine of the call does).
+// Does not: decide the consequences (the machine of the call does).
 
 import type { Stamped } from '../../../machines/index.ts';
 import type { EventFor } from '../../contracts/session-protocol.ts';
 import { pendingAnswer } from '../../conversation/prompts.ts';
 import type { CallRecord } from '../../contracts/records.ts';
 
-/** Takes in what an event of its machine carries. */
+/** Applies the content of an event of its machine. */
 export function happenedTo(call: CallRecord, event: EventFor<`call:${string}`> & Stamped): void {
   switch (event.type) {
     case 'call.validated':

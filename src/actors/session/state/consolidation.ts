@@ -1,5 +1,5 @@
-// Which results are told together, and how long one waits for its siblings: the options of
-// a session, checked.
+// The options of a session that decide which results are told together, and how long a result waits for its
+// siblings; checked.
 
 import { z } from 'zod';
 import { ConfigurationError } from '../../../values/errors.ts';
@@ -7,29 +7,30 @@ import type { AtCeiling } from '../../../machines/index.ts';
 
 export interface ConsolidationOptions {
   /**
-   * A result waits so long for its siblings while somebody is attached, in milliseconds,
-   * counted from the first result. @defaultValue 300000
+   * Time that a result waits for its siblings while a client is attached, in milliseconds, counted from the
+   * first result. @defaultValue 300000
    */
   readonly interactiveCeilingMs: number;
-  /** The same where nobody was attached when the work was begun. @defaultValue 600000 */
+  /** The same if no client was attached when the work was begun. @defaultValue 600000 */
   readonly backgroundCeilingMs: number;
   /**
-   * What becomes of those that still work at the ceiling. `deliver`: they go on and are told
-   * when they end. `cancel`: they are stopped, and told as cancelled with the others, with
-   * whatever they had done. @defaultValue 'deliver'
+   * The treatment of subagents that still work at the ceiling. `deliver`: they continue and are told when
+   * they end. `cancel`: they are stopped, and told as cancelled with the others, with their partial work.
+   * @defaultValue 'deliver'
    */
   readonly atCeiling: AtCeiling;
-  /** `cancel`: those that are stopped may take so long, in milliseconds. @defaultValue 5000 */
+  /** With `cancel`: time that stopped subagents may take, in milliseconds. @defaultValue 5000 */
   readonly graceMs: number;
 }
 
 /**
- * `batch`: the results of the background calls that were made, and of the subagents that were spawned by
- * a tool, for one request of the user are told in one reply. `off`: each by itself. An object is `batch` with other numbers.
+ * `batch`: one reply tells the results of all background calls that were made, and of all subagents that were
+ * spawned by a tool, for one request of the user. `off`: each is told by itself. An object is `batch` with
+ * other numbers.
  */
 export type Consolidation = 'off' | 'batch' | Partial<ConsolidationOptions>;
 
-/** Why a subagent was stopped that its siblings did not wait for. */
+/** The reason of the stop of a subagent for which its siblings did not wait. */
 export const CEILING_REASON = 'cancelled at consolidation ceiling';
 
 export const defaultConsolidation: ConsolidationOptions = {
@@ -47,7 +48,7 @@ const schema = z.strictObject({
 });
 
 /**
- * The options with their defaults filled in; null for `off`.
+ * Fills in the defaults of the options; null for `off`.
  * @throws {ConfigurationError} for an option that is unknown or out of range.
  */
 export function consolidationOf(consolidation: Consolidation): ConsolidationOptions | null {

@@ -1,6 +1,6 @@
-// What a question, or the result of a call, is as something that the lead agent is to say.
+// Builds the delivery of a question, or of the result of a call.
 //
-// Does not: say when (the outbox does), or remember it (books).
+// Does not: decide when it is said (the outbox does), or keep it (books).
 
 import { priorityOf } from '../../../machines/index.ts';
 import { approvalPrompt, questionPrompt, readBackText } from '../../conversation/prompts.ts';
@@ -30,7 +30,7 @@ export function deliveryOfQuestion(question: QuestionRecord): DeliveryRecord {
   };
 }
 
-/** `told`: what there is to tell of the call, which has ended. */
+/** `told`: the content to tell of the call, which has ended. */
 export function deliveryOfResult(
   call: CallRecord,
   told: ToldResult,

@@ -1,30 +1,29 @@
-// The views of one kind that screens see, in the order in which they came: all that goes on,
-// and the latest of what is over.
+// The views of one kind for screens, in the order in which they came: all open ones, and the latest of those
+// that are over.
 //
-// Owns:     the views, and which of them are kept.
-// Does not: know what they show, or when anybody looks.
+// Owns:     the views, and the choice of those that are kept.
+// Does not: know their content, or their readers.
 //
 // Invariants
-//   KEPT-VIEWS-1. What goes on is always kept. Of what is over, so many are kept as were over last.
-//   KEPT-VIEWS-2. A change costs the same however many there are. A list is made only when there was one
-//       since the last.
-//   KEPT-VIEWS-3. Views and lists are frozen: the session looks at them, too, and a screen must not change them for it.
+//   KEPT-VIEWS-1. An open view is always kept. Of those that are over, the latest are kept, up to a limit.
+//   KEPT-VIEWS-2. The cost of a change does not depend on their number. A list is built only after a change.
+//   KEPT-VIEWS-3. Views and lists are frozen: the session reads them, too, and a screen must not change them.
 
 export class KeptViews<T> {
   readonly #kept: number;
   readonly #isOver: (view: T) => boolean;
   readonly #views = new Map<string, T>();
-  /** Ids of what is over; what has been so for longest comes first. */
+  /** Ids of views that are over, the oldest end first. */
   readonly #over = new Set<string>();
   #list: readonly T[] | null = null;
 
-  /** Of those for which `isOver` holds, `kept` are kept. */
+  /** `kept`: number of kept views for which `isOver` holds. */
   constructor(kept: number, isOver: (view: T) => boolean) {
     this.#kept = kept;
     this.#isOver = isOver;
   }
 
-  /** The same array until something changes. */
+  /** The list of views: the same array until something changes. */
   get list(): readonly T[] {
     return (this.#list ??= Object.freeze([...this.#views.values()]));
   }

@@ -1,20 +1,19 @@
-// The conversation of a session as it is read, and what of it is kept. What is kept follows
-// from committed events alone. What is read is that, and on top of it what was said but is not
-// committed yet, and what is being said.
+// The conversation of a session in two forms. The kept conversation follows from committed events alone. The
+// readable conversation adds the words that are not committed yet, and those that are being said.
 //
-// Owns:     the conversation, and the words that are on their way into it.
-// Does not: tell the session's unit of them (`intoConversation` is for whoever says something),
-//           or keep the calls whose results it names (books).
+// Owns:     the conversation, and the words on their way into it.
+// Does not: post events to the session's unit (`intoConversation` does, for the speaker), or keep the calls
+//           whose results it names (books).
 //
 // Invariants
-//   LIVE-CONVERSATION-1. What is kept is a function of the folded events: nothing else changes it.
-//   LIVE-CONVERSATION-2. What was said can be read at once, whenever its event is committed; then it stands
-//       where the same event puts it when it is folded again.
+//   LIVE-CONVERSATION-1. The kept conversation is a function of the folded events: nothing else changes it.
+//   LIVE-CONVERSATION-2. Words can be read at once, whenever their event is committed; then they stand where
+//       the same event puts them when it is folded again.
 //   LIVE-CONVERSATION-3. Words that are still being said are never kept: a rate is no event.
-//   LIVE-CONVERSATION-5. Words are appended in constant time: what is read of a message is its beginning, and its
-//       whole is put together once, when it is over.
-//   LIVE-CONVERSATION-4. What is said stands before whatever came while it was being said, also if that began
-//       in the same millisecond.
+//   LIVE-CONVERSATION-5. Words are appended in constant time: the readable part of a message is its
+//       beginning, and its whole is put together once, when it is over.
+//   LIVE-CONVERSATION-4. A message stands before everything that came while it was being said, even if that
+//       began in the same millisecond.
 
 import { head as headOf } from '../../../values/clip.ts';
 import { ConversationLog } from '../../conversation/conversation.ts';
@@ -24,19 +23,19 @@ import type { Prompt } from '../../notes/note.ts';
 import type { ConversationEvent } from '../../contracts/records.ts';
 import type { Receiver } from '../../contracts/session-protocol.ts';
 
-/** What the lead agent is saying. */
+/** A message that the lead agent is saying. */
 interface Saying {
   readonly saidAt: number;
-  /** What of it is read (LIVE-CONVERSATION-5). */
+  /** The readable beginning (LIVE-CONVERSATION-5). */
   head: string;
-  /** All of it, in pieces. */
+  /** All words, in pieces. */
   readonly pieces: string[];
   chars: number;
   /** The item that stood last of those that began in the same millisecond. */
   readonly behind: string | null;
 }
 
-/** What is being said, as far as it came. */
+/** A message that is being said, as far as it came. */
 export interface Unfinished {
   readonly itemId: string;
   readonly text: string;
@@ -46,39 +45,39 @@ export interface Unfinished {
 export class LiveConversation {
   readonly #empty: ConversationLog;
   #kept: ConversationLog;
-  /** Told to the unit and not folded yet, in this order. */
+  /** Events that were posted to the unit and are not folded yet, in this order. */
   readonly #ahead: ConversationEvent[] = [];
   readonly #saying = new Map<string, Saying>();
-  /** What is kept, and what will be; null: to be worked out. */
+  /** The kept conversation with the events ahead; null: to be computed. */
   #told: ConversationLog | null = null;
   #read: ConversationLog | null = null;
   readonly #outputOf: (callId: string) => unknown;
 
-  /** `outputOf`: what a call has come to; undefined: nothing is known of it. */
+  /** `outputOf`: returns the result of a call; undefined: unknown. */
   constructor(limits: Partial<ConversationLimits>, outputOf: (callId: string) => unknown) {
     this.#empty = ConversationLog.empty(limits);
     this.#kept = this.#empty;
     this.#outputOf = outputOf;
   }
 
-  /** What follows from the events that were folded (LIVE-CONVERSATION-1). */
+  /** The conversation of the folded events (LIVE-CONVERSATION-1). */
   get kept(): ConversationLog {
     return this.#kept;
   }
 
-  /** Goes on from what was kept; `rest` is the JSON of it. */
+  /** Continues from a kept conversation; `rest` is its JSON. */
   restore(rest: unknown): void {
     this.#kept = ConversationLog.fromJSON(rest, this.#kept.limits);
     this.#changed();
   }
 
-  /** Nothing was folded. What is on its way, or being said, is. */
+  /** Resets the kept conversation. Words on their way, or being said, stay. */
   reset(): void {
     this.#kept = this.#empty;
     this.#changed();
   }
 
-  /** As it is read. */
+  /** The readable conversation. */
   get log(): ConversationLog {
     this.#read ??= [...this.#saying].reduce((log, [id, { saidAt: at, head, chars }]) => {
       const before = this.#follower(id);
@@ -88,7 +87,7 @@ export class LiveConversation {
     return this.#read;
   }
 
-  /** One item of it, as it is read. What is being said is not worth working out all the rest for. */
+  /** Returns one readable item. A message that is being said is read without computing the rest. */
   item(id: string): ConversationItem | undefined {
     const saying = this.#read ? undefined : this.#saying.get(id);
     if (!saying) return this.log.get(id);
@@ -100,24 +99,24 @@ export class LiveConversation {
       .get(id);
   }
 
-  /** Takes in what an event does to what is kept. */
+  /** Changes the kept conversation by an event. */
   change(change: (kept: ConversationLog) => ConversationLog): void {
     this.#kept = change(this.#kept);
     this.#changed();
   }
 
-  /** Takes in an event of the session's unit: it is not on its way any more. */
+  /** Folds an event of the session's unit, which is on its way no longer. */
   fold(event: ConversationEvent): void {
     const about = isAbout(event);
     const index = this.#ahead.findIndex((one) => isAbout(one) === about);
     if (index !== -1) this.#ahead.splice(index, 1);
     this.#kept = this.#after(this.#kept, event);
-    // The oldest of those that were shown ahead: what is read is what it was. With the last one, what
-    // is kept says it all: nothing is held twice.
+    // The oldest of the events ahead: the readable conversation stays the same. After the last one, the kept
+    // conversation is the readable one: nothing is held twice.
     if (index !== 0 || this.#ahead.length === 0) this.#changed();
   }
 
-  /** Shows what is about to be told to the unit; returns it as it shall be told. */
+  /** Shows an event that is about to be posted to the unit; returns it in the form to post. */
   expect(event: ConversationEvent): ConversationEvent {
     let told = event;
     if (event.type === 'assistant.said' || event.type === 'assistant.cut') {
@@ -125,7 +124,7 @@ export class LiveConversation {
       if (before !== null) told = { ...event, before };
       this.#saying.delete(event.itemId);
     }
-    // Behind all that is ahead: nothing of it need be worked out again.
+    // Behind all events ahead: none of them has to be applied again.
     this.#told = this.#after(this.#withAhead, told);
     this.#read = null;
     this.#ahead.push(told);
@@ -133,8 +132,8 @@ export class LiveConversation {
   }
 
   /**
-   * More words of what the lead agent began to say at `saidAt`. Returns whether more of it is read
-   * than before.
+   * Appends words to a message that the lead agent began at `saidAt`. Returns whether its readable part has
+   * grown.
    */
   saying(itemId: string, words: string, saidAt: number): boolean {
     const saying = this.#saying.get(itemId) ?? {
@@ -155,7 +154,7 @@ export class LiveConversation {
     return hasGrown;
   }
 
-  /** How many messages are being said. */
+  /** Number of messages that are being said. */
   get sayings(): number {
     return this.#saying.size;
   }
@@ -173,7 +172,10 @@ export class LiveConversation {
     return this.#told;
   }
 
-  /** What came first while this was being said, in the millisecond in which it began (LIVE-CONVERSATION-4). */
+  /**
+   * Returns the first item that came while this message was being said, in the millisecond in which it began
+   * (LIVE-CONVERSATION-4).
+   */
   #follower(itemId: string): string | null {
     const saying = this.#saying.get(itemId);
     if (!saying) return null;
@@ -215,7 +217,7 @@ export class LiveConversation {
   }
 }
 
-/** A note of the runtime, as the session's unit is told of it. */
+/** Builds the event of a note of the runtime. */
 export function noted(
   itemId: string,
   prompt: Prompt,
@@ -232,7 +234,7 @@ interface Session extends Receiver {
 }
 
 /**
- * Something was said, called or answered: it can be read at once, and the session's unit is told.
+ * Puts words, a call or an answer into the conversation: readable at once, and posted to the session's unit.
  */
 export function intoConversation(session: Session, event: ConversationEvent): void {
   const told = session.books.expect(event);
@@ -248,7 +250,10 @@ function parsed(json: string): unknown {
   }
 }
 
-/** Events of one kind about one thing are folded in the order in which they were told. */
+/**
+ * Returns the key of an event: events of one kind with the same key are folded in the order in which they
+ * were posted.
+ */
 function isAbout(event: ConversationEvent): string {
   return `${event.type} ${'itemId' in event ? event.itemId : event.callId}`;
 }

@@ -1,8 +1,8 @@
-// What screens see of a session: the stream of its events, and a store of its state.
-// Events go out at once; the store follows in bulk, a turn or two of the event loop later,
-// so that ten thousand changes are one new state, and only once somebody has looked at it.
+// The session for screens: the stream of its events, and a store of its state. Events go out at once; the
+// store follows in bulk, a turn or two of the event loop later, so that ten thousand changes are one new
+// state, and only once the store has been read.
 //
-// Owns:     views, the order of events, how many ended things are kept.
+// Owns:     views, the order of events, the number of kept views that are over.
 // Does not: decide anything.
 
 import { Subject, type Observable } from 'rxjs';
@@ -18,7 +18,7 @@ import type {
 import { KeptViews } from './kept-views.ts';
 import { createSessionStore, type CreatedStore, type SessionStore } from './session-store.ts';
 
-/** Of what is over, so much is kept for a look back. */
+/** Number of views that are over and stay readable. */
 const KEPT = { transcript: 500, subagents: 100, questions: 50, deliveries: 100 } as const;
 
 export class Projection {
@@ -34,7 +34,7 @@ export class Projection {
   #usage: SessionState['usage'] = { inputTokens: null, outputTokens: null };
   #limits: SessionState['limits'] = [];
   #created: CreatedStore | null = null;
-  /** There is something that the store does not have. */
+  /** True while the store lacks a change. */
   #isDirty = false;
   #isComplete = false;
 
@@ -42,7 +42,7 @@ export class Projection {
     this.#host = host;
   }
 
-  /** Up to date at the moment it is asked for. */
+  /** The store, up to date when it is read. */
   get store(): SessionStore {
     if (this.#isDirty) this.flush();
     this.#created ??= createSessionStore(this.#state, (error) => this.#threw(error));
@@ -85,7 +85,7 @@ export class Projection {
     return [...this.#subagents.list];
   }
 
-  /** Emits the event and keeps what it says of the state. */
+  /** Emits the event and applies it to the state. */
   emit(event: SessionEvent): void {
     if (this.#isComplete) return;
     switch (event.type) {
@@ -121,7 +121,7 @@ export class Projection {
       case 'limits.changed':
         this.#limits = event.limits;
         break;
-      // These change nothing that the store has.
+      // These change nothing in the store.
       case 'agent.exited':
       case 'transfer.completed':
       case 'transfer.failed':
@@ -152,7 +152,7 @@ export class Projection {
     this.#schedule();
   }
 
-  /** Nothing changes after this. */
+  /** Completes the stream: nothing changes after this. */
   complete(): void {
     this.flush();
     this.#isComplete = true;
@@ -166,7 +166,7 @@ export class Projection {
     try {
       this.#created?.replace(this.#state);
     } catch (error) {
-      // What is made of it (`store.select`) threw; the session must not end half for it.
+      // A selector (`store.select`) threw; the session must not end in the middle of a change for it.
       this.#threw(error);
     }
   }
@@ -202,7 +202,7 @@ export class Projection {
   }
 }
 
-/** Nothing that a screen would show differently. */
+/** Tells whether a screen would show both in the same way. */
 function isSame<T extends object>(before: T | undefined, after: T): boolean {
   if (!before) return false;
   const keys = Object.keys(after) as (keyof T)[];

@@ -1,14 +1,14 @@
 // The state of a session as a store, for screens: `useSelector` reads it.
 //
-// Does not: say what is in it, or when it changes (projection.ts).
+// Does not: decide its content, or when it changes (projection.ts).
 //
 // Invariants
-//   SESSION-STORE-1. When nothing changes any more, whoever subscribed is let go of: a listener holds its screen, a
-//        screen its session, and a store may be kept for long. (V8 puts the functions of
-//        @xstate/store's subscriptions among the old objects at once, with all they refer to.)
-//   SESSION-STORE-2. A listener that throws keeps nobody else from hearing.
-//   SESSION-STORE-3. Only `replace` changes the state. `send` and `trigger` of the store throw `READ_ONLY_STORE`: screens
-//        show what the session is, and not what one of them sent.
+//   SESSION-STORE-1. When nothing changes any more, all subscribers are released: a listener holds its
+//       screen, a screen its session, and a store may be kept for long. (V8 puts the functions of
+//       @xstate/store's subscriptions among the old objects at once, with all that they refer to.)
+//   SESSION-STORE-2. A listener that throws does not keep others from being notified.
+//   SESSION-STORE-3. Only `replace` changes the state. `send` and `trigger` of the store throw
+//       `READ_ONLY_STORE`: screens show the state of the session, and not an event that one of them sent.
 
 import { createStore } from '@xstate/store';
 import type { SessionState } from '../../contracts/session-views.ts';
@@ -36,13 +36,13 @@ type Observer = Observe | { readonly next?: Observe };
 
 export interface CreatedStore {
   readonly store: SessionStore;
-  /** Replaces the state, and tells the listeners of it (SESSION-STORE-3). */
+  /** Replaces the state, and notifies the listeners (SESSION-STORE-3). */
   replace(state: SessionState): void;
-  /** SESSION-STORE-1 */
+  /** Releases all subscribers (SESSION-STORE-1). */
   release(): void;
 }
 
-/** `threw`: is told of what a listener throws. */
+/** `threw`: receives the errors of listeners. */
 export function createSessionStore(
   state: SessionState,
   threw: (error: unknown) => void,
@@ -54,7 +54,7 @@ export function createSessionStore(
   store.subscribe = (observer: Observer) => {
     const listener = new Listener(observer, all);
     listener.subscription = subscribe(listener);
-    // Not the listener itself: `useSelector` takes the function out of what it is given.
+    // Not the listener itself: `useSelector` detaches the function from the object.
     return { unsubscribe: () => listener.leave() };
   };
   const release = (): void => {
@@ -82,7 +82,7 @@ const readOnly = {
 
 interface Listeners {
   readonly listeners: Set<Listener>;
-  /** Null: released. It leads to the session, too (SESSION-STORE-1). */
+  /** Null: released. It refers to the session, too (SESSION-STORE-1). */
   threw: ((error: unknown) => void) | null;
 }
 

@@ -1,5 +1,5 @@
-// The notes in which results reach the lead model: one by one or together, as a notice of
-// the runtime or as a turn in the user's place.
+// The notes in which results reach the lead model: one by one or together, as a notice of the runtime or as a
+// turn in the user's place.
 import { isUnfinished as endsUnfinished } from '../../../results/unfinished.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import { note, sentence, type Note, type Quotes, type Sentence } from '../../notes/note.ts';
@@ -7,13 +7,15 @@ import { completedSentence, failedSentence } from '../../conversation/prompts.ts
 import type { ToldResult } from '../../contracts/records.ts';
 
 /**
- * How results are put to the lead model. `notice`: a note of the runtime, "Background task completed
- * successfully. …", which quotes the result. `turn`: `[Subagent task x completed]: "…"`, in a turn in
- * the user's place, which is recorded in the conversation as the reply to it is.
+ * The form of results for the lead model. `notice`: a note of the runtime, "Background task completed
+ * successfully. …", which quotes the result. `turn`: `[Subagent task x completed]: "…"`, in a turn in the
+ * user's place, which is recorded in the conversation like the reply to it.
  */
 export type PromptStyle = 'notice' | 'turn';
 
-/** What the lead model knows a subagent by that it spawned: there may be several of one name. */
+/**
+ * Returns the name of a spawned subagent for the lead model: several may have the same configuration name.
+ */
 export function nameOfSpawned({
   id,
   name,
@@ -24,7 +26,7 @@ export function nameOfSpawned({
   return `${name} (${id})`;
 }
 
-/** What there is to tell of an outcome. */
+/** Returns the content to tell of an outcome. */
 export function toldResult(
   toolName: string,
   subagentId: string | null,
@@ -48,7 +50,7 @@ export function toldResult(
   };
 }
 
-/** What is said of it: the short form, where there is one; the model reads the whole. */
+/** Returns the spoken form: the summary, where there is one; the model reads the whole. */
 export function saidOf({ error, text }: ToldResult, { summary }: Outcome): string {
   return error?.message ?? summary ?? text;
 }
@@ -56,9 +58,9 @@ export function saidOf({ error, text }: ToldResult, { summary }: Outcome): strin
 export interface ResultWords {
   readonly role: 'system' | 'user';
   one(result: ToldResult): Note;
-  /** Results of one request; `working`: the names of tools that still work for it. */
+  /** Tells the results of one request; `working`: the names of tools that still work for it. */
   together(results: readonly ToldResult[], working: readonly string[]): Note;
-  /** Progress that is to be said aloud. */
+  /** Tells progress that is to be spoken. */
   progress(subagent: { readonly id: string; readonly name: string }, text: string): Note;
 }
 
@@ -107,14 +109,17 @@ function joined(first: Sentence, ...others: readonly Sentence[]): Sentence {
   return others.reduce((text, other) => sentence`${text} ${other}`, first);
 }
 
-/** The user hears of it all in one reply: what came of it, what failed and why, what is still to come. */
+/**
+ * Asks for one reply about everything: results, failures with their reasons, and work that is still under
+ * way.
+ */
 function togetherSentence(results: readonly ToldResult[], working: readonly string[]): Sentence {
   return joined(IN_ONE_REPLY, ...(working.length > 0 ? [STILL_WORKING] : []), ...remarks(results));
 }
 
 /**
- * What speaks against a report stands beside it, so that it is not passed on as it is; and where there
- * is more to read. Nothing is said where there is nothing: a model would look for it.
+ * Adds the reservations about a report, so that it is not passed on unchecked, and the place where more can
+ * be read. Adds nothing if there is nothing: a model would look for it.
  */
 function remarks(results: readonly ToldResult[]): readonly Sentence[] {
   return [
@@ -137,7 +142,7 @@ function quotesOf(result: ToldResult): Quotes {
   };
 }
 
-/** What is quoted beside the result itself. */
+/** Returns the quotes beside the result itself. */
 function beside(result: ToldResult): Quotes {
   const { notes, unverified, isUnfinished } = result;
   const missing = notes.length - MAX_KEYS;
@@ -149,7 +154,7 @@ function beside(result: ToldResult): Quotes {
   };
 }
 
-/** The same of several results, each under its task. */
+/** Returns the quotes of several results, each under its task. */
 function besides(results: readonly ToldResult[]): Quotes {
   const [only] = results;
   if (results.length === 1 && only) return beside(only);

@@ -15,7 +15,6 @@
 //   SESSION-UNIT-5. The result of a subagent that was spawned by a tool waits for its siblings only in a
 //       place that was reserved in the transaction that brings it; else it is told by itself. It is never
 //       dropped.
-//       reserved in the transaction that brings it; else it is told by itself. It is never dropped.
 
 import { OffstageError } from '../../../values/errors.ts';
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
