@@ -19,7 +19,7 @@ import type { AnswerReceipt } from './session-views.ts';
 
 /** Fields that the state of the session keeps of an event; its machine does not read them. */
 interface KeptFields {
-  /** When the last entry before it was written: whoever was attached left then. */
+  /** When the last entry before it was written: connected clients left at that time. */
   readonly 'session.recovered': { readonly lastAt?: number };
   readonly 'transfer.started': { readonly enters?: true };
   /** `by`: the identity that the app vouches for. */
@@ -27,19 +27,19 @@ interface KeptFields {
   readonly 'question.answer': { readonly answer: Answer | null };
   readonly 'call.validated': {
     readonly input: unknown;
-    /** What the model is told at once, where it is told that the work goes on. */
+    /** The message that tells the model at once that the work continues. */
     readonly message?: string | undefined;
     readonly delivery?: DeliveryMode;
   };
   readonly 'call.invalid': { readonly error: Failure };
-  /** What the model is told. */
+  /** The output for the model. */
   readonly 'call.executed': { readonly output: unknown };
   readonly 'subagent.accepted': { readonly subagentId: string };
   readonly 'subagent.rejected': {
     readonly error: Failure;
-    /** What the model is told. @defaultValue the message of the error */
+    /** The output for the model. @defaultValue the message of the error */
     readonly output?: unknown;
-    /** A place in the outbox was reserved for its result: it is freed. */
+    /** Whether a place in the outbox was reserved for its result and is freed. */
     readonly reserved?: true;
   };
   readonly 'subagent.ended': { readonly outcome: Outcome };
@@ -63,16 +63,16 @@ export interface SessionProtocol {
   readonly session: Kept<MachineProtocol['session']>;
   readonly interaction: MachineProtocol['interaction'];
   readonly outbox: MachineProtocol['outbox'];
-  /** One question, call or batch that exists. */
+  /** One existing question, call or batch. */
   readonly [question: `question:${string}`]: Kept<MachineProtocol[`question:${string}`]>;
   readonly [call: `call:${string}`]: Kept<MachineProtocol[`call:${string}`]>;
   readonly [batch: `batch:${string}`]: MachineProtocol[`batch:${string}`];
-  /** The batch that waits for this member's result, if any does. */
+  /** The batch that waits for this member's result, if there is one. */
   readonly [member: `member:${string}`]: Named<
     MachineProtocol[`batch:${string}`],
     'batch.asking' | 'batch.resumed' | 'batch.left'
   >;
-  /** The outbox, or the batch that this delivery is a part of. */
+  /** The outbox, or the batch that this delivery belongs to. */
   readonly [delivery: `delivery:${string}`]: Named<
     MachineProtocol['outbox'],
     'delivery.shown' | 'delivery.dismissed'
@@ -115,7 +115,7 @@ export interface Receiver {
 
 type KindOf<A extends Address> = A extends `${infer Kind}:${string}` ? Kind : A;
 
-/** An event that a session's unit takes in: the kind of its address, the id behind the colon, and when. */
+/** An accepted event of a session's unit: the kind of its address, the id behind the colon, and the time. */
 export type Received = {
   readonly [A in Address]: {
     readonly kind: KindOf<A>;
@@ -124,7 +124,7 @@ export type Received = {
   };
 }[Address];
 
-/** Each kind of address, for entries that a journal has. `true`: it is followed by an id. */
+/** The kinds of addresses, for reading a journal. `true`: an id follows. */
 const KINDS: Readonly<Record<Received['kind'], boolean>> = {
   session: false,
   interaction: false,
@@ -151,8 +151,8 @@ const KINDS: Readonly<Record<Received['kind'], boolean>> = {
 };
 
 /**
- * Reads an address: `question:abc:1` is the question `abc:1`. Null: a session has none such. The event is
- * trusted to be one that goes there: `receive` is typed, and the shapes were checked.
+ * Reads an address: `question:abc:1` is the question `abc:1`. Null: a session has no such address. The event
+ * is trusted to match it: `receive` is typed, and the shapes were checked.
  */
 export function received(
   actor: string,
@@ -166,17 +166,17 @@ export function received(
 
 /** The effects of the unit itself, beside those of its machines. */
 export interface UnitEffects {
-  /** The state of the session, or of a question, may show differently. */
+  /** The view of the session, or of a question, may have changed. */
   readonly 'session.changed': undefined;
   readonly 'question.changed': undefined;
-  /** Whether the findings about an event of a service have a place in the outbox. */
+  /** Whether the outbox has a place for the findings about an event of a service. */
   readonly 'services.placed': { readonly eventId: string; readonly granted: boolean };
   readonly 'notices.posted': { readonly deliveryId: string };
   /** A snapshot is in the journal, under this number. */
   readonly 'snapshots.written': { readonly seq: number };
   /** The lead agent answers these words. */
   readonly 'user.heardUser': { readonly utterance: Utterance };
-  /** These words are for the question of a subagent. */
+  /** These words answer the question of a subagent. */
   readonly 'user.overheard': {
     readonly utterance: Utterance;
     readonly subagentName: string;
@@ -191,7 +191,7 @@ export interface UnitEffects {
   };
 }
 
-/** Each effect of a session's unit, and what it carries. */
+/** The effects of a session's unit with their parameters. */
 export type EffectParams = MachineEffects & UnitEffects;
 export type EffectName = keyof EffectParams;
 
@@ -208,10 +208,10 @@ type Released =
   | 'batch.delivered'
   | 'batch.dismissed';
 
-/** Carries each of these effects out, after the commit. */
+/** Handlers that carry out these effects, after the commit. */
 export type HandlersOf<Name extends EffectName> = {
   readonly [N in Name]: (params: EffectParams[N]) => void;
 };
 
-/** One handler for each effect that leads out of the unit. */
+/** One handler per effect that leads out of the unit. */
 export type EffectHandlers = HandlersOf<Released>;

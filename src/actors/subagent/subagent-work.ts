@@ -107,7 +107,7 @@ export class SubagentWork {
   }
 
   /**
-   * Stops the activity. One that has reported every event has ended by itself: there is nothing to abort.
+   * Stops the activity. An activity that has reported every event has ended by itself and is not aborted.
    * `reason` is the abort reason of the signals of tools and models.
    */
   stop(reason: Error): void {

@@ -115,7 +115,7 @@ export class SessionEffects {
     };
   }
 
-  /** Carries an effect out. One that has no handler is reported. */
+  /** Carries an effect out. An effect without a handler is reported. */
   release({ actor, effect }: Posted): void {
     const kind = actor.split(':', 1)[0] ?? '';
     const name = `${kind}.${effect.name}`;

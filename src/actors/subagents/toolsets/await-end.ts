@@ -1,9 +1,9 @@
-// Waits until a subagent has ended, whatever it asks on the way.
+// Waits until a subagent has ended, including its questions.
 //
-// A tool that stands for a subagent has one answer, its result. The agent that called it is
-// not there to be asked: so a question is handed back as the result (`return`), or the
-// subagent is told at once that nobody will answer (`decline`). It never waits for an answer
-// that cannot come. What somebody else asks the agent that waits is not for us to answer.
+// A tool that stands for a subagent has one answer, its result. Its caller cannot be asked during the call:
+// so a question is returned as the result (`return`), or the subagent is told at once that it gets no answer
+// (`decline`). It never waits for an answer that cannot come. Questions of other subagents to the caller are
+// not answered here.
 
 import type {
   CheckResult,
@@ -18,11 +18,13 @@ const NOBODY_ANSWERS =
 export interface AwaitEndOptions {
   readonly questions: 'return' | 'decline';
   readonly signal: AbortSignal | undefined;
-  /** New words of the user end the wait of the lead agent. @defaultValue false */
+  /** Whether new words of the user end the wait of the lead agent. @defaultValue false */
   readonly heedsUser?: boolean;
 }
 
-/** The report of one that has ended, or (`return`) asks something, or still works (`heedsUser`). */
+/**
+ * Returns the report on a subagent that has ended, asks a question (`return`), or still works (`heedsUser`).
+ */
 export async function awaitEnd(
   service: SubagentService,
   id: string,
@@ -37,7 +39,7 @@ export async function awaitEnd(
     const { pendingRequest: request } = report;
     if (waited.why === 'user') return { ok: true, report };
     if (report.endedAt !== null || (request && questions === 'return')) return { ok: true, report };
-    // Refused, where it is over by now: the next look says how.
+    // Refused if the request is over by now: the next report shows how.
     if (request)
       service.send(id, { content: NOBODY_ANSWERS, inResponseTo: request.requestId }, requester);
   }

@@ -1,5 +1,5 @@
-// AI SDK tools as the tools of a lead agent. An ordinary one is called inline; a tool that is
-// a subagent becomes a background tool, whose work goes on while the agent talks.
+// AI SDK tools as the tools of a lead agent. An ordinary tool is called inline; a tool that is a subagent
+// becomes a background tool, whose work continues while the agent talks.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../../values/checks.ts';
@@ -13,11 +13,11 @@ import { delegates, SOURCE_TOOL, subAgentOf } from '../../model/marks.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
 export interface LeadToolsOptions {
-  /** What the agent says at once when it calls a subagent: for all, or by the name of the tool. */
+  /** The pending message of the agent when it calls a subagent: for all tools, or by tool name. */
   readonly pendingMessage?: string | Readonly<Record<string, string>>;
 }
 
-/** What is read of an AI SDK tool. */
+/** The part of an AI SDK tool that is read. */
 interface SourceTool {
   readonly description?: unknown;
   readonly inputSchema?: unknown;
@@ -38,7 +38,7 @@ const toolsSchema = z.record(
 );
 
 /**
- * Tools for `agents: [{ tools }]`. For those that are subagents, hand `leadSubagents(tools)` to
+ * Returns the tools for `agents: [{ tools }]`. For those that are subagents, pass `leadSubagents(tools)` to
  * the session as `subagentConfigs`.
  * @throws {ConfigurationError} for a tool without a description, a schema or an `execute`.
  */
@@ -75,7 +75,7 @@ export function leadTools(
   });
 }
 
-/** The configurations of the tools that are subagents, by the names of the tools. */
+/** Returns the configurations of the tools that are subagents, by tool name. */
 export function leadSubagents(
   tools: Readonly<Record<string, object>>,
 ): Record<string, SubagentConfig> {

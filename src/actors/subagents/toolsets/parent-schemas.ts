@@ -1,4 +1,4 @@
-// The arguments of the parent's tools, as a model writes them.
+// The schemas of the arguments of the parent's tools, as a model writes them.
 
 import { z } from 'zod';
 

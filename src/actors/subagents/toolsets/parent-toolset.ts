@@ -1,18 +1,18 @@
-// What an agent has to work with subagents: it spawns, looks, tells, waits, lists and ends.
+// The toolset by which an agent works with subagents: it spawns, checks, messages, awaits, lists and cancels
+// them.
 //
-// Owns:     the shapes of these tools, the meaning of the names in a spawn (spawn-plan.ts),
-//           and what a model reads of them (parent-views.ts).
-// Does not: hold any state. It is the service's, or kept for the service (sent-messages.ts):
-//           the one of the session or of the subagent that calls, or the one in the options
-//           where a program calls.
+// Owns:     the shapes of these tools, the interpretation of the names in a spawn (spawn-plan.ts), and their
+//           outputs for a model (parent-views.ts).
+// Does not: hold state. The service holds it, or it is kept for the service (sent-messages.ts): the service
+//           of the calling session or subagent, or the one in the options for a program.
 //
 // Invariants
-//   PARENT-TOOLSET-1. What the service refuses comes back as a result, `{ error: { code, message } }` with
-//        the code of the service; no tool here throws.
-//   PARENT-TOOLSET-2. A wait that is broken off, or has taken too long, ends nobody.
-//   PARENT-TOOLSET-3. After a crash a call that was under way is made again (`idempotent`): a spawn finds what it
-//        had spawned by its key, a message is known by its key to whom it is for, the others look, or
-//        end who has ended. A message is answered when it is in the journal: it is never lost.
+//   PARENT-TOOLSET-1. A refusal of the service becomes a result, `{ error: { code, message } }` with the code
+//        of the service; no tool here throws.
+//   PARENT-TOOLSET-2. A wait that is aborted or has timed out ends no subagent.
+//   PARENT-TOOLSET-3. After a crash a running call is repeated (`idempotent`): a spawn finds its subagent by
+//        the key, the recipient recognises a message by its key, the other tools only read, or cancel a
+//        subagent that has already ended. A message is answered once it is in the journal: it is never lost.
 
 import type { Toolset } from '../../contracts/toolset.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
@@ -47,10 +47,10 @@ import {
 import { toolFailure, type ToolFailure } from '../../model/tool-failure.ts';
 import { inScope, type ToolScope } from './toolset-scope.ts';
 
-/** For a registry of toolsets. */
+/** Name and version for a registry of toolsets. */
 export const PARENT_TOOLSET = { name: 'subagent-parent', version: '0.1.0' } as const;
 
-/** What a host may show or ask before a call of these tools; AI SDK tools have no place for it. */
+/** Hints for hosts that show or confirm calls of these tools; AI SDK tools have no field for them. */
 export const toolsetAnnotations = {
   spawn_subagent: { destructive: true },
   check_subagent: { readOnly: true },
@@ -64,7 +64,7 @@ export const toolsetAnnotations = {
   complete_task: {},
 } as const satisfies Record<string, { readonly destructive?: true; readonly readOnly?: true }>;
 
-/** The names of its tools. */
+/** The names of the tools. */
 export type ParentTool =
   | 'spawn_subagent'
   | 'check_subagent'
@@ -75,11 +75,13 @@ export type ParentTool =
   | 'cancel_subagent';
 
 export interface ParentToolsetOptions extends SpawnOptions {
-  /** Where a program calls: `createSubagentService(…)`. In a session or a subagent it is known. */
+  /**
+   * The service for calls by a program: `createSubagentService(…)`. A session or a subagent provides its own.
+   */
   readonly service?: SubagentService;
 }
 
-/** What the AI SDK hands to `execute`, and we read. */
+/** The part of the AI SDK's options for `execute` that is read. */
 interface CallOptions {
   readonly toolCallId: string;
   readonly messages?: readonly ModelMessage[];
@@ -92,10 +94,10 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<ParentToolsetOptions>);
 
 /**
- * Plain AI SDK tools, for a lead agent (`leadTools`), a subagent, or any AI SDK agent outside
- * a session. A spawned subagent gets the caller's own tools, or those of them that the call
- * names, and the tools of `createChildSubagentToolset`.
- * @throws {ConfigurationError} for an option, or an option of an agent, that is unknown or wrong.
+ * Creates plain AI SDK tools, for a lead agent (`leadTools`), a subagent, or any AI SDK agent outside a
+ * session. A spawned subagent gets the caller's own tools, or those that the call names, and the tools of
+ * `createChildSubagentToolset`.
+ * @throws {ConfigurationError} for an unknown or invalid option, or one of an agent.
  */
 export function createParentSubagentToolset(
   options: ParentToolsetOptions = {},
@@ -188,7 +190,7 @@ export function createParentSubagentToolset(
   };
 }
 
-/** A tool whose call may be made again when nobody knows whether it was made. */
+/** Creates a tool whose call may be repeated if its outcome is unknown. */
 const repeatable: typeof tool = ((definition: Tool) =>
   marked(tool(definition), { idempotent: true })) as typeof tool;
 
@@ -214,7 +216,7 @@ function spawn(
       idempotencyKey,
       adapterName: input.adapterName,
       modelName: input.model,
-      // A conversation that ends in calls without results is none that can be gone on from.
+      // A conversation that ends in calls without results cannot be continued.
       messages: contextMode === 'fork' && messages ? closeDanglingCalls(messages) : undefined,
     }),
   });
@@ -246,7 +248,7 @@ function cancel(
   reason: string,
 ): { cancelled: true } | ToolFailure {
   if (service.cancel(subagentId, requester, reason)) return { cancelled: true };
-  // Looking does not count as having been told the result; `check` would.
+  // Listing does not count as delivering the result; `check` would.
   const found = service.list(requester, { includeEnded: true }).find(({ id }) => id === subagentId);
   if (!found) return toolFailure('NOT_FOUND', `There is no subagent "${subagentId}"`);
   return found.endedAt === null

@@ -1,4 +1,4 @@
-// What a parent's tools answer: the service's reports in the words of the tools.
+// The outputs of a parent's tools: the service's reports in the terms of the tools.
 
 import { clip } from '../../../values/clip.ts';
 import { outcomeNotes, type OutcomeNotes } from '../../../results/outcome-notes.ts';
@@ -14,7 +14,7 @@ import { subAgentRefs, type SubAgentRef } from './sub-agent-refs.ts';
 
 const MAX_TASK_CHARS = 300;
 
-/** How a subagent is, to its parent. */
+/** The status of a subagent for its parent. */
 export type ChildStatus =
   | 'spawning'
   | 'running'
@@ -24,7 +24,7 @@ export type ChildStatus =
   | 'failed'
   | 'cancelled';
 
-/** What a child asked its parent. `send_to_subagent` answers it, with `inResponseTo: messageId`. */
+/** The question of a child to its parent. `send_to_subagent` answers it, with `inResponseTo: messageId`. */
 export interface PendingRequest {
   readonly messageId: string;
   readonly question: string;
@@ -35,31 +35,31 @@ export interface ChildView extends OutcomeNotes {
   readonly subagentId: string;
   readonly status: ChildStatus;
   readonly pendingRequest?: PendingRequest;
-  /** The result: text, or the JSON value where a `responseSchema` was given. */
+  /** The result: text, or the JSON value if a `responseSchema` was given. */
   readonly result?: unknown;
   readonly summary?: string;
-  /** Why it failed or was cancelled. */
+  /** The reason for its failure or cancellation. */
   readonly error?: { readonly code: string; readonly message: string };
-  /** What it had said when it did not complete. */
+  /** The last text of a subagent that did not complete. */
   readonly partial?: string;
-  /** What became of the messages that were sent to it. */
+  /** The fates of the messages that were sent to it. */
   readonly messages?: readonly SentMessage[];
 }
 
 export interface CheckView extends ChildView {
-  /** The latest notes, at most 50, oldest first; with `[50%]` in front where it said so. */
+  /** The latest notes, at most 50, oldest first; prefixed with `[50%]` if it reported a percentage. */
   readonly progress: readonly string[];
-  /** Of the latest note that had one. */
+  /** The percentage of the latest note with one. */
   readonly percentComplete: number | null;
-  /** Names the child's own conversation in the journal and in the inspector. */
+  /** The id of the child's own conversation in the journal and in the inspector. */
   readonly childSessionId?: string;
-  /** It waits for an answer of the user, not of its parent. */
+  /** Whether it waits for an answer of the user, not of its parent. */
   readonly waitsForUser?: true;
-  /** Its own children. */
+  /** The children of the child. */
   readonly subAgentRefs?: readonly SubAgentRef[];
 }
 
-/** Of one subagent that was waited for; of several, `ended` says that what was waited for is so. */
+/** The status of one awaited subagent; for several, `ended` says that the condition of the wait holds. */
 export type AwaitStatus =
   | 'completed'
   | 'failed'
@@ -68,7 +68,7 @@ export type AwaitStatus =
   | 'interrupted'
   | 'timeout';
 
-/** The user has said something: what the lead agent is told when its wait ends for it. */
+/** The output for the lead agent when words of the user end its wait. */
 export const USER_SPOKE = {
   why: 'user',
   note:
@@ -81,7 +81,7 @@ interface Interrupted {
   readonly note?: string;
 }
 
-/** Others than those that were waited for, which ask something too. */
+/** Questions of subagents that were not awaited. */
 interface AlsoAsking {
   readonly alsoAsking?: readonly ChildView[];
 }
@@ -93,7 +93,7 @@ export type AwaitOneView = Omit<ChildView, 'status'> & {
 
 export interface AwaitManyView extends AlsoAsking, Interrupted {
   readonly status: 'ended' | 'waiting_input' | 'interrupted' | 'timeout';
-  /** In the order of the request. */
+  /** The subagents in the order of the request. */
   readonly subagents: readonly ChildView[];
 }
 
@@ -107,7 +107,7 @@ export interface ListedView {
   readonly workstreamId?: string;
 }
 
-/** `ready` before the first step is still `spawning`; whoever waits for the user is `running`. */
+/** `ready` before the first step is still `spawning`; a subagent that waits for the user is `running`. */
 export function statusOf(report: SubagentReport): ChildStatus {
   const { state } = report;
   if (state === 'completed' || state === 'failed' || state === 'cancelled') return state;
@@ -169,7 +169,9 @@ export function awaitManyView(service: SubagentService, waited: Waited): AwaitMa
   };
 }
 
-/** What has ended is told when the user has been answered: its result is not in this answer. */
+/**
+ * Returns the status without the result: the result of an ended subagent is told after the user was answered.
+ */
 function howItIs({ subagentId, status, pendingRequest, messages }: ChildView): ChildView {
   return withoutUndefined({ subagentId, status, pendingRequest, messages });
 }

@@ -1,5 +1,5 @@
-// A JSON Schema that a model wrote, as the schema of a result: the child is told exactly
-// these words, and what it answers is checked against them.
+// Uses a JSON Schema of a model as the schema of a result: the child is told exactly this schema, and its
+// answer is checked against it.
 
 import { jsonSchema, type JSONSchema7, type Schema } from 'ai';
 import { z } from 'zod';
@@ -7,10 +7,10 @@ import { messageOf } from '../../../values/errors.ts';
 
 export type ResponseSchema =
   | { readonly ok: true; readonly schema: Schema }
-  /** Written for the model that wants it. */
+  /** The message for the model that wrote the schema. */
   | { readonly ok: false; readonly message: string };
 
-/** What cannot be checked (`if`, `not`, a `$ref` to elsewhere, …) is refused here, not believed later. */
+/** Refuses keywords that cannot be checked (`if`, `not`, an external `$ref`, …) instead of ignoring them. */
 export function responseSchemaOf(raw: Readonly<Record<string, unknown>>): ResponseSchema {
   let checker: z.ZodType;
   try {

@@ -1,15 +1,15 @@
-// What became of the messages that a parent sent: at which step each was read, or why it
-// never was. `send_to_subagent` does not wait for that; whoever looks later is told.
+// The fates of the messages that a parent sent: the step at which each was read, or the reason why it never
+// was. `send_to_subagent` does not wait for them; later reports contain them.
 
 import type { MessageReceipt, SubagentService } from '../../contracts/service-types.ts';
 
-/** A message, and its receipt; `pending` while it may still be read. */
+/** A message with its receipt; `pending` while it may still be read. */
 export type SentMessage = { readonly messageId: string } & (
   | MessageReceipt
   | { readonly applied: 'pending' }
 );
 
-/** For each subagent, and of subagents for each service: the oldest are forgotten. */
+/** The limit of messages per subagent, and of subagents per service: the oldest are forgotten. */
 const MAX_MESSAGES = 20;
 const MAX_SUBAGENTS = 1000;
 
@@ -24,7 +24,7 @@ export function keepReceipt(
   const book = books.get(service) ?? new Map<string, SentMessage[]>();
   books.set(service, book);
   const sent = book.get(subagentId) ?? [];
-  // The one that was told something last is the last to be forgotten.
+  // The subagent that got the latest message is forgotten last.
   book.delete(subagentId);
   book.set(subagentId, sent);
   for (const [oldest] of book) {
@@ -39,7 +39,7 @@ export function keepReceipt(
   });
 }
 
-/** Oldest first. */
+/** Returns the messages, oldest first. */
 export function sentMessages(service: SubagentService, subagentId: string): readonly SentMessage[] {
   return books.get(service)?.get(subagentId)?.slice() ?? [];
 }

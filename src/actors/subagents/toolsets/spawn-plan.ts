@@ -1,9 +1,9 @@
-// From the arguments of `spawn_subagent` to a subagent: which configuration, which model,
-// which tools, how much of the conversation. Names are resolved by what the host gave,
-// never by what a model wrote: a name that the host does not know is refused.
+// Derives a subagent from the arguments of `spawn_subagent`: its configuration, its model, its tools, its
+// part of the conversation. Names are resolved by the host's options, never by a model's text: an unknown
+// name is refused.
 //
-// Does not: decide whether one more may run (service), or check that the tools are a
-//           subset of the caller's and its denials hold (service: it knows the caller).
+// Does not: decide whether another subagent may run (service), or check that the tools are a subset of the
+//           caller's and its denials apply (service: it knows the caller).
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -18,18 +18,18 @@ import { responseSchemaOf } from './response-schema.ts';
 import { toolFailure, type ToolFailure } from '../../model/tool-failure.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
 
-/** What a spawned subagent is unless the call says otherwise. */
+/** The base configuration of a spawned subagent; the call may override it. */
 export type SpawnBase = Partial<Omit<SubagentConfig, 'inputSchema' | 'outputSchema'>>;
 
-/** The names that a host gives a meaning of its own. */
+/** The names that only a host can interpret. */
 export type HostNames = Pick<
   SpawnInput,
   'adapterName' | 'providerConfigId' | 'harnessId' | 'model' | 'executionTargetId' | 'workstreamId'
 >;
 
 /**
- * What every subagent of a toolset is, before any is spawned.
- * @throws {ConfigurationError} for an option that is unknown or wrong.
+ * Checks the base configuration of a toolset before any spawn.
+ * @throws {ConfigurationError} for an unknown or invalid option.
  */
 export function checkSpawnBase(where: string, base: SpawnBase): void {
   checkSubagentConfig({ name: 'subagent', instructions: '', ...base }, where);
@@ -43,21 +43,24 @@ export const spawnChecks = {
 } satisfies ChecksOf<SpawnOptions>;
 
 export interface SpawnOptions {
-  /** What every spawned subagent is. @defaultValue name 'subagent', completion 'tool', maxSteps 20 */
+  /**
+   * The base configuration of every spawned subagent. @defaultValue name 'subagent', completion 'tool',
+   * maxSteps 20
+   */
   readonly agent?: SpawnBase;
-  /** Kinds of subagents, by `adapterName`; each goes before `agent`. */
+  /** Kinds of subagents, by `adapterName`; each overrides `agent`. */
   readonly adapters?: Readonly<Record<string, SpawnBase>>;
   /** Models by name; any other name is refused. */
   readonly models?: Readonly<Record<string, LanguageModel>>;
   /**
-   * What the names of a call mean in this host; needed for `providerConfigId`, `harnessId` and
-   * `executionTargetId`, and instead of `adapters` or `models` where there is no such list.
-   * Goes before all else; what it throws is the answer to the call.
+   * Interprets the names of a call for this host; needed for `providerConfigId`, `harnessId` and
+   * `executionTargetId`, and instead of `adapters` or `models` if these are absent. Overrides all other
+   * options; an error becomes the result of the call.
    */
   readonly configure?: (names: HostNames) => SpawnBase;
 }
 
-/** What of a call makes the configuration; the task and what is granted are written down anyway. */
+/** The part of a call that determines the configuration; the task and the grant are recorded anyway. */
 export const spawnRecipe = spawnInput.omit({
   task: true,
   tools: true,
@@ -66,11 +69,11 @@ export const spawnRecipe = spawnInput.omit({
 });
 export const SPAWN_RECIPE = 'spawn_subagent';
 
-/** Made once: a tool is prepared for a model once for each tool object. */
+/** Created once: a tool is prepared for a model once per tool object. */
 const toolsWithout = createChildSubagentToolset();
 const toolsWithSchema = createChildSubagentToolset({ structured: true });
 
-/** Telling, asking and handing in are steps, too. */
+/** Reporting, asking and handing in take steps, too. */
 const DEFAULT_MAX_STEPS = 20;
 
 const DEFAULT_INSTRUCTIONS =
@@ -82,7 +85,7 @@ export type SpawnPlan =
   | { readonly ok: true; readonly config: SubagentConfig }
   | { readonly ok: false; readonly failure: ToolFailure };
 
-/** The configuration of one spawned subagent, without the tools of its caller. */
+/** Returns the configuration of one spawned subagent, without the tools of its caller. */
 export function planSpawn(input: SpawnInput, options: SpawnOptions): SpawnPlan {
   const { adapterName, model, systemPrompt, responseSchema, contextMode } = input;
   const { agent = {}, adapters = {}, models = {}, configure } = options;
@@ -114,7 +117,7 @@ export function planSpawn(input: SpawnInput, options: SpawnOptions): SpawnPlan {
   };
 }
 
-/** Names that mean nothing here are refused: leaving them out would not be what was asked for. */
+/** Refuses names without a meaning here: ignoring them would change the request. */
 function unresolved(input: SpawnInput, options: SpawnOptions): ToolFailure | null {
   const { adapterName, model } = input;
   const { configure, adapters = configure ? null : {}, models = configure ? null : {} } = options;

@@ -1,10 +1,10 @@
-// The children of an agent, as its state shows them.
+// References to the children of an agent, as its state shows them.
 
 import type { Requester, SubagentReport, SubagentService } from '../../contracts/service-types.ts';
 
 export interface SubAgentRef {
   readonly id: string;
-  /** The call of the parent that it works for. */
+  /** The parent's call that the child works for. */
   readonly toolCallId: string | null;
   readonly agentType: string;
   readonly status: 'running' | 'waiting_input' | 'completed' | 'failed' | 'cancelled';
@@ -13,8 +13,8 @@ export interface SubAgentRef {
 }
 
 /**
- * The children of one subagent, or of the lead agent or program, oldest first. Those that have
- * ended stay for as long as the service keeps their results.
+ * Returns the children of one subagent, or of the lead agent or program, oldest first. Ended ones are
+ * included as long as the service keeps their results.
  */
 export function subAgentRefs(service: SubagentService, parent: Requester): SubAgentRef[] {
   return service

@@ -1,14 +1,14 @@
 // A subagent as a tool: typed input, typed output, and the call waits for the result. The
 // same tool serves a program's `generateText`, another subagent, and a lead agent.
 //
-// Owns:     the contract of the call, and how a failure reads to the model that called.
-// Does not: run the subagent (service), or hold the parent's state: only the input goes in
-//           and only the result comes out.
+// Owns:     the contract of the call, and the output of a failure for the calling model.
+// Does not: run the subagent (service), or share the parent's state: the subagent gets only the input, the
+//           parent only the result.
 //
 // Invariants
-//   SUB-AGENT-TOOL-1. One call is one subagent: it has ended, or was cancelled, when the call has, unless its
+//   SUB-AGENT-TOOL-1. One call is one subagent: it has ended or was cancelled when the call ends, unless its
 //        question is the result (`questions: 'return'`).
-//   SUB-AGENT-TOOL-2. A failure is a result, `{ error, code }`: the model that called decides what follows.
+//   SUB-AGENT-TOOL-2. A failure is a result, `{ error, code }`: the calling model decides how to proceed.
 
 import { tool, type FlexibleSchema, type Tool } from 'ai';
 import { z } from 'zod';
@@ -29,28 +29,28 @@ import { checkSubagentConfig } from '../../subagent/config.ts';
 /** A tool under `subagent__<type>` runs the subagent of that type. */
 export const SUBAGENT_TOOL_PREFIX = 'subagent__';
 
-/** A subagent with a result of a known shape. */
+/** A subagent whose result has a schema. */
 export interface SubAgentConfig extends SubagentConfig {
   readonly outputSchema: FlexibleSchema<unknown>;
 }
 
 export interface SubAgentToolOptions extends ProgramOptions {
-  /** What the model that calls is told. @defaultValue `Hands the task to the subagent "<name>"…` */
+  /** The description for the calling model. @defaultValue `Hands the task to the subagent "<name>"…` */
   readonly description?: string;
   /**
-   * What becomes of a question that the subagent asks with `request_input` while its parent
-   * waits. `decline`: it is told that nobody answers. `return`: it is the result of the call,
-   * `{ status: 'waiting_input', subagentId, pendingRequest }`, for a parent that also has
-   * `send_to_subagent` and `await_subagent`. @defaultValue 'decline'
+   * The treatment of a question that the subagent asks with `request_input` while its parent waits.
+   * `decline`: it is told that it gets no answer. `return`: the question is the result of the call, `{
+   * status: 'waiting_input', subagentId, pendingRequest }`, for a parent that also has `send_to_subagent` and
+   * `await_subagent`. @defaultValue 'decline'
    */
   readonly questions?: 'return' | 'decline';
 }
 
-/** What the model that called reads of a failure. */
+/** A failure as the calling model reads it. */
 export interface SubAgentFailure {
   readonly error: string;
   readonly code: string;
-  /** What the subagent had said. */
+  /** The last text of the subagent. */
   readonly partial?: string;
 }
 
@@ -64,7 +64,7 @@ export interface SubAgentQuestion {
   };
 }
 
-/** An AI SDK tool that the runtime knows as a subagent. */
+/** An AI SDK tool that the runtime recognises as a subagent. */
 export type SubAgentTool<Input> = Tool<Input, unknown> &
   SubAgentMark & { readonly [DELEGATES]: true };
 
@@ -80,9 +80,9 @@ interface CallOptions {
 }
 
 /**
- * Makes a tool of a subagent. It sees nothing but its input, unless its `context` says more.
- * @throws {ConfigurationError} OUTPUT_SCHEMA_REQUIRED; INVALID_OPTION or INVALID_SCHEMA for a
- * configuration or a schema that cannot work.
+ * Creates a tool from a subagent. It sees only its input, unless its `context` includes more.
+ * @throws {ConfigurationError} OUTPUT_SCHEMA_REQUIRED; INVALID_OPTION or INVALID_SCHEMA for an invalid
+ *   configuration or schema.
  */
 export function createSubAgentTool<Input>(
   agent: SubAgentConfig,
@@ -129,7 +129,7 @@ export function createSubAgentTool<Input>(
 }
 
 /**
- * The tools by the names that the runtime gives them: `subagent__<type>`.
+ * Returns the tools by the names that the runtime gives them: `subagent__<type>`.
  * @throws {ConfigurationError} INVALID_TOOL, for two of one type.
  */
 export function subAgentTools<const Tools extends readonly SubAgentMark[]>(
@@ -175,7 +175,7 @@ async function run(
   const { subagentId } = receipt;
   const ended = await awaitEnd(service, subagentId, requester, { questions, signal: abortSignal });
   if (ended.ok) return resultOf(ended.report);
-  // Nobody waits for it any more: the parent has ended, or went on.
+  // The result is no longer awaited: the parent has ended, or continued.
   service.cancel(subagentId, requester, ended.error.message);
   return flat(ended.error);
 }
@@ -195,12 +195,12 @@ function resultOf(report: SubagentReport): unknown {
   };
 }
 
-/** As the model that called reads it: `{ error: 'Max steps exceeded', code }`. */
+/** Returns the failure as the calling model reads it: `{ error: 'Max steps exceeded', code }`. */
 function flat({ message, code }: ToolFailure['error']): SubAgentFailure {
   return { error: message, code };
 }
 
-/** The input as the arguments of the task; what is no record is handed over under a name. */
+/** Returns the input as the arguments of the task; a value that is no record is passed under a name. */
 function argsOf(input: unknown): Readonly<Record<string, unknown>> {
   return typeof input === 'object' && input !== null && !Array.isArray(input)
     ? (input as Readonly<Record<string, unknown>>)

@@ -1,5 +1,5 @@
-// Whom a tool talks to: in a session or a subagent the context of the call says it; a
-// program says it when it makes the tool.
+// The service and the requester of a tool call: the context of the call contains them in a session or a
+// subagent; a program passes them when it creates the tool.
 
 import { callerOf } from '../../model/caller.ts';
 import { THE_LEAD, type Requester, type SubagentService } from '../../contracts/service-types.ts';
@@ -10,15 +10,17 @@ import {
   type ToolFailure,
 } from '../../model/tool-failure.ts';
 
-/** One call, and on whose behalf. */
+/** One call, with its requester. */
 export interface ToolScope {
   readonly service: SubagentService;
   readonly requester: Requester;
-  /** The same for every attempt at the call; undefined where nobody minted one. */
+  /** The same for every attempt at the call; undefined if there is none. */
   readonly idempotencyKey: string | undefined;
 }
 
-/** Who called goes before what the tool was made with: a tool may be used in both places. */
+/**
+ * The caller in the context takes precedence over the options of the tool: a tool may be used in both ways.
+ */
 export function scopeOfCall(
   options: object,
   service: SubagentService | undefined,
@@ -33,7 +35,7 @@ export function scopeOfCall(
   );
 }
 
-/** The work of one call. What is thrown, and a call that nobody can serve, are results, too. */
+/** Runs the work of one call. Errors, and a call without a service, become results, too. */
 export async function inScope<T>(
   options: object,
   service: SubagentService | undefined,
