@@ -164,7 +164,8 @@ async function run(
     caller: requester,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   };
-  const missing = await service.checkInputs(wanted);
+  // Only these have inputs to look up: any other call is accepted or refused at once.
+  const missing = config.lineage === true ? await service.checkInputs(wanted) : null;
   abortSignal?.throwIfAborted();
   if (missing) return flat(missing.error);
   const receipt = service.spawn({
