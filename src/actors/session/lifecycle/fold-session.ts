@@ -1,8 +1,8 @@
-// What an event of a session's unit means to its books, and what follows from it within the
-// unit: the same for a session that lives, one that comes back, and one that is looked at again.
+// Applies an event of a session's unit to its books, and returns the consequences within the unit: the same
+// for a live session, a restored one, and one that is replayed.
 //
-// Owns:     the way of an event to whoever folds it.
-// Does not: fold (books, user-input, transfer), or know the app: what an event needs of it is in it.
+// Owns:     the route of an event to the component that folds it.
+// Does not: fold (books, user-input, transfer), or know the app: an event holds all that its folding needs.
 
 import type { Received, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { Books } from '../state/books.ts';
@@ -25,8 +25,8 @@ export function foldSessionEvent(
 }
 
 /**
- * Forgets what is over, as a session that lives does when it carries the effects out. Returns what it
- * was: `question sub_1:1`.
+ * Forgets records that are over, as a live session does when it carries the effects out. Returns their names,
+ * such as `question sub_1:1`.
  */
 export function forgetWhatIsOver(books: Books, unit: SessionUnit): readonly string[] {
   const { questions, calls, batches } = unit;

@@ -1,4 +1,4 @@
-// The session as those parts of it see it that begin it, put it back from its journal and put it away.
+// The session as seen by the parts that begin, restore and suspend it.
 
 import type { Supervisor } from '../../admission/supervisor.ts';
 import type { SetAsideEntry } from '../../contracts/session-views.ts';
@@ -10,16 +10,16 @@ import type { SessionScope } from './session-scope.ts';
 import type { Snapshots } from './snapshots.ts';
 
 export interface HostedSession extends EffectsSession {
-  /** Whom the subagents of background calls work for. */
+  /** The ports that the subagents of background calls work for. */
   readonly ofCalls: SessionScope;
-  /** Whom the subagents that the lead agent spawned by a tool work for. */
+  /** The ports of the subagents that the lead agent spawned by a tool. */
   readonly ofLead: SessionScope;
-  /** As this session sees it. */
+  /** The journal as this session sees it. */
   readonly journal: ScopeJournal;
   readonly snapshots: Snapshots;
   readonly upkeep: Upkeep;
   readonly supervisor: Supervisor;
   readonly workingMemory: WorkingMemory | undefined;
-  /** Entries that could not be taken in by this process. */
+  /** Entries that this process could not apply. */
   readonly setAside: readonly SetAsideEntry[];
 }

@@ -1,21 +1,21 @@
-// A session goes on from its journal, in another process or after a crash.
+// Restores a session from its journal, in another process or after a crash.
 //
-//   read ─▶ restore the snapshot, refold the rest ─▶ what is due, from the state ─▶ session.recovered ─▶ session.start
+//   read ─▶ restore the snapshot, refold the rest ─▶ what is due ─▶ session.recovered ─▶ session.start
 //
 // Owns:     the order in which the parts of a session come back.
 // Does not: fold (units), or decide what is due of each kind (its effects).
 //
 // Invariants
-//   RECOVERY-1. No effect of an old entry is carried out again as such. What is due follows from the
-//        state: deadlines with their old time, work that was under way, ends that were not told.
-//   RECOVERY-2. What somebody did that is no more (a client, a connection, a voice) is over first
-//        (`session.recovered`), and is in the journal as such: questions are put again under
-//        their old ids, and what was not heard is due again. Not so where it was put away idle
-//        (`session.woken`): whoever was there still is.
-//   RECOVERY-3. Messages between units that the crash may have lost are sent again; who had them
-//        ignores them.
-//   RECOVERY-4. An entry that cannot be taken in is set aside (runtime/set-aside.ts), a snapshot as well: then what
-//        it follows from is folded, if that is there.
+//   RECOVERY-1. No effect of an old entry is carried out again as such. The state determines what is due:
+//       deadlines with their old time, interrupted work, unreported ends.
+//   RECOVERY-2. The state of things that no longer exist (a client, a connection, a voice) ends first
+//       (`session.recovered`), and the journal records that: questions are put again under their old ids, and
+//       unheard deliveries are due again. A session that was put away idle is the exception
+//       (`session.woken`): its clients are still attached.
+//   RECOVERY-3. Messages between units that the crash may have lost are sent again; a unit that has applied
+//       one ignores it.
+//   RECOVERY-4. An entry that cannot be applied is set aside (runtime/set-aside.ts), and so is a snapshot:
+//       then the entries before it are folded, if the journal has them.
 
 import { messageOf } from '../../../values/errors.ts';
 import { restoredUnits } from '../../subagents/restoration.ts';
@@ -33,10 +33,10 @@ import { openedWith, OPENING_ACTOR } from '../unit/session-inputs.ts';
 import type { Recovery } from '../lead/transfer.ts';
 
 /**
- * Opens the session: as a new one, or from what the journal has. Returns what was found; null: it
- * is new, also where the session that had its id before was closed.
- * @throws {OffstageError} for a journal that does not fit; {ConfigurationError} `UNKNOWN_AGENT` where
- * the agent that led is gone.
+ * Opens the session: as a new one, or from its journal. Returns the recovered state; null: the session is
+ * new, also if the former session with its id was closed.
+ * @throws {OffstageError} for a journal that does not fit; {ConfigurationError} `UNKNOWN_AGENT` if the former
+ * lead agent does not exist any more.
  */
 export function recover(
   core: HostedSession,
@@ -62,7 +62,7 @@ export function recover(
     histories: known?.histories ?? {},
     awakeMs: history.awakeMs,
   });
-  // A tool that runs is looked at by itself: it may have done something (P6).
+  // A running tool is examined separately: it may have had an effect (P6).
   const due = unit.underWay.filter(({ effect }) => effect.name !== 'execute');
   unit.unit.resume(due);
   effects.replyAgain();
@@ -74,11 +74,11 @@ export function recover(
   const { items } = core.books.conversation;
   const tookOver = items.findLastIndex(({ role }) => role === 'transfer');
   const recovery = {
-    // Whoever is there had it before it was put away, or will not get it.
+    // An attached client got the reply before the session was put away, or will not get it.
     owesReply:
       !(history.isAsleep && unit.session.getSnapshot().value.client === 'attached') &&
       owesReply(core),
-    // A transfer by a tool is what that is answered with.
+    // The result of a transfer tool is the answer to its call, not words of the new agent.
     hasGreeted: items.slice(tookOver + 1).some(({ role }) => role !== 'tool_result'),
     hasEntered: core.books.hasEntered || tookOver >= 0,
     takesOverFrom: core.books.takesOverFrom,
@@ -108,8 +108,8 @@ export function recover(
 type OwnParts = Pick<HostedSession, 'id' | 'host' | 'unit' | 'books'>;
 
 /**
- * Puts the unit and the books to where the journal has them (RECOVERY-4). Returns what the journal has.
- * `isFresh`: nothing has happened to them yet. Their actors, which somebody may follow already, stay.
+ * Sets the unit and the books to the state of the journal (RECOVERY-4). Returns the history. `isFresh`: both
+ * are in their first state. Their actors stay, because observers may follow them already.
  */
 function putBack(
   { id, host, unit, books }: OwnParts,
@@ -153,7 +153,7 @@ function putBack(
   }
 }
 
-/** Why this throws; null: it does not. */
+/** Returns the message of the error that `begin` throws; null: it throws none. */
 function failure(begin: () => void): string | null {
   try {
     begin();
@@ -163,12 +163,12 @@ function failure(begin: () => void): string | null {
   }
 }
 
-/** A running session goes back to what the journal says of it: an entry was taken in by half, and is set aside. */
+/** Resets a running session to the state of the journal: an entry was applied in part, and is set aside. */
 export async function goBack(
   core: OwnParts & Pick<HostedSession, 'journal'>,
   { event }: SetAsideEntry,
 ): Promise<void> {
-  // Whoever closes it waits for its end, which would not come.
+  // A caller of `close` waits for its end, which would not come.
   if (event === 'session.close') throw new Error('Its end was set aside');
   const entries = await core.journal.read({ scope: core.id });
   if (core.unit.unit.disposed) return;
@@ -177,7 +177,9 @@ export async function goBack(
   forgetWhatIsOver(core.books, core.unit);
 }
 
-/** Whoever asked has ended, in a process that could not write the end of its question down any more. */
+/**
+ * Withdraws questions of askers that ended in a process that could not write the end of their questions down.
+ */
 function withdrawQuestionsOfNobody(core: HostedSession): void {
   for (const { requestId, subagentId } of core.books.questions.values()) {
     const asker = core.delegation.get(subagentId);
@@ -188,8 +190,9 @@ function withdrawQuestionsOfNobody(core: HostedSession): void {
 }
 
 /**
- * Has the user, a tool that was called for them, or the greeting of whoever leads, said something
- * last that the lead agent has not answered? What a subagent came to is the outbox's affair.
+ * Tells whether the last words of the user, a result of a tool that was called for them, or the greeting of
+ * the current agent are still unanswered by the lead agent. The outbox is responsible for the results of
+ * subagents.
  */
 function owesReply({
   books,
@@ -198,7 +201,7 @@ function owesReply({
 }: Pick<HostedSession, 'books' | 'leads' | 'unit'>): boolean {
   const { items } = books.conversation;
   const asked = items.findLastIndex((item) => {
-    // What was called in the telling of something that is due is read when it is told again.
+    // A call in the telling of a due delivery is read when that is told again.
     if (item.role === 'tool_result')
       return (
         unit.calls.stateOf(item.callId)?.value !== 'settled' &&

@@ -1,10 +1,9 @@
-// A session without its voice: what voice and text have in common. It takes in what
-// arrives, wires the unit, the books, the subagents and the lead agent to each other,
-// and is the face that an app talks to.
+// The common core of voice and text sessions. It accepts events, wires the unit, the books, the subagents and
+// the lead agent to each other, and implements the API for apps.
 //
 // Owns:     the unit of the session and everything that lives as long as it does.
-// Does not: begin or end (session-life), decide what happens next (machines), carry effects
-//           out (session-effects), speak (lead), hold sockets or audio.
+// Does not: begin or end (session-life), decide what happens next (machines), carry effects out
+//           (session-effects), speak (lead), hold sockets or audio.
 
 import { codeOf, isA, messageOf, quietly } from '../../../values/errors.ts';
 import type { Failure } from '../../../machines/index.ts';
@@ -57,30 +56,30 @@ export class SessionCore implements HostedSession {
   readonly books: Books;
   readonly notes: NoteMarks;
   readonly projection: Projection;
-  /** What the app waits for. */
+  /** The waits of the app. */
   readonly awaited: Awaited;
   readonly unit: SessionUnit;
   readonly delegation: Delegation;
   readonly ofCalls: SessionScope;
-  /** Whom the subagents that the lead agent spawned by a tool work for. */
+  /** The ports of the subagents that the lead agent spawned by a tool. */
   readonly ofLead: SessionScope;
   readonly services: SessionServices;
-  /** As this session sees it. */
+  /** The journal as this session sees it. */
   readonly journal: ScopeJournal;
   readonly snapshots: Snapshots;
-  /** How it begins here, and leaves. */
+  /** The start and the end of the session in this process. */
   readonly life: SessionLife;
   readonly lead: Lead;
   readonly leads: Leads;
   readonly upkeep: Upkeep;
-  /** What the user and their screens do. */
+  /** The input of the user and their screens. */
   readonly door: UserDoor;
   readonly startedAt: number;
   readonly hooks: SessionHooks;
-  /** Entries that could not be taken in by this process. */
+  /** Entries that this process could not apply. */
   readonly setAside: SetAsideEntry[] = [];
   readonly #options: CoreOptions;
-  /** What is remembered of the user. */
+  /** The remembered facts of the user. */
   readonly #facts: FactSource | undefined;
   readonly #effects: SessionEffects;
   readonly #tellOfError: Host['report'];
@@ -177,13 +176,13 @@ export class SessionCore implements HostedSession {
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);
           this.life.leave(failureOf(error));
-          // Another process may be able to go on with it, or has it already.
+          // Another process may be able to continue it, or does so already.
           callSafely(this.host, 'journal', () => this.journal.release(this.id));
         },
       },
     );
     this.snapshots = new Snapshots(this, this.journal, runtime.snapshots);
-    // Last: what cannot work has thrown by now.
+    // Last: invalid options have thrown by now.
     runtime.supervisor.open(this.id, limits);
   }
 
@@ -191,7 +190,7 @@ export class SessionCore implements HostedSession {
     return this.#options.subagentConfigs ?? {};
   }
 
-  /** Who the user is; undefined: nobody in particular. */
+  /** The user of the session; undefined: no particular user. */
   get user(): string | undefined {
     return this.#options.user;
   }
@@ -223,7 +222,7 @@ export class SessionCore implements HostedSession {
   }
 
   /**
-   * Something that the user shall hear, not from a subagent. Returns its `deliveryId`.
+   * Posts a notice for the user that comes from no subagent. Returns its `deliveryId`.
    * @throws {ConfigurationError} `INVALID_NOTICE`, {CapacityError} `MAILBOX_FULL`.
    */
   notifyBackground(text: string, options?: NoticeOptions): string {
@@ -231,12 +230,12 @@ export class SessionCore implements HostedSession {
     return postNotice(this, checkedNotice(text, options));
   }
 
-  /** To the clients. */
+  /** Sends JSON to the clients. */
   sendJson(data: unknown): void {
     this.projection.emit({ type: 'client.json', data });
   }
 
-  /** The newest facts that are remembered of the user. */
+  /** Returns the newest remembered facts of the user. */
   async facts(limit: number): Promise<readonly MemoryFact[]> {
     const { memory, scope } = this.#facts ?? {};
     return memory && scope ? memory.facts({ scope, limit }) : [];
@@ -268,7 +267,7 @@ export class SessionCore implements HostedSession {
     this.projection.emit({ type: 'error.reported', code, message, entry: error.entry });
   }
 
-  /** What an entry leads to must not depend on the code of the day: it says itself what it needs of it. */
+  /** Returns the terms that an entry records, so that its consequences do not depend on the current code. */
   #termsOf(event: SessionMessage['event']): object | null {
     if (event.type === 'user.said') {
       const { language } = this.leads.agent;
@@ -289,7 +288,10 @@ export class SessionCore implements HostedSession {
     return user === undefined || by !== undefined ? {} : { by: user };
   }
 
-  /** A call of a background tool whose author has nothing against it. */
+  /**
+   * Tells whether the result of a background call may be told with others: the default, unless its author
+   * decides otherwise.
+   */
   #isConsolidated(tool: ToolDefinition | undefined): boolean {
     if (tool?.execution !== 'background') return false;
     const config = this.configs[tool.name];

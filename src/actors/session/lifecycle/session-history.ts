@@ -1,5 +1,5 @@
-// What the journal has of a session: where the life begins that goes on, and whose entries are
-// part of it.
+// Reads the journal of a session: finds the beginning of the life that continues, and the entries that belong
+// to it.
 //
 //   ── a life that was closed ──┤ opened ── … ── snapshot ── … the end
 //                                                └ this is folded
@@ -18,34 +18,34 @@ import { isOpening } from '../unit/session-inputs.ts';
 import { SNAPSHOT, SNAPSHOT_FORMS, snapshotIn, type SessionSnapshot } from './snapshots.ts';
 import { LOST } from '../unit/lost.ts';
 
-/** With these a process goes on with it. */
+/** Events with which a process continues a session. */
 const GOES_ON: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 export class SessionHistory {
-  /** Nothing goes on: there is nothing, or what there was is closed. */
+  /** Nothing continues: the journal is empty, or its session was closed. */
   readonly isNew: boolean;
-  /** What the life that goes on had become before the entries that are folded; null: they are all of it. */
+  /** The state of the continuing life before the folded entries; null: the entries hold all of it. */
   readonly snapshot: SessionSnapshot | null;
-  /** The entry that this snapshot is; null: there is none. */
+  /** The entry of this snapshot; null: there is none. */
   readonly snapshotEntry: JournalEntry | null;
-  /** Snapshots that do not have their shape, and are not set aside. */
+  /** Snapshots of a wrong shape, which are not set aside. */
   readonly unfit: readonly UnfoldableEntry[];
-  /** A snapshot of it cannot be read: what it follows from is folded instead. */
+  /** A snapshot of it cannot be read: the entries before the snapshot are folded instead. */
   readonly hasUnreadable: boolean;
-  /** So many entries are folded. */
+  /** Number of folded entries. */
   readonly folded: number;
-  /** When the last entry was accepted; milliseconds since 1970. */
+  /** Time at which the last entry was accepted; milliseconds since 1970. */
   readonly lastAt: number;
-  /** So long the life that goes on was in some process, in milliseconds. */
+  /** Time that the continuing life spent in some process, in milliseconds. */
   readonly awakeMs: number;
-  /** The entries that are folded, by their unit. */
+  /** The folded entries, by their unit. */
   readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
   readonly #before: ReadonlyMap<string, readonly JournalEntry[]>;
 
   /**
-   * `entries`: all that the journal has of the session `id`. `aside`: the numbers of snapshots that are set aside.
-   * @throws {JournalError} `JOURNAL_CUT` where the beginning of the life is not there; `JOURNAL_VERSION`
-   * where all that is there of it is a snapshot that this version cannot read.
+   * `entries`: all entries of the session `id`. `aside`: the numbers of snapshots that are set aside.
+   * @throws {JournalError} `JOURNAL_CUT` if the beginning of the life is missing; `JOURNAL_VERSION` if the
+   * journal only has a snapshot that this version cannot read.
    */
   constructor(
     entries: readonly JournalEntry[],
@@ -72,33 +72,33 @@ export class SessionHistory {
     this.#before = byUnit(entries.slice(0, from));
   }
 
-  /** It was put away idle, and goes on as if it had never been away. */
+  /** True if the session was put away idle, and continues as if it had never been away. */
   get isAsleep(): boolean {
     return this.snapshot?.isAsleep === true && this.folded === 0;
   }
 
-  /** Those of which it has entries, in whatever life. */
+  /** Ids of the units that have entries, in any life. */
   get unitIds(): Iterable<string> {
     return new Set([...this.#before.keys(), ...this.units.keys()]);
   }
 
-  /** The entries of a unit that are folded. */
+  /** Returns the folded entries of a unit. */
   of(unit: string): readonly JournalEntry[] {
     return this.units.get(unit) ?? [];
   }
 
-  /** So many entries of a unit come before these, in this life or an earlier one. */
+  /** Returns the number of a unit's entries before these, in this life or an earlier one. */
   before(unit: string): number {
     return this.#before.get(unit)?.at(-1)?.seq ?? 0;
   }
 }
 
-/** Is there something in these entries of the session `id` to go on with? */
+/** Tells whether these entries of the session `id` hold a life that can continue. */
 export function goesOn(entries: readonly JournalEntry[], id: string): boolean {
   return entries.length > 0 && !isClosed(entries, id);
 }
 
-/** The end of a session is the last entry of its unit: nobody is left whom it waited for. */
+/** Tells whether the session was closed: the end of a session is the last entry of its unit. */
 function isClosed(entries: readonly JournalEntry[], id: string): boolean {
   const own = entries.filter(({ unit }) => unit === id);
   const last = own.findLast(({ event }) => event.type !== SET_ASIDE)?.event.type;
@@ -113,7 +113,7 @@ interface Beginning {
   readonly snapshot: SessionSnapshot | null;
 }
 
-/** The snapshot that this entry is; null: it is none that can be gone on from. */
+/** Returns the snapshot of this entry; null: it is none, or none from which a session can continue. */
 function fitSnapshot(entry: JournalEntry, unfit: UnfoldableEntry[]): SessionSnapshot | null {
   if (entry.event.type !== SNAPSHOT || isUnreadable(entry, SNAPSHOT_FORMS)) return null;
   const { scope, unit, seq, event } = entry;
@@ -128,7 +128,7 @@ function fitSnapshot(entry: JournalEntry, unfit: UnfoldableEntry[]): SessionSnap
   return null;
 }
 
-/** The last snapshot that this version can read, or the opening. */
+/** Finds the last snapshot that this version can read, or the opening. */
 function beginningOf(
   entries: readonly JournalEntry[],
   id: string,
@@ -149,7 +149,7 @@ function beginningOf(
   // SNAPSHOT-FORMS-2
   const last = entries.findLast((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
   if (last) throw unreadable(last, SNAPSHOT_FORMS);
-  // What was written before there were openings says by its version what is wrong with it.
+  // An entry from before there were openings reveals by its version why it cannot be read.
   const [first] = entries;
   if (first && (first.seq > 1 || first.event.type === SNAPSHOT))
     throw journalCut(first, unfit[0] ?? passedOver);

@@ -1,18 +1,20 @@
-// The life of a session in this process: it begins here, as a new one or from its journal, and it is
-// over for good, or goes on another time.
+// The life of a session in this process: it begins, as a new session or from its journal, and ends for good,
+// or is suspended.
 //
-// Owns:     who waits for its start and for its end, and the order in which its parts begin and leave.
-// Does not: decide when it is connected or closed (its machine does), put the parts back from the
-//           journal (recovery.ts), or look after sessions that are away (session-pool.ts).
+// Owns:     the callers that wait for its start and for its end, and the order in which its parts begin and
+//           leave.
+// Does not: decide when it is connected or closed (its machine does), restore the parts from the journal
+//           (recovery.ts), or manage suspended sessions (session-pool.ts).
 //
 // Invariants
 //   SESSION-LIFE-1. A start is settled once: when the lead agent is connected, or when it cannot be any more.
-//   SESSION-LIFE-2. A start that failed before anything had begun can be tried again, and has no claim.
-//   SESSION-LIFE-3. Whoever leaves for another time tells nobody of an end, and what came in is written down.
-//   SESSION-LIFE-4. Who has left takes no claim away from a session that has its id here by then: that one goes on
-//        under the same claim.
-//   SESSION-LIFE-5. A start after the end, or after the session was left to its journal, is refused; the error says
-//        what the session is and what to do. The store says so, too: `closed` or `suspended`.
+//   SESSION-LIFE-2. A start that failed before anything had begun can be tried again, and holds no claim.
+//   SESSION-LIFE-3. A suspended session reports no end, and writes down every accepted event.
+//   SESSION-LIFE-4. A session that has left does not release the claim of a later session with its id in this
+//       process, which continues under the same claim.
+//   SESSION-LIFE-5. A start after the end, or after the session was left to its journal, is refused; the
+//       error names the state of the session and the remedy. The store shows the state, too: `closed` or
+//       `suspended`.
 
 import { CancelledError, ConfigurationError, isA, OffstageError } from '../../../values/errors.ts';
 import type { Failure } from '../../../machines/index.ts';
@@ -38,15 +40,15 @@ const suspended: Failure = {
 export class SessionLife {
   readonly #core: HostedSession;
   readonly #effects: SessionEffects;
-  /** What was found of it when it was started; null: it is new. */
+  /** The state that the start recovered; null: the session is new. */
   #recovery: Recovery | null = null;
   #started: Promise<void> | null = null;
   #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
   #leaving: Promise<boolean> | null = null;
   #closed: (() => void)[] = [];
-  /** A start has resolved. */
+  /** True once a start has resolved. */
   #hasBegun = false;
-  /** What it has become, once nothing of it is left here. */
+  /** The final state here, once nothing of the session is left. */
   #overAs: 'closed' | 'suspended' | null = null;
 
   constructor(core: HostedSession, effects: SessionEffects) {
@@ -54,19 +56,19 @@ export class SessionLife {
     this.#effects = effects;
   }
 
-  /** Resolves when the lead agent is connected; rejects with why it cannot be. */
+  /** Resolves when the lead agent is connected; rejects with the reason why it cannot be. */
   start({ ifKnown = false }: StartOptions = {}): Promise<void> {
-    // SESSION-LIFE-5. The first start of one that could not even begin says why.
+    // SESSION-LIFE-5. The first start of a session that could not begin rejects with the reason.
     if (this.#isEnding && (this.#hasBegun || !this.#started))
       return Promise.reject(this.#overError());
     this.#started ??= (async () => {
       const entries = await this.#read(ifKnown).catch((error: unknown) => {
-        // SESSION-LIFE-2. The journal may be there, or free, another time.
+        // SESSION-LIFE-2. The journal may be reachable, or unclaimed, at the next attempt.
         this.#started = null;
         throw error;
       });
       await new Promise<void>((resolve, reject) => {
-        // First: it may be over, or left to the journal, before all of it has come back (SESSION-LIFE-1).
+        // First: the session may end, or be suspended, before all of it is restored (SESSION-LIFE-1).
         this.#settleStart = { resolve, reject };
         this.#recovery = this.#recover(entries);
         this.#core.receive('session', { type: 'session.start' });
@@ -78,7 +80,7 @@ export class SessionLife {
     return this.#started;
   }
 
-  /** It is over, or will be. */
+  /** True if the session has ended, or is ending. */
   get #isEnding(): boolean {
     return (
       this.#unit.disposed ||
@@ -106,7 +108,9 @@ export class SessionLife {
     return isA(error, UnfoldableEntry) && this.#core.host.onUnfoldable === 'lose';
   }
 
-  /** The journal has an entry of it that cannot be taken in, and the app wants it lost for that. */
+  /**
+   * Gives the session up as lost: its journal has an entry that cannot be applied, and the app chose that.
+   */
   async #lose(entries: readonly JournalEntry[], error: UnfoldableEntry): Promise<never> {
     const { id } = this.#core;
     const last = entries.findLast(({ unit }) => unit === id)?.seq ?? 0;
@@ -124,7 +128,7 @@ export class SessionLife {
     try {
       return recover(this.#core, this.#effects, entries);
     } catch (error) {
-      // SESSION-LIFE-2. It does not fit this process: another one may go on with it.
+      // SESSION-LIFE-2. It does not fit this process: another one may continue it.
       if (!this.#isLostBy(error)) callSafely(this.#core.host, 'journal', () => this.#release());
       throw error;
     }
@@ -145,18 +149,20 @@ export class SessionLife {
         );
       return entries;
     } catch (error) {
-      // Nobody goes on with it here: another process may.
+      // It does not continue here: another process may continue it.
       callSafely(this.#core.host, 'journal', () => this.#release());
       throw error;
     }
   }
 
-  /** It may have been closed before, or meanwhile: then nothing would settle its start any more. */
+  /**
+   * Rejects the start of a session that was closed before, or meanwhile: nothing would settle it any more.
+   */
   #checkNotOver(): void {
     if (this.#unit.disposed) throw new CancelledError('closed');
   }
 
-  /** The connection has changed; called by the effects. */
+  /** Handles a change of the connection; called by the effects. */
   connectionChanged(): void {
     const { unit, projection, leads, lead, services, host, hooks, id: sessionId } = this.#core;
     const state = unit.session.getSnapshot().value.connection;
@@ -173,7 +179,7 @@ export class SessionLife {
     callSafely(host, 'hook onSessionStart', () => hooks.onSessionStart?.({ sessionId }));
   }
 
-  /** Cancels what runs, and resolves when nothing of the session is left. Never rejects. */
+  /** Cancels running work, and resolves when nothing of the session is left. Never rejects. */
   async close(): Promise<void> {
     await Promise.all([this.#end(), this.#core.upkeep.end()]);
   }
@@ -185,18 +191,18 @@ export class SessionLife {
         return;
       }
       this.#closed.push(resolve);
-      // It was asked to: however often it is closed, that is one event.
+      // However often it is closed, that is one event.
       if (this.#closed.length > 1) return;
-      // Whatever the journal has of it goes on another time.
+      // The life in the journal continues another time.
       if (this.#unit.isHeld) this.#effects.endUnopened();
       else this.#core.receive('session', { type: 'session.close' });
     });
   }
 
   /**
-   * What came in is written down; then nothing of the session is left here, and nobody was told of an
-   * end. Where it `isIdle`, it is as if it had never been away when it goes on. Returns whether it
-   * was idle until it had left: to whoever asks again, too.
+   * Writes accepted events down and removes the session from this process without reporting an end. If it
+   * `isIdle`, it continues later as if it had never been away. Returns, for each call, whether it was idle
+   * until it had left.
    */
   suspend(isIdle: () => boolean = () => false): Promise<boolean> {
     return (this.#leaving ??= this.#putAway(isIdle));
@@ -213,7 +219,7 @@ export class SessionLife {
       return false;
     }
     await this.#rested();
-    // Now, not when it was asked for: something may have come meanwhile.
+    // Evaluated now, not at the call: an event may have come meanwhile.
     const wasIdle = isIdle();
     const isTaken = snapshots.takeLast(wasIdle);
     if (isTaken) await this.#rested();
@@ -224,7 +230,7 @@ export class SessionLife {
     return isAsleep;
   }
 
-  /** What came in is written down, as far as the journal can. */
+  /** Writes accepted events down, as far as the journal can. */
   async #rested(): Promise<void> {
     await rested(this.#core.host.environment.scheduler, () => this.#isBusy);
   }
@@ -234,7 +240,7 @@ export class SessionLife {
     return this.#unit.isBusy || delegation.isBusy || services.isBusy;
   }
 
-  /** It goes on somewhere else, or later. @param error Null: somebody wanted that. */
+  /** Leaves the session to another process, or a later one. @param error Null: the app asked for it. */
   leave(error: Failure | null): void {
     if (this.#unit.disposed) return;
     const { services, delegation, lead } = this.#core;
@@ -245,15 +251,15 @@ export class SessionLife {
     this.#left({ type: 'session.suspended', error }, error ?? suspended);
   }
 
-  /** The last thing that happens in a session; called by the effects. */
+  /** Ends the session, as its last event; called by the effects. */
   ended(error: Failure | null): void {
     const { delegation, books, projection, host, id, workingMemory } = this.#core;
     delegation.dispose();
-    // What belongs together may go on under the same id after an error, or where it was never
-    // begun here; not after a close.
+    // The working memory may be needed under the same id after an error, or if the session was never begun
+    // here; not after a close.
     if (!error && !this.#unit.isHeld)
       callSafely(host, 'working memory', () => workingMemory?.forget(id));
-    // Whoever was killed could not withdraw its question.
+    // A killed subagent could not withdraw its question.
     for (const requestId of books.questions.keys()) {
       const question = projection.question(requestId);
       if (question)
@@ -266,13 +272,13 @@ export class SessionLife {
     this.#left({ type: 'session.ended', error }, error);
   }
 
-  /** SESSION-LIFE-4 */
+  /** Releases the claim (SESSION-LIFE-4). */
   #release(): void | Promise<void> {
     const { journal, supervisor, id } = this.#core;
     if (!this.#unit.disposed || !supervisor.isOpen(id)) return journal.release(id);
   }
 
-  /** Nothing of it happens here any more. */
+  /** Ends everything of the session in this process. */
   #left(event: SessionEvent, error: Failure | null): void {
     const { unit, leads, upkeep, supervisor, door, projection, id } = this.#core;
     this.#overAs = event.type === 'session.suspended' ? 'suspended' : 'closed';

@@ -1,4 +1,4 @@
-// What a session is made of: what every app may give, and what voice and text add to it.
+// The options of a session: those that every app may give, and those that voice and text add.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -25,58 +25,61 @@ import type { LeadSession } from '../lead/lead-session.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
 
-/** What every session takes, whatever it speaks with. */
+/** The options of every session, by voice or text. */
 export interface SessionOptions extends OutcomeOptions {
-  /** The agents that can talk to the user; the first leads, until it hands over to another one. */
+  /** The agents that can talk to the user; the first leads, until it transfers the lead. */
   readonly agents: readonly [MainAgent, ...MainAgent[]];
-  /** How background tools are done, by the name of the tool. */
+  /** The configurations of background tools, by the name of the tool. */
   readonly subagentConfigs?: Readonly<Record<string, SubagentConfig>>;
-  /** Agents that look at what happens outside, for as long as the session lives. */
+  /** Agents that watch external events, for as long as the session lives. */
   readonly services?: readonly ServiceSubagentConfig[];
-  /** The model of the subagents that have none of their own. */
+  /** The model of the subagents without a model of their own. */
   readonly model?: LanguageModel;
   /** Facts about the user, for the subagents' context. */
   readonly memory?: MemoryStore;
-  /** Whose facts: a user's id. @defaultValue 'default' */
+  /** The scope of the facts: a user's id. @defaultValue 'default' */
   readonly memoryScope?: string;
   /**
-   * Who the user is: words, answers and dismissals that come without `by` are theirs. It matters where
-   * subagents or tools say who may answer (`answerableBy`), and tools read it as `requester`.
-   * @defaultValue nobody in particular
+   * The identity of the user: words, answers and dismissals without `by` are theirs. It matters if subagents
+   * or tools restrict who may answer (`answerableBy`), and tools read it as `requester`. @defaultValue no
+   * particular user
    */
   readonly user?: string;
-  /** How the conversation is kept small, and what is remembered of it. */
+  /** The bounds of the conversation, and its memory. */
   readonly conversation?: ConversationOptions;
   readonly limits?: Partial<SessionLimits>;
-  /** What all its subagents may use together; the time begins when the session is made. */
+  /** The budget of all its subagents together; its time begins when the session is created. */
   readonly budget?: BudgetLimits;
   readonly hooks?: SessionHooks;
   /**
-   * Are the results of the background calls that were made for one request told in one reply?
-   * @defaultValue 'batch' in text; 'off' by voice: a listener wants news in small pieces, as it comes
+   * Decides whether one reply tells the results of all background calls of one request. @defaultValue 'batch'
+   * in text; 'off' by voice: a listener wants news in small pieces, as it comes
    */
   readonly consolidation?: Consolidation;
-  /** Is what subagents say of their progress said aloud? @defaultValue 'off' */
+  /** Decides which progress reports of subagents are spoken. @defaultValue 'off' */
   readonly speakProgress?: SpeakProgress;
   /**
-   * Which role carries what the runtime itself tells the lead model in mid-conversation. `system` needs a
-   * model that takes system messages there; most providers refuse them in text. What results, errors,
-   * questions and the user say has the role of the user in either case, quoted.
-   * @defaultValue 'user' in text; by voice what the transport can (`takesSystemMessages`)
+   * The role of the runtime's own notes to the lead model in mid-conversation. `system` needs a model that
+   * accepts system messages there; most providers refuse them in text. Results, errors, questions and words
+   * of the user have the role of the user in either case, quoted. @defaultValue 'user' in text; by voice what
+   * the transport can (`takesSystemMessages`)
    */
   readonly systemAs?: SystemAs;
-  /** Names the session in the journal and the inspector. @defaultValue a new id */
+  /** The id of the session in the journal and the inspector. @defaultValue a new id */
   readonly sessionId?: string;
-  /** Subagents may take so long to stop on `close()`, in milliseconds. @defaultValue 5000 */
+  /** Time that subagents may take to stop on `close()`, in milliseconds. @defaultValue 5000 */
   readonly closeGraceMs?: number;
-  /** Open questions are withdrawn when nobody was there for so long, in milliseconds. @defaultValue null: never */
+  /**
+   * Time without an attached client after which open questions are withdrawn, in milliseconds. @defaultValue
+   * null: never
+   */
   readonly detachGraceMs?: number | null;
 }
 
 export interface StartOptions {
   /**
-   * Only if there is something to go on with: else it rejects with `UNKNOWN_SESSION`, and nothing was
-   * begun. @defaultValue false: it begins
+   * Starts only a session that the journal knows: otherwise it rejects with `UNKNOWN_SESSION`, and nothing
+   * was begun. @defaultValue false: it begins
    */
   readonly ifKnown?: boolean;
 }
@@ -90,23 +93,23 @@ export interface CoreOptions extends SessionOptions {
   readonly connectTimeoutMs?: number;
   /** @defaultValue 30000 */
   readonly transferTimeoutMs?: number;
-  /** Can what the lead agent says be stopped in mid-sentence? */
+  /** True if the lead agent's speech can be stopped in mid-sentence. */
   readonly canInterrupt: boolean;
   /**
-   * The lead model cannot leave a call open: every background call is answered at once, and its
-   * result told as a notice. @defaultValue false
+   * The lead model cannot leave a call open: every background call is answered at once, and its result told
+   * as a notice. @defaultValue false
    */
   readonly acknowledgesCalls?: boolean;
-  /** Is a question heard (voice), or only shown (text)? */
+  /** True if a question is heard (voice), not only shown (text). */
   readonly hasVoice: boolean;
   readonly makeLead: (session: LeadSession) => Lead;
-  /** In which form results reach the lead model. @defaultValue 'notice' */
+  /** The form in which results reach the lead model. @defaultValue 'notice' */
   readonly promptStyle?: PromptStyle;
 }
 
 const durationMs = z.number().nonnegative().optional();
 const name = z.string().min(1).max(200).optional();
-/** Of what has a check of its own, where it is read. */
+/** For options with a check of their own, where they are read. */
 const elsewhere = z.unknown().optional();
 
 export const sessionChecks = {
@@ -131,7 +134,7 @@ export const sessionChecks = {
 } satisfies ChecksOf<SessionOptions>;
 
 /**
- * The options of a session, before any of them is read.
+ * Checks the options of a session before any of them is read.
  * @param type is the class, as errors name it.
  * @throws {ConfigurationError} for an option that is unknown or wrong.
  */
@@ -147,7 +150,7 @@ export function checkSessionOptions(
     toolsOf(checkSubagentConfig(config, `subagentConfigs.${key}`));
 }
 
-/** What the session's machine begins with. */
+/** Returns the inputs of the session's machines. */
 export function unitInputs({
   maxReconnects,
   connectTimeoutMs,

@@ -1,13 +1,13 @@
-// Whom the subagents of a session work for: the user, by way of the lead agent.
+// The ports of a session's subagents, which work for the user through the lead agent.
 //
-// Owns:     nothing; it passes on what subagents ask, say and come to.
-// Does not: run subagents (delegation/), or decide what is told when (news, outbox).
+// Owns:     nothing; it passes on the questions, reports and results of subagents.
+// Does not: run subagents (subagents/), or decide what is told when (news, outbox).
 //
 // Invariants
-//   ONCE-1. A result that ends a wait of the lead agent (`await_subagent`), or comes during it, is told by the
-//           words that follow the result of that tool, and by no delivery. Where none follow, or the user
-//           breaks them off, it is told as a delivery (P4). Until that is known it is neither.
-//   ONCE-2. A result that waits to be told is taken back when the lead agent looks it up (`check_subagent`).
+//   ONCE-1. A result that ends a wait of the lead agent (`await_subagent`), or comes during it, is told by
+//       the words that follow the result of that tool, and by no delivery. If no words follow, or the user
+//       interrupts them, it is told as a delivery (P4). Until that is known it is neither.
+//   ONCE-2. A result that waits to be told is taken back when the lead agent reads it (`check_subagent`).
 
 import type { LanguageModel } from 'ai';
 import { requestMessage } from '../../subagents/parent-words.ts';
@@ -35,17 +35,17 @@ import { floorOf } from '../../../machines/index.ts';
 
 /** A result that is not told as a delivery yet. */
 interface Held {
-  /** It is to be told as a delivery. */
+  /** Tells it as a delivery. */
   post(): void;
-  /** The words of the lead agent have told it. */
+  /** Records that the words of the lead agent have told it. */
   known(): void;
 }
 
 /** A result that tools of the lead agent have returned to it. */
 interface Told extends Held {
-  /** Calls of tools that ran then. */
+  /** Calls of tools that ran at that time. */
   readonly callIds: readonly string[];
-  /** Turns of the lead agent that were over then. */
+  /** Number of turns that the lead agent had completed at that time. */
   readonly turns: number;
 }
 
@@ -57,28 +57,30 @@ export class SessionScope implements ScopePorts {
   readonly #session: EffectsSession;
   readonly #facts: FactSource | undefined;
   readonly #news: () => SubagentNews;
-  /** They work for background calls and services, which take their results. */
+  /** True if the subagents work for background calls and services, which handle their results. */
   readonly #hasCalls: boolean;
   readonly #beside: SessionScope | undefined;
-  /** What was posted and not taken back; it may not be in the outbox yet. */
+  /** Ids that were posted and not taken back; they may not be in the outbox yet. */
   readonly #posted = new Set<string>();
   /** Results that a wait of the lead agent will return to it. */
   readonly #held = new Map<string, Held>();
-  /** Results that were returned, where it is not known whether words follow (ONCE-1). */
+  /** Results that were returned and may not have been told yet (ONCE-1). */
   readonly #told = new Map<string, Told>();
-  /** Those whose results may be told with others, and have not come: do their siblings wait for them? */
+  /**
+   * Subagents whose results may be told with others, and have not come; true: their siblings wait for them.
+   */
   readonly #expected = new Map<string, boolean>();
 
   constructor(
     session: EffectsSession,
     options: {
       readonly model: LanguageModel | undefined;
-      /** About the user. */
+      /** Facts about the user. */
       readonly facts: FactSource | undefined;
       readonly outcomes: OutcomeDesk;
       readonly news: () => SubagentNews;
       readonly hasCalls: boolean;
-      /** The other scope of the session, which hears of the waits of the lead agent by this one. */
+      /** The other scope of the session, which is told about the waits of the lead agent by this one. */
       readonly beside?: SessionScope;
     },
   ) {
@@ -136,7 +138,7 @@ export class SessionScope implements ScopePorts {
     messages: SpawnRequest['messages'],
   ): Promise<Briefing> {
     const { context: mode, instructions } = own;
-    // As it is at the moment of the handoff, whatever is said while the facts are looked up.
+    // The conversation at the moment of the handoff, whatever is said while the facts are read.
     const { conversation } = this.#session.books;
     const input = { mode, task, instructions, conversation };
     const snapshot = await raceTime(
@@ -174,7 +176,7 @@ export class SessionScope implements ScopePorts {
     });
   }
 
-  /** The lead agent is told in a pause, as of everything else; it answers with a tool. */
+  /** Tells the lead agent of a request in the next pause; the lead agent answers it with a tool. */
   inputRequested(view: SubagentView, request: PendingInput): void {
     const { requestId, question, dueAt, askedAt } = request;
     this.#post(deliveryAbout(requestId), {
@@ -187,7 +189,7 @@ export class SessionScope implements ScopePorts {
     });
   }
 
-  /** Also where the lead agent answers it in the very response that was to tell of it. */
+  /** Ends a request, also if the lead agent answers it in the very response that was to tell of it. */
   inputSettled(requestId: string): void {
     this.#takeBack(deliveryAbout(requestId), ['pending', 'offered']);
   }
@@ -255,13 +257,13 @@ export class SessionScope implements ScopePorts {
 
   #tellOnce(id: string, held: Held, isDelivered: boolean): void {
     if (isDelivered) this.#returned(id, held);
-    // A wait for several goes on: the lead agent reads of this one when it ends.
+    // A wait for several subagents continues: the lead agent reads this result when it ends.
     else if (this.#session.delegation.isAwaitedByLead(id)) this.#held.set(id, held);
     // No tool waits for it at this moment: the lead agent learns of it in the next pause.
     else held.post();
   }
 
-  /** A tool of the lead agent returns it; without one it was the app that looked it up. */
+  /** Handles a result that was read: by a tool of the lead agent, or, if none runs, by the app. */
   #returned(id: string, held: Held): void {
     const callIds = this.#runningCalls;
     const { turns } = this.#session.books;
@@ -269,7 +271,7 @@ export class SessionScope implements ScopePorts {
     else this.#told.set(id, { ...held, callIds, turns });
   }
 
-  /** The floor may be free: what was returned to the lead agent is told by now, or was not (ONCE-1). */
+  /** Called when the floor may be free: settles whether returned results were told (ONCE-1). */
   settleTold(): void {
     if (this.#told.size === 0) return;
     const { books, unit } = this.#session;
@@ -283,7 +285,7 @@ export class SessionScope implements ScopePorts {
     }
   }
 
-  /** Do words that were not broken off follow the results of these calls? */
+  /** Tells whether uninterrupted words follow the results of these calls. */
   #isSaidAfter(callIds: readonly string[]): boolean {
     const { items } = this.#session.books.conversation;
     const read = items.findLastIndex(
@@ -294,7 +296,7 @@ export class SessionScope implements ScopePorts {
     return reply.text.trim() !== '' && reply.interrupted !== true;
   }
 
-  /** Inline tools of the lead agent at work. */
+  /** Running inline tools of the lead agent. */
   get #runningCalls(): readonly string[] {
     const { calls } = this.#session.unit;
     return calls.ids.filter((callId) => calls.stateOf(callId)?.value === 'executing');
@@ -304,7 +306,7 @@ export class SessionScope implements ScopePorts {
     for (const id of this.#expected.keys()) this.#heed(id);
   }
 
-  /** What the wait has not told is told in a pause. */
+  /** Tells results that the ended wait did not return in the next pause. */
   waitEnded(): void {
     this.#beside?.waitEnded();
     this.waitBegan();
@@ -315,7 +317,7 @@ export class SessionScope implements ScopePorts {
     }
   }
 
-  /** The lead agent has looked it up, or was told. */
+  /** Handles a result that the lead agent has read, or was told. */
   delivered(id: string): void {
     const held = this.#held.get(id);
     this.#held.delete(id);
@@ -330,8 +332,8 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * After a crash: batches wait for those that go on, and for no others. `goOn`: the ids of those who
-   * live, or whose ends are about to be told.
+   * Lets batches wait, after a crash, for the subagents that continue, and for no others. `goOn`: the ids of
+   * live subagents, and of those whose ends are about to be reported.
    */
   goesOnFor(goOn: ReadonlySet<string>): void {
     const { batches, calls } = this.#session.unit;
@@ -344,7 +346,7 @@ export class SessionScope implements ScopePorts {
       }
   }
 
-  /** Lets the results of subagents that one user request spawned wait for each other: one reply tells them ([R34]). */
+  /** Lets the results of one user request's subagents wait for each other: one reply tells them ([R34]). */
   #expect({ id, parentId, callId }: SubagentView): void {
     const { unit, books, delegation } = this.#session;
     const isToldToUser = !this.#hasCalls && parentId === null;
@@ -357,7 +359,10 @@ export class SessionScope implements ScopePorts {
     this.#session.receive('results', { type: 'result.expected', deliveryId, requestId });
   }
 
-  /** Its siblings wait neither for the user, nor for one that the lead agent waits for itself. */
+  /**
+   * Updates whether its siblings wait for it: not while it waits for the user, or the lead agent waits for
+   * it.
+   */
   #heed(id: string, state = this.#session.projection.subagent(id)?.state): void {
     const before = this.#expected.get(id);
     if (before === undefined) return;
@@ -367,7 +372,7 @@ export class SessionScope implements ScopePorts {
     this.#tellBatch(id, holds ? 'batch.resumed' : 'batch.asking');
   }
 
-  /** It has no result, or the lead agent knows it. */
+  /** Removes a member that has no result, or whose result the lead agent knows. */
   #leave(id: string): void {
     if (this.#expected.delete(id)) this.#tellBatch(id, 'batch.left');
   }
@@ -377,20 +382,20 @@ export class SessionScope implements ScopePorts {
     this.#session.receive(`member:${callId}`, { type, callId });
   }
 
-  /** Its batch has told it to stop, and tells what came of it with the others. */
+  /** Tells whether its batch has stopped it, and tells its result with the others. */
   #isToldAsStopped(id: string): boolean {
     const { batches } = this.#session.unit;
     const batchId = batches.expecting(deliveryAbout(id));
     return batchId !== null && batches.stateOf(batchId)?.value === 'closing';
   }
 
-  /** Under its own id: what is posted again after a crash is known to be the same. */
+  /** Posts a notice under the subagent's own id, by which a repeated post after a crash is recognized. */
   #post(deliveryId: string, notice: NewNotice): void {
     this.#posted.add(deliveryId);
     postNotice(this.#session, { ...notice, deliveryId });
   }
 
-  /** What waits to be told under this id is known already, or over. */
+  /** Takes back a waiting delivery whose content is known already, or over. */
   #takeBack(deliveryId: string, from: readonly DeliveryView['state'][] = ['pending']): void {
     const isPosted = this.#posted.delete(deliveryId);
     const view = this.#session.projection.delivery(deliveryId);

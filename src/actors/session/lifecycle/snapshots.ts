@@ -1,7 +1,7 @@
-// The snapshot of a session: what is in it, and which one this version can read.
+// The snapshot of a session: its content, and the forms that this version can read.
 //
-// Does not: say when one is made (runtime/scope-snapshots.ts), put the parts back (recovery.ts), or
-//           know what a part is (each says so itself).
+// Does not: decide when one is made (runtime/scope-snapshots.ts), restore the parts (recovery.ts), or know
+//           the content of a part (each defines its own).
 
 import type { Delegation } from '../../subagents/delegation.ts';
 import type { DelegationRest } from '../../subagents/delegation-rest.ts';
@@ -25,15 +25,15 @@ import {
 
 export const SNAPSHOT = 'session.snapshot';
 
-/** What a session goes on from. */
+/** The state from which a session continues. */
 export interface SessionSnapshot {
   readonly inputs: SessionInputs;
   readonly unit: SessionUnitRest;
   readonly books: BooksRest;
-  /** By their names. */
+  /** The services, by their names. */
   readonly services: Readonly<Record<string, ServiceRest>>;
   readonly delegation: DelegationRest;
-  /** It was put away like this: whoever was there still is. */
+  /** True if the session was put away idle: its clients are still attached. */
   readonly isAsleep: boolean;
 }
 
@@ -43,7 +43,7 @@ interface SnapshotEvent extends Omit<SessionSnapshot, 'inputs'> {
   readonly inputs: unknown;
 }
 
-/** No form of a session's snapshot has been given up yet. */
+/** No form of a session's snapshot has been dropped yet. */
 export const SNAPSHOT_FORMS = {
   type: SNAPSHOT,
   versions: {
@@ -55,7 +55,7 @@ export const SNAPSHOT_FORMS = {
   upcasters: {},
 } as const satisfies SnapshotForms;
 
-/** The snapshot that this entry is; null: it is none, or one that this version cannot read. */
+/** Returns the snapshot of this entry; null: it is none, or one that this version cannot read. */
 export function snapshotIn(
   entry: JournalEntry,
   forms: SnapshotForms = SNAPSHOT_FORMS,
