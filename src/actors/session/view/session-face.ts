@@ -79,7 +79,7 @@ export abstract class SessionFace {
     return this.#core.projection.events;
   }
 
-  /** Results and notices: emits each one when it changes. */
+  /** Results and notices, each when it changes: `delivery` of the events `delivery.changed`. */
   get notifications(): Observable<DeliveryView> {
     return this.events.pipe(
       filter((event) => event.type === 'delivery.changed'),
@@ -87,7 +87,7 @@ export abstract class SessionFace {
     );
   }
 
-  /** Questions: emits each one when it changes. */
+  /** Questions, each when it changes: `question` of the events `question.changed`. */
   get questions(): Observable<QuestionView> {
     return this.events.pipe(
       filter((event) => event.type === 'question.changed'),
@@ -95,7 +95,7 @@ export abstract class SessionFace {
     );
   }
 
-  /** The words of both sides, partial and final. */
+  /** The words of both sides, partial and final: `item` of the events `transcript.changed`. */
   get transcript(): Observable<TranscriptItem> {
     return this.events.pipe(
       filter((event) => event.type === 'transcript.changed'),
