@@ -9,10 +9,9 @@
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Scheduler } from '../../actors/ports/environment.ts';
-import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
+import { journalConflict } from '../../actors/ports/journal-error.ts';
 import type { Row } from '../journal-rows/stored-entry.ts';
-import { messageOf } from '../../values/errors.ts';
-import { explained, isAboutEntry, isConstraint } from './database.ts';
+import { explained, isConstraint } from './database.ts';
 import { INSERT } from './layout.ts';
 
 /** Runs within the transaction. Returns the error of this write, or null; throws an error of all. */
@@ -82,12 +81,6 @@ export class AppendBatch {
       return null;
     } catch (error) {
       const [scope, unit, seq, , , , , checksum] = row;
-      if (isAboutEntry(error))
-        return new JournalError(
-          'INVALID_ENTRY',
-          `${this.#path}: entry ${seq} of ${unit} in ${scope} cannot be kept: ${messageOf(error)}`,
-          { retryable: false, cause: error },
-        );
       if (!isConstraint(error)) throw error;
       if (this.#find.get(scope, unit, seq)?.['checksum'] === checksum) return null;
       return journalConflict(this.#path, { scope, unit, seq });

@@ -54,9 +54,7 @@ const IO_ERROR = 10;
 const CORRUPT = 11;
 const FULL = 13;
 const CANNOT_OPEN = 14;
-const TOO_BIG = 18;
 const CONSTRAINT = 19;
-const MISMATCH = 20;
 const AUTHORIZATION = 23;
 const NOT_A_DATABASE = 26;
 
@@ -93,9 +91,9 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     // A file without this setting is rewritten once.
     if (numberOf(database, 'auto_vacuum') !== INCREMENTAL) database.exec('vacuum');
     if (log > 0) {
+      // Makes the file as long as it says. Pages that are missing and not in the log are zeros now: SQLite
+      // refuses a whole page of them, and reads over those at the end of a page.
       database.exec('pragma wal_checkpoint(truncate)');
-      checkWhole(database, path);
-      // A page that was cut and is not in the log now contains zeros.
       if (before % numberOf(database, 'page_size') !== 0) checkStructure(database, path);
     }
     return database;
@@ -176,15 +174,6 @@ function tablesOf(database: DatabaseSync): number {
 
 export function isConstraint(error: unknown): boolean {
   return resultCode(error) === CONSTRAINT;
-}
-
-/** Returns whether the error concerns the values to be written: too large, or of another type. */
-export function isAboutEntry(error: unknown): boolean {
-  const { code } = (error ?? {}) as { readonly code?: unknown };
-  return (
-    [TOO_BIG, MISMATCH].includes(resultCode(error)) ||
-    (typeof code === 'string' && /^ERR_(INVALID_ARG|OUT_OF_RANGE)/.test(code))
-  );
 }
 
 /** Returns whether SQLite would have to write a file beside it, and cannot. */

@@ -22,7 +22,7 @@ import { deflateRawSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { DICTIONARIES } from '../../../src/adapters/journal-rows/dictionaries.ts';
-import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
+import { sqliteJournal, type SqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
 import type { JournalEntry } from '../../../src/entries/journal.ts';
 import { OffstageError } from '../../../src/values/errors.ts';
 const environment = nodeEnvironment();
@@ -122,6 +122,48 @@ test('SQLITE-JOURNAL-DATABASE-5: a file that is cut anywhere is damaged, or whol
     }
   expect(all).toHaveLength(60);
 });
+
+/** What only the log has: entries at the end of the file, or a page at its beginning. */
+const inTheLog: Readonly<Record<string, (journal: SqliteJournal) => readonly unknown[]>> = {
+  entries: (journal) => [61, 62, 63].map((seq) => journal.append(entry(seq))),
+  'a wake time': (journal) => [journal.wakeTimes.set('ses', 5)],
+};
+
+test.each(Object.entries(inTheLog))(
+  'SQLITE-JOURNAL-DATABASE-5: a file that is cut, and whose log has %s, is damaged, or whole',
+  async (what, write) => {
+    await written('whole', 60);
+    const journal = open('whole');
+    const done = write(journal);
+    const all = journal.read().length;
+    await Promise.all(done);
+    for (const suffix of ['', '-wal']) copyFileSync(at(`whole${suffix}`), at(`kept${suffix}`));
+    journal.close();
+    const { size } = statSync(at('kept'));
+    const founds = new Set<unknown>();
+    const cuts = Array.from({ length: 90 }, (_, index) => 1 + index * 97);
+    const pages = Array.from({ length: size / 4096 - 1 }, (_, index) => (index + 1) * 4096);
+    for (const cut of [...cuts, ...pages].filter((bytes) => bytes < size)) {
+      for (const suffix of ['', '-wal']) copyFileSync(at(`kept${suffix}`), at(`cut${suffix}`));
+      truncateSync(at('cut'), size - cut);
+      let found: unknown;
+      try {
+        const damaged = open('cut');
+        try {
+          found = damaged.read().length === all ? 'whole' : 'a part';
+        } finally {
+          damaged.close();
+        }
+      } catch (error) {
+        found = error instanceof OffstageError ? error.code : error;
+      }
+      founds.add(found);
+      expect([what, cut, found]).not.toEqual([what, cut, 'a part']);
+      for (const suffix of ['', '-wal', '-shm']) rmSync(at(`cut${suffix}`), { force: true });
+    }
+    expect([...founds].filter((found) => found !== 'whole')).toEqual(['JOURNAL_CORRUPT']);
+  },
+);
 
 test('SQLITE-JOURNAL-DATABASE-5: a file whose log is still there is whole', async () => {
   const journal = open('a');
