@@ -181,6 +181,7 @@ export function secretRemover(
     .filter(({ length }) => length >= SHORTEST_SECRET)
     // As JSON within a text writes it, and JSON within that.
     .flatMap((secret) => [secret, quoted(secret), quoted(quoted(secret))])
+    .flatMap(inPieces)
     // Longer secrets first: a shorter one that is part of a longer one would leave the rest of it.
     .toSorted((a, b) => b.length - a.length);
   const shapes: readonly Shape[] = [
@@ -198,6 +199,18 @@ export function secretRemover(
       );
     return clean;
   };
+}
+
+/** The longest text that is searched for as one pattern: an engine refuses patterns of 100,000 characters. */
+const MAX_PATTERN_CHARS = 4096;
+
+/** A text in pieces of about the same length: each of them is a secret of its own. */
+function inPieces(secret: string): readonly string[] {
+  const count = Math.ceil(secret.length / MAX_PATTERN_CHARS);
+  const size = Math.ceil(secret.length / count);
+  return Array.from({ length: count }, (_, index) =>
+    secret.slice(index * size, (index + 1) * size),
+  );
 }
 
 /** A text without escapes; `at`: the place in the text that each of its characters begins at, and its end. */

@@ -178,6 +178,12 @@ describe.each(Object.entries(WRITTEN))('SHAPES-2: a credential, %s', (_, write) 
 });
 
 describe('SHAPES-2: a secret that is known by its value', () => {
+  test('also one that is longer than any pattern may be', () => {
+    const secret = `begin${'x'.repeat(100_000)}end`;
+    const clean = secretRemover([secret])(`The key ${secret} is wrong: maximum expected`);
+    expect(clean.replaceAll('[redacted]', '')).toBe('The key  is wrong: maximum expected');
+  });
+
   const known = 'p"ss\\w/rd\nwith words';
   const remove = secretRemover([known]);
   const once = JSON.stringify({ a: known, b: 1 });
