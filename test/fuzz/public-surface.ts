@@ -4,16 +4,19 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { from } from 'rxjs';
+import { createMachine } from 'xstate';
 import { z } from 'zod';
 import { createRuntime, defineTool, memoryJournal, TextSession } from '../../src/index.ts';
 import { encodeWav } from '../../src/voice/index.ts';
-import { subagentMachine } from '../../src/machines/index.ts';
 import {
+  checkMachine,
   scriptedModel,
   scriptedVoice,
   simulatedEnvironment,
+  Violation,
   type SimulatedEnvironment,
 } from '../../src/testing/index.ts';
+import { Trace } from '../../src/testing/check/trace.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 
 /** What arguments are made of; anew for each call. */
@@ -91,6 +94,14 @@ const sessionOptions = (world: World): Record<string, unknown> => ({
   limits: {},
   hooks: {},
   runtime: undefined,
+});
+const door = createMachine({
+  id: 'door',
+  initial: 'open',
+  states: { open: { on: { close: 'closed' } }, closed: { type: 'final' } },
+});
+const doorCheck = (): { events: () => readonly { type: string }[] } => ({
+  events: () => [{ type: 'close' }],
 });
 const frame = (): unknown => ({ samples: new Int16Array(480), sampleRateHz: 24_000 });
 const machineMade = 'it is a pure function of states that the machines made';
@@ -288,35 +299,39 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     RecordingError: { args: () => ['A', 'a'], trusts: testTool },
     SimulationError: { args: () => ['A', 'a'], trusts: testTool },
     Violation: { args: () => ['A', 'a'], trusts: testTool },
-    ViolationError: { args: () => [{ violations: [] }], trusts: testTool },
-    checkMachine: { args: () => [subagentMachine, {}], trusts: testTool },
-    checkSystem: { args: () => [{}], trusts: testTool },
+    ViolationError: {
+      args: () => ['the test', new Violation('invariant', 'a', 'b', new Trace([]))],
+    },
+    checkMachine: { args: () => [door, doorCheck()] },
+    checkSystem: { args: () => [{ actors: { door: { machine: door } }, mode: 'sync' }] },
     crashEverywhere: { args: () => ['no options'], trusts: testTool, isCostly: true },
     defaultApp: { args: () => [{}], trusts: testTool },
     eventsOf: { args: () => [[], 'floor.changed'], trusts: testTool },
-    interpreter: { args: () => [{}], trusts: testTool },
-    journalConformance: { args: () => [{}], trusts: testTool },
+    interpreter: { args: () => [checkMachine(door, doorCheck()), {}] },
+    journalConformance: { args: () => [{ name: 'a', offers: ['trim'], open: () => ({}) }] },
     logInWords: { args: () => [[]], trusts: testTool },
     parseScript: { args: () => ['{"seed":1,"session":"text","steps":[],"strikes":[]}'] },
     readNotes: { args: () => [[]], trusts: testTool },
     recording: { args: () => ['/nowhere'], trusts: testTool },
-    replay: { args: () => [{}], trusts: testTool },
+    replay: { args: () => [checkMachine(door, doorCheck()), { onViolation: 'collect' }] },
     replayScript: { args: () => ['no script'], trusts: testTool, isCostly: true },
-    scriptInWords: { args: () => [{}], trusts: testTool },
+    scriptInWords: {
+      args: () => [{ seed: 1, session: 'text', steps: [{ at: 0, do: 'leave' }], strikes: [] }],
+    },
     scriptedModel: { args: () => [[]], trusts: testTool },
     scriptedVoice: { args: ({ environment }) => [{ environment }], trusts: testTool },
     simulate: { args: () => ['no options'], trusts: testTool, isCostly: true },
     simulateOnce: { args: () => ['no seed'], trusts: testTool, isCostly: true },
     simulatedEnvironment: { args: () => [{ seed: 1, startAt: 1 }], trusts: testTool },
     simulatedVoice: { args: () => [{}, 'a'], trusts: testTool },
-    transportConformance: { args: () => [{}], trusts: testTool },
+    transportConformance: { args: () => [{ name: 'a', shows: [], open: () => ({}) }] },
   },
   './testing/voice-server': {
     createVoiceServer: {
       args: ({ environment }) => [{ environment, apiKey: 'a' }],
       trusts: testTool,
     },
-    echoBrain: { args: () => [{}], trusts: testTool },
+    echoBrain: { args: () => [{ cause: { type: 'utterance', text: 'Hello.' } }] },
     voiceServerStage: { args: () => [{ wire: 'gemini-live' }], trusts: testTool },
   },
   './inspect': {

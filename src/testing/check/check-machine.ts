@@ -1,11 +1,20 @@
 // checkMachine: a system of one.
 
 import type { AnyStateMachine, SnapshotFrom } from 'xstate';
-import { ConfigurationError } from '../../values/errors.ts';
-import { checkSystem } from './check-system.ts';
-import { show } from './plain-data.ts';
+import { z } from 'zod';
+import { aFunction, check as isValid, type ChecksOf } from '../../values/checks.ts';
+import { aMachine, actorChecks, checkSystem, commonChecks } from './check-system.ts';
 import type { CheckReport } from './report.ts';
 import type { EventOf, MachineCheck, SystemCheck, Verdict, World } from './types.ts';
+
+const machineSchema = z.strictObject({
+  ...commonChecks,
+  ...actorChecks,
+  events: z.custom<() => unknown>((value) => typeof value === 'function', {
+    error: 'expected a function from a snapshot to the events that may come',
+  }),
+  unhandled: aFunction.optional(),
+} satisfies Omit<ChecksOf<MachineCheck<AnyStateMachine>>, 'machine'>);
 
 /**
  * Explores every state that a machine can reach with the events that may come, and checks the
@@ -27,7 +36,9 @@ export function checkMachine<M extends AnyStateMachine, G = undefined>(
   machine: M,
   check: MachineCheck<M, G>,
 ): CheckReport<Record<string, M>, G> {
-  const id = machine?.id ?? 'machine';
+  isValid('checkMachine(machine)', aMachine, machine, 'NOT_A_MACHINE');
+  isValid('checkMachine(machine, check)', machineSchema, check);
+  const { id } = machine;
   type One = Record<string, M>;
   const only = (world: World<One, G>): SnapshotFrom<M> => world.actors[id] as SnapshotFrom<M>;
   const {
@@ -43,12 +54,6 @@ export function checkMachine<M extends AnyStateMachine, G = undefined>(
     ghost,
     ...rest
   } = check;
-  if (typeof events !== 'function') {
-    throw new ConfigurationError(
-      'INVALID_OPTION',
-      `Expected \`events\` to be a function from a snapshot to the events that may come, got ${show(events)}`,
-    );
-  }
   const system: SystemCheck<One, G> = {
     ...rest,
     name: check.name ?? id,

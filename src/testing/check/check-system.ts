@@ -1,6 +1,9 @@
 // checkSystem: explores every state of machines that send each other messages, and checks the properties in
 // each.
 
+import type { AnyStateMachine } from 'xstate';
+import { z } from 'zod';
+import { aFunction, check as isValid, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { Checks } from './checks.ts';
 import { explore, Graph } from './explore.ts';
@@ -8,6 +11,63 @@ import { show } from './plain-data.ts';
 import { CheckReport } from './report.ts';
 import { SystemModel, type AnySystem } from './system-model.ts';
 import type { Machines, SystemCheck } from './types.ts';
+
+/** A statechart of XState. */
+export const aMachine = z.custom<AnyStateMachine>(
+  (value) => {
+    const { id, provide, root } = Object(value) as Partial<AnyStateMachine>;
+    return typeof id === 'string' && typeof provide === 'function' && typeof root === 'object';
+  },
+  { error: 'expected a machine of setup().createMachine() or createMachine()' },
+);
+
+const functions = z.record(z.string(), aFunction).optional();
+
+/** The options that a check of one machine and a check of a system have in common. */
+export const commonChecks = {
+  name: z.string().optional(),
+  /** Checked with the other counts, which may be `Infinity`. */
+  limit: z.unknown().optional(),
+  timers: z.boolean().optional(),
+  deadlock: z.boolean().optional(),
+  finality: z.boolean().optional(),
+  onViolation: z.enum(['throw', 'collect']).optional(),
+  invariants: functions,
+  steps: functions,
+  reachable: functions,
+  end: z.union([z.literal(false), aFunction]).optional(),
+  waits: z
+    .record(
+      z.string(),
+      z.strictObject({
+        when: z.union([z.string(), aFunction]),
+        exits: z.array(z.string()).optional(),
+        actors: z.array(z.string()).optional(),
+      }),
+    )
+    .optional(),
+  unhandled: aFunction.optional(),
+  ghost: z.strictObject({ initial: z.unknown(), next: aFunction }).optional(),
+};
+
+/** The options of one actor, besides its machine. */
+export const actorChecks = {
+  input: z.unknown().optional(),
+  start: z.looseObject({}).optional(),
+  key: aFunction.optional(),
+};
+
+const systemSchema = z.strictObject({
+  ...commonChecks,
+  actors: z.record(z.string(), z.strictObject({ machine: aMachine, ...actorChecks })),
+  route: aFunction.optional(),
+  external: aFunction.optional(),
+  mode: z.unknown().optional(),
+  maxInFlight: z.unknown().optional(),
+  maxQueue: z.unknown().optional(),
+  duplicates: z.union([z.boolean(), aFunction]).optional(),
+  key: aFunction.optional(),
+} satisfies ChecksOf<SystemCheck<Machines>>);
 
 /** Enough for the systems that a test has time to explore. */
 const defaultLimit = 100_000;
@@ -29,6 +89,7 @@ export function checkSystem<M extends Machines, G = undefined>(
   check: SystemCheck<M, G>,
 ): CheckReport<M, G> {
   const system = check as unknown as AnySystem;
+  isValid('checkSystem(check)', systemSchema, check);
   const { limit = defaultLimit } = system;
   validate(system);
   const name = system.name ?? Object.keys(system.actors).join(' × ');

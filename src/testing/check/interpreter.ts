@@ -13,11 +13,13 @@ import {
   type AnyMachineSnapshot,
   type InputFrom,
 } from 'xstate';
+import { z } from 'zod';
+import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { effectsOf, type ListedAction } from './effects.ts';
 import { inertMachine, placeholders } from './inert.ts';
 import { canonical, show } from './plain-data.ts';
-import type { CheckReport } from './report.ts';
+import { checkReport, type CheckReport } from './report.ts';
 import type { AnySystem } from './system-model.ts';
 import type {
   Delivery,
@@ -52,11 +54,22 @@ export interface InterpreterOptions<M extends Machines = Machines> {
   readonly settle?: () => Promise<void>;
 }
 
-/** Runs the machines of a check in XState's own actors. */
+const optionsSchema = z.strictObject({
+  create: aFunction.optional(),
+  send: aFunction.optional(),
+  settle: aFunction.optional(),
+} satisfies ChecksOf<InterpreterOptions>);
+
+/**
+ * Runs the machines of a check in XState's own actors.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` for a report that no check returned; `INVALID_OPTION`.
+ */
 export function interpreter<M extends Machines, G>(
   report: CheckReport<M, G>,
   options: InterpreterOptions<M> = {},
 ): ReplayHarness {
+  checkReport('interpreter(report)', report);
+  check('interpreter(report, options)', optionsSchema, options);
   const { system } = report.checked;
   const inert = new Map(
     Object.entries(system.actors).map(([id, { machine }]) => [id, inertMachine(id, machine)]),

@@ -1,11 +1,13 @@
 // Repeats checked paths on the real system, and compares after each step. The model uses the pure transition;
 // this shows that the running system behaves like it.
 
-import { messageOf } from '../../values/errors.ts';
+import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { isA, messageOf } from '../../values/errors.ts';
 import { interpreter } from './interpreter.ts';
 import { canonical, show, showValue } from './plain-data.ts';
 import { snapshotData } from './pure-actor.ts';
-import type { CheckReport, Path } from './report.ts';
+import { checkReport, type CheckReport, type Path } from './report.ts';
 import type { AnySystem, Happening, SystemModel } from './system-model.ts';
 import { headline, Trace } from './trace.ts';
 import type { Machines, SnapshotLike, ReplayHarness, ReplayRun } from './types.ts';
@@ -19,6 +21,16 @@ export interface ReplayOptions {
   /** `throw` a ViolationError at the first disagreement, or `collect` them. @defaultValue 'throw' */
   readonly onViolation?: 'throw' | 'collect';
 }
+
+const optionsSchema = z.strictObject({
+  harness: anObject('a harness with a method `start`', 'start').optional(),
+  paths: z
+    .custom<Iterable<Path>>((value) => isA(value, Object) && Symbol.iterator in value, {
+      error: 'expected paths of a report',
+    })
+    .optional(),
+  onViolation: z.enum(['throw', 'collect']).optional(),
+} satisfies ChecksOf<ReplayOptions>);
 
 /** The result of a replay. */
 export interface ReplayReport {
@@ -34,11 +46,14 @@ export interface ReplayReport {
  * Replays paths of a checked space. After each step each actor must have the status and the key (by default:
  * value, context, invoked actors) that the model has.
  * @throws {ViolationError} if the real system behaves differently; see `onViolation`.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` for a report that no check returned; `INVALID_OPTION`.
  */
 export async function replay<M extends Machines, G>(
   report: CheckReport<M, G>,
   options: ReplayOptions = {},
 ): Promise<ReplayReport> {
+  checkReport('replay(report)', report);
+  check('replay(report, options)', optionsSchema, options);
   const { model, system } = report.checked;
   const { harness = interpreter(report), paths = report.paths(), onViolation = 'throw' } = options;
   const counted = { paths: 0, steps: 0, skipped: 0 };

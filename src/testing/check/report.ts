@@ -1,5 +1,7 @@
 // The result of a check: the numbers, the violations, and the paths for a replay.
 
+import { z } from 'zod';
+import { check } from '../../values/checks.ts';
 import { number, type Edge, type Graph } from './explore.ts';
 import { retrace, type Trace } from './trace.ts';
 import type { AnySystem, SystemModel } from './system-model.ts';
@@ -106,3 +108,13 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     return lines.join('\n');
   }
 }
+
+/** @throws {ConfigurationError} `INVALID_ARGUMENT` for what is no report of `checkMachine` or `checkSystem`. */
+export function checkReport(where: string, report: unknown): void {
+  check(where, reportSchema, report, 'INVALID_ARGUMENT');
+}
+
+const reportSchema = z.custom<CheckReport>(
+  (value) => value instanceof CheckReport,
+  'expected a report of checkMachine or checkSystem',
+);

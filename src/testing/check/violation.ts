@@ -1,5 +1,7 @@
 // A violation that the checker found, and the shortest trace to it.
 
+import { z } from 'zod';
+import { check } from '../../values/checks.ts';
 import { OffstageError } from '../../values/errors.ts';
 import type { Trace } from './trace.ts';
 
@@ -49,11 +51,27 @@ export class Violation {
   }
 }
 
+const argumentsSchema = z.tuple([
+  z.string(),
+  z.custom<Violation>(
+    (value) =>
+      value instanceof Violation && Array.isArray((value.trace as Trace | undefined)?.steps),
+    'expected a Violation with a trace',
+  ),
+]);
+
 /** Thrown for the first violation; its message is the whole trace. */
 export class ViolationError extends OffstageError {
   declare readonly violation: Violation;
 
+  /** @throws {ConfigurationError} `INVALID_ARGUMENT` */
   constructor(name: string, violation: Violation) {
+    check(
+      'new ViolationError(name, violation)',
+      argumentsSchema,
+      [name, violation],
+      'INVALID_ARGUMENT',
+    );
     super('PROPERTY_VIOLATED', `${name}: ${violation.toString()}`, { cause: violation.cause });
     // Not enumerable: a printed error shows its message, not each world of the trace.
     Object.defineProperty(this, 'violation', { value: violation });

@@ -1,6 +1,8 @@
 // The conformance suite for transports: conversations that a session must be able to have with any voice
 // model, on any wire.
 
+import { z } from 'zod';
+import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { callScenes } from './call-cases.ts';
 import { connectionScenes } from './connection-cases.ts';
 import { questionScenes } from './question-cases.ts';
@@ -30,6 +32,12 @@ const scenes = [
   ...connectionScenes,
 ];
 
+const setupSchema = z.strictObject({
+  name: z.string(),
+  shows: z.array(z.string()),
+  open: aFunction,
+} satisfies ChecksOf<ConformanceSetup>);
+
 /**
  * The cases that a transport must pass. Each is a whole `VoiceSession` on the stage, with tools and
  * scripted subagents, in simulated time. Besides what each is about, the promises of a session (P1 to P6)
@@ -39,8 +47,10 @@ const scenes = [
  * for (const { name, skipped, run } of transportConformance(setup))
  *   test.skipIf(skipped !== null)(name, run);
  * ```
+ * @throws {ConfigurationError} `INVALID_OPTION` for a setup that is none.
  */
 export function transportConformance(setup: ConformanceSetup): readonly ConformanceCase[] {
+  check('transportConformance(setup)', setupSchema, setup);
   return scenes.map((makeScene) => {
     const { name, needs = [] } = makeScene();
     const missing = needs.filter((fault) => !setup.shows.includes(fault));

@@ -1,5 +1,7 @@
 // The conformance suite for journals: the properties that a session relies on, in any store.
 
+import { z } from 'zod';
+import { aFunction, check as checkSetup, type ChecksOf } from '../../values/checks.ts';
 import type { ConformanceCase } from '../conformance/transport-conformance.ts';
 import { check, type JournalScene } from './case.ts';
 import { claimScenes } from './claim-cases.ts';
@@ -27,8 +29,10 @@ const scenes = [
  * for (const { name, skipped, run } of journalConformance(setup))
  *   test.skipIf(skipped !== null)(name, run);
  * ```
+ * @throws {ConfigurationError} `INVALID_OPTION` for a setup that is none.
  */
 export function journalConformance(setup: JournalConformanceSetup): readonly ConformanceCase[] {
+  checkSetup('journalConformance(setup)', setupSchema, setup);
   const offered: JournalScene = {
     name: 'it has the methods that it offers, and no others',
     play: ({ stage }) => Promise.resolve(checkOffers(setup, stage)),
@@ -42,6 +46,12 @@ export function journalConformance(setup: JournalConformanceSetup): readonly Con
     };
   });
 }
+
+const setupSchema = z.strictObject({
+  name: z.string(),
+  offers: z.array(z.enum(['scopes', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes'])),
+  open: aFunction,
+} satisfies ChecksOf<JournalConformanceSetup>);
 
 async function play(setup: JournalConformanceSetup, scene: JournalScene): Promise<void> {
   const stage = await setup.open();

@@ -751,7 +751,7 @@ describe('checks that are wrong', () => {
   test.each([
     [{ limit: 0 }, '`limit` to be a whole number of at least 1, got 0'],
     [{ limit: 1.5 }, '`limit` to be a whole number of at least 1, got 1.5'],
-    [{ events: undefined }, '`events` to be a function'],
+    [{ events: undefined }, '`events`: expected a function'],
     [{ events: () => ['go'] }, `external events of "job" to be a list of { type, … }, got ['go']`],
     [{ events: () => ({ type: 'go' }) }, 'to be a list of { type, … }'],
   ])('an option that makes no sense: %o', (options, message) => {
@@ -765,7 +765,7 @@ describe('checks that are wrong', () => {
   test('something that is no machine', () => {
     const notAMachine = fromPromise(async () => {}) as unknown as typeof job;
     expect(() => checkMachine(notAMachine, { events: () => [] })).toThrow(
-      /createMachine\(\), got object/,
+      /createMachine\(\), got \{\}/,
     );
   });
 });

@@ -5,6 +5,7 @@
 // Does not: make one (generate-script), or play it (player).
 
 import { z } from 'zod';
+import { check } from '../../../values/checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
 import { FAULT_POINTS, strikeSchema, type Strike } from './fault-points.ts';
 
@@ -84,8 +85,17 @@ export function parseScript(json: string): Script {
   );
 }
 
-/** Describes a script for a person. */
-export function scriptInWords({ seed, session, steps, strikes }: Script): string {
+/**
+ * Describes a script for a person.
+ * @throws {ConfigurationError} `INVALID_SCRIPT` for a value that is no script.
+ */
+export function scriptInWords(script: Script): string {
+  const { seed, session, steps, strikes } = check(
+    'scriptInWords(script)',
+    scriptSchema,
+    script,
+    'INVALID_SCRIPT',
+  );
   const said = steps.map((step) => `  ${seconds(step.at)}  ${stepInWords(step)}`);
   const faults = strikes.map(
     ({ point, occurrence }) =>

@@ -1,6 +1,9 @@
 // The steps of the model's next turn: a script that the test prepared, or the answer of the brain; none at
 // all while the model is silent.
 
+import { z } from 'zod';
+import { check } from '../../../values/checks.ts';
+import { asJson } from '../../../values/json.ts';
 import type { FakeVoiceModel, VoiceBrain, VoiceCause, VoiceStep } from './control.ts';
 
 export class TurnSource {
@@ -26,11 +29,21 @@ export class TurnSource {
   }
 }
 
+const turnSchema = z.looseObject({
+  cause: z.discriminatedUnion('type', [
+    z.looseObject({ type: z.enum(['utterance', 'message']), text: z.string() }),
+    z.looseObject({ type: z.literal('result'), output: z.unknown() }),
+    z.looseObject({ type: z.literal('nothing') }),
+  ]),
+});
+
 /**
  * The default brain of a server: repeats the user's words, reads results and messages out, and never calls a
  * tool.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` for what is no turn.
  */
-export const echoBrain: VoiceBrain = ({ cause }) => {
+export const echoBrain: VoiceBrain = (turn) => {
+  const { cause } = check('echoBrain(turn)', turnSchema, turn, 'INVALID_ARGUMENT');
   switch (cause.type) {
     case 'utterance':
       return [{ say: cause.text === '' ? 'Pardon?' : `You said: ${cause.text}` }];
@@ -44,5 +57,7 @@ export const echoBrain: VoiceBrain = ({ cause }) => {
 };
 
 function textOf(output: unknown): string {
-  return typeof output === 'string' ? output : JSON.stringify(output);
+  if (typeof output === 'string') return output;
+  const json = asJson(output);
+  return json.ok ? json.text : json.message;
 }
