@@ -14,6 +14,7 @@ import { directivesNote, greetingNote } from '../actors/conversation/prompts.ts'
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
 import type { ShownImage } from '../actors/session/questions/shown-image.ts';
 import type { Failure } from '../machines/index.ts';
+import { ConfigurationError } from '../values/errors.ts';
 import { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
 import { Line } from './connection/line.ts';
 import {
@@ -34,6 +35,9 @@ import type {
 import { Turns, type TurnsOptions } from './turns/turns.ts';
 import type { Utterance } from '../actors/contracts/records.ts';
 
+/** A client that will attach has done so by then. */
+const UNATTENDED_MS = 10_000;
+
 export interface VoiceLeadOptions extends ReconnectDelays, Omit<TurnsOptions, 'capabilities'> {
   readonly transport: Transport;
   /** The length of the user's sound that is kept while no model can hear it; the newest is kept. */
@@ -52,6 +56,11 @@ export class VoiceLead implements Lead {
   #owesGreeting = false;
   /** The process ended before a question of the user was answered. */
   #owesReply = false;
+  /** A client has attached, in this process. */
+  #hasAttached = false;
+  #hasLooked = false;
+  /** Ends the look-out for clients; null: there is none, or no longer. */
+  #stopLooking: (() => void) | null = null;
 
   constructor(core: LeadSession, options: VoiceLeadOptions) {
     const { transport } = options;
@@ -105,6 +114,7 @@ export class VoiceLead implements Lead {
   }
 
   disconnect(): void {
+    this.#stopLooking?.();
     this.#turns.stop();
     this.#line.close();
   }
@@ -199,6 +209,8 @@ export class VoiceLead implements Lead {
    * Handles the arrival of a client. The first one is greeted; before that no one would hear the greeting.
    */
   clientCame(): void {
+    this.#hasAttached = true;
+    this.#stopLooking?.();
     const greeting = this.#owesGreeting ? greetingNote(this.#core.leads.agent) : undefined;
     if (greeting === undefined && !this.#owesReply) return;
     if (greeting !== undefined) this.note(greeting);
@@ -221,6 +233,42 @@ export class VoiceLead implements Lead {
     this.#core.receive('session', { type: 'transport.ready' });
     this.#giveSound();
     this.#turns.next();
+    this.#lookForClients();
+  }
+
+  /**
+   * Reports once that something is due and that no client has ever attached: nothing is told before one does, and
+   * an app that forgot `attach()` would only hear silence.
+   */
+  #lookForClients(): void {
+    if (this.#hasAttached || this.#hasLooked) return;
+    this.#hasLooked = true;
+    const { host, projection, unit } = this.#core;
+    let isLate = false;
+    const look = (): void => {
+      const { pending } = unit.outbox.getSnapshot().context;
+      const isDue = this.#owesGreeting || this.#owesReply || pending.length > 0;
+      if (!isLate || !isDue) return;
+      this.#stopLooking?.();
+      const message =
+        `Something is due, and no client has attached for ${UNATTENDED_MS / 1000} s: nothing is told before one does. ` +
+        'Call session.attach() when a client listens, and the function that it returns when the client leaves.';
+      this.#core.reportError(new ConfigurationError('NOBODY_ATTACHED', message), 'voice output');
+    };
+    const late = (): void => {
+      isLate = true;
+      look();
+    };
+    const { scheduler } = host.environment;
+    const cancel = scheduler.schedule(late, UNATTENDED_MS, { isBackground: true });
+    const changes = projection.events.subscribe(({ type }) => {
+      if (type === 'delivery.changed') look();
+    });
+    this.#stopLooking = () => {
+      this.#stopLooking = null;
+      cancel();
+      changes.unsubscribe();
+    };
   }
 
   /** Returns the commands that tell the conversation to a model that knows nothing. */

@@ -11,7 +11,7 @@
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
-import { CancelledError, OffstageError } from '../../../values/errors.ts';
+import { CancelledError, ConfigurationError, OffstageError } from '../../../values/errors.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
 import { isQuiet, type QuietSession } from './idleness.ts';
 import type { Host } from '../../runtime/host.ts';
@@ -76,10 +76,18 @@ export class Awaited {
     });
   }
 
-  /** Resolves when nothing goes on by itself, or the session has ended. */
+  /**
+   * Resolves when nothing goes on by itself, or the session has ended.
+   * @throws {ConfigurationError} `SESSION_NOT_ACTIVE` before the start
+   */
   idle(options: IdleOptions): Promise<void> {
     const { signal } = check('idle(options)', waitSchema, options, 'INVALID_ARGUMENT');
     if (this.#isOver) return Promise.resolve();
+    if (this.#session.projection.connection === 'created')
+      throw new ConfigurationError(
+        'SESSION_NOT_ACTIVE',
+        'idle(): expected the session to be started, it is created: call `await session.start()` first',
+      );
     return new Promise((resolve, reject) => {
       this.#until(signal, reject, (done) => {
         const quiet = (): void => {

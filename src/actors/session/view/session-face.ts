@@ -204,7 +204,8 @@ export abstract class SessionFace {
    * Resolves when nothing goes on that could say something by itself: no model, tool or subagent works, and
    * every due delivery has been told, or has no listener. A question that waits for the user is quiet.
    * Resolves also when the session has ended.
-   * @throws {CancelledError} when `signal` aborts (rejects); {ConfigurationError} `INVALID_ARGUMENT`.
+   * @throws {CancelledError} when `signal` aborts (rejects); {ConfigurationError} `INVALID_ARGUMENT`;
+   * `SESSION_NOT_ACTIVE` before `start()` (rejects).
    */
   async idle(options: IdleOptions = {}): Promise<void> {
     await this.#core.awaited.idle(options);

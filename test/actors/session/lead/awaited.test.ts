@@ -41,6 +41,16 @@ function watched<T>(promise: Promise<T>) {
 }
 
 describe('idle', () => {
+  test('is refused before the start, and resolves after the end', async () => {
+    const { session, environment } = working({});
+    await expect(session.idle()).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
+    await session.start();
+    const closed = session.close();
+    await environment.advance(60_000);
+    await closed;
+    await session.idle();
+  });
+
   test('waits for subagents and for the telling of their results', async () => {
     const { session, type, environment, state } = working({ report: 10_000 });
     await session.start();
