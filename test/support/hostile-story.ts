@@ -29,6 +29,9 @@ function nested(random: () => number, levels: number): unknown {
 export async function hostileStory(journal: Journal, seed: number) {
   const random = chance(seed);
   const words = () => hostile(random);
+  // Each speaker has a chance of its own: which of them speaks first is the affair of the journal.
+  const speakers = [1, 2, 3].map((speaker) => chance(seed * 1000 + speaker));
+  const wordsOf = (speaker: number) => hostile(speakers[speaker] ?? random);
   const ids = { lead: words(), tool: words(), question: words(), failing: words() };
   const input = nested(random, 20);
   const output = nested(random, 20);
@@ -51,7 +54,7 @@ export async function hostileStory(journal: Journal, seed: number) {
                 { name: 'inline', input: JSON.stringify({ input }), id: ids.tool },
               ],
             }
-          : { text: `${words()} said` },
+          : { text: `${wordsOf(0)} said` },
       tools: [
         defineTool({
           name: 'inline',
@@ -68,14 +71,14 @@ export async function hostileStory(journal: Journal, seed: number) {
           script: turns(
             calls(['do', { input }, ids.tool], ['fail', { input }, ids.failing]),
             calls(['ask_user', { question: `Which${words()}?` }, ids.question]),
-            () => say(`${words()} done`),
+            () => say(`${wordsOf(1)} done`),
           ),
           config: {
             interactive: true,
             tools: {
               do: simpleTool(() => output),
               fail: simpleTool(() => {
-                throw new Error(`No: ${words()}`);
+                throw new Error(`No: ${wordsOf(2)}`);
               }),
             },
           },
