@@ -83,7 +83,7 @@ function start(options: DemoOptions): Promise<Demo> {
   return startDemo({ port: 0, pace: 0.25, ...options });
 }
 
-function launch(): Promise<Browser> {
+export function launch(): Promise<Browser> {
   const executablePath = process.env['CHROMIUM_PATH'];
   if (executablePath === undefined) throw new Error('Expected CHROMIUM_PATH to name a Chromium');
   return chromium.launch({ executablePath, headless: true, args: flags });

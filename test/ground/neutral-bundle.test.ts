@@ -1,0 +1,85 @@
+// The entries as an app bundles them for a platform that is not Node.js, and what becomes of them where Node's
+// globals are not there.
+
+import { createContext, Script } from 'node:vm';
+import { describe, expect, test } from 'vitest';
+import { bundle } from '../support/bundle.ts';
+
+/** Of the web, in every browser, worker and edge runtime. */
+const webGlobals = {
+  AbortController,
+  AbortSignal,
+  clearTimeout,
+  crypto,
+  MessageChannel,
+  ReadableStream,
+  setTimeout,
+  structuredClone,
+  TextDecoder,
+  TextEncoder,
+  TransformStream,
+  URL,
+};
+
+const textGlobals = { TextDecoder, TextEncoder };
+
+/** Runs a script in a realm with the globals of the language, and these. */
+function runWith(globals: object, code: string): unknown {
+  return new Script(code).runInContext(createContext({ ...globals }));
+}
+
+describe('on a platform about which nothing is known, with nothing left out', () => {
+  test('offstage/machines: a machine knows its states with nothing but the language', async () => {
+    const { code, builtIns } = await bundle('src/machines/index.ts');
+    expect(builtIns).toEqual([]);
+    const states = 'Object.keys(bundled.subagentMachine.states).join()';
+    expect(runWith({}, `${code}; ${states}`)).toContain('waiting_for_input');
+  });
+
+  test('offstage/voice: sound goes to the wire and back, and wrong options are named', async () => {
+    const { code, builtIns } = await bundle('src/voice/index.ts');
+    expect(builtIns).toEqual([]);
+    const text = 'bundled.encodePcm16Base64(Int16Array.of(1, -2))';
+    expect(runWith(textGlobals, `${code}; ${text}`)).toBe('AQD+/w==');
+    expect(runWith(textGlobals, `${code}; bundled.decodePcm16Base64(${text}).join()`)).toBe('1,-2');
+    const sound = 'bundled.encodeWav(bundled.workingSound())';
+    const back = `bundled.decodeWav(${sound}).samples.length`;
+    expect(runWith(textGlobals, `${code}; ${back}`)).toBe(48_000);
+    const wrong = `try { bundled.workingSound({ volum: 1 }) } catch (error) { error.message }`;
+    expect(runWith(textGlobals, `${code}; ${wrong}`)).toBe(
+      'workingSound: unknown option `volum`; did you mean `volume`?',
+    );
+  });
+
+  test('the life of a subagent: it begins, and asks for what it needs first', async () => {
+    const { code, builtIns } = await bundle('src/actors/subagent/subagent-life.ts');
+    expect(builtIns).toEqual([]);
+    const input = { id: 'sub_1', at: 0, maxSteps: 9, timeoutMs: 60_000, maxInputRetries: 1 };
+    const begin = `
+      const posted = [];
+      new bundled.SubagentLife(
+        ${JSON.stringify(input)},
+        { post: (effect) => posted.push(effect.name) },
+        { id: 'sub_1' },
+      );
+      posted.join()`;
+    expect(runWith(textGlobals, `${code}; {${begin}}`)).toContain('prepar');
+  });
+
+  test('offstage: no file of ours asks for a module of Node.js', async () => {
+    const { builtIns } = await bundle('src/index.ts');
+    // The gateway of the AI SDK has files for browsers, and others for all else.
+    expect(builtIns.filter((it) => !it.includes('(node_modules/@vercel/oidc/'))).toEqual([]);
+  });
+});
+
+describe.each(['browser', 'worker'] as const)('for a %s', (host) => {
+  test('offstage, with the AI SDK and zod: no module of Node.js is reached, and it can be imported', async () => {
+    const { code, builtIns } = await bundle('src/index.ts', [
+      'browser',
+      ...(host === 'worker' ? [host] : []),
+    ]);
+    expect(builtIns).toEqual([]);
+    expect(runWith(webGlobals, `${code}; typeof bundled.TextSession`)).toBe('function');
+  });
+});
