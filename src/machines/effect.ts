@@ -58,6 +58,13 @@ export interface Stamped {
 /** The events of a machine as they are sent: the unit that takes one in stamps it. */
 export type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
 
+/** Events that carry fields which their machine does not read: `Fields` maps the type of an event to them. */
+export type Carrying<E, Fields> = E extends { readonly type: infer Type }
+  ? Type extends keyof Fields
+    ? E & Fields[Type]
+    : E
+  : never;
+
 /** A message for one of the actors of a protocol, which maps each address to the events that go there. */
 export type MessageIn<Protocol> = {
   readonly [Address in keyof Protocol & string]: {

@@ -14,6 +14,7 @@ export {
   effect,
   isEffect,
   type DeadlineInput,
+  type Carrying,
   type MessageIn,
   type Stamped,
   type Unstamped,

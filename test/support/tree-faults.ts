@@ -16,6 +16,7 @@ import { SubagentLog } from '../../src/actors/subagent/subagent-log.ts';
 import { Budget } from '../../src/actors/admission/budget.ts';
 import { Budgets } from '../../src/actors/admission/budgets.ts';
 import { Supervisor } from '../../src/actors/admission/supervisor.ts';
+import type { Answer } from '../../src/actors/contracts/records.ts';
 import type { Scene } from './tree-story.ts';
 
 export interface Fault {
@@ -276,7 +277,7 @@ export const faults: readonly Fault[] = [
     scene: 'text',
     breaks: ['P3'],
     plant() {
-      let kept: unknown = null;
+      let kept: Answer | null = null;
       return replace(
         Subagent.prototype,
         'receive',
@@ -286,8 +287,8 @@ export const faults: readonly Fault[] = [
               right.call(this, event);
               return;
             }
-            const answer = kept ?? event['answer'];
-            kept = event['answer'];
+            const answer = kept ?? event.answer;
+            kept = event.answer;
             right.call(this, { ...event, answer });
           },
       );

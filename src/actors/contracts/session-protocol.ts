@@ -5,6 +5,7 @@
 // Does not: deliver anything (session-unit.ts), or validate what the journal has (unit/event-shapes.ts).
 
 import type {
+  Carrying,
   DeliveryMode,
   Failure,
   MachineEffects,
@@ -45,11 +46,7 @@ interface KeptFields {
   readonly 'subagent.ended': { readonly outcome: Outcome };
 }
 
-type Kept<E> = E extends { readonly type: infer Type }
-  ? Type extends keyof KeptFields
-    ? E & KeptFields[Type]
-    : E
-  : never;
+type Kept<E> = Carrying<E, KeptFields>;
 
 type Input<Type extends SessionInputEvent['type']> = Extract<
   SessionInputEvent,

@@ -14,6 +14,7 @@ import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentRest } from '../subagent/subagent.ts';
 import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from '../subagent/subagent-birth.ts';
 import { stateOf, SubagentLife } from '../subagent/subagent-life.ts';
+import type { SubagentUnitEvent } from '../subagent/subagent-ports.ts';
 import { journalCut } from '../ports/journal-error.ts';
 import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './replay-host.ts';
 import type { ReplaySubagent } from './replay-view.ts';
@@ -98,7 +99,7 @@ export class ReplayedSubagent implements UnitBody {
 
   apply(_actor: string, event: UnitEvent & Stamped): void {
     if (event.type === SPAWNED) return;
-    const snapshot = this.#life.apply(event);
+    const snapshot = this.#life.apply(event as SubagentUnitEvent & Stamped);
     if (snapshot.status === 'done') this.#outcome ??= outcomeOf(snapshot.output, this.#life.log);
   }
 

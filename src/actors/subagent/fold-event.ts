@@ -1,7 +1,7 @@
 // Applies an event of a subagent's unit to its log. The log records the words and results of the event before
 // the machine decides what happens next.
 
-import type { SubagentSnapshot } from '../../machines/index.ts';
+import type { Stamped, SubagentSnapshot } from '../../machines/index.ts';
 import {
   askOf,
   idsOf,
@@ -11,7 +11,6 @@ import {
   type CallState,
 } from '../../machines/subagent-calls.ts';
 import { inputTimeoutMessage } from '../conversation/prompts.ts';
-import type { Answer } from '../contracts/records.ts';
 import { BUDGET_USED_UP, HAND_IN_NOW, type SubagentLog } from './subagent-log.ts';
 import type { SubagentUnitEvent } from './subagent-ports.ts';
 
@@ -19,29 +18,29 @@ export const INTERRUPTED = 'interrupted by a message';
 
 /** Applies `event` to the log. `snapshot` is that of the machine before the event. */
 export function foldEvent(
-  event: SubagentUnitEvent,
+  event: SubagentUnitEvent & Stamped,
   log: SubagentLog,
   snapshot: SubagentSnapshot,
 ): void {
-  log.at(event['at'] as number);
+  log.at(event.at);
   switch (event.type) {
     case 'subagent.prepared':
-      log.begin((event['messages'] ?? []) as never);
+      log.begin(event.messages ?? []);
       break;
     case 'slot.granted':
-      log.precede((event['history'] ?? []) as never);
+      log.precede(event.history ?? []);
       break;
     case 'model.responded': {
-      const { step, response, retryMessage, result, calls } = event as never as Responded;
+      const { step, response, retryMessage, result, calls } = event;
       const completion = calls.find(isCompletion)?.callId ?? null;
       log.responded({ step, response, retryMessage, result, completion });
       break;
     }
     case 'model.failed':
-      if (event['response'] !== undefined) log.said(event['response'] as never);
+      if (event.response !== undefined) log.said(event.response);
       break;
     case 'tool.settled':
-      log.settled(event['callId'] as string, event['outcome'] as never);
+      log.settled(event.callId, event.outcome);
       break;
     case 'question.answered':
     case 'question.expired':
@@ -49,44 +48,43 @@ export function foldEvent(
       foldAnswer(event, log, snapshot);
       break;
     case 'subagent.message':
-      log.heard(event['messageId'] as string, event['text'] as string);
-      if (event['mode'] === 'interrupt') breakOff(log, snapshot);
+      log.heard(event.messageId, event.text);
+      if (event.mode === 'interrupt') breakOff(log, snapshot);
       break;
     case 'budget.exhausted':
-      if (event['graceful'] === true) beginNothing(log, snapshot);
+      if (event.graceful) beginNothing(log, snapshot);
       // The budget refused the model call of this subagent: the step under way is the last one.
-      if (isOfThisStep(event, snapshot)) log.tell(HAND_IN_NOW);
+      if (snapshot.matches({ running: 'thinking' }) && event.step === snapshot.context.step)
+        log.tell(HAND_IN_NOW);
       break;
-    default:
+    // These change the machine only.
+    case 'subagent.spawned':
+    case 'subagent.unprepared':
+    case 'subagent.cancel':
+    case 'deadline.preparation':
+    case 'deadline.run':
       break;
   }
 }
 
-type Responded = Parameters<SubagentLog['responded']>[0] & {
-  readonly calls: readonly CallState[];
-};
+type Answered = Extract<
+  SubagentUnitEvent,
+  { readonly type: 'question.answered' | 'question.expired' | 'question.withdrawn' }
+>;
 
-function foldAnswer(
-  { type, ...carried }: SubagentUnitEvent,
-  log: SubagentLog,
-  { context }: SubagentSnapshot,
-): void {
+function foldAnswer(event: Answered, log: SubagentLog, { context }: SubagentSnapshot): void {
   const { missed, maxInputRetries, calls } = context;
   const asking = askOf(calls);
   if (!asking) return;
   const { callId, kind } = asking;
-  const answer = carried['answer'] as Answer;
   if (kind === 'input') {
-    if (type === 'question.answered') log.inputGiven(callId, answer.userResponse, answer.by);
-    else log.inputMissing(callId, type === 'question.expired');
-  } else if (type === 'question.answered') log.answered(callId, answer);
-  else if (type === 'question.expired')
+    if (event.type !== 'question.answered')
+      log.inputMissing(callId, event.type === 'question.expired');
+    else log.inputGiven(callId, event.answer.userResponse, event.answer.by);
+  } else if (event.type === 'question.answered') log.answered(callId, event.answer);
+  else if (event.type === 'question.expired')
     log.unanswered(callId, inputTimeoutMessage(missed + 1, maxInputRetries), 'expired');
-  else {
-    const { reason } = carried;
-    const how = typeof reason === 'string' ? reason : 'withdrawn';
-    log.unanswered(callId, `The question was ${how}`, 'withdrawn');
-  }
+  else log.unanswered(callId, `The question was ${event.reason ?? 'withdrawn'}`, 'withdrawn');
 }
 
 /** Interrupts the step for a message. In the last step there is nothing to interrupt. */
@@ -103,10 +101,6 @@ function beginNothing(log: SubagentLog, snapshot: SubagentSnapshot): void {
   const begun = open.filter(isUnderWay(snapshot));
   if (!snapshot.matches('running')) log.gaveUp(idsOf(begun), statusIn(snapshot), BUDGET_USED_UP);
   log.gaveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', BUDGET_USED_UP);
-}
-
-function isOfThisStep(event: SubagentUnitEvent, snapshot: SubagentSnapshot): boolean {
-  return snapshot.matches({ running: 'thinking' }) && event['step'] === snapshot.context.step;
 }
 
 /** Returns the status of given-up calls: a question was not answered; anything else was broken off. */

@@ -56,7 +56,7 @@ export class KnownFacts {
 
 /** Returns the call that the user denies with this event, before the machine has applied it. */
 export function deniedBy(event: SubagentUnitEvent, { actor, log }: SubagentLife) {
-  if (event.type !== 'question.answered' || event['approved'] !== false) return undefined;
+  if (event.type !== 'question.answered' || event.approved !== false) return undefined;
   const asking = askOf(actor.getSnapshot().context.calls);
   return asking?.kind === 'approval' ? log.call(asking.callId) : undefined;
 }

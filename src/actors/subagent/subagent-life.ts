@@ -29,6 +29,7 @@ import {
   type Postbox,
 } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
+import type { SubagentUnitEvent } from './subagent-ports.ts';
 import { callsUnderWay, foldEvent } from './fold-event.ts';
 import type { Usage } from '../contracts/outcome.ts';
 import { SubagentLog, type LogRecord } from './subagent-log.ts';
@@ -131,10 +132,10 @@ export class SubagentLife implements Postbox {
   }
 
   /** Applies an event: first to the log, then to the machine. Returns the new snapshot of the machine. */
-  apply(event: UnitEvent & Stamped): SubagentSnapshot {
+  apply(event: SubagentUnitEvent & Stamped): SubagentSnapshot {
     const { actor, log } = this.#awake;
     const before = actor.getSnapshot();
-    foldEvent(event as never, log, before);
+    foldEvent(event, log, before);
     sendHosted(actor, event);
     const snapshot = actor.getSnapshot();
     if (snapshot.status === 'error') throw snapshot.error;

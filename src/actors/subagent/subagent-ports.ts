@@ -2,8 +2,12 @@
 
 import type { JSONValue, ModelMessage } from 'ai';
 import type { Caller } from '../model/caller.ts';
-import type { UnitEvent } from '../runtime/commit-unit.ts';
-import type { AskedQuestion } from '../contracts/records.ts';
+import type { Carrying, SubagentEvent, Unstamped } from '../../machines/index.ts';
+import type { ModelResponse } from '../model/model-step.ts';
+import type { ToolOutcome } from '../model/tool-run.ts';
+import type { Answer, AskedQuestion } from '../contracts/records.ts';
+import type { SubagentBirth } from './subagent-birth.ts';
+import type { Responded } from './subagent-log.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
 import type { Budget } from '../admission/budget.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
@@ -17,8 +21,25 @@ import type {
   AskedInput,
 } from '../contracts/task.ts';
 
-/** An event with the properties that the machine does not read. */
-export type SubagentUnitEvent = UnitEvent & Record<string, unknown>;
+/** Fields that the log of a subagent keeps of an event; its machine does not read them. */
+interface KeptFields {
+  readonly 'subagent.prepared': { readonly messages?: readonly ModelMessage[] | null };
+  /** The conversation from before it began. */
+  readonly 'slot.granted': { readonly history?: readonly ModelMessage[] };
+  readonly 'model.responded': Omit<Responded, 'step' | 'completion'>;
+  /** An answer that cannot be used: it counts all the same. */
+  readonly 'model.failed': { readonly response?: ModelResponse };
+  readonly 'tool.settled': { readonly outcome: ToolOutcome };
+  /** `messageId`: the message that carries the answer of its parent. */
+  readonly 'question.answered': { readonly answer: Answer; readonly messageId?: string };
+  readonly 'question.withdrawn': { readonly reason?: string };
+  /** `by`: the identity that the app vouches for. */
+  readonly 'subagent.message': { readonly text: string; readonly by?: string };
+  readonly 'subagent.cancel': { readonly by?: string };
+}
+
+/** The events of a subagent's unit: its birth, and those of its machine. */
+export type SubagentUnitEvent = SubagentBirth | Carrying<Unstamped<SubagentEvent>, KeptFields>;
 
 /** The view of a subagent that its host has. Reading it does not wake a parked subagent. */
 export interface SubagentFace {

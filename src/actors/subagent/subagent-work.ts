@@ -78,7 +78,7 @@ export class SubagentWork {
   /** Begins an activity of the machine. */
   begin(name: string, input: unknown): void {
     const controller = new AbortController();
-    const { step, callIds } = input as Partial<ToolCallsInput>;
+    const { step = 0, callIds } = input as Partial<ToolCallsInput>;
     const activity: Activity = { controller, expected: callIds?.length ?? 1 };
     this.#activity = activity;
     const { signal } = controller;

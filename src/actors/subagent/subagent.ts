@@ -26,7 +26,6 @@ import type {
 } from '../../machines/index.ts';
 import type { ModelStepInput, AskInput } from '../../machines/subagent-setup.ts';
 import { askOf } from '../../machines/subagent-calls.ts';
-import type { ModelResponse } from '../model/model-step.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
@@ -363,21 +362,23 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /** Reports a message that came too late, so that no caller waits for its entry. */
-  ignored({ messageId }: SubagentUnitEvent): void {
-    if (typeof messageId === 'string') this.#ports.messageTaken(messageId);
+  ignored(event: UnitEvent): void {
+    const messageId = messageIdOf(event as SubagentUnitEvent);
+    if (messageId !== null) this.#ports.messageTaken(messageId);
   }
 
-  apply(_actor: string, event: UnitEvent & Stamped): void {
+  apply(_actor: string, applied: UnitEvent & Stamped): void {
+    // Typed where it was sent; the shape of an entry was checked.
+    const event = applied as SubagentUnitEvent & Stamped;
     if (event.type === SPAWNED) {
-      const { limits } = event as unknown as SubagentBirth;
+      const { limits } = event;
       const { id } = this;
       this.#life = new SubagentLife({ id, at: event.at, ...limits }, this, this.#hosting);
       return;
     }
     const life = this.#awake;
-    const carried = event as UnitEvent as SubagentUnitEvent;
-    this.#note(carried, life);
-    this.#reportStep(carried);
+    this.#note(event, life);
+    this.#reportStep(event);
     const snapshot = life.apply(event);
     this.#stoppedBy = event.type;
     this.#ending = snapshot.status === 'done' ? snapshot.output : null;
@@ -444,18 +445,19 @@ export class Subagent implements UnitBody, Worker {
   }
 
   #note(event: SubagentUnitEvent, life: SubagentLife): void {
-    const { messageId } = event;
+    const messageId = messageIdOf(event);
     const call = deniedBy(event, life);
     if (call) (this.#known ??= new KnownFacts()).denied(call.toolName, call.input);
-    if (typeof messageId !== 'string') return;
+    if (messageId === null) return;
     (this.#known ??= new KnownFacts()).taken(messageId);
     this.post({ kind: 'do', name: 'taken', params: messageId });
   }
 
   /** Reports a step to the hooks when it is committed. */
-  #reportStep({ step, response }: SubagentUnitEvent): void {
-    if (response === undefined) return;
-    const params = stepReport(step as number, response as ModelResponse);
+  #reportStep(event: SubagentUnitEvent): void {
+    if (event.type !== 'model.responded' && event.type !== 'model.failed') return;
+    if (event.response === undefined) return;
+    const params = stepReport(event.step, event.response);
     this.post({ kind: 'do', name: 'stepped', params });
   }
 
@@ -564,4 +566,9 @@ function ask(
   const question = kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
   const who = call?.answerableBy === undefined ? {} : { answerableBy: call.answerableBy };
   ports.ask({ ...asked, kind, timeoutMs: definition.inputTimeout, ...question, ...who });
+}
+
+/** Returns the id of the message that an event brings; null: it brings none. */
+function messageIdOf(event: SubagentUnitEvent): string | null {
+  return 'messageId' in event && typeof event.messageId === 'string' ? event.messageId : null;
 }

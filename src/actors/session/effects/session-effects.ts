@@ -201,12 +201,13 @@ export class SessionEffects {
     const question = books.questions.get(requestId);
     if (!question) return;
     const asker = delegation.get(question.subagentId);
-    if (end === 'answered')
+    const { answer } = question;
+    if (end === 'answered' && answer)
       asker?.receive({
         type: 'question.answered',
         requestId,
-        answer: question.answer,
-        ...(question.answer?.approved === undefined ? {} : { approved: question.answer.approved }),
+        answer,
+        ...(answer.approved === undefined ? {} : { approved: answer.approved }),
       });
     else if (end === 'expired') asker?.receive({ type: 'question.expired', requestId });
     else asker?.receive({ type: 'question.withdrawn', requestId, reason: end });
