@@ -74,6 +74,7 @@ const planted: readonly Planted[] = [
   ['src/voice/turns/a.ts', importing('../output/a.ts')],
   ['src/voice/output/a.ts', importing('../turns/a.ts'), direction],
   ['src/voice/audio/a.ts', importing('../../actors/ports/a.ts'), direction],
+  ['src/voice/audio/a.ts', importing('zod'), direction],
   ['src/voice/a.ts', importing('../machines/a.ts')],
   ['src/voice/a.ts', importing('../testing/a.ts'), direction],
   ['src/voice/a.ts', importing('../adapters/openai-realtime/index.ts'), direction],
