@@ -45,7 +45,7 @@ export interface WorkingMemoryToolsetOptions {
 export const WORKING_MEMORY_TOOLSET = { name: 'working-memory', version: '0.1.0' } as const;
 
 /** Marks the tool that reads entries, whatever its name: the runtime can name it in a hint. */
-export const READS_MEMORY: unique symbol = Symbol.for('offstage.readsMemory') as never;
+export const READS_MEMORY: unique symbol = Symbol.for('offstage.readsMemory');
 
 const DEFAULT_PAGE_BYTES = 16_384;
 const MINUTE_MS = 60_000;

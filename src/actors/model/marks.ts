@@ -5,27 +5,27 @@ import type { JSONValue } from 'ai';
 import type { SubagentConfig } from '../contracts/config.ts';
 
 /** The call only waits for other subagents: it holds no run slot, and the run's clock is paused. */
-export const DELEGATES: unique symbol = Symbol.for('offstage.delegates') as never;
+export const DELEGATES: unique symbol = Symbol.for('offstage.delegates');
 
 /** The runtime handles the call itself, instead of its `execute`. */
-export const ROLE: unique symbol = Symbol.for('offstage.role') as never;
+export const ROLE: unique symbol = Symbol.for('offstage.role');
 export type ToolRole = 'request_input' | 'complete_task';
 
 /** On the tool of a lead agent: the AI SDK tool that it was made from. */
-export const SOURCE_TOOL: unique symbol = Symbol.for('offstage.sourceTool') as never;
+export const SOURCE_TOOL: unique symbol = Symbol.for('offstage.sourceTool');
 
 /**
  * On a tool that spawns subagents: restores the configuration of one from the recipe that it put into the
  * request. Returns null if the recipe is not its own. Throws the reason if it cannot.
  */
-export const RECONFIGURES: unique symbol = Symbol.for('offstage.reconfigures') as never;
+export const RECONFIGURES: unique symbol = Symbol.for('offstage.reconfigures');
 export type Reconfigure = (recipe: JSONValue) => SubagentConfig | null;
 export interface Reconfigures {
   readonly [RECONFIGURES]: Reconfigure;
 }
 
 /** On a tool that runs a subagent: the configuration of that subagent. */
-export const SUB_AGENT: unique symbol = Symbol.for('offstage.subAgent') as never;
+export const SUB_AGENT: unique symbol = Symbol.for('offstage.subAgent');
 
 /** A tool that runs a subagent, under any name. */
 export interface SubAgentMark {

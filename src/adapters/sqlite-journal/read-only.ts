@@ -13,13 +13,12 @@ import { existsSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { JournalError } from '../../actors/ports/journal-error.ts';
-import type { WakeTime } from '../../actors/ports/wake-times.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { BEFORE_ALL } from '../journal-rows/stored-wake-time.ts';
 import { checkIdentity, checkWhole, explained, isNotWritable } from './database.ts';
 import { LAYOUT_VERSION } from './layout.ts';
 import { JournalReader, type SqliteJournal } from './reading.ts';
-import { EARLIEST } from './wake-times.ts';
+import { EARLIEST, wakeTimeOf } from './wake-times.ts';
 
 /**
  * @throws {ConfigurationError} `JOURNAL_TOO_OLD` for a layout that needs an upgrade; `JOURNAL_IN_USE`,
@@ -66,10 +65,7 @@ export function readOnlyJournal(path: string): SqliteJournal {
     wakeTimes: {
       set: () => Promise.reject(readOnly('wakeTimes.set')),
       earliest: ({ after = BEFORE_ALL, limit }) =>
-        reading(
-          () =>
-            database.prepare(EARLIEST).all(after.at, after.scope, limit) as unknown as WakeTime[],
-        ),
+        reading(() => database.prepare(EARLIEST).all(after.at, after.scope, limit).map(wakeTimeOf)),
     },
     close() {
       if (database.isOpen) database.close();

@@ -30,7 +30,14 @@ export class JournalReader {
   }
 
   scopes(): readonly ScopeSummary[] {
-    return this.#statement(SCOPES).all() as unknown as ScopeSummary[];
+    return this.#statement(SCOPES)
+      .all()
+      .map(({ scope, entries, firstAt, lastAt }) => ({
+        scope: String(scope),
+        entries: Number(entries),
+        firstAt: Number(firstAt),
+        lastAt: Number(lastAt),
+      }));
   }
 
   /** @throws {JournalError} `JOURNAL_CORRUPT` */

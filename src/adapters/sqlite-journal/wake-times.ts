@@ -30,6 +30,11 @@ export const REMOVE = 'delete from wake_times where scope = ?';
 // One range of the index.
 export const EARLIEST = `select scope, at from wake_times where (at, scope) > (?, ?) order by at, scope limit ?`;
 
+/** Reads one row of `EARLIEST`. */
+export function wakeTimeOf({ scope, at }: Readonly<Record<string, unknown>>): WakeTime {
+  return { scope: String(scope), at: Number(at) };
+}
+
 export function wakeTimesIn(ports: WakeTimesPorts): WakeTimes {
   const { database, batch } = ports;
   const set = database.prepare(SET);
@@ -46,6 +51,6 @@ export function wakeTimesIn(ports: WakeTimesPorts): WakeTimes {
       });
     },
     earliest: ({ after = BEFORE_ALL, limit }) =>
-      ports.after(() => earliest.all(after.at, after.scope, limit) as unknown as WakeTime[]),
+      ports.after(() => earliest.all(after.at, after.scope, limit).map(wakeTimeOf)),
   };
 }

@@ -75,7 +75,7 @@ export class LiveEngine implements VoiceEngine {
     try {
       if (event instanceof Refusal) throw event;
       if (event.type !== 'session.input_audio.append') {
-        const body = event as unknown as Readonly<Record<string, unknown>>;
+        const body: Readonly<Record<string, unknown>> = { ...event };
         this.#ports.received({ type: event.type, body });
       }
       this.#handle(event, eventId === null ? {} : { client_event_id: eventId });

@@ -98,7 +98,7 @@ export class RealtimeEngine implements VoiceEngine {
       return;
     }
     const { type } = event;
-    const body = event as unknown as Readonly<Record<string, unknown>>;
+    const body: Readonly<Record<string, unknown>> = { ...event };
     if (type !== 'input_audio_buffer.append') this.#ports.received({ type, body });
     const refusal = this.#refusalOf(type);
     if (refusal !== null) {
