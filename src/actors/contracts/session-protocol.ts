@@ -121,35 +121,55 @@ export type Received = {
   };
 }[Address];
 
-/** The kinds of addresses, for reading a journal. `true`: an id follows. */
-const KINDS: Readonly<Record<Received['kind'], boolean>> = {
-  session: false,
-  interaction: false,
-  outbox: false,
-  question: true,
-  call: true,
-  batch: true,
-  member: true,
-  delivery: true,
-  place: true,
-  conversation: false,
-  calls: false,
-  questions: false,
-  results: false,
-  services: false,
-  notices: false,
-  transfers: false,
-  agents: false,
-  directives: false,
-  user: false,
-  answers: false,
-  opening: false,
-  snapshots: false,
+/** The kinds of addresses that an id follows. */
+const WITH_ID: ReadonlySet<string> = new Set<Received['kind']>([
+  'question',
+  'call',
+  'batch',
+  'member',
+  'delivery',
+  'place',
+]);
+
+/** The machines decide which events they accept. */
+const MACHINES: ReadonlySet<string> = new Set<Received['kind']>([
+  'session',
+  'interaction',
+  'outbox',
+]);
+
+type Words = Exclude<Address, keyof MachineProtocol | `${string}:${string}`>;
+
+/** The events of each address that is no machine. */
+const WORDS: { readonly [A in Words]: ReadonlySet<SessionProtocol[A]['type']> } = {
+  conversation: new Set([
+    'conversation.noted',
+    'conversation.summarised',
+    'assistant.said',
+    'assistant.cut',
+    'call.answered',
+  ] as const),
+  calls: new Set(['tool.called'] as const),
+  questions: new Set(['question.asked'] as const),
+  results: new Set(['result.expected'] as const),
+  services: new Set(['invocation.wanted'] as const),
+  notices: new Set(['notice.posted'] as const),
+  transfers: new Set(['transfer.requested'] as const),
+  agents: new Set(['agent.entered'] as const),
+  directives: new Set(['directive.set'] as const),
+  user: new Set(['user.said'] as const),
+  answers: new Set(['answer.given'] as const),
+  opening: new Set(['session.opened'] as const),
+  snapshots: new Set(['session.snapshot'] as const),
 };
 
+function isWords(kind: string): kind is Words {
+  return Object.hasOwn(WORDS, kind);
+}
+
 /**
- * Reads an address: `question:abc:1` is the question `abc:1`. Null: a session has no such address. The event
- * is trusted to match it: `receive` is typed, and the shapes were checked.
+ * Reads an address: `question:abc:1` is the question `abc:1`. Null: a session has no such address, or it does
+ * not take this event. Trusts the fields of the event: `receive` is typed, and shapes are checked.
  */
 export function received(
   actor: string,
@@ -157,7 +177,9 @@ export function received(
 ): Received | null {
   const colon = actor.indexOf(':');
   const kind = colon < 0 ? actor : actor.slice(0, colon);
-  if (!Object.hasOwn(KINDS, kind) || KINDS[kind as Received['kind']] !== colon >= 0) return null;
+  const types: ReadonlySet<string> | null = isWords(kind) ? WORDS[kind] : null;
+  const isKnown = colon >= 0 ? WITH_ID.has(kind) : (types?.has(event.type) ?? MACHINES.has(kind));
+  if (!isKnown) return null;
   return { kind, id: colon < 0 ? '' : actor.slice(colon + 1), event } as Received;
 }
 

@@ -46,3 +46,8 @@ test.each(['outbx', '', 'question', 'outbox:1', ':1', 'toString', '__proto__'])(
     expect(received(actor, { type: 'question.heard', at: 1 })).toBeNull();
   },
 );
+
+test('an address that is no machine takes its own events only', () => {
+  expect(received('user', { type: 'user.said', at: 1 })?.kind).toBe('user');
+  expect(received('user', { type: 'user.sayd', at: 1 })).toBeNull();
+});
