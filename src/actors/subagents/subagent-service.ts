@@ -6,7 +6,14 @@
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
-import { aFunction, anObject, check, scopeName, type ChecksOf } from '../../values/checks.ts';
+import {
+  aFunction,
+  anObject,
+  check,
+  checkEnvironment,
+  scopeName,
+  type ChecksOf,
+} from '../../values/checks.ts';
 import { checkIsObject, readable } from '../../values/plain-checks.ts';
 import { aModel } from '../model/model.ts';
 import {
@@ -102,6 +109,7 @@ export function ownedService(options: SubagentServiceOptions): OwnedDelegation {
     runtimeSchema,
     runtime,
   );
+  checkEnvironment('createSubagentService: `runtime.environment`', environment);
   check('createSubagentService: `graceMs`', z.number().nonnegative().optional(), graceMs);
   check('createSubagentService: `id`', scopeName.optional(), options.id);
   const limits = sessionLimits({
