@@ -210,8 +210,9 @@ describe('in the middle of an answer', () => {
     await session.sendText('Two.');
     await environment.settle();
     await go((answer) => answer.call('look'));
+    // A call is taken in with the next part of the response: only then is it known whether another follows.
     const inOrder = ['One.', 'Let me look.', 'Two.', 'tool_call', 'tool_result'];
-    expect(said().map((text) => text || 'Let me look.')).toEqual(inOrder);
+    expect(said().map((text) => text || 'Let me look.')).toEqual(inOrder.slice(0, 3));
     await go((answer) => answer.finish());
     expect(said()).toEqual(inOrder);
     expectFromJournal(books.latest, refolded(journal.entries, session.id));
