@@ -8,7 +8,7 @@
 import { tool } from 'ai';
 import { z } from 'zod';
 import { defineTool, TextSession, type SubagentConfig } from '../src/index.ts';
-import { scriptedModel, type Script } from '../src/testing/index.ts';
+import { readTask, scriptedModel, type Script } from '../src/testing/index.ts';
 import { scriptedLead } from './scripted-lead.ts';
 
 /** Stands in for a coding agent: remembers its task, asks back, and must be ended. */
@@ -63,15 +63,15 @@ function createRelay(): SubagentConfig {
 }
 
 /** Stands in for a model with these instructions. */
-const relayScript: Script = ({ user, results: [last], prompt }) => {
+const relayScript: Script = ({ results: [last], prompt }) => {
   const { status, text, userResponse } = (last ?? {}) as Record<string, string>;
-  if (last === undefined) return { calls: [{ name: 'agent_start', input: argumentsIn(user) }] };
+  if (last === undefined)
+    return { calls: [{ name: 'agent_start', input: { ...readTask(prompt)?.arguments } }] };
   if (status === 'needs_input') return { calls: [{ name: 'ask_user', input: { question: text } }] };
   if (userResponse === undefined) return { text: text ?? 'It did not say.' };
   const [sessionId] = /coding_\d+/.exec(JSON.stringify(prompt)) ?? [];
   return { calls: [{ name: 'agent_respond', input: { sessionId, response: userResponse } }] };
 };
-const argumentsIn = (task: string) => JSON.parse(/Arguments: (.*)/.exec(task)?.[1] ?? '{}');
 
 const askCoder = defineTool({
   name: 'ask_coder',

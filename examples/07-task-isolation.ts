@@ -8,7 +8,7 @@
 import { tool } from 'ai';
 import { z } from 'zod';
 import { defineSubagent, defineTool, TextSession, type SubagentConfig } from '../src/index.ts';
-import { scriptedModel, type Script } from '../src/testing/index.ts';
+import { readTask, scriptedModel, type Script } from '../src/testing/index.ts';
 import { scriptedLead } from './scripted-lead.ts';
 
 /** Stands in for the external agent: remembers what was said in each thread. */
@@ -46,9 +46,9 @@ const calendar = defineSubagent({
   lifetime: 'session',
 });
 
-const relays: Script = ({ user, results: [result] }) => {
+const relays: Script = ({ prompt, results: [result] }) => {
   if (typeof result === 'string') return { text: result };
-  const [, message] = /"task":"(.*?)"/.exec(user) ?? [];
+  const message = readTask(prompt)?.arguments['task'];
   return { calls: [{ name: 'agent_chat', input: { message } }] };
 };
 

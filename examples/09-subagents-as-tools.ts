@@ -15,7 +15,7 @@ import {
   createSubagentService,
   subAgentTools,
 } from '../src/index.ts';
-import { scriptedModel } from '../src/testing/index.ts';
+import { readTask, scriptedModel } from '../src/testing/index.ts';
 
 const summarizer: SubAgentConfig = {
   name: 'summarizer',
@@ -44,8 +44,8 @@ const model = scriptedModel({
       },
       { type: 'text', content: 'Two summaries are ready. The analysis failed; here is mine: up.' },
     ],
-    summarizer: ({ user }) => {
-      const { texts } = JSON.parse(/Arguments: (.*)/.exec(user)?.[1] ?? '{}');
+    summarizer: ({ prompt }) => {
+      const { texts = [] } = (readTask(prompt)?.arguments ?? {}) as { texts?: string[] };
       return {
         type: 'structured_output',
         output: { summary: `${texts.length} of them`, keyPoints: texts },

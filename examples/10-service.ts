@@ -10,7 +10,7 @@ import { pollingSource } from '../src/entries/services.ts';
 import { createHmac } from 'node:crypto';
 import { webhookSource } from '../src/adapters/webhook/index.ts';
 import { defineService, TextSession } from '../src/index.ts';
-import { readNotes, scriptedModel } from '../src/testing/index.ts';
+import { readNotes, readTask, scriptedModel } from '../src/testing/index.ts';
 
 const secret = 'shared-with-the-shop-and-nobody-else';
 
@@ -59,8 +59,9 @@ const model = scriptedModel({
   scripts: [
     {
       when: 'Monitor orders',
-      script: ({ user }) => {
-        const { data } = JSON.parse(/\n(\{.*\})\n/.exec(user)?.[1] ?? '{}');
+      script: ({ prompt }) => {
+        const { task = '' } = readTask(prompt) ?? {};
+        const { data } = JSON.parse(/\n(\{.*\})\n/.exec(task)?.[1] ?? '{}');
         if (data.status === 'lost') return { text: `Order ${data.id} was lost!` };
         if (data.status === 'shipped') return { text: `Order ${data.id} is on its way.` };
         if (data.left === 0) return { text: `There is no ${data.sku} left.` };

@@ -129,6 +129,7 @@ export const layers: readonly Layer[] = [
       'actors/contracts',
       'actors/conversation',
       'actors/model',
+      'actors/notes',
       'actors/ports',
       'actors/runtime',
       'machines',

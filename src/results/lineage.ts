@@ -16,6 +16,8 @@ import type { Briefing } from '../actors/subagent/instance.ts';
 import type { Outcome } from '../actors/contracts/outcome.ts';
 import { head } from '../values/clip.ts';
 import { isLargeOutput } from '../memory/large-output.ts';
+import type { NoteWriter } from '../actors/notes/note-marks.ts';
+import { note, sentence } from '../actors/notes/note.ts';
 import type { PriorInput, PriorResult } from './prior-work.ts';
 
 /** The facts about an earlier subagent. */
@@ -162,17 +164,21 @@ export async function readable(
 }
 
 /**
- * Returns the briefing with the block before the task: text of other agents is never a system message (P8).
+ * Returns the briefing with the block, quoted, before the task: text of other agents is never a system
+ * message (P8).
  */
-export function withPriorWork(briefing: Briefing, section: string): Briefing {
+export function withPriorWork(briefing: Briefing, section: string, notes: NoteWriter): Briefing {
   if (section === '') return briefing;
   const at = briefing.messages.length - 1;
-  const block: ModelMessage = { role: 'user', content: section };
+  const told = note(PRIOR_WORK, { priorWork: section });
+  const block: ModelMessage = { role: 'user', content: notes.text(told, 'prior work') };
   return {
     ...briefing,
     messages: [...briefing.messages.slice(0, at), block, ...briefing.messages.slice(at)],
   };
 }
+
+const PRIOR_WORK = sentence`Earlier work in this conversation is quoted here: build on it instead of doing it again.`;
 
 function parsedList(json: string): unknown {
   try {

@@ -18,6 +18,7 @@ import {
   type EndedSubagent,
 } from './lineage.ts';
 import { priorWorkSection } from './prior-work.ts';
+import type { NoteWriter } from '../actors/notes/note-marks.ts';
 import type { MemoryOwner, WorkingMemory } from '../actors/ports/working-memory.ts';
 import type { Host } from '../actors/runtime/host.ts';
 import type { Briefing } from '../actors/subagent/instance.ts';
@@ -60,6 +61,8 @@ export interface NewWork {
   readonly request: string | null;
   /** Its predecessors that the giver can see, oldest first. */
   readonly ended: readonly EndedSubagent[];
+  /** Writes what it is told. */
+  readonly notes: NoteWriter;
 }
 
 export class OutcomeDesk {
@@ -163,7 +166,7 @@ export class OutcomeDesk {
    * @throws {ConfigurationError} `INPUT_NOT_FOUND`.
    */
   async withLineage(briefing: Briefing, work: NewWork): Promise<Briefing> {
-    const { subagentId, task, giver, tools, request, ended } = work;
+    const { subagentId, task, giver, tools, request, ended, notes } = work;
     const memory = this.#memory;
     const reader = memoryReaderIn(tools) === null ? undefined : memory;
     const orElse = <T>(instead: T) => {
@@ -188,7 +191,7 @@ export class OutcomeDesk {
       memoryTime(this.#host.environment),
     ).catch(orElse(unnamed));
     const prior = { request, inputs, results, canRead: reader !== undefined };
-    return withPriorWork(briefing, priorWorkSection(prior, task.description));
+    return withPriorWork(briefing, priorWorkSection(prior, task.description), notes);
   }
 }
 

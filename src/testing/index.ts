@@ -10,7 +10,7 @@ export {
   type SimulatedEnvironment,
   type SimulatedEnvironmentOptions,
 } from './doubles/simulated-environment.ts';
-export { readNotes, type ReadNote } from '../actors/notes/note.ts';
+export { readNotes, readTask, type ReadNote, type ReadTask } from '../actors/notes/note.ts';
 export {
   scriptedVoice,
   type ScriptedVoice,

@@ -312,6 +312,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     logInWords: { args: () => [[]], trusts: testTool },
     parseScript: { args: () => ['{"seed":1,"session":"text","steps":[],"strikes":[]}'] },
     readNotes: { args: () => [[]], trusts: testTool },
+    readTask: { args: () => [[]], trusts: testTool },
     recording: { args: () => ['/nowhere'], trusts: testTool },
     replay: { args: () => [checkMachine(door, doorCheck()), { onViolation: 'collect' }] },
     replayScript: { args: () => ['no script'], trusts: testTool, isCostly: true },

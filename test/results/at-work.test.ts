@@ -296,10 +296,10 @@ describe('[R26] lineage in subagents', () => {
     expect(JSON.stringify(system)).not.toContain('Three flights');
     const text = JSON.stringify(block);
     expect(text).toContain('# Prior Work in This Conversation');
-    expect(text).toMatch(/session\/\w+\/budget:\\n {2}200 euros/);
+    expect(text).toMatch(/session\/\w+\/budget:\\\\n {2}200 euros/);
     expect(text).toContain('Three flights: A, B, C.');
     expect(text).toContain('did not complete');
-    expect(JSON.stringify(task)).toContain('Execute the task');
+    expect(JSON.stringify(task)).toContain('Execute the quoted task');
     await ended(spawn('booker'));
     expect(JSON.stringify(prompts.at(-1)?.prompt)).not.toContain('Prior Work');
   });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { NoteMarks } from '../../src/actors/notes/note-marks.ts';
 import {
   handOver,
   inputKeys,
@@ -149,7 +150,8 @@ describe('[R26] where the prior work comes from', () => {
     );
   });
 
-  test('P8: the block comes before the task, as a user message', () => {
+  test('P8: the block comes before the task, quoted in a user message', () => {
+    const notes = new NoteMarks('a secret');
     const briefing = {
       instructions: 'Do.',
       messages: [
@@ -157,12 +159,12 @@ describe('[R26] where the prior work comes from', () => {
         { role: 'user' as const, content: 'Execute the task' },
       ],
     };
-    expect(withPriorWork(briefing, '')).toBe(briefing);
-    expect(withPriorWork(briefing, '# Prior').messages).toEqual([
+    expect(withPriorWork(briefing, '', notes)).toBe(briefing);
+    expect(withPriorWork(briefing, '# Prior', notes).messages).toEqual([
       { role: 'assistant', content: 'forked' },
-      { role: 'user', content: '# Prior' },
+      { role: 'user', content: expect.stringContaining('{"priorWork":"# Prior"}') as string },
       { role: 'user', content: 'Execute the task' },
     ]);
-    expect(withPriorWork(briefing, '# Prior').instructions).toBe('Do.');
+    expect(withPriorWork(briefing, '# Prior', notes).instructions).toBe('Do.');
   });
 });

@@ -10,10 +10,22 @@ import {
   type SessionEvent,
   type TextPart,
 } from '../../src/index.ts';
-import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
+import {
+  readNotes,
+  scriptedModel,
+  simulatedEnvironment,
+  type ScriptedPrompt,
+} from '../../src/testing/index.ts';
 import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../support/ride.ts';
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { leadScript, textTalk } from '../support/text-talk.ts';
+
+/** The quotations in the notes that a model reads. */
+const notesOf = (read: ScriptedPrompt | undefined) =>
+  (read?.prompt ?? [])
+    .flatMap(({ role, content }) => (role === 'user' ? content : []))
+    .flatMap((part) => (part.type === 'text' ? readNotes(part.text) : []))
+    .map(({ quotes }) => quotes);
 
 /** A subagent that works until it is let go. */
 function slowReport(text = 'Sales are up by 7 percent.') {
@@ -126,7 +138,7 @@ describe('pattern 1: a task', () => {
   });
 
   test('knows the conversation and what is remembered of the user', async () => {
-    const prompts: { system: string; user: string }[] = [];
+    const prompts: ScriptedPrompt[] = [];
     const memory = memoryStore();
     await memory.remember({ id: '1', scope: 'ada', text: 'Prefers short reports', at: 1 });
     await memory.remember({ id: '2', scope: 'bob', text: 'Likes long reports', at: 1 });
@@ -135,8 +147,8 @@ describe('pattern 1: a task', () => {
       memoryScope: 'ada',
       subagents: {
         report: {
-          script: ({ system, user }) => {
-            prompts.push({ system, user });
+          script: (prompt) => {
+            prompts.push(prompt);
             return say('done');
           },
         },
@@ -145,16 +157,20 @@ describe('pattern 1: a task', () => {
     await start();
     await type('we sell tea');
     await type('use report {"days":7}');
-    expect(prompts[0]?.system.trim()).toBe(
-      [
-        '# Instructions\nYou are the subagent "report".',
-        '# Task\nExecute tool: report',
-        '# Task Arguments\n{ "days": 7 }',
-        '# Recent Conversation\n[user]: we sell tea\n[assistant]: You said: we sell tea\n[user]: use report {"days":7}',
-        '# Relevant Memory\n- Prefers short reports',
-      ].join('\n\n'),
+    expect(prompts[0]?.system).toMatch(
+      /^# Instructions\nYou are the subagent "report"\.\n\n# Task\nExecute tool: report\n\n# Notes\n.*\s*$/,
     );
-    expect(prompts[0]?.user).toBe('Execute the task: Does report\nArguments: {"days":7}');
+    expect(notesOf(prompts[0])).toEqual([
+      {
+        recentConversation: [
+          { role: 'user', content: 'we sell tea' },
+          { role: 'assistant', content: 'You said: we sell tea' },
+          { role: 'user', content: 'use report {"days":7}' },
+        ],
+        memory: ['Prefers short reports'],
+      },
+      { task: 'Does report', arguments: { days: 7 } },
+    ]);
   });
 
   test('goes on without memory when the memory fails', async () => {
@@ -165,7 +181,9 @@ describe('pattern 1: a task', () => {
         forget: () => Promise.resolve(false),
       },
       subagents: {
-        report: { script: ({ system }) => say(`Memory: ${system.includes('# Relevant Memory')}`) },
+        report: {
+          script: (prompt) => say(`Memory: ${notesOf(prompt).some(({ memory }) => memory)}`),
+        },
       },
     });
     await start();

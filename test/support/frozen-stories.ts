@@ -265,8 +265,11 @@ export const textStories: readonly TextStory[] = [
     options: () => ({
       subagents: {
         clerk: {
+          // Its tasks, those of earlier versions included, which were no notes.
           script: ({ prompt }) =>
-            say(`Noted ${prompt.filter(({ role }) => role === 'user').length}.`),
+            say(
+              `Noted ${prompt.filter((it) => /Execute the (?:quoted )?task/.test(JSON.stringify(it))).length}.`,
+            ),
           config: { lifetime: 'session' },
         },
       },

@@ -2,6 +2,7 @@
 // and says what it pleases. A test of whole runs has `subagent-runs.ts`.
 
 import type { SubagentService } from '../../src/actors/subagents/subagent-service.ts';
+import { NoteMarks } from '../../src/actors/notes/note-marks.ts';
 import { buildContextSnapshot } from '../../src/actors/context/context-snapshot.ts';
 import { ConversationLog } from '../../src/actors/conversation/conversation.ts';
 import { createHost } from '../../src/actors/runtime/host.ts';
@@ -13,6 +14,7 @@ import type { SubagentPorts } from '../../src/actors/subagent/subagent-ports.ts'
 import type { SubagentBirth } from '../../src/actors/subagent/subagent-birth.ts';
 import { Subagent } from '../../src/actors/subagent/subagent.ts';
 import {
+  readNotes,
   scriptedModel,
   simulatedEnvironment,
   type Script,
@@ -78,11 +80,13 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
   });
   const ports: SubagentPorts = {
     path: 'test',
-    prepare: ({ definition }, signal) =>
-      prepareInstance(host, definition, model, signal, (own) => ({
-        ...briefing(own, snapshotFor(own.instructions)),
+    prepare: ({ definition }, signal, again) => {
+      const notes = new NoteMarks(again?.marks ?? 'a secret');
+      return prepareInstance(host, definition, model, signal, notes, (own) => ({
+        ...briefing(own, snapshotFor(own.instructions), notes),
         messages: [{ role: 'user', content: 'Do it' }],
-      })),
+      }));
+    },
     requestSlot: (_id, _resumed, grant) => {
       told.push(['requestSlot']);
       if (slot === 'free') grant();
@@ -162,9 +166,18 @@ const snapshotFor = (instructions: string) =>
     conversation: ConversationLog.empty(),
   });
 
-/** What the model read as the words of others, in order. */
+/** The messages that the model read, in order: a marked note is the message that it quotes, or what it says. */
 export function wordsIn({ prompt }: ScriptedPrompt): readonly string[] {
   return prompt.flatMap(({ role, content }) =>
-    role === 'user' ? content.flatMap((part) => (part.type === 'text' ? [part.text] : [])) : [],
+    role === 'user'
+      ? content.flatMap((part) => (part.type === 'text' ? wordsOf(part.text) : []))
+      : [],
   );
+}
+
+function wordsOf(text: string): readonly string[] {
+  const notes = readNotes(text);
+  return notes.length === 0
+    ? [text]
+    : notes.map(({ says, quotes: { message } }) => (typeof message === 'string' ? message : says));
 }

@@ -1,19 +1,25 @@
 // The service of Bodhi's pattern 4, an order monitor, for scenarios: its model looks at an event
 // as the event's data say, and its source is in the hands of the test.
 import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../../src/entries/services.ts';
-import { scriptedModel, type Script, type ScriptedPrompt } from '../../src/testing/index.ts';
+import {
+  readTask,
+  scriptedModel,
+  type Script,
+  type ScriptedPrompt,
+} from '../../src/testing/index.ts';
 import type { ServiceSubagentConfig } from '../../src/index.ts';
 
 /** Says what the data's `say` says; without it, that there is nothing to tell. */
-const report: Script = ({ user }) => {
-  const data = eventIn(user).data as { say?: string; fail?: string };
+const report: Script = ({ prompt }) => {
+  const data = eventIn(prompt).data as { say?: string; fail?: string };
   if (data.fail !== undefined) return { error: new Error(data.fail) };
   return { text: data.say ?? '{"notify": false}' };
 };
 
 /** The event as the model finds it in its task. */
-export function eventIn(user: string): ExternalEvent {
-  const [, json = '{}'] = /--- event ---\n(.*)\n--- end of event ---/.exec(user) ?? [];
+export function eventIn(prompt: ScriptedPrompt['prompt']): ExternalEvent {
+  const { task = '' } = readTask(prompt) ?? {};
+  const [, json = '{}'] = /--- event ---\n(.*)\n--- end of event ---/.exec(task) ?? [];
   return JSON.parse(json) as ExternalEvent;
 }
 

@@ -1,6 +1,7 @@
 // The model of a story of a tree: it does the moves of each node, one in each call; then it
 // waits for the children of the node, answers what they ask, and comes to an end.
 
+import { readNotes, readTask } from '../../src/actors/notes/note.ts';
 import {
   scriptedModel,
   type ScriptedCall,
@@ -31,7 +32,7 @@ export function treeModel(stage: Stage) {
     environment: stage.environment,
     otherwise(prompt): ScriptedStep | Promise<ScriptedStep> {
       if (prompt.system.includes(LEAD)) return { text: 'I see.' };
-      const index = nodeIn(prompt.system);
+      const index = nodeIn(prompt);
       const person = stage.playing(index);
       if (!person) throw new Error(`n${index} thinks, but nobody has spawned it`);
       const offered = prompt.toolNames.filter(
@@ -41,7 +42,9 @@ export function treeModel(stage: Stage) {
       const at = cursors.get(index) ?? 0;
       cursors.set(index, at + 1);
       stage.count('model calls');
-      if (prompt.user.startsWith('[SYSTEM: What you may use is used up')) {
+      if (
+        readNotes(prompt.user).some(({ says }) => says.startsWith('What you may use is used up'))
+      ) {
         stage.count('handed in at the last step');
         stage.lastCalls += 1;
         return { text: 'That is all I have.' };
@@ -51,8 +54,9 @@ export function treeModel(stage: Stage) {
   });
 }
 
-function nodeIn(system: string): number {
-  const named = /# Task Arguments\n.*?<n(\d+)>/.exec(system) ?? /<n(\d+)>/.exec(system);
+function nodeIn({ system, prompt }: ScriptedPrompt): number {
+  const args = JSON.stringify(readTask(prompt)?.arguments ?? {});
+  const named = /<n(\d+)>/.exec(args) ?? /<n(\d+)>/.exec(system);
   return Number(named?.[1]);
 }
 

@@ -2,6 +2,7 @@
 // put in, which tools were called and what they gave.
 
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider';
+import { readTask, type ReadTask } from '../../../src/testing/index.ts';
 import { notesIn, readAssignment, readNotice, type Notice } from './notices.ts';
 
 export interface ToolCallEntry {
@@ -35,6 +36,8 @@ export interface Conversation {
   readonly instructions: string;
   /** What this one response shall say, if the instructions are for one response. */
   readonly assignment: Notice | null;
+  /** What a subagent was given to do; null: it is none. */
+  readonly task: ReadTask | null;
   /** What followed, oldest first; empty texts are left out. */
   readonly entries: readonly Entry[];
 }
@@ -70,7 +73,12 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
       }
     }
   });
-  return { instructions, assignment: readAssignment(instructions, notes), entries };
+  return {
+    instructions,
+    assignment: readAssignment(instructions, notes),
+    task: readTask(prompt),
+    entries,
+  };
 }
 
 /** All that was written for the model: messages that are no words of its own, and results of its calls. */

@@ -13,17 +13,17 @@ interface Task {
   results(toolName: string): readonly ToolResultEntry[];
 }
 
-/** The task in a subagent's system prompt, or null if it is no subagent's. */
+/** The task in a subagent's prompt, or null if it is no subagent's. */
 export function readTask({
   instructions,
   entries,
-}: Pick<Conversation, 'instructions' | 'entries'>): Task | null {
+  task,
+}: Pick<Conversation, 'instructions' | 'entries' | 'task'>): Task | null {
   const toolName = /^# Task\nExecute tool: (\S+)$/m.exec(instructions)?.[1];
   if (toolName === undefined) return null;
-  const json = /^# Task Arguments\n(.*)$/m.exec(instructions)?.[1] ?? '{}';
   return {
     toolName,
-    args: asRecord(JSON.parse(json)),
+    args: task?.arguments ?? {},
     results: (name) =>
       entries.filter(
         (entry): entry is ToolResultEntry => entry.kind === 'result' && entry.toolName === name,

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 import type { ConversationLog } from '../conversation/conversation.ts';
 import type { ConversationTurn } from '../conversation/turns.ts';
+import type { NoteWriter } from '../notes/note-marks.ts';
 import type { MemoryFact, MemoryStore } from '../ports/memory-store.ts';
 
 /**
@@ -47,6 +48,8 @@ export interface ContextSnapshotInput {
   readonly conversation: ConversationLog;
   /** @defaultValue 10 turns */
   readonly recentTurns?: number;
+  /** Writes the notes of the conversation in mode `fork`. @defaultValue notes without marks */
+  readonly notes?: NoteWriter;
 }
 
 /** The source of facts. */
@@ -59,7 +62,14 @@ export interface FactSource {
 
 /** Builds the snapshot with given facts. The mode selects its parts. */
 export function buildContextSnapshot(
-  { mode = 'snapshot', task, instructions, conversation, recentTurns = 10 }: ContextSnapshotInput,
+  {
+    mode = 'snapshot',
+    task,
+    instructions,
+    conversation,
+    recentTurns = 10,
+    notes,
+  }: ContextSnapshotInput,
   facts: readonly MemoryFact[] = [],
 ): SubagentContextSnapshot {
   return {
@@ -69,7 +79,10 @@ export function buildContextSnapshot(
       mode === 'snapshot' || mode === 'recent' ? conversation.recentTurns(recentTurns) : [],
     relevantMemoryFacts: usesFacts(mode) ? facts : [],
     agentInstructions: instructions,
-    conversation: mode === 'fork' ? conversation.toModelMessages({ openCalls: 'omit' }) : [],
+    conversation:
+      mode === 'fork'
+        ? conversation.toModelMessages({ openCalls: 'omit', ...(notes && { notes }) })
+        : [],
   };
 }
 

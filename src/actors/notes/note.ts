@@ -172,6 +172,42 @@ export function readNotes(text: string): readonly ReadNote[] {
   return [...notes].map(([mark, read]) => ({ mark, ...read, text: textIn(read.quotes) }));
 }
 
+/** The task of a subagent as its model reads it. */
+export interface ReadTask {
+  readonly task: string;
+  /** Empty where it has none. */
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Returns the latest task of a subagent in a prompt of the AI SDK; null: it is not the prompt of a subagent.
+ * For models and tests that are programs.
+ */
+export function readTask(
+  prompt: readonly { readonly role: string; readonly content: unknown }[],
+): ReadTask | null {
+  for (const { role, content } of prompt.toReversed()) {
+    if (role !== 'user') continue;
+    const read = readNotes(typeof content === 'string' ? content : textsIn(content).join('\n'));
+    const found = read.find(({ says }) => says.startsWith(TASK_BEGINS));
+    if (typeof found?.quotes['task'] !== 'string') continue;
+    const { task, arguments: args } = found.quotes;
+    const isRecord = typeof args === 'object' && args !== null;
+    return { task, arguments: isRecord ? (args as ReadTask['arguments']) : {} };
+  }
+  return null;
+}
+
+/** The beginning of the sentence of every task note. */
+export const TASK_BEGINS = sentence`Execute the quoted task`;
+
+function textsIn(content: unknown): readonly string[] {
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((part: { readonly text?: unknown } | null) =>
+    typeof part?.text === 'string' ? [part.text] : [],
+  );
+}
+
 function textIn({
   result,
   error,

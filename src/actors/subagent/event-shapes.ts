@@ -70,7 +70,7 @@ export const birthShape = z.looseObject({
 
 export const SUBAGENT_SHAPES: EventShapes = {
   [SPAWNED]: birthShape,
-  'subagent.prepared': z.looseObject({ messages: maybe(z.array(message)) }),
+  'subagent.prepared': z.looseObject({ messages: maybe(z.array(message)), marks: maybe(text) }),
   'subagent.unprepared': z.looseObject({ error: failure }),
   'slot.granted': z.looseObject({ history: maybe(z.array(message)) }),
   'model.responded': z
@@ -102,6 +102,7 @@ export const SUBAGENT_SHAPES: EventShapes = {
     messageId: text,
     mode: z.enum(['queue', 'steer', 'interrupt']),
     text,
+    note: maybe(z.looseObject({ says: maybe(text) })),
   }),
   'budget.exhausted': z.looseObject({ graceful: flag, message: text, step: maybe(amount) }),
   'deadline.preparation': deadline,
@@ -133,6 +134,7 @@ const rest = z.union([
         ledger: z.array(z.looseObject({ callId: text, toolName: text })),
         text,
         usage,
+        marks: maybe(text),
         unread: z.array(z.looseObject({ messageId: text, text })),
       }),
     }),

@@ -11,7 +11,7 @@ import {
   type CallState,
 } from '../../machines/subagent-calls.ts';
 import { inputTimeoutMessage } from '../conversation/prompts.ts';
-import { BUDGET_USED_UP, HAND_IN_NOW, type SubagentLog } from './subagent-log.ts';
+import { BUDGET_USED_UP, type SubagentLog } from './subagent-log.ts';
 import type { SubagentUnitEvent } from './subagent-ports.ts';
 
 export const INTERRUPTED = 'interrupted by a message';
@@ -25,7 +25,7 @@ export function foldEvent(
   log.at(event.at);
   switch (event.type) {
     case 'subagent.prepared':
-      log.begin(event.messages ?? []);
+      log.begin(event.messages ?? [], event.marks);
       break;
     case 'slot.granted':
       log.precede(event.history ?? []);
@@ -48,14 +48,14 @@ export function foldEvent(
       foldAnswer(event, log, snapshot);
       break;
     case 'subagent.message':
-      log.heard(event.messageId, event.text);
+      log.heard({ messageId: event.messageId, text: event.text, note: event.note });
       if (event.mode === 'interrupt') breakOff(log, snapshot);
       break;
     case 'budget.exhausted':
       if (event.graceful) beginNothing(log, snapshot);
       // The budget refused the model call of this subagent: the step under way is the last one.
       if (snapshot.matches({ running: 'thinking' }) && event.step === snapshot.context.step)
-        log.tell(HAND_IN_NOW);
+        log.tellHandIn();
       break;
     // These change the machine only.
     case 'subagent.spawned':

@@ -9,6 +9,7 @@ import { raceAbort, raceTime } from '../runtime/race-abort.ts';
 import { type Host } from '../runtime/host.ts';
 import { outputInstructions } from '../model/output.ts';
 import type { SubagentContextSnapshot } from '../context/context-snapshot.ts';
+import type { NoteMarks } from '../notes/note-marks.ts';
 import { openingMessages, systemPrompt } from '../context/prompts.ts';
 import { askUserTool, ASK_USER } from './ask-user.ts';
 import { completionToolOf, completionTools } from './complete-task.ts';
@@ -28,7 +29,7 @@ export interface Instance extends Pick<Briefing, 'instructions'> {
   readonly tools: PreparedTools;
 }
 
-export type PreparedInstance = Instance & Briefing;
+export type PreparedInstance = Instance & Briefing & { readonly notes: NoteMarks | null };
 
 /** Runs that share one configuration object share its `dispose`: the last one calls it. */
 const users = new WeakMap<SubagentConfig, number>();
@@ -57,17 +58,24 @@ function isConfiguration(created: unknown): created is SubagentConfig {
   return typeof created === 'object' && created !== null && !('then' in created);
 }
 
-/** Builds the prompts of a run: its task, and the shape of its result. */
+/**
+ * Builds the prompts of a run: its task, and the shape of its result. `notes` is null if an earlier version
+ * began the run: its messages are in the journal.
+ */
 export function briefing(
   definition: SubagentDefinition,
   snapshot: SubagentContextSnapshot,
+  notes: NoteMarks | null,
 ): Briefing {
   const { outputSchema, completion, tools } = definition;
   const handsInBy =
     completion === 'tool' ? (completionToolOf(tools) ?? 'complete_task') : undefined;
   const shape =
     outputSchema === undefined ? '' : `\n\n${outputInstructions(outputSchema, handsInBy)}`;
-  return { instructions: systemPrompt(snapshot) + shape, messages: openingMessages(snapshot) };
+  return {
+    instructions: systemPrompt(snapshot, notes) + shape,
+    messages: notes ? openingMessages(snapshot, notes) : [],
+  };
 }
 
 /**
@@ -80,6 +88,7 @@ export async function prepareInstance(
   configured: SubagentDefinition,
   model: LanguageModel | undefined,
   signal: AbortSignal,
+  notes: NoteMarks | null,
   brief: (own: SubagentDefinition) => Briefing | Promise<Briefing>,
 ): Promise<PreparedInstance> {
   const definition = takeInstance(configured);
@@ -92,7 +101,7 @@ export async function prepareInstance(
         'NO_MODEL',
         `${definition.name}: expected a model in the subagent's configuration or beside it, got none`,
       );
-    return { definition, tools, model: chosen, instructions, messages };
+    return { definition, tools, model: chosen, instructions, messages, notes };
   } catch (error) {
     await releaseInstance(host, { definition });
     throw error;

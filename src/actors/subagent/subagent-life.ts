@@ -113,6 +113,12 @@ export class SubagentLife implements Postbox {
     return typeof form === 'string' ? (JSON.parse(form) as Parked).log.usage : form.log.usage;
   }
 
+  /** The secret of its marks. Reading it wakes no parked subagent. */
+  get marks(): string | undefined {
+    const form = this.#form;
+    return typeof form === 'string' ? (JSON.parse(form) as Parked).log.marks : form.log.marks;
+  }
+
   /** Tells whether this message was received and not read yet. Does not wake a parked life. */
   hasUnread(messageId: string): boolean {
     const form = this.#form;

@@ -17,14 +17,17 @@ import type { ModelCall, ModelResponse } from '../model/model-step.ts';
 import type { ToolOutcome } from '../model/tool-run.ts';
 import type { Answer } from '../contracts/records.ts';
 import type { ApprovalGrade, Artifact, LedgerEntry, Usage } from '../contracts/outcome.ts';
+import { NoteMarks, unmarked, unmarkedNotes } from '../notes/note-marks.ts';
+import { note, quoted, sentence, type Note } from '../notes/note.ts';
 
 export const BUDGET_USED_UP = 'not run: the budget is used up';
 
 /** The answer to a call that was given up for a message. */
 const UNREAD_FIRST = 'Not run: a message came first. Read it, then decide again.';
-export const HAND_IN_NOW =
-  '[SYSTEM: What you may use is used up. This is your last answer, and you cannot call tools. ' +
-  'Hand in what you have so far, and say what is missing.]';
+const HAND_IN_NOW = note(
+  sentence`What you may use is used up. This is your last answer, and you cannot call tools. Hand in what you have so far, and say what is missing.`,
+);
+const FROM_ABOVE = sentence`MESSAGE from the agent that you work for: do as it says.`;
 
 interface OpenCall extends ModelCall {
   readonly step: number;
@@ -40,6 +43,8 @@ interface OpenCall extends ModelCall {
 interface Words {
   readonly messageId: string;
   readonly text: string;
+  /** The note that carries the text; undefined: the message is from an agent above. */
+  readonly note?: Note | undefined;
 }
 
 /** The answer of the model, as the log keeps it. */
@@ -78,6 +83,8 @@ export interface LogRecord {
   readonly unread: readonly Words[];
   readonly completion: string | null;
   readonly result?: unknown;
+  /** The secret of its marks; absent in records of earlier versions. */
+  readonly marks?: string;
 }
 
 const empty: LogRecord = {
@@ -99,6 +106,7 @@ export class SubagentLog {
   #unread: readonly Words[];
   #completion: string | null;
   #result: unknown;
+  #notes: NoteMarks | null;
   /** The time of the event that is being folded. */
   #at = 0;
 
@@ -112,6 +120,7 @@ export class SubagentLog {
     this.#unread = record.unread;
     this.#completion = record.completion;
     this.#result = record.result;
+    this.#notes = record.marks === undefined ? null : new NoteMarks(record.marks);
   }
 
   get record(): LogRecord {
@@ -126,7 +135,13 @@ export class SubagentLog {
       unread: this.#unread,
       completion: this.#completion,
       result: this.#result,
+      ...(this.#notes && { marks: this.#notes.secret }),
     };
+  }
+
+  /** The secret of its marks; undefined before it is prepared, and for a run of an earlier version. */
+  get marks(): string | undefined {
+    return this.#notes?.secret;
   }
 
   /** The messages that the model reads next. */
@@ -158,7 +173,9 @@ export class SubagentLog {
     this.#at = time;
   }
 
-  begin(messages: readonly ModelMessage[]): void {
+  /** Adds the first messages; `marks` is the secret of their marks. */
+  begin(messages: readonly ModelMessage[], marks?: string): void {
+    if (marks !== undefined) this.#notes = new NoteMarks(marks);
     this.#messages.push(...messages);
   }
 
@@ -213,7 +230,7 @@ export class SubagentLog {
     if (answer.approved === false) {
       const { userResponse } = answer;
       // The model of a provider without denials reads this like a result.
-      const denied = `Not approved. The user said: ${userResponse}`;
+      const denied = `Not approved. The user said: ${quoted(userResponse)}`;
       this.#settle(callId, { callId, denied }, 'denied', userResponse);
       return;
     }
@@ -258,21 +275,37 @@ export class SubagentLog {
   }
 
   /** Records a message from outside. */
-  heard(messageId: string, text: string): void {
-    this.#unread = [...this.#unread, { messageId, text }];
+  heard({ messageId, text, note: told }: Words): void {
+    this.#unread = [...this.#unread, { messageId, text, ...(told && { note: told }) }];
   }
 
   /** Puts these messages before the next model call. */
   #read(messageIds: readonly string[]): void {
     if (messageIds.length === 0) return;
     const isRead = ({ messageId }: Words): boolean => messageIds.includes(messageId);
-    for (const { text } of this.#unread.filter(isRead)) this.tell(text);
+    for (const words of this.#unread.filter(isRead)) this.#tell(this.#written(words));
     this.#unread = this.#unread.filter((words) => !isRead(words));
   }
 
-  /** Puts this text before the next model call, too. */
-  tell(text: string): void {
+  #tell(text: string): void {
     this.#messages.push({ role: 'user', content: text });
+  }
+
+  /** Returns the text for the model. A run that an earlier version began has no marks. */
+  #written({ messageId, text, note: told }: Words): string {
+    if (!this.#notes) return told ? unmarked(told) : text;
+    return this.#notes.text(told ?? note(FROM_ABOVE, { message: text }), messageId);
+  }
+
+  /** The message that requests the last answer. */
+  get handIn(): ModelMessage {
+    const content = (this.#notes ?? unmarkedNotes).text(HAND_IN_NOW, 'hand in');
+    return { role: 'user', content };
+  }
+
+  /** Adds the request for the last answer before the next model call. */
+  tellHandIn(): void {
+    this.#messages.push(this.handIn);
   }
 
   /** Begins a model call: everything before it is settled, and the messages that are due become readable. */
@@ -285,7 +318,7 @@ export class SubagentLog {
   }): void {
     this.#closeStep(final ? BUDGET_USED_UP : UNREAD_FIRST);
     this.#read(messageIds);
-    if (final) this.tell(HAND_IN_NOW);
+    if (final) this.tellHandIn();
   }
 
   /** Answers the calls of the step, so that the model can be called again. */
@@ -298,12 +331,11 @@ export class SubagentLog {
       notRun,
     );
     this.#completion = null;
-    this.#messages.push(
-      toolMessage(
-        this.#calls,
-        this.#calls.flatMap(({ result }) => result ?? []),
-      ),
+    const answers = toolMessage(
+      this.#calls,
+      this.#calls.flatMap(({ result }) => result ?? []),
     );
+    this.#messages.push(this.#notes?.guarded(answers) ?? answers);
     this.#calls = [];
   }
 

@@ -2,6 +2,7 @@
 
 import type { JSONValue, ModelMessage } from 'ai';
 import type { Caller } from '../model/caller.ts';
+import type { Note } from '../notes/note.ts';
 import type { Carrying, SubagentEvent, Unstamped } from '../../machines/index.ts';
 import type { ModelResponse } from '../model/model-step.ts';
 import type { ToolOutcome } from '../model/tool-run.ts';
@@ -23,7 +24,11 @@ import type {
 
 /** Fields that the log of a subagent keeps of an event; its machine does not read them. */
 interface KeptFields {
-  readonly 'subagent.prepared': { readonly messages?: readonly ModelMessage[] | null };
+  /** `marks`: the secret of the marks of its notes; left out: an earlier version began it. */
+  readonly 'subagent.prepared': {
+    readonly messages?: readonly ModelMessage[] | null;
+    readonly marks?: string;
+  };
   /** The conversation from before it began. */
   readonly 'slot.granted': { readonly history?: readonly ModelMessage[] };
   readonly 'model.responded': Omit<Responded, 'step' | 'completion'>;
@@ -34,7 +39,11 @@ interface KeptFields {
   readonly 'question.answered': { readonly answer: Answer; readonly messageId?: string };
   readonly 'question.withdrawn': { readonly reason?: string };
   /** `by`: the identity that the app vouches for. */
-  readonly 'subagent.message': { readonly text: string; readonly by?: string };
+  readonly 'subagent.message': {
+    readonly text: string;
+    readonly by?: string;
+    readonly note?: Note;
+  };
   readonly 'subagent.cancel': { readonly by?: string };
 }
 
@@ -70,15 +79,26 @@ export interface ReturnedValue {
   readonly signal: AbortSignal;
 }
 
+/** The writing of the first messages of a subagent, in an earlier process. */
+export interface PreparedBefore {
+  /** The secret of its marks; undefined: an earlier version wrote the messages without marks. */
+  readonly marks: string | undefined;
+}
+
 /** The interface of the host that a subagent needs. Only `prepare` may throw. */
 export interface SubagentPorts {
   /** The name of the actor in the inspector: `<session>/<subagent>`. */
   readonly path: string;
   /**
    * Makes the instance and its first messages; a rejection fails the run. Settles soon after the signal
-   * aborts; an instance that is made then is disposed.
+   * aborts; an instance that is made then is disposed. `again` is given after a crash: the first messages
+   * are in the journal.
    */
-  prepare(subagent: SubagentFace, signal: AbortSignal): Promise<PreparedInstance>;
+  prepare(
+    subagent: SubagentFace,
+    signal: AbortSignal,
+    again?: PreparedBefore,
+  ): Promise<PreparedInstance>;
   /** Requests a run slot. `history`: the earlier conversation of an instance that runs share. */
   requestSlot(
     id: string,

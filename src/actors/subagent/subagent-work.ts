@@ -125,13 +125,13 @@ export class SubagentWork {
 
   async #prepare(tell: Tell, signal: AbortSignal): Promise<void> {
     try {
-      const { messages, ...instance } = await this.#ports.prepare(this.#worker, signal);
+      const { messages, notes, ...instance } = await this.#ports.prepare(this.#worker, signal);
       if (signal.aborted) {
         await releaseInstance(this.#host, instance);
         return;
       }
       this.#instance = instance;
-      tell({ type: 'subagent.prepared', messages });
+      tell({ type: 'subagent.prepared', messages, marks: notes?.secret });
     } catch (error) {
       const message = messageOf(error);
       const code = 'PREPARATION_FAILED';
@@ -148,7 +148,9 @@ export class SubagentWork {
     signal: AbortSignal,
   ): Promise<void> {
     try {
-      const { messages: _, ...instance } = await this.#ports.prepare(this.#worker, signal);
+      const { marks } = this.#worker.log;
+      const again = { marks };
+      const { messages: _, ...instance } = await this.#ports.prepare(this.#worker, signal, again);
       if (signal.aborted) {
         await releaseInstance(this.#host, instance);
         return;
@@ -172,6 +174,7 @@ export class SubagentWork {
     think({
       ...this.#stepOf(instance, step, signal, tell),
       messages: log.messages,
+      handIn: log.handIn,
       final,
       budget: this.#ports.budgetOf(this.#worker),
       exhausted: (message) => {

@@ -27,6 +27,7 @@ import type {
 import type { ModelStepInput, AskInput } from '../../machines/subagent-setup.ts';
 import { askOf } from '../../machines/subagent-calls.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
+import { promptText, type Note } from '../notes/note.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import type { Effect, HostOptions } from '../runtime/hosting.ts';
@@ -255,6 +256,11 @@ export class Subagent implements UnitBody, Worker {
     return this.log.messages;
   }
 
+  /** The secret of its marks; undefined before it is prepared, and for a run of an earlier version. */
+  get marks(): string | undefined {
+    return this.#life?.marks;
+  }
+
   /** Tokens that its models used so far. */
   get tokensUsed(): number {
     return this.#life?.usage.totalTokens ?? 0;
@@ -282,11 +288,11 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Sends it a message. Each message id gets one receipt, perhaps before this call returns: `messageApplied`
-   * or `messageRefused`.
+   * Sends it a message: words of an agent above it, or a note. Each message id gets one receipt, perhaps
+   * before this call returns: `messageApplied` or `messageRefused`.
    * @throws {CapacityError} when its mailbox is full; then there is no receipt.
    */
-  message(messageId: string, text: string, mode: MessageMode, by?: string): void {
+  message(messageId: string, words: string | Note, mode: MessageMode, by?: string): void {
     const receipts = this.#messageReceipts;
     if (this.#ended) receipts.refuse([messageId], `It has ended: ${this.#ended.status}`);
     else if (this.hasTaken(messageId)) {
@@ -299,7 +305,9 @@ export class Subagent implements UnitBody, Worker {
           type: 'subagent.message',
           messageId,
           mode,
-          text,
+          ...(typeof words === 'string'
+            ? { text: words }
+            : { text: promptText(words), note: words }),
           ...(by === undefined ? {} : { by }),
         });
       });

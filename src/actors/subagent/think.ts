@@ -19,7 +19,6 @@ import { ASK_USER } from './ask-user.ts';
 import { permitFor } from './budgeted-call.ts';
 import { checkHandIn, completionToolIn, notHandedInMessage } from './complete-task.ts';
 import type { Instance } from './instance.ts';
-import { HAND_IN_NOW } from './subagent-log.ts';
 import type { SubagentUnitEvent } from './subagent-ports.ts';
 import type { StepReport, StreamedChunk } from '../contracts/task.ts';
 const CUT_OFF = 'The budget is used up: its last tokens were not enough for the answer';
@@ -28,6 +27,8 @@ interface Thinking {
   readonly host: Host;
   readonly instance: Instance;
   readonly messages: readonly ModelMessage[];
+  /** The message that requests the last answer. */
+  readonly handIn: ModelMessage;
   readonly step: number;
   /** The model may not call tools: its words are the end of the run. */
   readonly final: boolean;
@@ -66,7 +67,7 @@ async function attempt(thinking: Thinking, number: number): Promise<void> {
   const permit = permitFor({ budget, instructions, messages, final });
   if (!permit.ok) {
     // The log gets this message when the journal has it; this call cannot wait for that.
-    const told = [...messages, { role: 'user', content: HAND_IN_NOW } as const];
+    const told = [...messages, thinking.handIn];
     thinking.exhausted(permit.message);
     await attempt({ ...thinking, messages: told, final: true }, 1);
     return;

@@ -15,7 +15,6 @@ import type { Subagent } from '../subagent/subagent.ts';
 import { refusal } from './delegation-failure.ts';
 import { delegationRest, type DelegationRest } from './delegation-rest.ts';
 import type { SubagentRecord } from './family.ts';
-import { unmarked } from '../notes/note-marks.ts';
 import { peerMessage } from './parent-words.ts';
 import { makeParts, type DelegationOptions, type Parts } from './parts.ts';
 import type { Restored, RestoredUnits } from './restoration.ts';
@@ -163,9 +162,7 @@ export class Delegation implements SubagentService {
     const { content, mode = 'steer', idempotencyKey } = message;
     const sender = family.get(requester.subagentId ?? '');
     const words =
-      record.isBelow(requester.subagentId) || !sender
-        ? content
-        : unmarked(peerMessage(sender, content));
+      record.isBelow(requester.subagentId) || !sender ? content : peerMessage(sender, content);
     const messageId = messages.idOf(record, idempotencyKey);
     const isTaken = record.subagent?.hasTaken(messageId) === true;
     if (!isTaken && !messages.isOnItsWay(messageId))

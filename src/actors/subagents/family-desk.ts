@@ -9,11 +9,16 @@ import type { MemoryOwner } from '../ports/working-memory.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import { prepareInstance, type Briefing, type PreparedInstance } from '../subagent/instance.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import type { ReturnedValue, SubagentFace, SubagentPorts } from '../subagent/subagent-ports.ts';
+import type {
+  PreparedBefore,
+  ReturnedValue,
+  SubagentFace,
+  SubagentPorts,
+} from '../subagent/subagent-ports.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import type { Budget } from '../admission/budget.ts';
 import type { SubagentRecord } from './family.ts';
-import { unmarked } from '../notes/note-marks.ts';
+import { NoteMarks } from '../notes/note-marks.ts';
 import { requestMessage } from './parent-words.ts';
 import type { Parts } from './parts.ts';
 import type { SpawnRequest, SubagentService } from '../contracts/service-types.ts';
@@ -38,14 +43,25 @@ export class FamilyDesk implements SubagentPorts {
     this.#ended = ended;
   }
 
-  async prepare(face: SubagentFace, signal: AbortSignal): Promise<PreparedInstance> {
+  async prepare(
+    face: SubagentFace,
+    signal: AbortSignal,
+    again?: PreparedBefore,
+  ): Promise<PreparedInstance> {
     const { instances } = this.#parts;
     const record = this.#recordOf(face.id);
     const { ports } = record.place;
     const messages = record.opening;
     record.opening = undefined;
-    return prepareInstance(ports.host, instances.definitionOf(record), ports.model, signal, (own) =>
-      this.#brief(record, own, messages),
+    const isOfEarlierVersion = again !== undefined && again.marks === undefined;
+    const notes = isOfEarlierVersion ? null : this.#notesOf(record, again?.marks);
+    return prepareInstance(
+      ports.host,
+      instances.definitionOf(record),
+      ports.model,
+      signal,
+      notes,
+      (own) => this.#brief(record, own, messages, notes, again !== undefined),
     );
   }
 
@@ -129,7 +145,7 @@ export class FamilyDesk implements SubagentPorts {
     // A request that is put again after a crash has the same message id: the parent reads it once.
     const messageId = messages.idOf(parent, asked.requestId);
     void messages
-      .send(parent, messageId, unmarked(requestMessage(view, pending)), 'steer')
+      .send(parent, messageId, requestMessage(view, pending), 'steer')
       .then(({ applied }) => {
         if (applied) request.isTold = true;
       });
@@ -210,10 +226,19 @@ export class FamilyDesk implements SubagentPorts {
     { id, parentId, place }: SubagentRecord,
     own: SubagentDefinition,
     messages: SpawnRequest['messages'],
+    notes: NoteMarks | null,
+    isAgain: boolean,
   ): Promise<Briefing> {
     const { ports, task, lineage, request } = place;
-    const briefing = await ports.brief(own, task, messages);
-    if (own.lineage !== true || !ports.outcomes) return briefing;
+    const parent = parentId === null ? undefined : this.#parts.family.get(parentId);
+    const marks = parent?.subagent?.marks;
+    const ofParent = marks === undefined ? undefined : new NoteMarks(marks);
+    const written = parentId === null ? ports.notes : ofParent;
+    // The conversation of a fork was written for the agent that spawned it.
+    const forked = messages && notes && written ? notes.rewritten(messages, written) : messages;
+    const briefing = await ports.brief(own, task, forked, notes);
+    // Its first messages are in the journal.
+    if (isAgain || !notes || own.lineage !== true || !ports.outcomes) return briefing;
     const seen = this.#parts.family.allSeenBy({ subagentId: parentId });
     return ports.outcomes.withLineage(briefing, {
       subagentId: id,
@@ -222,7 +247,17 @@ export class FamilyDesk implements SubagentPorts {
       tools: own.tools ?? {},
       request,
       ended: seen.filter(({ isLive }) => !isLive).map(reportOf),
+      notes,
     });
+  }
+
+  /** Returns the marks of a run. Runs that share an instance share them: each reads the history of the others. */
+  #notesOf(record: SubagentRecord, known: string | undefined): NoteMarks {
+    const { instances } = this.#parts;
+    const { ids } = record.place.ports.host.environment;
+    const marks = known ?? instances.marksOf(record) ?? ids.next('mark');
+    instances.marked(record, marks);
+    return new NoteMarks(marks);
   }
 
   #memoryOf(id: string): MemoryOwner {

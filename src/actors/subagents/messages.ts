@@ -12,6 +12,7 @@
 
 import type { MessageMode } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
+import type { Note } from '../notes/note.ts';
 import type { Ids } from '../ports/environment.ts';
 import type { SubagentRecord } from './family.ts';
 import type { MessageReceipt } from '../contracts/service-types.ts';
@@ -46,7 +47,7 @@ export class Messages {
   send(
     record: SubagentRecord,
     messageId: string,
-    content: string,
+    content: string | Note,
     mode: MessageMode,
     by?: string,
   ): Promise<MessageReceipt> {

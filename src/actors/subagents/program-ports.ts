@@ -21,6 +21,7 @@ import type { Answer, AskedQuestion } from '../contracts/records.ts';
 import { ownValue } from '../../values/own-value.ts';
 import { checkedAnswer, givenAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
+import type { NoteMarks } from '../notes/note-marks.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentUnitEvent } from '../subagent/subagent-ports.ts';
@@ -150,6 +151,7 @@ export class ProgramPorts implements ScopePorts {
     own: SubagentDefinition,
     task: SubagentTask,
     conversation: SpawnRequest['messages'],
+    notes: NoteMarks | null,
   ): Briefing {
     const { instructions } = own;
     const snapshot = buildContextSnapshot({
@@ -158,7 +160,7 @@ export class ProgramPorts implements ScopePorts {
       instructions,
       conversation: noConversation,
     });
-    return briefing(own, conversation ? { ...snapshot, conversation } : snapshot);
+    return briefing(own, conversation ? { ...snapshot, conversation } : snapshot, notes);
   }
 
   ask(question: AskedQuestion): void {

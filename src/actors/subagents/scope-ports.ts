@@ -3,6 +3,7 @@
 import type { LanguageModel } from 'ai';
 import type { SubagentView } from '../contracts/session-views.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
+import type { NoteMarks } from '../notes/note-marks.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { Briefing } from '../subagent/instance.ts';
@@ -24,6 +25,8 @@ export interface ScopePorts {
   requestOf?(callId: string): string | null;
   /** Returns the user who said them; null: no particular user. */
   requesterOf?(callId: string): string | null;
+  /** Writes the notes to the lead agent, and so those in a conversation that is passed on. */
+  readonly notes?: NoteMarks;
   /** The model of subagents without a model of their own. */
   readonly model: LanguageModel | undefined;
   /** The current lead agent, where there is one. */
@@ -33,11 +36,15 @@ export interface ScopePorts {
    * tools of this agent, whichever leads now.
    */
   tools(agentName?: string | null): Readonly<Record<string, unknown>>;
-  /** Builds the prompts of a run. `messages`: the conversation that it continues. */
+  /**
+   * Builds the prompts of a run. `messages`: the conversation that it continues. `notes` writes the messages;
+   * null: an earlier version began the run, and its messages are in the journal.
+   */
   brief(
     definition: SubagentDefinition,
     task: SubagentTask,
     messages: SpawnRequest['messages'],
+    notes: NoteMarks | null,
   ): Briefing | Promise<Briefing>;
   /**
    * Returns the configuration of a subagent that was spawned before a crash, by its tool and its own name.

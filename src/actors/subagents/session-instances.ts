@@ -33,6 +33,8 @@ interface Instance {
   readonly history: ModelMessage[];
   /** The definition that the runs share; null before the first run is prepared. */
   made: { readonly from: SubagentDefinition; readonly own: SubagentDefinition } | null;
+  /** The secret of the marks of all its runs, whose notes are in its history; null: no run has begun. */
+  marks: string | null;
   /** Callbacks of runs that wait to be the first. */
   readonly waiting: Map<string, () => void>;
 }
@@ -75,6 +77,7 @@ export class SessionInstances {
       holder: null,
       history: [...(this.#remembered.get(name) ?? [])],
       made: null,
+      marks: null,
       waiting: new Map<string, () => void>(),
     };
     this.#byName.set(name, instance);
@@ -94,6 +97,17 @@ export class SessionInstances {
     if (instance.made.from !== definition) return definition;
     const { createInstance: _, ...own } = instance.made.own;
     return own;
+  }
+
+  /** Returns the secret of the marks of earlier runs; null: no run has begun. */
+  marksOf({ place }: SubagentRecord): string | null {
+    return this.#instanceOf(place.definition)?.marks ?? null;
+  }
+
+  /** Records the secret of the marks of a run; later runs use the same marks. */
+  marked({ place }: SubagentRecord, marks: string): void {
+    const instance = this.#instanceOf(place.definition);
+    if (instance) instance.marks ??= marks;
   }
 
   /** Calls back with the earlier conversation when the run holds the lock; at once if it needs none. */

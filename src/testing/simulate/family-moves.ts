@@ -6,6 +6,7 @@
 
 import type { Chance } from '../doubles/chance.ts';
 import type { ScriptedCall, ScriptedPrompt } from '../doubles/scripted-model.ts';
+import { readTask } from '../../actors/notes/note.ts';
 
 /** Tools that need the id of a subagent, and are called for a reason. */
 const ABOUT_SOMEBODY: ReadonlySet<string> = new Set([
@@ -89,11 +90,7 @@ function ofOthers(names: readonly string[]): readonly string[] {
 /** Returns its subagents by id, in the order of starting, from the results of its own calls. */
 function knownIn(prompt: ScriptedPrompt['prompt']): ReadonlyMap<string, Known> {
   const known = new Map<string, Known>();
-  const begins = prompt.findLastIndex(
-    ({ role, content }) =>
-      role === 'user' &&
-      content.some((part) => part.type === 'text' && part.text.startsWith('Execute the task: ')),
-  );
+  const begins = prompt.findLastIndex((message) => readTask([message]) !== null);
   const mine = new Set<string>();
   for (const message of prompt.slice(begins + 1)) {
     if (message.role !== 'tool') continue;

@@ -12,6 +12,7 @@
 
 import { ProviderError } from '../../values/errors.ts';
 import { chanceOf, type Chance } from '../doubles/chance.ts';
+import { readTask } from '../../actors/notes/note.ts';
 import { replyTo } from '../conformance/mind.ts';
 import { questionAnswered } from '../conformance/words.ts';
 import {
@@ -90,8 +91,13 @@ function resultSchemaIn({ system, outputSchema }: ScriptedPrompt): unknown {
   return told === undefined ? outputSchema : JSON.parse(told);
 }
 
-function taskIn({ system, user }: ScriptedPrompt): string {
-  return /# Task Arguments\n(.*)/.exec(system)?.[1] ?? user.slice(0, 400);
+function taskIn({ prompt, user }: ScriptedPrompt): string {
+  const read = readTask(prompt);
+  if (read === null) return user.slice(0, 400);
+  const { task, arguments: args } = read;
+  if (Object.keys(args).length === 0) return task.slice(0, 400);
+  // In this form since seeds are kept: the chances of a subagent come from this text.
+  return JSON.stringify(args, null, 1).replaceAll(/\n\s*/g, ' ');
 }
 
 function stepOf(
@@ -112,7 +118,7 @@ function stepOf(
     // GENERATED-MODEL-1: also with the same ids.
     return { calls: calls.map((call, at) => ({ ...call, id: `call_${turn + 1}_${at + 1}` })) };
   }
-  if (prompt.user.includes(NOTHING_TO_TELL) && chance.happens(0.3))
+  if (readTask(prompt.prompt)?.task.includes(NOTHING_TO_TELL) && chance.happens(0.3))
     return { text: NOTHING_TO_TELL };
   const schema = resultSchemaIn(prompt);
   const found = chanceOf(0, name, task).within(1000, 9999);

@@ -111,7 +111,7 @@ describe('a difference', () => {
     expect(checkRecording(parseRecording(text))).toMatchObject({
       entry: { event: { type: 'question.answered' } },
       differences: [
-        'subagent sub_1: was `ride ready, step 2 (4 messages, 2 calls)`, is `ride ready, step 2 (4 messages, 1 calls)`',
+        'subagent sub_1: was `ride ready, step 2 (5 messages, 2 calls)`, is `ride ready, step 2 (5 messages, 1 calls)`',
       ],
     });
   });

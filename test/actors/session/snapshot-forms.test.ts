@@ -68,7 +68,9 @@ async function found(entries: readonly JournalEntry[], { trim = false } = {}) {
   const runtime = createRuntime({ environment, journal, snapshots: { trim } });
   const monitor = orderMonitor();
   const sessionId = first?.scope ?? '';
+  const systems: string[] = [];
   const talk = textTalk({
+    onModelCall: (who, { system }) => void (who === 'paint' && systems.push(system)),
     sessionId,
     runtime,
     environment,
@@ -83,7 +85,7 @@ async function found(entries: readonly JournalEntry[], { trim = false } = {}) {
     },
     ...(sessionId === 'shop' && { services: [monitor.service] }),
   });
-  return { ...talk, journal, claims, monitor, sessionId };
+  return { ...talk, journal, claims, monitor, sessionId, systems };
 }
 
 const ways = [
@@ -117,6 +119,16 @@ describe('a snapshot that an earlier version wrote', () => {
       expect(said().join()).not.toContain('Order 7');
     }
     expect(errors).toEqual([]);
+  });
+
+  test('SUBPROMPT-3: a subagent goes on with what is known of the conversation, quoted', async () => {
+    const { start, type, systems, environment } = await found(of('chat'));
+    await start();
+    await type('blue');
+    await environment.advance(5000);
+    expect(systems[0]).toMatch(
+      /\n\n\[note\] What is known of .*\n\[data\] \{"recentConversation":\[\{"role":"user","content":"hello"\}.*\}\s*$/,
+    );
   });
 
   test.each(['chat', 'shop'])(

@@ -43,9 +43,9 @@ const looking = (found: string): ReturnType<typeof steps> =>
 describe('on exhaustion', () => {
   test('one last step without tools hands in partial work, then it has failed', async () => {
     const runs = subagentRuns(looking('So far: half of it.'));
-    const { model } = metered(runs, costing(400));
+    const { model } = metered(runs, costing(4_000));
     const outcome = await runs.outcome(
-      { tools: look, maxSteps: 100, budget: { tokens: 1_000 } },
+      { tools: look, maxSteps: 100, budget: { tokens: 10_000 } },
       { model },
     );
     expect(outcome).toMatchObject({
@@ -54,9 +54,9 @@ describe('on exhaustion', () => {
       output: null,
       error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('tokens') },
     });
-    // 400, 400, and what was left was enough for one more; then the last one.
+    // 4000, 4000, and what was left was enough for one more; then the last one.
     expect(runs.prompts).toHaveLength(4);
-    expect(outcome.usage.totalTokens).toBe(1_600);
+    expect(outcome.usage.totalTokens).toBe(16_000);
   });
 
   test('steps: so many calls, and the last one', async () => {
@@ -94,13 +94,13 @@ describe('on exhaustion', () => {
       ...result,
       finishReason: { unified: 'length', raw: 'length' },
     }));
-    const outcome = await runs.outcome({ budget: { tokens: 100 } }, { model });
+    const outcome = await runs.outcome({ budget: { tokens: 1_000 } }, { model });
     expect(outcome).toMatchObject({
       partial: 'The first half of',
       error: { code: 'BUDGET_EXHAUSTED' },
     });
     expect(limits).toHaveLength(1);
-    expect(limits[0]).toBeLessThan(100);
+    expect(limits[0]).toBeLessThan(1_000);
   });
 
   test('time: what waits is given up, what was done is handed in', async () => {

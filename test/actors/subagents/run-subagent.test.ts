@@ -7,7 +7,12 @@ import {
   type RunSubagentOptions,
 } from '../../../src/actors/subagents/run-subagent.ts';
 import type { SubagentConfig } from '../../../src/actors/contracts/config.ts';
-import { scriptedModel, simulatedEnvironment, type Script } from '../../../src/testing/index.ts';
+import {
+  readTask,
+  scriptedModel,
+  simulatedEnvironment,
+  type Script,
+} from '../../../src/testing/index.ts';
 
 const INSTRUCTIONS = 'You look things up.';
 
@@ -41,10 +46,10 @@ function setUp(script: Script, runtimeOptions: Partial<RuntimeOptions> = {}) {
 
 describe('a run', () => {
   test('works step by step, and its outcome tells all that it did', async () => {
-    const prompts: string[] = [];
+    const prompts: unknown[] = [];
     const steps: number[] = [];
-    const { run } = setUp(({ turn, user, results }) => {
-      prompts.push(user);
+    const { run } = setUp(({ turn, prompt, results }) => {
+      prompts.push(readTask(prompt));
       return turn === 1
         ? call('look_up', { what: 'tea' })
         : { text: `I read: ${String(results[0])}` };
@@ -60,7 +65,7 @@ describe('a run', () => {
       usage: { totalTokens: 30 },
       toolLedger: [{ step: 1, toolName: 'look_up', status: 'ok', output: 'tea: found' }],
     });
-    expect(prompts[0]).toBe('Execute the task: Look it up');
+    expect(prompts[0]).toEqual({ task: 'Look it up', arguments: {} });
     expect(steps).toEqual([1, 2]);
   });
 

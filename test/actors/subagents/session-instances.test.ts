@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { SubagentConfig } from '../../../src/index.ts';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
+import { readTask } from '../../../src/testing/index.ts';
 import { by, puppets } from '../../support/puppets.ts';
 
 type Stage = ReturnType<typeof puppets>;
@@ -39,7 +40,11 @@ const said = ({ prompts }: Stage) =>
     ?.prompt.prompt.flatMap(({ role, content }) =>
       role === 'system' || typeof content === 'string'
         ? []
-        : content.flatMap((part) => (part.type === 'text' ? `${role}: ${part.text}` : [])),
+        : content.flatMap((part) =>
+            part.type === 'text'
+              ? `${role}: ${readTask([{ role, content: part.text }])?.task ?? part.text}`
+              : [],
+          ),
     );
 
 describe("lifetime: 'session'", () => {
@@ -50,11 +55,7 @@ describe("lifetime: 'session'", () => {
     await stage.says('memo', 'Learnt');
     begin('Recall');
     await stage.settle();
-    expect(said(stage)).toEqual([
-      'user: Execute the task: Learn',
-      'assistant: Learnt',
-      'user: Execute the task: Recall',
-    ]);
+    expect(said(stage)).toEqual(['user: Learn', 'assistant: Learnt', 'user: Recall']);
     expect(seen).toEqual({ made: 1, disposed: 0 });
     await stage.says('memo', 'Recalled');
     await stage.service.close();
@@ -86,7 +87,7 @@ describe("lifetime: 'session'", () => {
     stage.service.cancel(first ?? '', THE_LEAD);
     await stage.settle();
     expect(stage.look(third ?? '')?.state).toBe('running');
-    expect(said(stage)).toEqual(['user: Execute the task: 1', 'user: Execute the task: 3']);
+    expect(said(stage)).toEqual(['user: 1', 'user: 3']);
   });
 
   test('maxHistory: the oldest go, and what is left begins with somebody’s words', async () => {
@@ -100,7 +101,7 @@ describe("lifetime: 'session'", () => {
     begin('4');
     await stage.settle();
     // Of each run there are four messages: together they do not fit, so nothing is kept but whole ones.
-    expect(said(stage)).toEqual(['user: Execute the task: 4']);
+    expect(said(stage)).toEqual(['user: 4']);
     const roomy = puppets();
     const memo = kept(roomy, { maxHistory: 5 });
     for (const word of ['1', '2', '3']) {
@@ -110,11 +111,11 @@ describe("lifetime: 'session'", () => {
     memo.begin('4');
     await roomy.settle();
     expect(said(roomy)).toEqual([
-      'user: Execute the task: 2',
+      'user: 2',
       'assistant: done 2',
-      'user: Execute the task: 3',
+      'user: 3',
       'assistant: done 3',
-      'user: Execute the task: 4',
+      'user: 4',
     ]);
   });
 

@@ -14,7 +14,7 @@ import {
   VoiceSession,
 } from '../../../src/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import type { Script } from '../../../src/testing/index.ts';
+import { readTask, type Script } from '../../../src/testing/index.ts';
 import { turns } from '../crashes.ts';
 import { calls, say } from '../subagent-runs.ts';
 import { agentsOf, castOf, configOf, configsOf, type ScriptedSubagent } from '../text-talk.ts';
@@ -70,8 +70,8 @@ function toolOf(tool: string, idempotent: boolean): unknown {
 const about =
   (script: (n: number) => Script): Script =>
   (prompt) => {
-    const first = JSON.stringify(prompt.prompt.find(({ role }) => role === 'user')?.content);
-    return script(Number(/n\\*":(\d+)/.exec(first)?.[1]))(prompt);
+    const task = JSON.stringify(readTask(prompt.prompt));
+    return script(Number(/n\\*":(\d+)/.exec(task)?.[1]))(prompt);
   };
 
 const find = toolOf('find', true);

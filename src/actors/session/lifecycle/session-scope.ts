@@ -20,6 +20,7 @@ import { raceTime } from '../../runtime/race-abort.ts';
 import { callSafely, type Host } from '../../runtime/host.ts';
 import type { DeliveryView, SubagentView } from '../../contracts/session-views.ts';
 import type { SubagentConfig, SubagentDefinition } from '../../contracts/config.ts';
+import type { NoteMarks } from '../../notes/note-marks.ts';
 import { briefing, type Briefing } from '../../subagent/instance.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import { memoryTime } from '../../../memory/memory-time.ts';
@@ -124,6 +125,10 @@ export class SessionScope implements ScopePorts {
     return inheritedTools(this.#session, agentName ?? this.agentName);
   }
 
+  get notes(): NoteMarks {
+    return this.#session.notes;
+  }
+
   requestOf(callId: string): string | null {
     return this.#session.books.calls.get(callId)?.request ?? null;
   }
@@ -136,11 +141,12 @@ export class SessionScope implements ScopePorts {
     own: SubagentDefinition,
     task: SubagentTask,
     messages: SpawnRequest['messages'],
+    notes: NoteMarks | null,
   ): Promise<Briefing> {
     const { context: mode, instructions } = own;
     // The conversation at the moment of the handoff, whatever is said while the facts are read.
     const { conversation } = this.#session.books;
-    const input = { mode, task, instructions, conversation };
+    const input = { mode, task, instructions, conversation, ...(notes && { notes }) };
     const snapshot = await raceTime(
       () => assembleContextSnapshot(input, this.#facts),
       memoryTime(this.host.environment),
@@ -149,7 +155,7 @@ export class SessionScope implements ScopePorts {
       return assembleContextSnapshot(input);
     });
     const isFork = mode === 'fork' && messages !== undefined;
-    return briefing(own, isFork ? { ...snapshot, conversation: messages } : snapshot);
+    return briefing(own, isFork ? { ...snapshot, conversation: messages } : snapshot, notes);
   }
 
   ask(question: AskedQuestion): void {

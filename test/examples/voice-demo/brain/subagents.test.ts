@@ -9,6 +9,10 @@ import { tableBooker } from '../../../../examples/voice-demo/agents/table-booker
 import { createWorkshop } from '../../../../examples/voice-demo/agents/workshop.ts';
 import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
 import { brainModel } from '../../../../examples/voice-demo/brain/brain-model.ts';
+import { buildContextSnapshot } from '../../../../src/actors/context/context-snapshot.ts';
+import { openingMessages, systemPrompt } from '../../../../src/actors/context/prompts.ts';
+import { ConversationLog } from '../../../../src/actors/conversation/conversation.ts';
+import { NoteMarks } from '../../../../src/actors/notes/note-marks.ts';
 import { hastyEnvironment } from '../support.ts';
 
 const environment = hastyEnvironment();
@@ -44,14 +48,16 @@ async function run(
       return left.shift() ?? { error: 'The user did not respond in time.' };
     },
   });
+  const snapshot = buildContextSnapshot({
+    task: { toolName: task, args },
+    instructions: config.instructions,
+    conversation: ConversationLog.empty(),
+  });
+  const notes = new NoteMarks('a secret');
   const result = await generateText({
     model: brainModel({ environment }),
-    instructions: [
-      `# Instructions\n${config.instructions}`,
-      `# Task\nExecute tool: ${task}`,
-      `# Task Arguments\n${JSON.stringify(args, null, 1).replace(/\n\s*/g, ' ')}`,
-    ].join('\n\n'),
-    prompt: `Execute the task: ${task}\nArguments: ${JSON.stringify(args)}`,
+    instructions: systemPrompt(snapshot, notes),
+    messages: openingMessages(snapshot, notes),
     tools: { ...config.tools, ask_user },
     stopWhen: isStepCount(config.maxSteps),
   });
