@@ -204,6 +204,7 @@ export const layers: readonly Layer[] = [
     sources: [
       'actors/contracts',
       'actors/model',
+      'actors/notes',
       'actors/ports',
       'actors/subagent',
       'actors/subagents',

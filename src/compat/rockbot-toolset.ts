@@ -13,7 +13,11 @@ import { marked } from '../actors/model/marks.ts';
 import { recipeOf, reconfigures } from '../actors/model/recipes.ts';
 import type { SubagentService } from '../actors/contracts/service-types.ts';
 import type { SubagentConfig } from '../actors/contracts/config.ts';
-import { checkSpawnBase, type SpawnBase } from '../actors/subagents/toolsets/spawn-plan.ts';
+import {
+  checkSpawnBase,
+  withQuoted,
+  type SpawnBase,
+} from '../actors/subagents/toolsets/spawn-plan.ts';
 import { isToolFailure, toolFailure, type ToolFailure } from '../actors/model/tool-failure.ts';
 import { inScope, type ToolScope } from '../actors/subagents/toolsets/toolset-scope.ts';
 
@@ -150,14 +154,20 @@ function spawn(
   callId: string,
   agent: SpawnBase,
 ): Said {
-  const config = configure(input, agent);
+  const { context, ...kept } = recipe.parse(input);
+  const config = configure(kept, agent);
   const receipt = service.spawn({
     config,
-    task: { toolName: config.name, args: {}, description: input.description },
+    // The words of the calling model are data of the task, and no part of the system prompt.
+    task: {
+      toolName: config.name,
+      args: context ? { context } : {},
+      description: input.description,
+    },
     caller: requester,
     callId,
     grant: { disallowedTools: MANAGEMENT },
-    recipe: recipeOf(RECIPE, recipe.parse(input)),
+    recipe: recipeOf(RECIPE, kept),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   });
   if (receipt.status === 'accepted')
@@ -178,7 +188,8 @@ function configure(
     context: 'none',
     ...agent,
     name,
-    instructions: context ? `${instructions}\n\nContext: ${context}` : instructions,
+    // Of a recipe that an earlier version wrote.
+    instructions: context ? withQuoted(instructions, { context }) : instructions,
     timeout: minutes === undefined ? timeout : minutes * MINUTE_MS,
     tools: { ...agent.tools, ...rockbotChildToolset() },
   };

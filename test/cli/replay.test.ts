@@ -147,7 +147,7 @@ describe('a recording', () => {
     const { status, printed } = await run(recorded, '--at', String(asked));
     expect(status).toBe(0);
     expect(printed).toMatch(/^ {2}sub_1\.q1 +open +ride: Which class\?$/m);
-    expect(printed).toMatch(/^ {2}ride sub_1 +waiting_for_input +step 2, 4 messages, 1 call$/m);
+    expect(printed).toMatch(/^ {2}ride sub_1 +waiting_for_input +step 2, 5 messages, 1 call$/m);
     expect(printed).toMatch(/^ {2}user +use ride and weather$/m);
     expect(printed).toContain('what the user says is the answer to sub_1.q1');
     const { printed: json } = await run(recorded, '--at', String(asked), '--json');

@@ -13,7 +13,7 @@ import {
   TextSession,
   type SubagentConfig,
 } from '../../src/index.ts';
-import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
+import { readNotes, scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { agentOf, backgroundTool, leadScript, textTalk } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
@@ -772,6 +772,7 @@ describe('the conversation', () => {
   });
 
   test('[BW21] a subagent gets the facts that fit, and the last ten turns, not ten items', async () => {
+    let read: ReturnType<typeof readNotes> = [];
     let system = '';
     const memory = memoryStore();
     await memory.remember({ id: '1', scope: 'default', text: 'The user sells tea', at: 1 });
@@ -781,6 +782,11 @@ describe('the conversation', () => {
         work: {
           script: (prompt) => {
             system = prompt.system;
+            read = prompt.prompt.flatMap(({ role, content }) =>
+              role === 'user'
+                ? content.flatMap((part) => (part.type === 'text' ? readNotes(part.text) : []))
+                : [],
+            );
             return say('done');
           },
         },
@@ -799,9 +805,10 @@ describe('the conversation', () => {
     for (let index = 0; index < 8; index += 1) await type(`line ${index}`);
     await type('use dump');
     await type('use work');
-    expect(system).toContain('- The user sells tea');
-    expect(system.match(/^\[(user|assistant)\]:/gm)).toHaveLength(10);
-    expect(system).not.toContain('xxx');
-    expect(system).toContain('line 7');
+    const known = read.find(({ quotes }) => 'memory' in quotes)?.quotes;
+    expect(known?.['memory']).toEqual(['The user sells tea']);
+    expect(known?.['recentConversation']).toHaveLength(10);
+    expect(JSON.stringify([read, system])).not.toContain('xxx');
+    expect(JSON.stringify(known)).toContain('line 7');
   });
 });

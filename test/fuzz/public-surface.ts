@@ -303,7 +303,15 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       args: () => ['the test', new Violation('invariant', 'a', 'b', new Trace([]))],
     },
     checkMachine: { args: () => [door, doorCheck()] },
-    checkSystem: { args: () => [{ actors: { door: { machine: door } }, mode: 'sync' }] },
+    checkSystem: {
+      args: () => [
+        {
+          actors: { door: { machine: door } },
+          external: () => [{ type: 'close' }],
+          mode: 'sync',
+        },
+      ],
+    },
     crashEverywhere: { args: () => ['no options'], trusts: testTool, isCostly: true },
     defaultApp: { args: () => [{}], trusts: testTool },
     eventsOf: { args: () => [[], 'floor.changed'], trusts: testTool },

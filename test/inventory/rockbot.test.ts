@@ -65,7 +65,7 @@ test('[R21] a subagent has its role, the context that it was given, and the task
   await type('a secret of the user');
   await type('use spawn_subagent {"description":"Research X","context":"On Mars"}');
   expect(prompts).toHaveLength(1);
-  expect(prompts[0]).toContain('Context: On Mars');
+  expect(prompts[0]).toContain(String.raw`\"context\":\"On Mars\"`);
   expect(prompts[0]).toContain('Research X');
   expect(prompts[0]).not.toContain('secret');
 });

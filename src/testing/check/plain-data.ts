@@ -8,6 +8,7 @@
 //   PLAIN-DATA-2. A value that its data does not identify (a function, a promise, an instance with
 //       private state) is refused with a ConfigurationError that says where it is.
 
+import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 
 /** Deeper than any sensible context; a deeper value is treated as a cycle. */
@@ -117,7 +118,13 @@ const plainName = /^[A-Za-z_$][\w$]*$/;
 
 /** Formats a value as a person would type it, cut off after `maxLength` characters. */
 export function show(value: unknown, maxLength = 240): string {
-  const text = display(value, 0);
+  let text: string;
+  try {
+    text = display(value, 0);
+  } catch {
+    // A getter that throws, or a proxy that is revoked.
+    text = shown(value);
+  }
   return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
 }
 
@@ -138,11 +145,11 @@ function display(value: unknown, depth: number): string {
     return `${value.constructor.name}(${members.join(', ')})`;
   }
   const entries = Object.entries(value).filter(([, member]) => member !== undefined);
-  const shown = entries.map(
+  const members = entries.map(
     ([name, member]) =>
       `${plainName.test(name) ? name : `'${name}'`}: ${display(member, depth + 1)}`,
   );
-  return `{${shown.join(', ')}}`;
+  return `{${members.join(', ')}}`;
 }
 
 /** Formats a state value as a path: `waiting.queued`, `{ear: silent, mouth: idle}`. */

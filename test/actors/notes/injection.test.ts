@@ -9,7 +9,15 @@ import { ConversationLog } from '../../../src/actors/conversation/conversation.t
 import type { LedgerEntry } from '../../../src/actors/contracts/outcome.ts';
 import { readNotes } from '../../../src/actors/notes/note.ts';
 import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
-import { VoiceSession, type SubagentConfig } from '../../../src/index.ts';
+import {
+  createParentSubagentToolset,
+  leadTools,
+  memoryStore,
+  rockbotToolset,
+  VoiceSession,
+  workingMemory,
+  type SubagentConfig,
+} from '../../../src/index.ts';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../../../src/adapters/openai-live/index.ts';
@@ -23,10 +31,12 @@ import type { WebSocketFactory } from '../../../src/adapters/socket/web-socket.t
 import { createVoiceServer } from '../../../src/testing/voice-server/index.ts';
 import type { Transport } from '../../../src/voice/connection/transport.ts';
 import { INJECTIONS, SENTINEL, unquoted } from '../../support/injections.ts';
+import { orderMonitor } from '../../support/order-monitor.ts';
 import { calls, say, steps } from '../../support/subagent-runs.ts';
 import {
   agentsOf,
   castOf,
+  configOf,
   configsOf,
   textTalk,
   type TalkOptions,
@@ -282,6 +292,73 @@ test('NOTE-4 P8: what a judge, a distiller and a summariser read holds nothing o
   expect(wrong).toEqual([]);
   expect(seen.size).toBe(3);
 });
+
+/** What stands where it must not in the prompts of subagents, whose users type nothing. */
+function watch(wrong: string[], seen: Map<string, number>) {
+  return (who: string, { prompt }: ScriptedPrompt): void => {
+    if (who === 'lead') return;
+    wrong.push(...misplaced(prompt, new Set()).map((found) => `${who}: ${found}`));
+    const read = prompt.filter(({ role }) => role !== 'assistant' && role !== 'tool');
+    if (JSON.stringify(read).includes(SENTINEL)) seen.set(who, (seen.get(who) ?? 0) + 1);
+  };
+}
+
+test.each(['rockbot', 'parent'] as const)(
+  'P8: what subagents read of others is quoted, with the %s toolset',
+  async (toolset) => {
+    const wrong: string[] = [];
+    const seen = new Map<string, number>();
+    for (const evil of INJECTIONS) {
+      const onModelCall = watch(wrong, seen);
+      const environment = simulatedEnvironment();
+      const kept = workingMemory({ environment });
+      await kept.save({ sessionId: 's1', path: [] }, { key: 'plan', value: evil });
+      const facts = memoryStore();
+      await facts.remember({ id: 'f1', scope: 'ada', text: evil, at: 1 });
+      const monitor = orderMonitor({ onModelCall: (prompt) => onModelCall('monitor', prompt) });
+      const clerk = { script: () => say(evil), config: { lineage: true } };
+      const scout = {
+        script: steps(
+          calls(['request_input', { question: evil }]),
+          calls(['complete_task', { result: evil, summary: evil }]),
+        ),
+      };
+      const spawned =
+        toolset === 'rockbot'
+          ? rockbotToolset({ clock: environment.clock, agent: configOf('scout') })
+          : createParentSubagentToolset({ agent: configOf('scout') });
+      const { start, type, session, state, close } = textTalk({
+        environment,
+        sessionId: 's1',
+        workingMemory: kept,
+        memory: facts,
+        memoryScope: 'ada',
+        services: [monitor.service],
+        tools: leadTools(spawned),
+        subagents: { clerk, scout },
+        onModelCall,
+      });
+      await start();
+      await type(evil);
+      await type(`use clerk ${JSON.stringify({ inputs: ['plan'], [evil]: evil })}`);
+      // The report of the one before is earlier work of this one.
+      await type(`use clerk ${JSON.stringify({ about: evil })}`);
+      const task =
+        toolset === 'rockbot'
+          ? { description: evil, context: evil }
+          : { task: evil, systemPrompt: evil, contextMode: 'fresh' };
+      await type(`use spawn_subagent ${JSON.stringify(task)}`);
+      for (const { id, endedAt } of state().subagents)
+        if (endedAt === null) session.subagents.send(id, { content: evil, mode: 'steer' });
+      await monitor.happens({ say: evil, [evil]: evil });
+      await environment.advance(120_000);
+      await close();
+    }
+    expect(wrong).toEqual([]);
+    for (const who of ['clerk', 'scout', 'monitor'])
+      expect(seen.get(who) ?? 0).toBeGreaterThanOrEqual(INJECTIONS.length);
+  },
+);
 
 function fullWidth(text: string): string {
   return text.replace(/[!-~]/g, (letter) => String.fromCharCode(letter.charCodeAt(0) + 0xfee0));

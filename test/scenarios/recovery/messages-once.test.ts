@@ -8,7 +8,7 @@ import {
   createSubagentService,
   type DoubtfulCall,
 } from '../../../src/index.ts';
-import type { Script, ScriptedPrompt } from '../../../src/testing/index.ts';
+import { readTask, type Script, type ScriptedPrompt } from '../../../src/testing/index.ts';
 import { turns, world, type World } from '../../support/crashes.ts';
 import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
 import { castOf, configOf } from '../../support/text-talk.ts';
@@ -90,7 +90,10 @@ async function live(of: World, { boss, helper }: Story) {
       model: castOf({
         subagents: {
           order: {
-            script: (prompt) => (prompt.system.includes('Be a helper.') ? helper : boss)(prompt),
+            script: (prompt) =>
+              (readTask(prompt.prompt)?.arguments['instructions'] === 'Be a helper.'
+                ? helper
+                : boss)(prompt),
           },
         },
       }),

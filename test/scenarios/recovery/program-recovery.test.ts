@@ -11,7 +11,7 @@ import {
   type DoubtfulCall,
   type Journal,
 } from '../../../src/index.ts';
-import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
+import { readTask, scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { turns, world, type World } from '../../support/crashes.ts';
 import { askingOrder, programLife as life, type Work } from '../../support/program-life.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
@@ -158,7 +158,7 @@ describe.each([
     const effects = new Map<string, number>();
     const work = (): Work => ({
       script: (prompt) =>
-        prompt.system.includes('Be a helper.')
+        readTask(prompt.prompt)?.arguments['instructions'] === 'Be a helper.'
           ? turns(calls(['look', {}, 'l1']), calls(['complete_task', { result: 'A map.' }]))(prompt)
           : turns(
               calls([

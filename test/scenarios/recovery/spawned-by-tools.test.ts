@@ -8,7 +8,7 @@ import {
   leadTools,
   rockbotToolset,
 } from '../../../src/index.ts';
-import type { Script } from '../../../src/testing/index.ts';
+import { readTask, type Script } from '../../../src/testing/index.ts';
 import { textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 import { instructionsOf, leadScript, type TalkOptions } from '../../support/text-talk.ts';
@@ -53,6 +53,7 @@ async function killedAndBegunAgain(of: World, options: () => TalkOptions, ...wor
 describe('spawn_subagent', () => {
   test('P1 P8: what it spawned goes on with what the call had said: kind, instructions, tools, shape', async () => {
     const systems: string[] = [];
+    const told: unknown[] = [];
     const look = once();
     const script = turns(
       calls(['look', {}, 'l1']),
@@ -67,6 +68,7 @@ describe('spawn_subagent', () => {
         },
         (prompt) => {
           systems.push(prompt.system);
+          told.push(readTask(prompt.prompt)?.arguments['instructions']);
           expect(prompt.toolNames).toContain('look');
           expect(prompt.toolNames).not.toContain('other');
           return script(prompt);
@@ -89,7 +91,8 @@ describe('spawn_subagent', () => {
     ]);
     expect(systems.length).toBeGreaterThan(1);
     expect(new Set(systems).size).toBe(1);
-    expect(systems[0]).toContain('Be quick.');
+    expect(new Set(told)).toEqual(new Set(['Be quick.']));
+    expect(systems[0]).not.toContain('Be quick.');
     expect(after.said().join('\n')).toContain('found');
     expect(after.errors).toEqual([]);
     await after.close();
@@ -225,6 +228,7 @@ describe("RockBot's spawn_subagent", () => {
   test('what it spawned goes on, with its context and its tools', async () => {
     const look = once();
     const systems = new Set<string>();
+    const told = new Set<unknown>();
     const script = turns(
       calls(['look'], ['ReportProgress', { message: 'Half.' }]),
       say('Found a map.'),
@@ -241,6 +245,7 @@ describe("RockBot's spawn_subagent", () => {
           },
           (prompt) => {
             systems.add(prompt.system);
+            told.add(readTask(prompt.prompt)?.arguments['context']);
             return script(prompt);
           },
         ),
@@ -248,7 +253,8 @@ describe("RockBot's spawn_subagent", () => {
     );
     expect(after.state().subagents).toMatchObject([{ outcome: { output: 'Found a map.' } }]);
     expect(systems.size).toBe(1);
-    expect([...systems][0]).toContain('It is old.');
+    expect(told).toEqual(new Set(['It is old.']));
+    expect([...systems][0]).not.toContain('It is old.');
     await after.close();
   });
 });

@@ -120,7 +120,7 @@ export function createParentSubagentToolset(
       {
         idempotent: true,
         ...reconfigures(SPAWN_RECIPE, spawnRecipe, (input) => {
-          const plan = planSpawn({ ...input, task: '' }, options);
+          const plan = planSpawn({ ...input, task: '' }, options, input.systemPrompt);
           if (!plan.ok) throw new Error(plan.failure.error.message);
           return plan.config;
         }),
@@ -203,12 +203,18 @@ function spawn(
   const plan = planSpawn(input, options);
   if (!plan.ok) return plan.failure;
   const { task, contextMode, tools, disallowedTools, maxDepth, workstreamId } = input;
+  const { systemPrompt: instructions, ...recipe } = spawnRecipe.parse(input);
   const receipt = service.spawn({
     config: plan.config,
-    task: { toolName: plan.config.name, args: {}, description: task },
+    // The words of the calling model are data of the task, and no part of the system prompt.
+    task: {
+      toolName: plan.config.name,
+      args: withoutUndefined({ instructions }),
+      description: task,
+    },
     caller: requester,
     callId: toolCallId,
-    recipe: recipeOf(SPAWN_RECIPE, spawnRecipe.parse(input)),
+    recipe: recipeOf(SPAWN_RECIPE, recipe),
     ...withoutUndefined({
       grant: withoutUndefined({ tools, disallowedTools }),
       workstreamId,

@@ -12,6 +12,8 @@ import { aModel } from '../../model/model.ts';
 import { ownValue } from '../../../values/own-value.ts';
 import { type SubagentConfig } from '../../contracts/config.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
+import { unmarked } from '../../notes/note-marks.ts';
+import { note, sentence, type Quotes } from '../../notes/note.ts';
 import { createChildSubagentToolset } from '../../subagent/child-toolset.ts';
 import { spawnInput, type SpawnInput } from './parent-schemas.ts';
 import { responseSchemaOf } from './response-schema.ts';
@@ -60,7 +62,10 @@ export interface SpawnOptions {
   readonly configure?: (names: HostNames) => SpawnBase;
 }
 
-/** The part of a call that determines the configuration; the task and the grant are recorded anyway. */
+/**
+ * The part of a call that determines the configuration; the task, with the instructions that the calling
+ * model wrote for it, and the grant are recorded anyway. Recipes of earlier versions have a `systemPrompt`.
+ */
 export const spawnRecipe = spawnInput.omit({
   task: true,
   tools: true,
@@ -85,9 +90,16 @@ export type SpawnPlan =
   | { readonly ok: true; readonly config: SubagentConfig }
   | { readonly ok: false; readonly failure: ToolFailure };
 
-/** Returns the configuration of one spawned subagent, without the tools of its caller. */
-export function planSpawn(input: SpawnInput, options: SpawnOptions): SpawnPlan {
-  const { adapterName, model, systemPrompt, responseSchema, contextMode } = input;
+/**
+ * Returns the configuration of one spawned subagent, without the tools of its caller. `earlier`: the
+ * instructions that an earlier version kept in the recipe; they are quoted, as the words of a model.
+ */
+export function planSpawn(
+  input: Omit<SpawnInput, 'systemPrompt'>,
+  options: SpawnOptions,
+  earlier?: string,
+): SpawnPlan {
+  const { adapterName, model, responseSchema, contextMode } = input;
   const { agent = {}, adapters = {}, models = {}, configure } = options;
   const refused = unresolved(input, options);
   if (refused) return { ok: false, failure: refused };
@@ -109,7 +121,7 @@ export function planSpawn(input: SpawnInput, options: SpawnOptions): SpawnPlan {
       maxSteps: DEFAULT_MAX_STEPS,
       ...base,
       instructions:
-        systemPrompt === undefined ? instructions : `${instructions}\n\n${systemPrompt}`,
+        earlier === undefined ? instructions : withQuoted(instructions, { instructions: earlier }),
       context: contextMode === 'fork' ? 'fork' : 'none',
       tools: { ...base.tools, ...(schema ? toolsWithSchema : toolsWithout) },
       ...(schema ? { outputSchema: schema.schema } : {}),
@@ -117,8 +129,14 @@ export function planSpawn(input: SpawnInput, options: SpawnOptions): SpawnPlan {
   };
 }
 
+/** Returns the instructions with what an earlier version kept beside them, quoted. */
+export function withQuoted(instructions: string, quotes: Quotes): string {
+  const kept = note(sentence`The agent that gave the task said this of it.`, quotes);
+  return `${instructions}\n\n${unmarked(kept)}`;
+}
+
 /** Refuses names without a meaning here: ignoring them would change the request. */
-function unresolved(input: SpawnInput, options: SpawnOptions): ToolFailure | null {
+function unresolved(input: HostNames, options: SpawnOptions): ToolFailure | null {
   const { adapterName, model } = input;
   const { configure, adapters = configure ? null : {}, models = configure ? null : {} } = options;
   if (adapterName !== undefined && adapters && !Object.hasOwn(adapters, adapterName))
@@ -138,7 +156,7 @@ function notAllowed(name: string, value: string, allowed: Readonly<Record<string
   return `${name} "${value}" is not allowed; ${expected}`;
 }
 
-function hostNames(input: SpawnInput): HostNames {
+function hostNames(input: HostNames): HostNames {
   const { adapterName, providerConfigId, harnessId, model, executionTargetId, workstreamId } =
     input;
   return { adapterName, providerConfigId, harnessId, model, executionTargetId, workstreamId };
