@@ -25,8 +25,6 @@ export interface MindPorts {
   readonly tellable: () => readonly string[];
   /** The findings of its tools. */
   readonly found: () => readonly string[];
-  /** All texts that the model remembers. */
-  readonly remembered: () => readonly string[];
 }
 
 export class LeadMind {
@@ -55,7 +53,7 @@ export class LeadMind {
     if (calls !== null) return calls;
     if (turn.cause === 'result') return [this.#speakTo(turn.text)];
     if (turn.cause === 'utterance' && turn.text !== '') return this.#reply([turn.text]);
-    return this.#takeTheFloor();
+    return this.#takeTheFloor(textsOf(turn));
   };
 
   /** Returns the calls that these words mean, for a model that only delegates. */
@@ -70,13 +68,14 @@ export class LeadMind {
     return message === null ? { say: 'I see.' } : this.#tell(message);
   }
 
-  #toTell({ cause, text, instructions }: ConformanceTurn): readonly string[] {
+  #toTell(turn: ConformanceTurn): readonly string[] {
+    const { cause, text, instructions } = turn;
     const known = this.#ports.tellable();
     const inText = (...read: string[]): string[] => {
       const whole = read.map(readable).join('\n');
       return known.filter((fact) => whole.includes(fact));
     };
-    const remembered = this.#ports.remembered();
+    const remembered = textsOf(turn);
     const asked =
       instructions === null ? [] : inText(instructions, ...spokenOf(instructions, remembered));
     if (asked.length > 0) return asked;
@@ -93,8 +92,7 @@ export class LeadMind {
   }
 
   /** The turn has no subject: returns the words of a model with this memory. */
-  #takeTheFloor(): readonly ConformanceStep[] {
-    const memory = this.#ports.remembered();
+  #takeTheFloor(memory: readonly string[]): readonly ConformanceStep[] {
     const isForModel = (words: string): boolean =>
       !memory.some((text) => questionAnswered(text, words));
     const owed = this.#unanswered.filter(isForModel);
@@ -127,6 +125,10 @@ export class LeadMind {
   #answered(words: readonly string[]): void {
     this.#unanswered = this.#unanswered.filter((said) => !words.includes(said));
   }
+}
+
+function textsOf({ memory }: ConformanceTurn): readonly string[] {
+  return memory.map(({ text }) => text);
 }
 
 /** Returns the text that the model says while a call runs. */

@@ -16,6 +16,8 @@ export interface ConformanceTurn {
   readonly text: string;
   /** Instructions for this response alone, if the wire has such; else null. */
   readonly instructions: string | null;
+  /** All that the model of this connection remembers when its turn begins, in order. */
+  readonly memory: readonly ConformanceMemory[];
 }
 
 /** One action of the model; steps follow one another. */

@@ -101,7 +101,6 @@ export class Talk {
       delegates: () => begun.talk?.tap.capabilities.toolCalls === 'delegation',
       tellable: () => (begun.talk ? tellableIn(begun.talk.state) : []),
       found: () => outputsIn(begun.talk?.log ?? []),
-      remembered: () => begun.talk?.model.memory.map(({ text }) => text) ?? [],
     });
     const stage = await setup.open({ environment, mind: mind.think });
     const talk = new Talk(stage, environment, mind, options);

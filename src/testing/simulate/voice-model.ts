@@ -141,7 +141,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
       case 'tool.answer':
         this.#remember('result', command.output, `${command.callId} answered`);
         if (this.#answersByItself && command.silent !== true)
-          this.#turnSoon(() => ({ cause: 'result', text: command.output, instructions: null }));
+          this.#turnSoon(() => this.#turnOf('result', command.output));
         break;
       case 'response.request': {
         const { responseKey, instructions = null, outOfBand = false } = command;
@@ -224,8 +224,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
       this.#tell(words);
       if (transcript === 'duplicated') this.#tell(words);
     });
-    if (this.#answersByItself)
-      this.#turnSoon(() => ({ cause: 'utterance', text, instructions: null }));
+    if (this.#answersByItself) this.#turnSoon(() => this.#turnOf('utterance', text));
     if (this.#isNoisy)
       this.#after(NOISE_AFTER_MS, () => {
         if (this.#isNoisy && !this.#utterance) void this.#hear('', 0, 'prompt');
@@ -236,7 +235,16 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   #turnAsked(instructions: string | null): ConformanceTurn {
     const last = this.memory.at(-1);
     const cause = CAUSES[last?.kind ?? 'assistant'];
-    return { cause, text: cause === 'nothing' ? '' : (last?.text ?? ''), instructions };
+    return this.#turnOf(cause, cause === 'nothing' ? '' : (last?.text ?? ''), instructions);
+  }
+
+  /** It knows what this connection remembers: a session that rotates has two. */
+  #turnOf(
+    cause: ConformanceTurn['cause'],
+    text: string,
+    instructions: string | null = null,
+  ): ConformanceTurn {
+    return { cause, text, instructions, memory: [...this.memory] };
   }
 
   #turnSoon(

@@ -328,8 +328,6 @@ export class World {
             entry.kind === 'event' ? [{ at, event: entry.event }] : [],
           ),
         ),
-      remembered: () =>
-        (this.#stage && openModel(this.#stage)?.memory.map(({ text }) => text)) ?? [],
     });
   }
 

@@ -66,8 +66,13 @@ export function voiceServerStage(options: VoiceServerStageOptions): ConformanceS
     open({ environment, mind }) {
       const server = createVoiceServer({
         environment,
-        brain: ({ cause, instructions }) =>
-          mind({ cause: cause.type, text: textOf(cause), instructions }).map(toStep),
+        brain: ({ cause, instructions, model }) =>
+          mind({
+            cause: cause.type,
+            text: textOf(cause),
+            instructions,
+            memory: model.items.flatMap(toMemory),
+          }).map(toStep),
       });
       return {
         transport: transport(server.webSocket),

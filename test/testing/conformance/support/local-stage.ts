@@ -131,6 +131,7 @@ class LocalConnection implements ConformanceModel {
       text: last?.role === 'tool' ? String(results.at(-1)) : text,
       // Those of the session, and of the response if it has any.
       instructions: first?.role === 'system' ? first.content : null,
+      memory: this.memory,
     });
     const delayMs = steps.reduce((sum, step) => sum + ('waitMs' in step ? step.waitMs : 0), 0);
     return {
