@@ -17,7 +17,7 @@ export {
 export type { SubagentRun } from './actors/subagents/run-subagent.ts';
 export type { Runtime, RuntimeOptions } from './actors/admission/runtime.ts';
 export { createSessionPool, type SessionPool } from './actors/pool/session-pool.ts';
-export type { PooledSession } from './actors/pool/guest.ts';
+export type { PooledSession } from './actors/pool/pooled-entry.ts';
 export type { StartOptions } from './actors/session/lifecycle/session-options.ts';
 export type { SessionPoolOptions } from './actors/pool/pool-options.ts';
 export type { Consolidation, ConsolidationOptions } from './actors/session/state/consolidation.ts';
@@ -33,7 +33,7 @@ export type { VoiceOptions } from './voice/voice-session.ts';
 // Agents, tools, subagents
 
 export type { AgentContext } from './actors/session/lead/agent-context.ts';
-export type { MainAgent } from './actors/session/lead/agents.ts';
+export type { LeadAgent } from './actors/session/lead/agents.ts';
 export type { ShownImage } from './actors/session/questions/shown-image.ts';
 export type { ConversationOptions } from './actors/session/lead/conversation-options.ts';
 export type {

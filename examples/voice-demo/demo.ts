@@ -8,7 +8,7 @@ import { messageOf } from '../../src/values/errors.ts';
 import {
   VoiceSession,
   type Environment,
-  type MainAgent,
+  type LeadAgent,
   type SessionHooks,
   type SubagentConfig,
   type Transport,
@@ -37,7 +37,7 @@ export interface DemoOptions {
   readonly model?: LanguageModelV4;
   /** Environment variables. @defaultValue process.env */
   readonly variables?: Variables;
-  /** Ears and mouth of the local voice. @defaultValue 'built-in' */
+  /** Transcriber and voice of the local pipeline. @defaultValue 'built-in' */
   readonly speech?: LocalVoiceOptions['speech'];
   /** The way to the voice model. @defaultValue what the environment variables say, else a local voice */
   readonly transport?: Transport;
@@ -54,7 +54,7 @@ export interface DemoOptions {
 
 /** What a session of the demo is made of. */
 export interface SessionParts {
-  readonly lead: MainAgent;
+  readonly lead: LeadAgent;
   readonly subagentConfigs: Readonly<Record<string, SubagentConfig>>;
 }
 

@@ -23,7 +23,7 @@ import type {
   TranscriptItem,
 } from '../actors/contracts/session-views.ts';
 import { MAX_IMAGE_BYTES } from '../actors/session/questions/shown-image.ts';
-import type { SessionFace } from '../actors/session/view/session-face.ts';
+import type { BaseSession } from '../actors/session/view/base-session.ts';
 import type { GivenAnswer } from '../actors/subagent/ask-user.ts';
 import { fromBase64 } from '../values/base64.ts';
 import { anObject, check } from '../values/checks.ts';
@@ -31,7 +31,7 @@ import { messageOf, ProtocolError } from '../values/errors.ts';
 
 /** A session, as far as its clients need it. */
 export type ClientSession = Pick<
-  SessionFace,
+  BaseSession,
   | 'answer'
   | 'dismiss'
   | 'events'

@@ -25,7 +25,7 @@ import { readable } from '../values/plain-checks.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import { type SubagentConfig } from '../actors/contracts/config.ts';
 import { awaitEnd } from '../actors/subagents/toolsets/await-end.ts';
-import { DELEGATES, marked } from '../actors/model/marks.ts';
+import { DELEGATES, marked } from '../actors/model/tool-flags.ts';
 import { recipeOf, reconfigures } from '../actors/model/recipes.ts';
 import { checkView, USER_SPOKE } from '../actors/subagents/toolsets/parent-views.ts';
 import {
@@ -354,7 +354,7 @@ interface Companion {
 /** A companion that has had no run yet. */
 type NewCompanion = Omit<Companion, 'subagentId'>;
 
-interface Book {
+interface CompanionRegistry {
   readonly counts: Map<string, number>;
   readonly owned: Map<string | null, Map<string, Companion>>;
   /** The names in use, over all owners. */
@@ -363,23 +363,23 @@ interface Book {
   readonly recalled: Set<string>;
 }
 
-/** The books end with the service, so they are kept with it. */
-const books = new WeakMap<SubagentService, Book>();
+/** The registries end with the service, so they are kept with it. */
+const registries = new WeakMap<SubagentService, CompanionRegistry>();
 
-function bookOf(service: SubagentService): Book {
-  const book = books.get(service) ?? {
+function registryOf(service: SubagentService): CompanionRegistry {
+  const registry = registries.get(service) ?? {
     counts: new Map(),
     owned: new Map(),
     names: new Set(),
     recalled: new Set(),
   };
-  books.set(service, book);
-  return book;
+  registries.set(service, registry);
+  return registry;
 }
 
 /** Creates a companion under a name that no other companion's history has. */
 function makeCompanion(service: SubagentService, type: CompanionAgent): NewCompanion {
-  const { counts, names } = bookOf(service);
+  const { counts, names } = registryOf(service);
   const { name } = type.agent;
   const count = (counts.get(name) ?? 0) + 1;
   counts.set(name, count);
@@ -411,7 +411,7 @@ function recallCompanions(
   types: ReadonlyMap<string, CompanionAgent>,
   configOf: (agentType: string, agentId: string) => SubagentConfig,
 ): void {
-  const { recalled, counts } = bookOf(service);
+  const { recalled, counts } = registryOf(service);
   const whose = [owner, ...types.keys()].join('/');
   if (recalled.has(whose)) return;
   recalled.add(whose);
@@ -438,7 +438,7 @@ function keepCompanion(
   { subagentId: owner }: Requester,
   companion: Companion,
 ): void {
-  const { owned, names } = bookOf(service);
+  const { owned, names } = registryOf(service);
   forgetOrphans(service);
   const own = owned.get(owner) ?? new Map<string, Companion>();
   owned.set(owner, own);
@@ -448,7 +448,7 @@ function keepCompanion(
 
 /** Returns the companions of the owner, oldest first. */
 function companionsOf(service: SubagentService, owner: Requester): readonly Companion[] {
-  return [...(bookOf(service).owned.get(owner.subagentId)?.values() ?? [])];
+  return [...(registryOf(service).owned.get(owner.subagentId)?.values() ?? [])];
 }
 
 function forgetCompanion(
@@ -456,7 +456,7 @@ function forgetCompanion(
   { subagentId: owner }: Requester,
   agentId: string,
 ): void {
-  const { owned, names } = bookOf(service);
+  const { owned, names } = registryOf(service);
   const own = owned.get(owner);
   own?.delete(agentId);
   names.delete(agentId);
@@ -465,7 +465,7 @@ function forgetCompanion(
 
 function forgetOrphans(service: SubagentService): void {
   const live = new Set(service.list(THE_LEAD).map(({ id }) => id));
-  for (const [owner, own] of bookOf(service).owned)
+  for (const [owner, own] of registryOf(service).owned)
     if (owner !== null && !live.has(owner))
       for (const agentId of own.keys()) forgetCompanion(service, { subagentId: owner }, agentId);
 }

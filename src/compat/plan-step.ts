@@ -1,7 +1,7 @@
 // Helix's plan of a step: splits the calls of a model step into calls of subagents and other calls. Pure.
 
 import { ownValue } from '../values/own-value.ts';
-import { subAgentOf } from '../actors/model/marks.ts';
+import { subAgentOf } from '../actors/model/tool-flags.ts';
 import { SUBAGENT_TOOL_PREFIX } from '../actors/subagents/toolsets/sub-agent-tool.ts';
 
 /** Decides by the prefix of a name, or by the marks of the tool itself. */

@@ -9,7 +9,7 @@ import { anObject, check, type ChecksOf } from '../values/checks.ts';
 import { clip } from '../values/clip.ts';
 import type { Clock } from '../actors/ports/environment.ts';
 import { callerOf } from '../actors/model/caller.ts';
-import { marked } from '../actors/model/marks.ts';
+import { marked } from '../actors/model/tool-flags.ts';
 import { recipeOf, reconfigures } from '../actors/model/recipes.ts';
 import type { SubagentService } from '../actors/contracts/service-types.ts';
 import type { SubagentConfig } from '../actors/contracts/config.ts';

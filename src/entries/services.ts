@@ -8,7 +8,7 @@ export type {
   ServiceCounts,
   ServiceView,
 } from '../actors/contracts/service-view.ts';
-export type { SessionServiceViews } from '../actors/session/view/session-face.ts';
+export type { SessionServiceViews } from '../actors/session/view/base-session.ts';
 export type {
   EmitEvent,
   EventReceipt,

@@ -13,7 +13,7 @@ import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../values/checks.ts';
 import { ConfigurationError } from '../values/errors.ts';
-import { marked } from '../actors/model/marks.ts';
+import { marked } from '../actors/model/tool-flags.ts';
 import type {
   MemoryEntryInfo,
   MemoryOwner,

@@ -14,7 +14,7 @@ export { workingSound, type WorkingSoundOptions } from './audio/working-sound.ts
 export { decodeWav, encodeWav, isWav } from './audio/wav.ts';
 export { createResampler, isSampleRateHz, type Resampler } from './audio/resampler.ts';
 export { SentenceChunker } from './speech/sentence-chunker.ts';
-export type { Ears, Voice, VoiceRequest } from './speech/voice.ts';
+export type { Transcriber, Voice, VoiceRequest } from './speech/voice.ts';
 export type {
   Transport,
   TransportCapabilities,

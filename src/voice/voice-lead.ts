@@ -7,7 +7,7 @@
 //           addressed (session), or run tools.
 
 import type { Observable } from 'rxjs';
-import type { Lead, Offer } from '../actors/session/lead/lead.ts';
+import type { LeadDriver, Offer } from '../actors/session/lead/lead.ts';
 import type { Prompt } from '../actors/notes/note.ts';
 import type { NoteMarks } from '../actors/notes/note-marks.ts';
 import { directivesNote, greetingNote } from '../actors/conversation/prompts.ts';
@@ -45,7 +45,7 @@ export interface VoiceLeadOptions extends ReconnectDelays, Omit<TurnsOptions, 'c
   readonly connectTimeoutMs: number;
 }
 
-export class VoiceLead implements Lead {
+export class VoiceLead implements LeadDriver {
   readonly #core: LeadSession;
   readonly #options: VoiceLeadOptions;
   readonly #line: Line;
@@ -90,7 +90,7 @@ export class VoiceLead implements Lead {
         lost: (event) => this.#lost(event),
         renewing: () => this.#renewing(),
         happened: (event) => {
-          if (!this.#meter.takes(event)) this.#turns.happened(event);
+          if (!this.#meter.handle(event)) this.#turns.happened(event);
         },
         spoke: (frame) => this.#turns.spoke(frame),
         replaced: (untold) => this.#replaced(untold),
@@ -130,7 +130,7 @@ export class VoiceLead implements Lead {
     this.#giveSound();
     // A new connection receives the session settings together with the conversation.
     const isNew = !this.#options.transport.capabilities.updatesSession;
-    const told = handoverNote(this.#core.books.conversation.get(this.#transferId));
+    const told = handoverNote(this.#core.records.conversation.get(this.#transferId));
     if (told && !error && !isNew) this.#turns.memory.tell(told.itemId, told.note);
     this.#turns.next();
   }
@@ -148,7 +148,7 @@ export class VoiceLead implements Lead {
   configure(): void {
     const { agent } = this.#core.leads;
     if (this.#line.configure(this.#configurationOf(agent.name))) return;
-    const { inForce } = this.#core.books.directives;
+    const { inForce } = this.#core.records.directives;
     this.note(directivesNote(inForce));
   }
 
@@ -273,8 +273,8 @@ export class VoiceLead implements Lead {
 
   /** Returns the commands that tell the conversation to a model that knows nothing. */
   #history(): readonly TransportCommand[] {
-    const { books, notes } = this.#core;
-    return replay(books.conversation.toReplay(), this.#options.transport.capabilities, notes);
+    const { records, notes } = this.#core;
+    return replay(records.conversation.toReplay(), this.#options.transport.capabilities, notes);
   }
 
   #tell(untold: readonly TransportCommand[]): void {

@@ -16,7 +16,7 @@ import {
 } from '../actors/session/lifecycle/session-options.ts';
 import { aModel } from '../actors/model/model.ts';
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
-import { SessionFace } from '../actors/session/view/session-face.ts';
+import { BaseSession } from '../actors/session/view/base-session.ts';
 import {
   checkImage,
   refuseImages,
@@ -202,7 +202,7 @@ export interface PlayoutReport {
   readonly playedMs: number;
 }
 
-export class VoiceSession extends SessionFace {
+export class VoiceSession extends BaseSession {
   /** The user's sound: mono, 8 to 48 kHz, at the rate that each frame states. */
   readonly audioIn: Observer<AudioFrame>;
   /** The client's playout reports: about every 100 ms, at the end of an item, and after `playout.clear`. */

@@ -1,7 +1,7 @@
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { SUB_AGENT } from '../../src/actors/model/marks.ts';
+import { SUB_AGENT } from '../../src/actors/model/tool-flags.ts';
 import {
   isSubAgentTool,
   planStepProcessing,

@@ -388,7 +388,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     },
   },
   './ai-sdk-speech': {
-    aiSdkEars: {
+    aiSdkTranscriber: {
       args: () => [
         { specificationVersion: 'v4', provider: 'p', modelId: 'm', doGenerate: () => undefined },
         {},

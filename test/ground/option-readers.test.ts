@@ -15,7 +15,7 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
   'GeminiLiveOptions.thinking': ['SessionSettings.thinking'],
   'GeminiLiveOptions.transcription': ['SessionSettings.transcription'],
   ListenOptions: ['listen'],
-  MainAgent: ['transferTool'],
+  LeadAgent: ['transferTool'],
   OpenaiLiveOptions: ['SessionSettings', 'OpenaiLiveSettings'],
   'OpenaiLiveOptions.turns': ['TurnTimes'],
   OpenaiRealtimeOptions: ['SessionSettings'],
@@ -33,9 +33,9 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
 /** Options that are handed on as they are, and that somebody else reads. */
 const readElsewhere: Readonly<Record<string, readonly string[]>> = {
   'the AI SDK, in `transcribe`': [
-    'AiSdkEarsOptions.headers',
-    'AiSdkEarsOptions.maxRetries',
-    'AiSdkEarsOptions.providerOptions',
+    'AiSdkTranscriberOptions.headers',
+    'AiSdkTranscriberOptions.maxRetries',
+    'AiSdkTranscriberOptions.providerOptions',
   ],
   'the AI SDK, in `generateSpeech`': [
     'AiSdkVoiceOptions.headers',
@@ -73,7 +73,7 @@ test('every option of the public API is read', () => {
   expect(needless).toEqual([]);
   expect([...looked.keys()]).toEqual(
     expect.arrayContaining([
-      'SessionOptions', 'TextSessionOptions', 'VoiceSessionOptions', 'VoiceOptions', 'MainAgent', 'ToolDefinition',
+      'SessionOptions', 'TextSessionOptions', 'VoiceSessionOptions', 'VoiceOptions', 'LeadAgent', 'ToolDefinition',
       'SubagentConfig', 'SessionLimits', 'SessionHooks', 'RuntimeOptions', 'LeadToolsOptions', 'ThinkingSoundOptions',
       'RockbotToolsetOptions', 'ServiceSubagentConfig', 'SessionPoolOptions', 'OpenaiRealtimeOptions', 'GeminiLiveOptions',
       'SqliteJournalOptions', 'ScriptedModelOptions', 'SimulateOptions', 'NoticeOptions', 'WebhookSourceOptions.listen',

@@ -247,7 +247,7 @@ describe('words that are none', () => {
     expect(resultOf('ride')?.text).toContain('"optionId":"premium"');
   });
 
-  test('USER-INPUT-4: how words were read is in their entry', async () => {
+  test('USER-WORDS-4: how words were read is in their entry', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const { start, type } = talk({

@@ -21,11 +21,11 @@ import {
 } from '../support/fake-transport.ts';
 import { PassingTransport } from '../support/passing-transport.ts';
 import {
-  booksOfSessions,
+  recordsOfSessions,
   expectFromJournal,
   refolded,
   writtenJournal,
-} from '../support/refolded-books.ts';
+} from '../support/refolded-records.ts';
 import { calls, say } from '../support/subagent-runs.ts';
 import { backgroundTool } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
@@ -323,7 +323,7 @@ async function story(
   { journalMs = 0, capabilities = {}, passes = false }: World = {},
 ): Promise<void> {
   const clocks = simulatedEnvironment();
-  const books = booksOfSessions();
+  const records = recordsOfSessions();
   const journal = writtenJournal(journalMs > 0 ? slowJournal(clocks, journalMs) : undefined);
   const passing = passes ? new PassingTransport(clocks.random, capabilities) : null;
   const talk = voiceTalk({
@@ -592,9 +592,9 @@ async function story(
   // CONTINUATION-1, CONTINUATION-2, CONNECTION-LINE-3: whoever is on the line in the end knows everything, and was told it once.
   expect(passing?.violations ?? []).toEqual([]);
   if (passing && journalMs === 0) expect(passing.mistold).toEqual({ twice: [], missing: [] });
-  // BOOKS-2: at rest the books are what the journal makes of them.
+  // SESSION-RECORDS-2: at rest the books are what the journal makes of them.
   await environment.advance(journalMs * 100);
-  expectFromJournal(books.latest, refolded(journal.entries, session.id));
+  expectFromJournal(records.latest, refolded(journal.entries, session.id));
   await talk.close();
   expect(transport.connections.filter(({ isClosed }) => !isClosed)).toEqual([]);
   expect(environment.pendingTimers).toBe(0);

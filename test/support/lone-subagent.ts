@@ -11,7 +11,7 @@ import { type SubagentConfig } from '../../src/actors/contracts/config.ts';
 import { briefing, prepareInstance } from '../../src/actors/subagent/instance.ts';
 import type { Outcome } from '../../src/actors/contracts/outcome.ts';
 import type { SubagentPorts } from '../../src/actors/subagent/subagent-ports.ts';
-import type { SubagentBirth } from '../../src/actors/subagent/subagent-birth.ts';
+import type { SpawnedEvent } from '../../src/actors/subagent/spawned-event.ts';
 import { Subagent } from '../../src/actors/subagent/subagent.ts';
 import {
   readNotes,
@@ -34,8 +34,8 @@ export const service = {} as SubagentService;
 
 /** The first entry of a subagent that was spawned with nothing out of the ordinary. */
 export function birthOf(
-  own: Pick<SubagentBirth, 'name' | 'task' | 'worksFor' | 'limits'>,
-): SubagentBirth {
+  own: Pick<SpawnedEvent, 'name' | 'task' | 'worksFor' | 'limits'>,
+): SpawnedEvent {
   return {
     type: 'subagent.spawned',
     parentId: null,

@@ -4,7 +4,7 @@
 import type { Delegation } from '../../src/actors/subagents/delegation.ts';
 import { callerOf } from '../../src/actors/model/caller.ts';
 import { createChildSubagentToolset } from '../../src/actors/subagent/child-toolset.ts';
-import { DELEGATES } from '../../src/actors/model/marks.ts';
+import { DELEGATES } from '../../src/actors/model/tool-flags.ts';
 import {
   THE_LEAD,
   type AwaitOptions,

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import {
   defineTool,
   TextSession,
-  type MainAgent,
+  type LeadAgent,
   type SessionEvent,
   type SubagentConfig,
   type TextPart,
@@ -39,7 +39,7 @@ export interface TalkOptions extends Partial<Omit<TextSessionOptions, 'agents' |
   readonly lead?: Script;
   readonly greeting?: string;
   /** More of the agent that leads first. */
-  readonly agent?: Partial<MainAgent>;
+  readonly agent?: Partial<LeadAgent>;
   /** Agents that may lead later; their instructions are `agentInstructions(name)`. */
   readonly others?: readonly OtherAgent[];
   /** Sees every call of a model before it is answered. */
@@ -48,7 +48,7 @@ export interface TalkOptions extends Partial<Omit<TextSessionOptions, 'agents' |
   readonly wire?: (mind: ScriptedLanguageModel) => LanguageModel;
 }
 
-export interface OtherAgent extends Omit<MainAgent, 'instructions'> {
+export interface OtherAgent extends Omit<LeadAgent, 'instructions'> {
   /** @defaultValue that of the lead agent, which says who speaks */
   readonly script?: Script;
 }
@@ -126,7 +126,7 @@ export function agentOf({ subagents = {}, tools = [], greeting, agent }: TalkOpt
 }
 
 /** The first agent, and those that may lead later. */
-export function agentsOf(options: TalkOptions): [MainAgent, ...MainAgent[]] {
+export function agentsOf(options: TalkOptions): [LeadAgent, ...LeadAgent[]] {
   const others = (options.others ?? []).map(({ script: _script, ...agent }) => ({
     ...agent,
     instructions: agentInstructions(agent.name),

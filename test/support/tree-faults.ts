@@ -3,14 +3,14 @@
 
 import { Cascade } from '../../src/actors/subagents/cascade.ts';
 import { Chunks } from '../../src/actors/subagents/chunks.ts';
-import { Family } from '../../src/actors/subagents/family.ts';
-import { FamilyDesk } from '../../src/actors/subagents/family-desk.ts';
+import { SubagentRegistry } from '../../src/actors/subagents/subagent-registry.ts';
+import { SubagentHost } from '../../src/actors/subagents/subagent-host.ts';
 import { Messages } from '../../src/actors/subagents/messages.ts';
 import { Retention } from '../../src/actors/subagents/retention.ts';
 import { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import { Waits } from '../../src/actors/subagents/waits.ts';
 import { SessionUnit } from '../../src/actors/session/unit/session-unit.ts';
-import { UserDoor } from '../../src/actors/session/questions/user-door.ts';
+import { UserInput } from '../../src/actors/session/questions/user-input.ts';
 import { Subagent } from '../../src/actors/subagent/subagent.ts';
 import { SubagentLog } from '../../src/actors/subagent/subagent-log.ts';
 import { Budget } from '../../src/actors/admission/budget.ts';
@@ -58,10 +58,10 @@ export const faults: readonly Fault[] = [
     plant() {
       let last: string | null = null;
       return replace(
-        FamilyDesk.prototype,
+        SubagentHost.prototype,
         'releaseSlot',
         (right) =>
-          function (this: FamilyDesk, id) {
+          function (this: SubagentHost, id) {
             right.call(this, id);
             if (last !== null) right.call(this, last);
             last = id;
@@ -87,10 +87,10 @@ export const faults: readonly Fault[] = [
             },
         ),
         replace(
-          FamilyDesk.prototype,
+          SubagentHost.prototype,
           'releaseSlot',
           (right) =>
-            function (this: FamilyDesk, id) {
+            function (this: SubagentHost, id) {
               if (subagents.get(id)?.state !== 'waiting_for_children') right.call(this, id);
             },
         ),
@@ -185,10 +185,10 @@ export const faults: readonly Fault[] = [
     breaks: ['P1'],
     plant: () =>
       replace(
-        FamilyDesk.prototype,
+        SubagentHost.prototype,
         'messageApplied',
         (right) =>
-          function (this: FamilyDesk, face, ids, step) {
+          function (this: SubagentHost, face, ids, step) {
             right.call(this, face, ids, step);
             right.call(this, face, ids, step);
           },
@@ -230,11 +230,11 @@ export const faults: readonly Fault[] = [
     breaks: ['P8'],
     plant: () =>
       replace(
-        Family.prototype,
+        SubagentRegistry.prototype,
         'add',
         (right) =>
-          function (this: Family, record) {
-            Object.assign(record.place, { denied: new Set() });
+          function (this: SubagentRegistry, record) {
+            Object.assign(record.admission, { denied: new Set() });
             right.call(this, record);
           },
       ),
@@ -264,10 +264,10 @@ export const faults: readonly Fault[] = [
     breaks: ['P8'],
     plant: () =>
       replace(
-        Family.prototype,
+        SubagentRegistry.prototype,
         'seenBy',
         () =>
-          function (this: Family, _requester, id) {
+          function (this: SubagentRegistry, _requester, id) {
             return this.get(id);
           },
       ),
@@ -315,10 +315,10 @@ export const faults: readonly Fault[] = [
     breaks: ['P3'],
     plant: () =>
       replace(
-        UserDoor.prototype,
+        UserInput.prototype,
         'answered',
         (right) =>
-          function (this: UserDoor, ticket) {
+          function (this: UserInput, ticket) {
             right.call(this, ticket, { accepted: true });
           },
       ),

@@ -1,7 +1,7 @@
 // The lead agent: it talks to the user, and hands what takes time to subagents.
 
 import { z } from 'zod';
-import { defineTool, type MainAgent, type SubagentView } from '../../../src/index.ts';
+import { defineTool, type LeadAgent, type SubagentView } from '../../../src/index.ts';
 import type { SessionFace } from '../session-face.ts';
 import type { World } from './world.ts';
 
@@ -22,7 +22,7 @@ export interface RunningWork {
   readonly doing: string;
 }
 
-export function leadAgent(world: World, session: () => SessionFace): MainAgent {
+export function leadAgent(world: World, session: () => SessionFace): LeadAgent {
   const running = (): readonly SubagentView[] =>
     session()
       .subagents.list()

@@ -13,7 +13,7 @@
 //       the grant.
 
 import type { Failure } from '../../machines/index.ts';
-import { Purse, type Hold } from './purse.ts';
+import { BudgetAccount, type Reservation } from './budget-account.ts';
 import type { BudgetLimits } from '../contracts/config.ts';
 
 export type BudgetResource = keyof BudgetLimits;
@@ -46,7 +46,7 @@ const OUTPUT_ALLOWANCE = 4_096;
 /** The final call hands in partial work, which need not be long. */
 const FINAL_OUTPUT_TOKENS = 1_024;
 
-type Purses = { readonly [resource in 'tokens' | 'steps' | 'agents']: Purse | null };
+type Accounts = { readonly [resource in 'tokens' | 'steps' | 'agents']: BudgetAccount | null };
 const counted = ['tokens', 'steps', 'agents'] as const;
 
 /** Amounts used of a budget. */
@@ -58,21 +58,21 @@ export interface BudgetCharge {
 }
 
 export class Budget {
-  readonly #purses: Purses;
-  readonly #own: readonly Purse[];
+  readonly #accounts: Accounts;
+  readonly #own: readonly BudgetAccount[];
   readonly #startedAt: number;
   /** When the time is over; null: never. */
   readonly dueAt: number | null;
   readonly #now: () => number;
 
   private constructor(
-    purses: Purses,
-    own: readonly Purse[],
+    accounts: Accounts,
+    own: readonly BudgetAccount[],
     dueAt: number | null,
     now: () => number,
     startedAt: number,
   ) {
-    this.#purses = purses;
+    this.#accounts = accounts;
     this.#own = own;
     this.dueAt = dueAt;
     this.#now = now;
@@ -81,13 +81,13 @@ export class Budget {
 
   /** Creates a budget without a parent. `now` and `startedAt` are in milliseconds since 1970. */
   static create(limits: BudgetLimits, now: () => number, startedAt = now()): Budget {
-    const purse = (granted: number | undefined): Purse | null =>
-      granted === undefined ? null : new Purse(granted);
+    const account = (granted: number | undefined): BudgetAccount | null =>
+      granted === undefined ? null : new BudgetAccount(granted);
     const { tokens, steps, agents, timeMs } = limits;
-    const purses = { tokens: purse(tokens), steps: purse(steps), agents: purse(agents) };
-    const own = counted.flatMap((resource) => purses[resource] ?? []);
+    const accounts = { tokens: account(tokens), steps: account(steps), agents: account(agents) };
+    const own = counted.flatMap((resource) => accounts[resource] ?? []);
     const dueAt = timeMs === undefined ? null : startedAt + timeMs;
-    return new Budget(purses, own, dueAt, now, startedAt);
+    return new Budget(accounts, own, dueAt, now, startedAt);
   }
 
   /**
@@ -103,29 +103,32 @@ export class Budget {
    * part is no longer available, it shares the rest.
    */
   readmit(limits: BudgetLimits, startedAt: number): Budget {
-    const { tokens, steps, agents } = this.#purses;
+    const { tokens, steps, agents } = this.#accounts;
     agents?.charge(1);
-    const part = (purse: Purse | null, limit: number | undefined): Purse | null => {
-      if (limit === undefined) return purse;
-      return purse ? (purse.cut(limit) ?? purse) : new Purse(limit);
+    const part = (
+      account: BudgetAccount | null,
+      limit: number | undefined,
+    ): BudgetAccount | null => {
+      if (limit === undefined) return account;
+      return account ? (account.cut(limit) ?? account) : new BudgetAccount(limit);
     };
-    const purses = {
+    const accounts = {
       tokens: part(tokens, limits.tokens),
       steps: part(steps, limits.steps),
       agents: part(agents, limits.agents),
     };
     const own = counted.flatMap((resource) =>
-      limits[resource] === undefined ? [] : (purses[resource] ?? []),
+      limits[resource] === undefined ? [] : (accounts[resource] ?? []),
     );
     const dueAt = limits.timeMs === undefined ? this.dueAt : startedAt + limits.timeMs;
-    return new Budget(purses, own, dueAt, this.#now, startedAt);
+    return new Budget(accounts, own, dueAt, this.#now, startedAt);
   }
 
   /** Counts amounts that were used in an earlier process. */
   charge({ tokens, steps, agents = 0 }: BudgetCharge): void {
-    this.#purses.tokens?.charge(tokens);
-    this.#purses.steps?.charge(steps);
-    this.#purses.agents?.charge(agents);
+    this.#accounts.tokens?.charge(tokens);
+    this.#accounts.steps?.charge(steps);
+    this.#accounts.agents?.charge(agents);
   }
 
   /**
@@ -135,10 +138,10 @@ export class Budget {
   beginCall(inputTokens: number): BudgetedCall | Refusal {
     const used = this.usedUp(inputTokens);
     if (used) return exhausted(used);
-    const { tokens, steps } = this.#purses;
+    const { tokens, steps } = this.#accounts;
     steps?.charge(1);
     if (!tokens) return { ok: true, maxOutputTokens: undefined, settle() {} };
-    const hold = tokens.take(Math.min(tokens.left, inputTokens + OUTPUT_ALLOWANCE)) as Hold;
+    const hold = tokens.take(Math.min(tokens.left, inputTokens + OUTPUT_ALLOWANCE)) as Reservation;
     const output = hold.amount - inputTokens;
     return {
       ok: true,
@@ -150,7 +153,7 @@ export class Budget {
 
   /** Begins the final call, which hands in partial work. */
   beginFinalCall(): BudgetedCall {
-    const { tokens, steps } = this.#purses;
+    const { tokens, steps } = this.#accounts;
     steps?.charge(1);
     let isSettled = false;
     return {
@@ -165,7 +168,7 @@ export class Budget {
 
   /** Returns the exhausted limit for a call with this many input tokens; null if there is none. */
   usedUp(inputTokens = 0): BudgetResource | null {
-    const { tokens, steps } = this.#purses;
+    const { tokens, steps } = this.#accounts;
     if (this.dueAt !== null && this.#now() >= this.dueAt) return 'timeMs';
     if (steps && steps.left < 1) return 'steps';
     return tokens && tokens.left < inputTokens + 1 ? 'tokens' : null;
@@ -173,15 +176,15 @@ export class Budget {
 
   /** Closes the budget when its owner has ended. Idempotent. */
   close(): void {
-    for (const purse of this.#own) purse.close();
+    for (const account of this.#own) account.close();
   }
 
   get report(): BudgetReport {
     const report: { [resource in BudgetResource]?: BudgetUse } = {};
     for (const resource of counted) {
-      const purse = this.#purses[resource];
-      if (!purse) continue;
-      const { granted, spent, held: reserved, left } = purse;
+      const account = this.#accounts[resource];
+      if (!account) continue;
+      const { granted, spent, held: reserved, left } = account;
       report[resource] = { granted, spent, reserved, left };
     }
     if (this.dueAt !== null) {
@@ -196,11 +199,11 @@ export class Budget {
     const timeLeft = this.dueAt === null ? Infinity : this.dueAt - this.#now();
     if (timeLeft < (limits.timeMs ?? 1)) return exceeded('timeMs', limits.timeMs ?? 1, timeLeft);
     for (const resource of counted) {
-      const purse = this.#purses[resource];
-      if (!purse) continue;
+      const account = this.#accounts[resource];
+      if (!account) continue;
       const wanted =
         resource === 'agents' ? 1 + (limits.agents ?? 0) : Math.max(1, limits[resource] ?? 1);
-      if (purse.left < wanted) return exceeded(resource, wanted, purse.left);
+      if (account.left < wanted) return exceeded(resource, wanted, account.left);
     }
     return null;
   }

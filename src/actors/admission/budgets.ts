@@ -48,13 +48,13 @@ export class Budgets {
     checkBudget(limits);
     this.#environment = environment;
     this.#limits = Object.values(limits).some((limit) => limit !== undefined) ? limits : null;
-    this.goOn(0);
+    this.continue(0);
   }
 
   /**
    * Sets the time for which the scope was loaded before, in milliseconds. Must precede the first admission.
    */
-  goOn(awakeMs: number): void {
+  continue(awakeMs: number): void {
     const now = (): number => this.#environment.clock.now();
     this.#startedAt = now() - awakeMs;
     this.#scope = this.#limits && Budget.create(this.#limits, now, this.#startedAt);

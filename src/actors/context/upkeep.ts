@@ -2,7 +2,7 @@
 // them.
 //
 // Owns:     when the conversation is summarised and distilled, one job of each kind at a time.
-// Does not: write summaries or facts, keep the conversation (books) or the facts (memory).
+// Does not: write summaries or facts, keep the conversation (records) or the facts (memory).
 //
 // Invariants
 //   UPKEEP-1. Upkeep never blocks a turn; a failed job is reported and retried after a later turn.

@@ -2,7 +2,7 @@
 // customer". They follow its instructions in every response.
 //
 // Owns:     the directives in force, as an immutable value, and their text form.
-// Does not: send them to a model (lead), or decide when they end (books).
+// Does not: send them to a model (lead), or decide when they end (records).
 //
 // Invariants
 //   DIRECTIVES-1. There is one value per key and scope; for one key the agent's value overrides the

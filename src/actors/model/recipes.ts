@@ -10,7 +10,7 @@
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
 import type { SubagentConfig } from '../contracts/config.ts';
-import { RECONFIGURES, type Reconfigures } from './marks.ts';
+import { RECONFIGURES, type Reconfigures } from './tool-flags.ts';
 
 const recipe = z.object({ by: z.string(), input: z.unknown() });
 

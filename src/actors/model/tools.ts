@@ -11,7 +11,7 @@ import type { ModelMessage, Schema, ToolSet } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { identities } from '../contracts/identity.ts';
-import { delegates, roleOf, type ToolRole } from './marks.ts';
+import { delegates, roleOf, type ToolRole } from './tool-flags.ts';
 import { invalidInputMessage, knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
 
 /** The options that the runtime passes to `execute`, as the AI SDK does, with an idempotency key. */

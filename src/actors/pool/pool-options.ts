@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { quietly } from '../../values/errors.ts';
 import type { Runtime } from '../admission/runtime.ts';
-import type { PooledSession } from './guest.ts';
+import type { PooledSession } from './pooled-entry.ts';
 
 export interface SessionPoolOptions<S extends PooledSession> {
   /** The runtime of the sessions. Its journal also stores when sleeping sessions must be woken, if it can. */

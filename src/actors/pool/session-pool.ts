@@ -8,7 +8,7 @@
 //
 // Owns:     the set of awake sessions, and the stored times at which the others must be woken.
 // Does not: know the work of a session (idleness.ts), store its state (its journal does), or schedule the
-//           search for sessions that must be awake (alarm.ts).
+//           search for sessions that must be awake (wake-scheduler.ts).
 //
 // Invariants
 //   SESSION-POOL-1. At most one session of an id is awake: a request for it while it leaves waits until it
@@ -26,8 +26,8 @@ import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 import { ConfigurationError, isError, messageOf, OffstageError } from '../../values/errors.ts';
 import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
-import { Alarm, AT_ONCE } from './alarm.ts';
-import { Guest, type PooledSession } from './guest.ts';
+import { WakeScheduler, AT_ONCE } from './wake-scheduler.ts';
+import { PooledEntry, type PooledSession } from './pooled-entry.ts';
 import { checkedPool, type SessionPoolOptions } from './pool-options.ts';
 
 export interface SessionPool<S extends PooledSession> {
@@ -66,8 +66,8 @@ export function createSessionPool<S extends PooledSession>(
 class Pool<S extends PooledSession> implements SessionPool<S> {
   readonly #options;
   readonly #times: WakeTimes;
-  readonly #guests = new Map<string, Guest<S>>();
-  readonly #alarm: Alarm;
+  readonly #entries = new Map<string, PooledEntry<S>>();
+  readonly #wakeScheduler: WakeScheduler;
   /** The looks under way: each may hold a claim. */
   readonly #looks = new Set<Promise<boolean>>();
   #stopSweep: (() => void) | null = null;
@@ -77,7 +77,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     this.#options = checkedPool(options);
     const { environment, journal } = options.runtime;
     this.#times = journal.wakeTimes ?? memoryWakeTimes();
-    this.#alarm = new Alarm({
+    this.#wakeScheduler = new WakeScheduler({
       environment,
       times: this.#times,
       lookMs: this.#options.lookMs,
@@ -88,29 +88,29 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   }
 
   get awakeCount(): number {
-    return this.#guests.size;
+    return this.#entries.size;
   }
 
   awake(sessionId: string): S | undefined {
-    const guest = this.#guests.get(sessionId);
-    return guest?.isLeaving ? undefined : guest?.session;
+    const entry = this.#entries.get(sessionId);
+    return entry?.isLeaving ? undefined : entry?.session;
   }
 
   async use<T>(sessionId: string, use: (session: S) => T | Promise<T>): Promise<T> {
     check('use(sessionId, use)', sessionName, sessionId, 'INVALID_ARGUMENT');
     check('use(sessionId, use)', anyFunction, use, 'INVALID_ARGUMENT');
-    const guest = await this.#startedGuest(sessionId);
+    const entry = await this.#startedEntry(sessionId);
     try {
       this.#checkOpen();
-      return await use(guest.session);
+      return await use(entry.session);
     } finally {
-      this.#leave(guest);
+      this.#leave(entry);
     }
   }
 
   async start(): Promise<void> {
     this.#checkOpen();
-    await this.#alarm.look();
+    await this.#wakeScheduler.look();
   }
 
   close(): Promise<void> {
@@ -119,14 +119,14 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
 
   async #close(): Promise<void> {
     this.#stopSweep?.();
-    this.#alarm.stop();
+    this.#wakeScheduler.stop();
     // A session that is about to leave may stay after all: so the loop asks again.
-    while (this.#guests.size > 0)
+    while (this.#entries.size > 0)
       await Promise.all(
-        [...this.#guests.values()].map(async (guest) => {
-          await guest.started.catch(() => {});
+        [...this.#entries.values()].map(async (entry) => {
+          await entry.started.catch(() => {});
           // A session that could not be started is removed by itself.
-          if (this.#guests.get(guest.id) === guest) await this.#sendAway(guest);
+          if (this.#entries.get(entry.id) === entry) await this.#sendAway(entry);
         }),
       );
     // Claims belong to the process: the next pool would lose its own claim by a late release of this one.
@@ -134,23 +134,23 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   }
 
   /** Returns the session once it can be used; counts it as in use from here on. */
-  async #startedGuest(sessionId: string): Promise<Guest<S>> {
+  async #startedEntry(sessionId: string): Promise<PooledEntry<S>> {
     for (;;) {
-      const guest = await this.#guest(sessionId);
+      const entry = await this.#entry(sessionId);
       try {
-        await guest.started;
-        return guest;
+        await entry.started;
+        return entry;
       } catch (error) {
-        this.#leave(guest);
+        this.#leave(entry);
         // The earlier start was only a look for an existing session: now a new one may begin.
         if (codeOf(error) !== 'UNKNOWN_SESSION') throw error;
-        await guest.left;
+        await entry.left;
       }
     }
   }
 
-  #leave(guest: Guest<S>): void {
-    guest.leave();
+  #leave(entry: PooledEntry<S>): void {
+    entry.leave();
     this.#sweepLater();
   }
 
@@ -159,10 +159,10 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   }
 
   /** Returns the awake session, or wakes it; counts it as in use from here on. */
-  async #guest(sessionId: string, ifKnown = false): Promise<Guest<S>> {
+  async #entry(sessionId: string, ifKnown = false): Promise<PooledEntry<S>> {
     for (;;) {
       this.#checkOpen();
-      const known = this.#guests.get(sessionId);
+      const known = this.#entries.get(sessionId);
       if (known && !known.isLeaving) {
         known.enter();
         return known;
@@ -173,7 +173,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     }
   }
 
-  #wake(sessionId: string, ifKnown: boolean): Guest<S> {
+  #wake(sessionId: string, ifKnown: boolean): PooledEntry<S> {
     this.#makeRoom(1);
     const session = this.#options.open(sessionId);
     if (session.id !== sessionId)
@@ -181,23 +181,23 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         'INVALID_OPTION',
         `createSessionPool: \`open\` was asked for the session "${sessionId}" and made "${session.id}": expected one with this \`sessionId\``,
       );
-    const guest = new Guest(
+    const entry = new PooledEntry(
       sessionId,
       session,
       () => this.#now,
       (hasEnded) => {
-        if (this.#guests.get(sessionId) !== guest || guest.isLeaving) return;
+        if (this.#entries.get(sessionId) !== entry || entry.isLeaving) return;
         // If another process continues the session, that process stores its time.
         void this.#quietly(`the time of ${sessionId}`, () =>
-          this.#leaves(guest, async () => {
+          this.#leaves(entry, async () => {
             if (hasEnded) await this.#times.set(sessionId, null);
           }),
         );
       },
     );
-    this.#guests.set(sessionId, guest);
-    guest.enter();
-    guest.begin(async () => {
+    this.#entries.set(sessionId, entry);
+    entry.enter();
+    entry.begin(async () => {
       try {
         await session.start({ ifKnown });
         // SESSION-POOL-4. Not earlier, because another process may have it.
@@ -205,50 +205,50 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       } catch (error) {
         // Another attempt may begin as soon as it is gone.
         await this.#quietly(`putting ${sessionId} away`, () =>
-          this.#leaves(guest, () => session.hibernate()),
+          this.#leaves(entry, () => session.hibernate()),
         );
         throw error;
       }
     });
-    return guest;
+    return entry;
   }
 
   /** Suspends the sessions that were idle longest, until there is room for `more`; busy ones stay. */
   #makeRoom(more = 0): void {
-    if (this.#guests.size + more <= this.#options.maxAwake) return;
-    const staying = [...this.#guests.values()].filter((guest) => !guest.isLeaving);
+    if (this.#entries.size + more <= this.#options.maxAwake) return;
+    const staying = [...this.#entries.values()].filter((entry) => !entry.isLeaving);
     const excess = Math.max(0, staying.length + more - this.#options.maxAwake);
-    const idle = staying.filter((guest) => guest.mayLeave);
-    for (const guest of idle.toSorted((one, other) => one.usedAt - other.usedAt).slice(0, excess))
-      void this.#sendAway(guest);
+    const idle = staying.filter((entry) => entry.mayLeave);
+    for (const entry of idle.toSorted((one, other) => one.usedAt - other.usedAt).slice(0, excess))
+      void this.#sendAway(entry);
   }
 
   /** Makes a session leave; `leave` is its last operation in this process. */
-  #leaves(guest: Guest<S>, leave: () => Promise<unknown>): Promise<void> {
-    return guest.goAway(async () => {
+  #leaves(entry: PooledEntry<S>, leave: () => Promise<unknown>): Promise<void> {
+    return entry.goAway(async () => {
       try {
         await leave();
       } finally {
-        this.#guests.delete(guest.id);
+        this.#entries.delete(entry.id);
       }
     });
   }
 
-  #sendAway(guest: Guest<S>): Promise<void> {
-    return this.#quietly(`putting ${guest.id} away`, () =>
-      guest.goAway(() => this.#putAway(guest)),
+  #sendAway(entry: PooledEntry<S>): Promise<void> {
+    return this.#quietly(`putting ${entry.id} away`, () =>
+      entry.goAway(() => this.#putAway(entry)),
     );
   }
 
-  async #putAway(guest: Guest<S>): Promise<void> {
-    const { id, session } = guest;
+  async #putAway(entry: PooledEntry<S>): Promise<void> {
+    const { id, session } = entry;
     const dueAt = session.isIdle ? session.nextDueAt : AT_ONCE;
     try {
       // SESSION-POOL-3
       await this.#times.set(id, dueAt);
     } catch (error) {
       // The session stays until its time can be stored, unless the pool is closed.
-      if (!this.#closed && !guest.isOver) throw error;
+      if (!this.#closed && !entry.isOver) throw error;
       this.#report(error, `the time of ${id}`);
     }
     const isStill = session.isIdle && session.nextDueAt === dueAt;
@@ -256,22 +256,22 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       // SESSION-POOL-2. An event arrived meanwhile.
       await this.#times.set(id, AT_ONCE);
       // A session that is over does not stay, whatever arrived.
-      if (!guest.isOver) return;
+      if (!entry.isOver) return;
     }
     let isAsleep = false;
     try {
       isAsleep = await session.hibernate();
       if (!isAsleep && dueAt !== AT_ONCE) await this.#times.set(id, AT_ONCE);
     } finally {
-      if (this.#guests.get(id) === guest) this.#guests.delete(id);
+      if (this.#entries.get(id) === entry) this.#entries.delete(id);
     }
     if (isAsleep) {
-      if (dueAt !== null) this.#alarm.knows(dueAt);
-    } else if (!(await this.#look(id))) this.#alarm.missed(id);
+      if (dueAt !== null) this.#wakeScheduler.knows(dueAt);
+    } else if (!(await this.#look(id))) this.#wakeScheduler.missed(id);
   }
 
   #sweepLater(): void {
-    if (this.#stopSweep || this.#closed || this.#guests.size === 0) return;
+    if (this.#stopSweep || this.#closed || this.#entries.size === 0) return;
     const { runtime, idleMs } = this.#options;
     this.#stopSweep = runtime.environment.scheduler.schedule(
       () => {
@@ -286,15 +286,15 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
 
   #sweep(): void {
     const since = this.#now - this.#options.idleMs;
-    for (const guest of this.#guests.values())
-      if (guest.mayLeave && guest.usedAt <= since) void this.#sendAway(guest);
+    for (const entry of this.#entries.values())
+      if (entry.mayLeave && entry.usedAt <= since) void this.#sendAway(entry);
     this.#makeRoom();
   }
 
   /** Wakes a session if it exists; its due work then starts by itself. Returns whether any process has it. */
   #look(sessionId: string): Promise<boolean> {
     // An awake session needs no look.
-    if (this.#closed || this.#guests.has(sessionId)) return Promise.resolve(true);
+    if (this.#closed || this.#entries.has(sessionId)) return Promise.resolve(true);
     const look = this.#wakeIfFree(sessionId).finally(() => this.#looks.delete(look));
     this.#looks.add(look);
     return look;
@@ -317,11 +317,11 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     // SESSION-POOL-6
     await journal.claim?.(sessionId);
     try {
-      const guest = await this.#guest(sessionId, true);
-      await guest.started.finally(() => this.#leave(guest));
+      const entry = await this.#entry(sessionId, true);
+      await entry.started.finally(() => this.#leave(entry));
     } catch (error) {
       // A session that is awake here needs this claim.
-      if (!this.#guests.has(sessionId)) await journal.release?.(sessionId);
+      if (!this.#entries.has(sessionId)) await journal.release?.(sessionId);
       // SESSION-POOL-5
       if (codeOf(error) !== 'UNKNOWN_SESSION') throw error;
       await this.#times.set(sessionId, null);

@@ -60,7 +60,7 @@ export class EntryByEntry {
       this.#begin();
       for (const before of this.#taken) {
         this.#between();
-        this.#unit.skip(before.seq - 1);
+        this.#unit.setSequence(before.seq - 1);
         this.#unit.refold([before]);
       }
       return this.#without(entry, error.entry.reason);
@@ -70,7 +70,7 @@ export class EntryByEntry {
   }
 
   #without({ seq }: JournalEntry, setAside: string): TakenEntry {
-    this.#unit.skip(seq);
+    this.#unit.setSequence(seq);
     return { isAccepted: false, setAside };
   }
 }

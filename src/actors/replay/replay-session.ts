@@ -19,7 +19,7 @@ import { isSetAside } from '../runtime/set-aside.ts';
 import { isOpening } from '../session/unit/session-inputs.ts';
 import { snapshotIn } from '../session/lifecycle/snapshots.ts';
 import { SUBAGENT_SHAPES } from '../subagent/event-shapes.ts';
-import { SPAWNED } from '../subagent/subagent-birth.ts';
+import { SPAWNED } from '../subagent/spawned-event.ts';
 import { Facts, itemFact, sessionFacts, subagentFact, type Changes } from './facts.ts';
 import { ReplayedSession } from './replayed-session.ts';
 import { ReplayedSubagent } from './replayed-subagent.ts';

@@ -1,6 +1,6 @@
-// One life of a session, folded again by the same unit and books that run live.
+// One life of a session, folded again by the same unit and records that run live.
 //
-// Owns:     the unit and the books of that life, and their views.
+// Owns:     the unit and the records of that life, and their views.
 // Does not: know subagents (units of their own), or carry out effects.
 //
 // Invariants
@@ -11,7 +11,7 @@
 import { floorOf } from '../../machines/index.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import type { JournalEntry } from '../ports/journal.ts';
-import { Books } from '../session/state/books.ts';
+import { SessionRecords } from '../session/state/session-records.ts';
 import { foldSessionEvent, forgetWhatIsOver } from '../session/lifecycle/fold-session.ts';
 import { questionView } from '../session/questions/question-view.ts';
 import { SESSION_SHAPES } from '../session/unit/event-shapes.ts';
@@ -41,7 +41,7 @@ const NOTHING_KNOWN: SessionInputs = {
 export class ReplayedSession {
   readonly #unit: SessionUnit;
   readonly #entries: EntryByEntry;
-  readonly #books: Books;
+  readonly #records: SessionRecords;
   /** Cached: most items of a conversation do not change with an entry. */
   readonly #shown = new WeakMap<ConversationItem, ReplayItem>();
   #transcript: { of: readonly ConversationItem[]; items: readonly ReplayItem[] } = {
@@ -65,25 +65,25 @@ export class ReplayedSession {
     if (!inputs) throw journalCut(first);
     const { agentName = '', limits, promptStyle } = inputs.books ?? {};
     const host = replayHost(first.at);
-    this.#books = new Books(agentName, limits, promptStyle);
+    this.#records = new SessionRecords(agentName, limits, promptStyle);
     this.#unit = new SessionUnit(
       host,
       { id: first.unit, ...inputs },
       {
         ...nothingFollows,
-        fold: (received) => foldSessionEvent(this.#books, this.#unit, received),
+        fold: (received) => foldSessionEvent(this.#records, this.#unit, received),
       },
     );
     const begin = (): void => {
       this.#unit.reset();
-      this.#books.reset();
-      this.#unit.unit.skip(first.seq - 1);
+      this.#records.reset();
+      this.#unit.unit.setSequence(first.seq - 1);
       if (!snapshot) {
         this.#unit.begin();
         return;
       }
       this.#unit.restore(snapshot.unit, inputs, first.seq - 1);
-      this.#books.restore(snapshot.books);
+      this.#records.restore(snapshot.books);
     };
     begin();
     this.#entries = new EntryByEntry(this.#unit.unit, begin, () => this.forgetWhatIsOver());
@@ -101,7 +101,7 @@ export class ReplayedSession {
       connection: snapshot.value.connection,
       client: snapshot.matches({ client: 'attached' }) ? 'attached' : 'detached',
       floor: floorOf(snapshot),
-      agent: this.#books.agentName,
+      agent: this.#records.agentName,
       owner: this.#unit.owner,
       questions: this.#questions,
       calls: this.#calls,
@@ -115,12 +115,12 @@ export class ReplayedSession {
    * `question sub_1:1`.
    */
   forgetWhatIsOver(): readonly string[] {
-    return forgetWhatIsOver(this.#books, this.#unit);
+    return forgetWhatIsOver(this.#records, this.#unit);
   }
 
   /** The transcript; the same array as long as its items have not changed. */
   get transcript(): ReplayView['transcript'] {
-    const { items: of } = this.#books.conversation;
+    const { items: of } = this.#records.conversation;
     if (this.#transcript.of !== of) {
       const items = of.map((item) => {
         const shown = this.#shown.get(item) ?? itemOf(item);
@@ -142,7 +142,7 @@ export class ReplayedSession {
   }
 
   get #questions(): ReplayView['questions'] {
-    return [...this.#books.questions.values()].flatMap((record) => {
+    return [...this.#records.questions.values()].flatMap((record) => {
       const state = this.#unit.questions.stateOf(record.requestId);
       return state ? [questionView(record, state)] : [];
     });
@@ -151,7 +151,7 @@ export class ReplayedSession {
   get #calls(): ReplayView['calls'] {
     return this.#unit.calls.ids.map((callId) => ({
       callId,
-      name: this.#books.calls.get(callId)?.name ?? '',
+      name: this.#records.calls.get(callId)?.name ?? '',
       state: nameOf(this.#unit.calls.stateOf(callId)?.value),
       batchId: this.#unit.batchOf(callId),
     }));
@@ -173,7 +173,7 @@ export class ReplayedSession {
     state: ReplayDelivery['state'],
   ): ReplayDelivery {
     const parts = this.#unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
-    const text = parts.map((id) => this.#books.delivery(id)?.text ?? '').join('\n');
+    const text = parts.map((id) => this.#records.delivery(id)?.text ?? '').join('\n');
     return { deliveryId, kind, priority, state, attempts, text };
   }
 }

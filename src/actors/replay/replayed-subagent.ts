@@ -4,15 +4,15 @@
 // Does not: call models or tools, or ask questions.
 
 import type { Stamped } from '../../machines/index.ts';
-import type { RecordRest } from '../subagents/delegation-rest.ts';
+import type { RecordSnapshot } from '../subagents/tree-snapshot.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { CommitUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { Effect } from '../runtime/hosting.ts';
 import { SUBAGENT_SHAPES } from '../subagent/event-shapes.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import type { SubagentRest } from '../subagent/subagent.ts';
-import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from '../subagent/subagent-birth.ts';
+import type { SubagentUnitSnapshot } from '../subagent/subagent.ts';
+import { SPAWNED, SUBAGENT_VERSION, type SpawnedEvent } from '../subagent/spawned-event.ts';
 import { stateOf, SubagentLife } from '../subagent/subagent-life.ts';
 import type { SubagentUnitEvent } from '../subagent/subagent-ports.ts';
 import { journalCut } from '../ports/journal-error.ts';
@@ -20,9 +20,9 @@ import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './rep
 import type { ReplaySubagent } from './replay-view.ts';
 
 /** The state to continue from. */
-interface Begun extends Pick<RecordRest, 'id' | 'bornAt' | 'birth'> {
+interface Begun extends Pick<RecordSnapshot, 'id' | 'bornAt' | 'birth'> {
   /** Null: from its birth. */
-  readonly rest: SubagentRest | null;
+  readonly rest: SubagentUnitSnapshot | null;
 }
 
 export class ReplayedSubagent implements UnitBody {
@@ -30,7 +30,7 @@ export class ReplayedSubagent implements UnitBody {
   readonly crashed = nothingFollows.crashed;
   readonly journalRefused = nothingFollows.journalRefused;
   readonly #id: string;
-  readonly #birth: SubagentBirth;
+  readonly #birth: SpawnedEvent;
   readonly shapes = SUBAGENT_SHAPES;
   readonly #unit: CommitUnit;
   readonly #entries: EntryByEntry;
@@ -42,7 +42,7 @@ export class ReplayedSubagent implements UnitBody {
     this.#birth = birth;
     const identity = { id, scope, kind: 'subagent', definitionVersion: SUBAGENT_VERSION };
     this.#unit = new CommitUnit(identity, replayHost(bornAt), this);
-    this.#unit.skip(seq);
+    this.#unit.setSequence(seq);
     const postbox = { post: (effect: Effect) => this.#unit.post('subagent', effect) };
     const from = rest ? { id, ...rest.life } : { id, at: bornAt, ...birth.limits };
     const life = () => new SubagentLife(from, postbox, { id });
@@ -54,12 +54,12 @@ export class ReplayedSubagent implements UnitBody {
   static born(spawned: JournalEntry): ReplayedSubagent {
     const { scope, unit: id, seq, at: bornAt, event } = spawned;
     if (event.type !== SPAWNED) throw journalCut(spawned);
-    const birth = event as SubagentBirth;
+    const birth = event as SpawnedEvent;
     return new ReplayedSubagent(scope, { id, bornAt, birth, rest: null }, seq - 1);
   }
 
   /** Restores it from a snapshot: a live one continues from there, an ended one is only a view. */
-  static known(scope: string, record: RecordRest): ReplayedSubagent | ReplaySubagent {
+  static known(scope: string, record: RecordSnapshot): ReplayedSubagent | ReplaySubagent {
     const { rest, ...begun } = record;
     if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
     const { name, parentId, callId, task } = record.birth;

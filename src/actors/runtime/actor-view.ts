@@ -43,7 +43,7 @@ export class ActorView<M extends AnyStateMachine> {
   }
 
   /** Prepares for a replacement or a rollback: observers see no states until `goesOnAs`. */
-  letGo(): void {
+  release(): void {
     if (this.#isOver || this.#before) return;
     this.#before = this.#actor.getSnapshot();
     this.#following?.unsubscribe();

@@ -180,7 +180,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /** Returns whether such an event is queued. */
-  awaits(isMeant: (event: UnitEvent) => boolean): boolean {
+  hasQueued(isMeant: (event: UnitEvent) => boolean): boolean {
     return this.#mailbox?.some(({ event }) => isMeant(event)) ?? false;
   }
 
@@ -196,7 +196,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /** Skips entries up to `seq`, which need not be folded. */
-  skip(seq: number): void {
+  setSequence(seq: number): void {
     this.#seq = seq;
   }
 

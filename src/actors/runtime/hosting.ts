@@ -141,7 +141,7 @@ export function stopHosted(actor: AnyActorRef): void {
 const atRest = { status: 'active', output: undefined, error: undefined, historyValue: {} };
 
 /** Returns the snapshot from which an actor can be restarted, as plain JSON. */
-export function restOf(actor: AnyActorRef): Snapshot<unknown> {
+export function snapshotOf(actor: AnyActorRef): Snapshot<unknown> {
   const { value, context, status, output } = actor.getSnapshot() as AnyMachineSnapshot;
   const end = status === 'active' ? {} : { status, output };
   return { value, context, ...end } as unknown as Snapshot<unknown>;

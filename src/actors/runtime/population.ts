@@ -9,7 +9,7 @@ import type { AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 
 import type { AnyUnit, Posted } from './commit-unit.ts';
 import type { Host } from './host.ts';
 import {
-  restOf,
+  snapshotOf,
   sendHosted,
   startHosted,
   stopHosted,
@@ -22,7 +22,7 @@ type Live = HostedActor<AnyStateMachine>;
 type Dormant = Snapshot<unknown>;
 
 /** One member, as plain JSON. */
-export interface MemberRest {
+export interface MemberSnapshot {
   readonly id: string;
   readonly state: Dormant;
   /** True if it had an actor. @defaultValue false */
@@ -56,14 +56,14 @@ export class Population {
   }
 
   /** The snapshots of all members, for `restore`. */
-  get rest(): readonly MemberRest[] {
+  get snapshots(): readonly MemberSnapshot[] {
     return [...this.#members].map(([id, member]) =>
-      isLive(member) ? { id, state: restOf(member), isAwake: true } : { id, state: member },
+      isLive(member) ? { id, state: snapshotOf(member), isAwake: true } : { id, state: member },
     );
   }
 
   /** Restores the members from `rest` without starting any activity; `underWay` lists the running ones. */
-  restore(members: readonly MemberRest[]): void {
+  restore(members: readonly MemberSnapshot[]): void {
     for (const { id, state, isAwake } of members) {
       this.#members.set(id, state);
       // Wakes the member now: if an event woke it later, it would start its activities again.
@@ -149,7 +149,7 @@ export class Population {
   #rest(id: string, actor: HostedActor<AnyStateMachine>): void {
     const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
     if (snapshot.status !== 'active' || !snapshot.hasTag('dormant')) return;
-    this.#members.set(id, restOf(actor));
+    this.#members.set(id, snapshotOf(actor));
     stopHosted(actor);
   }
 }

@@ -38,7 +38,7 @@ export class ScopeJournal implements Journal {
   }
 
   /** Whether no entry is being written. */
-  get isAtRest(): boolean {
+  get isIdle(): boolean {
     return this.#underWay === 0 && this.#barrier === null;
   }
 
@@ -105,7 +105,7 @@ export class ScopeJournal implements Journal {
 
   #kept(): void {
     this.#sinceAll += 1;
-    if (this.isAtRest) this.#options.rested();
+    if (this.isIdle) this.#options.rested();
   }
 }
 

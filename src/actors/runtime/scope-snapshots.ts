@@ -68,7 +68,7 @@ export class ScopeSnapshots {
    */
   take(isAsleep = false): boolean {
     const { unit, actor } = this.#scope;
-    if (unit.disposed || unit.isHeld || unit.isBusy || !this.#journal.isAtRest) return false;
+    if (unit.disposed || unit.isHeld || unit.isBusy || !this.#journal.isIdle) return false;
     if (this.#journal.sinceAll === 0 && !isAsleep) return false;
     const made = this.#scope.made(isAsleep);
     if (!made) return false;

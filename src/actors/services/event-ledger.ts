@@ -22,7 +22,7 @@ interface EventRecord {
 }
 
 /** An event that has not ended, as plain JSON. */
-export type EventRest = EventRecord & { readonly eventId: string };
+export type EventSnapshot = EventRecord & { readonly eventId: string };
 
 interface LedgerPorts {
   /** Passes the text for the user; null: there is nothing to tell. */
@@ -54,11 +54,11 @@ export class EventLedger {
   }
 
   /** For `restore`. */
-  get rest(): readonly EventRest[] {
+  toSnapshot(): readonly EventSnapshot[] {
     return [...this.#events].map(([eventId, record]) => ({ eventId, ...record }));
   }
 
-  restore(events: readonly EventRest[]): void {
+  restore(events: readonly EventSnapshot[]): void {
     this.#events.clear();
     for (const { eventId, ...record } of events) this.#events.set(eventId, record);
   }

@@ -39,7 +39,7 @@ import {
 } from '../runtime/event-shapes.ts';
 import type { Host } from '../runtime/host.ts';
 import {
-  restOf,
+  snapshotOf,
   sendHosted,
   startHosted,
   stopHosted,
@@ -50,7 +50,7 @@ import {
 import type { Outcome } from '../contracts/outcome.ts';
 import type { CheckedEvent } from './event-check.ts';
 import { EventIntake } from './event-intake.ts';
-import { EventLedger, type EventRest } from './event-ledger.ts';
+import { EventLedger, type EventSnapshot } from './event-ledger.ts';
 import type { ServiceDefinition } from './service-config.ts';
 import { ServiceSources } from './service-sources.ts';
 import type { DroppedEvent, ServiceView } from '../contracts/service-view.ts';
@@ -92,11 +92,11 @@ export function servicePath(sessionId: string, name: string): string {
 }
 
 /** A snapshot of a service, as plain JSON. */
-export interface ServiceRest {
+export interface ServiceSnapshot {
   /** The number of its entries in the journal. */
   readonly seq: number;
   readonly machine: Snapshot<unknown>;
-  readonly events: readonly EventRest[];
+  readonly events: readonly EventSnapshot[];
 }
 
 export class Service implements UnitBody {
@@ -180,18 +180,22 @@ export class Service implements UnitBody {
   }
 
   /** The snapshot for `restore`. */
-  get rest(): ServiceRest {
-    return { seq: this.unit.seq, machine: restOf(this.#machine), events: this.#events.rest };
+  toSnapshot(): ServiceSnapshot {
+    return {
+      seq: this.unit.seq,
+      machine: snapshotOf(this.#machine),
+      events: this.#events.toSnapshot(),
+    };
   }
 
   /** Continues from a snapshot. */
-  restore(rest: ServiceRest): void {
+  restore(rest: ServiceSnapshot): void {
     this.#isRefolded = true;
-    this.unit.skip(rest.seq);
+    this.unit.setSequence(rest.seq);
     this.#beginWith(rest);
   }
 
-  #beginWith(rest: ServiceRest | null): void {
+  #beginWith(rest: ServiceSnapshot | null): void {
     stopHosted(this.#machine);
     if (rest) {
       // As after a refold: the limits are those of the current code.
@@ -206,7 +210,7 @@ export class Service implements UnitBody {
    * Folds its entries of the journal after `rest` (null: from its first entry). Its sources start anew: the
    * earlier ones lived in another process. Entries that are set aside are recorded at once.
    */
-  refold(entries: readonly JournalEntry[], rest: ServiceRest | null): void {
+  refold(entries: readonly JournalEntry[], rest: ServiceSnapshot | null): void {
     if (entries.length === 0) return;
     this.#isRefolded = true;
     this.#isRefolding = true;

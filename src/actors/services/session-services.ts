@@ -22,7 +22,7 @@ import type { Host } from '../runtime/host.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentTask } from '../subagent/subagent.ts';
-import { Service, servicePath, type ServicePorts, type ServiceRest } from './service.ts';
+import { Service, servicePath, type ServicePorts, type ServiceSnapshot } from './service.ts';
 import type { CheckedEvent } from './event-check.ts';
 import { absentService, type ServiceDefinition } from './service-config.ts';
 import { taskOf } from './service-task.ts';
@@ -131,13 +131,13 @@ export class SessionServices {
   }
 
   /** The snapshot of each service, by name. */
-  get rest(): Readonly<Record<string, ServiceRest>> {
+  toSnapshot(): Readonly<Record<string, ServiceSnapshot>> {
     const all = [...this.#services, ...this.#absent];
-    return Object.fromEntries(all.map((service) => [service.name, service.rest]));
+    return Object.fromEntries(all.map((service) => [service.name, service.toSnapshot()]));
   }
 
   /** Folds the journal's entries of each service; `known`: the snapshots from before these entries. */
-  refold(history: UnitHistory, known: Readonly<Record<string, ServiceRest>> = {}): void {
+  refold(history: UnitHistory, known: Readonly<Record<string, ServiceSnapshot>> = {}): void {
     const names = [...history.unitIds].flatMap((id) =>
       id.startsWith(this.#path) ? id.slice(this.#path.length) : [],
     );
@@ -148,7 +148,7 @@ export class SessionServices {
       const { id } = service.unit;
       const rest = ownValue(known, service.name);
       if (rest) service.restore(rest);
-      else service.unit.skip(history.before(id));
+      else service.unit.setSequence(history.before(id));
       service.refold(history.of(id), rest ?? null);
     }
     for (const service of this.#absent) if (service.owed.length > 0) this.#missed(service);

@@ -10,7 +10,7 @@ import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { callerOf } from '../model/caller.ts';
-import { marked, ROLE } from '../model/marks.ts';
+import { marked, ROLE } from '../model/tool-flags.ts';
 import { toolFailure, type ToolFailure } from '../model/tool-failure.ts';
 
 /** Identifies the toolset in a registry of toolsets. */

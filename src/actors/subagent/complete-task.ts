@@ -5,7 +5,7 @@ import { checkResult } from '../model/output.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
-import { roleOf } from '../model/marks.ts';
+import { roleOf } from '../model/tool-flags.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 
 /** Finds the name of the tool that hands in a result; null if these tools have none. */

@@ -13,7 +13,7 @@ import {
   usage,
   type EventShapes,
 } from '../runtime/event-shapes.ts';
-import { SPAWNED } from './subagent-birth.ts';
+import { SPAWNED } from './spawned-event.ts';
 
 const call = z.looseObject({
   callId: text,
@@ -49,7 +49,7 @@ const toolOutcome = z.union([
 const question = z.looseObject({ requestId: text });
 const deadline = z.looseObject({ dueAt: amount });
 
-export const birthShape = z.looseObject({
+export const spawnedShape = z.looseObject({
   type: z.literal(SPAWNED),
   name: text,
   task: z.looseObject({ toolName: text, args: table, description: text }),
@@ -69,7 +69,7 @@ export const birthShape = z.looseObject({
 });
 
 export const SUBAGENT_SHAPES: EventShapes = {
-  [SPAWNED]: birthShape,
+  [SPAWNED]: spawnedShape,
   'subagent.prepared': z.looseObject({ messages: maybe(z.array(message)), marks: maybe(text) }),
   'subagent.unprepared': z.looseObject({ error: failure }),
   'slot.granted': z.looseObject({ history: maybe(z.array(message)) }),
@@ -147,7 +147,7 @@ export const delegationShape = z.looseObject({
     z.looseObject({
       id: text,
       bornAt: amount,
-      birth: birthShape,
+      birth: spawnedShape,
       rest,
       deliveredAt: maybe(amount),
     }),

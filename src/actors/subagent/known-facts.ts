@@ -12,7 +12,7 @@ import type { SubagentUnitEvent } from './subagent-ports.ts';
 const MAX_TAKEN = 100;
 
 /** The facts as plain JSON. */
-export interface KnownRest {
+export interface KnownFactsSnapshot {
   /** Keys of the calls that the user denied. @defaultValue none */
   readonly denied?: readonly string[];
   /** Ids of the latest messages, the oldest first. @defaultValue none */
@@ -23,12 +23,12 @@ export class KnownFacts {
   readonly #denied: Set<string>;
   readonly #taken: Set<string>;
 
-  constructor({ denied, taken }: KnownRest = {}) {
+  constructor({ denied, taken }: KnownFactsSnapshot = {}) {
     this.#denied = new Set(denied);
     this.#taken = new Set(taken);
   }
 
-  get rest(): KnownRest {
+  toSnapshot(): KnownFactsSnapshot {
     const denied = [...this.#denied];
     const taken = [...this.#taken];
     return { ...(denied.length > 0 && { denied }), ...(taken.length > 0 && { taken }) };

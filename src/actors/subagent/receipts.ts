@@ -6,7 +6,7 @@
 // Keeps SUBAGENT-5 of the subagent: exactly one receipt for each message. A repeated message gets no second
 // receipt while the first is outstanding.
 
-import type { SubagentFace, SubagentPorts } from './subagent-ports.ts';
+import type { SubagentHandle, SubagentPorts } from './subagent-ports.ts';
 
 /** A sender that outruns the model by more messages is refused. */
 const MAX_UNREAD = 100;
@@ -14,12 +14,12 @@ const MAX_UNREAD = 100;
 type ReceiptPorts = Pick<SubagentPorts, 'messageApplied' | 'messageRefused'>;
 
 export class Receipts {
-  readonly #subagent: SubagentFace;
+  readonly #subagent: SubagentHandle;
   readonly #ports: ReceiptPorts;
   /** Ids of the unread messages. */
   readonly #unread = new Set<string>();
 
-  constructor(subagent: SubagentFace, ports: ReceiptPorts) {
+  constructor(subagent: SubagentHandle, ports: ReceiptPorts) {
     this.#subagent = subagent;
     this.#ports = ports;
   }

@@ -19,7 +19,7 @@ import {
 import type { ModelStepInput } from '../../machines/subagent-setup.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import {
-  restOf,
+  snapshotOf,
   sendHosted,
   startHosted,
   stopHosted,
@@ -46,7 +46,7 @@ interface Parked {
 }
 
 /** The life as plain JSON. */
-export interface LifeRest extends Parked {
+export interface LifeSnapshot extends Parked {
   /** True if it only waited. @defaultValue false */
   readonly isParked?: true;
 }
@@ -69,7 +69,7 @@ export class SubagentLife implements Postbox {
 
   /** Begins with an input, or continues from `rest`. */
   constructor(
-    from: SubagentInput | (LifeRest & { readonly id: string }),
+    from: SubagentInput | (LifeSnapshot & { readonly id: string }),
     postbox: Postbox,
     hosting: Omit<HostOptions, 'snapshot'>,
   ) {
@@ -87,11 +87,11 @@ export class SubagentLife implements Postbox {
   }
 
   /** The life as plain JSON, from which another one continues. */
-  get rest(): LifeRest {
+  toSnapshot(): LifeSnapshot {
     if (typeof this.#form === 'string')
       return { ...(JSON.parse(this.#form) as Parked), isParked: true };
     const { actor, log } = this.#form;
-    return { snapshot: restOf(actor), log: log.record };
+    return { snapshot: snapshotOf(actor), log: log.record };
   }
 
   /** True while only the string is left. */
@@ -153,7 +153,7 @@ export class SubagentLife implements Postbox {
   park(): void {
     if (typeof this.#form === 'string' || this.#isInspected) return;
     const { actor, log } = this.#form;
-    const parked: Parked = { snapshot: restOf(actor), log: log.record };
+    const parked: Parked = { snapshot: snapshotOf(actor), log: log.record };
     this.#form = JSON.stringify(parked);
     stopHosted(actor);
   }

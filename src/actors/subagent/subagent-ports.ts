@@ -7,7 +7,7 @@ import type { Carrying, SubagentEvent, Unstamped } from '../../machines/index.ts
 import type { ModelResponse } from '../model/model-step.ts';
 import type { ToolOutcome } from '../model/tool-run.ts';
 import type { Answer, AskedQuestion } from '../contracts/records.ts';
-import type { SubagentBirth } from './subagent-birth.ts';
+import type { SpawnedEvent } from './spawned-event.ts';
 import type { Responded } from './subagent-log.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
 import type { Budget } from '../admission/budget.ts';
@@ -47,11 +47,11 @@ interface KeptFields {
   readonly 'subagent.cancel': { readonly by?: string };
 }
 
-/** The events of a subagent's unit: its birth, and those of its machine. */
-export type SubagentUnitEvent = SubagentBirth | Carrying<Unstamped<SubagentEvent>, KeptFields>;
+/** The events of a subagent's unit: `subagent.spawned`, and those of its machine. */
+export type SubagentUnitEvent = SpawnedEvent | Carrying<Unstamped<SubagentEvent>, KeptFields>;
 
 /** The view of a subagent that its host has. Reading it does not wake a parked subagent. */
-export interface SubagentFace {
+export interface SubagentHandle {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
@@ -95,7 +95,7 @@ export interface SubagentPorts {
    * are in the journal.
    */
   prepare(
-    subagent: SubagentFace,
+    subagent: SubagentHandle,
     signal: AbortSignal,
     again?: PreparedBefore,
   ): Promise<PreparedInstance>;
@@ -110,45 +110,49 @@ export interface SubagentPorts {
    * Asks the user. The host reports `question.answered`, `.expired` or `.withdrawn`, with the `requestId`.
    */
   ask(question: AskedQuestion): void;
-  withdraw(requestId: string, subagent: SubagentFace): void;
+  withdraw(requestId: string, subagent: SubagentHandle): void;
   /**
    * Asks the agent that gave the task; the host reports as for `ask`, and the answer as `{ userResponse }`.
    * The host keeps the time: `question.expired` after `timeoutMs`.
    */
   requestInput(asked: AskedInput): void;
-  withdrawInput(requestId: string, subagent: SubagentFace): void;
+  withdrawInput(requestId: string, subagent: SubagentHandle): void;
   /** Returns the budget that pays for its model calls; null: no limit. */
-  budgetOf(subagent: SubagentFace): Budget | null;
+  budgetOf(subagent: SubagentHandle): Budget | null;
   /** Tells whether the user denied this very call to a subagent above it. */
-  deniedAbove(subagent: SubagentFace, toolName: string, input: unknown): boolean;
+  deniedAbove(subagent: SubagentHandle, toolName: string, input: unknown): boolean;
   /** Returns the description of the caller that its tools receive. */
-  callerOf(subagent: SubagentFace): Omit<Caller, 'subagentId' | 'idempotencyKey' | 'approver'>;
+  callerOf(subagent: SubagentHandle): Omit<Caller, 'subagentId' | 'idempotencyKey' | 'approver'>;
   /** Reports that the model call of this step reads these messages. */
-  messageApplied(subagent: SubagentFace, messageIds: readonly string[], step: number): void;
+  messageApplied(subagent: SubagentHandle, messageIds: readonly string[], step: number): void;
   /** Reports that the message is in the journal, or came too late. */
   messageTaken(messageId: string): void;
   /** Reports that these messages will never be read. */
-  messageRefused(subagent: SubagentFace, messageIds: readonly string[], reason: string): void;
+  messageRefused(subagent: SubagentHandle, messageIds: readonly string[], reason: string): void;
   /** Reports a sign of life: an event was applied, or a tool or the model produced output. */
-  activity(subagent: SubagentFace): void;
-  streamed(subagent: SubagentFace, chunk: StreamedChunk): void;
+  activity(subagent: SubagentHandle): void;
+  streamed(subagent: SubagentHandle, chunk: StreamedChunk): void;
   /**
    * Returns the replacement of a tool's value that is too large to be read. Never rejects. Absent: the value
    * is cut.
    */
-  keepLarge?(subagent: SubagentFace, tools: OwnTools, returned: ReturnedValue): Promise<JSONValue>;
+  keepLarge?(
+    subagent: SubagentHandle,
+    tools: OwnTools,
+    returned: ReturnedValue,
+  ): Promise<JSONValue>;
   /**
    * Processes the outcome for its readers; `ended` receives the processed one. A promise never rejects. Not
    * called for a killed subagent.
    */
-  settle?(subagent: SubagentFace, tools: OwnTools, outcome: Outcome): Outcome | Promise<Outcome>;
+  settle?(subagent: SubagentHandle, tools: OwnTools, outcome: Outcome): Outcome | Promise<Outcome>;
   /** Reports that state, step or progress changed. */
-  changed(subagent: SubagentFace): void;
-  stepped(subagent: SubagentFace, report: StepReport): void;
+  changed(subagent: SubagentHandle): void;
+  stepped(subagent: SubagentHandle, report: StepReport): void;
   /** Tells whether another process continues it, if its journal refuses this one. @defaultValue true */
-  goesOn?(subagent: SubagentFace): boolean;
+  goesOn?(subagent: SubagentHandle): boolean;
   /** Reports a call that the app has to reconcile; the model is told so, too. */
-  inDoubt?(subagent: SubagentFace, call: CallInDoubt): void;
+  inDoubt?(subagent: SubagentHandle, call: CallInDoubt): void;
   /** The last call of a subagent. `disposed` settles when the instance is disposed; it never rejects. */
-  ended(subagent: SubagentFace, outcome: Outcome, disposed: Promise<void>): void;
+  ended(subagent: SubagentHandle, outcome: Outcome, disposed: Promise<void>): void;
 }

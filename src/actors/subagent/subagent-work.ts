@@ -19,12 +19,12 @@ import { releaseInstance, type Instance } from './instance.ts';
 import { callsInDoubt, runCalls, unknownOutcome } from './run-calls.ts';
 import { toolError } from '../model/tool-run.ts';
 import type { SubagentLog } from './subagent-log.ts';
-import type { SubagentFace, SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
+import type { SubagentHandle, SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
 import { think } from './think.ts';
 import type { StreamedChunk } from '../contracts/task.ts';
 
 /** The subagent whose work it is. */
-export interface Worker extends SubagentFace {
+export interface Worker extends SubagentHandle {
   readonly log: SubagentLog;
   receive(event: SubagentUnitEvent): void;
 }

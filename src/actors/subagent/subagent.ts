@@ -11,7 +11,7 @@
 //       only one string. The next event wakes it. (An inspected subagent is not parked.)
 //   SUBAGENT-4. A stopped effect reports nothing any more.
 //   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused.
-//   SUBAGENT-6. Its log and its machine follow from its entries alone; the first entry is its birth.
+//   SUBAGENT-6. Its log and its machine follow from its entries alone; the first entry is `subagent.spawned`.
 //   SUBAGENT-7. When the time of its budget is over, it ends at once if it waits for a run slot, without a
 //       model call. Otherwise it may finish its step and hand in partial work, within 30 seconds.
 
@@ -35,14 +35,14 @@ import type { SubagentState } from '../contracts/session-views.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import { SUBAGENT_SHAPES } from './event-shapes.ts';
 import { callsUnderWay } from './fold-event.ts';
-import { deniedBy, KnownFacts, type KnownRest } from './known-facts.ts';
+import { deniedBy, KnownFacts, type KnownFactsSnapshot } from './known-facts.ts';
 import { endReason, interruption, outcomeOf } from './outcome-of.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { Receipts } from './receipts.ts';
-import { SPAWNED, SUBAGENT_VERSION, type SubagentBirth } from './subagent-birth.ts';
+import { SPAWNED, SUBAGENT_VERSION, type SpawnedEvent } from './spawned-event.ts';
 import { dueOf } from './subagent-due.ts';
 import { SubagentEnd } from './subagent-end.ts';
-import { isActing, stateOf, SubagentLife, type LifeRest } from './subagent-life.ts';
+import { isActing, stateOf, SubagentLife, type LifeSnapshot } from './subagent-life.ts';
 import { SubagentLog } from './subagent-log.ts';
 import type { SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
 import { SubagentWork, type Worker } from './subagent-work.ts';
@@ -54,10 +54,10 @@ import { requestedInput } from './request-input.ts';
 export type { SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
 
 /** The state of a subagent as plain JSON. */
-export interface SubagentRest extends KnownRest {
+export interface SubagentUnitSnapshot extends KnownFactsSnapshot {
   /** Number of its entries in the journal. */
   readonly seq: number;
-  readonly life: LifeRest;
+  readonly life: LifeSnapshot;
 }
 
 /** Time to hand in partial work after the time of its budget is over. */
@@ -74,7 +74,7 @@ export class Subagent implements UnitBody, Worker {
   readonly #host: Host;
   readonly #ports: SubagentPorts;
   readonly #work: SubagentWork;
-  /** Null until its birth is committed. */
+  /** Null until `subagent.spawned` is committed. */
   #life: SubagentLife | null = null;
   #ended: SubagentEnd | null = null;
   /**
@@ -113,7 +113,7 @@ export class Subagent implements UnitBody, Worker {
     this.#work = new SubagentWork(host, ports, this);
   }
 
-  start(birth: SubagentBirth): void {
+  start(birth: SpawnedEvent): void {
     this.receive({ ...birth });
   }
 
@@ -140,8 +140,8 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /** Its state, for `restore`. */
-  get rest(): SubagentRest {
-    return { seq: this.#unit.seq, life: this.#awake.rest, ...this.#known?.rest };
+  toSnapshot(): SubagentUnitSnapshot {
+    return { seq: this.#unit.seq, life: this.#awake.toSnapshot(), ...this.#known?.toSnapshot() };
   }
 
   /**
@@ -149,7 +149,7 @@ export class Subagent implements UnitBody, Worker {
    * `refold` does. `isAsked`: the user side of its host still has its question.
    */
   restore(
-    { seq, life, ...known }: SubagentRest,
+    { seq, life, ...known }: SubagentUnitSnapshot,
     entries: readonly JournalEntry[],
     isAsked: boolean,
   ): Ending | null {
@@ -163,7 +163,7 @@ export class Subagent implements UnitBody, Worker {
       this.step = context.step;
       return this.#life;
     };
-    this.#unit.skip(seq);
+    this.#unit.setSequence(seq);
     const { isParked } = begin();
     const asksParent = askOf(context.calls)?.kind === 'input';
     const onlyWaits = isParked && isAsked && !asksParent;
@@ -191,7 +191,7 @@ export class Subagent implements UnitBody, Worker {
         break;
       case 'ask': {
         const { requestId } = due.asked;
-        const isOver = this.#unit.awaits(
+        const isOver = this.#unit.hasQueued(
           (event) => 'requestId' in event && event.requestId === requestId,
         );
         if (!isOver) this.#carryOut('ask', due.asked);

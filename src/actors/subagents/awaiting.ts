@@ -15,7 +15,7 @@
 
 import type { Environment } from '../ports/environment.ts';
 import { refusal } from './delegation-failure.ts';
-import type { Family, SubagentRecord } from './family.ts';
+import type { SubagentRegistry, SubagentRecord } from './subagent-registry.ts';
 import { reportOf } from './views.ts';
 import type {
   AwaitOptions,
@@ -32,7 +32,7 @@ const MAX_WAITS = 1000;
 
 export interface AwaitingOptions {
   readonly environment: Environment;
-  readonly family: Family;
+  readonly registry: SubagentRegistry;
   readonly defaultTimeoutMs: number;
   /** The subagents with an open request. */
   asking(): readonly SubagentRecord[];
@@ -61,12 +61,12 @@ export class Awaiting {
   }
 
   await(ids: readonly string[], requester: Requester, options: AwaitOptions): Promise<AwaitResult> {
-    const { family, defaultTimeoutMs } = this.#options;
+    const { registry, defaultTimeoutMs } = this.#options;
     const { mode = 'all', timeoutMs = defaultTimeoutMs, signal } = options;
     const { alsoAsking: heedsOthers = true, heedsUser = false } = options;
     const records: SubagentRecord[] = [];
     for (const id of new Set(ids)) {
-      const record = family.seenBy(requester, id);
+      const record = registry.seenBy(requester, id);
       if (!record) return Promise.resolve(refusal('NOT_FOUND', `There is no subagent "${id}"`));
       records.push(record);
     }
@@ -194,8 +194,8 @@ export class Awaiting {
   #cycleOf(wait: Wait): Refused | null {
     const { by } = wait;
     if (by === null) return null;
-    const { family } = this.#options;
-    const above = wait.records.find(({ id }) => family.get(by)?.isBelow(id));
+    const { registry } = this.#options;
+    const above = wait.records.find(({ id }) => registry.get(by)?.isBelow(id));
     if (above)
       return refusal(
         'WAIT_CYCLE',
@@ -214,11 +214,11 @@ export class Awaiting {
   }
 
   #nameOf(id: string): string {
-    return this.#options.family.get(id)?.place.definition.name ?? '';
+    return this.#options.registry.get(id)?.admission.definition.name ?? '';
   }
 
   readonly #needsOf = (id: string): readonly Need[] => {
-    const record = this.#options.family.get(id);
+    const record = this.#options.registry.get(id);
     if (!record?.isLive) return [];
     const { parentId } = record;
     const asks = record.request && parentId !== null ? [parentId] : [];

@@ -4,7 +4,7 @@
 // Does not: know how a subagent is cancelled.
 
 import type { Scheduler } from '../ports/environment.ts';
-import type { SubagentRecord } from './family.ts';
+import type { SubagentRecord } from './subagent-registry.ts';
 
 interface Grace {
   readonly left: Set<SubagentRecord>;
@@ -24,7 +24,7 @@ export class Cascade {
   /** Cancels the children of a subagent that has ended; each of them does the same for its own. */
   begin(parent: SubagentRecord, children: readonly SubagentRecord[]): void {
     if (children.length === 0) return;
-    const reason = `${parent.place.definition.name} (${parent.id}), which it worked for, has ended`;
+    const reason = `${parent.admission.definition.name} (${parent.id}), which it worked for, has ended`;
     const left = new Set(children);
     const stopClock = this.#scheduler.schedule(() => {
       this.#graces.delete(parent.id);

@@ -2,7 +2,7 @@
 
 import { Subject, type Observable } from 'rxjs';
 import type { Clock } from '../ports/environment.ts';
-import type { SubagentRecord } from './family.ts';
+import type { SubagentRecord } from './subagent-registry.ts';
 import type { SubagentChunk } from '../contracts/service-types.ts';
 
 type Own<T> = T extends unknown
@@ -25,13 +25,13 @@ export class Chunks {
     return this.#subject.asObservable();
   }
 
-  emit({ id, parentId, depth, place }: SubagentRecord, body: ChunkBody): void {
+  emit({ id, parentId, depth, admission }: SubagentRecord, body: ChunkBody): void {
     if (!this.#subject.observed) return;
     this.#subject.next({
       subagentId: id,
-      name: place.definition.name,
+      name: admission.definition.name,
       parentId,
-      callId: place.callId,
+      callId: admission.callId,
       depth,
       at: this.#clock.now(),
       ...body,

@@ -13,8 +13,8 @@ import { checkedBy, type VouchedFor } from '../contracts/identity.ts';
 import { callSafely } from '../runtime/host.ts';
 import type { Subagent } from '../subagent/subagent.ts';
 import { refusal } from './delegation-failure.ts';
-import { delegationRest, type DelegationRest } from './delegation-rest.ts';
-import type { SubagentRecord } from './family.ts';
+import { treeSnapshot, type SubagentTreeSnapshot } from './tree-snapshot.ts';
+import type { SubagentRecord } from './subagent-registry.ts';
 import { peerMessage } from './parent-words.ts';
 import { makeParts, type DelegationOptions, type Parts } from './parts.ts';
 import type { Restored, RestoredUnits } from './restoration.ts';
@@ -76,7 +76,7 @@ export class Delegation implements SubagentService {
 
   /** The subagents that have not ended, oldest first. */
   get live(): readonly Subagent[] {
-    return this.#parts.family.live.flatMap(({ subagent }) => subagent ?? []);
+    return this.#parts.registry.live.flatMap(({ subagent }) => subagent ?? []);
   }
 
   /** Number of open waits. */
@@ -86,19 +86,20 @@ export class Delegation implements SubagentService {
 
   /** Returns a live subagent; undefined for one that has ended. */
   get(id: string): Subagent | undefined {
-    return this.#parts.family.get(id)?.subagent ?? undefined;
+    return this.#parts.registry.get(id)?.subagent ?? undefined;
   }
 
   /** Returns the live subagent that works for this call of the lead agent. */
   ofCall(callId: string): Subagent | undefined {
-    return this.#parts.family.ofCall(callId)?.subagent ?? undefined;
+    return this.#parts.registry.ofCall(callId)?.subagent ?? undefined;
   }
 
   /** The live subagents by the call of the lead agent that each works for. */
   get liveCalls(): ReadonlyMap<string, Subagent> {
     const calls = new Map<string, Subagent>();
-    for (const { parentId, place, subagent } of this.#parts.family.live)
-      if (parentId === null && place.callId !== null && subagent) calls.set(place.callId, subagent);
+    for (const { parentId, admission, subagent } of this.#parts.registry.live)
+      if (parentId === null && admission.callId !== null && subagent)
+        calls.set(admission.callId, subagent);
     return calls;
   }
 
@@ -119,11 +120,11 @@ export class Delegation implements SubagentService {
       'checkInputs(request)',
       request,
     );
-    const { id, family, ports } = this.#parts;
-    const parent = family.get(caller.subagentId ?? '');
-    const { outcomes } = parent?.place.ports ?? ports;
-    if (config.lineage !== true || !outcomes || family.withKey(idempotencyKey)) return null;
-    const path = parent ? [...parent.place.lineage, parent.id] : [];
+    const { id, registry, ports } = this.#parts;
+    const parent = registry.get(caller.subagentId ?? '');
+    const { outcomes } = parent?.admission.ports ?? ports;
+    if (config.lineage !== true || !outcomes || registry.withKey(idempotencyKey)) return null;
+    const path = parent ? [...parent.admission.lineage, parent.id] : [];
     const missing = await outcomes.missingInputs(task.args, { sessionId: id, path });
     return missing === null ? null : refusal('INPUT_NOT_FOUND', missing);
   }
@@ -131,7 +132,7 @@ export class Delegation implements SubagentService {
   check(id: string, requester: Requester): CheckResult {
     argument('id', 'check(id)', id);
     const by = argument('requester', 'check(id, requester)', requester);
-    const record = this.#parts.family.seenBy(by, id);
+    const record = this.#parts.registry.seenBy(by, id);
     if (!record) return notFound(id);
     const report = this.#parts.tell(record, by);
     this.#sweeper.update();
@@ -140,19 +141,19 @@ export class Delegation implements SubagentService {
 
   list(requester: Requester, options: ListOptions = {}): readonly SubagentReport[] {
     const { includeEnded = false } = argument('list', 'list(requester, options)', options);
-    return this.#parts.family
+    return this.#parts.registry
       .allSeenBy(argument('requester', 'list(requester)', requester))
       .filter((record) => includeEnded || record.isLive)
       .map(reportOf);
   }
 
   send(id: string, given: SendRequest, asker: Requester, options: VouchedFor = {}): SendResult {
-    const { family, messages, chunks } = this.#parts;
+    const { registry, messages, chunks } = this.#parts;
     argument('id', 'send(id)', id);
     const message = argument('message', 'send(id, message)', given);
     const requester = argument('requester', 'send(id, message, requester)', asker);
     const by = checkedBy('send(id, message, requester, options)', options);
-    const record = family.seenBy(requester, id);
+    const record = registry.seenBy(requester, id);
     if (!record) return notFound(id);
     if (!record.isLive) return hasEnded(record);
     if (message.inResponseTo !== undefined)
@@ -160,7 +161,7 @@ export class Delegation implements SubagentService {
     if (id === requester.subagentId)
       return refusal('INVALID_STATE', `${id} cannot send a message to itself`);
     const { content, mode = 'steer', idempotencyKey } = message;
-    const sender = family.get(requester.subagentId ?? '');
+    const sender = registry.get(requester.subagentId ?? '');
     const words =
       record.isBelow(requester.subagentId) || !sender ? content : peerMessage(sender, content);
     const messageId = messages.idOf(record, idempotencyKey);
@@ -199,7 +200,7 @@ export class Delegation implements SubagentService {
     const by = checkedBy('cancel(id, requester, reason, options)', options);
     const { subagentId } = argument('requester', 'cancel(id, requester)', requester);
     const why = argument('reason', 'cancel(id, requester, reason)', reason) ?? 'cancelled';
-    const record = this.#parts.family.get(argument('id', 'cancel(id)', id));
+    const record = this.#parts.registry.get(argument('id', 'cancel(id)', id));
     if (!record?.isLive || !record.isBelow(subagentId)) return false;
     record.subagent?.checkRoom();
     record.subagent?.cancel(why, by);
@@ -212,8 +213,8 @@ export class Delegation implements SubagentService {
   ): { readonly ok: true } | Refused {
     argument('id', 'report(id)', id);
     const { update, percent } = argument('note', 'report(id, note)', note);
-    const { family, chunks, health, now } = this.#parts;
-    const record = family.get(id);
+    const { registry, chunks, health, now } = this.#parts;
+    const record = registry.get(id);
     if (!record) return notFound(id);
     if (!record.isLive) return hasEnded(record);
     if (percent !== null && !(percent >= 0 && percent <= 100))
@@ -223,12 +224,12 @@ export class Delegation implements SubagentService {
     record.said = noted.update;
     if (health.seen(record, noted.at)) chunks.emit(record, { type: 'recovered' });
     chunks.emit(record, { type: 'progress', update: noted.update, percent });
-    record.place.ports.progressed(viewOf(record), noted);
+    record.admission.ports.progressed(viewOf(record), noted);
     return { ok: true };
   }
 
   delivered(id: string): void {
-    const record = this.#parts.family.get(argument('id', 'delivered(id)', id));
+    const record = this.#parts.registry.get(argument('id', 'delivered(id)', id));
     if (!record) return;
     this.#parts.delivered(record);
     this.#sweeper.update();
@@ -247,8 +248,8 @@ export class Delegation implements SubagentService {
    * answers change nothing.
    */
   settleRequest(id: string, requestId: string, content: string | null): void {
-    const { family, requests } = this.#parts;
-    const record = family.get(id);
+    const { registry, requests } = this.#parts;
+    const record = registry.get(id);
     if (record?.request?.requestId !== requestId) return;
     if (content === null) requests.dismiss(record);
     else requests.answer(record, requestId, content);
@@ -261,16 +262,16 @@ export class Delegation implements SubagentService {
   restore(
     units: RestoredUnits,
     scopes: readonly ScopePorts[],
-    known: Omit<DelegationRest, 'subagents'> = { gone: [], histories: {} },
+    known: Omit<SubagentTreeSnapshot, 'subagents'> = { gone: [], histories: {} },
   ): Restored {
-    const { id, family, supervisor, budgets, instances } = this.#parts;
+    const { id, registry, supervisor, budgets, instances } = this.#parts;
     const { gone, histories, awakeMs = 0 } = known;
     instances.remember(histories);
-    budgets.goOn(awakeMs);
+    budgets.continue(awakeMs);
     const restored = this.#tree.restore(units, scopes);
     // After the restoration, because their budgets were cut from those of restored subagents.
     for (const group of gone) {
-      family.remember(group);
+      registry.remember(group);
       supervisor.remember(id, group.agents);
       budgets.charge(group.parentId, group);
     }
@@ -278,8 +279,8 @@ export class Delegation implements SubagentService {
   }
 
   /** The state of all subagents, for `restore`; null while one of them is busy. */
-  get rest(): DelegationRest | null {
-    return this.live.every(({ isSettled }) => isSettled) ? delegationRest(this.#parts) : null;
+  toSnapshot(): SubagentTreeSnapshot | null {
+    return this.live.every(({ isSettled }) => isSettled) ? treeSnapshot(this.#parts) : null;
   }
 
   /** Continues the restored subagents. */
@@ -290,7 +291,7 @@ export class Delegation implements SubagentService {
 
   /** All subagents, including ended ones that are still kept. */
   get views(): readonly SubagentView[] {
-    return this.#parts.family.all.map(viewOf);
+    return this.#parts.registry.all.map(viewOf);
   }
 
   /** True while a subagent has something that is not in the journal yet. */
@@ -332,7 +333,7 @@ export class Delegation implements SubagentService {
   }
 
   /** Leaves all subagents to the journal: they end here without a report. */
-  letGo(): void {
+  release(): void {
     const { awaiting, messages, requests, budgets } = this.#parts;
     for (const subagent of this.live) subagent.suspend();
     awaiting.stop();
@@ -418,8 +419,8 @@ export class Delegation implements SubagentService {
   }
 
   #hangs(record: SubagentRecord): void {
-    const { id, place, lastActiveAt, subagent } = record;
-    const { definition, ports } = place;
+    const { id, admission, lastActiveAt, subagent } = record;
+    const { definition, ports } = admission;
     this.#parts.chunks.emit(record, { type: 'hung', lastActiveAt });
     ports.changed(viewOf(record));
     const { onHung, name } = definition;

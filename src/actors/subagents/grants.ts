@@ -6,11 +6,11 @@
 //       A denial holds for the whole subtree, for granted and for configured tools, and for the tools that
 //       an instance brings along.
 
-import { roleOf } from '../model/marks.ts';
+import { roleOf } from '../model/tool-flags.ts';
 import { refusal } from './delegation-failure.ts';
 import type { Refused, ToolGrant } from '../contracts/service-types.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
-import type { SubagentRecord } from './family.ts';
+import type { SubagentRecord } from './subagent-registry.ts';
 import type { ScopePorts } from './scope-ports.ts';
 
 type Tools = Readonly<Record<string, unknown>>;
@@ -69,7 +69,7 @@ export function granterOf(
   agentName: string | null = null,
 ): Granter {
   if (!parent) return { tools: ports.tools(agentName), denied: nothingDenied };
-  const { definition, denied } = parent.place;
+  const { definition, denied } = parent.admission;
   const { tools, toolsContext } = definition;
   return { tools, denied, ...(toolsContext ? { toolsContext } : {}) };
 }

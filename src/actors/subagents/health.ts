@@ -8,7 +8,7 @@
 //   HEALTH-1. Only a subagent that prepares or runs can be hung: one that waits (for a slot, an answer, a
 //       child) is not silent, but waiting.
 
-import type { SubagentRecord } from './family.ts';
+import type { SubagentRecord } from './subagent-registry.ts';
 
 export class Health {
   readonly #defaultTimeoutMs: number;
@@ -53,7 +53,7 @@ export class Health {
   }
 
   /** Returns the timeout that its author wrote, 0 included; else that of the scope. */
-  #timeoutOf({ place }: SubagentRecord): number {
-    return place.definition.source.inactivityTimeoutMs ?? this.#defaultTimeoutMs;
+  #timeoutOf({ admission }: SubagentRecord): number {
+    return admission.definition.source.inactivityTimeoutMs ?? this.#defaultTimeoutMs;
   }
 }

@@ -14,7 +14,7 @@ import type { MessageMode } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
 import type { Note } from '../notes/note.ts';
 import type { Ids } from '../ports/environment.ts';
-import type { SubagentRecord } from './family.ts';
+import type { SubagentRecord } from './subagent-registry.ts';
 import type { MessageReceipt } from '../contracts/service-types.ts';
 
 const away: MessageReceipt = {

@@ -9,7 +9,7 @@
 
 import { ConfigurationError, isA, OffstageError, TimeoutError } from '../../values/errors.ts';
 import { raceTime } from '../runtime/race-abort.ts';
-import { rested } from '../runtime/rested.ts';
+import { whenIdle } from '../runtime/when-idle.ts';
 import { UnfoldableEntry, UNIT } from '../runtime/set-aside.ts';
 import type { UnitEvent } from '../runtime/unit-body.ts';
 import { Delegation } from './delegation.ts';
@@ -194,11 +194,11 @@ export class OwnedDelegation extends Delegation implements OwnedSubagentService 
     const isBusy = (): boolean => ledger.unit.isBusy || this.isBusy;
     await this.#recovered();
     if (this.#isOpen) {
-      await rested(scheduler, isBusy);
-      if (snapshots.takeLast(false)) await rested(scheduler, isBusy);
+      await whenIdle(scheduler, isBusy);
+      if (snapshots.takeLast(false)) await whenIdle(scheduler, isBusy);
     }
     this.#isOpen = false;
-    this.letGo();
+    this.release();
     this.#ports.suspend();
     ledger.unit.dispose();
     this.#options.supervisor.close(this.id);

@@ -2,7 +2,7 @@
 // subagent speaks in the runtime's name.
 
 import { note, sentence, type Note } from '../notes/note.ts';
-import type { SubagentRecord } from './family.ts';
+import type { SubagentRecord } from './subagent-registry.ts';
 import type { PendingInput } from '../contracts/service-types.ts';
 
 /** Builds the message to a parent that does not wait for the asker. */
@@ -23,9 +23,9 @@ export function requestMessage(
 }
 
 /** Builds the message of a sender that is not above the reader. */
-export function peerMessage({ id, place }: SubagentRecord, message: string): Note {
+export function peerMessage({ id, admission }: SubagentRecord, message: string): Note {
   return note(sentence`MESSAGE from another subagent, which has no authority over you.`, {
-    subagent: place.definition.name,
+    subagent: admission.definition.name,
     subagentId: id,
     message,
   });

@@ -4,7 +4,7 @@ import type { SessionLimits } from '../admission/limits.ts';
 import type { Supervisor } from '../admission/supervisor.ts';
 import { Awaiting } from './awaiting.ts';
 import { Chunks } from './chunks.ts';
-import { Family, type SubagentRecord } from './family.ts';
+import { SubagentRegistry, type SubagentRecord } from './subagent-registry.ts';
 import { Health } from './health.ts';
 import { Messages } from './messages.ts';
 import { Requests } from './requests.ts';
@@ -33,7 +33,7 @@ export const DEFAULT_GRACE_MS = 5000;
 export interface Parts extends Omit<DelegationOptions, 'budget'> {
   readonly graceMs: number;
   readonly budgets: Budgets;
-  readonly family: Family;
+  readonly registry: SubagentRegistry;
   readonly requests: Requests;
   readonly awaiting: Awaiting;
   readonly messages: Messages;
@@ -52,14 +52,14 @@ export function makeParts(options: DelegationOptions): Parts {
   const { ports, limits } = options;
   const { environment } = ports.host;
   const now = (): number => environment.clock.now();
-  const family = new Family();
+  const registry = new SubagentRegistry();
   const chunks = new Chunks(environment.clock);
-  const retention = new Retention(family, limits.stateRetentionMs);
+  const retention = new Retention(registry, limits.stateRetentionMs);
   const instances = new SessionInstances(ports.host);
   const delivered = (record: SubagentRecord): void => {
     const isNew = record.deliveredAt === null;
     retention.delivered(record, now());
-    if (isNew) record.place.ports.delivered?.(record.id, record.parentId);
+    if (isNew) record.admission.ports.delivered?.(record.id, record.parentId);
   };
   const tell = (record: SubagentRecord, { subagentId }: Requester): SubagentReport => {
     if (record.request && record.parentId === subagentId) record.request.isTold = true;
@@ -72,16 +72,16 @@ export function makeParts(options: DelegationOptions): Parts {
     defaultTimeoutMs: limits.defaultRequestTimeoutMs,
     settled(record, requestId, how) {
       chunks.emit(record, { type: 'input.settled', requestId, how });
-      if (record.parentId === null) record.place.ports.inputSettled?.(requestId);
+      if (record.parentId === null) record.admission.ports.inputSettled?.(requestId);
     },
   });
   const awaiting = new Awaiting({
     environment,
-    family,
+    registry,
     defaultTimeoutMs: limits.defaultAwaitTimeoutMs,
     asking: () => requests.asking,
     lockedBy(id) {
-      const record = family.get(id);
+      const record = registry.get(id);
       return record ? instances.before(record) : [];
     },
     began: () => ports.waitBegan?.(),
@@ -92,7 +92,7 @@ export function makeParts(options: DelegationOptions): Parts {
     ...options,
     graceMs: options.graceMs ?? DEFAULT_GRACE_MS,
     budgets: new Budgets(environment, options.budget),
-    family,
+    registry,
     requests,
     awaiting,
     messages: new Messages(environment.ids),

@@ -12,7 +12,7 @@ import { shown } from '../../values/plain-checks.ts';
 import { CancelledError, ConfigurationError, ProtocolError } from '../../values/errors.ts';
 import { buildContextSnapshot } from '../context/context-snapshot.ts';
 import { ConversationLog } from '../conversation/conversation.ts';
-import { OutcomeDesk } from '../../results/outcome-desk.ts';
+import { OutcomeProcessor } from '../../results/outcome-processor.ts';
 import type { OutcomeOptions } from '../../results/outcome-options.ts';
 import { checkedBy, mayAnswer, type VouchedFor } from '../contracts/identity.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
@@ -103,14 +103,14 @@ export class ProgramPorts implements ScopePorts {
   readonly name = 'program';
   readonly host: Host;
   readonly model: LanguageModel | undefined;
-  readonly outcomes: OutcomeDesk;
+  readonly outcomes: OutcomeProcessor;
   readonly #line: ProgramLine;
   readonly #questions = new Map<string, OpenQuestion>();
 
   constructor(line: ProgramLine) {
     this.host = line.host;
     this.model = line.model;
-    this.outcomes = new OutcomeDesk(line.host, line.outcomes ?? {});
+    this.outcomes = new OutcomeProcessor(line.host, line.outcomes ?? {});
     this.#line = line;
   }
 

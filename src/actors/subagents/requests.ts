@@ -9,7 +9,7 @@
 //       its time.
 
 import type { Environment } from '../ports/environment.ts';
-import type { OpenRequest, SubagentRecord } from './family.ts';
+import type { OpenRequest, SubagentRecord } from './subagent-registry.ts';
 import type { AskedInput } from '../contracts/task.ts';
 
 export type RequestEnd = 'answered' | 'expired' | 'withdrawn';

@@ -5,9 +5,9 @@
 // Does not: begin anything: live subagents continue when all are restored.
 //
 // Invariants
-//   RESTORATION-1. Every subagent of the journal is in the family again: live, ended, or lost with a reason.
+//   RESTORATION-1. Every subagent of the journal is in the registry again: live, ended, or lost with a reason.
 //   RESTORATION-2. A restored subagent gets no more than the current code grants it: its configuration is
-//       checked and its grant cut as at its birth.
+//       checked and its grant cut as at its admission.
 //   RESTORATION-3. The end of a subagent that was reported is not reported again.
 
 import type { Ending } from '../../machines/index.ts';
@@ -17,13 +17,13 @@ import { misshapen } from '../runtime/event-shapes.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { Subagent } from '../subagent/subagent.ts';
-import { birthShape } from '../subagent/event-shapes.ts';
-import { SPAWNED, type SubagentBirth } from '../subagent/subagent-birth.ts';
+import { spawnedShape } from '../subagent/event-shapes.ts';
+import { SPAWNED, type SpawnedEvent } from '../subagent/spawned-event.ts';
 import type { SubagentPorts } from '../subagent/subagent-ports.ts';
-import type { EndedRest, RecordRest } from './delegation-rest.ts';
-import { SubagentRecord, type Place } from './family.ts';
+import type { EndedSnapshot, RecordSnapshot } from './tree-snapshot.ts';
+import { SubagentRecord, type Admission } from './subagent-registry.ts';
 import { granterOf, grantTools, sourceOf, type Granter } from './grants.ts';
-import { reconfigureOf, subAgentOf } from '../model/marks.ts';
+import { reconfigureOf, subAgentOf } from '../model/tool-flags.ts';
 import type { Parts } from './parts.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import type { SpawnRequest } from '../contracts/service-types.ts';
@@ -33,33 +33,33 @@ import { checkSubagentConfig } from '../subagent/config.ts';
 export interface RestoredUnit {
   /** Time of its admission; milliseconds since 1970. */
   readonly bornAt: number;
-  readonly birth: SubagentBirth;
-  /** Its state before its entries; null: they begin with its birth. */
-  readonly rest: RecordRest['rest'] | null;
-  readonly asked?: RecordRest['asked'];
-  readonly deliveredAt?: RecordRest['deliveredAt'];
+  readonly birth: SpawnedEvent;
+  /** Its state before its entries; null: they begin with `subagent.spawned`. */
+  readonly rest: RecordSnapshot['rest'] | null;
+  readonly asked?: RecordSnapshot['asked'];
+  readonly deliveredAt?: RecordSnapshot['deliveredAt'];
   readonly entries: readonly JournalEntry[];
   /** The reason why it cannot continue. @defaultValue none */
   readonly problem?: string;
 }
 
-/** The subagents by their ids, in the order of their births. */
+/** The subagents by their ids, in the order of their admission. */
 export type RestoredUnits = ReadonlyMap<string, RestoredUnit>;
 
 /** Finds the subagents among the units of a scope. `known`: their state before these entries. */
 export function restoredUnits(
   units: ReadonlyMap<string, readonly JournalEntry[]>,
-  known: readonly RecordRest[] = [],
+  known: readonly RecordSnapshot[] = [],
 ): RestoredUnits {
   const found = new Map<string, RestoredUnit>();
   for (const { id, ...before } of known) found.set(id, { ...before, entries: units.get(id) ?? [] });
   for (const [id, entries] of units) {
     const [first] = entries;
     if (found.has(id) || first?.event.type !== SPAWNED) continue;
-    const reason = misshapen(first.event, { [SPAWNED]: birthShape });
+    const reason = misshapen(first.event, { [SPAWNED]: spawnedShape });
     const bornAt = first.at;
     if (reason === null) {
-      found.set(id, { bornAt, birth: first.event as SubagentBirth, rest: null, entries });
+      found.set(id, { bornAt, birth: first.event as SpawnedEvent, rest: null, entries });
       continue;
     }
     const problem = `Its first entry in the journal cannot be read: ${reason}`;
@@ -68,9 +68,9 @@ export function restoredUnits(
   return found;
 }
 
-/** Builds the birth of a subagent whose own cannot be read: it does nothing, and ends as lost. */
-function unknownBirth({ event }: JournalEntry): SubagentBirth {
-  const { callId, worksFor } = event as Partial<Record<keyof SubagentBirth, unknown>>;
+/** Builds the `subagent.spawned` event of a subagent whose own cannot be read: it does nothing, and ends as lost. */
+function unknownBirth({ event }: JournalEntry): SpawnedEvent {
+  const { callId, worksFor } = event as Partial<Record<keyof SpawnedEvent, unknown>>;
   return {
     type: SPAWNED,
     name: 'unknown',
@@ -100,8 +100,8 @@ export interface Restored {
 }
 
 /** Builds the entry that records the admission of a subagent. */
-export function birthOf(place: Place, request: SpawnRequest): SubagentBirth {
-  const { definition, task, callId, workstreamId, idempotencyKey, ports, lineage } = place;
+export function spawnedEvent(admission: Admission, request: SpawnRequest): SpawnedEvent {
+  const { definition, task, callId, workstreamId, idempotencyKey, ports, lineage } = admission;
   const { maxSteps, timeout, maxInputRetries } = definition;
   return {
     type: SPAWNED,
@@ -113,9 +113,9 @@ export function birthOf(place: Place, request: SpawnRequest): SubagentBirth {
     callId,
     workstreamId,
     idempotencyKey,
-    request: place.request,
-    requestedBy: place.requestedBy,
-    maxDepth: Number.isFinite(place.maxDepth) ? place.maxDepth : null,
+    request: admission.request,
+    requestedBy: admission.requestedBy,
+    maxDepth: Number.isFinite(admission.maxDepth) ? admission.maxDepth : null,
     grant: request.grant ?? null,
     recipe: request.recipe ?? null,
     messages: request.messages ?? null,
@@ -131,31 +131,31 @@ export class Restoration {
     lost: [] as { record: SubagentRecord; reason: string }[],
   } satisfies Restored;
   readonly #parts: Parts;
-  readonly #desk: SubagentPorts;
+  readonly #host: SubagentPorts;
   readonly #scopes: readonly ScopePorts[];
 
-  constructor(parts: Parts, desk: SubagentPorts, scopes: readonly ScopePorts[]) {
+  constructor(parts: Parts, host: SubagentPorts, scopes: readonly ScopePorts[]) {
     this.#parts = parts;
-    this.#desk = desk;
+    this.#host = host;
     this.#scopes = scopes;
   }
 
   take(id: string, unit: RestoredUnit): void {
     const { bornAt, birth, rest, entries, asked, deliveredAt } = unit;
-    const { family, supervisor, budgets, health, instances, retention } = this.#parts;
-    const parent = birth.parentId === null ? null : (family.get(birth.parentId) ?? null);
+    const { registry, supervisor, budgets, health, instances, retention } = this.#parts;
+    const parent = birth.parentId === null ? null : (registry.get(birth.parentId) ?? null);
     const ports =
-      parent?.place.ports ??
+      parent?.admission.ports ??
       this.#scopes.find(({ name }) => name === birth.worksFor) ??
       this.#parts.ports;
     const found = this.#definitionOf(birth, parent, ports);
     const { definition, denied } = found;
-    const subagent = new Subagent(ports.host, id, definition, birth.task, this.#desk);
-    const place: Place = {
+    const subagent = new Subagent(ports.host, id, definition, birth.task, this.#host);
+    const admission: Admission = {
       id,
       definition,
       task: birth.task,
-      lineage: parent ? [...parent.place.lineage, parent.id] : [],
+      lineage: parent ? [...parent.admission.lineage, parent.id] : [],
       maxDepth: birth.maxDepth ?? Infinity,
       denied,
       callId: birth.callId,
@@ -166,7 +166,7 @@ export class Restoration {
       ports,
       startedAt: bornAt,
     };
-    const record = new SubagentRecord(place, subagent, birth);
+    const record = new SubagentRecord(admission, subagent, birth);
     if (rest && 'outcome' in rest) {
       this.#ended(record, rest);
       return;
@@ -182,7 +182,7 @@ export class Restoration {
       problem = messageOf(error);
     }
     problem = unit.problem ?? problem;
-    family.add(record);
+    registry.add(record);
     supervisor.readmit(this.#parts.id, id);
     instances.enter(record);
     // It held the instance of its name when the process ended, or when it ended: no other run comes between.
@@ -201,7 +201,7 @@ export class Restoration {
       const at = entries.at(-1)?.at ?? bornAt;
       const recalled = subagent.recall(ending);
       // The outcome that was reported, after its processing.
-      family.ended(record, told ?? recalled, at);
+      registry.ended(record, told ?? recalled, at);
       if (parent === null || !parent.isLive) retention.delivered(record, at);
       retention.ended(record, at);
       supervisor.ended(this.#parts.id, id);
@@ -216,15 +216,15 @@ export class Restoration {
   }
 
   /** Restores an ended subagent: its result can be read, and that is all (RESTORATION-3). */
-  #ended(record: SubagentRecord, { outcome, endedAt, deliveredAt, step }: EndedRest): void {
-    const { id: scope, family, supervisor, budgets, retention } = this.#parts;
-    const { id, parentId, place } = record;
-    const used = { startedAt: place.startedAt, tokens: outcome.usage.totalTokens, steps: step };
-    family.add(record);
+  #ended(record: SubagentRecord, { outcome, endedAt, deliveredAt, step }: EndedSnapshot): void {
+    const { id: scope, registry, supervisor, budgets, retention } = this.#parts;
+    const { id, parentId, admission } = record;
+    const used = { startedAt: admission.startedAt, tokens: outcome.usage.totalTokens, steps: step };
+    registry.add(record);
     supervisor.remember(scope, 1);
-    budgets.readmit(id, parentId, place.definition.budget, used, () => {});
+    budgets.readmit(id, parentId, admission.definition.budget, used, () => {});
     budgets.ended(id);
-    family.ended(record, outcome, endedAt);
+    registry.ended(record, outcome, endedAt);
     record.lastStep = step;
     if (deliveredAt !== null) retention.delivered(record, deliveredAt);
     else {
@@ -238,7 +238,7 @@ export class Restoration {
    * nothing.
    */
   #definitionOf(
-    birth: SubagentBirth,
+    birth: SpawnedEvent,
     parent: SubagentRecord | null,
     ports: ScopePorts,
   ): {
@@ -280,7 +280,7 @@ function endingOf({ status, steps, error }: Outcome): Ending {
  * by name.
  */
 function configOf(
-  { name, task, recipe }: SubagentBirth,
+  { name, task, recipe }: SpawnedEvent,
   granter: Granter,
   ports: ScopePorts,
 ): SubagentConfig | undefined {

@@ -8,20 +8,20 @@
 //   RETENTION-2. At most the last `MAX_DELIVERED` delivered results are kept, and more than `MAX_UNDELIVERED`
 //       undelivered ones are refused: nothing grows without bound, and nothing is dropped unread.
 
-import type { Family, SubagentRecord } from './family.ts';
+import type { SubagentRegistry, SubagentRecord } from './subagent-registry.ts';
 
 export const MAX_DELIVERED = 1000;
 export const MAX_UNDELIVERED = 1000;
 
 export class Retention {
-  readonly #family: Family;
+  readonly #registry: SubagentRegistry;
   readonly #retentionMs: number;
   /** Ended and delivered subagents, in the order of the time since when they are both. */
   readonly #delivered = new Map<SubagentRecord, number>();
   readonly #undelivered = new Set<SubagentRecord>();
 
-  constructor(family: Family, retentionMs: number) {
-    this.#family = family;
+  constructor(registry: SubagentRegistry, retentionMs: number) {
+    this.#registry = registry;
     this.#retentionMs = retentionMs;
   }
 
@@ -71,6 +71,6 @@ export class Retention {
 
   #forget(record: SubagentRecord): void {
     this.#delivered.delete(record);
-    this.#family.forget(record);
+    this.#registry.forget(record);
   }
 }

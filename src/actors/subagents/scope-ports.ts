@@ -8,7 +8,7 @@ import type { Host } from '../runtime/host.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import type { OutcomeDesk } from '../../results/outcome-desk.ts';
+import type { OutcomeProcessor } from '../../results/outcome-processor.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../contracts/service-types.ts';
 import type { CallInDoubt, StepReport, SubagentTask } from '../contracts/task.ts';
 
@@ -20,7 +20,7 @@ export interface ScopePorts {
   readonly goesOn?: boolean;
   readonly host: Host;
   /** Processes outputs and outcomes; absent: they stay as they are. */
-  readonly outcomes?: OutcomeDesk;
+  readonly outcomes?: OutcomeProcessor;
   /** Returns the words of the user that led to this call of the lead agent; null: no user asked. */
   requestOf?(callId: string): string | null;
   /** Returns the user who said them; null: no particular user. */

@@ -17,8 +17,8 @@ import {
 } from '../runtime/snapshot-forms.ts';
 import { timeAwake } from '../runtime/time-awake.ts';
 import { delegationShape } from '../subagent/event-shapes.ts';
-import { SUBAGENT_VERSION } from '../subagent/subagent-birth.ts';
-import type { DelegationRest } from './delegation-rest.ts';
+import { SUBAGENT_VERSION } from '../subagent/spawned-event.ts';
+import type { SubagentTreeSnapshot } from './tree-snapshot.ts';
 
 /** The entries of the service's own unit, beside `result.had`. */
 export const CLOSED = 'service.closed';
@@ -39,12 +39,12 @@ interface SnapshotEvent extends UnitEvent {
   readonly versions: typeof SNAPSHOT_FORMS.versions;
   /** The entries before it may be deleted: also for versions that can read nothing else of it. */
   readonly trims: boolean;
-  readonly delegation: DelegationRest;
+  readonly delegation: SubagentTreeSnapshot;
 }
 
 const SHAPES = { [SNAPSHOT]: z.looseObject({ delegation: delegationShape }) };
 
-export function snapshotOf(delegation: DelegationRest, trims: boolean): SnapshotEvent {
+export function snapshotOf(delegation: SubagentTreeSnapshot, trims: boolean): SnapshotEvent {
   return { type: SNAPSHOT, versions: SNAPSHOT_FORMS.versions, trims, delegation };
 }
 
@@ -52,7 +52,7 @@ export class ServiceHistory {
   /** Nothing continues: the journal is empty, or its service was closed. */
   readonly isNew: boolean;
   /** The state of its subagents before the folded entries; null: the entries hold all of it. */
-  readonly known: DelegationRest | null;
+  readonly known: SubagentTreeSnapshot | null;
   /** A snapshot of it cannot be read: the entries before the snapshot are folded instead. */
   readonly hasUnreadable: boolean;
   /** Snapshots that cannot be applied, and were not set aside before. */
@@ -94,7 +94,7 @@ export class ServiceHistory {
     const lastOfThese = passedOver.at(-1);
     this.hasUnreadable = lastOfThese !== undefined || unfit.length > 0 || aside.size > 0;
     // No entry marks the beginning of a life. After an interrupted deletion, the first remaining entry may be
-    // a birth.
+    // a `subagent.spawned`.
     const isCut =
       first &&
       (first.seq > 1 ||
@@ -121,7 +121,7 @@ export class ServiceHistory {
 }
 
 /** Returns the state in a snapshot; null: the entry is no snapshot, or one of another version. */
-function restIn(entry: JournalEntry): DelegationRest | null {
+function restIn(entry: JournalEntry): SubagentTreeSnapshot | null {
   const snapshot = readSnapshot(entry, SNAPSHOT_FORMS);
   return snapshot && (snapshot as SnapshotEvent).delegation;
 }

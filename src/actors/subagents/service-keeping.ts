@@ -7,7 +7,7 @@ import { createHost, type Host, type HostOptions } from '../runtime/host.ts';
 import type { Runtime } from '../admission/runtime.ts';
 import { ScopeJournal } from '../runtime/scope-journal.ts';
 import { ScopeSnapshots } from '../runtime/scope-snapshots.ts';
-import type { DelegationRest } from './delegation-rest.ts';
+import type { SubagentTreeSnapshot } from './tree-snapshot.ts';
 import { SNAPSHOT, snapshotOf } from './service-history.ts';
 import { LEDGER, ServiceLedger } from './service-ledger.ts';
 
@@ -22,7 +22,7 @@ export class ServiceKeeping {
     id: string,
     { environment, inspect, journal, snapshots, onUnfoldable }: Runtime,
     onError: HostOptions['onError'],
-    rest: () => DelegationRest | null,
+    rest: () => SubagentTreeSnapshot | null,
   ) {
     this.journal = new ScopeJournal(journal, {
       standsForAll: ({ event }) => event.type === SNAPSHOT,

@@ -16,7 +16,7 @@ import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runti
 import type { Stamped } from '../../machines/index.ts';
 import { text, type EventShapes } from '../runtime/event-shapes.ts';
 import type { Host } from '../runtime/host.ts';
-import type { DelegationRest } from './delegation-rest.ts';
+import type { SubagentTreeSnapshot } from './tree-snapshot.ts';
 import {
   CLOSED,
   LEDGER_VERSION,
@@ -55,13 +55,13 @@ export class ServiceLedger implements UnitBody {
     if (first && this.#host.onUnfoldable === 'lose') throw first;
     const begin = (): void => void (this.#had = new Map());
     begin();
-    this.unit.skip(before);
+    this.unit.setSequence(before);
     this.unit.refold(units.get(this.unit.id) ?? [], begin);
     for (const failure of unfit) this.unit.setAside(failure);
   }
 
   /** Completes a snapshot with the results that the program has had since. */
-  complete(known: DelegationRest): DelegationRest {
+  complete(known: SubagentTreeSnapshot): SubagentTreeSnapshot {
     const subagents = known.subagents.map((record) => {
       const deliveredAt = this.#had?.get(record.id);
       if (deliveredAt === undefined) return record;

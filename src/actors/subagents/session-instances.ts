@@ -16,7 +16,7 @@ import { closeDanglingCalls } from '../model/messages.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import { releaseInstance, takeInstance } from '../subagent/instance.ts';
-import type { SubagentRecord } from './family.ts';
+import type { SubagentRecord } from './subagent-registry.ts';
 
 /**
  * A function on a configuration: tells whether a further run of it can begin. Without it, the instance is
@@ -66,10 +66,10 @@ export class SessionInstances {
   }
 
   /** Puts a run into the queue for the lock. */
-  enter({ id, place }: SubagentRecord): void {
-    if (place.definition.lifetime !== 'session') return;
+  enter({ id, admission }: SubagentRecord): void {
+    if (admission.definition.lifetime !== 'session') return;
     this.#letGo();
-    const { name, source } = place.definition;
+    const { name, source } = admission.definition;
     const { [IS_WANTED]: isWanted = () => true } = source as { [IS_WANTED]?: () => boolean };
     const instance = this.#byName.get(name) ?? {
       isWanted,
@@ -89,8 +89,8 @@ export class SessionInstances {
    * Returns the definition of a run: made once, and again only for a different configuration.
    * @throws {ConfigurationError} as `createInstance` does.
    */
-  definitionOf({ place }: SubagentRecord): SubagentDefinition {
-    const { definition } = place;
+  definitionOf({ admission }: SubagentRecord): SubagentDefinition {
+    const { definition } = admission;
     const instance = this.#instanceOf(definition);
     if (!instance) return definition;
     instance.made ??= { from: definition, own: takeInstance(definition) };
@@ -100,19 +100,22 @@ export class SessionInstances {
   }
 
   /** Returns the secret of the marks of earlier runs; null: no run has begun. */
-  marksOf({ place }: SubagentRecord): string | null {
-    return this.#instanceOf(place.definition)?.marks ?? null;
+  marksOf({ admission }: SubagentRecord): string | null {
+    return this.#instanceOf(admission.definition)?.marks ?? null;
   }
 
   /** Records the secret of the marks of a run; later runs use the same marks. */
-  marked({ place }: SubagentRecord, marks: string): void {
-    const instance = this.#instanceOf(place.definition);
+  marked({ admission }: SubagentRecord, marks: string): void {
+    const instance = this.#instanceOf(admission.definition);
     if (instance) instance.marks ??= marks;
   }
 
   /** Calls back with the earlier conversation when the run holds the lock; at once if it needs none. */
-  lock({ id, place }: SubagentRecord, granted: (history: readonly ModelMessage[]) => void): void {
-    const instance = this.#instanceOf(place.definition);
+  lock(
+    { id, admission }: SubagentRecord,
+    granted: (history: readonly ModelMessage[]) => void,
+  ): void {
+    const instance = this.#instanceOf(admission.definition);
     if (!instance) {
       granted([]);
       return;
@@ -122,19 +125,19 @@ export class SessionInstances {
   }
 
   /** Tells whether the run waits for another run to end. */
-  isLocked({ id, place }: SubagentRecord): boolean {
-    return this.#instanceOf(place.definition)?.waiting.has(id) ?? false;
+  isLocked({ id, admission }: SubagentRecord): boolean {
+    return this.#instanceOf(admission.definition)?.waiting.has(id) ?? false;
   }
 
   /** Returns the runs that must end before this one may run. */
-  before({ id, place }: SubagentRecord): readonly string[] {
-    const users = this.#instanceOf(place.definition)?.users ?? [];
+  before({ id, admission }: SubagentRecord): readonly string[] {
+    const users = this.#instanceOf(admission.definition)?.users ?? [];
     return users.slice(0, Math.max(0, users.indexOf(id)));
   }
 
   /** Removes an ended run: its conversation is remembered, if it ever ran. */
-  ended({ id, place }: SubagentRecord, messages: () => readonly ModelMessage[]): void {
-    const { definition } = place;
+  ended({ id, admission }: SubagentRecord, messages: () => readonly ModelMessage[]): void {
+    const { definition } = admission;
     const instance = this.#instanceOf(definition);
     if (!instance) return;
     const { users, waiting, history } = instance;

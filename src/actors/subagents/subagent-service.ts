@@ -118,7 +118,9 @@ export function ownedService(options: SubagentServiceOptions): OwnedDelegation {
   });
   const { id = environment.ids.next('scope') } = options;
   const keeping =
-    options.id === undefined ? null : new ServiceKeeping(id, runtime, onError, () => service.rest);
+    options.id === undefined
+      ? null
+      : new ServiceKeeping(id, runtime, onError, () => service.toSnapshot());
   const host =
     keeping?.host ??
     createHost({ environment, journal: journalOfPassing(runtime), inspect, onError, onUnfoldable });

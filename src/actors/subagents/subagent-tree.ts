@@ -16,9 +16,9 @@ import { Subagent } from '../subagent/subagent.ts';
 import { Cascade } from './cascade.ts';
 import { constraintOn } from './constraints.ts';
 import { failure } from './delegation-failure.ts';
-import { birthOf, Restoration, type Restored, type RestoredUnits } from './restoration.ts';
-import { SubagentRecord, type Place } from './family.ts';
-import { FamilyDesk } from './family-desk.ts';
+import { spawnedEvent, Restoration, type Restored, type RestoredUnits } from './restoration.ts';
+import { SubagentRecord, type Admission } from './subagent-registry.ts';
+import { SubagentHost } from './subagent-host.ts';
 import { granterOf, grantTools, sourceOf } from './grants.ts';
 import type { Parts } from './parts.ts';
 import { MAX_UNDELIVERED } from './retention.ts';
@@ -36,7 +36,7 @@ const nobodyAbove: readonly string[] = [];
 
 export class SubagentTree {
   readonly #parts: Parts;
-  readonly #desk: FamilyDesk;
+  readonly #host: SubagentHost;
   readonly #cascade: Cascade;
   readonly #changed: () => void;
   readonly #disposing = new Set<Promise<void>>();
@@ -48,30 +48,30 @@ export class SubagentTree {
     this.#parts = parts;
     this.#changed = changed;
     this.#cascade = new Cascade(parts.ports.host.environment.scheduler, parts.graceMs);
-    this.#desk = new FamilyDesk(parts, service, (record, outcome, disposed) =>
+    this.#host = new SubagentHost(parts, service, (record, outcome, disposed) =>
       this.#ended(record, outcome, disposed),
     );
   }
 
   /** Admits a subagent. `ports`: the ports that it works for, unless it has a parent. */
   spawn(request: SpawnRequest, ports: ScopePorts): SpawnReceipt {
-    const { family, retention, limits, supervisor, budgets, health, instances, chunks } =
+    const { registry, retention, limits, supervisor, budgets, health, instances, chunks } =
       this.#parts;
     if (this.#isStopping) return rejected('SESSION_CLOSED', 'The session is being closed');
-    const known = family.withKey(request.idempotencyKey);
+    const known = registry.withKey(request.idempotencyKey);
     if (known) return { status: 'accepted', subagentId: known.id, isRepeat: true };
     const { subagentId: parentId } = request.caller;
-    const parent = parentId === null ? null : family.get(parentId);
+    const parent = parentId === null ? null : registry.get(parentId);
     if (parent === undefined || parent?.isLive === false)
       return rejected('INVALID_STATE', `${parentId} has ended: it can have no new subagents`);
-    const works = parent?.place.ports ?? ports;
+    const works = parent?.admission.ports ?? ports;
     const granted = grantTools(sourceOf(request.config), request.grant, granterOf(parent, ports));
     if (!granted.ok) return { status: 'rejected', error: granted.error };
     const definition = checkSubagentConfig(granted.config, granted.config.name);
     const depth = (parent?.depth ?? 0) + 1;
     const maxDepth = Math.min(
       request.maxDepth ?? Infinity,
-      parent?.place.maxDepth ?? limits.maxDepth,
+      parent?.admission.maxDepth ?? limits.maxDepth,
     );
     const refused = constraintOn(
       {
@@ -92,46 +92,46 @@ export class SubagentTree {
     const full = supervisor.admit(this.#parts.id, id);
     if (full) return rejected(full.code, full.message);
     const budgetRefusal = budgets.admit(id, parentId, definition.budget, (message) =>
-      family.get(id)?.subagent?.timeIsOver(message),
+      registry.get(id)?.subagent?.timeIsOver(message),
     );
     if (budgetRefusal) {
       supervisor.retract(this.#parts.id, id);
       return rejected('BUDGET_EXCEEDED', budgetRefusal.message);
     }
     const { callId = null } = request;
-    const subagent = new Subagent(works.host, id, definition, request.task, this.#desk);
-    const place: Place = {
+    const subagent = new Subagent(works.host, id, definition, request.task, this.#host);
+    const admission: Admission = {
       id,
       definition,
       task: request.task,
-      lineage: parent ? [...parent.place.lineage, parent.id] : nobodyAbove,
+      lineage: parent ? [...parent.admission.lineage, parent.id] : nobodyAbove,
       maxDepth,
       denied: granted.denied,
       callId,
-      workstreamId: request.workstreamId ?? parent?.place.workstreamId ?? null,
+      workstreamId: request.workstreamId ?? parent?.admission.workstreamId ?? null,
       idempotencyKey: request.idempotencyKey ?? null,
-      request: parent ? parent.place.request : requestOf(callId, works),
-      requestedBy: parent ? parent.place.requestedBy : requesterOf(request, works),
+      request: parent ? parent.admission.request : requestOf(callId, works),
+      requestedBy: parent ? parent.admission.requestedBy : requesterOf(request, works),
       ports: works,
       startedAt: this.#parts.now(),
     };
-    const record = new SubagentRecord(place, subagent, birthOf(place, request));
-    family.add(record);
+    const record = new SubagentRecord(admission, subagent, spawnedEvent(admission, request));
+    registry.add(record);
     health.started(record);
     instances.enter(record);
     const { description, args } = request.task;
-    const { workstreamId } = record.place;
+    const { workstreamId } = record.admission;
     // Before the events: a reader of the stream may end it as soon as it is announced.
     subagent.start(record.birth);
     chunks.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
-    if (record.isLive) record.place.ports.changed(viewOf(record));
+    if (record.isLive) record.admission.ports.changed(viewOf(record));
     this.#changed();
     return { status: 'accepted', subagentId: id };
   }
 
   /** Restores the subagents of the journal; see `Restoration`. */
   restore(units: RestoredUnits, scopes: readonly ScopePorts[]): Restored {
-    const restoration = new Restoration(this.#parts, this.#desk, scopes);
+    const restoration = new Restoration(this.#parts, this.#host, scopes);
     for (const [id, unit] of units) restoration.take(id, unit);
     return restoration.restored;
   }
@@ -146,7 +146,7 @@ export class SubagentTree {
     for (const record of new Set([...ran, ...live])) {
       this.#resumed(record);
       // The end of its parent was to be reported to it (SUBAGENT-TREE-4).
-      const parent = record.parentId === null ? null : this.#parts.family.get(record.parentId);
+      const parent = record.parentId === null ? null : this.#parts.registry.get(record.parentId);
       if (parent !== null && parent?.isLive !== true)
         record.subagent?.cancel('whom it worked for has ended');
     }
@@ -165,12 +165,12 @@ export class SubagentTree {
 
   stop(reason: string): void {
     this.#isStopping = true;
-    for (const { subagent } of this.#parts.family.live) subagent?.cancel(reason);
+    for (const { subagent } of this.#parts.registry.live) subagent?.cancel(reason);
   }
 
   kill(reason: string): void {
     this.#isStopping = true;
-    for (const { subagent } of this.#parts.family.live) subagent?.kill(reason);
+    for (const { subagent } of this.#parts.registry.live) subagent?.kill(reason);
   }
 
   /** Calls back once all subagents have ended and every instance is disposed; at once if so. */
@@ -181,14 +181,14 @@ export class SubagentTree {
 
   #ended(record: SubagentRecord, outcome: Outcome, disposed: Promise<void>): void {
     const parts = this.#parts;
-    const { family, requests, supervisor, instances, health, retention, awaiting } = parts;
+    const { registry, requests, supervisor, instances, health, retention, awaiting } = parts;
     const { subagent, parentId } = record;
     if (!subagent) return;
     const at = parts.now();
-    const children = family.childrenOf(record);
+    const children = registry.childrenOf(record);
     requests.withdraw(record);
     parts.messages.ended(record);
-    family.ended(record, outcome, at);
+    registry.ended(record, outcome, at);
     health.ended(record);
     this.#cascade.ended(record);
     this.#cascade.begin(
@@ -197,7 +197,7 @@ export class SubagentTree {
     );
     // An ended parent reads no results.
     for (const child of children) retention.delivered(child, at);
-    if (parentId !== null && !family.get(parentId)?.isLive) retention.delivered(record, at);
+    if (parentId !== null && !registry.get(parentId)?.isLive) retention.delivered(record, at);
     retention.ended(record, at);
     supervisor.ended(parts.id, record.id);
     parts.budgets.ended(record.id);
@@ -209,7 +209,7 @@ export class SubagentTree {
     });
     awaiting.ended(record);
     parts.chunks.emit(record, { type: 'ended', outcome });
-    const { ports, request } = record.place;
+    const { ports, request } = record.admission;
     ports.ended(viewOf(record), outcome, {
       isDelivered: record.deliveredAt !== null,
       request,
@@ -219,7 +219,7 @@ export class SubagentTree {
   }
 
   #checkEnded(): void {
-    if (this.#parts.family.liveCount > 0 || this.#disposing.size > 0) return;
+    if (this.#parts.registry.liveCount > 0 || this.#disposing.size > 0) return;
     if (this.#whenEnded.length === 0) return;
     const waiting = this.#whenEnded;
     this.#whenEnded = [];

@@ -1,7 +1,7 @@
 // The views of a record for callers of the service, screens and the stream.
 
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
-import type { OpenRequest, SubagentRecord } from './family.ts';
+import type { OpenRequest, SubagentRecord } from './subagent-registry.ts';
 import type { PendingInput, SubagentReport } from '../contracts/service-types.ts';
 
 /**
@@ -20,13 +20,13 @@ function isOver(state: SubagentState): boolean {
 }
 
 export function reportOf(record: SubagentRecord): SubagentReport {
-  const { id, place, request, outcome, subagent } = record;
+  const { id, admission, request, outcome, subagent } = record;
   const { summary, error, partial } = outcome ?? {};
   return {
     id,
-    name: place.definition.name,
-    task: place.task.description,
-    toolName: place.task.toolName,
+    name: admission.definition.name,
+    task: admission.task.description,
+    toolName: admission.task.toolName,
     state: stateOf(record),
     step: subagent?.step ?? record.lastStep,
     hung: record.isHung,
@@ -34,9 +34,9 @@ export function reportOf(record: SubagentRecord): SubagentReport {
     progress: record.progress,
     depth: record.depth,
     parentId: record.parentId,
-    callId: place.callId,
-    workstreamId: place.workstreamId,
-    startedAt: place.startedAt,
+    callId: admission.callId,
+    workstreamId: admission.workstreamId,
+    startedAt: admission.startedAt,
     lastActiveAt: record.lastActiveAt,
     endedAt: record.endedAt,
     ...(outcome?.status === 'completed' ? { result: outcome.output } : {}),
@@ -54,8 +54,8 @@ export function pendingOf(request: OpenRequest): PendingInput {
 }
 
 export function viewOf(record: SubagentRecord): SubagentView {
-  const { id, place, parentId, depth, subagent, outcome } = record;
-  const { definition, task, callId, startedAt } = place;
+  const { id, admission, parentId, depth, subagent, outcome } = record;
+  const { definition, task, callId, startedAt } = admission;
   return {
     id,
     name: definition.name,

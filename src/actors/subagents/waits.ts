@@ -7,7 +7,7 @@
 //   WAITS-1. `settle` of a wait is called exactly once; then no timer and no listener of it is left.
 
 import type { Environment } from '../ports/environment.ts';
-import type { SubagentRecord } from './family.ts';
+import type { SubagentRecord } from './subagent-registry.ts';
 import type { Need } from './wait-graph.ts';
 
 /** The reason for which a wait ended: with an answer, or without one. */

@@ -5,7 +5,7 @@
 //   INSPECT-LINE-1. A message has at most `maxBytes` bytes as JSON text.
 //   INSPECT-LINE-2. Converting never throws: an unreadable value is shown as unreadable.
 
-import type { Identity, SeenSnapshot } from './actor-book.ts';
+import type { Identity, SeenSnapshot } from './actor-registry.ts';
 import { definitionOf } from './definition.ts';
 import { redactNothing, type Redact } from './redact.ts';
 import { shownValue } from './shown-value.ts';

@@ -13,7 +13,7 @@
 
 import type { InspectionEvent } from 'xstate';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { ActorBook, type Change, type SeenActor, type SeenSnapshot } from './actor-book.ts';
+import { ActorRegistry, type Change, type SeenActor, type SeenSnapshot } from './actor-registry.ts';
 import { Converter, type ActorLine, type Converted, type Line, type SeenEvent } from './line.ts';
 import type { Redact } from './redact.ts';
 import { ViewerQueue } from './viewer-queue.ts';
@@ -43,7 +43,7 @@ const SLICE_MS = 2;
 
 export class InspectionStream {
   readonly #options: StreamOptions;
-  readonly #book: ActorBook;
+  readonly #actors: ActorRegistry;
   readonly #converter: Converter;
   readonly #viewers = new Map<Viewer, ViewerQueue>();
   /** The actors that got an event since the last flush, and may have thrown. */
@@ -55,7 +55,7 @@ export class InspectionStream {
 
   constructor(options: StreamOptions) {
     this.#options = options;
-    this.#book = new ActorBook(options.maxEndedActors);
+    this.#actors = new ActorRegistry(options.maxEndedActors);
     this.#converter = new Converter(options.redact, options.maxBytes);
   }
 
@@ -73,7 +73,7 @@ export class InspectionStream {
   attach(viewer: Viewer): () => void {
     const queue = new ViewerQueue(this.#options.maxQueuedLines);
     const at = this.#options.environment.clock.now();
-    for (const record of this.#book.records) {
+    for (const record of this.#actors.records) {
       const { identity } = record;
       const snapshot = record.snapshot();
       queue.push({ kind: 'actor', identity, at, snapshot });
@@ -106,10 +106,10 @@ export class InspectionStream {
         this.#noteEvent(actor, seen.event, seen.sourceRef);
         break;
       case '@xstate.snapshot': {
-        if (!this.#book.knows(actor)) this.#register(actor);
+        if (!this.#actors.knows(actor)) this.#register(actor);
         const { event } = seen;
         const snapshot = seen.snapshot as unknown as SeenSnapshot;
-        this.#show(this.#book.observe(actor, event.type, snapshot), event);
+        this.#show(this.#actors.observe(actor, event.type, snapshot), event);
         break;
       }
       // The schema has no messages for these.
@@ -121,7 +121,7 @@ export class InspectionStream {
   }
 
   #register(actor: SeenActor): void {
-    const fresh = this.#book.register(actor);
+    const fresh = this.#actors.register(actor);
     if (this.#viewers.size === 0) return;
     const at = this.#options.environment.clock.now();
     for (const record of fresh) {
@@ -134,13 +134,13 @@ export class InspectionStream {
   }
 
   #noteEvent(actor: SeenActor, event: SeenEvent, source: SeenActor | undefined): void {
-    if (!this.#book.knows(actor)) this.#register(actor);
+    if (!this.#actors.knows(actor)) this.#register(actor);
     if (event.type === INIT) {
       const line = this.#beginning.get(actor);
       if (line) line.snapshot = actor.getSnapshot() as SeenSnapshot;
-      if (this.#book.isWaking(actor)) return;
+      if (this.#actors.isWaking(actor)) return;
     }
-    const record = this.#book.find(actor);
+    const record = this.#actors.find(actor);
     if (!record || this.#viewers.size === 0) return;
     this.#touched.add(actor);
     this.#push({
@@ -148,7 +148,7 @@ export class InspectionStream {
       identity: record.identity,
       at: this.#options.environment.clock.now(),
       event,
-      sourceId: source && this.#book.find(source)?.identity.wireId,
+      sourceId: source && this.#actors.find(source)?.identity.wireId,
     });
   }
 
@@ -170,7 +170,7 @@ export class InspectionStream {
   }
 
   #noteCrashes(): void {
-    for (const actor of this.#touched) this.#show(this.#book.inspectCrash(actor), NO_EVENT);
+    for (const actor of this.#touched) this.#show(this.#actors.inspectCrash(actor), NO_EVENT);
     this.#touched.clear();
   }
 

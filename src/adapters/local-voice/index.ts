@@ -6,4 +6,4 @@ export {
   type LocalVoiceOptions,
 } from './local-voice.ts';
 export type { SpeechDetector, SpeechEngine, SpokenRequest } from './speech/speech-engine.ts';
-export type { Ears, Voice, VoiceRequest } from '../../voice/speech/voice.ts';
+export type { Transcriber, Voice, VoiceRequest } from '../../voice/speech/voice.ts';

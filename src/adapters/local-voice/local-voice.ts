@@ -5,7 +5,12 @@ import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../values/errors.ts';
-import { checkEars, checkVoice, type Ears, type Voice } from '../../voice/speech/voice.ts';
+import {
+  checkTranscriber,
+  checkVoice,
+  type Transcriber,
+  type Voice,
+} from '../../voice/speech/voice.ts';
 import { check } from '../../values/checks.ts';
 import { createBrain } from './brain.ts';
 import { RealtimeSession } from './realtime-session.ts';
@@ -30,9 +35,9 @@ export interface LocalVoiceOptions {
   readonly speech?: 'built-in' | SpeechEngine;
   /**
    * Speech to text in place of the engine's, which still detects the start and the end of speech:
-   * `aiSdkEars(…)` of `offstage/ai-sdk-speech`, or your own. @defaultValue that of the engine
+   * `aiSdkTranscriber(…)` of `offstage/ai-sdk-speech`, or your own. @defaultValue that of the engine
    */
-  readonly ears?: Ears;
+  readonly transcriber?: Transcriber;
   /**
    * A voice of the engine by name, also used for voices that the engine lacks, such as `marin`. Or a voice
    * that replaces it: `aiSdkVoice(…)`, or your own.
@@ -80,7 +85,7 @@ const optionsSchema = z.strictObject({
   environment: z.looseObject({ clock: z.looseObject({}), scheduler: z.looseObject({}) }),
   port: z.int().min(0).max(65_535).optional(),
   speech: z.union([z.literal('built-in'), z.looseObject({})]).optional(),
-  ears: z.custom<Ears>().optional(),
+  transcriber: z.custom<Transcriber>().optional(),
   voice: z
     .union([z.string().min(1), z.custom<Voice>((value) => typeof value !== 'string')])
     .optional(),
@@ -93,16 +98,16 @@ const optionsSchema = z.strictObject({
 /** @throws {ConfigurationError} `INVALID_OPTION` */
 export function localVoice(options: LocalVoiceOptions): LocalVoice {
   check('localVoice', optionsSchema, options);
-  const { environment, model, tls, apiKey, ears } = options;
+  const { environment, model, tls, apiKey, transcriber } = options;
   const voice = typeof options.voice === 'string' ? undefined : options.voice;
-  if (ears !== undefined) checkEars('localVoice.ears', ears);
+  if (transcriber !== undefined) checkTranscriber('localVoice.transcriber', transcriber);
   if (voice !== undefined) checkVoice('localVoice.voice', voice);
   const { port, speech, allowedOrigins, maxConnections } = {
     ...defaultLocalVoiceOptions,
     ...options,
   };
   const builtIn = speech === 'built-in';
-  const parts = { ears, voice };
+  const parts = { transcriber, voice };
   const engine: SpeechEngine = builtIn ? createBuiltInEngine(parts) : withParts(speech, parts);
   const brain = createBrain(model, environment);
   let started: Promise<RunningServer> | undefined;

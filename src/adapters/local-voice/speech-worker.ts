@@ -33,7 +33,7 @@ type Handlers = {
 };
 
 const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
-  async ears() {
+  async transcriber() {
     const onnx = await loadOnnx();
     const detection = detectionHandlers(await Detection.load(onnx));
     const transcription = await Transcription.load(onnx);

@@ -7,7 +7,7 @@
 import { z } from 'zod';
 import { createRuntime } from '../../actors/admission/runtime.ts';
 import type { SessionState, SessionEvent } from '../../actors/contracts/session-views.ts';
-import type { MainAgent } from '../../actors/session/lead/agents.ts';
+import type { LeadAgent } from '../../actors/session/lead/agents.ts';
 import { defineTool } from '../../actors/session/lead/lead-tools.ts';
 import type { SubagentConfig } from '../../actors/contracts/config.ts';
 import type { Transport } from '../../voice/connection/transport.ts';
@@ -33,7 +33,7 @@ export interface TalkOptions {
   readonly subagents?: Readonly<Record<string, CaseSubagent>>;
   readonly tools?: readonly ToolDefinition[];
   /** Other agents that may lead. */
-  readonly others?: readonly MainAgent[];
+  readonly others?: readonly LeadAgent[];
   readonly voice?: Partial<VoiceOptions>;
   /** The time that the lead model thinks before it replies to the user, in milliseconds. @defaultValue 0 */
   readonly thinksMs?: number;

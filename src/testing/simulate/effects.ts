@@ -5,7 +5,7 @@
 // Does not: judge (promises).
 
 import { callerOf } from '../../actors/model/caller.ts';
-import { delegates } from '../../actors/model/marks.ts';
+import { delegates } from '../../actors/model/tool-flags.ts';
 import type { Faults } from './faults.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';

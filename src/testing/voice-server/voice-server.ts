@@ -26,7 +26,7 @@ import type { Link } from './engine/outlet.ts';
 import { RealtimeEngine } from './realtime/realtime-engine.ts';
 import { answerRequest } from './engine/rest.ts';
 import { createResumeStore } from './engine/resume-store.ts';
-import { TokenDesk } from './engine/token-desk.ts';
+import { TokenIssuer } from './engine/token-issuer.ts';
 
 /** A connection that was not returned yet; all of one type. */
 interface Arrival {
@@ -56,7 +56,7 @@ export function createVoiceServer(options: VoiceServerOptions): VoiceServer {
   const connections: FakeConnection[] = [];
   const arrivals = createEventQueue<Arrival>();
   const hosts: ListeningHost[] = [];
-  const tokens = new TokenDesk(environment);
+  const tokens = new TokenIssuer(environment);
   const handles = createResumeStore<GeminiMemory>();
   const sessions = createResumeStore<LiveMemory>();
   const refusals: { readonly status: number }[] = [];

@@ -18,7 +18,7 @@ export class Meter {
   }
 
   /** Handles an event about usage. Returns whether it was one. */
-  takes(event: TransportEvent): boolean {
+  handle(event: TransportEvent): boolean {
     const { host, hooks, projection } = this.#core;
     if (event.type === 'usage.reported') {
       const used = {

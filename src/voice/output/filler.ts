@@ -160,7 +160,7 @@ export class Filler {
   /**
    * Handles the events of the responses that the model makes for fillers. Returns whether the event was one.
    */
-  takes(event: TransportEvent): boolean {
+  handle(event: TransportEvent): boolean {
     const { type } = event;
     if (type === 'response.started' || type === 'response.ended') {
       const { responseId, responseKey } = event;

@@ -111,7 +111,7 @@ export class Loudspeaker {
   }
 
   /** Continues from where the sound was heard. Returns that position; null if no sound is left. */
-  goOn(): PlayedItem | null {
+  resume(): PlayedItem | null {
     this.#isPaused = false;
     this.#pauses += 1;
     // The client knows each of these names and has dropped its sound.
@@ -136,12 +136,12 @@ export class Loudspeaker {
   }
 
   /** Plays background sound that is not speech: no report tells whether it was heard. */
-  murmur(frame: AudioFrame): void {
+  playBackground(frame: AudioFrame): void {
     this.#audioOut.next(frame);
   }
 
   /** Drops the background sound that the client has not played. */
-  endMurmur(): void {
+  endBackground(): void {
     // Speech that is on its way takes precedence over silencing the background sound.
     if (this.#kept.length === 0) this.#clear();
   }

@@ -3,7 +3,7 @@
 //
 // Owns:     the emulation of memory operations that a transport lacks, and the notes that are queued because
 //           the transport would have them answered.
-// Does not: decide which facts are worth a note, or keep the conversation (books).
+// Does not: decide which facts are worth a note, or keep the conversation (records).
 //
 // Invariants
 //   MODEL-MEMORY-1. After an interruption the model's memory holds only the part that was heard: the rest is
@@ -54,7 +54,7 @@ export class ModelMemory {
 
   /** Sends the note that the next request is about; once per id. */
   noteOnce(itemId: string, prompt: Prompt): void {
-    if (this.#core.books.conversation.get(itemId)) return;
+    if (this.#core.records.conversation.get(itemId)) return;
     this.#transcript.note(prompt, itemId);
     this.tell(itemId, prompt);
   }

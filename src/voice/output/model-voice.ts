@@ -205,7 +205,7 @@ export class ModelVoice {
   }
 
   /** Handles events about responses, and events that are to be held. Returns whether the event was one. */
-  takes(event: TransportEvent): boolean {
+  handle(event: TransportEvent): boolean {
     if (this.#held.takesEvent(event)) return true;
     if (event.type === 'response.started') {
       const isOwn = this.#responses.started(event.responseId, event.responseKey);
@@ -233,7 +233,7 @@ export class ModelVoice {
   }
 
   /** Stops all speech at once. */
-  hush(): void {
+  silence(): void {
     this.#held.silence();
     this.#breakOff();
   }
@@ -246,7 +246,7 @@ export class ModelVoice {
   }
 
   /** The loudspeaker, for sound that is not speech. */
-  get background(): Pick<Loudspeaker, 'murmur' | 'endMurmur'> {
+  get background(): Pick<Loudspeaker, 'playBackground' | 'endBackground'> {
     return this.#loudspeaker;
   }
 
@@ -260,8 +260,8 @@ export class ModelVoice {
   }
 
   /** Continues the speech from where it was heard. */
-  goOn(): void {
-    const from = this.#loudspeaker.goOn();
+  resume(): void {
+    const from = this.#loudspeaker.resume();
     if (!from) return;
     const { itemId, playedMs } = from;
     this.#core.projection.emit({ type: 'speech.resumed', itemId, playedMs });
@@ -271,7 +271,7 @@ export class ModelVoice {
   nobodyListens(): void {
     this.#speech.stopWaiting();
     this.#speech.giveUp();
-    this.hush();
+    this.silence();
     this.#speech.stopWaiting();
   }
 

@@ -48,7 +48,7 @@ export class VoiceTranscript {
   /** Handles the loss of the connection: unfinished words of the model and the user stay as they are. */
   lost(): void {
     this.reset();
-    for (const { itemId, text, saidAt } of this.#core.books.unfinished) {
+    for (const { itemId, text, saidAt } of this.#core.records.unfinished) {
       intoConversation(this.#core, { type: 'assistant.said', itemId, text, saidAt });
       this.#show(itemId);
     }
@@ -63,15 +63,15 @@ export class VoiceTranscript {
 
   /** Records the model's words; partials append. */
   modelSaid(event: Extract<TransportEvent, { type: 'assistant.transcribed' }>): void {
-    const { books } = this.#core;
+    const { records } = this.#core;
     const { itemId, text, final } = event;
-    const said = books.item(itemId);
+    const said = records.item(itemId);
     const saidAt = said?.at ?? this.#now();
     // An interrupted message stays as it was heard, whatever arrives late.
     if (isOpen(said) && !final) {
       // A message that is too long to be shown is not sent again with every word.
-      if (books.saying(itemId, text, saidAt)) this.#show(itemId);
-      if (books.sayings > MAX_UNFINISHED) this.#finishOldest();
+      if (records.saying(itemId, text, saidAt)) this.#show(itemId);
+      if (records.sayings > MAX_UNFINISHED) this.#finishOldest();
       return;
     }
     if (isOpen(said))
@@ -81,7 +81,7 @@ export class VoiceTranscript {
 
   /** A model may begin messages and end none: the words so far of the oldest count as all of it. */
   #finishOldest(): void {
-    const [oldest] = this.#core.books.unfinished;
+    const [oldest] = this.#core.records.unfinished;
     if (!oldest) return;
     const { itemId, text, saidAt } = oldest;
     intoConversation(this.#core, { type: 'assistant.said', itemId, text, saidAt });
@@ -97,8 +97,8 @@ export class VoiceTranscript {
 
   /** Cuts an item to the part that the user heard. Returns its words; null if they are unknown. */
   cut({ itemId: id, playedMs, sentMs }: Played): string | null {
-    const { books, projection } = this.#core;
-    const said = books.conversation.get(id);
+    const { records, projection } = this.#core;
+    const said = records.conversation.get(id);
     let heard: string | null = null;
     if (said?.role === 'assistant') {
       const text = heardPart(said.text, playedMs / sentMs);
@@ -118,7 +118,7 @@ export class VoiceTranscript {
 
   /** Returns whether the lead agent asks the user a question in one of these items. */
   asks(itemIds: readonly string[]): boolean {
-    const { conversation } = this.#core.books;
+    const { conversation } = this.#core.records;
     return itemIds.some((itemId) => {
       const said = conversation.get(itemId);
       return said?.role === 'assistant' && /[?？؟]/.test(said.text);
@@ -133,8 +133,8 @@ export class VoiceTranscript {
 
   /** Sends a message of the model to clients. */
   #show(itemId: string): void {
-    const { books, projection } = this.#core;
-    const said = books.item(itemId);
+    const { records, projection } = this.#core;
+    const said = records.item(itemId);
     if (said?.role !== 'assistant') return;
     const { id, role, text, at, partial, interrupted } = said;
     const item = { id, role, text, final: !partial, at, ...(interrupted && { interrupted }) };

@@ -50,11 +50,11 @@ export class Waiting {
     this.#voice = voice;
     this.#ports = ports;
     const { environment } = core.host;
-    const ends = (): void => voice.background.endMurmur();
+    const ends = (): void => voice.background.endBackground();
     this.#thinkingSound = thinkingSound
       ? new ThinkingSound(environment, thinkingSound, sampleRateHz, {
           isWanted: () => this.#isToolAwaited && this.#filler?.isSounding !== true,
-          sounds: (frame) => voice.background.murmur(frame),
+          sounds: (frame) => voice.background.playBackground(frame),
           ends,
         })
       : null;
@@ -69,7 +69,7 @@ export class Waiting {
           send: (command) => ports.send(command),
           sounds: (frame) => {
             this.#thinkingSound?.look();
-            voice.background.murmur(frame);
+            voice.background.playBackground(frame);
           },
           ends,
           wrote: (item) => this.#write(item),
@@ -91,8 +91,8 @@ export class Waiting {
   }
 
   /** Handles the events of a filler that the model was asked for. Returns whether the event was one. */
-  takes(event: TransportEvent): boolean {
-    return this.#filler?.takes(event) === true;
+  handle(event: TransportEvent): boolean {
+    return this.#filler?.handle(event) === true;
   }
 
   takesFrame(frame: AudioFrame): boolean {
@@ -100,7 +100,7 @@ export class Waiting {
   }
 
   /** Stops the filler because speech is about to begin. */
-  hush(): void {
+  silence(): void {
     this.#filler?.stop();
   }
 

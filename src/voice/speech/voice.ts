@@ -1,4 +1,4 @@
-// The ports for text to speech (`Voice`) and speech to text (`Ears`). `offstage/ai-sdk-speech` adapts the
+// The ports for text to speech (`Voice`) and speech to text (`Transcriber`). `offstage/ai-sdk-speech` adapts the
 // models of a provider; any other object that implements the method works, too.
 
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
@@ -27,7 +27,7 @@ export interface Voice {
 }
 
 /** Speech to text. */
-export interface Ears {
+export interface Transcriber {
   /** Returns the words of one stretch of speech (mono, about 0.2 to 25 seconds); empty if there are none. */
   transcribe(speech: AudioFrame): Promise<string>;
 }
@@ -38,8 +38,8 @@ export function checkVoice(option: string, voice: unknown): void {
 }
 
 /** @param option The name of the option for the error. @throws {ConfigurationError} `INVALID_OPTION` */
-export function checkEars(option: string, ears: unknown): void {
-  checkMethod(option, 'ears', ears, 'transcribe');
+export function checkTranscriber(option: string, transcriber: unknown): void {
+  checkMethod(option, 'transcriber', transcriber, 'transcribe');
 }
 
 function checkMethod(option: string, what: string, value: unknown, method: string): void {

@@ -40,7 +40,7 @@ export class BargeIn {
       // While a question is open, every word may be its answer.
       pause: () => core.unit.owner === null && voice.pause(),
       isPaused: () => voice.isPaused,
-      goOn: () => voice.goOn(),
+      resume: () => voice.resume(),
       breakOff: () => this.#breakOff(),
       backchannelIn: (text) =>
         transcript.asks(voice.playing) ? 'none' : backchannelIn(text, core.leads.agent.language),
@@ -82,6 +82,6 @@ export class BargeIn {
     if (!this.#voice.isSpeaking) return;
     for (const subagent of this.#core.delegation.live)
       if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
-    this.#voice.hush();
+    this.#voice.silence();
   }
 }

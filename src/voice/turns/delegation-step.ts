@@ -7,7 +7,7 @@
 import type { LanguageModel, ModelMessage } from 'ai';
 import { runModelStep } from '../../actors/model/model-step.ts';
 import { knownJsonSchema, wrapSchema } from '../../actors/model/schema.ts';
-import type { MainAgent } from '../../actors/session/lead/agents.ts';
+import type { LeadAgent } from '../../actors/session/lead/agents.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
 import { modelToolsOf } from '../../actors/session/lead/lead-tools.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -39,14 +39,14 @@ const REQUEST = note(sentence`The voice assistant asks what is to be done for th
 /** Runs one step of `model` over the conversation, with the tools of the current lead agent. */
 export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
   return async ({ unfinished, signal }) => {
-    const { books, leads, host } = core;
+    const { records, leads, host } = core;
     // The notes' role is that of the voice model's transport; providers of text models refuse a system
     // message in mid-conversation.
     const notes = core.notes.writtenAs('user');
-    const { agentName } = books;
+    const { agentName } = records;
     const { ids, clock } = host.environment;
     const messages: ModelMessage[] = [
-      ...books.conversation.toModelMessages({ notes }),
+      ...records.conversation.toModelMessages({ notes }),
       ...(unfinished === '' ? [] : [{ role: 'user' as const, content: notes.guard(unfinished) }]),
       { role: 'user', content: notes.text(REQUEST, 'delegation request') },
     ];
@@ -77,11 +77,12 @@ const NOTHING_TO_CALL = 'That is something I cannot do from here.';
 /** Interprets without a model: the user's words are the task of the agent's only tool. */
 export function withoutModel(core: LeadSession): WorkOut {
   return ({ unfinished }) => {
-    const { books, leads } = core;
-    const said = books.requestId === null ? undefined : books.conversation.get(books.requestId);
+    const { records, leads } = core;
+    const said =
+      records.utteranceId === null ? undefined : records.conversation.get(records.utteranceId);
     const heard = said?.role === 'user' ? said.text : '';
     const task = [heard, unfinished].filter((words) => words !== '').join(' ');
-    const [tool] = leads.toolsOf(books.agentName).values();
+    const [tool] = leads.toolsOf(records.agentName).values();
     const field = tool && taskField(tool.jsonSchema);
     if (!tool || field === null || field === undefined || task === '')
       return Promise.resolve({ calls: [], text: NOTHING_TO_CALL });
@@ -94,7 +95,7 @@ export function withoutModel(core: LeadSession): WorkOut {
  * Checks that delegations of these agents can be interpreted without a model.
  * @throws {ConfigurationError} NO_DELEGATION_MODEL if not; the message names the tools that prevent it.
  */
-export function checkDelegable(agents: readonly MainAgent[]): void {
+export function checkDelegable(agents: readonly LeadAgent[]): void {
   for (const { name, tools = [] } of agents) {
     const [only] = tools;
     const count = tools.length + (agents.length > 1 ? 1 : 0);

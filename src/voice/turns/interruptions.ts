@@ -36,7 +36,7 @@ export interface InterruptionsPorts {
   /** Pauses the speech so that it can continue. Returns false if that is impossible. */
   pause(): boolean;
   isPaused(): boolean;
-  goOn(): void;
+  resume(): void;
   /** Breaks off the speech after an interruption. */
   breakOff(): void;
   /** Returns whether the text is a backchannel and no answer, in full or so far. */
@@ -90,7 +90,7 @@ export class Interruptions {
     const isFalse = isEmpty || reading === 'whole';
     this.#forget();
     if (!isFalse) this.#ports.breakOff();
-    else if (this.#ports.isPaused()) this.#ports.goOn();
+    else if (this.#ports.isPaused()) this.#ports.resume();
     return isFalse && !isEmpty;
   }
 
@@ -109,12 +109,12 @@ export class Interruptions {
     this.#forget();
     if (!this.#ports.isPaused()) return;
     if (isSpeaking) this.#ports.breakOff();
-    else this.#ports.goOn();
+    else this.#ports.resume();
   }
 
   #overdue(): void {
     if (!this.#ports.isPaused()) return;
-    if (this.#hasEnded) this.#ports.goOn();
+    if (this.#hasEnded) this.#ports.resume();
     else this.confirm();
   }
 

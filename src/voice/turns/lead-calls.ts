@@ -29,11 +29,11 @@ export class LeadCalls {
   }
 
   made({ callId, name, arguments: json, responseId = '' }: MadeCall): void {
-    const { books, host } = this.#core;
+    const { records, host } = this.#core;
     // A known call id is a repetition: the call has its answer, or will have it.
-    if (books.calls.has(callId) || books.conversation.get(callId)) return;
+    if (records.calls.has(callId) || records.conversation.get(callId)) return;
     this.#awaited.set(callId, responseId);
-    const { requestId } = books;
+    const { utteranceId: requestId } = records;
     const calledAt = host.environment.clock.now();
     intoConversation(this.#core, {
       type: 'tool.called',

@@ -154,7 +154,7 @@ export class Turns {
 
   /** Handles the events of the transport, except those about the connection itself. */
   happened(event: TransportEvent): void {
-    if (!this.#waiting.takes(event)) this.#happened(event);
+    if (!this.#waiting.handle(event)) this.#happened(event);
     this.#waiting.look();
     this.#holdFloor(this.#onlyToolWorks);
   }
@@ -165,7 +165,7 @@ export class Turns {
   }
 
   #happened(event: TransportEvent): void {
-    if (this.voice.takes(event)) {
+    if (this.voice.handle(event)) {
       if (event.type === 'response.ended' && event.status === 'cancelled') this.#bargeIn.confirm();
       return;
     }
@@ -243,7 +243,7 @@ export class Turns {
   /** Returns the id of the note about a delivery; a reworded delivery gets a new note. */
   #noteIdOf(deliveryId: string, prompt: Prompt): string {
     const id = `${deliveryId}.note`;
-    const told = this.#core.books.conversation.get(id);
+    const told = this.#core.records.conversation.get(id);
     if (typeof prompt === 'string' || told?.role !== 'system') return id;
     const says = prompt.says ?? '';
     return told.text === says ? id : `${id}.${shortNameOf(says)}`;
@@ -252,8 +252,8 @@ export class Turns {
   /** Interrupts for an urgent delivery. */
   interrupt(): void {
     if (this.voice.isReply) this.#replies.cutOff();
-    this.#waiting.hush();
-    this.voice.hush();
+    this.#waiting.silence();
+    this.voice.silence();
     // While only a tool works there is a pause anyway.
     if (this.voice.isBusy) return;
     const type = this.#calls.areAwaited ? 'response.waiting' : 'response.ended';
@@ -292,7 +292,7 @@ export class Turns {
   heardUser({ id, text, typed }: Utterance): void {
     if (typed) {
       this.memory.typed(id, text);
-      this.voice.hush();
+      this.voice.silence();
     }
     this.#addressee.isLead();
     this.#delegations?.understood(true);
@@ -403,8 +403,8 @@ export class Turns {
 
   /** Only a model that speaks by itself has to be told when to stay silent. */
   #tellResult(callId: string, output: string, isSilent: boolean, noteId?: string): void {
-    const { books, notes } = this.#core;
-    const name = books.calls.get(callId)?.name ?? null;
+    const { records, notes } = this.#core;
+    const name = records.calls.get(callId)?.name ?? null;
     // A note is marked as one on every transport.
     const asNote = (): string =>
       noteId === undefined

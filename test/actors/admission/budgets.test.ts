@@ -69,7 +69,7 @@ test('BUDGETS-11: the time of the scope is the time that it was awake; that of a
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   await environment.advance(4_000);
   expect(budgets.awakeMs).toBe(4_000);
-  budgets.goOn(7_000);
+  budgets.continue(7_000);
   expect([budgets.awakeMs, budgets.report.timeMs?.left]).toEqual([7_000, 3_000]);
   expect(admit('a', null, { timeMs: 3_001 })).toBe('BUDGET_EXCEEDED');
   expect([admit('a', null), budgets.nextDueAt]).toEqual(['ok', Infinity]);

@@ -1,4 +1,4 @@
-// SESSION-POOL-3 to SESSION-POOL-6, ALARM-1 to ALARM-4: pools of several processes on one journal, some of which die.
+// SESSION-POOL-3 to SESSION-POOL-6, WAKE-SCHEDULER-1 to WAKE-SCHEDULER-4: pools of several processes on one journal, some of which die.
 
 import { describe, expect, test } from 'vitest';
 import { JournalError } from '../../../src/entries/journal.ts';
@@ -81,7 +81,7 @@ function processOf(
 const expired = expect.stringMatching(/^a: Told: .*did not respond in time/s) as string;
 
 describe('what another process put away', () => {
-  test('SESSION-POOL-3 ALARM-1: is woken when it is due though that one has died, by a pool that began before', async () => {
+  test('SESSION-POOL-3 WAKE-SCHEDULER-1: is woken when it is due though that one has died, by a pool that began before', async () => {
     const world = worldOf();
     const other = processOf(world);
     await other.pool.start();
@@ -166,7 +166,7 @@ describe('a process that lives', () => {
     expect([other.opened, other.errors, world.shared.refused]).toEqual([[], [], []]);
   });
 
-  test('SESSION-POOL-6 ALARM-2: is left alone also by one whose journal cannot say who has what: once in a round', async () => {
+  test('SESSION-POOL-6 WAKE-SCHEDULER-2: is left alone also by one whose journal cannot say who has what: once in a round', async () => {
     const world = worldOf({ knowsClaims: false });
     const other = processOf(world, { maxAwake: 1, idleMs: 60 * LOOK_MS });
     const first = processOf(world);
@@ -194,7 +194,7 @@ describe('a process that lives', () => {
   });
 });
 
-test('ALARM-2: one that cannot be started is tried once in a round, and its claim is given back', async () => {
+test('WAKE-SCHEDULER-2: one that cannot be started is tried once in a round, and its claim is given back', async () => {
   const world = worldOf();
   const first = processOf(world);
   await first.type('a', 'hello');
@@ -238,7 +238,7 @@ test('SESSION-POOL-6: a look that finds nothing to go on with leaves no claim', 
   expect(other.errors).toEqual([]);
 });
 
-test('ALARM-3: processes that began at the same instant do not look at the same one', async () => {
+test('WAKE-SCHEDULER-3: processes that began at the same instant do not look at the same one', async () => {
   const world = worldOf();
   const all = [processOf(world), processOf(world), processOf(world), processOf(world)];
   await Promise.all(all.map(({ pool }) => pool.start()));
@@ -256,7 +256,7 @@ test('ALARM-3: processes that began at the same instant do not look at the same 
   expect(world.shared.refused).toEqual([]);
 });
 
-test('ALARM-4: a pool that was closed looks no more, and cannot be started', async () => {
+test('WAKE-SCHEDULER-4: a pool that was closed looks no more, and cannot be started', async () => {
   const world = worldOf();
   const { pool, opened } = processOf(world);
   await pool.start();

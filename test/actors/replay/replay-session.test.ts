@@ -12,7 +12,7 @@ import {
   simulatedEnvironment,
 } from '../../../src/testing/index.ts';
 import { textLife, turns, world } from '../../support/crashes.ts';
-import { writtenJournal } from '../../support/refolded-books.ts';
+import { writtenJournal } from '../../support/refolded-records.ts';
 import { sessionEntries } from '../../support/session-entries.ts';
 import { siblingTalk } from '../../support/siblings.ts';
 import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
@@ -237,7 +237,7 @@ describe('REPLAYED-SESSION-1: what the app had to say is in the entries', () => 
   });
 });
 
-test('USER-INPUT-3: after a crash, an approval that is over does not count among those that wait', async () => {
+test('USER-WORDS-3: after a crash, an approval that is over does not count among those that wait', async () => {
   const of = world();
   const did: string[] = [];
   const payer = (name: string) => ({

@@ -530,7 +530,7 @@ describe('COMMIT-UNIT-6: from the journal', () => {
     unit.receive('a', { type: 'go', n: 2 } as UnitEvent);
     await environment.settle();
     expect(body.applied).toEqual([]);
-    expect(unit.awaits(({ type }) => type === 'go')).toBe(true);
+    expect(unit.hasQueued(({ type }) => type === 'go')).toBe(true);
     unit.open({ actor: 'a', event: { type: 'go', n: 1 } as UnitEvent });
     expect(body.applied).toEqual(['a.go1', 'a.go2']);
   });

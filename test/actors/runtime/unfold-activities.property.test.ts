@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AnyActorRef, AnyStateMachine } from 'xstate';
 import {
-  restOf,
+  snapshotOf,
   sendHosted,
   startHosted,
   stopHosted,
@@ -180,7 +180,7 @@ function form(
     {
       id: 'm',
       ...(isInspected ? { inspect: () => {} } : {}),
-      ...(from ? { snapshot: JSON.parse(JSON.stringify(restOf(from.actor))) } : {}),
+      ...(from ? { snapshot: JSON.parse(JSON.stringify(snapshotOf(from.actor))) } : {}),
     },
   );
   return {

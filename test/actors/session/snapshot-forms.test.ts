@@ -10,7 +10,7 @@ import {
   type WrittenSnapshot,
 } from '../../../src/actors/runtime/snapshot-forms.ts';
 import { nothingFollows, replayHost } from '../../../src/actors/replay/replay-host.ts';
-import { Books } from '../../../src/actors/session/state/books.ts';
+import { SessionRecords } from '../../../src/actors/session/state/session-records.ts';
 import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
 import { replaySession } from '../../../src/entries/replay.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';
@@ -137,15 +137,17 @@ describe('a snapshot that an earlier version wrote', () => {
       const [entry] = trimmed(of(scope));
       const snapshot = entry && snapshotIn(entry);
       if (!snapshot) throw new Error('Expected a snapshot that can be read');
-      const books = new Books('nobody');
+      const records = new SessionRecords('nobody');
       const ports = { ...nothingFollows, fold: () => [] };
       const unit = new SessionUnit(replayHost(entry.at), { id: scope, ...snapshot.inputs }, ports);
       unit.restore(snapshot.unit, snapshot.inputs, entry.seq);
-      books.restore(snapshot.books);
+      records.restore(snapshot.books);
       // What is new in them may be there as well.
-      expect(JSON.parse(JSON.stringify({ unit: unit.rest, books: books.rest }))).toMatchObject({
+      expect(
+        JSON.parse(JSON.stringify({ unit: unit.toSnapshot(), records: records.toSnapshot() })),
+      ).toMatchObject({
         unit: snapshot.unit,
-        books: snapshot.books,
+        records: snapshot.books,
       });
     },
   );
@@ -158,16 +160,20 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
     type: 'session.snapshot',
     versions: { form: 3, session: 3, subagent: 3, service: 1 },
     upcasters: {
-      1: ({ books, ...rest }: WrittenSnapshot & { readonly books?: unknown }) =>
-        ({ ...rest, ledger: books }) as WrittenSnapshot,
+      1: ({ records, ...rest }: WrittenSnapshot & { readonly records?: unknown }) =>
+        ({ ...rest, ledger: records }) as WrittenSnapshot,
       2: (snapshot) => ({ ...snapshot, versions: { ...snapshot.versions, session: 3 } }),
     },
   };
 
   test('is brought up one form at a time', () => {
-    const { books, ...rest } = chat.event as unknown as Record<string, unknown>;
-    expect(readSnapshot(chat, forms)).toEqual({ ...rest, ledger: books, versions: forms.versions });
-    expect(snapshotIn(chat, forms)).toMatchObject({ ledger: books });
+    const { records, ...rest } = chat.event as unknown as Record<string, unknown>;
+    expect(readSnapshot(chat, forms)).toEqual({
+      ...rest,
+      ledger: records,
+      versions: forms.versions,
+    });
+    expect(snapshotIn(chat, forms)).toMatchObject({ ledger: records });
   });
 
   test.each([

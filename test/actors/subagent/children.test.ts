@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { callerOf } from '../../../src/actors/model/caller.ts';
-import { DELEGATES } from '../../../src/actors/model/marks.ts';
+import { DELEGATES } from '../../../src/actors/model/tool-flags.ts';
 import { loneSubagent, service } from '../../support/lone-subagent.ts';
 import { calls, never, resultsIn, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 

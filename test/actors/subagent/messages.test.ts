@@ -1,7 +1,7 @@
 // Messages to a subagent that runs: when each is read, and that each has one receipt.
 
 import { describe, expect, test } from 'vitest';
-import { DELEGATES } from '../../../src/actors/model/marks.ts';
+import { DELEGATES } from '../../../src/actors/model/tool-flags.ts';
 import { loneSubagent, wordsIn } from '../../support/lone-subagent.ts';
 import { calls, never, resultsIn, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 

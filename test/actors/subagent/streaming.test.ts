@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { createChildSubagentToolset } from '../../../src/actors/subagent/child-toolset.ts';
-import { DELEGATES } from '../../../src/actors/model/marks.ts';
+import { DELEGATES } from '../../../src/actors/model/tool-flags.ts';
 import { loneSubagent, wordsIn } from '../../support/lone-subagent.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 

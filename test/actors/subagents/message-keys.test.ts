@@ -130,7 +130,7 @@ test('SUBAGENT-3: one that waits for the user is not woken by what it was told a
   await environment.settle();
   second.send(id, message, THE_LEAD);
   await environment.settle();
-  expect(second.rest?.subagents).toMatchObject([{ rest: { life: { isParked: true } } }]);
+  expect(second.toSnapshot()?.subagents).toMatchObject([{ rest: { life: { isParked: true } } }]);
 });
 
 test('MESSAGES-3: who is left to the journal writes nothing more: nobody waits for it', async () => {

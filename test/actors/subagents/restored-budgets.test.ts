@@ -1,4 +1,4 @@
-// DELEGATION-REST-2: no limit is widened by a crash: what those had used that nobody knows any more counts for
+// TREE-SNAPSHOT-2: no limit is widened by a crash: what those had used that nobody knows any more counts for
 // whoever they worked for.
 
 import { expect, test } from 'vitest';
@@ -12,7 +12,7 @@ test.each([
   [1, 'completed'],
   [3, 'failed'],
 ])(
-  'DELEGATION-REST-2: of three steps forgotten children had used %i: it has %s',
+  'TREE-SNAPSHOT-2: of three steps forgotten children had used %i: it has %s',
   async (steps, status) => {
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment });

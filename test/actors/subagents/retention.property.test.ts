@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Family, SubagentRecord, type Place } from '../../../src/actors/subagents/family.ts';
+import {
+  SubagentRegistry,
+  SubagentRecord,
+  type Admission,
+} from '../../../src/actors/subagents/subagent-registry.ts';
 import { MAX_DELIVERED, Retention } from '../../../src/actors/subagents/retention.ts';
 
 const RETENTION_MS = 100;
@@ -8,7 +12,7 @@ const RETENTION_MS = 100;
 function record(id: string, lineage: readonly string[] = []): SubagentRecord {
   const place = { id, lineage, callId: null, idempotencyKey: null, startedAt: 0 };
   return new SubagentRecord(
-    place as unknown as Place,
+    place as unknown as Admission,
     { step: 0 } as never,
     { messages: null } as never,
   );
@@ -23,8 +27,8 @@ const command = fc.record({
 test('RETENTION-1: never before it was delivered, always once it was long enough ago', () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
-      const family = new Family();
-      const retention = new Retention(family, RETENTION_MS);
+      const registry = new SubagentRegistry();
+      const retention = new Retention(registry, RETENTION_MS);
       const all: SubagentRecord[] = [];
       /** Since when each is both ended and delivered. */
       const since = new Map<SubagentRecord, number>();
@@ -38,9 +42,9 @@ test('RETENTION-1: never before it was delivered, always once it was long enough
         if (what === 'add') {
           const fresh = record(`s${all.length}`);
           all.push(fresh);
-          family.add(fresh);
+          registry.add(fresh);
         } else if (what === 'end' && one?.isLive) {
-          family.ended(one, { status: 'completed', usage: { totalTokens: 0 } } as never, now);
+          registry.ended(one, { status: 'completed', usage: { totalTokens: 0 } } as never, now);
           retention.ended(one, now);
           note(one);
         } else if (what === 'deliver' && one) {
@@ -48,40 +52,42 @@ test('RETENTION-1: never before it was delivered, always once it was long enough
           note(one);
         } else if (what === 'pass') now += ms;
         else if (what === 'sweep') {
-          const before = family.all.length;
+          const before = registry.all.length;
           const count = retention.sweep(now);
-          expect(family.all.length).toBe(before - count);
+          expect(registry.all.length).toBe(before - count);
           for (const kept of all) {
             const at = since.get(kept);
             const isDue = at !== undefined && now - at >= RETENTION_MS;
-            expect(family.get(kept.id) === undefined).toBe(isDue);
+            expect(registry.get(kept.id) === undefined).toBe(isDue);
           }
         }
-        for (const kept of all) if (!since.has(kept)) expect(family.get(kept.id)).toBe(kept);
+        for (const kept of all) if (!since.has(kept)) expect(registry.get(kept.id)).toBe(kept);
       }
-      expect(retention.hasDelivered).toBe(all.some((one) => since.has(one) && family.get(one.id)));
+      expect(retention.hasDelivered).toBe(
+        all.some((one) => since.has(one) && registry.get(one.id)),
+      );
     }),
   );
 });
 
 test('RETENTION-2: of those delivered the last are kept; 0 keeps none', () => {
-  const family = new Family();
-  const retention = new Retention(family, RETENTION_MS);
-  const forgetful = new Retention(family, 0);
+  const registry = new SubagentRegistry();
+  const retention = new Retention(registry, RETENTION_MS);
+  const forgetful = new Retention(registry, 0);
   for (let number = 0; number <= MAX_DELIVERED; number += 1) {
     const one = record(`s${number}`);
-    family.add(one);
-    family.ended(one, { status: 'completed', usage: { totalTokens: 0 } } as never, 0);
+    registry.add(one);
+    registry.ended(one, { status: 'completed', usage: { totalTokens: 0 } } as never, 0);
     retention.ended(one, 0);
     retention.delivered(one, 0);
   }
-  expect(family.all).toHaveLength(MAX_DELIVERED);
-  expect(family.get('s0')).toBeUndefined();
+  expect(registry.all).toHaveLength(MAX_DELIVERED);
+  expect(registry.get('s0')).toBeUndefined();
   const last = record('last');
-  family.add(last);
+  registry.add(last);
   forgetful.delivered(last, 0);
-  expect(family.get('last')).toBe(last);
-  family.ended(last, { status: 'completed', usage: { totalTokens: 0 } } as never, 0);
+  expect(registry.get('last')).toBe(last);
+  registry.ended(last, { status: 'completed', usage: { totalTokens: 0 } } as never, 0);
   forgetful.ended(last, 0);
-  expect(family.get('last')).toBeUndefined();
+  expect(registry.get('last')).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-// Speech models and transcription models of the AI SDK as voices and ears.
+// Speech models and transcription models of the AI SDK as voices and transcribers.
 
 import { createOpenAI } from '@ai-sdk/openai';
 import type {
@@ -9,7 +9,7 @@ import type {
 } from '@ai-sdk/provider';
 import { describe, expect, test } from 'vitest';
 import {
-  aiSdkEars,
+  aiSdkTranscriber,
   aiSdkVoice,
   type AiSdkVoiceOptions,
 } from '../../../src/adapters/ai-sdk-speech/index.ts';
@@ -133,13 +133,13 @@ describe('aiSdkVoice', () => {
   });
 });
 
-describe('aiSdkEars', () => {
+describe('aiSdkTranscriber', () => {
   function transcriptionModel(text: () => string) {
     const asked: TranscriptionModelV4CallOptions[] = [];
     const model: TranscriptionModelV4 = {
       specificationVersion: 'v4',
       provider: 'acme.transcription',
-      modelId: 'ears-1',
+      modelId: 'transcriber-1',
       doGenerate: async (options) => {
         asked.push(options);
         return {
@@ -159,7 +159,9 @@ describe('aiSdkEars', () => {
   test('sends a WAV file, and gives the words', async () => {
     const { model, asked } = transcriptionModel(() => ' Hello there. ');
     const providerOptions = { acme: { language: 'en' } };
-    expect(await aiSdkEars(model, { providerOptions }).transcribe(speech)).toBe('Hello there.');
+    expect(await aiSdkTranscriber(model, { providerOptions }).transcribe(speech)).toBe(
+      'Hello there.',
+    );
     expect(asked).toMatchObject([{ mediaType: 'audio/wav', providerOptions }]);
     const sent = decodeWav(asked[0]?.audio as Uint8Array);
     expect(sent.sampleRateHz).toBe(16_000);
@@ -168,22 +170,22 @@ describe('aiSdkEars', () => {
 
   test('no words are no error', async () => {
     const { model } = transcriptionModel(() => '');
-    expect(await aiSdkEars(model).transcribe(speech)).toBe('');
+    expect(await aiSdkTranscriber(model).transcribe(speech)).toBe('');
   });
 
   test('a provider that fails is a ProviderError that names it', async () => {
     const { model } = transcriptionModel(() => {
       throw new Error('no credit');
     });
-    const failed = aiSdkEars(model, { maxRetries: 0 }).transcribe(speech);
-    await expect(failed).rejects.toThrow(/acme\.transcription "ears-1": no credit/);
+    const failed = aiSdkTranscriber(model, { maxRetries: 0 }).transcribe(speech);
+    await expect(failed).rejects.toThrow(/acme\.transcription "transcriber-1": no credit/);
     await expect(failed).rejects.toMatchObject({ code: 'TRANSCRIPTION_FAILED' });
   });
 
   test('options that cannot be are refused', () => {
     const { model } = transcriptionModel(() => '');
-    expect(() => aiSdkEars(model, { sampleRateHz: 1 })).toThrow(ConfigurationError);
-    expect(() => aiSdkEars(null as never)).toThrow(/`model`/);
+    expect(() => aiSdkTranscriber(model, { sampleRateHz: 1 })).toThrow(ConfigurationError);
+    expect(() => aiSdkTranscriber(null as never)).toThrow(/`model`/);
   });
 
   test('a provider package', async () => {
@@ -197,8 +199,8 @@ describe('aiSdkEars', () => {
         return Response.json({ text: 'Hello.' });
       },
     });
-    const ears = aiSdkEars(openai.transcription('gpt-4o-mini-transcribe'));
-    expect(await ears.transcribe(speech)).toBe('Hello.');
+    const transcriber = aiSdkTranscriber(openai.transcription('gpt-4o-mini-transcribe'));
+    expect(await transcriber.transcribe(speech)).toBe('Hello.');
     expect(fileType).toBe('audio/wav');
   });
 });

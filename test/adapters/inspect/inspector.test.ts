@@ -174,7 +174,7 @@ describe('a scenario', () => {
       expect(message.type).toBe(index % 2 === 0 ? '@xstate.event' : '@xstate.snapshot');
   });
 
-  test('ACTOR-BOOK-2: a question that was dormant in between is one actor, which never was away', async () => {
+  test('ACTOR-REGISTRY-2: a question that was dormant in between is one actor, which never was away', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);

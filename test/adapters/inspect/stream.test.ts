@@ -147,7 +147,7 @@ describe('STREAM-3: a machine that throws', () => {
   });
 });
 
-describe('ACTOR-BOOK-1, ACTOR-BOOK-3: names', () => {
+describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-3: names', () => {
   test('the next invocation takes the place of the one before', async () => {
     const { environment, view, inspect } = await watched();
     const machine = setup({ actors: { wait: fromCallback(() => {}) } }).createMachine({
@@ -232,7 +232,7 @@ describe('ACTOR-BOOK-1, ACTOR-BOOK-3: names', () => {
   });
 });
 
-describe('ACTOR-BOOK-4: the end', () => {
+describe('ACTOR-REGISTRY-4: the end', () => {
   test('what rests below an actor that ends, ends with it', async () => {
     const { environment, view, inspect } = await watched();
     const session = startSession(inspect);

@@ -1,8 +1,12 @@
-// Ears and a voice of one's own, in the place of the engine's: what the engine keeps is where
+// A transcriber and a voice of one's own, in the place of the engine's: what the engine keeps is where
 // speech begins and ends.
 
 import { describe, expect, test } from 'vitest';
-import { localVoice, type Ears, type Voice } from '../../../src/adapters/local-voice/index.ts';
+import {
+  localVoice,
+  type Transcriber,
+  type Voice,
+} from '../../../src/adapters/local-voice/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { ConfigurationError } from '../../../src/values/errors.ts';
 import { decodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
@@ -10,16 +14,16 @@ import { gate, startHarness, userSays } from './support/harness.ts';
 import { scriptedModel } from './support/scripted-model.ts';
 import { scriptedSpeech, tone } from './support/scripted-speech.ts';
 
-describe('ears', () => {
+describe('transcriber', () => {
   test('the words are theirs, and only speech is given to them', async () => {
     const heard: number[] = [];
-    const ears: Ears = {
+    const transcriber: Transcriber = {
       transcribe: async ({ samples, sampleRateHz }) => {
         heard.push((samples.length * 1000) / sampleRateHz);
         return 'economy please';
       },
     };
-    const { connect, model } = await startHarness({ ears, answers: [['Noted.']] });
+    const { connect, model } = await startHarness({ transcriber, answers: [['Noted.']] });
     const client = await connect();
     client.send({
       type: 'session.update',
@@ -107,7 +111,7 @@ describe('a voice', () => {
 });
 
 test.each([
-  [{ ears: {} as Ears }, /localVoice\.ears.*transcribe/],
+  [{ transcriber: {} as Transcriber }, /localVoice\.transcriber.*transcribe/],
   [{ voice: {} as Voice }, /localVoice\.voice.*synthesize/],
 ])('what cannot hear or speak is refused: %o', (parts, message) => {
   const make = () =>

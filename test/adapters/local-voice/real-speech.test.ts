@@ -1,4 +1,4 @@
-// The real ears and the real mouth: what Flite says is understood, and what is
+// The real transcriber and the real voice: what Flite says is understood, and what is
 // answered can be understood again.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -248,7 +248,7 @@ describe('server_vad', () => {
     expect((await client.next('error'))['error']).toMatchObject({
       type: 'server_error',
       code: 'speech_detection_failed',
-      message: 'the ears are gone',
+      message: 'the transcriber is gone',
     });
     say(client, PREMIUM);
     const type = 'conversation.item.input_audio_transcription.completed';

@@ -7,7 +7,7 @@ import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';
 import { Projection } from '../../../src/actors/session/state/projection.ts';
 import { TextOutput } from '../../../src/actors/session/lead/text-output.ts';
 import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
-import type { SubagentBirth } from '../../../src/actors/subagent/subagent-birth.ts';
+import type { SpawnedEvent } from '../../../src/actors/subagent/spawned-event.ts';
 import { SubagentWork } from '../../../src/actors/subagent/subagent-work.ts';
 import { Subagent } from '../../../src/actors/subagent/subagent.ts';
 import { Supervisor } from '../../../src/actors/admission/supervisor.ts';
@@ -155,7 +155,7 @@ const planted: readonly Planted[] = [
       const { start, receive } = Subagent.prototype;
       const known = new Map<string, { readonly subagent: Subagent; readonly parentId: string }>();
       const undo = [
-        patched(Subagent.prototype, 'start', function (this: Subagent, birth: SubagentBirth) {
+        patched(Subagent.prototype, 'start', function (this: Subagent, birth: SpawnedEvent) {
           known.set(this.id, { subagent: this, parentId: birth.parentId ?? '' });
           start.call(this, birth);
         }),

@@ -54,7 +54,7 @@ describe('a pause', () => {
     speaker.played({ itemId: 'a', playedMs: 40 });
     speaker.played({ itemId: 'b', playedMs: 0 });
     const since = heard.length;
-    expect(speaker.goOn()).toEqual({ itemId: 'a', playedMs: 40 });
+    expect(speaker.resume()).toEqual({ itemId: 'a', playedMs: 40 });
     expect(given(since)).toEqual([
       ['a~2', 40, 100],
       ['b~2', 0, 80],
@@ -72,7 +72,7 @@ describe('a pause', () => {
     const since = heard.length;
     say('a', 50);
     expect(heard).toHaveLength(since);
-    expect(speaker.goOn()).toEqual({ itemId: 'a', playedMs: 130 });
+    expect(speaker.resume()).toEqual({ itemId: 'a', playedMs: 130 });
     expect(given(since)).toEqual([
       ['a~2', 130, 200],
       ['a~2', 200, 250],
@@ -88,11 +88,11 @@ describe('a pause', () => {
     say('a', 200);
     speaker.pause();
     speaker.played({ itemId: 'a', playedMs: 50 });
-    speaker.goOn();
+    speaker.resume();
     expect(speaker.played({ itemId: 'a~2', playedMs: 30 })).toEqual({ itemId: 'a', playedMs: 80 });
     speaker.pause();
     expect(speaker.played({ itemId: 'a~2', playedMs: 50 })).toEqual({ itemId: 'a', playedMs: 100 });
-    speaker.goOn();
+    speaker.resume();
     expect(given().at(-1)).toEqual(['a~3', 100, 200]);
     expect(speaker.played({ itemId: 'a~3', playedMs: 100 })).toEqual({
       itemId: 'a',
@@ -110,7 +110,7 @@ describe('a pause', () => {
     speaker.played({ itemId: 'b', playedMs: 100 });
     speaker.pause();
     const since = heard.length;
-    expect(speaker.goOn()).toEqual({ itemId: 'c', playedMs: 0 });
+    expect(speaker.resume()).toEqual({ itemId: 'c', playedMs: 0 });
     expect(given(since)).toEqual([['c~2', 0, 100]]);
   });
 
@@ -120,7 +120,7 @@ describe('a pause', () => {
     speaker.pause();
     speaker.played({ itemId: 'a', playedMs: 100 });
     const since = heard.length;
-    expect(speaker.goOn()).toBeNull();
+    expect(speaker.resume()).toBeNull();
     say('a', 50);
     expect(given(since)).toEqual([['a~2', 100, 150]]);
     expect(speaker.played({ itemId: 'a~2', playedMs: 50 }).playedMs).toBe(150);
@@ -135,7 +135,7 @@ describe('a pause', () => {
     expect(speaker.isPaused).toBe(false);
     expect(clears()).toBe(1);
     const since = heard.length;
-    expect(speaker.goOn()).toBeNull();
+    expect(speaker.resume()).toBeNull();
     expect(heard).toHaveLength(since);
   });
 
@@ -207,7 +207,7 @@ test('LOUDSPEAKER-1 LOUDSPEAKER-2 LOUDSPEAKER-3: whatever happens, the user hear
         } else if (what === 'pause') {
           if (speaker.pause()) queue = [];
         } else if (speaker.isPaused) {
-          speaker.goOn();
+          speaker.resume();
           take();
         }
       }

@@ -17,7 +17,7 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
         return true;
       },
       isPaused: () => isPaused,
-      goOn: () => {
+      resume: () => {
         isPaused = false;
         done.push('goOn');
       },

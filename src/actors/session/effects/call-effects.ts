@@ -58,11 +58,11 @@ export class CallEffects {
 
   /** Continues, after a crash, calls that were being checked, run or delegated; see `recovery.ts`. */
   resume(): void {
-    const { books, unit, delegation } = this.#session;
+    const { records, unit, delegation } = this.#session;
     const workedOn = delegation.liveCalls;
     for (const callId of unit.calls.ids) {
       const state = unit.calls.stateOf(callId);
-      const call = books.calls.get(callId);
+      const call = records.calls.get(callId);
       if (!state || state.done) {
         if (call && !call.isAnswered) this.#answerAgain(call);
         unit.calls.forget(callId);
@@ -86,7 +86,7 @@ export class CallEffects {
   /** Continues a call: it is run again, with the same key, only if its tool permits that (P6). */
   #goOn(callId: string): void {
     const session = this.#session;
-    const call = session.books.calls.get(callId);
+    const call = session.records.calls.get(callId);
     if (!call) return;
     const { name, agentName, input } = call;
     const definition = session.leads.toolsOf(agentName).get(name)?.definition;
@@ -117,7 +117,7 @@ export class CallEffects {
 
   async validate(callId: string): Promise<void> {
     const session = this.#session;
-    const call = session.books.calls.get(callId);
+    const call = session.records.calls.get(callId);
     if (!call) return;
     const tools = session.leads.toolsOf(call.agentName);
     const tool = tools.get(call.name);
@@ -133,7 +133,7 @@ export class CallEffects {
     }
     const checked = await this.#checked(tool, call);
     // It may have been cancelled meanwhile, or the session may have ended.
-    if (session.books.calls.get(callId) !== call || session.unit.unit.disposed) return;
+    if (session.records.calls.get(callId) !== call || session.unit.unit.disposed) return;
     if (!checked.ok) {
       invalid(checked.message);
       return;
@@ -190,7 +190,7 @@ export class CallEffects {
 
   execute(callId: string): void {
     const session = this.#session;
-    const call = session.books.calls.get(callId);
+    const call = session.records.calls.get(callId);
     const execute =
       call && session.leads.toolsOf(call.agentName).get(call.name)?.definition.execute;
     if (!call || !execute) return;
@@ -252,8 +252,8 @@ export class CallEffects {
     const controller = this.#executing.get(callId);
     if (!controller) return;
     this.#executing.delete(callId);
-    const { unit, books } = this.#session;
-    const { name = '', cancelReason = 'the call was cancelled' } = books.calls.get(callId) ?? {};
+    const { unit, records } = this.#session;
+    const { name = '', cancelReason = 'the call was cancelled' } = records.calls.get(callId) ?? {};
     // It did not end by itself: it was cancelled, or its time was up.
     const isCancelled = unit.calls.stateOf(callId)?.value !== 'answered';
     controller.abort(
@@ -263,7 +263,7 @@ export class CallEffects {
 
   answer(callId: string, answer: CallAnswer): void {
     const session = this.#session;
-    const call = session.books.calls.get(callId);
+    const call = session.records.calls.get(callId);
     if (!call) return;
     const { name, output } = call;
     // The model does not respond to the answer of a cancelled call.
@@ -294,7 +294,7 @@ export class CallEffects {
 
   delegate(callId: string): void {
     const session = this.#session;
-    const call = session.books.calls.get(callId);
+    const call = session.records.calls.get(callId);
     const config = call && session.configs[call.name];
     // The outbox had no room to promise a result: the call was rejected in the same step.
     if (!config || session.unit.calls.stateOf(callId)?.value !== 'acknowledged') return;
@@ -305,7 +305,7 @@ export class CallEffects {
       description:
         session.leads.toolsOf(call.agentName).get(call.name)?.definition.description ?? call.name,
     };
-    const heldBack = this.#duplicates.check(definition, task, session.books.requestId);
+    const heldBack = this.#duplicates.check(definition, task, session.records.utteranceId);
     if (heldBack) {
       this.#refuse(callId, heldBack);
       return;

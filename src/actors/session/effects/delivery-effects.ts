@@ -78,7 +78,7 @@ export class DeliveryEffects {
 
   /** Shows waiting deliveries again after a crash, and forgets those that are over; see `recovery.ts`. */
   resume(): void {
-    const { books, unit } = this.#session;
+    const { records, unit } = this.#session;
     const { pending, current } = unit.outbox.getSnapshot().context;
     const resting = pending.flatMap((item) => (item.resting ? item.deliveryId : []));
     const rests = new Set(resting.flatMap((id) => this.#partsOf(id)));
@@ -93,7 +93,7 @@ export class DeliveryEffects {
     const due = new Set([...items.flatMap((id) => this.#partsOf(id)), ...held]);
     for (const id of due) this.#show(id, rests.has(id) ? { card: true } : {});
     for (const id of resting) this.#card(id);
-    for (const id of books.deliveries.keys()) if (!due.has(id)) books.deliveries.delete(id);
+    for (const id of records.deliveries.keys()) if (!due.has(id)) records.deliveries.delete(id);
   }
 
   /** Shows a delivery that waits to be said. */
@@ -117,21 +117,22 @@ export class DeliveryEffects {
   }
 
   forget(deliveryId: string): void {
-    const { books, unit, delegation } = this.#session;
-    const { kind, subagentId } = books.delivery(deliveryId) ?? {};
-    const told = books.calls.get(deliveryId)?.subagentId ?? (kind === 'result' ? subagentId : null);
+    const { records, unit, delegation } = this.#session;
+    const { kind, subagentId } = records.delivery(deliveryId) ?? {};
+    const told =
+      records.calls.get(deliveryId)?.subagentId ?? (kind === 'result' ? subagentId : null);
     if (told) delegation.delivered(told);
-    books.deliveries.delete(deliveryId);
-    books.calls.delete(deliveryId);
+    records.deliveries.delete(deliveryId);
+    records.calls.delete(deliveryId);
     unit.calls.forget(deliveryId);
   }
 
   #offer(deliveryId: string, generation: number, attempt: number): void {
-    const { books, lead, unit } = this.#session;
+    const { records, lead, unit } = this.#session;
     this.#each(deliveryId, { state: 'offered', attempts: attempt, card: false });
     const batch = unit.batches.contextOf(deliveryId);
     if (batch) {
-      const deliveries = batch.parts.flatMap((id) => books.delivery(id) ?? []);
+      const deliveries = batch.parts.flatMap((id) => records.delivery(id) ?? []);
       // The open calls are answered one by one, and then told together.
       for (const id of batch.parts) this.#answerSilently(id);
       const { parts: deliveryIds } = batch;
@@ -143,18 +144,18 @@ export class DeliveryEffects {
         attempt,
         kind: 'result',
         priority: 'normal',
-        prompt: books.togetherPrompt(batch.parts, this.#namesOf(batch.working)),
-        role: books.words.role,
+        prompt: records.togetherPrompt(batch.parts, this.#namesOf(batch.working)),
+        role: records.words.role,
         text,
         answersCallId: null,
       });
       return;
     }
-    const delivery = books.delivery(deliveryId);
+    const delivery = records.delivery(deliveryId);
     if (!delivery) return;
     const { kind, priority, prompt, text } = delivery;
     const answersCallId = this.#answerLate(delivery);
-    const role = kind === 'result' || kind === 'progress' ? books.words.role : 'system';
+    const role = kind === 'result' || kind === 'progress' ? records.words.role : 'system';
     lead.offer({
       deliveryId,
       generation,
@@ -170,9 +171,9 @@ export class DeliveryEffects {
 
   /** Tells the model of a delivery that will not be said: it is on the screen. */
   #rested(deliveryId: string): void {
-    const { books, lead } = this.#session;
+    const { records, lead } = this.#session;
     this.#show(deliveryId, { state: 'pending', card: true });
-    const delivery = books.delivery(deliveryId);
+    const delivery = records.delivery(deliveryId);
     if (!delivery) return;
     const words = silentNote(delivery.prompt);
     if (delivery.answersCall) this.#answerSilently(deliveryId, words);
@@ -182,8 +183,9 @@ export class DeliveryEffects {
 
   /** Gives a resting delivery to the present and later listeners. */
   #card(deliveryId: string): void {
-    const { lead, door } = this.#session;
-    for (const part of this.#partsOf(deliveryId)) lead.rests?.(part, () => door.shown(part));
+    const { lead, userInput } = this.#session;
+    for (const part of this.#partsOf(deliveryId))
+      lead.showCard?.(part, () => userInput.shown(part));
   }
 
   /** Returns the deliveries that an item of the outbox tells: itself, or the results of a batch. */
@@ -203,10 +205,10 @@ export class DeliveryEffects {
    * spawned.
    */
   #namesOf(members: readonly string[]): readonly string[] {
-    const { books, projection } = this.#session;
+    const { records, projection } = this.#session;
     return members.flatMap((member) => {
       const view = projection.subagent(subjectOf(member));
-      return books.calls.get(member)?.name ?? (view ? nameOfSpawned(view) : []);
+      return records.calls.get(member)?.name ?? (view ? nameOfSpawned(view) : []);
     });
   }
 
@@ -227,8 +229,8 @@ export class DeliveryEffects {
 
   /** Tells the model of a delivery that reached the user, or was dismissed, without being told. */
   #answerSilently(deliveryId: string, words?: Prompt): void {
-    const { books, lead } = this.#session;
-    const delivery = books.delivery(deliveryId);
+    const { records, lead } = this.#session;
+    const delivery = records.delivery(deliveryId);
     const callId = delivery ? this.#answerLate(delivery) : null;
     if (delivery && callId !== null)
       lead.answerTool(callId, words ?? delivery.prompt, false, `${deliveryId}.note`);
@@ -238,11 +240,11 @@ export class DeliveryEffects {
     deliveryId: string,
     { grade, ...how }: { readonly grade: HearingGrade; readonly by?: string },
   ): void {
-    const { host, hooks, books } = this.#session;
+    const { host, hooks, records } = this.#session;
     // A question that was heard is not over: it waits for its answer.
     const view = this.#show(deliveryId, { state: 'delivered', grade, ...byOf(how) });
     if (view) callSafely(host, 'hook onDelivered', () => hooks.onDelivered?.(view));
-    if (books.questions.has(deliveryId)) return;
+    if (records.questions.has(deliveryId)) return;
     this.#answerSilently(deliveryId);
     this.forget(deliveryId);
   }
@@ -254,8 +256,8 @@ export class DeliveryEffects {
   }
 
   #show(deliveryId: string, change: Partial<DeliveryView>): DeliveryView | null {
-    const { books, projection } = this.#session;
-    const record = books.delivery(deliveryId);
+    const { records, projection } = this.#session;
+    const record = records.delivery(deliveryId);
     if (!record) return null;
     const { kind, priority, label, text, subagentId, at } = record;
     const view: DeliveryView = {

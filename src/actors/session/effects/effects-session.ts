@@ -2,13 +2,13 @@ import type { Failure } from '../../../machines/index.ts';
 import type { ScopePorts } from '../../subagents/scope-ports.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import type { SubagentConfig } from '../../contracts/config.ts';
-import type { Lead } from '../lead/lead.ts';
+import type { LeadDriver } from '../lead/lead.ts';
 import type { SpeakProgress } from '../delivery/progress-pace.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 
 /** The session as its effects see it. */
 export interface EffectsSession extends LeadSession {
-  readonly lead: Lead;
+  readonly lead: LeadDriver;
   readonly services: SessionServices;
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /** The ports that the subagents of background calls work for. */

@@ -3,7 +3,7 @@
 // Does not: decide which of them a subagent gets (subagents/grants.ts).
 
 import { callerOf } from '../../model/caller.ts';
-import { SOURCE_TOOL } from '../../model/marks.ts';
+import { SOURCE_TOOL } from '../../model/tool-flags.ts';
 import { toolContext } from './tool-context.ts';
 import type { EffectsSession } from './effects-session.ts';
 

@@ -13,11 +13,11 @@ import type { Posted } from '../../runtime/commit-unit.ts';
 import { callSafely } from '../../runtime/host.ts';
 import { UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { OUTBOX_FULL } from './services.ts';
-import { idOf } from '../state/books.ts';
+import { idOf } from '../state/session-records.ts';
 import { CallEffects } from './call-effects.ts';
 import { DeliveryEffects, type DeliveryHandlers } from './delivery-effects.ts';
 import { questionView } from '../questions/question-view.ts';
-import { SubagentNews } from './subagent-news.ts';
+import { SubagentEvents } from './subagent-events.ts';
 import { notActive } from '../lead/transfer.ts';
 import type { EffectsSession } from './effects-session.ts';
 import type { Utterance } from '../../contracts/records.ts';
@@ -36,13 +36,13 @@ export class SessionEffects {
   readonly #deliveries: DeliveryEffects;
   readonly #handlers: EffectHandlers;
   /** Receives the reports of subagents. */
-  readonly news: SubagentNews;
+  readonly subagentEvents: SubagentEvents;
 
   constructor(core: EffectsSession) {
     this.#core = core;
     this.#calls = new CallEffects(core);
     this.#deliveries = new DeliveryEffects(core, this.#calls);
-    this.news = new SubagentNews(core);
+    this.subagentEvents = new SubagentEvents(core);
     this.#handlers = { ...this.#deliveries.handlers, ...this.#handlersOf(core) };
   }
 
@@ -50,7 +50,7 @@ export class SessionEffects {
     const { lead } = core;
     const waits = (deliveryId: string): void => {
       this.#deliveries.waits(deliveryId);
-      this.news.reportResult(deliveryId);
+      this.subagentEvents.reportResult(deliveryId);
     };
     // After each effect of the session and of a question the screens look at it again; see `release`.
     const shown = (): void => {};
@@ -104,14 +104,14 @@ export class SessionEffects {
       'user.heardUser': ({ utterance }) => {
         this.#said(utterance);
         lead.heardUser(utterance);
-        core.door.said(utterance.id);
+        core.userInput.said(utterance.id);
       },
       'user.overheard': ({ utterance, subagentName, isAnswer }) => {
         this.#said(utterance);
         lead.overheard(utterance, subagentName, isAnswer);
-        core.door.said(utterance.id);
+        core.userInput.said(utterance.id);
       },
-      'answers.receipt': ({ ticket, receipt }) => core.door.answered(ticket, receipt),
+      'answers.receipt': ({ ticket, receipt }) => core.userInput.answered(ticket, receipt),
     };
   }
 
@@ -148,11 +148,11 @@ export class SessionEffects {
    * `recovery.ts`. `isAsleep`: the session was put away idle, and the app is told nothing of it again.
    */
   resume(isAsleep: boolean): void {
-    const { unit, projection, books } = this.#core;
+    const { unit, projection, records } = this.#core;
     for (const id of unit.questions.ids) this.#question(id, isAsleep);
     this.#calls.resume();
     this.#deliveries.resume();
-    for (const item of books.conversation.items) {
+    for (const item of records.conversation.items) {
       if (item.role !== 'user' && item.role !== 'assistant') continue;
       const { id, role, text, at } = item;
       const interrupted = item.interrupted === true ? { interrupted: true } : {};
@@ -197,8 +197,8 @@ export class SessionEffects {
   }
 
   #reply(requestId: string, end: QuestionEnd): void {
-    const { books, delegation, unit } = this.#core;
-    const question = books.questions.get(requestId);
+    const { records, delegation, unit } = this.#core;
+    const question = records.questions.get(requestId);
     if (!question) return;
     const asker = delegation.get(question.subagentId);
     const { answer } = question;
@@ -213,7 +213,7 @@ export class SessionEffects {
     else asker?.receive({ type: 'question.withdrawn', requestId, reason: end });
     // No new question, even if this process has not shown it yet.
     this.#question(requestId, true);
-    books.questions.delete(requestId);
+    records.questions.delete(requestId);
     this.#deliveries.withdrawn(requestId);
     unit.questions.forget(requestId);
   }
@@ -248,8 +248,8 @@ export class SessionEffects {
   }
 
   #question(requestId: string, isKnown = false): void {
-    const { books, unit, projection, hooks, host } = this.#core;
-    const record = books.questions.get(requestId);
+    const { records, unit, projection, hooks, host } = this.#core;
+    const record = records.questions.get(requestId);
     const state = unit.questions.stateOf(requestId);
     if (!record || !state) return;
     const isNew = !isKnown && projection.question(requestId) === undefined;

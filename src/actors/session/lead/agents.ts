@@ -2,7 +2,7 @@
 // beginning and end of leading. One agent leads at a time.
 //
 // Owns:     the checks of the agents, their tools, prepared for a model.
-// Does not: know the current lead agent (books) or change it (transfer).
+// Does not: know the current lead agent (records) or change it (transfer).
 
 import { z } from 'zod';
 import type { streamText } from 'ai';
@@ -23,7 +23,7 @@ import { TRANSFER_TOOL, transferTool, type TransferCall } from './transfer-tool.
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 
 /** An agent that talks to the user. */
-export interface MainAgent {
+export interface LeadAgent {
   /** Unique in the session. */
   readonly name: string;
   /** The purpose of this agent, for the other agents. */
@@ -74,7 +74,7 @@ const checks = {
   onEnter: callback,
   onExit: callback,
   onTurnCompleted: callback,
-} satisfies ChecksOf<MainAgent>;
+} satisfies ChecksOf<LeadAgent>;
 
 const shape = z.strictObject(checks);
 
@@ -86,7 +86,7 @@ const EXAMPLE = "agents: [{ name: 'lead', instructions: 'You help the user.' }]"
  */
 export function checkAgents(
   agents: unknown,
-): asserts agents is readonly [MainAgent, ...MainAgent[]] {
+): asserts agents is readonly [LeadAgent, ...LeadAgent[]] {
   if (!Array.isArray(agents) || agents.length === 0)
     throw new ConfigurationError(
       'INVALID_OPTION',
@@ -96,12 +96,12 @@ export function checkAgents(
     const where = `agents[${index}]`;
     checkIsObject(where, agent, EXAMPLE);
     check(where, shape, agent);
-    checkToolList(where, (agent as MainAgent).tools);
+    checkToolList(where, (agent as LeadAgent).tools);
   }
 }
 
-export class Agents {
-  readonly #agents: ReadonlyMap<string, MainAgent>;
+export class LeadAgents {
+  readonly #agents: ReadonlyMap<string, LeadAgent>;
   readonly #definitions: ReadonlyMap<string, readonly ToolDefinition[]>;
   readonly #tools = new Map<string, ReadonlyMap<string, LeadTool>>();
 
@@ -110,12 +110,12 @@ export class Agents {
    * @throws {ConfigurationError} for agents that cannot work.
    */
   constructor(
-    agents: readonly MainAgent[],
+    agents: readonly LeadAgent[],
     subagents: Readonly<Record<string, unknown>>,
     transfer: (to: string, call: TransferCall) => Promise<unknown>,
   ) {
     checkAgents(agents);
-    const byName = new Map<string, MainAgent>();
+    const byName = new Map<string, LeadAgent>();
     for (const [index, agent] of agents.entries()) {
       if (byName.has(agent.name))
         throw new ConfigurationError(
@@ -146,7 +146,7 @@ export class Agents {
     return [...this.#agents.keys()];
   }
 
-  get(name: string): MainAgent | undefined {
+  get(name: string): LeadAgent | undefined {
     return this.#agents.get(name);
   }
 

@@ -187,8 +187,8 @@ export class Awaited {
     this.#handed.add(deliveryId);
     const [oldest] = this.#handed;
     if (this.#handed.size > KEPT && oldest !== undefined) this.#handed.delete(oldest);
-    const { projection, door } = this.#session;
-    if (view.state !== 'delivered') door.shown(deliveryId);
+    const { projection, userInput } = this.#session;
+    if (view.state !== 'delivered') userInput.shown(deliveryId);
     const item = projection.transcript.findLast(
       (one) => one.deliveryId === deliveryId || one.deliveryIds?.includes(deliveryId) === true,
     );

@@ -6,8 +6,8 @@
 import { floorOf } from '../../../machines/index.ts';
 import type { Upkeep } from '../../context/upkeep.ts';
 import type { Delegation } from '../../subagents/delegation.ts';
-import type { UserDoor } from '../questions/user-door.ts';
-import type { Books } from '../state/books.ts';
+import type { UserInput } from '../questions/user-input.ts';
+import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import type { Leads } from './leads.ts';
 
@@ -15,8 +15,8 @@ import type { Leads } from './leads.ts';
 export interface QuietSession {
   readonly unit: SessionUnit;
   readonly delegation: Delegation;
-  readonly books: Books;
-  readonly door: UserDoor;
+  readonly records: SessionRecords;
+  readonly userInput: UserInput;
   readonly leads: Leads;
 }
 
@@ -33,7 +33,7 @@ const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
  * time, or for an event from outside. `ownClients`: number of attached clients that only embed it.
  */
 export function isIdle(
-  { unit, delegation, services, books, door, upkeep, leads }: IdleSession,
+  { unit, delegation, services, records, userInput, upkeep, leads }: IdleSession,
   ownClients: number,
 ): boolean {
   const session = unit.session.getSnapshot();
@@ -43,11 +43,11 @@ export function isIdle(
   return (
     session.value.connection === 'active' &&
     floorOf(session) === 'nobody' &&
-    books.unfinished.length === 0 &&
+    records.unfinished.length === 0 &&
     // An attached client may speak at any time.
-    door.clients <= ownClients &&
+    userInput.clients <= ownClients &&
     // A due delivery is told as soon as a client is attached.
-    !(isTelling && door.isAttached) &&
+    !(isTelling && userInput.isAttached) &&
     !isCalling &&
     // The hooks of an agent that enters or leaves would be broken off, and run again.
     !leads.transfers.isUnderWay &&
@@ -65,15 +65,15 @@ export function isIdle(
  * due delivery was told. Everything that is open waits for the user (questions that were put), for time, or
  * for an event from outside; so does a delivery without a listener.
  */
-export function isQuiet({ unit, delegation, books, door, leads }: QuietSession): boolean {
+export function isQuiet({ unit, delegation, records, userInput, leads }: QuietSession): boolean {
   const session = unit.session.getSnapshot();
   const { pending, current } = unit.outbox.getSnapshot().context;
   const isTelling = current !== null || pending.some(({ resting }) => !resting);
   return (
     session.value.connection === 'active' &&
     floorOf(session) === 'nobody' &&
-    books.unfinished.length === 0 &&
-    !(isTelling && door.isAttached) &&
+    records.unfinished.length === 0 &&
+    !(isTelling && userInput.isAttached) &&
     !unit.calls.ids.some((id) => !WAITING.has(unit.calls.stateOf(id)?.value)) &&
     !leads.transfers.isUnderWay &&
     !unit.unit.isBusy &&

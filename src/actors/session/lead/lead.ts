@@ -44,7 +44,7 @@ export interface SubagentWords {
  * / failed` with the offer's generation. Guarantee to it: one offer at a time, and only while the gate is
  * open or after `interrupt`.
  */
-export interface Lead {
+export interface LeadDriver {
   connect(attempt: number): void;
   /** Gives up the connection that is being opened. */
   hangUp(): void;
@@ -68,7 +68,7 @@ export interface Lead {
    * an acknowledgement. Without a screen it is given to the user as it is; `seen` reports that the user has
    * seen it.
    */
-  rests?(deliveryId: string, seen: () => void): void;
+  showCard?(deliveryId: string, seen: () => void): void;
   /** Shows the progress or the words of a subagent to the user as they are, not to the model. */
   reported?(report: SubagentWords): void;
   /** Stops speaking at once: an urgent item waits. */

@@ -1,7 +1,7 @@
 // The lead agents of a session: their instructions, and the context of their hooks.
 //
 // Owns:     the agents of the session, and their contexts.
-// Does not: know the current lead agent (books), or change it (transfer).
+// Does not: know the current lead agent (records), or change it (transfer).
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -11,8 +11,8 @@ import { note, wordsOfApp } from '../../notes/note.ts';
 import type { NoteMarks } from '../../notes/note-marks.ts';
 import type { MemoryFact } from '../../ports/memory-store.ts';
 import type { AgentContext } from './agent-context.ts';
-import { Agents, type MainAgent } from './agents.ts';
-import type { Books } from '../state/books.ts';
+import { LeadAgents, type LeadAgent } from './agents.ts';
+import type { SessionRecords } from '../state/session-records.ts';
 import { leadInstructions, type SetDirective } from '../../contracts/directives.ts';
 import type { LeadTool } from './lead-tools.ts';
 import { Transfers, type TransferSession } from './transfer.ts';
@@ -20,7 +20,7 @@ import { Transfers, type TransferSession } from './transfer.ts';
 /** The session as the lead agents see it. */
 export interface LeadsSession extends TransferSession {
   readonly id: string;
-  readonly books: Books;
+  readonly records: SessionRecords;
   readonly notes: NoteMarks;
   /** Returns the newest remembered facts of the user. */
   facts(limit: number): Promise<readonly MemoryFact[]>;
@@ -33,18 +33,20 @@ const TURNS_FOR_HOOK = 5;
 export class Leads {
   readonly transfers: Transfers;
   readonly #session: LeadsSession;
-  readonly #agents: Agents;
+  readonly #agents: LeadAgents;
   /** The last instructions of agents whose instructions are a function. */
   readonly #lastWords = new Map<string, string>();
 
   /** @throws {ConfigurationError} for agents that cannot work. */
   constructor(
     session: LeadsSession,
-    agents: readonly MainAgent[],
+    agents: readonly LeadAgent[],
     subagents: Readonly<Record<string, unknown>>,
   ) {
     this.#session = session;
-    this.#agents = new Agents(agents, subagents, (to, call) => this.transfers.transfer(to, call));
+    this.#agents = new LeadAgents(agents, subagents, (to, call) =>
+      this.transfers.transfer(to, call),
+    );
     this.transfers = new Transfers(session, {
       all: this.#agents,
       leading: () => this.agent,
@@ -53,8 +55,8 @@ export class Leads {
   }
 
   /** The current lead agent. */
-  get agent(): MainAgent {
-    return this.#agents.get(this.#session.books.agentName) as MainAgent;
+  get agent(): LeadAgent {
+    return this.#agents.get(this.#session.records.agentName) as LeadAgent;
   }
 
   /**
@@ -62,7 +64,7 @@ export class Leads {
    * @throws {ConfigurationError} `UNKNOWN_AGENT`.
    */
   checkLeader(): void {
-    const { agentName } = this.#session.books;
+    const { agentName } = this.#session.records;
     if (this.#agents.get(agentName)) return;
     throw new ConfigurationError(
       'UNKNOWN_AGENT',
@@ -85,7 +87,7 @@ export class Leads {
    * how it recognizes a note of the runtime.
    */
   instructionsOf(agentName: string): string {
-    const { agentName: leader, directives } = this.#session.books;
+    const { agentName: leader, directives } = this.#session.records;
     const inForce = agentName === leader ? directives : directives.withoutAgents();
     const agent = this.#agents.get(agentName);
     const words = this.#wordsOf(agentName);
@@ -95,7 +97,7 @@ export class Leads {
 
   readonly setDirective: SetDirective = (key, value, scope = 'session') => {
     this.#session.unit.unit.checkRoom();
-    this.#session.books.directives.check(key, value, scope);
+    this.#session.records.directives.check(key, value, scope);
     this.#session.receive('directives', { type: 'directive.set', key, value, scope });
   };
 
@@ -109,7 +111,7 @@ export class Leads {
         if (!session.unit.unit.disposed)
           session.lead.note(note(wordsOfApp(session.notes.guard(text))));
       },
-      getRecentTurns: (count = 10) => session.books.conversation.recentTurns(count),
+      getRecentTurns: (count = 10) => session.records.conversation.recentTurns(count),
       getMemoryFacts: (limit = 10) => session.facts(limit),
       requestTransfer: (to) =>
         this.transfers.request(
@@ -122,14 +124,14 @@ export class Leads {
 
   /** Calls `onTurnCompleted`: the model has completed its turn. */
   turnEnded(): void {
-    const { books, host, hooks, projection } = this.#session;
-    const { turns: turn, agentName } = books;
+    const { records, host, hooks, projection } = this.#session;
+    const { turns: turn, agentName } = records;
     projection.emit({ type: 'turn.ended', turn, agentName });
     callSafely(host, 'hook onTurnEnd', () => hooks.onTurnEnd?.({ turn, agentName }));
     const { onTurnCompleted } = this.agent;
     if (!onTurnCompleted) return;
     callSafely(host, `onTurnCompleted of agent "${agentName}"`, () =>
-      onTurnCompleted(this.contextOf(agentName), books.conversation.recentTurns(TURNS_FOR_HOOK)),
+      onTurnCompleted(this.contextOf(agentName), records.conversation.recentTurns(TURNS_FOR_HOOK)),
     );
   }
 

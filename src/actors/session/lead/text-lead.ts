@@ -31,7 +31,7 @@ import { CancelledError, ConfigurationError, ProviderError } from '../../../valu
 import { callKey } from '../../model/approval.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
-import { HOLDS_FLOOR_MS, type Lead, type Offer, type SubagentWords } from './lead.ts';
+import { HOLDS_FLOOR_MS, type LeadDriver, type Offer, type SubagentWords } from './lead.ts';
 import { intoConversation, noted } from '../state/live-conversation.ts';
 import {
   alreadyCalledNote,
@@ -72,7 +72,7 @@ interface Telling {
   said: Said | null;
 }
 
-export class TextLead implements Lead {
+export class TextLead implements LeadDriver {
   readonly #core: LeadSession;
   readonly #model: LanguageModel;
   readonly #output: TextOutput;
@@ -141,7 +141,7 @@ export class TextLead implements Lead {
       if (ANSWERED_AT_ONCE.has(String(calls.stateOf(callId)?.value)))
         (isOfTelling(this.#core, callId) ? this.#called : this.#awaited).add(callId);
     this.#wantsReply ||= owes;
-    const { items } = this.#core.books.conversation;
+    const { items } = this.#core.records.conversation;
     const last = items.findLast(({ role }) => role === 'tool_call' || role === 'assistant');
     this.#wasCutOff = last?.role === 'tool_call' && last.isFollowed === true;
     this.#next();
@@ -231,11 +231,11 @@ export class TextLead implements Lead {
     this.#checkIdle();
   }
 
-  rests(deliveryId: string, seen: () => void): void {
-    const { projection, books } = this.#core;
+  showCard(deliveryId: string, seen: () => void): void {
+    const { projection, records } = this.#core;
     const view = projection.delivery(deliveryId);
     if (!view) return;
-    const question = books.questions.get(deliveryId);
+    const question = records.questions.get(deliveryId);
     const part: TextPart = question
       ? questionPart(question, view.text)
       : { type: 'delivery.card', deliveryId, label: view.label, text: view.text };
@@ -263,11 +263,11 @@ export class TextLead implements Lead {
 
   #ask(offer: Offer): void {
     const { generation, deliveryId } = offer;
-    const question = this.#core.books.questions.get(deliveryId);
+    const question = this.#core.records.questions.get(deliveryId);
     if (!question) return;
     this.#core.receive('outbox', { type: 'delivery.playing', generation });
     const noteId = `${question.requestId}.note`;
-    if (this.#core.books.conversation.get(noteId) === undefined)
+    if (this.#core.records.conversation.get(noteId) === undefined)
       this.#note(noteId, openQuestionNote(offer.prompt));
     this.#tell(questionPart(question, offer.text), generation);
   }
@@ -303,8 +303,8 @@ export class TextLead implements Lead {
   /** Reports a delivery without a listener (TEXT-LEAD-5). */
   #checkSomebodyListens({ kind, deliveryId }: Offer): void {
     const core = this.#core;
-    const { awaited, door } = core;
-    const isHeard = this.#output.isHeard || door.listeners > 0 || awaited.isListening;
+    const { awaited, userInput } = core;
+    const isHeard = this.#output.isHeard || userInput.listeners > 0 || awaited.isListening;
     if (this.#hasWarned || isHeard) return;
     this.#hasWarned = true;
     const expected =
@@ -399,7 +399,7 @@ export class TextLead implements Lead {
     const core = this.#core;
     if (core.unit.unit.disposed) return;
     // Words of the user meanwhile belong to the next reply, and so do the calls made for it.
-    const { requestId } = core.books;
+    const { utteranceId: requestId } = core.records;
     const telling = offer ? (this.#telling ??= this.#begin(offer)) : null;
     if (telling) telling.rounds += 1;
     else this.#rounds += 1;
@@ -512,13 +512,13 @@ export class TextLead implements Lead {
 
   /** Returns a unique call id: some providers count their calls from 0 in each answer. */
   #freshCallId(callId: string): string {
-    const { books, host } = this.#core;
+    const { records, host } = this.#core;
     const isTaken = (id: string): boolean =>
       id === '' ||
       this.#awaited.has(id) ||
       this.#called.has(id) ||
-      books.calls.has(id) ||
-      books.conversation.get(id) !== undefined;
+      records.calls.has(id) ||
+      records.conversation.get(id) !== undefined;
     let fresh = callId;
     while (isTaken(fresh)) fresh = host.environment.ids.next('call');
     return fresh;
@@ -559,17 +559,17 @@ function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds
  * call whose result is told.
  */
 function wasMade(
-  { books }: LeadSession,
+  { records }: LeadSession,
   { deliveryId, deliveryIds = [deliveryId] }: Offer,
   { name, arguments: json }: ResponseCall,
 ): boolean {
   const key = callKey(name, inputOf(json));
   const isOwn = deliveryIds.some((id) => {
-    const call = books.calls.get(id);
+    const call = records.calls.get(id);
     return call !== undefined && callKey(call.name, inputOf(call.arguments)) === key;
   });
   if (isOwn) return true;
-  const { items } = books.conversation;
+  const { items } = records.conversation;
   const since = items.findIndex(({ id }) => id.startsWith(tellingsOf(deliveryId)));
   return items
     .slice(since < 0 ? items.length : since)
@@ -586,10 +586,10 @@ function inputOf(json: string): unknown {
 
 /** Tells whether a call was made in the telling of an offer that is still due. */
 export function isOfTelling(
-  { books, unit }: Pick<LeadSession, 'books' | 'unit'>,
+  { records, unit }: Pick<LeadSession, 'records' | 'unit'>,
   callId: string,
 ): boolean {
-  const { items } = books.conversation;
+  const { items } = records.conversation;
   const { pending, current } = unit.outbox.getSnapshot().context;
   const due = [...pending, ...(current ? [current] : [])].map(({ deliveryId }) =>
     tellingsOf(deliveryId),
@@ -597,7 +597,7 @@ export function isOfTelling(
   const call = items.findIndex((item) => item.role === 'tool_call' && item.callId === callId);
   const before = items.slice(0, Math.max(0, call));
   const told = before.findLastIndex(({ id }) => due.some((tellings) => id.startsWith(tellings)));
-  return told >= 0 && !before.slice(told + 1).some((item) => item.id === books.requestId);
+  return told >= 0 && !before.slice(told + 1).some((item) => item.id === records.utteranceId);
 }
 
 function questionPart(

@@ -103,7 +103,7 @@ export async function runResponse(options: TextResponseOptions): Promise<TextRes
       if (part.type !== 'text') continue;
       if (text === '') {
         at = clock.now();
-        core.books.saying(itemId, '', at);
+        core.records.saying(itemId, '', at);
         options.onWords();
       }
       text += part.text;
@@ -158,7 +158,7 @@ async function* partsOf(options: TextResponseOptions): AsyncGenerator<Part> {
     model,
     instructions: core.leads.instructionsOf(agentName),
     ...(providerOptions && { providerOptions }),
-    messages: core.books.conversation.toModelMessages({ notes: core.notes }),
+    messages: core.records.conversation.toModelMessages({ notes: core.notes }),
     allowSystemInMessages: core.notes.systemAs === 'system',
     tools: modelToolsOf(core.leads.toolsOf(agentName)),
     toolChoice: mayCall ? 'auto' : 'none',

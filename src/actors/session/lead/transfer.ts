@@ -5,7 +5,7 @@
 //
 // Owns:     the transfer under way, and the hooks of the agents around it.
 // Does not: decide when the connection may change (session machine), change it (lead), or know the lead agent
-//           (books). Subagents are not affected.
+//           (records). Subagents are not affected.
 //
 // Invariants
 //   TRANSFER-1. One transfer at a time. A request meanwhile is refused (a tool) or comes after it, the last
@@ -19,9 +19,9 @@ import { OffstageError } from '../../../values/errors.ts';
 import type { Failure, Stamped } from '../../../machines/index.ts';
 import { callSafely, type Host } from '../../runtime/host.ts';
 import type { AgentContext } from './agent-context.ts';
-import type { Agents, MainAgent } from './agents.ts';
+import type { LeadAgents, LeadAgent } from './agents.ts';
 import type { SessionHooks } from './hooks.ts';
-import type { Lead } from './lead.ts';
+import type { LeadDriver } from './lead.ts';
 import type { Projection } from '../state/projection.ts';
 import type { EventFor, Receiver, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
@@ -29,7 +29,7 @@ import type { TransferCall } from './transfer-tool.ts';
 
 /** The session as a transfer sees it. */
 export interface TransferSession extends Receiver {
-  readonly lead: Lead;
+  readonly lead: LeadDriver;
   readonly host: Host;
   readonly hooks: SessionHooks;
   readonly projection: Projection;
@@ -38,9 +38,9 @@ export interface TransferSession extends Receiver {
 
 /** The agents as a transfer sees them. */
 export interface TransferAgents {
-  readonly all: Agents;
+  readonly all: LeadAgents;
   /** Returns the current lead agent. */
-  leading(): MainAgent;
+  leading(): LeadAgent;
   contextOf(agentName: string): AgentContext;
 }
 
@@ -162,7 +162,7 @@ export class Transfers {
     return null;
   }
 
-  #handOver(successor: MainAgent): Promise<Failure | null> {
+  #handOver(successor: LeadAgent): Promise<Failure | null> {
     const transferId = this.#session.host.environment.ids.next('trf');
     return new Promise((resolve) => {
       this.#waiting.set(transferId, resolve);
@@ -183,20 +183,20 @@ export class Transfers {
     return { error: `${message}. "${this.#agents.leading().name}" leads on.`, code };
   }
 
-  async #exit(agent: MainAgent, to: string): Promise<void> {
+  async #exit(agent: LeadAgent, to: string): Promise<void> {
     const { onExit } = agent;
     if (onExit) await this.#hook('onExit', agent, (context) => onExit(context, to));
     this.#session.projection.emit({ type: 'agent.exited', agentName: agent.name, to });
   }
 
-  async #enter(agent: MainAgent, from: string | null): Promise<void> {
+  async #enter(agent: LeadAgent, from: string | null): Promise<void> {
     const { onEnter } = agent;
     if (onEnter) await this.#hook('onEnter', agent, (context) => onEnter(context, from));
     this.#entered(agent.name, from);
   }
 
   /** Records that the agent has entered, so that it does not enter again in a process that continues. */
-  #noteEntered({ name: agentName }: MainAgent): void {
+  #noteEntered({ name: agentName }: LeadAgent): void {
     this.#session.receive('agents', { type: 'agent.entered', agentName });
   }
 
@@ -212,7 +212,7 @@ export class Transfers {
   }
 
   /** Calls a hook of the app and waits for it, for a limited time (TRANSFER-3). */
-  #hook(name: string, agent: MainAgent, call: (context: AgentContext) => unknown): Promise<void> {
+  #hook(name: string, agent: LeadAgent, call: (context: AgentContext) => unknown): Promise<void> {
     const { host } = this.#session;
     const where = `${name} of agent "${agent.name}"`;
     return new Promise((resolve) => {
@@ -235,7 +235,7 @@ export class Transfers {
 }
 
 /** Tells whether the agent does something before its first response. */
-function isToEnter({ onEnter, greeting }: MainAgent): boolean {
+function isToEnter({ onEnter, greeting }: LeadAgent): boolean {
   return onEnter !== undefined || greeting !== undefined;
 }
 

@@ -71,7 +71,7 @@ export function recover(
     ? { type: 'session.woken' }
     : { type: 'session.recovered', lastAt };
   unit.unit.open({ actor: 'session', event: goesOn });
-  const { items } = core.books.conversation;
+  const { items } = core.records.conversation;
   const tookOver = items.findLastIndex(({ role }) => role === 'transfer');
   const recovery = {
     // An attached client got the reply before the session was put away, or will not get it.
@@ -80,8 +80,8 @@ export function recover(
       owesReply(core),
     // The result of a transfer tool is the answer to its call, not words of the new agent.
     hasGreeted: items.slice(tookOver + 1).some(({ role }) => role !== 'tool_result'),
-    hasEntered: core.books.hasEntered || tookOver >= 0,
-    takesOverFrom: core.books.takesOverFrom,
+    hasEntered: core.records.hasEntered || tookOver >= 0,
+    takesOverFrom: core.records.takesOverFrom,
   };
   for (const subagent of delegation.views)
     core.projection.emit({ type: 'subagent.changed', subagent });
@@ -104,15 +104,15 @@ export function recover(
   return recovery;
 }
 
-/** The unit and the books of a session, as the journal has them. */
-type OwnParts = Pick<HostedSession, 'id' | 'host' | 'unit' | 'books'>;
+/** The unit and the records of a session, as the journal has them. */
+type OwnParts = Pick<HostedSession, 'id' | 'host' | 'unit' | 'records'>;
 
 /**
- * Sets the unit and the books to the state of the journal (RECOVERY-4). Returns the history. `isFresh`: both
+ * Sets the unit and the records to the state of the journal (RECOVERY-4). Returns the history. `isFresh`: both
  * are in their first state. Their actors stay, because observers may follow them already.
  */
 function putBack(
-  { id, host, unit, books }: OwnParts,
+  { id, host, unit, records }: OwnParts,
   entries: readonly JournalEntry[],
   isFresh = false,
 ) {
@@ -126,15 +126,15 @@ function putBack(
     const begin = (): void => {
       if (!isClean) {
         unit.reset();
-        books.reset();
+        records.reset();
       }
       isClean = false;
       if (!snapshot) {
-        unit.unit.skip(history.before(id));
+        unit.unit.setSequence(history.before(id));
         return;
       }
       unit.restore(snapshot.unit, snapshot.inputs, history.before(id));
-      books.restore(snapshot.books);
+      records.restore(snapshot.books);
     };
     const reason = snapshotEntry && failure(begin);
     if (snapshotEntry && reason !== null) {
@@ -174,14 +174,14 @@ export async function goBack(
   if (core.unit.unit.disposed) return;
   putBack(core, entries);
   // Its effects were carried out here.
-  forgetWhatIsOver(core.books, core.unit);
+  forgetWhatIsOver(core.records, core.unit);
 }
 
 /**
  * Withdraws questions of askers that ended in a process that could not write the end of their questions down.
  */
 function withdrawQuestionsOfNobody(core: HostedSession): void {
-  for (const { requestId, subagentId } of core.books.questions.values()) {
+  for (const { requestId, subagentId } of core.records.questions.values()) {
     const asker = core.delegation.get(subagentId);
     if (asker?.outcome === null) continue;
     const reason = 'its subagent has ended';
@@ -195,19 +195,19 @@ function withdrawQuestionsOfNobody(core: HostedSession): void {
  * subagents.
  */
 function owesReply({
-  books,
+  records,
   leads,
   unit,
-}: Pick<HostedSession, 'books' | 'leads' | 'unit'>): boolean {
-  const { items } = books.conversation;
+}: Pick<HostedSession, 'records' | 'leads' | 'unit'>): boolean {
+  const { items } = records.conversation;
   const asked = items.findLastIndex((item) => {
     // A call in the telling of a due delivery is read when that is told again.
     if (item.role === 'tool_result')
       return (
         unit.calls.stateOf(item.callId)?.value !== 'settled' &&
-        !isOfTelling({ books, unit }, item.callId)
+        !isOfTelling({ records, unit }, item.callId)
       );
-    return item.id === books.requestId || isGreeting(item, leads.agent);
+    return item.id === records.utteranceId || isGreeting(item, leads.agent);
   });
   return asked >= 0 && !items.slice(asked + 1).some(({ role }) => role === 'assistant');
 }

@@ -1,4 +1,4 @@
-// The common core of voice and text sessions. It accepts events, wires the unit, the books, the subagents and
+// The common core of voice and text sessions. It accepts events, wires the unit, the records, the subagents and
 // the lead agent to each other, and implements the API for apps.
 //
 // Owns:     the unit of the session and everything that lives as long as it does.
@@ -10,7 +10,7 @@ import type { Failure } from '../../../machines/index.ts';
 import { Delegation } from '../../subagents/delegation.ts';
 import type { FactSource } from '../../context/context-snapshot.ts';
 import { Upkeep } from '../../context/upkeep.ts';
-import { OutcomeDesk } from '../../../results/outcome-desk.ts';
+import { OutcomeProcessor } from '../../../results/outcome-processor.ts';
 import { NoteMarks } from '../../notes/note-marks.ts';
 import type { MemoryFact } from '../../ports/memory-store.ts';
 import { callSafely, createHost, type Host } from '../../runtime/host.ts';
@@ -22,12 +22,12 @@ import type { SubagentView, SetAsideEntry } from '../../contracts/session-views.
 import type { SubagentConfig } from '../../contracts/config.ts';
 import { sessionLimits } from '../../admission/limits.ts';
 import { Awaited } from '../lead/awaited.ts';
-import { Books } from '../state/books.ts';
+import { SessionRecords } from '../state/session-records.ts';
 import { checkedConversation } from '../lead/conversation-options.ts';
 import { consolidationOf } from '../state/consolidation.ts';
 import { foldSessionEvent } from './fold-session.ts';
 import type { SessionHooks } from '../lead/hooks.ts';
-import type { Lead } from '../lead/lead.ts';
+import type { LeadDriver } from '../lead/lead.ts';
 import { Leads } from '../lead/leads.ts';
 import { checkedNotice, postNotice, type NoticeOptions } from '../delivery/notices.ts';
 import type { SpeakProgress } from '../delivery/progress-pace.ts';
@@ -40,10 +40,10 @@ import { SessionLife } from './session-life.ts';
 import { SessionScope } from './session-scope.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit } from '../unit/session-unit.ts';
 import { SNAPSHOT, Snapshots } from './snapshots.ts';
-import { UserDoor } from '../questions/user-door.ts';
-import { withReading } from '../questions/user-input.ts';
+import { UserInput } from '../questions/user-input.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import type { HostedSession } from './hosted-session.ts';
+import { withReading } from '../questions/user-words.ts';
 
 function failureOf(error: unknown): Failure {
   const code = codeOf(error);
@@ -53,7 +53,7 @@ function failureOf(error: unknown): Failure {
 export class SessionCore implements HostedSession {
   readonly id: string;
   readonly host: Host;
-  readonly books: Books;
+  readonly records: SessionRecords;
   readonly notes: NoteMarks;
   readonly projection: Projection;
   /** The waits of the app. */
@@ -69,11 +69,11 @@ export class SessionCore implements HostedSession {
   readonly snapshots: Snapshots;
   /** The start and the end of the session in this process. */
   readonly life: SessionLife;
-  readonly lead: Lead;
+  readonly lead: LeadDriver;
   readonly leads: Leads;
   readonly upkeep: Upkeep;
   /** The input of the user and their screens. */
-  readonly door: UserDoor;
+  readonly userInput: UserInput;
   readonly startedAt: number;
   readonly hooks: SessionHooks;
   /** Entries that this process could not apply. */
@@ -112,12 +112,12 @@ export class SessionCore implements HostedSession {
     this.startedAt = runtime.environment.clock.now();
     this.projection = new Projection(this.host);
     this.awaited = new Awaited(this);
-    this.door = new UserDoor(this, { isHeard: options.hasVoice });
+    this.userInput = new UserInput(this, { isHeard: options.hasVoice });
     const { memory, memoryScope: scope = 'default', model } = options;
     this.#facts = memory && { memory, scope };
     const hasMemory = memory !== undefined;
     const conversation = checkedConversation(options.conversation, { model, hasMemory });
-    this.books = new Books(
+    this.records = new SessionRecords(
       options.agents?.[0]?.name ?? '',
       conversation.limits,
       options.promptStyle,
@@ -129,7 +129,7 @@ export class SessionCore implements HostedSession {
         id: this.id,
         host: this.host,
         facts: this.#facts,
-        conversation: () => this.books.conversation,
+        conversation: () => this.records.conversation,
         summarised: (summary, covers) =>
           this.receive('conversation', { type: 'conversation.summarised', summary, covers }),
         remembered: (facts) => this.projection.emit({ type: 'memory.distilled', facts }),
@@ -137,8 +137,13 @@ export class SessionCore implements HostedSession {
       conversation.upkeep,
     );
     this.lead = options.makeLead(this);
-    const outcomes = new OutcomeDesk(this.host, options);
-    const served = { model, facts: this.#facts, outcomes, news: () => this.#effects.news };
+    const outcomes = new OutcomeProcessor(this.host, options);
+    const served = {
+      model,
+      facts: this.#facts,
+      outcomes,
+      subagentEvents: () => this.#effects.subagentEvents,
+    };
     this.ofCalls = new SessionScope(this, { ...served, hasCalls: true });
     this.ofLead = new SessionScope(this, { ...served, hasCalls: false, beside: this.ofCalls });
     this.delegation = new Delegation({
@@ -160,18 +165,18 @@ export class SessionCore implements HostedSession {
         outbox: { ...options.outbox, capacity: limits.maxDeliveries },
         batches: consolidation,
         books: {
-          agentName: this.books.agentName,
+          agentName: this.records.agentName,
           limits: conversation.limits,
           promptStyle: options.promptStyle ?? 'notice',
         },
       },
       {
-        fold: (received) => foldSessionEvent(this.books, this.unit, received),
+        fold: (received) => foldSessionEvent(this.records, this.unit, received),
         enrich: ({ event }) =>
-          event.type === 'user.said' ? withReading(this.books, this.unit, event) : event,
+          event.type === 'user.said' ? withReading(this.records, this.unit, event) : event,
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
-        ignored: (event, error) => this.door.ignored(event, error),
+        ignored: (event, error) => this.userInput.ignored(event, error),
         goesOnWithout: (entry) => goBack(this, entry),
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);
@@ -275,7 +280,7 @@ export class SessionCore implements HostedSession {
     }
     if (event.type === 'answer.given') return this.#byOf(event);
     if (event.type !== 'tool.called') return null;
-    const tool = this.leads.toolsOf(event.agentName ?? this.books.agentName).get(event.name);
+    const tool = this.leads.toolsOf(event.agentName ?? this.records.agentName).get(event.name);
     return {
       timeoutMs: tool?.definition.timeout ?? DEFAULT_TOOL_TIMEOUT_MS,
       isConsolidated: this.#isConsolidated(tool?.definition),

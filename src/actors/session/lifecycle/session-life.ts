@@ -20,7 +20,7 @@ import { CancelledError, ConfigurationError, isA, OffstageError } from '../../..
 import type { Failure } from '../../../machines/index.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import { callSafely } from '../../runtime/host.ts';
-import { rested } from '../../runtime/rested.ts';
+import { whenIdle } from '../../runtime/when-idle.ts';
 import { UnfoldableEntry } from '../../runtime/set-aside.ts';
 import type { SessionEvent } from '../../contracts/session-views.ts';
 import { recover } from './recovery.ts';
@@ -232,7 +232,7 @@ export class SessionLife {
 
   /** Writes accepted events down, as far as the journal can. */
   async #rested(): Promise<void> {
-    await rested(this.#core.host.environment.scheduler, () => this.#isBusy);
+    await whenIdle(this.#core.host.environment.scheduler, () => this.#isBusy);
   }
 
   get #isBusy(): boolean {
@@ -245,7 +245,7 @@ export class SessionLife {
     if (this.#unit.disposed) return;
     const { services, delegation, lead } = this.#core;
     services.suspend();
-    delegation.letGo();
+    delegation.release();
     this.#effects.suspend();
     lead.disconnect();
     this.#left({ type: 'session.suspended', error }, error ?? suspended);
@@ -253,14 +253,14 @@ export class SessionLife {
 
   /** Ends the session, as its last event; called by the effects. */
   ended(error: Failure | null): void {
-    const { delegation, books, projection, host, id, workingMemory } = this.#core;
+    const { delegation, records, projection, host, id, workingMemory } = this.#core;
     delegation.dispose();
     // The working memory may be needed under the same id after an error, or if the session was never begun
     // here; not after a close.
     if (!error && !this.#unit.isHeld)
       callSafely(host, 'working memory', () => workingMemory?.forget(id));
     // A killed subagent could not withdraw its question.
-    for (const requestId of books.questions.keys()) {
+    for (const requestId of records.questions.keys()) {
       const question = projection.question(requestId);
       if (question)
         projection.emit({
@@ -280,13 +280,13 @@ export class SessionLife {
 
   /** Ends everything of the session in this process. */
   #left(event: SessionEvent, error: Failure | null): void {
-    const { unit, leads, upkeep, supervisor, door, projection, id } = this.#core;
+    const { unit, leads, upkeep, supervisor, userInput, projection, id } = this.#core;
     this.#overAs = event.type === 'session.suspended' ? 'suspended' : 'closed';
     unit.stop();
     leads.transfers.stop();
     void upkeep.end();
     supervisor.close(id);
-    door.close(error && new OffstageError(error.code, error.message));
+    userInput.close(error && new OffstageError(error.code, error.message));
     // SESSION-LIFE-1
     this.#settleStart?.reject(
       error ? new OffstageError(error.code, error.message) : new CancelledError('closed'),

@@ -14,11 +14,11 @@ import type { ServiceSubagentConfig } from '../../services/service-config.ts';
 import { type SubagentConfig, type BudgetLimits } from '../../contracts/config.ts';
 import { toolsOf } from '../../subagent/instance.ts';
 import type { SessionLimits } from '../../admission/limits.ts';
-import { checkAgents, type MainAgent } from '../lead/agents.ts';
+import { checkAgents, type LeadAgent } from '../lead/agents.ts';
 import type { Consolidation } from '../state/consolidation.ts';
 import type { ConversationOptions } from '../lead/conversation-options.ts';
 import { hookChecks, type SessionHooks } from '../lead/hooks.ts';
-import type { Lead } from '../lead/lead.ts';
+import type { LeadDriver } from '../lead/lead.ts';
 import { SPEAK_PROGRESS, type SpeakProgress } from '../delivery/progress-pace.ts';
 import type { SessionInputs } from '../unit/session-inputs.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
@@ -28,7 +28,7 @@ import { checkSubagentConfig } from '../../subagent/config.ts';
 /** The options of every session, by voice or text. */
 export interface SessionOptions extends OutcomeOptions {
   /** The agents that can talk to the user; the first leads, until it transfers the lead. */
-  readonly agents: readonly [MainAgent, ...MainAgent[]];
+  readonly agents: readonly [LeadAgent, ...LeadAgent[]];
   /** The configurations of background tools, by the name of the tool. */
   readonly subagentConfigs?: Readonly<Record<string, SubagentConfig>>;
   /** Agents that watch external events, for as long as the session lives. */
@@ -102,7 +102,7 @@ export interface CoreOptions extends SessionOptions {
   readonly acknowledgesCalls?: boolean;
   /** True if a question is heard (voice), not only shown (text). */
   readonly hasVoice: boolean;
-  readonly makeLead: (session: LeadSession) => Lead;
+  readonly makeLead: (session: LeadSession) => LeadDriver;
   /** The form in which results reach the lead model. @defaultValue 'notice' */
   readonly promptStyle?: PromptStyle;
 }

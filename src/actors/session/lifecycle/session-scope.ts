@@ -1,7 +1,7 @@
 // The ports of a session's subagents, which work for the user through the lead agent.
 //
 // Owns:     nothing; it passes on the questions, reports and results of subagents.
-// Does not: run subagents (subagents/), or decide what is told when (news, outbox).
+// Does not: run subagents (subagents/), or decide what is told when (subagent-events, outbox).
 //
 // Invariants
 //   ONCE-1. A result that ends a wait of the lead agent (`await_subagent`), or comes during it, is told by
@@ -14,7 +14,7 @@ import { requestMessage } from '../../subagents/parent-words.ts';
 import type { EndFacts, ScopePorts } from '../../subagents/scope-ports.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../../contracts/service-types.ts';
 import { assembleContextSnapshot, type FactSource } from '../../context/context-snapshot.ts';
-import type { OutcomeDesk } from '../../../results/outcome-desk.ts';
+import type { OutcomeProcessor } from '../../../results/outcome-processor.ts';
 import { ownValue } from '../../../values/own-value.ts';
 import { raceTime } from '../../runtime/race-abort.ts';
 import { callSafely, type Host } from '../../runtime/host.ts';
@@ -27,7 +27,7 @@ import { memoryTime } from '../../../memory/memory-time.ts';
 import { tellDoubt } from '../effects/call-in-doubt.ts';
 import { inheritedTools } from '../effects/inherited-tools.ts';
 import { postNotice, type NewNotice } from '../delivery/notices.ts';
-import type { SubagentNews } from '../effects/subagent-news.ts';
+import type { SubagentEvents } from '../effects/subagent-events.ts';
 import { nameOfSpawned, saidOf, toldResult } from '../state/synthetic-turns.ts';
 import type { CallInDoubt, StepReport, SubagentTask } from '../../contracts/task.ts';
 import { deliveryAbout, subjectOf, type AskedQuestion } from '../../contracts/records.ts';
@@ -54,10 +54,10 @@ export class SessionScope implements ScopePorts {
   readonly name: string;
   readonly host: Host;
   readonly model: LanguageModel | undefined;
-  readonly outcomes: OutcomeDesk;
+  readonly outcomes: OutcomeProcessor;
   readonly #session: EffectsSession;
   readonly #facts: FactSource | undefined;
-  readonly #news: () => SubagentNews;
+  readonly #subagentEvents: () => SubagentEvents;
   /** True if the subagents work for background calls and services, which handle their results. */
   readonly #hasCalls: boolean;
   readonly #beside: SessionScope | undefined;
@@ -78,8 +78,8 @@ export class SessionScope implements ScopePorts {
       readonly model: LanguageModel | undefined;
       /** Facts about the user. */
       readonly facts: FactSource | undefined;
-      readonly outcomes: OutcomeDesk;
-      readonly news: () => SubagentNews;
+      readonly outcomes: OutcomeProcessor;
+      readonly subagentEvents: () => SubagentEvents;
       readonly hasCalls: boolean;
       /** The other scope of the session, which is told about the waits of the lead agent by this one. */
       readonly beside?: SessionScope;
@@ -90,7 +90,7 @@ export class SessionScope implements ScopePorts {
     this.outcomes = options.outcomes;
     this.#facts = options.facts;
     this.#session = session;
-    this.#news = options.news;
+    this.#subagentEvents = options.subagentEvents;
     this.#hasCalls = options.hasCalls;
     this.#beside = options.beside;
     this.name = options.hasCalls ? 'calls' : 'lead';
@@ -102,15 +102,15 @@ export class SessionScope implements ScopePorts {
   }
 
   knowsEnd(id: string, callId: string | null): boolean {
-    const { books, unit } = this.#session;
-    if (!this.#hasCalls) return books.deliveries.has(deliveryAbout(id));
+    const { records, unit } = this.#session;
+    if (!this.#hasCalls) return records.deliveries.has(deliveryAbout(id));
     if (callId === null) return true;
     const state = unit.calls.stateOf(callId)?.value;
     return state !== 'acknowledged' && state !== 'delegated';
   }
 
   outcomeOf(callId: string | null): Outcome | null {
-    return (callId !== null && this.#session.books.calls.get(callId)?.outcome) || null;
+    return (callId !== null && this.#session.records.calls.get(callId)?.outcome) || null;
   }
 
   inDoubt({ id, name }: SubagentView, call: CallInDoubt): void {
@@ -118,7 +118,7 @@ export class SessionScope implements ScopePorts {
   }
 
   get agentName(): string {
-    return this.#session.books.agentName;
+    return this.#session.records.agentName;
   }
 
   tools(agentName: string | null = null): Readonly<Record<string, unknown>> {
@@ -130,11 +130,11 @@ export class SessionScope implements ScopePorts {
   }
 
   requestOf(callId: string): string | null {
-    return this.#session.books.calls.get(callId)?.request ?? null;
+    return this.#session.records.calls.get(callId)?.request ?? null;
   }
 
   requesterOf(callId: string): string | null {
-    return this.#session.books.calls.get(callId)?.requestedBy ?? null;
+    return this.#session.records.calls.get(callId)?.requestedBy ?? null;
   }
 
   async brief(
@@ -145,7 +145,7 @@ export class SessionScope implements ScopePorts {
   ): Promise<Briefing> {
     const { context: mode, instructions } = own;
     // The conversation at the moment of the handoff, whatever is said while the facts are read.
-    const { conversation } = this.#session.books;
+    const { conversation } = this.#session.records;
     const input = { mode, task, instructions, conversation, ...(notes && { notes }) };
     const snapshot = await raceTime(
       () => assembleContextSnapshot(input, this.#facts),
@@ -201,12 +201,12 @@ export class SessionScope implements ScopePorts {
   }
 
   progressed(view: SubagentView, note: ProgressNote): void {
-    this.#news().progressed(view, note);
+    this.#subagentEvents().progressed(view, note);
   }
 
   changed(view: SubagentView): void {
     const isNew = this.#session.projection.subagent(view.id) === undefined;
-    this.#news().changed(view);
+    this.#subagentEvents().changed(view);
     if (isNew) this.#expect(view);
     this.#heed(view.id, view.state);
     if (isNew)
@@ -216,12 +216,12 @@ export class SessionScope implements ScopePorts {
   }
 
   stepped(view: SubagentView, report: StepReport): void {
-    this.#news().stepped(view, report);
+    this.#subagentEvents().stepped(view, report);
   }
 
   ended(view: SubagentView, outcome: Outcome, { isDelivered, request }: EndFacts): void {
     const isOfCall = this.#hasCalls && view.parentId === null;
-    this.#news().ended(view, outcome, isOfCall ? view.callId : null, request);
+    this.#subagentEvents().ended(view, outcome, isOfCall ? view.callId : null, request);
     if (isOfCall) this.#callEnded(view, outcome, isDelivered);
     else if (view.parentId === null) this.#spawnedEnded(view, outcome, isDelivered);
   }
@@ -233,7 +233,7 @@ export class SessionScope implements ScopePorts {
       return;
     }
     const held: Held = {
-      post: () => this.#news().settleCall(view, outcome, callId),
+      post: () => this.#subagentEvents().settleCall(view, outcome, callId),
       known: () =>
         this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome, known: true }),
     };
@@ -253,7 +253,7 @@ export class SessionScope implements ScopePorts {
         kind: 'result',
         label: view.name,
         text: saidOf(told, outcome),
-        prompt: this.#session.books.words.one(told),
+        prompt: this.#session.records.words.one(told),
         ...(this.#expected.delete(view.id) ? { result: told } : {}),
       });
     };
@@ -272,7 +272,7 @@ export class SessionScope implements ScopePorts {
   /** Handles a result that was read: by a tool of the lead agent, or, if none runs, by the app. */
   #returned(id: string, held: Held): void {
     const callIds = this.#runningCalls;
-    const { turns } = this.#session.books;
+    const { turns } = this.#session.records;
     if (callIds.length === 0) held.post();
     else this.#told.set(id, { ...held, callIds, turns });
   }
@@ -280,11 +280,11 @@ export class SessionScope implements ScopePorts {
   /** Called when the floor may be free: settles whether returned results were told (ONCE-1). */
   settleTold(): void {
     if (this.#told.size === 0) return;
-    const { books, unit } = this.#session;
+    const { records, unit } = this.#session;
     if (floorOf(unit.session.getSnapshot()) !== 'nobody') return;
     for (const [id, told] of this.#told) {
       const isAnswered = !told.callIds.some((callId) => unit.calls.has(callId));
-      if (!isAnswered || books.turns <= told.turns) continue;
+      if (!isAnswered || records.turns <= told.turns) continue;
       this.#told.delete(id);
       if (this.#isSaidAfter(told.callIds)) told.known();
       else told.post();
@@ -293,7 +293,7 @@ export class SessionScope implements ScopePorts {
 
   /** Tells whether uninterrupted words follow the results of these calls. */
   #isSaidAfter(callIds: readonly string[]): boolean {
-    const { items } = this.#session.books.conversation;
+    const { items } = this.#session.records.conversation;
     const read = items.findLastIndex(
       (item) => item.role === 'tool_result' && callIds.includes(item.callId),
     );
@@ -354,11 +354,11 @@ export class SessionScope implements ScopePorts {
 
   /** Lets the results of one user request's subagents wait for each other: one reply tells them ([R34]). */
   #expect({ id, parentId, callId }: SubagentView): void {
-    const { unit, books, delegation } = this.#session;
+    const { unit, records, delegation } = this.#session;
     const isToldToUser = !this.#hasCalls && parentId === null;
     if (!isToldToUser || callId === null || !unit.inputs.batches) return;
     const { consolidate = true, delivery = 'when_idle' } = delegation.get(id)?.definition ?? {};
-    const { requestId = null } = books.calls.get(callId) ?? {};
+    const { requestId = null } = records.calls.get(callId) ?? {};
     if (requestId === null || !consolidate || delivery !== 'when_idle') return;
     this.#expected.set(id, true);
     const deliveryId = deliveryAbout(id);

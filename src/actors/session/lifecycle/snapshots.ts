@@ -4,23 +4,23 @@
 //           the content of a part (each defines its own).
 
 import type { Delegation } from '../../subagents/delegation.ts';
-import type { DelegationRest } from '../../subagents/delegation-rest.ts';
+import type { SubagentTreeSnapshot } from '../../subagents/tree-snapshot.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
 import type { ScopeJournal } from '../../runtime/scope-journal.ts';
 import { ScopeSnapshots, type SnapshotPolicy } from '../../runtime/scope-snapshots.ts';
 import { readSnapshot, type SnapshotForms } from '../../runtime/snapshot-forms.ts';
-import { SERVICE_VERSION, type ServiceRest } from '../../services/service.ts';
+import { SERVICE_VERSION, type ServiceSnapshot } from '../../services/service.ts';
 import type { SessionServices } from '../../services/session-services.ts';
-import { SUBAGENT_VERSION } from '../../subagent/subagent-birth.ts';
-import type { Books, BooksRest } from '../state/books.ts';
+import { SUBAGENT_VERSION } from '../../subagent/spawned-event.ts';
+import type { SessionRecords, SessionRecordsSnapshot } from '../state/session-records.ts';
 import { inputsOf, openedWith, type SessionInputs } from '../unit/session-inputs.ts';
 import {
   SESSION_VERSION,
   SNAPSHOTS,
   type SessionUnit,
-  type SessionUnitRest,
+  type SessionUnitSnapshot,
 } from '../unit/session-unit.ts';
 
 export const SNAPSHOT = 'session.snapshot';
@@ -28,11 +28,11 @@ export const SNAPSHOT = 'session.snapshot';
 /** The state from which a session continues. */
 export interface SessionSnapshot {
   readonly inputs: SessionInputs;
-  readonly unit: SessionUnitRest;
-  readonly books: BooksRest;
+  readonly unit: SessionUnitSnapshot;
+  readonly books: SessionRecordsSnapshot;
   /** The services, by their names. */
-  readonly services: Readonly<Record<string, ServiceRest>>;
-  readonly delegation: DelegationRest;
+  readonly services: Readonly<Record<string, ServiceSnapshot>>;
+  readonly delegation: SubagentTreeSnapshot;
   /** True if the session was put away idle: its clients are still attached. */
   readonly isAsleep: boolean;
 }
@@ -70,25 +70,25 @@ interface Session {
   readonly id: string;
   readonly host: Host;
   readonly unit: SessionUnit;
-  readonly books: Books;
+  readonly records: SessionRecords;
   readonly services: SessionServices;
   readonly delegation: Delegation;
 }
 
 export class Snapshots extends ScopeSnapshots {
   constructor(session: Session, journal: ScopeJournal, policy: SnapshotPolicy) {
-    const { id, host, unit, books, services, delegation } = session;
+    const { id, host, unit, records, services, delegation } = session;
     const made = (isAsleep: boolean) => {
-      const subagents = services.isBusy ? null : delegation.rest;
+      const subagents = services.isBusy ? null : delegation.toSnapshot();
       if (!subagents) return null;
-      const { rest } = unit;
+      const rest = unit.toSnapshot();
       const event: UnitEvent & SnapshotEvent = {
         type: SNAPSHOT,
         versions: SNAPSHOT_FORMS.versions,
         inputs: openedWith(unit.inputs).inputs,
         unit: rest,
-        books: books.rest,
-        services: services.rest,
+        books: records.toSnapshot(),
+        services: services.toSnapshot(),
         delegation: subagents,
         isAsleep,
       };

@@ -1,178 +1,222 @@
-// Applies the input of the user: routes words and clicks in the transaction that applies them, so that an
-// answer and its consequences are one step.
+// The entrance of the user's input: attached clients, typed words, acknowledgements and answers. It puts each
+// into the mailbox, and reports its fate to the caller.
 //
-// Owns:     the route of the user's words to a question or to the lead agent.
-// Does not: understand them (user-words), or know when a question may be answered (machine).
+// Owns:     the waiting callers, and the number of attached clients.
+// Does not: decide which question words go to, or whether an answer counts (user-input).
 //
 // Invariants
-//   USER-INPUT-1. Words go to exactly one addressee: the question that has the floor, the lead agent, or (a
-//       plain "wait") none.
-//   USER-INPUT-2. Words that began before the question was put to the user are not about it.
-//   USER-INPUT-3. A yes approves nothing while more than one approval waits: the exact action is read back,
-//       and only a yes to that counts. A no needs no reading.
-//   USER-INPUT-4. The reading of words is in their entry: later versions of the tables change nothing in the
-//       past.
-//   USER-INPUT-5. A wait is given, and ends: the question is put again after it.
-//   USER-INPUT-6. Words of a user who may not answer the question that has the floor go where they would go
-//       without that question, which stays open (WHO-1).
+//   USER-INPUT-1. Each caller is told once: the fate of its words or its answer, or that the session has
+//       ended.
+//   USER-INPUT-2. A call never resolves for words that the session does not have: it rejects with the error
+//       that kept them out. So does an answer, unless its question, or the session, was over.
 
-import type { Stamped } from '../../../machines/index.ts';
+import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
 import { mayAnswer } from '../../contracts/identity.ts';
-import type { EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
-import { givenAnswer } from '../../subagent/ask-user.ts';
+import type { UnitEvent } from '../../runtime/commit-unit.ts';
+import type { Host } from '../../runtime/host.ts';
 import type { AnswerReceipt } from '../../contracts/session-views.ts';
-import type { Books } from '../state/books.ts';
-import type { Answer, QuestionRecord, Reading, Utterance } from '../../contracts/records.ts';
+import type { GivenAnswer } from '../../subagent/ask-user.ts';
+import type { SessionRecords } from '../state/session-records.ts';
+import type { Projection } from '../state/projection.ts';
+import type { Receiver } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
-import { readUtterance } from './user-words.ts';
 
-/** States of a question that is put to the user. */
-const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held']);
-
-type Said = EventFor<'user'> & Stamped;
-type Given = EventFor<'answers'> & Stamped;
-
-/** Applies words of the user: posts their effect, and returns the consequences within the unit. */
-export function userSaid(books: Books, unit: SessionUnit, said: Said): readonly SessionMessage[] {
-  const follow = wordsOf(books, unit, said);
-  // The wire reports the end of speech; typing counts as speech, too, and wakes resting deliveries.
-  return said.channel === 'typing'
-    ? [{ actor: 'outbox', event: { type: 'utterance.ended' } }, ...follow]
-    : follow;
+/** The session as the entrance sees it. */
+export interface UserInputSession extends Receiver {
+  readonly host: Host;
+  readonly records: SessionRecords;
+  readonly projection: Projection;
+  readonly unit: SessionUnit;
+  /** The user of the session; undefined: no particular user. */
+  readonly user: string | undefined;
 }
 
-/**
- * Adds the reading of the words for the question that has the floor, as their entry keeps it (USER-INPUT-4).
- */
-export function withReading(books: Books, unit: SessionUnit, said: Said): Said {
-  const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
-  const isFor =
-    question &&
-    mayAnswer(question, said.by) &&
-    (isToBeReadBack(unit, question) || isPutToUser(unit, question, said));
-  return isFor ? { ...said, reading: readingOf(books, unit, question, said) } : said;
-}
+export class UserInput {
+  readonly #session: UserInputSession;
+  readonly #isHeard: boolean;
+  readonly #receipts = new Map<string, PromiseWithResolvers<AnswerReceipt>>();
+  readonly #saying = new Map<string, PromiseWithResolvers<void>>();
 
-function readingOf(
-  books: Books,
-  unit: SessionUnit,
-  question: QuestionRecord,
-  { text, channel, language }: Said,
-): Reading {
-  // A question that is over stays in the books until its effects are carried out; a refold carries out none.
-  const approvals = [...books.questions.values()].filter(
-    ({ kind, requestId }) =>
-      kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
-  ).length;
-  return readUtterance(question, text, { typed: channel === 'typing', language, approvals });
-}
+  #clients = 0;
+  #listeners = 0;
 
-function wordsOf(books: Books, unit: SessionUnit, said: Said): readonly SessionMessage[] {
-  const { utteranceId: id, text, channel, startedAt } = said;
-  books.userSaid(id, text, startedAt, said.by);
-  const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
-  const question = unit.owner === null ? undefined : books.questions.get(unit.owner);
-  const toLead = (): readonly SessionMessage[] => {
-    books.requestId = id;
-    unit.post('user.heardUser', { utterance });
-    return [];
-  };
-  if (!question || !mayAnswer(question, said.by)) return toLead();
-  const awaitsReading = isToBeReadBack(unit, question);
-  if (!awaitsReading && !isPutToUser(unit, question, said)) return toLead();
-  const { reading = readingOf(books, unit, question, said) } = said;
-  if (reading.to === 'lead') return toLead();
-  const { requestId, subagentName } = question;
-  const actor = `question:${requestId}` as const;
-  const answer = {
-    type: 'question.answer',
-    channel,
-    utteranceStartedAt: channel === 'speech' ? startedAt : null,
-    decisive: reading.to === 'question' && reading.decisive,
-    answer: reading.to === 'question' ? answerBy(reading.answer, said.by) : null,
-  } as const;
-  const isAnswer =
-    !awaitsReading && reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at });
-  unit.post('user.overheard', { utterance, subagentName, isAnswer });
-  if (reading.to === 'hold') {
-    // Earlier versions gave time without an end.
-    const isTimed = said.reading !== undefined && !awaitsReading;
-    const remindAt = said.at + reading.forMs;
-    const held = { type: 'question.hold', remindAt } as const;
-    return isTimed ? [{ actor, event: held }] : [];
+  /** `isHeard`: questions are put by voice, not only on a screen. */
+  constructor(session: UserInputSession, { isHeard }: { readonly isHeard: boolean }) {
+    this.#session = session;
+    this.#isHeard = isHeard;
   }
-  // "Yes. Go ahead.": the second half of a yes that is about to be read back.
-  if (awaitsReading) return [];
-  if (reading.to === 'repeat') return [{ actor, event: { type: 'question.repeat' } }];
-  if (reading.to === 'readBack') {
-    question.readBack = true;
-    books.deliveries.delete(requestId);
-    return [{ actor, event: { type: 'question.readBack' } }];
-  }
-  if (isAnswer) return [{ actor, event: answer }];
-  question.timesUnclear += 1;
-  if (reading.to === 'again') question.askedAgain = true;
-  if (question.kind === 'approval') books.deliveries.delete(requestId);
-  // The words were meant for the question, but cannot be accepted (unclear, or they interrupted the
-  // question).
-  return [{ actor, event: { type: 'question.repeat' } }];
-}
 
-/** Applies the choice of a button, or an answer by name, and posts the receipt. */
-export function answerGiven(
-  books: Books,
-  unit: SessionUnit,
-  given: Given,
-): readonly SessionMessage[] {
-  const { requestId, ticket } = given;
-  const settle = (receipt: AnswerReceipt): readonly SessionMessage[] => {
-    unit.post('answers.receipt', { ticket, receipt });
-    return [];
-  };
-  const question = books.questions.get(requestId);
-  const state = unit.questions.stateOf(requestId);
-  if (!question || !state) return settle({ accepted: false, reason: 'over' });
-  const { by } = given;
-  if (!mayAnswer(question, by)) return settle({ accepted: false, reason: 'not_allowed' });
-  const answer = givenAnswer(question, given);
-  if (!answer) return settle({ accepted: false, reason: 'invalid_option' });
-  const actor = `question:${requestId}` as const;
-  const event = {
-    type: 'question.answer',
-    channel: 'button',
-    utteranceStartedAt: null,
-    decisive: true,
-    answer: answerBy(answer, by),
-  } as const;
-  if (!unit.accepts(actor, { ...event, at: given.at }))
-    return settle({
-      accepted: false,
-      reason: state.done ? 'over' : state.value === 'queued' ? 'queued' : 'not_presented',
+  get isAttached(): boolean {
+    return this.#clients > 0;
+  }
+
+  /** Number of attached clients. */
+  get clients(): number {
+    return this.#clients;
+  }
+
+  /** Number of clients that show deliveries to the user and acknowledge them. */
+  get listeners(): number {
+    return this.#listeners;
+  }
+
+  /** Counts one more listener, until the returned function is called. */
+  listen(): () => void {
+    let left = false;
+    this.#listeners += 1;
+    return () => {
+      if (left) return;
+      left = true;
+      this.#listeners -= 1;
+    };
+  }
+
+  /** Attaches a client. Returns the function that detaches it. */
+  attach(): () => void {
+    let left = false;
+    this.#clients += 1;
+    if (this.#clients === 1) this.#session.receive('session', { type: 'client.attached' });
+    return () => {
+      if (left) return;
+      left = true;
+      this.#clients -= 1;
+      if (this.#clients === 0) this.#session.receive('session', { type: 'client.detached' });
+    };
+  }
+
+  /**
+   * Reports that a question is on a screen. The screen of a user who may not answer it does not count
+   * (WHO-1).
+   */
+  questionShown(requestId: string, by?: string): void {
+    const { records, projection } = this.#session;
+    const question = records.questions.get(requestId);
+    if (by !== undefined && question && !mayAnswer(question, by)) return;
+    this.#session.receive(`question:${requestId}`, {
+      type: 'question.shown',
+      startsClock: !this.#isHeard || projection.delivery(requestId)?.card === true,
+      ...(by === undefined ? {} : { by }),
     });
-  settle(by === undefined ? { accepted: true } : { accepted: true, by });
-  return [{ actor, event }];
+  }
+
+  /** Reports that a result or notice was seen; a question that is seen is not yet answered. */
+  shown(deliveryId: string, by = this.#session.user): void {
+    if (this.#session.records.questions.has(deliveryId)) this.questionShown(deliveryId, by);
+    else this.#session.receive(`delivery:${deliveryId}`, seen('delivery.shown', deliveryId, by));
+  }
+
+  /** Dismisses a delivery. A question is answered, not dismissed. */
+  dismiss(deliveryId: string, by = this.#session.user): void {
+    if (!this.#session.records.questions.has(deliveryId))
+      this.#session.receive(`delivery:${deliveryId}`, seen('delivery.dismissed', deliveryId, by));
+  }
+
+  /**
+   * Answers a question by its button, or in words.
+   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY` (rejects).
+   */
+  async answer(requestId: string, answer: GivenAnswer, by?: string): Promise<AnswerReceipt> {
+    const { records, host, projection, unit } = this.#session;
+    if (!records.questions.has(requestId) || unit.unit.disposed)
+      return { accepted: false, reason: projection.question(requestId) ? 'over' : 'unknown' };
+    const ticket = host.environment.ids.next('ans');
+    const { optionId, text, approved } = answer;
+    unit.unit.checkRoom();
+    const receipt = Promise.withResolvers<AnswerReceipt>();
+    this.#receipts.set(ticket, receipt);
+    this.#session.receive('answers', {
+      type: 'answer.given',
+      ticket,
+      requestId,
+      ...(optionId === undefined ? {} : { optionId }),
+      ...(text === undefined ? {} : { text }),
+      ...(approved === undefined ? {} : { approved }),
+      ...(by === undefined ? {} : { by }),
+    });
+    return receipt.promise;
+  }
+
+  /**
+   * Posts typed words. Resolves when a question or the lead agent has received them.
+   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the error that
+   * ended the session before (rejects).
+   */
+  async say(text: string, by?: string): Promise<void> {
+    const { host, projection, unit } = this.#session;
+    const { connection } = projection;
+    if (unit.unit.disposed || connection === 'created' || connection === 'closing')
+      throw new ConfigurationError(
+        'SESSION_NOT_ACTIVE',
+        connection === 'created' && !unit.unit.disposed
+          ? 'Expected the session to be started, it is created: call `await session.start()` first'
+          : `Expected the session to be started and not closed, it is ${connection}`,
+      );
+    const { clock, ids } = host.environment;
+    const utteranceId = ids.next('utt');
+    unit.unit.checkRoom();
+    const taken = Promise.withResolvers<void>();
+    this.#saying.set(utteranceId, taken);
+    this.#session.receive('user', {
+      type: 'user.said',
+      utteranceId,
+      text,
+      channel: 'typing',
+      startedAt: clock.now(),
+      ...(by === undefined ? {} : { by }),
+    });
+    return taken.promise;
+  }
+
+  /** Resolves the call whose words a question or the lead agent has received. */
+  said(utteranceId: string): void {
+    this.#saying.get(utteranceId)?.resolve();
+    this.#saying.delete(utteranceId);
+  }
+
+  /**
+   * Settles the call whose event the session does not apply (USER-INPUT-1, USER-INPUT-2). `error`: the reason;
+   * null: it came too late.
+   */
+  ignored(event: UnitEvent, error: Error | null): void {
+    const { utteranceId, ticket } = event as { utteranceId?: unknown; ticket?: unknown };
+    if (event.type === 'user.said') {
+      const id = String(utteranceId);
+      this.#saying.get(id)?.reject(error ?? notTakenIn());
+      this.#saying.delete(id);
+    }
+    if (event.type === 'answer.given') {
+      const id = String(ticket);
+      if (error) this.#receipts.get(id)?.reject(error);
+      else this.#receipts.get(id)?.resolve({ accepted: false, reason: 'over' });
+      this.#receipts.delete(id);
+    }
+  }
+
+  /** Resolves a waiting answer with its receipt. */
+  answered(ticket: string, receipt: AnswerReceipt): void {
+    this.#receipts.get(ticket)?.resolve(receipt);
+    this.#receipts.delete(ticket);
+  }
+
+  /**
+   * Settles all calls at the end of the session (USER-INPUT-1, USER-INPUT-2). `error`: the reason of the end;
+   * null: it was closed.
+   */
+  close(error: Error | null): void {
+    for (const { resolve } of this.#receipts.values()) resolve({ accepted: false, reason: 'over' });
+    this.#receipts.clear();
+    const { conversation } = this.#session.records;
+    for (const [utteranceId, { resolve, reject }] of this.#saying)
+      if (conversation.get(utteranceId) === undefined) reject(error ?? notTakenIn());
+      else resolve();
+    this.#saying.clear();
+  }
 }
 
-function answerBy(answer: Answer, by: string | undefined): Answer {
-  return by === undefined ? answer : { ...answer, by };
+function notTakenIn(): CancelledError {
+  return new CancelledError('the session ended before it accepted these words');
 }
 
-/** Tells whether its action has to be read back, and that has not begun. */
-function isToBeReadBack(unit: SessionUnit, { requestId, readBack }: QuestionRecord): boolean {
-  const context = unit.questions.stateOf(requestId)?.context as
-    | { readonly playingSince: number | null; readonly shownAt: number | null }
-    | undefined;
-  return readBack && context?.playingSince === null && context.shownAt === null;
-}
-
-/** Tells whether the question had been put to the user when these words began. */
-function isPutToUser(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
-  const life = unit.questions.stateOf(requestId);
-  if (!PUT.has(String(life?.value)) || !life) return false;
-  const { playingSince, shownAt } = life.context as {
-    readonly playingSince: number | null;
-    readonly shownAt: number | null;
-  };
-  if (said.channel === 'typing') return playingSince !== null || shownAt !== null;
-  return playingSince !== null && said.startedAt >= playingSince;
+function seen(type: 'delivery.shown' | 'delivery.dismissed', deliveryId: string, by?: string) {
+  return by === undefined ? { type, deliveryId } : { type, deliveryId, by };
 }

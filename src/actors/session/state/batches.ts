@@ -8,7 +8,7 @@
 import { batchMachine, type BatchSnapshot } from '../../../machines/index.ts';
 import type { AnyUnit } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
-import { Population, type MemberRest } from '../../runtime/population.ts';
+import { Population, type MemberSnapshot } from '../../runtime/population.ts';
 import type { ConsolidationOptions } from './consolidation.ts';
 
 /** A call, as it is made. */
@@ -24,9 +24,9 @@ export interface MadeCall {
 type Latest = { readonly requestId: string; readonly batchId: string } | null;
 
 /** The batches of a session, as plain JSON. */
-export interface BatchesRest {
+export interface BatchesSnapshot {
   readonly latest: Latest;
-  readonly members: readonly MemberRest[];
+  readonly members: readonly MemberSnapshot[];
 }
 
 export class Batches extends Population {
@@ -45,12 +45,12 @@ export class Batches extends Population {
   }
 
   /** The state of all batches, for `goOnFrom`. */
-  get whole(): BatchesRest {
-    return { latest: this.#latest, members: this.rest };
+  toSnapshot(): BatchesSnapshot {
+    return { latest: this.#latest, members: this.snapshots };
   }
 
   /** Continues from the state that `whole` returned. */
-  goOnFrom({ latest, members }: BatchesRest): void {
+  restoreAll({ latest, members }: BatchesSnapshot): void {
     this.#latest = latest;
     this.restore(members);
   }

@@ -1,6 +1,6 @@
 // Builds the delivery of a question, or of the result of a call.
 //
-// Does not: decide when it is said (the outbox does), or keep it (books).
+// Does not: decide when it is said (the outbox does), or keep it (records).
 
 import { priorityOf } from '../../../machines/index.ts';
 import { approvalPrompt, questionPrompt, readBackText } from '../../conversation/prompts.ts';

@@ -3,7 +3,7 @@
 //
 // Owns:     the conversation, and the words on their way into it.
 // Does not: post events to the session's unit (`intoConversation` does, for the speaker), or keep the calls
-//           whose results it names (books).
+//           whose results it names (records).
 //
 // Invariants
 //   LIVE-CONVERSATION-1. The kept conversation is a function of the folded events: nothing else changes it.
@@ -230,14 +230,14 @@ export function noted(
 }
 
 interface Session extends Receiver {
-  readonly books: { expect(event: ConversationEvent): ConversationEvent };
+  readonly records: { expect(event: ConversationEvent): ConversationEvent };
 }
 
 /**
  * Puts words, a call or an answer into the conversation: readable at once, and posted to the session's unit.
  */
 export function intoConversation(session: Session, event: ConversationEvent): void {
-  const told = session.books.expect(event);
+  const told = session.records.expect(event);
   if (told.type === 'tool.called') session.receive('calls', told);
   else session.receive('conversation', told);
 }

@@ -1,4 +1,4 @@
-// The inputs with which the machines and the books of a session begin. The first entry holds them: a process
+// The inputs with which the machines and the records of a session begin. The first entry holds them: a process
 // that continues the session may have other options, and the same events would then lead to another state.
 
 import { z } from 'zod';
@@ -59,13 +59,13 @@ export interface SessionInputs {
   /** The rules by which results are told together; null: each is told by itself. @defaultValue null */
   readonly batches?: ConsolidationOptions | null;
   /**
-   * The inputs of the books in the process that began the session; each process has books of its own.
+   * The inputs of the records in the process that began the session; each process has books of its own.
    * @defaultValue unknown
    */
-  readonly books?: BooksInput;
+  readonly books?: RecordsInput;
 }
 
-export interface BooksInput {
+export interface RecordsInput {
   /** The agent that leads first. */
   readonly agentName: string;
   readonly limits: Partial<ConversationLimits>;

@@ -9,7 +9,7 @@ import { interactionMachine, outboxMachine, sessionMachine } from '../../../mach
 import type { AnyUnit, Posted } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
 import {
-  restOf,
+  snapshotOf,
   startHosted,
   stopHosted,
   underWay,
@@ -19,7 +19,7 @@ import {
 import type { SessionInputs } from './session-inputs.ts';
 
 /** The state of the three machines, as plain JSON. */
-export interface MachinesRest {
+export interface MachinesSnapshot {
   readonly session: Snapshot<unknown>;
   readonly interaction: Snapshot<unknown>;
   readonly outbox: Snapshot<unknown>;
@@ -44,17 +44,17 @@ export class SessionMachines {
     this.outbox = this.#start(outboxMachine, 'outbox', { input: outbox });
   }
 
-  get rest(): MachinesRest {
+  toSnapshot(): MachinesSnapshot {
     const { session, interaction, outbox } = this;
     return {
-      session: restOf(session),
-      interaction: restOf(interaction),
-      outbox: restOf(outbox),
+      session: snapshotOf(session),
+      interaction: snapshotOf(interaction),
+      outbox: snapshotOf(outbox),
     };
   }
 
   /** Restores the machines from the state that `rest` returned, instead of beginning with these inputs. */
-  restore({ session, interaction, outbox }: MachinesRest, inputs: SessionInputs): void {
+  restore({ session, interaction, outbox }: MachinesSnapshot, inputs: SessionInputs): void {
     this.session = this.#start(sessionMachine, 'session', {
       snapshot: withNoLimits(session, sessionMachine, inputs.session),
     });

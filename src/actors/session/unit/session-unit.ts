@@ -3,7 +3,7 @@
 // messages in the same transaction.
 //
 // Owns:     the lives of the session, and the order within a transaction.
-// Does not: know the wiring (machines/session-wiring), hold words and results (books), speak (lead), run
+// Does not: know the wiring (machines/session-wiring), hold words and results (records), speak (lead), run
 //           subagents.
 //
 // Invariants
@@ -44,11 +44,11 @@ import type { JournalEntry } from '../../ports/journal.ts';
 import type { Host } from '../../runtime/host.ts';
 import { ActorView } from '../../runtime/actor-view.ts';
 import { sendHosted } from '../../runtime/hosting.ts';
-import { Population, type MemberRest } from '../../runtime/population.ts';
-import { Batches, type BatchesRest } from '../state/batches.ts';
+import { Population, type MemberSnapshot } from '../../runtime/population.ts';
+import { Batches, type BatchesSnapshot } from '../state/batches.ts';
 import { SESSION_SHAPES } from './event-shapes.ts';
 import { inputsIn, isSame, type SessionInputs } from './session-inputs.ts';
-import { SessionMachines, type MachinesRest } from './session-machines.ts';
+import { SessionMachines, type MachinesSnapshot } from './session-machines.ts';
 import type { SetAsideEntry } from '../../contracts/session-views.ts';
 import { subjectOf } from '../../contracts/records.ts';
 import {
@@ -70,11 +70,11 @@ export const SESSION_VERSION = 2;
 export const SNAPSHOTS = 'snapshots';
 
 /** The lives of a session, as plain JSON. */
-export interface SessionUnitRest {
-  readonly machines: MachinesRest;
-  readonly questions: readonly MemberRest[];
-  readonly calls: readonly MemberRest[];
-  readonly batches: BatchesRest;
+export interface SessionUnitSnapshot {
+  readonly machines: MachinesSnapshot;
+  readonly questions: readonly MemberSnapshot[];
+  readonly calls: readonly MemberSnapshot[];
+  readonly batches: BatchesSnapshot;
   readonly placed: readonly string[];
 }
 
@@ -99,7 +99,7 @@ export interface SessionUnitPorts {
    * any more.
    */
   ignored?(event: UnitEvent, error: Error | null): void;
-  /** Restores unit and books to the state of the journal. Absent: that is not possible. */
+  /** Restores unit and records to the state of the journal. Absent: that is not possible. */
   goesOnWithout?(entry: SetAsideEntry): Promise<void>;
   /** Reports that the journal accepts no more entries of this session. */
   journalRefused(error: unknown): void;
@@ -148,13 +148,13 @@ export class SessionUnit implements UnitBody {
   }
 
   /** Its state, for `restore`. */
-  get rest(): SessionUnitRest {
+  toSnapshot(): SessionUnitSnapshot {
     this.begin();
     return {
-      machines: this.#machines.rest,
-      questions: this.questions.rest,
-      calls: this.calls.rest,
-      batches: this.batches.whole,
+      machines: this.#machines.toSnapshot(),
+      questions: this.questions.snapshots,
+      calls: this.calls.snapshots,
+      batches: this.batches.toSnapshot(),
       placed: [...this.#placed],
     };
   }
@@ -162,14 +162,14 @@ export class SessionUnit implements UnitBody {
   /**
    * Continues from the state that `rest` returned, after `seq` entries. Its machines had begun with `inputs`.
    */
-  restore(rest: SessionUnitRest, inputs: SessionInputs, seq: number): void {
+  restore(rest: SessionUnitSnapshot, inputs: SessionInputs, seq: number): void {
     this.#beginWith(inputs);
-    this.unit.skip(seq);
+    this.unit.setSequence(seq);
     this.#machines.restore(rest.machines, this.#inputs);
     this.#hasBegun = true;
     this.questions.restore(rest.questions);
     this.calls.restore(rest.calls);
-    this.batches.goOnFrom(rest.batches);
+    this.batches.restoreAll(rest.batches);
     for (const eventId of rest.placed) this.#placed.add(eventId);
     this.#gate = gateOf(this.session.getSnapshot(), inputs.canInterrupt);
   }
@@ -185,7 +185,7 @@ export class SessionUnit implements UnitBody {
       if (inputs && !isSame(inputs, this.#inputs)) this.#beginWith(inputs);
       this.begin();
     };
-    this.#view?.letGo();
+    this.#view?.release();
     try {
       begin();
       return this.unit.refold(
@@ -222,11 +222,11 @@ export class SessionUnit implements UnitBody {
   }
 
   #beginWith(inputs: SessionInputs): void {
-    const { session, outbox, canInterrupt, batches = null, books } = inputs;
-    this.#inputs = { session, outbox, canInterrupt, batches, ...(books && { books }) };
+    const { session, outbox, canInterrupt, batches = null, books: records } = inputs;
+    this.#inputs = { session, outbox, canInterrupt, batches, ...(records && { books: records }) };
     (this.batches as Batches | undefined)?.stop();
     this.batches = new Batches(batches, this.unit, this.#host);
-    this.#view?.letGo();
+    this.#view?.release();
     if (this.#hasBegun) this.#machines.stop();
     this.#hasBegun = false;
   }

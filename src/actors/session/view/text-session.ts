@@ -16,7 +16,7 @@ import {
   type SessionOptions,
   type StartOptions,
 } from '../lifecycle/session-options.ts';
-import { SessionFace } from './session-face.ts';
+import { BaseSession } from './base-session.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 import { TextLead } from '../lead/text-lead.ts';
 import { TextOutput, type TextPart } from '../lead/text-output.ts';
@@ -59,7 +59,7 @@ const OFFER_TIMEOUT_MS = 60_000;
 const PLAY_TIMEOUT_MS = 600_000;
 const MAX_ATTEMPTS = 3;
 
-export class TextSession extends SessionFace {
+export class TextSession extends BaseSession {
   readonly #output: TextOutput;
   readonly #lead: TextLead;
   #isOwnClient = false;

@@ -9,7 +9,7 @@ import { isIdempotent } from '../../model/tools.ts';
 import { ownValue } from '../../../values/own-value.ts';
 import type { SubagentConfig } from '../../contracts/config.ts';
 import { withCaller } from '../../model/caller.ts';
-import { delegates, SOURCE_TOOL, subAgentOf } from '../../model/marks.ts';
+import { delegates, SOURCE_TOOL, subAgentOf } from '../../model/tool-flags.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
 export interface LeadToolsOptions {

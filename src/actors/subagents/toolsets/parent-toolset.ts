@@ -20,7 +20,7 @@ import { tool, zodSchema, type ModelMessage, type Tool } from 'ai';
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../../values/checks.ts';
 import { closeDanglingCalls } from '../../model/messages.ts';
-import { DELEGATES, marked } from '../../model/marks.ts';
+import { DELEGATES, marked } from '../../model/tool-flags.ts';
 import { recipeOf, reconfigures } from '../../model/recipes.ts';
 import {
   awaitInput,

@@ -13,7 +13,7 @@ export type SentMessage = { readonly messageId: string } & (
 const MAX_MESSAGES = 20;
 const MAX_SUBAGENTS = 1000;
 
-const books = new WeakMap<SubagentService, Map<string, SentMessage[]>>();
+const logs = new WeakMap<SubagentService, Map<string, SentMessage[]>>();
 
 export function keepReceipt(
   service: SubagentService,
@@ -21,15 +21,15 @@ export function keepReceipt(
   messageId: string,
   receipt: Promise<MessageReceipt>,
 ): void {
-  const book = books.get(service) ?? new Map<string, SentMessage[]>();
-  books.set(service, book);
-  const sent = book.get(subagentId) ?? [];
+  const log = logs.get(service) ?? new Map<string, SentMessage[]>();
+  logs.set(service, log);
+  const sent = log.get(subagentId) ?? [];
   // The subagent that got the latest message is forgotten last.
-  book.delete(subagentId);
-  book.set(subagentId, sent);
-  for (const [oldest] of book) {
-    if (book.size <= MAX_SUBAGENTS) break;
-    book.delete(oldest);
+  log.delete(subagentId);
+  log.set(subagentId, sent);
+  for (const [oldest] of log) {
+    if (log.size <= MAX_SUBAGENTS) break;
+    log.delete(oldest);
   }
   sent.push({ messageId, applied: 'pending' });
   sent.splice(0, sent.length - MAX_MESSAGES);
@@ -41,5 +41,5 @@ export function keepReceipt(
 
 /** Returns the messages, oldest first. */
 export function sentMessages(service: SubagentService, subagentId: string): readonly SentMessage[] {
-  return books.get(service)?.get(subagentId)?.slice() ?? [];
+  return logs.get(service)?.get(subagentId)?.slice() ?? [];
 }

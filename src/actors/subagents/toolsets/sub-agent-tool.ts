@@ -19,7 +19,7 @@ import { withInputNames } from '../../model/input-names.ts';
 import { wrapSchema } from '../../model/schema.ts';
 import { type SubagentConfig } from '../../contracts/config.ts';
 import { awaitEnd } from './await-end.ts';
-import { DELEGATES, marked, SUB_AGENT, type SubAgentMark } from '../../model/marks.ts';
+import { DELEGATES, marked, SUB_AGENT, type SubAgentFlag } from '../../model/tool-flags.ts';
 import { programChecks, programService, type ProgramOptions } from '../program-service.ts';
 import type { SubagentReport } from '../../contracts/service-types.ts';
 import type { ToolFailure } from '../../model/tool-failure.ts';
@@ -66,7 +66,7 @@ export interface SubAgentQuestion {
 
 /** An AI SDK tool that the runtime recognises as a subagent. */
 export type SubAgentTool<Input> = Tool<Input, unknown> &
-  SubAgentMark & { readonly [DELEGATES]: true };
+  SubAgentFlag & { readonly [DELEGATES]: true };
 
 const optionsSchema = z.strictObject({
   ...programChecks,
@@ -132,7 +132,7 @@ export function createSubAgentTool<Input>(
  * Returns the tools by the names that the runtime gives them: `subagent__<type>`.
  * @throws {ConfigurationError} INVALID_TOOL, for two of one type.
  */
-export function subAgentTools<const Tools extends readonly SubAgentMark[]>(
+export function subAgentTools<const Tools extends readonly SubAgentFlag[]>(
   ...tools: Tools
 ): Record<string, Tools[number]> {
   const record: Record<string, Tools[number]> = {};

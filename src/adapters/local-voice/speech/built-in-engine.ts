@@ -2,7 +2,7 @@
 // network, about 350 MB of memory. Models with an external replacement are not loaded.
 
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
-import { wholeSoundOf, type Ears, type Voice } from '../../../voice/speech/voice.ts';
+import { wholeSoundOf, type Transcriber, type Voice } from '../../../voice/speech/voice.ts';
 import { FLITE_VOICES } from './flite.ts';
 import { SILERO_WINDOW_MS } from './silero.ts';
 import type { SpeechDetector, SpeechEngine, SpokenRequest } from './speech-engine.ts';
@@ -10,7 +10,7 @@ import { SpeechThread } from './speech-thread.ts';
 
 /** External speech to text and text to speech, in place of the engine's own. */
 export interface SpeechParts {
-  readonly ears?: Ears | undefined;
+  readonly transcriber?: Transcriber | undefined;
   readonly voice?: Voice | undefined;
 }
 
@@ -19,7 +19,7 @@ const OWN_VOICE = 'own';
 
 /** Creates the engine; loads nothing before `start`. `parts`: the external replacements. */
 export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
-  const ears = new SpeechThread(parts.ears ? 'detector' : 'ears');
+  const transcriber = new SpeechThread(parts.transcriber ? 'detector' : 'transcriber');
   const mouth = parts.voice ? null : new SpeechThread('mouth');
   let lastStreamId = 0;
 
@@ -29,12 +29,12 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
     return {
       windowMs: SILERO_WINDOW_MS,
       push: async (samples) =>
-        closed ? [] : ears.call('detect', { streamId, sound: { samples, sampleRateHz } }),
+        closed ? [] : transcriber.call('detect', { streamId, sound: { samples, sampleRateHz } }),
       close: () => {
         if (closed) return;
         closed = true;
         // If the thread is gone, so is the stream.
-        ears.call('forget', { streamId }).catch(() => undefined);
+        transcriber.call('forget', { streamId }).catch(() => undefined);
       },
     };
   };
@@ -42,14 +42,14 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
   const engine: SpeechEngine = {
     voices: FLITE_VOICES,
     start: async () => {
-      await Promise.all([ears.start(), mouth?.start()]);
+      await Promise.all([transcriber.start(), mouth?.start()]);
     },
     createDetector,
-    transcribe: (speech: AudioFrame) => ears.call('transcribe', speech),
+    transcribe: (speech: AudioFrame) => transcriber.call('transcribe', speech),
     synthesize: async (request: SpokenRequest) =>
       mouth ? mouth.call('synthesize', request) : SILENCE,
     close: async () => {
-      await Promise.all([ears.close(), mouth?.close()]);
+      await Promise.all([transcriber.close(), mouth?.close()]);
     },
   };
   return withParts(engine, parts);
@@ -58,12 +58,12 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
 const SILENCE: AudioFrame = { samples: new Int16Array(0), sampleRateHz: 24_000 };
 
 /** Returns the engine with external replacements. Only the engine is started and closed. */
-export function withParts(engine: SpeechEngine, { ears, voice }: SpeechParts): SpeechEngine {
+export function withParts(engine: SpeechEngine, { transcriber, voice }: SpeechParts): SpeechEngine {
   return {
     voices: voice ? [OWN_VOICE] : engine.voices,
     start: () => engine.start(),
     createDetector: (sampleRateHz) => engine.createDetector(sampleRateHz),
-    transcribe: (speech) => (ears ?? engine).transcribe(speech),
+    transcribe: (speech) => (transcriber ?? engine).transcribe(speech),
     synthesize: (request, signal = new AbortController().signal) =>
       voice
         ? wholeSoundOf(voice, { text: request.text, speed: request.speed, signal })

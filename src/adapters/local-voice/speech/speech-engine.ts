@@ -1,8 +1,8 @@
 // The port to a speech engine. The built-in one (`built-in-engine.ts`) runs small models in worker threads;
-// tests script one. Transcription and synthesis may be external (`Ears`, `Voice`).
+// tests script one. Transcription and synthesis may be external (`Transcriber`, `Voice`).
 
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
-import type { Ears } from '../../../voice/speech/voice.ts';
+import type { Transcriber } from '../../../voice/speech/voice.ts';
 
 /** A request for speech. */
 export interface SpokenRequest {
@@ -29,7 +29,7 @@ export interface SpeechDetector {
 }
 
 /** Transcribes and speaks. All its promises may reject with a `ProviderError`. */
-export interface SpeechEngine extends Ears {
+export interface SpeechEngine extends Transcriber {
   /** Names of the voices, the default first. */
   readonly voices: readonly string[];
   /** Loads the models; resolves when the engine is ready. Called first, possibly more than once. */

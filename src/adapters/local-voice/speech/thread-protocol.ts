@@ -4,10 +4,10 @@ import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
 /**
- * Two threads, so that speaking never delays listening. `detector`: `ears` without transcription, which is
+ * Two threads, so that speaking never delays listening. `detector`: `transcriber` without transcription, which is
  * external.
  */
-export type ThreadRole = 'ears' | 'detector' | 'mouth';
+export type ThreadRole = 'transcriber' | 'detector' | 'mouth';
 
 /** The initial data of a thread. */
 export interface ThreadStart {

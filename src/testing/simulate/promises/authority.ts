@@ -2,7 +2,7 @@
 // that needs consent runs only after the user consented to exactly that call.
 
 import { callKey } from '../../../actors/model/approval.ts';
-import { subAgentOf } from '../../../actors/model/marks.ts';
+import { subAgentOf } from '../../../actors/model/tool-flags.ts';
 import type { SubagentConfig } from '../../../actors/contracts/config.ts';
 import type { SimulatedApp } from '../log/app.ts';
 import { eventsOf, type RunRecord } from '../log/log.ts';

@@ -1,7 +1,7 @@
 // Parents and children. P1: no child outlives its parent, and the outcome of a child reaches its parent
 // unchanged. P3: the answer that a child gets was given by an agent above it. P6: one call starts one child.
 
-import { SPAWNED, type SubagentBirth } from '../../../actors/subagent/subagent-birth.ts';
+import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/spawned-event.ts';
 import type { SubagentView } from '../../../actors/contracts/session-views.ts';
 import type { LedgerEntry } from '../../../actors/contracts/outcome.ts';
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
@@ -56,7 +56,7 @@ function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
 function childrenIn(log: readonly LogEntry[]): readonly Born[] {
   return log.flatMap((entry) => {
     if (entry.kind !== 'kept' || entry.entry.event.type !== SPAWNED) return [];
-    const { parentId, callId, task, worksFor } = entry.entry.event as SubagentBirth;
+    const { parentId, callId, task, worksFor } = entry.entry.event as SpawnedEvent;
     // Only the program is told the results of its subagents.
     if (parentId === null || worksFor === 'program') return [];
     return [{ id: entry.entry.unit, parentId, callId, toolName: task.toolName }];

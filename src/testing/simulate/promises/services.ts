@@ -3,7 +3,7 @@
 import type { DeliveryView, SubagentView } from '../../../actors/contracts/session-views.ts';
 import type { CheckedEvent } from '../../../actors/services/event-check.ts';
 import { tellingOf } from '../../../actors/services/service-task.ts';
-import { SPAWNED, type SubagentBirth } from '../../../actors/subagent/subagent-birth.ts';
+import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/spawned-event.ts';
 import type { JournalEntry } from '../../../actors/ports/journal.ts';
 import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
@@ -98,6 +98,6 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
   }
 }
 
-function birthIn({ event }: JournalEntry): SubagentBirth | null {
-  return event.type === SPAWNED ? (event as unknown as SubagentBirth) : null;
+function birthIn({ event }: JournalEntry): SpawnedEvent | null {
+  return event.type === SPAWNED ? (event as unknown as SpawnedEvent) : null;
 }

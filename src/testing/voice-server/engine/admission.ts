@@ -3,7 +3,7 @@
 
 import { presentedKey } from '../../../adapters/local-voice/access.ts';
 import type { VoiceWire } from './control.ts';
-import type { TokenDesk } from './token-desk.ts';
+import type { TokenIssuer } from './token-issuer.ts';
 
 /** The answer to an upgrade. */
 export type Admission =
@@ -51,7 +51,7 @@ export function admit(
   url: URL,
   headers: Headers,
   expected: string | null,
-  tokens: TokenDesk,
+  tokens: TokenIssuer,
 ): Admission {
   const wire = wireOfPath(url.pathname);
   if (wire === null) {
@@ -70,7 +70,7 @@ export function admit(
 function admitWithToken(
   wire: VoiceWire,
   url: URL,
-  token: NonNullable<ReturnType<TokenDesk['redeem']>>,
+  token: NonNullable<ReturnType<TokenIssuer['redeem']>>,
 ): Admission {
   if (token.wire !== wire) return unauthorized(wire, '');
   if (token.problem !== null) {

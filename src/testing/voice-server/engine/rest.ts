@@ -10,7 +10,7 @@ import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { refusalOf } from '../../../adapters/local-voice/zod-refusal.ts';
 import type { Environment } from '../../../actors/ports/environment.ts';
 import { keyOf, type Headers } from './admission.ts';
-import type { TokenDesk } from './token-desk.ts';
+import type { TokenIssuer } from './token-issuer.ts';
 
 export interface RestRequest {
   readonly method: string;
@@ -26,7 +26,7 @@ export interface RestAnswer {
 
 export interface RestParts {
   readonly environment: Environment;
-  readonly tokens: TokenDesk;
+  readonly tokens: TokenIssuer;
   /** null: any key that is not empty. */
   readonly apiKey: string | null;
 }

@@ -1,6 +1,6 @@
 // The fake of the OpenAI Realtime wire (GA). The server of the local voice (`RealtimeSession`) implements the
 // protocol of sessions, items and responses, with refusals that were captured from the real server; this
-// module adds its ears, its mind and its faults.
+// module adds its transcriber, its mind and its faults.
 //
 // Every event is typed against the official union where it is made (`wire-events.ts`).
 
@@ -18,7 +18,7 @@ import type { EnginePorts, VoiceEngine } from '../engine/engine.ts';
 import type { ReplyRecord } from '../engine/fake-replies.ts';
 import { PIECE_MS } from '../engine/sound.ts';
 import { Timers } from '../engine/timers.ts';
-import { FakeEars } from './ears.ts';
+import { FakeTranscriber } from './fake-transcriber.ts';
 import { causeOf, causeOfInput, fakeItems, openCalls, type ItemNotes } from './memory.ts';
 import { ResponseWatch } from './response-watch.ts';
 import { ScriptBrain } from './script-brain.ts';
@@ -52,7 +52,7 @@ export class RealtimeEngine implements VoiceEngine {
   readonly #duplicatedTranscripts = new Set<string>();
   readonly #timers: Timers;
   readonly #ownTurns: OwnTurn[] = [];
-  #ears: FakeEars | null = null;
+  #transcriber: FakeTranscriber | null = null;
   /** The requester of the response that begins next; `nobody` if the end of an utterance begins it. */
   #asking: Asking = nobody;
   #lastCommitted: string | null = null;
@@ -74,11 +74,11 @@ export class RealtimeEngine implements VoiceEngine {
       preset: ports.preset,
       send: (text) => this.#onEvent(text),
       createInput: (events) => {
-        this.#ears = new FakeEars(events, (itemId, text) => {
+        this.#transcriber = new FakeTranscriber(events, (itemId, text) => {
           this.#spoken.set(itemId, text);
           this.#lastCommitted = itemId;
         });
-        return this.#ears;
+        return this.#transcriber;
       },
       whenReady: () =>
         new Promise((resolve) => {
@@ -124,7 +124,7 @@ export class RealtimeEngine implements VoiceEngine {
   }
 
   userBegins(): void {
-    this.#ears?.begin();
+    this.#transcriber?.begin();
   }
 
   /** The wire sends words only after the end. */
@@ -133,7 +133,7 @@ export class RealtimeEngine implements VoiceEngine {
   userEnds(text: string, _rest: string, transcript: TranscriptTiming): void {
     const words = transcriptOf(text, transcript, this.#timers);
     this.#lastCommitted = null;
-    this.#ears?.end({ text, words });
+    this.#transcriber?.end({ text, words });
     if (transcript === 'duplicated' && this.#lastCommitted !== null) {
       this.#duplicatedTranscripts.add(this.#lastCommitted);
     }
@@ -148,7 +148,7 @@ export class RealtimeEngine implements VoiceEngine {
   }
 
   get heardMs(): number {
-    return this.#ears?.heardMs ?? 0;
+    return this.#transcriber?.heardMs ?? 0;
   }
 
   get instructions(): string {

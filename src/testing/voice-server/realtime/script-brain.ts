@@ -57,7 +57,7 @@ export class ScriptBrain implements Brain {
     yield { type: 'end', reason: 'completed', usage: toUsage({ inputTokens: 50, outputTokens }) };
   }
 
-  /** The mouth: a tone as long as the spoken text. It has no ears; those are `FakeEars`. */
+  /** The mouth: a tone as long as the spoken text. It transcribes nothing; `FakeTranscriber` does. */
   readonly voice: SpeechEngine = {
     voices: ['marin'],
     start: async () => {},

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import {
   defineTool,
   TextSession,
-  type MainAgent,
+  type LeadAgent,
   type TextPart,
   type TextSessionOptions,
   type ToolDefinition,
@@ -23,7 +23,7 @@ async function talk(
     isDeaf,
     others = [],
     ...options
-  }: { isDeaf?: boolean; others?: MainAgent[] } & Partial<TextSessionOptions> = {},
+  }: { isDeaf?: boolean; others?: LeadAgent[] } & Partial<TextSessionOptions> = {},
 ) {
   const environment = simulatedEnvironment();
   const { model, answers } = handModel({ isDeaf });

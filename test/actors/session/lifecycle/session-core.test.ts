@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { waitFor } from 'xstate';
 import { z } from 'zod';
 import { codeOf } from '../../../../src/values/errors.ts';
-import type { Lead, Offer } from '../../../../src/actors/session/lead/lead.ts';
+import type { LeadDriver, Offer } from '../../../../src/actors/session/lead/lead.ts';
 import type { LeadSession } from '../../../../src/actors/session/lead/lead-session.ts';
 import { SessionCore } from '../../../../src/actors/session/lifecycle/session-core.ts';
 import { JournalError } from '../../../../src/entries/journal.ts';
@@ -24,7 +24,7 @@ import { calls, never, say, simpleTool, steps } from '../../../support/subagent-
 import { agentOf, castOf, configsOf, type TalkOptions } from '../../../support/text-talk.ts';
 
 /** Connects, and writes down what it is told. */
-class NotingLead implements Lead {
+class NotingLead implements LeadDriver {
   readonly said: string[] = [];
   readonly offers: Offer[] = [];
   core!: LeadSession;
@@ -89,7 +89,7 @@ async function coreTalk(
   const events: SessionEvent[] = [];
   core.projection.events.subscribe((event) => events.push(event));
   await core.life.start();
-  core.door.attach();
+  core.userInput.attach();
   await environment.settle();
   let number = 0;
   return {
@@ -123,7 +123,7 @@ const asking = {
   config: { interactive: true },
 };
 
-describe('BOOKS-1: what is over is forgotten (P7)', () => {
+describe('SESSION-RECORDS-1: what is over is forgotten (P7)', () => {
   test('[R15 BW31] calls, results, questions and notices leave nothing behind', async () => {
     const { core, call, hear, environment, lead } = await coreTalk({
       subagents: { quick, hanging, asking, late: { ...quick, pending: null } },
@@ -145,7 +145,7 @@ describe('BOOKS-1: what is over is forgotten (P7)', () => {
     }
     for (const subagent of core.delegation.live) subagent.cancel('enough');
     await call('asking');
-    core.door.shown(lead.offers.at(-1)?.deliveryId ?? '');
+    core.userInput.shown(lead.offers.at(-1)?.deliveryId ?? '');
     await environment.settle();
     core.receive('user', {
       type: 'user.said',
@@ -158,13 +158,13 @@ describe('BOOKS-1: what is over is forgotten (P7)', () => {
     await hear();
     core.notifyBackground('A notice');
     await environment.settle();
-    core.door.dismiss(lead.offers.at(-1)?.deliveryId ?? '');
+    core.userInput.dismiss(lead.offers.at(-1)?.deliveryId ?? '');
     await environment.settle();
-    const { books, unit } = core;
+    const { records, unit } = core;
     expect({
-      calls: books.calls.size,
-      deliveries: books.deliveries.size,
-      questions: books.questions.size,
+      calls: records.calls.size,
+      deliveries: records.deliveries.size,
+      questions: records.questions.size,
       callLives: unit.calls.ids,
       questionLives: unit.questions.ids,
       live: core.delegation.live,
@@ -300,7 +300,7 @@ describe('an offer', () => {
     const deliveryId = core.notifyBackground('A notice');
     await environment.settle();
     const { generation } = lead.offers[0] as Offer;
-    core.door.dismiss(deliveryId);
+    core.userInput.dismiss(deliveryId);
     await environment.settle();
     expect(lead.said).toContain(`abandon ${generation}`);
     core.receive('outbox', { type: 'delivery.heard', generation, grade: 'assumed' });
@@ -372,7 +372,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
       machine: core.unit.session.getSnapshot().value,
       questions: state().questions,
       owner: core.unit.owner,
-      items: core.books.conversation.items,
+      items: core.records.conversation.items,
       calls: core.unit.calls.ids.map((id) => [id, core.unit.calls.stateOf(id)?.value]),
     };
     await broken(talk);
@@ -380,7 +380,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
       machine: core.unit.session.getSnapshot().value,
       questions: state().questions,
       owner: core.unit.owner,
-      items: core.books.conversation.items,
+      items: core.records.conversation.items,
       calls: core.unit.calls.ids.map((id) => [id, core.unit.calls.stateOf(id)?.value]),
     }).toEqual({ ...before, calls: expect.arrayContaining(before.calls) as unknown });
     expect(ended).toEqual([]);
@@ -393,9 +393,9 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
       entry: { scope: core.id, unit: core.id, event: 'call.invalid' },
     });
     const requestId = state().questions[0]?.requestId ?? '';
-    core.door.questionShown(requestId);
+    core.userInput.questionShown(requestId);
     await environment.settle();
-    expect(await core.door.answer(requestId, { text: 'well' })).toEqual({ accepted: true });
+    expect(await core.userInput.answer(requestId, { text: 'well' })).toEqual({ accepted: true });
     const closed = core.life.close();
     await environment.advance(60_000);
     await closed;
@@ -420,8 +420,8 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
         next: ({ value }) => seen.push(value.connection),
         complete: () => (completions += 1),
       });
-      const fold = core.books.fold.bind(core.books);
-      core.books.fold = (received) => {
+      const fold = core.records.fold.bind(core.records);
+      core.records.fold = (received) => {
         left -= 1;
         if (left === 0) {
           planted = received.event.type;
@@ -430,17 +430,17 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
         return fold(received);
       };
       await talk.call('asking', 'again');
-      // USER-DOOR-2: what was not taken in is never told as taken in, nor is anybody left to wait.
-      const said = settled(core.door.say('hello'));
+      // USER-INPUT-2: what was not taken in is never told as taken in, nor is anybody left to wait.
+      const said = settled(core.userInput.say('hello'));
       await environment.settle();
       expect(await said).toEqual(
         aside('user.said') ? { code: 'UNFOLDABLE_ENTRY' } : { value: undefined },
       );
       for (const { requestId } of state().questions) {
         const before = aside('answer.given');
-        core.door.questionShown(requestId);
+        core.userInput.questionShown(requestId);
         await environment.settle();
-        const answer = settled(core.door.answer(requestId, { text: 'well' }));
+        const answer = settled(core.userInput.answer(requestId, { text: 'well' }));
         await environment.settle();
         const isAside = !before && aside('answer.given');
         expect(await answer).toMatchObject(isAside ? { code: 'UNFOLDABLE_ENTRY' } : { value: {} });
@@ -516,7 +516,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
     expect(codes).toEqual(['MALFORMED_EVENT', 'MALFORMED_EVENT', 'MALFORMED_EVENT']);
   });
 
-  test('USER-DOOR-2: words that the journal refuses are not told as taken in', async () => {
+  test('USER-INPUT-2: words that the journal refuses are not told as taken in', async () => {
     const journal = memoryJournal();
     let isFenced = false;
     const append: typeof journal.append = (entry) => {
@@ -526,18 +526,18 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
     };
     const { core, environment } = await busy({}, { ...journal, append });
     isFenced = true;
-    const said = settled(core.door.say('hello'));
+    const said = settled(core.userInput.say('hello'));
     await environment.settle();
     expect(await said).toEqual({ code: 'FENCED' });
   });
 
-  test('USER-DOOR-2: words that wait for the journal when the session is killed are not told as taken in', async () => {
+  test('USER-INPUT-2: words that wait for the journal when the session is killed are not told as taken in', async () => {
     const gate = gatedJournal();
     const { core, environment, state } = await busy({}, gate as never);
     gate.shut();
-    const said = settled(core.door.say('hello'));
+    const said = settled(core.userInput.say('hello'));
     const answered = settled(
-      core.door.answer(state().questions[0]?.requestId ?? '', { text: 'a' }),
+      core.userInput.answer(state().questions[0]?.requestId ?? '', { text: 'a' }),
     );
     await environment.settle();
     core.life.leave(null);

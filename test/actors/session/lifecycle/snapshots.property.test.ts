@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest';
 import { nothingFollows, replayHost } from '../../../../src/actors/replay/replay-host.ts';
-import { Books } from '../../../../src/actors/session/state/books.ts';
+import { SessionRecords } from '../../../../src/actors/session/state/session-records.ts';
 import { SessionUnit } from '../../../../src/actors/session/unit/session-unit.ts';
 import { replaySession, type ReplayView } from '../../../../src/entries/replay.ts';
 import { type JournalEntry } from '../../../../src/entries/journal.ts';
@@ -34,14 +34,16 @@ function expectWhole(entry: JournalEntry): void {
   const snapshot = snapshotIn(entry);
   if (!snapshot) throw new Error('Expected a snapshot');
   const host = replayHost(entry.at);
-  const books = new Books('nobody');
+  const records = new SessionRecords('nobody');
   const ports = { ...nothingFollows, fold: () => [] };
   const unit = new SessionUnit(host, { id: entry.unit, ...snapshot.inputs }, ports);
   unit.restore(snapshot.unit, snapshot.inputs, entry.seq);
-  books.restore(snapshot.books);
-  expect(JSON.parse(JSON.stringify({ unit: unit.rest, books: books.rest }))).toEqual({
+  records.restore(snapshot.books);
+  expect(
+    JSON.parse(JSON.stringify({ unit: unit.toSnapshot(), records: records.toSnapshot() })),
+  ).toEqual({
     unit: snapshot.unit,
-    books: snapshot.books,
+    records: snapshot.books,
   });
 }
 

@@ -75,7 +75,7 @@ test('P3: consent is understood in the language of the agent that leads', () => 
   expect(said('kyllä', 'fi')).toEqual({ to: 'again' });
 });
 
-test('USER-INPUT-3: with more than one approval a yes is read back first, a no is not', () => {
+test('USER-WORDS-3: with more than one approval a yes is read back first, a no is not', () => {
   expect(readUtterance(approval, 'approve', { typed: false, approvals: 2 })).toEqual({
     to: 'readBack',
   });

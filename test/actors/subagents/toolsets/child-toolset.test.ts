@@ -4,7 +4,7 @@ import {
   CHILD_TOOLSET,
   createChildSubagentToolset,
 } from '../../../../src/actors/subagent/child-toolset.ts';
-import { delegates, roleOf } from '../../../../src/actors/model/marks.ts';
+import { delegates, roleOf } from '../../../../src/actors/model/tool-flags.ts';
 import { prepareTools } from '../../../../src/actors/model/tools.ts';
 import { callOptions, fakeService } from '../../../support/fake-service.ts';
 

@@ -1,7 +1,7 @@
 import { generateText, isStepCount, type ModelMessage } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { withCaller } from '../../../../src/actors/model/caller.ts';
-import { delegates, roleOf } from '../../../../src/actors/model/marks.ts';
+import { delegates, roleOf } from '../../../../src/actors/model/tool-flags.ts';
 import {
   createParentSubagentToolset,
   PARENT_TOOLSET,

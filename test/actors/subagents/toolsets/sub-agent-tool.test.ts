@@ -1,7 +1,7 @@
 import { generateText, isStepCount } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { delegates } from '../../../../src/actors/model/marks.ts';
+import { delegates } from '../../../../src/actors/model/tool-flags.ts';
 import { isSubAgentTool } from '../../../../src/compat/plan-step.ts';
 import { subAgentRefs } from '../../../../src/actors/subagents/toolsets/sub-agent-refs.ts';
 import {

@@ -72,7 +72,7 @@ describe('the built-in engine', () => {
 test('what somebody else does is not loaded: detection is ours', async () => {
   const samples = new Int16Array(16_000).fill(3);
   const part = createBuiltInEngine({
-    ears: { transcribe: async () => 'theirs' },
+    transcriber: { transcribe: async () => 'theirs' },
     voice: { synthesize: async () => ({ samples, sampleRateHz: 16_000 }) },
   });
   onTestFinished(() => part.close());

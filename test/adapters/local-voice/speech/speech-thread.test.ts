@@ -24,7 +24,7 @@ function nextTurn(): Promise<void> {
 
 function fragileThread(): SpeechThread {
   const url = new URL('../support/fragile-worker.ts', import.meta.url);
-  const thread = new SpeechThread('ears', url);
+  const thread = new SpeechThread('transcriber', url);
   onTestFinished(() => thread.close());
   return thread;
 }

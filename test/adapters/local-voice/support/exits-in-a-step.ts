@@ -5,7 +5,7 @@ import { SpeechThread } from '../../../../src/adapters/local-voice/speech/speech
 const [begun, , done, mostMs] = [0, 1, 2, 3];
 const steps = new Int32Array(new SharedArrayBuffer(16));
 steps[mostMs] = 200;
-const thread = new SpeechThread('ears', new URL('fragile-worker.ts', import.meta.url));
+const thread = new SpeechThread('transcriber', new URL('fragile-worker.ts', import.meta.url));
 await thread.start();
 thread
   .call('transcribe', { samples: new Int16Array(steps.buffer), sampleRateHz: 16_000 })

@@ -42,7 +42,7 @@ export function scriptedSpeech(words: Readonly<Record<number, string>> = {}): Sc
         push: (samples) => {
           if (detectionFails) {
             detectionFails = false;
-            return Promise.reject(new Error('the ears are gone'));
+            return Promise.reject(new Error('the transcriber is gone'));
           }
           rest.push(...samples);
           const windows: number[] = [];

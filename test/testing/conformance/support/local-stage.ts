@@ -1,4 +1,4 @@
-// A conformance stage over the server of `localVoice`, in memory: its session, its ears and
+// A conformance stage over the server of `localVoice`, in memory: its session, its transcriber and
 // its brain are the real ones; the language model and the speech engine are scripted.
 
 import { createBrain } from '../../../../src/adapters/local-voice/brain.ts';

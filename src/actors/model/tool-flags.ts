@@ -28,7 +28,7 @@ export interface Reconfigures {
 export const SUB_AGENT: unique symbol = Symbol.for('offstage.subAgent');
 
 /** A tool that runs a subagent, under any name. */
-export interface SubAgentMark {
+export interface SubAgentFlag {
   readonly [SUB_AGENT]: SubagentConfig;
 }
 
@@ -48,7 +48,7 @@ export function reconfigureOf(tool: unknown): Reconfigure | null {
 /** Returns the configuration of the subagent that a tool runs; null for any other tool. */
 export function subAgentOf(tool: unknown): SubagentConfig | null {
   try {
-    return isObject(tool) && SUB_AGENT in tool ? (tool as SubAgentMark)[SUB_AGENT] : null;
+    return isObject(tool) && SUB_AGENT in tool ? (tool as SubAgentFlag)[SUB_AGENT] : null;
   } catch {
     // An app may pass a Proxy whose traps throw.
     return null;

@@ -1,4 +1,4 @@
-// BOOKS-2: the books of a session follow from its journal alone. Conversations of all kinds, and after
+// SESSION-RECORDS-2: the books of a session follow from its journal alone. Conversations of all kinds, and after
 // each step the books that the journal gives are those that the session has.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -8,18 +8,18 @@ import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { handModel } from '../../support/hand-model.ts';
 import { gatedJournal } from '../../support/journals.ts';
 import {
-  booksOfSessions,
+  recordsOfSessions,
   expectFromJournal,
   refolded,
   writtenJournal,
-} from '../../support/refolded-books.ts';
+} from '../../support/refolded-records.ts';
 import { calls, say, steps } from '../../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../../support/text-talk.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../../support/voice-talk.ts';
 
-let books: ReturnType<typeof booksOfSessions>;
+let records: ReturnType<typeof recordsOfSessions>;
 beforeEach(() => {
-  books = booksOfSessions();
+  records = recordsOfSessions();
 });
 afterEach(() => void vi.restoreAllMocks());
 
@@ -48,7 +48,7 @@ function texts(options: TalkOptions = {}) {
     entries: journal.entries,
     events: (type: string) =>
       journal.entries.flatMap(({ event }) => (event.type === type ? [event] : [])),
-    same: () => expectFromJournal(books.latest, again()),
+    same: () => expectFromJournal(records.latest, again()),
   };
 }
 
@@ -56,11 +56,11 @@ function voices(options: VoiceTalkOptions = {}) {
   const journal = writtenJournal();
   const talk = voiceTalk({ journal, ...options });
   const again = () => refolded(journal.entries, talk.session.id);
-  const same = () => expectFromJournal(books.latest, again());
+  const same = () => expectFromJournal(records.latest, again());
   return { ...talk, again, same };
 }
 
-const roles = () => books.latest.conversation.items.map(({ role }) => role);
+const roles = () => records.latest.conversation.items.map(({ role }) => role);
 
 describe('in text', () => {
   test('a greeting, replies, notes, calls of each kind, results, questions', async () => {
@@ -118,12 +118,12 @@ describe('in text', () => {
       await type(words);
       same();
     }
-    expect(books.latest.conversation.summary).not.toBeNull();
+    expect(records.latest.conversation.summary).not.toBeNull();
     await session.transfer('billing');
     await environment.settle();
     same();
-    expect(books.latest.agentName).toBe('billing');
-    expect(books.latest.directives.inForce).not.toEqual([]);
+    expect(records.latest.agentName).toBe('billing');
+    expect(records.latest.directives.inForce).not.toEqual([]);
     await type('seven');
     same();
   });
@@ -143,7 +143,7 @@ describe('in text', () => {
       await type(`${'long '.repeat(20)}${round}`);
       same();
     }
-    expect(books.latest.conversation.evicted).toBeGreaterThan(10);
+    expect(records.latest.conversation.evicted).toBeGreaterThan(10);
   });
 
   test('the result of an inline tool is in the journal once', async () => {
@@ -154,7 +154,7 @@ describe('in text', () => {
     expect(answered).not.toHaveProperty('output');
     expect(JSON.stringify(events('call.executed'))).toContain('x'.repeat(100));
     expect(JSON.stringify(again().conversation.items)).toContain('x'.repeat(100));
-    expect(books.latest.calls.size).toBe(0);
+    expect(records.latest.calls.size).toBe(0);
     expect(again().calls.size).toBe(0);
   });
 
@@ -197,7 +197,7 @@ describe('in the middle of an answer', () => {
       session,
       go,
       said: () =>
-        books.latest.conversation.items.map((item) => ('text' in item ? item.text : item.role)),
+        records.latest.conversation.items.map((item) => ('text' in item ? item.text : item.role)),
     };
   }
 
@@ -215,7 +215,7 @@ describe('in the middle of an answer', () => {
     expect(said().map((text) => text || 'Let me look.')).toEqual(inOrder.slice(0, 3));
     await go((answer) => answer.finish());
     expect(said()).toEqual(inOrder);
-    expectFromJournal(books.latest, refolded(journal.entries, session.id));
+    expectFromJournal(records.latest, refolded(journal.entries, session.id));
   });
 
   test('what is still being said can be read, and is not in the journal (LIVE-CONVERSATION-3)', async () => {
@@ -230,7 +230,7 @@ describe('in the middle of an answer', () => {
     expect(said()).toHaveLength(2);
     await go((answer) => answer.finish());
     expect(said()).toEqual(['One.', 'First answer']);
-    expectFromJournal(books.latest, refolded(journal.entries, session.id));
+    expectFromJournal(records.latest, refolded(journal.entries, session.id));
   });
 
   test('what was said can be read before the journal has it (LIVE-CONVERSATION-2)', async () => {
@@ -247,7 +247,7 @@ describe('in the middle of an answer', () => {
     slow.open();
     await environment.settle();
     expect(said()).toEqual(['One.', 'An answer.']);
-    expectFromJournal(books.latest, refolded(slow.kept, session.id));
+    expectFromJournal(records.latest, refolded(slow.kept, session.id));
   });
 });
 
@@ -288,14 +288,14 @@ describe('by voice', () => {
         final: false,
       });
     await environment.settle();
-    expect(books.latest.conversation.items.at(-1)).toMatchObject({
+    expect(records.latest.conversation.items.at(-1)).toMatchObject({
       text: 'There is a not',
       partial: true,
     });
     model().drop();
     await environment.advance(3000);
     same();
-    expect(books.latest.conversation.items).toContainEqual(
+    expect(records.latest.conversation.items).toContainEqual(
       expect.objectContaining({ text: 'There is a not', partial: false }),
     );
   });
@@ -320,7 +320,7 @@ describe('by voice', () => {
     // Late words of it change nothing.
     model().events.next({ type: 'assistant.transcribed', itemId, responseId, text, final: true });
     await environment.advance(1000);
-    expect(books.latest.conversation.get(itemId)).toMatchObject({
+    expect(records.latest.conversation.get(itemId)).toMatchObject({
       text: 'Once upon',
       interrupted: true,
       audioHeardMs: 1000,

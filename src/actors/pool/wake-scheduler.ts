@@ -9,11 +9,11 @@
 // Does not: wake sessions (session-pool.ts), or know which process has a session: its claim decides.
 //
 // Invariants
-//   ALARM-1. From the first look on there is a round at least every 1.25 × `lookMs`, however a look ended.
-//   ALARM-2. A session that could not be woken is tried again in the next round, and not before: a session
+//   WAKE-SCHEDULER-1. From the first look on there is a round at least every 1.25 × `lookMs`, however a look ended.
+//   WAKE-SCHEDULER-2. A session that could not be woken is tried again in the next round, and not before: a session
 //        that another process has, or that cannot be started, does not cause a busy loop.
-//   ALARM-3. Processes that share a journal do not look at the same instant.
-//   ALARM-4. After `stop` no session is woken.
+//   WAKE-SCHEDULER-3. Processes that share a journal do not look at the same instant.
+//   WAKE-SCHEDULER-4. After `stop` no session is woken.
 
 import type { Environment } from '../ports/environment.ts';
 import type { WakeTime, WakeTimes } from '../ports/wake-times.ts';
@@ -24,7 +24,7 @@ export const AT_ONCE = 0;
 const ASLEEP: WakeTime = { at: Number.MIN_VALUE, scope: '' };
 /** The number of sessions that are woken together. */
 const BATCH = 16;
-/** ALARM-3. The maximum random delay after a known time, if other processes may know it too. */
+/** WAKE-SCHEDULER-3. The maximum random delay after a known time, if other processes may know it too. */
 const SPREAD_MS = 1000;
 
 export interface AlarmPorts {
@@ -40,9 +40,9 @@ export interface AlarmPorts {
   failed(error: unknown): void;
 }
 
-export class Alarm {
+export class WakeScheduler {
   readonly #ports: AlarmPorts;
-  /** ALARM-2 */
+  /** WAKE-SCHEDULER-2 */
   readonly #missed = new Set<string>();
   #roundAt = -Infinity;
   #at = Infinity;
@@ -59,10 +59,10 @@ export class Alarm {
     if (isRound) {
       this.#missed.clear();
       const { environment, lookMs } = this.#ports;
-      // ALARM-3
+      // WAKE-SCHEDULER-3
       this.#roundAt = this.#now + lookMs * (0.75 + environment.random.next() / 2);
     }
-    // ALARM-1. Set before any step that can fail or hang.
+    // WAKE-SCHEDULER-1. Set before any step that can fail or hang.
     this.#set(this.#roundAt);
     await this.#wakeDue(isRound ? undefined : ASLEEP);
   }

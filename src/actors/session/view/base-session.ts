@@ -43,7 +43,7 @@ export interface SessionServiceViews {
   list(): readonly ServiceView[];
 }
 
-export abstract class SessionFace {
+export abstract class BaseSession {
   readonly subagents: SessionSubagents;
   readonly services: SessionServiceViews;
   readonly #core: SessionCore;
@@ -233,7 +233,7 @@ export abstract class SessionFace {
 
   /** True while a client is attached. */
   get isAttached(): boolean {
-    return this.#core.door.isAttached;
+    return this.#core.userInput.isAttached;
   }
 
   /**
@@ -242,7 +242,7 @@ export abstract class SessionFace {
    */
   attach(): () => void {
     this.checkRoom();
-    return this.#core.door.attach();
+    return this.#core.userInput.attach();
   }
 
   /**
@@ -250,7 +250,7 @@ export abstract class SessionFace {
    * each with `shown`. It counts as a listener until the returned function is called.
    */
   listen(): () => void {
-    return this.#core.door.listen();
+    return this.#core.userInput.listen();
   }
 
   /**
@@ -265,7 +265,7 @@ export abstract class SessionFace {
    */
   async sendText(text: string, options: VouchedFor = {}): Promise<void> {
     const by = checkedBy('sendText(text, options)', options);
-    await this.#core.door.say(check('sendText(text)', words, text, 'INVALID_TEXT').trim(), by);
+    await this.#core.userInput.say(check('sendText(text)', words, text, 'INVALID_TEXT').trim(), by);
   }
 
   /**
@@ -287,7 +287,7 @@ export abstract class SessionFace {
     check('answer(requestId)', anyId, requestId, INVALID_ARGUMENT);
     const given = checkedAnswer('answer(requestId, answer)', answer);
     const by = checkedBy('answer(requestId, answer, options)', options);
-    return this.#core.door.answer(requestId, given, by);
+    return this.#core.userInput.answer(requestId, given, by);
   }
 
   /**
@@ -298,7 +298,7 @@ export abstract class SessionFace {
     check('questionShown(requestId)', anyId, requestId, INVALID_ARGUMENT);
     const by = checkedBy('questionShown(requestId, options)', options) ?? this.#core.user;
     this.checkRoom();
-    this.#core.door.questionShown(requestId, by);
+    this.#core.userInput.questionShown(requestId, by);
   }
 
   /**
@@ -309,7 +309,7 @@ export abstract class SessionFace {
     check('shown(deliveryId)', anyId, deliveryId, INVALID_ARGUMENT);
     const by = checkedBy('shown(deliveryId, options)', options);
     this.checkRoom();
-    this.#core.door.shown(deliveryId, by);
+    this.#core.userInput.shown(deliveryId, by);
   }
 
   /**
@@ -320,7 +320,7 @@ export abstract class SessionFace {
     check('dismiss(deliveryId)', anyId, deliveryId, INVALID_ARGUMENT);
     const by = checkedBy('dismiss(deliveryId, options)', options);
     this.checkRoom();
-    this.#core.door.dismiss(deliveryId, by);
+    this.#core.userInput.dismiss(deliveryId, by);
   }
 
   /**

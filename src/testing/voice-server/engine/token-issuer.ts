@@ -20,7 +20,7 @@ export interface RedeemedToken {
   readonly problem: string | null;
 }
 
-export class TokenDesk {
+export class TokenIssuer {
   readonly #environment: Environment;
   readonly #tokens = new Map<string, Token>();
 

@@ -22,7 +22,7 @@ export interface Spoken {
 
 const nothingSaid: Spoken = { text: '', words: Promise.resolve('') };
 
-export class FakeEars implements InputBuffer {
+export class FakeTranscriber implements InputBuffer {
   readonly #events: InputAudioEvents;
   readonly #onCommitted: (itemId: string, text: string) => void;
   readonly #buffer = new SoundBuffer(INPUT_SAMPLE_RATE_HZ);

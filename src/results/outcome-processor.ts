@@ -23,7 +23,7 @@ import type { MemoryOwner, WorkingMemory } from '../actors/ports/working-memory.
 import type { Host } from '../actors/runtime/host.ts';
 import type { Briefing } from '../actors/subagent/instance.ts';
 import type { Outcome, ProgressLine } from '../actors/contracts/outcome.ts';
-import type { ReturnedValue, SubagentFace } from '../actors/subagent/subagent-ports.ts';
+import type { ReturnedValue, SubagentHandle } from '../actors/subagent/subagent-ports.ts';
 import { inTime, raceTime } from '../actors/runtime/race-abort.ts';
 import { keepLargeOutput } from '../memory/large-output.ts';
 import { memoryTime } from '../memory/memory-time.ts';
@@ -65,7 +65,7 @@ export interface NewWork {
   readonly notes: NoteWriter;
 }
 
-export class OutcomeDesk {
+export class OutcomeProcessor {
   readonly #host: Host;
   readonly #memory: WorkingMemory | undefined;
   readonly #maxInlineBytes: number;
@@ -116,7 +116,7 @@ export class OutcomeDesk {
 
   /** Returns the outcome as others read it: at once, or as a promise. The promise never rejects. */
   settle(
-    { definition, task }: SubagentFace,
+    { definition, task }: SubagentHandle,
     { owner, startedAt, tools, readerTools, progress }: EndedWork,
     outcome: Outcome,
   ): Outcome | Promise<Outcome> {

@@ -5,8 +5,8 @@
 // Does not: decide the consequences of an event (machines), or publish anything.
 //
 // Invariants
-//   BOOKS-1. A record exists as long as its life, and until the consequences of that life are over.
-//   BOOKS-2. Folding is a function of the events alone: the same events give the same books.
+//   SESSION-RECORDS-1. A record exists as long as its life, and until the consequences of that life are over.
+//   SESSION-RECORDS-2. Folding is a function of the events alone: the same events give the same books.
 
 import type { OutboxItem, Stamped } from '../../../machines/index.ts';
 import type { ConversationLog } from '../../conversation/conversation.ts';
@@ -33,8 +33,8 @@ type Successor = {
   readonly enters?: boolean;
 } | null;
 
-/** The books as plain JSON. */
-export interface BooksRest {
+/** The records as plain JSON. */
+export interface SessionRecordsSnapshot {
   readonly agentName: string;
   readonly requestId: string | null;
   readonly turns: number;
@@ -50,7 +50,7 @@ export interface BooksRest {
   readonly conversation: unknown;
 }
 
-export class Books {
+export class SessionRecords {
   readonly questions = new Map<string, QuestionRecord>();
   readonly calls = new Map<string, CallRecord>();
   readonly deliveries = new Map<string, DeliveryRecord>();
@@ -58,7 +58,7 @@ export class Books {
   agentName: string;
   directives = Directives.none;
   /** The id of the utterance that the lead agent answers, or answered last. */
-  requestId: string | null = null;
+  utteranceId: string | null = null;
   /** Number of completed turns of the model. */
   turns = 0;
   /** The first agent's `onEnter` is done. */
@@ -82,9 +82,9 @@ export class Books {
     this.#conversation = new LiveConversation(limits, (id) => this.calls.get(id)?.output);
   }
 
-  /** The kept part of the books, for `restore`. */
-  get rest(): BooksRest {
-    const { agentName, requestId, turns, hasEntered, takesOverFrom } = this;
+  /** The kept part of the records, for `restore`. */
+  toSnapshot(): SessionRecordsSnapshot {
+    const { agentName, utteranceId: requestId, turns, hasEntered, takesOverFrom } = this;
     // Copies, because records change after the state is written down.
     const copies = <T extends object>(records: ReadonlyMap<string, T>): readonly T[] =>
       [...records.values()].map((record) => ({ ...record }));
@@ -103,11 +103,11 @@ export class Books {
     };
   }
 
-  /** Resets the books to the state before any event. */
+  /** Resets the records to the state before any event. */
   reset(): void {
     this.agentName = this.#firstAgent;
     this.directives = Directives.none;
-    this.requestId = null;
+    this.utteranceId = null;
     this.turns = 0;
     this.hasEntered = false;
     this.takesOverFrom = null;
@@ -119,9 +119,9 @@ export class Books {
   }
 
   /** Continues from the state that `rest` returned. */
-  restore(rest: BooksRest): void {
+  restore(rest: SessionRecordsSnapshot): void {
     this.agentName = rest.agentName;
-    this.requestId = rest.requestId;
+    this.utteranceId = rest.requestId;
     this.turns = rest.turns;
     this.hasEntered = rest.hasEntered === true;
     this.takesOverFrom = rest.takesOverFrom ?? null;

@@ -1,15 +1,15 @@
-// The books of a session, folded again from what its journal has: they must be what they were (BOOKS-2).
+// The books of a session, folded again from what its journal has: they must be what they were (SESSION-RECORDS-2).
 
 import { expect, vi } from 'vitest';
-import { Books } from '../../src/actors/session/state/books.ts';
+import { SessionRecords } from '../../src/actors/session/state/session-records.ts';
 import { received } from '../../src/actors/contracts/session-protocol.ts';
 import type { JournalEntry } from '../../src/entries/journal.ts';
 import type { Journal } from '../../src/index.ts';
 
 type Options = readonly [
   agentName: string,
-  limits?: ConstructorParameters<typeof Books>[1],
-  promptStyle?: ConstructorParameters<typeof Books>[2],
+  limits?: ConstructorParameters<typeof SessionRecords>[1],
+  promptStyle?: ConstructorParameters<typeof SessionRecords>[2],
 ];
 
 /** A journal that has the entries as they are written: as JSON. `inner`: when they are kept. */
@@ -26,12 +26,12 @@ export function writtenJournal(inner?: Journal): Journal & { readonly entries: J
 }
 
 /** Watches the books of the sessions that follow. */
-export function booksOfSessions(): { readonly latest: Books } {
-  const fold = vi.spyOn(Books.prototype, 'fold');
+export function recordsOfSessions(): { readonly latest: SessionRecords } {
+  const fold = vi.spyOn(SessionRecords.prototype, 'fold');
   fold.mockClear();
   return {
     get latest() {
-      return fold.mock.contexts.at(-1) as Books;
+      return fold.mock.contexts.at(-1) as SessionRecords;
     },
   };
 }
@@ -44,19 +44,19 @@ export function refolded(
   entries: readonly JournalEntry[],
   sessionId: string,
   options: Options = ['lead'],
-): Books {
-  const books = new Books(...options);
+): SessionRecords {
+  const records = new SessionRecords(...options);
   const requested = new Map<string, JournalEntry['event']>();
   for (const { unit, actor, at, event } of entries) {
     if (unit !== sessionId) continue;
     const fold = (to: string, one: JournalEntry['event']): void => {
       const known = received(to, { ...one, at });
-      if (known) books.fold(known);
+      if (known) records.fold(known);
     };
     const { transferId, utteranceId, text, startedAt } = event as { [field: string]: unknown };
     switch (event.type) {
       case 'user.said':
-        books.userSaid(utteranceId as string, text as string, startedAt as number);
+        records.userSaid(utteranceId as string, text as string, startedAt as number);
         break;
       case 'transfer.requested':
         requested.set(transferId as string, { ...event, type: 'transfer.started' });
@@ -69,11 +69,11 @@ export function refolded(
         fold(actor, event);
     }
   }
-  return books;
+  return records;
 }
 
 /** What the books have now follows from the journal alone. At rest: nothing is on its way, or being said. */
-export function expectFromJournal(live: Books, again: Books): void {
+export function expectFromJournal(live: SessionRecords, again: SessionRecords): void {
   expect(again.conversation.toJSON()).toEqual(live.conversation.toJSON());
   expect(again.agentName).toBe(live.agentName);
   expect(again.directives).toEqual(live.directives);

@@ -6,13 +6,13 @@ import { messageOf, ProviderError } from '../../values/errors.ts';
 import { isSampleRateHz } from '../../voice/audio/resampler.ts';
 import { resampleSound } from '../../voice/audio/resample-sound.ts';
 import { encodeWav } from '../../voice/audio/wav.ts';
-import type { Ears } from '../../voice/speech/voice.ts';
+import type { Transcriber } from '../../voice/speech/voice.ts';
 import { check } from '../../values/checks.ts';
 import { modelName, modelSchema } from './model-name.ts';
 
 type ProviderOptions = NonNullable<Parameters<typeof transcribe>[0]['providerOptions']>;
 
-export interface AiSdkEarsOptions {
+export interface AiSdkTranscriberOptions {
   /** The provider options of `transcribe`, such as `{ openai: { language: 'en' } }`. @defaultValue none */
   readonly providerOptions?: ProviderOptions;
   /** @defaultValue none */
@@ -23,10 +23,10 @@ export interface AiSdkEarsOptions {
   readonly maxRetries?: number;
 }
 
-export const defaultAiSdkEarsOptions = {
+export const defaultAiSdkTranscriberOptions = {
   sampleRateHz: 16_000,
   maxRetries: 1,
-} as const satisfies AiSdkEarsOptions;
+} as const satisfies AiSdkTranscriberOptions;
 
 const optionsSchema = z.strictObject({
   providerOptions: z.record(z.string(), z.looseObject({})).optional(),
@@ -36,16 +36,19 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Creates `Ears` from a transcription model: `aiSdkEars(openai.transcription('gpt-4o-mini-transcribe'))`. For
+ * Creates `Transcriber` from a transcription model: `aiSdkTranscriber(openai.transcription('gpt-4o-mini-transcribe'))`. For
  * `localVoice`, which detects the beginning and the end of speech; each stretch of it is one `transcribe`.
  *
  * Its promises reject with a `ProviderError` `TRANSCRIPTION_FAILED`.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
-export function aiSdkEars(model: TranscriptionModel, options: AiSdkEarsOptions = {}): Ears {
-  check('aiSdkEars', optionsSchema, options);
-  check('aiSdkEars', modelSchema, { model });
-  const { sampleRateHz, ...given } = { ...defaultAiSdkEarsOptions, ...options };
+export function aiSdkTranscriber(
+  model: TranscriptionModel,
+  options: AiSdkTranscriberOptions = {},
+): Transcriber {
+  check('aiSdkTranscriber', optionsSchema, options);
+  check('aiSdkTranscriber', modelSchema, { model });
+  const { sampleRateHz, ...given } = { ...defaultAiSdkTranscriberOptions, ...options };
   const who = modelName(model);
   return {
     async transcribe(speech) {

@@ -12,12 +12,12 @@ import type { Outcome } from '../contracts/outcome.ts';
 import type {
   PreparedBefore,
   ReturnedValue,
-  SubagentFace,
+  SubagentHandle,
   SubagentPorts,
 } from '../subagent/subagent-ports.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import type { Budget } from '../admission/budget.ts';
-import type { SubagentRecord } from './family.ts';
+import type { SubagentRecord } from './subagent-registry.ts';
 import { NoteMarks } from '../notes/note-marks.ts';
 import { requestMessage } from './parent-words.ts';
 import type { Parts } from './parts.ts';
@@ -30,7 +30,7 @@ type Tools = Readonly<Record<string, unknown>>;
 
 type Ended = (record: SubagentRecord, outcome: Outcome, disposed: Promise<void>) => void;
 
-export class FamilyDesk implements SubagentPorts {
+export class SubagentHost implements SubagentPorts {
   readonly path: string;
   readonly #parts: Parts;
   readonly #service: SubagentService;
@@ -44,13 +44,13 @@ export class FamilyDesk implements SubagentPorts {
   }
 
   async prepare(
-    face: SubagentFace,
+    face: SubagentHandle,
     signal: AbortSignal,
     again?: PreparedBefore,
   ): Promise<PreparedInstance> {
     const { instances } = this.#parts;
     const record = this.#recordOf(face.id);
-    const { ports } = record.place;
+    const { ports } = record.admission;
     const messages = record.opening;
     record.opening = undefined;
     const isOfEarlierVersion = again !== undefined && again.marks === undefined;
@@ -65,21 +65,21 @@ export class FamilyDesk implements SubagentPorts {
     );
   }
 
-  keepLarge({ id }: SubagentFace, tools: Tools, returned: ReturnedValue): Promise<JSONValue> {
-    const { outcomes } = this.#recordOf(id).place.ports;
+  keepLarge({ id }: SubagentHandle, tools: Tools, returned: ReturnedValue): Promise<JSONValue> {
+    const { outcomes } = this.#recordOf(id).admission.ports;
     return (
       outcomes?.keepLarge(this.#memoryOf(id), tools, returned) ?? Promise.resolve(returned.value)
     );
   }
 
-  settle(face: SubagentFace, tools: Tools, outcome: Outcome): Outcome | Promise<Outcome> {
-    const { parentId, place, progress } = this.#recordOf(face.id);
-    const { outcomes } = place.ports;
+  settle(face: SubagentHandle, tools: Tools, outcome: Outcome): Outcome | Promise<Outcome> {
+    const { parentId, admission, progress } = this.#recordOf(face.id);
+    const { outcomes } = admission.ports;
     if (!outcomes) return outcome;
-    const parent = parentId === null ? undefined : this.#parts.family.get(parentId);
-    const readerTools = parent?.place.definition.tools ?? place.ports.tools();
+    const parent = parentId === null ? undefined : this.#parts.registry.get(parentId);
+    const readerTools = parent?.admission.definition.tools ?? admission.ports.tools();
     const owner = this.#memoryOf(face.id);
-    const { startedAt } = place;
+    const { startedAt } = admission;
     return outcomes.settle(face, { owner, startedAt, tools, readerTools, progress }, outcome);
   }
 
@@ -104,7 +104,7 @@ export class FamilyDesk implements SubagentPorts {
     if (instances.isLocked(record)) supervisor.waitsElsewhere(scope, id);
   }
 
-  budgetOf({ id }: SubagentFace): Budget | null {
+  budgetOf({ id }: SubagentHandle): Budget | null {
     return this.#parts.budgets.of(id);
   }
 
@@ -116,18 +116,20 @@ export class FamilyDesk implements SubagentPorts {
     const record = this.#recordOf(question.subagentId);
     // A configuration without `answerableBy` takes the value of its nearest ancestor that has one.
     const answerableBy = question.answerableBy ?? this.#answerableBy(record);
-    record.place.ports.ask(answerableBy === undefined ? question : { ...question, answerableBy });
+    record.admission.ports.ask(
+      answerableBy === undefined ? question : { ...question, answerableBy },
+    );
   }
 
-  withdraw(requestId: string, { id }: SubagentFace): void {
-    this.#recordOf(id).place.ports.withdraw(requestId);
+  withdraw(requestId: string, { id }: SubagentHandle): void {
+    this.#recordOf(id).admission.ports.withdraw(requestId);
   }
 
   requestInput(asked: AskedInput): void {
-    const { requests, awaiting, chunks, messages, family } = this.#parts;
+    const { requests, awaiting, chunks, messages, registry } = this.#parts;
     const record = this.#recordOf(asked.subagentId);
-    const { parentId, place } = record;
-    const isHandled = parentId === null && place.ports.handlesInput === true;
+    const { parentId, admission } = record;
+    const isHandled = parentId === null && admission.ports.handlesInput === true;
     // The events that follow from the request are written down as well.
     const isKnown = record.asked?.requestId === asked.requestId;
     const request = requests.open(record, asked, isHandled);
@@ -137,10 +139,10 @@ export class FamilyDesk implements SubagentPorts {
     if (record.request !== request || awaiting.asked(record) || isKnown) return;
     const view = viewOf(record);
     if (parentId === null) {
-      place.ports.inputRequested(view, pending);
+      admission.ports.inputRequested(view, pending);
       return;
     }
-    const parent = family.get(parentId);
+    const parent = registry.get(parentId);
     if (!parent?.isLive) return;
     // A request that is put again after a crash has the same message id: the parent reads it once.
     const messageId = messages.idOf(parent, asked.requestId);
@@ -151,24 +153,24 @@ export class FamilyDesk implements SubagentPorts {
       });
   }
 
-  withdrawInput(_requestId: string, { id }: SubagentFace): void {
+  withdrawInput(_requestId: string, { id }: SubagentHandle): void {
     this.#parts.requests.withdraw(this.#recordOf(id));
   }
 
-  deniedAbove(face: SubagentFace, toolName: string, input: unknown): boolean {
-    const { family } = this.#parts;
-    return this.#recordOf(face.id).place.lineage.some((id) =>
-      family.get(id)?.subagent?.hasDenied(toolName, input),
+  deniedAbove(face: SubagentHandle, toolName: string, input: unknown): boolean {
+    const { registry } = this.#parts;
+    return this.#recordOf(face.id).admission.lineage.some((id) =>
+      registry.get(id)?.subagent?.hasDenied(toolName, input),
     );
   }
 
-  callerOf({ id }: SubagentFace) {
-    const { parentId, depth, place } = this.#recordOf(id);
-    const requester = place.requestedBy;
+  callerOf({ id }: SubagentHandle) {
+    const { parentId, depth, admission } = this.#recordOf(id);
+    const requester = admission.requestedBy;
     return { sessionId: this.path, parentId, depth, requester, service: this.#service };
   }
 
-  messageApplied({ id }: SubagentFace, messageIds: readonly string[], step: number): void {
+  messageApplied({ id }: SubagentHandle, messageIds: readonly string[], step: number): void {
     const { messages, chunks } = this.#parts;
     messages.settle(messageIds, { applied: true, step });
     for (const messageId of messageIds)
@@ -179,58 +181,58 @@ export class FamilyDesk implements SubagentPorts {
     this.#parts.messages.taken(messageId);
   }
 
-  messageRefused({ id }: SubagentFace, messageIds: readonly string[], reason: string): void {
+  messageRefused({ id }: SubagentHandle, messageIds: readonly string[], reason: string): void {
     const { messages, chunks } = this.#parts;
     messages.settle(messageIds, { applied: false, reason });
     for (const messageId of messageIds)
       chunks.emit(this.#recordOf(id), { type: 'message.refused', messageId, reason });
   }
 
-  activity({ id }: SubagentFace): void {
+  activity({ id }: SubagentHandle): void {
     const { health, chunks, now } = this.#parts;
     const record = this.#recordOf(id);
     if (!health.seen(record, now())) return;
     chunks.emit(record, { type: 'recovered' });
-    record.place.ports.changed(viewOf(record));
+    record.admission.ports.changed(viewOf(record));
   }
 
-  streamed({ id }: SubagentFace, chunk: StreamedChunk): void {
+  streamed({ id }: SubagentHandle, chunk: StreamedChunk): void {
     this.#parts.chunks.emit(this.#recordOf(id), { type: 'streamed', chunk });
   }
 
-  changed({ id, progress }: SubagentFace): void {
+  changed({ id, progress }: SubagentHandle): void {
     const record = this.#recordOf(id);
     if (progress !== null) record.said = null;
-    record.place.ports.changed(viewOf(record));
+    record.admission.ports.changed(viewOf(record));
   }
 
-  stepped({ id }: SubagentFace, report: StepReport): void {
+  stepped({ id }: SubagentHandle, report: StepReport): void {
     const record = this.#recordOf(id);
-    record.place.ports.stepped(viewOf(record), report);
+    record.admission.ports.stepped(viewOf(record), report);
   }
 
-  goesOn({ id }: SubagentFace): boolean {
-    return this.#recordOf(id).place.ports.goesOn !== false;
+  goesOn({ id }: SubagentHandle): boolean {
+    return this.#recordOf(id).admission.ports.goesOn !== false;
   }
 
-  inDoubt({ id }: SubagentFace, call: CallInDoubt): void {
+  inDoubt({ id }: SubagentHandle, call: CallInDoubt): void {
     const record = this.#recordOf(id);
-    record.place.ports.inDoubt?.(viewOf(record), call);
+    record.admission.ports.inDoubt?.(viewOf(record), call);
   }
 
-  ended({ id }: SubagentFace, outcome: Outcome, disposed: Promise<void>): void {
+  ended({ id }: SubagentHandle, outcome: Outcome, disposed: Promise<void>): void {
     this.#ended(this.#recordOf(id), outcome, disposed);
   }
 
   async #brief(
-    { id, parentId, place }: SubagentRecord,
+    { id, parentId, admission }: SubagentRecord,
     own: SubagentDefinition,
     messages: SpawnRequest['messages'],
     notes: NoteMarks | null,
     isAgain: boolean,
   ): Promise<Briefing> {
-    const { ports, task, lineage, request } = place;
-    const parent = parentId === null ? undefined : this.#parts.family.get(parentId);
+    const { ports, task, lineage, request } = admission;
+    const parent = parentId === null ? undefined : this.#parts.registry.get(parentId);
     const marks = parent?.subagent?.marks;
     const ofParent = marks === undefined ? undefined : new NoteMarks(marks);
     const written = parentId === null ? ports.notes : ofParent;
@@ -239,7 +241,7 @@ export class FamilyDesk implements SubagentPorts {
     const briefing = await ports.brief(own, task, forked, notes);
     // Its first messages are in the journal.
     if (isAgain || !notes || own.lineage !== true || !ports.outcomes) return briefing;
-    const seen = this.#parts.family.allSeenBy({ subagentId: parentId });
+    const seen = this.#parts.registry.allSeenBy({ subagentId: parentId });
     return ports.outcomes.withLineage(briefing, {
       subagentId: id,
       task,
@@ -254,23 +256,24 @@ export class FamilyDesk implements SubagentPorts {
   /** Returns the marks of a run. Runs that share an instance share them: each reads the history of the others. */
   #notesOf(record: SubagentRecord, known: string | undefined): NoteMarks {
     const { instances } = this.#parts;
-    const { ids } = record.place.ports.host.environment;
+    const { ids } = record.admission.ports.host.environment;
     const marks = known ?? instances.marksOf(record) ?? ids.next('mark');
     instances.marked(record, marks);
     return new NoteMarks(marks);
   }
 
   #memoryOf(id: string): MemoryOwner {
-    return { sessionId: this.path, path: [...this.#recordOf(id).place.lineage, id] };
+    return { sessionId: this.path, path: [...this.#recordOf(id).admission.lineage, id] };
   }
 
-  #answerableBy({ place }: SubagentRecord): readonly string[] | undefined {
-    const above = place.lineage.toReversed().map((id) => this.#recordOf(id)?.place);
-    return [place, ...above].find((one) => one?.definition.answerableBy)?.definition.answerableBy;
+  #answerableBy({ admission }: SubagentRecord): readonly string[] | undefined {
+    const above = admission.lineage.toReversed().map((id) => this.#recordOf(id)?.admission);
+    return [admission, ...above].find((one) => one?.definition.answerableBy)?.definition
+      .answerableBy;
   }
 
   /** Returns the record of a subagent. A subagent that reports is live, so its record exists. */
   #recordOf(id: string): SubagentRecord {
-    return this.#parts.family.get(id) as SubagentRecord;
+    return this.#parts.registry.get(id) as SubagentRecord;
   }
 }

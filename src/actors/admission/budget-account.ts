@@ -4,32 +4,36 @@
 // Does not: know the counted resource, or its owner.
 //
 // Invariants
-//   PURSE-1. Held and spent amounts together never exceed the grant, unless a call cost more than was held
+//   BUDGET-ACCOUNT-1. Held and spent amounts together never exceed the grant, unless a call cost more than was held
 //       for it; then nothing more can be taken.
-//   PURSE-2. A held amount is settled once: the used part is spent, the rest is free again.
-//   PURSE-3. An account cut from another returns its unused amount once, when it is closed; amounts held at
+//   BUDGET-ACCOUNT-2. A held amount is settled once: the used part is spent, the rest is free again.
+//   BUDGET-ACCOUNT-3. An account cut from another returns its unused amount once, when it is closed; amounts held at
 //       that time are settled in the parent.
-//   PURSE-4. A refused request changes nothing.
-//   PURSE-12. A used amount is never negative: a provider's count that is negative or not a number gives
+//   BUDGET-ACCOUNT-4. A refused request changes nothing.
+//   BUDGET-ACCOUNT-12. A used amount is never negative: a provider's count that is negative or not a number gives
 //        nothing back.
 
 /** An amount that is held until its cost is known. */
-export interface Hold {
+export interface Reservation {
   readonly amount: number;
   /** Settles the held amount; repeated calls have no effect. `used` may exceed the held amount. */
   settle(used: number): void;
 }
 
-export class Purse {
+export class BudgetAccount {
   readonly granted: number;
-  readonly #above: Hold | null;
-  readonly #parent: Purse | null;
+  readonly #above: Reservation | null;
+  readonly #parent: BudgetAccount | null;
   #spent = 0;
   #held = 0;
   #isClosed = false;
 
   /** @param above The amount that the parent holds for this account. */
-  constructor(granted: number, parent: Purse | null = null, above: Hold | null = null) {
+  constructor(
+    granted: number,
+    parent: BudgetAccount | null = null,
+    above: Reservation | null = null,
+  ) {
     this.granted = granted;
     this.#parent = parent;
     this.#above = above;
@@ -48,7 +52,7 @@ export class Purse {
   }
 
   /** Holds an amount; returns null if not enough is left. */
-  take(amount: number): Hold | null {
+  take(amount: number): Reservation | null {
     if (amount > this.left) return null;
     this.#held += amount;
     return this.#hold(amount);
@@ -61,9 +65,9 @@ export class Purse {
   }
 
   /** Cuts a child account from this one; returns null if not enough is left. */
-  cut(amount: number): Purse | null {
+  cut(amount: number): BudgetAccount | null {
     const above = this.take(amount);
-    return above && new Purse(amount, this, above);
+    return above && new BudgetAccount(amount, this, above);
   }
 
   /** Returns the unused amount to the parent. */
@@ -80,7 +84,7 @@ export class Purse {
     else this.#held += amount;
   }
 
-  #hold(amount: number): Hold {
+  #hold(amount: number): Reservation {
     let isSettled = false;
     return {
       amount,
@@ -102,7 +106,7 @@ export class Purse {
   }
 }
 
-/** PURSE-12 */
+/** BUDGET-ACCOUNT-12 */
 function amountOf(used: number): number {
   return used > 0 ? used : 0;
 }

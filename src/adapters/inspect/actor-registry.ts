@@ -4,13 +4,13 @@
 // Does not: convert or send anything, or keep an actor alive.
 //
 // Invariants
-//   ACTOR-BOOK-1. An actor is named by its path: its id if it is the root of its system, else its
+//   ACTOR-REGISTRY-1. An actor is named by its path: its id if it is the root of its system, else its
 //       id below the name of its parent. The parent of a root `a/b` is the actor `a`.
-//   ACTOR-BOOK-2. An actor that became dormant (stopped in a state tagged `dormant`) and is woken under its
+//   ACTOR-REGISTRY-2. An actor that became dormant (stopped in a state tagged `dormant`) and is woken under its
 //       id is the same actor: for viewers, it was never gone.
-//   ACTOR-BOOK-3. A new actor replaces the previous one of its name; two roots that live at the same time
+//   ACTOR-REGISTRY-3. A new actor replaces the previous one of its name; two roots that live at the same time
 //       under one id get different names.
-//   ACTOR-BOOK-4. Dormant actors below an actor that ends, end with it. Of all ended actors, the latest
+//   ACTOR-REGISTRY-4. Dormant actors below an actor that ends, end with it. Of all ended actors, the latest
 //       `maxEnded` are kept.
 
 /** The part of an XState actor that is read. */
@@ -47,7 +47,7 @@ export interface ActorRecord {
   snapshot(): SeenSnapshot | undefined;
 }
 
-/** The record of an actor inside the book. */
+/** The record of an actor in the registry. */
 interface Entry extends ActorRecord {
   identity: Identity;
   parent: Entry | undefined;
@@ -72,7 +72,7 @@ const DORMANT_TAG = 'dormant';
 const MAX_ID_LENGTH = 200;
 const FIRST_SWEEP_SIZE = 1_000;
 
-export class ActorBook {
+export class ActorRegistry {
   readonly #maxEnded: number;
   readonly #entries = new Map<string, Entry>();
   readonly #ended = new Set<Entry>();

@@ -4,12 +4,12 @@
 // Does not: start, stop or wait for a subagent, or decide when a record is forgotten.
 //
 // Invariants
-//   FAMILY-1. A subagent sees itself, its descendants and its workstream; the lead agent and a program see
+//   SUBAGENT-REGISTRY-1. A subagent sees itself, its descendants and its workstream; the lead agent and a program see
 //       all. A subagent that the requester does not see is treated as nonexistent.
-//   FAMILY-2. A record knows its ancestors as long as it exists: it does not need their records.
+//   SUBAGENT-REGISTRY-2. A record knows its ancestors as long as it exists: it does not need their records.
 
 import type { Subagent } from '../subagent/subagent.ts';
-import type { SubagentBirth } from '../subagent/subagent-birth.ts';
+import type { SpawnedEvent } from '../subagent/spawned-event.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { ScopePorts } from './scope-ports.ts';
@@ -31,7 +31,7 @@ export interface OpenRequest extends PendingInput {
 }
 
 /** The part of an open request that outlives the process. */
-export type RequestRest = Pick<OpenRequest, 'requestId' | 'askedAt' | 'isTold'>;
+export type RequestSnapshot = Pick<OpenRequest, 'requestId' | 'askedAt' | 'isTold'>;
 
 /** Forgotten subagents that worked for the same parent. */
 export interface Gone {
@@ -43,7 +43,7 @@ export interface Gone {
 }
 
 /** The facts of one subagent that are fixed at its admission. */
-export interface Place {
+export interface Admission {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
@@ -69,7 +69,7 @@ const nothingSaid: readonly ProgressNote[] = [];
 const nobody = { agents: 0, tokens: 0, steps: 0 };
 
 export class SubagentRecord {
-  readonly place: Place;
+  readonly admission: Admission;
   /** Null: it never had children. Most subagents have none, and a set costs memory. */
   children: Set<string> | null = null;
   /** Null once it has ended: only the record is kept. */
@@ -79,9 +79,9 @@ export class SubagentRecord {
   /** The latest progress note, unless one of its tools has reported since. */
   said: string | null = null;
   /** The entry of its admission in the journal. */
-  readonly birth: SubagentBirth;
+  readonly birth: SpawnedEvent;
   /** Its request of a process that is gone, until it is put again. */
-  asked: RequestRest | null = null;
+  asked: RequestSnapshot | null = null;
   /** The conversation that it continues, until its log holds it. */
   opening: SpawnRequest['messages'];
   lastActiveAt: number;
@@ -93,24 +93,24 @@ export class SubagentRecord {
   /** Time at which its result reached its addressee, or no addressee was left. */
   deliveredAt: number | null = null;
 
-  constructor(place: Place, subagent: Subagent, birth: SubagentBirth) {
-    this.place = place;
+  constructor(admission: Admission, subagent: Subagent, birth: SpawnedEvent) {
+    this.admission = admission;
     this.subagent = subagent;
     this.birth = birth;
     this.opening = birth.messages ?? undefined;
-    this.lastActiveAt = place.startedAt;
+    this.lastActiveAt = admission.startedAt;
   }
 
   get id(): string {
-    return this.place.id;
+    return this.admission.id;
   }
 
   get parentId(): string | null {
-    return this.place.lineage.at(-1) ?? null;
+    return this.admission.lineage.at(-1) ?? null;
   }
 
   get depth(): number {
-    return this.place.lineage.length + 1;
+    return this.admission.lineage.length + 1;
   }
 
   get isLive(): boolean {
@@ -119,11 +119,11 @@ export class SubagentRecord {
 
   /** Tells whether this subagent is below the requester; null (the lead agent, a program) is above all. */
   isBelow(requesterId: string | null): boolean {
-    return requesterId === null || this.place.lineage.includes(requesterId);
+    return requesterId === null || this.admission.lineage.includes(requesterId);
   }
 }
 
-export class Family {
+export class SubagentRegistry {
   readonly #records = new Map<string, SubagentRecord>();
   readonly #byKey = new Map<string, SubagentRecord>();
   readonly #gone = new Map<string | null, Gone>();
@@ -160,8 +160,8 @@ export class Family {
   }
 
   add(record: SubagentRecord): void {
-    const { id, parentId, place } = record;
-    const { idempotencyKey } = place;
+    const { id, parentId, admission } = record;
+    const { idempotencyKey } = admission;
     this.#records.set(id, record);
     this.#liveCount += 1;
     if (idempotencyKey !== null) this.#byKey.set(idempotencyKey, record);
@@ -182,7 +182,7 @@ export class Family {
   ofCall(callId: string): SubagentRecord | undefined {
     // Searched only when a call is cancelled, which is rare: an index would cost memory for each record.
     for (const record of this.#records.values())
-      if (record.place.callId === callId && record.parentId === null) return record;
+      if (record.admission.callId === callId && record.parentId === null) return record;
     return undefined;
   }
 
@@ -212,8 +212,8 @@ export class Family {
   }
 
   forget(record: SubagentRecord): void {
-    const { id, parentId, place, outcome, lastStep } = record;
-    const { idempotencyKey } = place;
+    const { id, parentId, admission, outcome, lastStep } = record;
+    const { idempotencyKey } = admission;
     if (!this.#records.delete(id)) return;
     const tokens = outcome?.usage.totalTokens ?? 0;
     this.remember({ parentId, agents: 1, tokens, steps: lastStep });
@@ -226,8 +226,8 @@ export class Family {
 
   #sees(requesterId: string | null, record: SubagentRecord): boolean {
     if (record.isBelow(requesterId) || record.id === requesterId) return true;
-    const { workstreamId } = record.place;
+    const { workstreamId } = record.admission;
     if (workstreamId === null || requesterId === null) return false;
-    return this.#records.get(requesterId)?.place.workstreamId === workstreamId;
+    return this.#records.get(requesterId)?.admission.workstreamId === workstreamId;
   }
 }

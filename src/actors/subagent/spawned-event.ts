@@ -11,7 +11,7 @@ export const SPAWNED = 'subagent.spawned';
 /** Raised when the machine, or the content of its events, changes. */
 export const SUBAGENT_VERSION = 3;
 
-export interface SubagentBirth {
+export interface SpawnedEvent {
   readonly type: typeof SPAWNED;
   /** The `name` of its configuration. */
   readonly name: string;

@@ -14,7 +14,7 @@ import { cancelledNote } from '../../conversation/prompts.ts';
 import { deliveryAbout } from '../../contracts/records.ts';
 import type { EffectsSession } from './effects-session.ts';
 
-export class SubagentNews {
+export class SubagentEvents {
   readonly #session: EffectsSession;
   readonly #pace = new ProgressPace();
   /** The latest unspoken progress of each subagent. */
@@ -71,8 +71,8 @@ export class SubagentNews {
 
   /** Shows the result as it is: the user need not wait for the model to put it into words. */
   reportResult(deliveryId: string): void {
-    const { books, lead, showsRawResults } = this.#session;
-    const { kind, subagentId, label, text } = books.delivery(deliveryId) ?? {};
+    const { records, lead, showsRawResults } = this.#session;
+    const { kind, subagentId, label, text } = records.delivery(deliveryId) ?? {};
     if (!showsRawResults || kind !== 'result' || !subagentId) return;
     const subagentName = this.#session.configs[label ?? '']?.name ?? label ?? '';
     lead.reported?.({ kind: 'result', subagentId, subagentName, text: text ?? '' });
@@ -135,7 +135,7 @@ export class SubagentNews {
       kind: 'progress',
       label: 'SUBAGENT UPDATE',
       text,
-      prompt: this.#session.books.words.progress(view, text),
+      prompt: this.#session.records.words.progress(view, text),
       subagentId: view.id,
       ttlMs: PROGRESS_TTL_MS,
     });

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Purse, type Hold } from '../../../src/actors/admission/purse.ts';
+import { BudgetAccount, type Reservation } from '../../../src/actors/admission/budget-account.ts';
 
 /** A purse with what the test knows of it. */
 interface Known {
-  readonly purse: Purse;
+  readonly account: BudgetAccount;
   readonly parent: Known | null;
-  readonly holds: Hold[];
+  readonly holds: Reservation[];
   readonly children: Known[];
   open: boolean;
 }
@@ -15,7 +15,7 @@ interface Known {
 function outstanding({ holds, children }: Known): number {
   const held = holds.reduce((sum, { amount }) => sum + amount, 0);
   return children.reduce(
-    (sum, child) => sum + (child.open ? child.purse.granted : outstanding(child)),
+    (sum, child) => sum + (child.open ? child.account.granted : outstanding(child)),
     held,
   );
 }
@@ -34,26 +34,33 @@ interface World {
 }
 
 function run(commands: readonly { who: number; what: string; amount: number; part: number }[]) {
-  const root: Known = { purse: new Purse(100), parent: null, holds: [], children: [], open: true };
+  const root: Known = {
+    account: new BudgetAccount(100),
+    parent: null,
+    holds: [],
+    children: [],
+    open: true,
+  };
   const world: World = { all: [root], used: 0 };
   for (const { who, what, amount, part } of commands) {
     const known = world.all[who % world.all.length] as Known;
-    const { purse, holds } = known;
-    const before = { left: purse.left, held: purse.held, spent: purse.spent };
+    const { account, holds } = known;
+    const before = { left: account.left, held: account.held, spent: account.spent };
     switch (what) {
       case 'take': {
-        const hold = purse.take(amount);
-        // Taken exactly when it fits, and PURSE-4: what does not fit changes nothing.
+        const hold = account.take(amount);
+        // Taken exactly when it fits, and BUDGET-ACCOUNT-4: what does not fit changes nothing.
         expect(hold !== null).toBe(amount <= before.left);
         if (hold) holds.push(hold);
-        else expect({ left: purse.left, held: purse.held, spent: purse.spent }).toEqual(before);
+        else
+          expect({ left: account.left, held: account.held, spent: account.spent }).toEqual(before);
         break;
       }
       case 'cut': {
-        const cut = purse.cut(amount);
+        const cut = account.cut(amount);
         expect(cut !== null).toBe(amount <= before.left);
         if (!cut) break;
-        const child = { purse: cut, parent: known, holds: [], children: [], open: true };
+        const child = { account: cut, parent: known, holds: [], children: [], open: true };
         known.children.push(child);
         world.all.push(child);
         break;
@@ -69,40 +76,40 @@ function run(commands: readonly { who: number; what: string; amount: number; par
       }
       default:
         if (known === root) break;
-        purse.close();
-        purse.close();
+        account.close();
+        account.close();
         known.open = false;
         break;
     }
-    for (const { purse: each, open, ...rest } of world.all) {
+    for (const { account: each, open, ...rest } of world.all) {
       if (!open) {
         expect(each.take(1)).toBeNull();
         continue;
       }
-      // PURSE-1, and nothing is lost: what is held is what is outstanding.
+      // BUDGET-ACCOUNT-1, and nothing is lost: what is held is what is outstanding.
       expect(each.spent + each.held).toBeLessThanOrEqual(each.granted);
-      expect(each.held).toBe(outstanding({ purse: each, open, ...rest }));
+      expect(each.held).toBe(outstanding({ account: each, open, ...rest }));
       expect(each.left).toBe(each.granted - each.spent - each.held);
     }
   }
   return { root, world };
 }
 
-test('PURSE-1 to PURSE-4: never more spent or held than granted, whoever takes from whom', () => {
+test('BUDGET-ACCOUNT-1 to BUDGET-ACCOUNT-4: never more spent or held than granted, whoever takes from whom', () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => void run(commands)),
     { numRuns: 1_000 },
   );
 });
 
-test('PURSE-3: when all have ended, what was used is spent and all else is back', () => {
+test('BUDGET-ACCOUNT-3: when all have ended, what was used is spent and all else is back', () => {
   const order = fc.array(fc.nat(50), { maxLength: 60 });
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), order, (commands, picks) => {
       const { root, world } = run(commands);
-      // The rest ends in any order: purses close before or after their children and calls.
+      // The rest ends in any order: accounts close before or after their children and calls.
       const ends = world.all.flatMap((known) => [
-        ...(known === root ? [] : [() => known.purse.close()]),
+        ...(known === root ? [] : [() => known.account.close()]),
         ...known.holds.map((hold) => () => {
           hold.settle(hold.amount);
           world.used += hold.amount;
@@ -110,18 +117,18 @@ test('PURSE-3: when all have ended, what was used is spent and all else is back'
       ]);
       for (const pick of picks) ends.splice(pick % Math.max(1, ends.length), 1)[0]?.();
       for (const end of ends) end();
-      expect(root.purse.held).toBe(0);
-      expect(root.purse.spent).toBe(world.used);
-      expect(root.purse.left).toBe(100 - world.used);
+      expect(root.account.held).toBe(0);
+      expect(root.account.spent).toBe(world.used);
+      expect(root.account.left).toBe(100 - world.used);
     }),
     { numRuns: 1_000 },
   );
 });
 
-test('PURSE-1: a call that cost more than was held for it is counted, and then nothing is left', () => {
-  const root = new Purse(100);
-  const child = root.cut(60) as Purse;
-  const [first, second] = [child.take(30), child.take(30)] as [Hold, Hold];
+test('BUDGET-ACCOUNT-1: a call that cost more than was held for it is counted, and then nothing is left', () => {
+  const root = new BudgetAccount(100);
+  const child = root.cut(60) as BudgetAccount;
+  const [first, second] = [child.take(30), child.take(30)] as [Reservation, Reservation];
   first.settle(45);
   expect(child.left).toBe(0);
   expect(child.take(1)).toBeNull();

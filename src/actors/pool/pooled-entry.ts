@@ -2,15 +2,15 @@
 //
 // Does not: decide when it leaves (session-pool.ts).
 
-import type { SessionFace } from '../session/view/session-face.ts';
+import type { BaseSession } from '../session/view/base-session.ts';
 
 /** The part of a session that a pool needs; `TextSession` and `VoiceSession` implement it. */
 export type PooledSession = Pick<
-  SessionFace,
+  BaseSession,
   'id' | 'start' | 'hibernate' | 'events' | 'isIdle' | 'nextDueAt'
 >;
 
-export class Guest<S extends PooledSession> {
+export class PooledEntry<S extends PooledSession> {
   readonly id: string;
   readonly session: S;
   /** When it was last used, or an event last happened in it, in milliseconds since 1970. */
