@@ -1,5 +1,6 @@
 // A system of machines as a function: it takes a world, and returns the possible choices and the world after
-// each. It does not know the explored graph.
+// each. It does not know the explored graph. Equal values are interned, so that worlds share their common parts
+// and `===` and small numbers distinguish them.
 //
 // Invariants
 //   SYSTEM-MODEL-1. `sync`: a step and all deliveries that it causes, first sent first, are one transition.
@@ -12,10 +13,10 @@ import type { AnyEventObject } from 'xstate';
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import { placeholders } from './inert.ts';
 import { canonical, show } from './plain-data.ts';
-import { Pool } from './pool.ts';
 import { PureActor, type ActorState, type Move } from './pure-actor.ts';
 import type { Effect, Machines, Message, Step, StepKind, SystemCheck } from './types.ts';
-import { WorldNode, type Choice, type Packet } from './world-node.ts';
+import { WorldNode, type Choice, type Packet, type GhostCell } from './world-node.ts';
+import type { Timer } from './pending.ts';
 
 /** A system of any machines. */
 export type AnySystem = SystemCheck<Machines, unknown>;
@@ -276,4 +277,92 @@ export function stateAt(world: WorldNode, index: number): ActorState {
   const state = world.states[index];
   if (state === undefined) throw new RangeError(`No actor ${index}`);
   return state;
+}
+
+export class Pool {
+  readonly #ids: readonly string[];
+  readonly #packets = new Map<string, Packet>();
+  readonly #choices = new Map<string, Choice>();
+  readonly #deliveries = new WeakMap<Packet, Choice>();
+  readonly #ghosts = new Map<string, GhostCell>();
+
+  constructor(ids: readonly string[]) {
+    this.#ids = ids;
+  }
+
+  packet(sender: number, receiver: number, event: AnyEventObject, repeated = false): Packet {
+    const from = this.#ids[sender] ?? '';
+    const to = this.#ids[receiver] ?? '';
+    const eventKey = canonical(event, `a message from "${from}" to "${to}"`);
+    const channel = sender * this.#ids.length + receiver;
+    return made(this.#packets, `${channel}${repeated ? 'r' : ''} ${eventKey}`, (number) => ({
+      number,
+      from,
+      to,
+      event,
+      sender,
+      receiver,
+      channel,
+      eventKey,
+      repeated,
+    }));
+  }
+
+  /** The packet as it stays in its channel after its first delivery. */
+  repeated({ sender, receiver, event }: Packet): Packet {
+    return this.packet(sender, receiver, event, true);
+  }
+
+  delivery(packet: Packet): Choice {
+    let choice = this.#deliveries.get(packet);
+    if (choice === undefined) {
+      choice = { ...aboutPacket(packet), kind: 'message' };
+      this.#deliveries.set(packet, choice);
+    }
+    return choice;
+  }
+
+  /** The delivery of a packet that will be delivered again. */
+  repeat(packet: Packet): Choice {
+    return made(this.#choices, `repeat ${packet.number}`, () => ({
+      ...aboutPacket(packet),
+      kind: 'repeat',
+    }));
+  }
+
+  environment(actor: number, event: AnyEventObject): Choice {
+    const eventKey = canonical(event, `an event for "${this.#ids[actor] ?? ''}"`);
+    return made(this.#choices, `event ${actor} ${eventKey}`, () => ({
+      kind: 'environment',
+      actor,
+      event,
+      eventKey,
+    }));
+  }
+
+  timer(actor: number, { id, event }: Timer): Choice {
+    const eventKey = canonical(event, `a delayed event of "${this.#ids[actor] ?? ''}"`);
+    return made(this.#choices, `timer ${actor} ${id ?? ''} ${eventKey}`, () => ({
+      kind: 'timer',
+      actor,
+      event,
+      eventKey,
+    }));
+  }
+
+  ghost(value: unknown): GhostCell {
+    return made(this.#ghosts, canonical(value, 'the ghost'), (number) => ({ number, value }));
+  }
+}
+
+function aboutPacket(packet: Packet): Omit<Choice, 'kind'> {
+  const { receiver, event, eventKey } = packet;
+  return { actor: receiver, event, eventKey, packet };
+}
+
+/** Returns the value of that name, made on first use with its number. */
+function made<T>(values: Map<string, T>, name: string, make: (number: number) => T): T {
+  let value = values.get(name);
+  if (value === undefined) values.set(name, (value = make(values.size)));
+  return value;
 }

@@ -1,24 +1,32 @@
 // The default app of `offstage simulate`: two agents who can lead, and subagents that look things up, ask,
 // need consent, and have effects that must not happen twice. For some seeds the app has more: subagents of
-// subagents, a service, and a program beside it.
+// subagents, a service whose agent examines events from outside, and a program that runs errands with subagents
+// of its own.
 
 import { tool } from 'ai';
 import { z } from 'zod';
 import { defineTool } from '../../actors/session/lead/lead-tools.ts';
 import type { SubagentConfig } from '../../actors/contracts/config.ts';
 import { chanceOf } from '../doubles/chance.ts';
-import type { AppContext, SimulatedApp } from './log/app.ts';
-import { withFamily } from './default-family.ts';
-import { errandsOf, watchmanOf } from './default-services.ts';
+import type { AppContext, SimulatedApp, SimulatedProgram } from './log/app.ts';
+import {
+  createSubAgentTool,
+  subAgentTools,
+  type SubAgentConfig,
+} from '../../actors/subagents/toolsets/sub-agent-tool.ts';
+import { createParentSubagentToolset } from '../../actors/subagents/toolsets/parent-toolset.ts';
+import type { ServiceSubagentConfig } from '../../actors/services/service-config.ts';
+import { THE_LEAD } from '../../actors/contracts/service-types.ts';
+import { createSubagentService } from '../../actors/subagents/subagent-service.ts';
 
-const topic = z.object({ topic: z.string() });
+const topicInput = z.object({ topic: z.string() });
 const order = z.object({ item: z.string(), count: z.number().int().min(1).max(9) });
 
 /** Looking twice does no harm. */
 const lookUp = {
   ...tool({
     description: 'Looks something up',
-    inputSchema: topic,
+    inputSchema: topicInput,
     execute: ({ topic: about }) => ({ found: `a page about ${about}` }),
   }),
   idempotent: true,
@@ -41,7 +49,7 @@ const background = (name: string, description: string, pendingMessage?: string) 
   defineTool({
     name,
     description,
-    parameters: topic,
+    parameters: topicInput,
     execution: 'background',
     ...(pendingMessage !== undefined && { pendingMessage }),
   });
@@ -90,7 +98,7 @@ const planning: SubagentConfig = {
   toolTimeout: 20_000,
 };
 
-const tools = [
+const leadTools = [
   background('research', 'Finds something out', 'I am on it.'),
   background('booking', 'Books something'),
   background('shopping', 'Buys something', 'I see to it.'),
@@ -117,7 +125,7 @@ export function defaultApp(context: AppContext): SimulatedApp {
   const subagentConfigs: Readonly<Record<string, SubagentConfig>> = plans
     ? { planning: { ...planning, tools: withFamily({ look_up: lookUp }, context) } }
     : { research, booking, shopping, watching };
-  const offered = tools.filter(({ name }) => name in subagentConfigs || name === 'time');
+  const offered = leadTools.filter(({ name }) => name in subagentConfigs || name === 'time');
   return {
     agents: [
       { name: 'host', instructions: 'You are the host.', tools: offered },
@@ -133,5 +141,145 @@ export function defaultApp(context: AppContext): SimulatedApp {
     ...(has('programs', PROGRAMS) && {
       program: errandsOf({ book, ...withFamily({ look_up: lookUp }, context) }, context),
     }),
+  };
+}
+
+type Tools = NonNullable<SubagentConfig['tools']>;
+
+/** Gives a subagent subagents of its own, with these tools and their own. */
+export function withFamily(tools: Tools, { simulated }: AppContext): Tools {
+  const tasting: SubAgentConfig = {
+    name: 'tasting',
+    instructions: 'You try something, and say how it was.',
+    outputSchema: z.object({ finding: z.string(), stars: z.number().int().min(1).max(5) }),
+    tools,
+    interactive: true,
+    maxSteps: 4,
+    inputTimeout: 60_000,
+    toolTimeout: 20_000,
+  };
+  const scout: Partial<SubagentConfig> = {
+    name: 'scout',
+    instructions: 'You look around.',
+    interactive: true,
+    maxSteps: 5,
+    inputTimeout: 60_000,
+    toolTimeout: 20_000,
+  };
+  const { spawn_subagent, await_subagent, send_to_subagent, check_subagent, cancel_subagent } =
+    createParentSubagentToolset({ agent: simulated(scout) });
+  return {
+    ...tools,
+    spawn_subagent,
+    await_subagent,
+    send_to_subagent,
+    check_subagent,
+    cancel_subagent,
+    ...subAgentTools(createSubAgentTool(simulated(tasting), topicInput)),
+  };
+}
+
+/** The number of events in the life of each process, and the time within which they happen. */
+const HAPPENINGS = 2;
+
+const WITHIN_MS = 20_000;
+
+/** Creates a service with events at chosen times. */
+export function watchmanOf(tools: Tools, { seed }: AppContext): ServiceSubagentConfig {
+  return {
+    agent: {
+      name: 'watchman',
+      instructions: 'You look at what happens in the yard, and say what matters.',
+      tools,
+      interactive: true,
+      maxSteps: 5,
+      inputTimeout: 60_000,
+      toolTimeout: 20_000,
+    },
+    eventSources: [
+      {
+        name: 'yard',
+        start(emit, signal, { environment: { clock, scheduler } }) {
+          const begun = clock.now();
+          const chance = chanceOf(seed, 'yard', begun);
+          for (let nth = 1; nth <= HAPPENINGS; nth += 1) {
+            const priority = chance.happens(0.3) ? 'urgent' : 'normal';
+            const data = { parcel: `${begun % 10_000_000}-${nth}` };
+            const cancel = scheduler.schedule(
+              () => void emit({ source: 'yard', type: 'parcel.moved', data, priority }),
+              chance.within(500, WITHIN_MS),
+            );
+            signal.addEventListener('abort', cancel);
+          }
+        },
+      },
+    ],
+  };
+}
+
+/** Creates a program: it continues its errands after a crash, and begins new ones by the clock. */
+export function errandsOf(
+  tools: Tools,
+  { seed, environment: { clock, scheduler }, simulated }: AppContext,
+): NonNullable<SimulatedApp['program']> {
+  const errand = simulated({
+    name: 'errand',
+    instructions: 'You run an errand.',
+    tools,
+    maxSteps: 6,
+    toolTimeout: 20_000,
+  });
+  return ({ runtime, session }): SimulatedProgram => {
+    const service = createSubagentService({ runtime, id: 'errands', configs: { errand } });
+    const waiting = new Set<string>(['what there was']);
+    const problems: string[] = [];
+    let isClosed = false;
+    const bring = async (subagentId: string): Promise<void> => {
+      waiting.add(subagentId);
+      for (;;) {
+        const waited = await service.await([subagentId], THE_LEAD);
+        if (isClosed || !waited.ok) return;
+        const [report] = waited.reports;
+        // No user answers it: it continues when its time is over.
+        if (waited.why === 'asked') await new Promise<void>((go) => scheduler.schedule(go, 1000));
+        if (!report || report.endedAt === null) continue;
+        waiting.delete(subagentId);
+        session.notifyBackground(`${subagentId}: ${report.outcome?.text || report.state}`);
+        return;
+      }
+    };
+    const begin = async (): Promise<void> => {
+      const { resumed, ended, lost } = await service.recover();
+      for (const { subagentId, reason } of lost) problems.push(`${subagentId} is lost: ${reason}`);
+      const known = service.list(THE_LEAD, { includeEnded: true });
+      // Results of child subagents are told to their parents.
+      const errands = new Set(known.flatMap(({ id, parentId }) => (parentId === null ? [id] : [])));
+      for (const id of [...resumed, ...ended]) if (errands.has(id)) void bring(id);
+      waiting.delete('what there was');
+      const begun = clock.now();
+      const chance = chanceOf(seed, 'errands', begun);
+      for (let nth = 1; nth <= HAPPENINGS; nth += 1)
+        scheduler.schedule(
+          () => {
+            const topic = `${begun % 10_000_000}-${nth}`;
+            const description = `Run errand ${topic}`;
+            const task = { toolName: 'errand', args: { topic }, description };
+            const receipt = service.spawn({ config: errand, task, caller: THE_LEAD });
+            if (receipt.status === 'accepted') void bring(receipt.subagentId);
+          },
+          chance.within(500, WITHIN_MS),
+        );
+    };
+    begin().catch((error: unknown) => problems.push(String(error)));
+    return {
+      unfinished: () => [
+        ...problems,
+        ...[...waiting].map((subagentId) => `the program waits for ${subagentId}`),
+      ],
+      close() {
+        isClosed = true;
+        return service.close();
+      },
+    };
   };
 }

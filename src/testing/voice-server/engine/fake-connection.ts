@@ -1,5 +1,5 @@
 // One connection on any wire: the `FakeVoiceModel` of a test, between the engine of the protocol and the
-// socket of a host.
+// socket of a host; its user (when they speak, and when the server hears their words) and its faults.
 
 import { ConfigurationError } from '../../../values/errors.ts';
 import type {
@@ -11,14 +11,18 @@ import type {
   VoiceServerOptions,
   VoiceStep,
   VoiceWire,
+  FakeUser,
+  UserSpeech,
+  TranscriptTiming,
 } from './control.ts';
-import type { EnginePorts, VoiceEngine } from './engine.ts';
+import type { EnginePorts, VoiceEngine, EngineFaults } from './engine.ts';
 import { FakeReplies } from './fake-replies.ts';
-import { ScriptedUser } from './fake-user.ts';
-import { ConnectionFaults } from './faults.ts';
 import { Outlet, type Link } from './outlet.ts';
 import { createEventQueue } from './event-queue.ts';
 import { TurnSource, echoBrain } from './turn-source.ts';
+import type { Scheduler } from '../../../actors/ports/environment.ts';
+import { speechMs } from './sound.ts';
+import type { FakeFaults, FaultMoment } from './fault-control.ts';
 
 const CLOSED_WITHOUT_A_WORD = 1006;
 
@@ -194,5 +198,193 @@ export class FakeConnection implements FakeVoiceModel {
     for (const reply of this.#replies.all) reply.end('cancelled');
     say();
     this.#resolveClosed(code);
+  }
+}
+
+/** The words of one utterance, as they come. */
+interface Utterance {
+  /** The words that the server has heard so far. */
+  heard: string;
+  readonly cancels: (() => void)[];
+}
+
+export class ScriptedUser implements FakeUser {
+  readonly #scheduler: Scheduler;
+  readonly #engine: VoiceEngine;
+  #utterance: Utterance | null = null;
+
+  constructor(scheduler: Scheduler, engine: VoiceEngine) {
+    this.#scheduler = scheduler;
+    this.#engine = engine;
+  }
+
+  get isSpeaking(): boolean {
+    return this.#utterance !== null;
+  }
+
+  begins(): void {
+    if (this.#utterance !== null) return;
+    this.#utterance = { heard: '', cancels: [] };
+    this.#engine.userBegins();
+  }
+
+  ends(text: string, { transcript = 'prompt' }: Pick<UserSpeech, 'transcript'> = {}): void {
+    this.begins();
+    const utterance = this.#utterance as Utterance;
+    if (transcript === 'early') this.#hear(utterance, text.slice(utterance.heard.length));
+    this.stop();
+    this.#engine.userEnds(text, text.slice(utterance.heard.length), transcript);
+  }
+
+  says(text: string, speech: UserSpeech = {}): Promise<void> {
+    const { durationMs = speechMs(text), transcript = 'prompt' } = speech;
+    this.begins();
+    const utterance = this.#utterance as Utterance;
+    for (const { words, atMs } of arrivals(text, durationMs, transcript)) {
+      utterance.cancels.push(this.#scheduler.schedule(() => this.#hear(utterance, words), atMs));
+    }
+    return new Promise((resolve) => {
+      const end = (): void => {
+        // The test may have ended it itself.
+        if (this.#utterance === utterance) this.ends(text, { transcript });
+        resolve();
+      };
+      utterance.cancels.push(this.#scheduler.schedule(end, durationMs), resolve);
+    });
+  }
+
+  /** Ends the utterance under way without any event for the server. */
+  stop(): void {
+    const cancels = this.#utterance?.cancels ?? [];
+    this.#utterance = null;
+    for (const cancel of cancels) cancel();
+  }
+
+  #hear(utterance: Utterance, words: string): void {
+    if (words === '') return;
+    utterance.heard += words;
+    this.#engine.userSays(words);
+  }
+}
+
+/**
+ * Returns the times at which words are heard while the user still speaks; the last ones are left for the end.
+ */
+function arrivals(
+  text: string,
+  durationMs: number,
+  transcript: TranscriptTiming,
+): { readonly words: string; readonly atMs: number }[] {
+  if (transcript === 'early') return [{ words: text, atMs: durationMs / 2 }];
+  if (transcript !== 'prompt' && transcript !== 'duplicated') return [];
+  const words = text.match(/\s*\S+/g) ?? [];
+  return words.slice(0, -1).map((word, index) => ({
+    words: word,
+    atMs: (durationMs * (index + 1)) / words.length,
+  }));
+}
+
+export interface FaultParts {
+  readonly wire: VoiceWire;
+  readonly flags: EngineFaults;
+  readonly engine: VoiceEngine;
+  readonly outlet: Outlet;
+  readonly turns: TurnSource;
+  readonly drop: () => void;
+  readonly close: (code: number, reason: string) => void;
+  /** Forgets the states that a later connection could resume. */
+  readonly forget: () => void;
+}
+
+export class ConnectionFaults implements FakeFaults {
+  readonly #parts: FaultParts;
+
+  constructor(parts: FaultParts) {
+    this.#parts = parts;
+  }
+
+  drop(moment?: FaultMoment): void {
+    this.#parts.outlet.at(moment, this.#parts.drop);
+  }
+
+  close(code: number, reason = '', moment?: FaultMoment): void {
+    this.#parts.outlet.at(moment, () => this.#parts.close(code, reason));
+  }
+
+  expire(moment?: FaultMoment): void {
+    this.#parts.outlet.at(moment, () => this.#parts.engine.expire());
+  }
+
+  goAway(timeLeftMs: number): void {
+    const { engine } = this.#parts;
+    this.#only('goAway', engine.goAway).call(engine, timeLeftMs);
+  }
+
+  forgetHandles(): void {
+    this.#only('forgetHandles', this.#on('gemini-live', this.#parts.forget))();
+  }
+
+  forgetSessions(): void {
+    this.#only('forgetSessions', this.#on('openai-live', this.#parts.forget))();
+  }
+
+  silence(on = true): void {
+    this.#parts.turns.isSilent = on;
+  }
+
+  refuseResponses(times = 1, code = 'server_error'): void {
+    this.#only(
+      'refuseResponses',
+      this.#on('openai-realtime', () => {
+        this.#parts.flags.refuseResponses = { times, code };
+      }),
+    )();
+  }
+
+  refuseConfiguration(code = 'invalid_value'): void {
+    const refuse = (): void => {
+      this.#parts.flags.refuseConfiguration = code;
+    };
+    const hasWord = this.#parts.wire !== 'gemini-live';
+    this.#only('refuseConfiguration', hasWord ? refuse : undefined)();
+  }
+
+  deltasAfterCancel(on = true): void {
+    this.#parts.flags.deltasAfterCancel = on;
+  }
+
+  duplicateCalls(on = true): void {
+    this.#parts.flags.duplicateCalls = on;
+  }
+
+  cancelCalls(callIds?: readonly string[]): void {
+    const { engine } = this.#parts;
+    this.#only('cancelCalls', engine.cancelCalls).call(engine, callIds);
+  }
+
+  delayFrames(ms: number): void {
+    this.#parts.outlet.delay(ms);
+  }
+
+  stall(on = true): void {
+    this.#parts.outlet.stall(on);
+  }
+
+  malformed(text = '{"type": "session.'): void {
+    this.#parts.outlet.send(text);
+  }
+
+  unknownEvent(type = 'session.weather.changed'): void {
+    this.#parts.outlet.send(JSON.stringify(this.#parts.engine.unknownEvent(type)));
+  }
+
+  #on<Fault>(wire: VoiceWire, fault: Fault): Fault | undefined {
+    return this.#parts.wire === wire ? fault : undefined;
+  }
+
+  #only<Fault>(name: string, fault: Fault | undefined): Fault {
+    if (fault !== undefined) return fault;
+    const message = `The wire ${this.#parts.wire} has no fault \`${name}\``;
+    throw new ConfigurationError('NOT_ON_THIS_WIRE', message);
   }
 }

@@ -32,12 +32,12 @@ import {
   type GeminiClientMessage,
   type RealtimeInput,
   type Setup,
+  type Blob,
 } from './client-messages.ts';
 import { GeminiSession, schedulingIn, textOf, type GeminiMemory } from './gemini-memory.ts';
 import { ModelTurns } from './model-turns.ts';
 import type { ServerMessage } from './official.ts';
-import { overlay } from './overlay.ts';
-import { readSound } from './sound-in.ts';
+import { decodePcm16Base64 } from '../../../voice/audio/pcm16.ts';
 
 export type { GeminiMemory } from './gemini-memory.ts';
 
@@ -335,5 +335,38 @@ export class GeminiEngine implements VoiceEngine {
 
   #send(message: ServerMessage): void {
     this.#ports.send(message);
+  }
+}
+
+/** Merges the setups: fields of `fixed` win over the client's. @throws {InvalidMessage} */
+export function overlay(asked: Setup, fixed: unknown): Setup {
+  const setup = merge(asked, fixed);
+  const message = parseGeminiFrame(JSON.stringify({ setup }));
+  if (message.type !== 'setup') throw new InvalidMessage('Request contains an invalid argument.');
+  return message.value;
+}
+
+function merge(under: unknown, over: unknown): unknown {
+  if (!isObject(under) || !isObject(over)) return over ?? under;
+  const merged: Record<string, unknown> = { ...under };
+  for (const [key, value] of Object.entries(over)) merged[key] = merge(under[key], value);
+  return merged;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const DEFAULT_RATE_HZ = 16_000;
+
+/** Returns the duration of the audio, in milliseconds. @throws {InvalidMessage} */
+export function readSound({ mimeType, data }: Blob): number {
+  const type = /^audio\/pcm(?:;\s*rate=(\d+))?$/.exec(mimeType);
+  if (type === null) throw new InvalidMessage('Request contains an invalid argument.');
+  const rateHz = type[1] === undefined ? DEFAULT_RATE_HZ : Number(type[1]);
+  try {
+    return (decodePcm16Base64(data).length * 1000) / rateHz;
+  } catch {
+    throw new InvalidMessage('Request contains an invalid argument.');
   }
 }

@@ -10,8 +10,6 @@ import {
   type Setup,
   type Tool,
 } from './client-messages.ts';
-import { traitsOf, type Behavior, type ModelTraits } from './models.ts';
-
 const INVALID = 'Request contains an invalid argument.';
 
 /** A call that the model made. */
@@ -147,4 +145,59 @@ export function schedulingIn(response: Readonly<Record<string, unknown>>): strin
 
 export function textOf(content: Content | undefined): string {
   return (content?.parts ?? []).map(({ text = '' }) => text).join('\n');
+}
+
+// The differences between the Live models of Gemini, by their names.
+
+export type Behavior = 'BLOCKING' | 'NON_BLOCKING';
+
+// The differences between the Live models of Gemini, by their names.
+
+export interface ModelTraits {
+  /** The behavior of a function that declares none. */
+  readonly defaultBehavior: Behavior;
+  readonly behaviors: readonly Behavior[];
+  /** Reports with `interactionStatus` whether it is really idle. */
+  readonly reportsStatus: boolean;
+  /** Accepts `clientContent` after the conversation has begun. */
+  readonly takesLateContent: boolean;
+  /** Requires exactly one of `thinkingLevel` and `thinkingBudget`. */
+  readonly mustThink: boolean;
+}
+
+// The differences between the Live models of Gemini, by their names.
+const both = ['BLOCKING', 'NON_BLOCKING'] as const;
+
+// The differences between the Live models of Gemini, by their names.
+const flash25: ModelTraits = {
+  defaultBehavior: 'BLOCKING',
+  behaviors: both,
+  reportsStatus: false,
+  takesLateContent: true,
+  mustThink: false,
+};
+
+// The differences between the Live models of Gemini, by their names.
+const flash31: ModelTraits = { ...flash25, behaviors: ['BLOCKING'], takesLateContent: false };
+
+// The differences between the Live models of Gemini, by their names.
+const live38: ModelTraits = {
+  defaultBehavior: 'NON_BLOCKING',
+  behaviors: both,
+  reportsStatus: true,
+  takesLateContent: true,
+  mustThink: false,
+};
+
+// The differences between the Live models of Gemini, by their names.
+const thinking38: ModelTraits = { ...live38, behaviors: ['NON_BLOCKING'], mustThink: true };
+
+// The differences between the Live models of Gemini, by their names.
+
+/** @param model with or without `models/` */
+export function traitsOf(model: string): ModelTraits {
+  if (model.includes('extended-thinking')) return thinking38;
+  if (model.includes('3.1')) return flash31;
+  if (model.includes('2.5') || model.includes('2.0')) return flash25;
+  return live38;
 }

@@ -2,8 +2,9 @@
 // decides by itself when: the wire has no turns and no responses, a delegation carries no task, and no event
 // reports that audio was heard.
 //
-// Owns: the session, delegations and their acknowledgements, the choice of the next turn.
-// Does not: define the schemas (`client-events.ts`), or run the script of a turn (`turn-run.ts`).
+// Owns: the session (configuration, timeline and memory, nearly all fixed when it starts), its audio formats,
+//       delegations and their acknowledgements, the choice of the next turn.
+// Does not: define the schemas (`client-events.ts`), or run the script of a turn (`turn-queue.ts`).
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { messageOf } from '../../../values/errors.ts';
@@ -15,14 +16,17 @@ import type { SpeechPiece } from '../engine/sound.ts';
 import { Timers } from '../engine/timers.ts';
 import { TurnQueue } from '../engine/turn-queue.ts';
 import { bringLastWords } from '../engine/user-words.ts';
-import { parseLiveFrame, type LiveClientEvent } from './client-events.ts';
-import { Delegations } from './delegations.ts';
-import { forkSession, startSession, type LiveMemory, type LiveSession } from './live-session.ts';
-import type { ServerEvent } from './official.ts';
-import { lengthOf, pcmLength, silenceOf, soundOf } from './session-sound.ts';
-
-export type { LiveMemory } from './live-session.ts';
-
+import {
+  parseLiveFrame,
+  type LiveClientEvent,
+  newSession,
+  forkedSession,
+} from './client-events.ts';
+import type { ServerEvent, SessionResource } from './official.ts';
+import type { Scheduler } from '../../../actors/ports/environment.ts';
+import { decodePcm16Base64, encodePcm16Base64 } from '../../../voice/audio/pcm16.ts';
+import { tone } from '../engine/sound.ts';
+import { refusalOf } from '../../../adapters/local-voice/zod-refusal.ts';
 type EventOf<Type extends LiveClientEvent['type']> = Extract<LiveClientEvent, { type: Type }>;
 type AppendEvent = EventOf<
   'session.instructions.append' | 'session.thinking.append' | 'session.commentary.append'
@@ -351,4 +355,164 @@ export class LiveEngine implements VoiceEngine {
   #emit(event: WithoutId<ServerEvent>): void {
     this.#ports.send({ ...event, event_id: this.#ports.environment.ids.next('event') });
   }
+}
+
+export interface Delegation {
+  readonly callId: string;
+  /** The tool that the script called; the wire does not send its name. */
+  readonly name: string;
+  isAnswered: boolean;
+}
+
+export class Delegations {
+  readonly #all: Delegation[] = [];
+  readonly #acknowledgements: Timers;
+
+  constructor(scheduler: Scheduler) {
+    this.#acknowledgements = new Timers(scheduler);
+  }
+
+  get open(): { readonly callId: string; readonly name: string }[] {
+    return this.#all
+      .filter(({ isAnswered }) => !isAnswered)
+      .map(({ callId, name }) => ({ callId, name }));
+  }
+
+  find(callId: string): Delegation | undefined {
+    return this.#all.find((delegation) => delegation.callId === callId);
+  }
+
+  add(callId: string, name: string): void {
+    this.#all.push({ callId, name, isAnswered: false });
+  }
+
+  acknowledge(speak: () => void, delayMs: number): void {
+    this.#acknowledgements.later(speak, delayMs);
+  }
+
+  /** Cancels the pending acknowledgement: text was appended. */
+  stopAcknowledging(): void {
+    this.#acknowledgements.stop();
+  }
+}
+
+const TELEPHONE_RATE_HZ = 8_000;
+
+/** Silence, in both laws of G.711. */
+const TELEPHONE_SILENCE = 0xff;
+
+/** Returns the duration of audio of the client, in milliseconds. @throws {Refusal} */
+export function lengthOf(base64: string, { audio }: SessionResource): number {
+  const format = audio?.format;
+  if (format?.type === 'audio/pcm') return pcmLength(base64, format.rate);
+  return (Buffer.byteLength(base64, 'base64') * 1000) / TELEPHONE_RATE_HZ;
+}
+
+/** Returns the duration of PCM16 of this rate, in milliseconds. @throws {Refusal} */
+export function pcmLength(base64: string, rateHz: number): number {
+  try {
+    return (decodePcm16Base64(base64).length * 1000) / rateHz;
+  } catch (error) {
+    throw new Refusal('invalid_value', `Invalid 'audio': ${messageOf(error)}`, 'audio');
+  }
+}
+
+/** Returns silence of this duration, in base64. */
+export function silenceOf(durationMs: number, { audio }: SessionResource): string {
+  const format = audio?.format;
+  if (format?.type === 'audio/pcm') {
+    return encodePcm16Base64(new Int16Array(Math.round((durationMs * format.rate) / 1000)));
+  }
+  const samples = Math.round((durationMs * TELEPHONE_RATE_HZ) / 1000);
+  return Buffer.alloc(samples, TELEPHONE_SILENCE).toString('base64');
+}
+
+/** Returns the audio of a piece of speech, in base64. */
+export function soundOf({ startMs, durationMs }: SpeechPiece, { audio }: SessionResource): string {
+  const format = audio?.format;
+  if (format?.type === 'audio/pcm') {
+    return encodePcm16Base64(tone(startMs, durationMs, format.rate));
+  }
+  const samples = Math.round((durationMs * TELEPHONE_RATE_HZ) / 1000);
+  return Buffer.alloc(samples, TELEPHONE_SILENCE).toString('base64');
+}
+
+const MAX_SESSION_S = 60 * 60;
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+type Resource = Mutable<SessionResource>;
+
+/** The initial memory of a fork. */
+export interface LiveMemory {
+  readonly resource: SessionResource;
+  readonly items: readonly FakeItem[];
+}
+
+export interface LiveSession {
+  /** The session as the wire shows it. */
+  readonly resource: Resource;
+  readonly items: FakeItem[];
+  /** The start time, by the clock of the environment. */
+  readonly startedAt: number;
+}
+
+export interface NewSessionParts {
+  readonly id: string;
+  readonly now: number;
+  readonly newItemId: () => string;
+}
+
+/** @throws {Refusal} */
+export function startSession(given: unknown, { id, now, newItemId }: NewSessionParts): LiveSession {
+  const checked = newSession.safeParse(given);
+  if (!checked.success) throw refusalOf(checked.error, given, 'session');
+  const { audio, delegation, input = [], instructions, model, store = false } = checked.data;
+  const resource: Resource = {
+    id,
+    status: 'active',
+    expires_at: Math.floor(now / 1000) + MAX_SESSION_S,
+    model,
+    instructions: instructions ?? '',
+    audio: {
+      format: audio?.format ?? { type: 'audio/pcm', rate: 24_000 },
+      output: { voice: audio?.output?.voice ?? 'marin' },
+    },
+    delegation: delegation ?? { type: 'client', acknowledgement_delay_ms: 0 },
+    store,
+  };
+  const items = input.map((item): FakeItem => ({
+    kind: 'message',
+    id: item.id ?? newItemId(),
+    role: item.role === 'developer' ? 'system' : item.role,
+    text: item.content[0]?.text ?? '',
+    via: 'session.start',
+  }));
+  return { resource, items, startedAt: now };
+}
+
+/** @throws {Refusal} */
+export function forkSession(
+  given: unknown,
+  from: LiveMemory | null,
+  { id, now }: NewSessionParts,
+): LiveSession {
+  if (from === null) {
+    throw new Refusal('session_not_found', 'No stored session has this id.', 'session_id');
+  }
+  const checked = forkedSession.safeParse(given);
+  if (!checked.success) throw refusalOf(checked.error, given, 'session');
+  const { audio, store } = checked.data;
+  const { resource, items } = from;
+  return {
+    resource: {
+      ...resource,
+      id,
+      expires_at: Math.floor(now / 1000) + MAX_SESSION_S,
+      audio: { ...resource.audio, ...(audio?.format !== undefined && { format: audio.format }) },
+      store: store ?? resource.store,
+    },
+    items: [...items],
+    startedAt: now,
+  };
 }

@@ -10,6 +10,9 @@ import {
 } from '../../../adapters/local-voice/input-audio.ts';
 import type { TurnDetection } from '../../../adapters/local-voice/session-config.ts';
 import { SoundBuffer } from '../../../adapters/local-voice/sound-buffer.ts';
+import { ProviderError } from '../../../values/errors.ts';
+import type { TranscriptTiming } from '../engine/control.ts';
+import type { Timers } from '../engine/timers.ts';
 
 /** The length of silence that is kept. */
 const PREFIX_MS = 1_000;
@@ -90,5 +93,33 @@ export class FakeTranscriber implements InputBuffer {
     this.#itemId = null;
     this.#onCommitted(itemId, text);
     return { itemId, samples: this.#buffer.take(startMs, endMs), speech: undefined, words };
+  }
+}
+
+export function transcriptOf(
+  text: string,
+  timing: TranscriptTiming,
+  timers: Timers,
+): Promise<string> {
+  if (typeof timing === 'object') {
+    return new Promise((resolve) => {
+      timers.later(() => resolve(text), timing.lateMs);
+    });
+  }
+  switch (timing) {
+    case 'none':
+      return new Promise(() => {});
+    case 'failed': {
+      const failed = Promise.reject(
+        new ProviderError('audio_unintelligible', 'The audio could not be transcribed.'),
+      );
+      // The session reads it if the client wants transcripts; otherwise the rejection is no failure.
+      failed.catch(() => {});
+      return failed;
+    }
+    case 'prompt':
+    case 'early':
+    case 'duplicated':
+      return Promise.resolve(text);
   }
 }

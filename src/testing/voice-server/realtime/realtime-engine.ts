@@ -18,12 +18,10 @@ import type { EnginePorts, VoiceEngine } from '../engine/engine.ts';
 import type { ReplyRecord } from '../engine/fake-replies.ts';
 import { PIECE_MS } from '../engine/sound.ts';
 import { Timers } from '../engine/timers.ts';
-import { FakeTranscriber } from './fake-transcriber.ts';
+import { FakeTranscriber, transcriptOf } from './fake-transcriber.ts';
 import { causeOf, causeOfInput, fakeItems, openCalls, type ItemNotes } from './memory.ts';
 import { ResponseWatch } from './response-watch.ts';
 import { ScriptBrain } from './script-brain.ts';
-import { transcriptOf } from './transcript.ts';
-
 const DEFAULT_MODEL = 'gpt-realtime-2.1';
 const DEFAULT_SPEED = 4;
 const CLOSE_EXPIRED = 1001;
