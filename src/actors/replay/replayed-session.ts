@@ -13,7 +13,6 @@ import type { ConversationItem } from '../conversation/items.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { SessionRecords } from '../session/state/session-records.ts';
 import { foldSessionEvent, forgetWhatIsOver } from '../session/lifecycle/fold-session.ts';
-import { questionView } from '../session/questions/question-view.ts';
 import { SESSION_SHAPES } from '../session/unit/event-shapes.ts';
 import { inputsIn, type SessionInputs } from '../session/unit/session-inputs.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
@@ -24,6 +23,7 @@ import { journalCut } from '../ports/journal-error.ts';
 import { isUnreadable, unreadable } from '../runtime/snapshot-forms.ts';
 import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './replay-host.ts';
 import type { ReplayDelivery, ReplayItem, ReplayView } from './replay-view.ts';
+import { questionView } from "../session/state/projection.ts";
 
 /** For a session whose opening cannot be read: the inputs with which most sessions begin. */
 const NOTHING_KNOWN: SessionInputs = {

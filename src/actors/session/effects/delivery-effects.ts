@@ -9,13 +9,13 @@ import { callSafely } from '../../runtime/host.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
 import { byOf } from '../../../machines/outbox-events.ts';
 import type { CallEffects } from './call-effects.ts';
-import { CEILING_REASON } from '../state/consolidation.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { silentNote } from '../../conversation/prompts.ts';
 import { nameOfSpawned } from '../state/synthetic-turns.ts';
 import { subjectOf, type DeliveryRecord } from '../../contracts/records.ts';
 import type { EffectHandlers } from '../../contracts/session-protocol.ts';
 import type { EffectsSession } from './effects-session.ts';
+import { CEILING_REASON } from '../state/batches.ts';
 
 /** The handlers of outbox and batches. */
 export type DeliveryHandlers = Pick<

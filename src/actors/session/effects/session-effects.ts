@@ -16,12 +16,12 @@ import { OUTBOX_FULL } from './services.ts';
 import { idOf } from '../state/session-records.ts';
 import { CallEffects } from './call-effects.ts';
 import { DeliveryEffects, type DeliveryHandlers } from './delivery-effects.ts';
-import { questionView } from '../questions/question-view.ts';
 import { SubagentEvents } from './subagent-events.ts';
 import { notActive } from '../lead/transfer.ts';
 import type { EffectsSession } from './effects-session.ts';
 import type { Utterance } from '../../contracts/records.ts';
 import { writeLost } from '../unit/lost.ts';
+import { questionView } from '../state/projection.ts';
 
 /** The one activity of these machines that is no deadline: an inline tool that runs. */
 const EXECUTE = 'call.execute';

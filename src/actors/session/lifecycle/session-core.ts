@@ -24,7 +24,6 @@ import { sessionLimits } from '../../admission/limits.ts';
 import { Awaited } from '../lead/awaited.ts';
 import { SessionRecords } from '../state/session-records.ts';
 import { checkedConversation } from '../lead/conversation-options.ts';
-import { consolidationOf } from '../state/consolidation.ts';
 import { foldSessionEvent } from './fold-session.ts';
 import type { SessionHooks } from '../lead/hooks.ts';
 import type { LeadDriver } from '../lead/lead.ts';
@@ -44,6 +43,7 @@ import { UserInput } from '../questions/user-input.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import type { HostedSession } from './hosted-session.ts';
 import { withReading } from '../questions/user-words.ts';
+import { consolidationOf } from '../state/batches.ts';
 
 function failureOf(error: unknown): Failure {
   const code = codeOf(error);

@@ -15,7 +15,6 @@ import { type SubagentConfig, type BudgetLimits } from '../../contracts/config.t
 import { toolsOf } from '../../subagent/instance.ts';
 import type { SessionLimits } from '../../admission/limits.ts';
 import { checkAgents, type LeadAgent } from '../lead/agents.ts';
-import type { Consolidation } from '../state/consolidation.ts';
 import type { ConversationOptions } from '../lead/conversation-options.ts';
 import { hookChecks, type SessionHooks } from '../lead/hooks.ts';
 import type { LeadDriver } from '../lead/lead.ts';
@@ -24,6 +23,7 @@ import type { SessionInputs } from '../unit/session-inputs.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
+import type { Consolidation } from '../state/batches.ts';
 
 /** The options of every session, by voice or text. */
 export interface SessionOptions extends OutcomeOptions {

@@ -2,14 +2,70 @@
 // holds its members. The id of a member is that of the call, or of the delivery of a spawned subagent's
 // result.
 //
-// Owns:     the lives of the batches, and the batch that calls for the latest request join.
+// Owns:     the options that decide which results are told together, the lives of the batches, and the batch
+//           that calls for the latest request join.
 // Does not: decide when a batch is told (its machine does).
 
-import { batchMachine, type BatchSnapshot } from '../../../machines/index.ts';
+import { z } from 'zod';
+import { batchMachine, type AtCeiling, type BatchSnapshot } from '../../../machines/index.ts';
+import { ConfigurationError } from '../../../values/errors.ts';
 import type { AnyUnit } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
 import { Population, type MemberSnapshot } from '../../runtime/population.ts';
-import type { ConsolidationOptions } from './consolidation.ts';
+
+export interface ConsolidationOptions {
+  /**
+   * Time that a result waits for its siblings while a client is attached, in milliseconds, counted from the
+   * first result. @defaultValue 300000
+   */
+  readonly interactiveCeilingMs: number;
+  /** The same if no client was attached when the work was begun. @defaultValue 600000 */
+  readonly backgroundCeilingMs: number;
+  /**
+   * The treatment of subagents that still work at the ceiling. `deliver`: they continue and are told when
+   * they end. `cancel`: they are stopped, and told as cancelled with the others, with their partial work.
+   * @defaultValue 'deliver'
+   */
+  readonly atCeiling: AtCeiling;
+  /** With `cancel`: time that stopped subagents may take, in milliseconds. @defaultValue 5000 */
+  readonly graceMs: number;
+}
+
+/**
+ * `batch`: one reply tells the results of all background calls that were made, and of all subagents that were
+ * spawned by a tool, for one request of the user. `off`: each is told by itself. An object is `batch` with
+ * other numbers.
+ */
+export type Consolidation = 'off' | 'batch' | Partial<ConsolidationOptions>;
+
+/** The reason of the stop of a subagent for which its siblings did not wait. */
+export const CEILING_REASON = 'cancelled at consolidation ceiling';
+
+export const defaultConsolidation: ConsolidationOptions = {
+  interactiveCeilingMs: 300_000,
+  backgroundCeilingMs: 600_000,
+  atCeiling: 'deliver',
+  graceMs: 5000,
+};
+
+const schema = z.strictObject({
+  interactiveCeilingMs: z.number().positive(),
+  backgroundCeilingMs: z.number().positive(),
+  atCeiling: z.enum(['deliver', 'cancel']),
+  graceMs: z.number().positive(),
+});
+
+/**
+ * Fills in the defaults of the options; null for `off`.
+ * @throws {ConfigurationError} for an option that is unknown or out of range.
+ */
+export function consolidationOf(consolidation: Consolidation): ConsolidationOptions | null {
+  if (consolidation === 'off') return null;
+  const wanted = consolidation === 'batch' ? {} : consolidation;
+  const parsed = schema.safeParse({ ...defaultConsolidation, ...wanted });
+  if (parsed.success) return parsed.data;
+  throw new ConfigurationError('INVALID_OPTION', `consolidation: ${z.prettifyError(parsed.error)}`);
+}
 
 /** A call, as it is made. */
 export interface MadeCall {
@@ -44,12 +100,12 @@ export class Batches extends Population {
     return this.#latest?.batchId ?? null;
   }
 
-  /** The state of all batches, for `goOnFrom`. */
+  /** The state of all batches, for `restoreAll`. */
   toSnapshot(): BatchesSnapshot {
     return { latest: this.#latest, members: this.snapshots };
   }
 
-  /** Continues from the state that `whole` returned. */
+  /** Continues from the state that `toSnapshot` returned. */
   restoreAll({ latest, members }: BatchesSnapshot): void {
     this.#latest = latest;
     this.restore(members);

@@ -2,10 +2,24 @@
 // store follows in bulk, a turn or two of the event loop later, so that ten thousand changes are one new
 // state, and only once the store has been read.
 //
-// Owns:     views, the order of events, the number of kept views that are over.
+// Owns:     views, the order of events, the choice of the views that are kept, the listeners of the store.
 // Does not: decide anything.
+//
+// Invariants
+//   KEPT-VIEWS-1. An open view is always kept. Of those that are over, the latest are kept, up to a limit.
+//   KEPT-VIEWS-2. The cost of a change does not depend on their number. A list is built only after a change.
+//   KEPT-VIEWS-3. Views and lists are frozen: the session reads them, too, and a screen must not change them.
+//   SESSION-STORE-1. When nothing changes any more, all subscribers are released: a listener holds its
+//       screen, a screen its session, and a store may be kept for long. (V8 puts the functions of
+//       @xstate/store's subscriptions among the old objects at once, with all that they refer to.)
+//   SESSION-STORE-2. A listener that throws does not keep others from being notified.
+//   SESSION-STORE-3. Only `replace` changes the state. `send` and `trigger` of the store throw
+//       `READ_ONLY_STORE`: screens show the state of the session, and not an event that one of them sent.
 
+import { createStore } from '@xstate/store';
 import { Subject, type Observable } from 'rxjs';
+import { ConfigurationError } from '../../../values/errors.ts';
+import type { QuestionRecord } from '../../contracts/records.ts';
 import type { Host } from '../../runtime/host.ts';
 import type {
   DeliveryView,
@@ -15,8 +29,6 @@ import type {
   SubagentView,
   TranscriptItem,
 } from '../../contracts/session-views.ts';
-import { KeptViews } from './kept-views.ts';
-import { createSessionStore, type CreatedStore, type SessionStore } from './session-store.ts';
 
 /** Number of views that are over and stay readable. */
 const KEPT = { transcript: 500, subagents: 100, questions: 50, deliveries: 100 } as const;
@@ -26,7 +38,7 @@ export class Projection {
   readonly #events = new Subject<SessionEvent>();
   readonly #transcript = new KeptViews<TranscriptItem>(KEPT.transcript, ({ final }) => final);
   readonly #subagents = new KeptViews<SubagentView>(KEPT.subagents, isEnded);
-  readonly #questions = new KeptViews<QuestionView>(KEPT.questions, isOver);
+  readonly #questions = new KeptViews<QuestionView>(KEPT.questions, isSettled);
   readonly #deliveries = new KeptViews<DeliveryView>(KEPT.deliveries, isGone);
   #connection: SessionState['connection'] = 'created';
   #floor: SessionState['floor'] = 'nobody';
@@ -101,15 +113,15 @@ export class Projection {
         this.#transcript.set(event.item.id, event.item);
         break;
       case 'subagent.changed':
-        if (isSame(this.#subagents.get(event.subagent.id), event.subagent)) return;
+        if (looksSame(this.#subagents.get(event.subagent.id), event.subagent)) return;
         this.#subagents.set(event.subagent.id, event.subagent);
         break;
       case 'question.changed':
-        if (isSame(this.#questions.get(event.question.requestId), event.question)) return;
+        if (looksSame(this.#questions.get(event.question.requestId), event.question)) return;
         this.#questions.set(event.question.requestId, event.question);
         break;
       case 'delivery.changed':
-        if (isSame(this.#deliveries.get(event.delivery.deliveryId), event.delivery)) return;
+        if (looksSame(this.#deliveries.get(event.delivery.deliveryId), event.delivery)) return;
         this.#deliveries.set(event.delivery.deliveryId, event.delivery);
         break;
       case 'agent.entered':
@@ -203,7 +215,7 @@ export class Projection {
 }
 
 /** Tells whether a screen would show both in the same way. */
-function isSame<T extends object>(before: T | undefined, after: T): boolean {
+function looksSame<T extends object>(before: T | undefined, after: T): boolean {
   if (!before) return false;
   const keys = Object.keys(after) as (keyof T)[];
   return keys.every((key) => Object.is(before[key], after[key]));
@@ -211,8 +223,184 @@ function isSame<T extends object>(before: T | undefined, after: T): boolean {
 
 const isEnded = ({ endedAt }: SubagentView): boolean => endedAt !== null;
 
-const isOver = ({ state }: QuestionView): boolean =>
+const isSettled = ({ state }: QuestionView): boolean =>
   state === 'answered' || state === 'expired' || state === 'withdrawn' || state === 'superseded';
 
 const isGone = ({ state }: DeliveryView): boolean =>
   state === 'delivered' || state === 'dismissed' || state === 'dropped';
+
+/** The state of a question's machine. */
+interface QuestionState {
+  readonly value: unknown;
+  readonly context: unknown;
+}
+
+/** Returns the view of a question: its words, and the state of its machine. */
+export function questionView(
+  record: QuestionRecord,
+  { value, context }: QuestionState,
+): QuestionView {
+  const { requestId, subagentId, subagentName, kind, question, options } = record;
+  const { askedAt, timeoutMs, answer, action, answerableBy } = record;
+  return {
+    // The record's own id: the id at hand may be a piece of an actor's name, which V8 would keep in memory.
+    requestId,
+    subagentId,
+    subagentName,
+    kind,
+    question,
+    options,
+    state: value === 'held' ? 'open' : (value as QuestionView['state']),
+    askedAt,
+    dueAt: value === 'open' ? (context as { dueAt: number }).dueAt : null,
+    ...(value === 'held' && { heldUntil: (context as { remindAt: number }).remindAt }),
+    timeoutMs,
+    answer: answer?.userResponse ?? null,
+    ...(action ? { action } : {}),
+    ...(answerableBy ? { answerableBy } : {}),
+    ...(answer?.by === undefined ? {} : { answeredBy: answer.by }),
+  };
+}
+
+/**
+ * The views of one kind, in the order in which they came: all open ones, and the latest of those that are
+ * over.
+ */
+export class KeptViews<T> {
+  readonly #kept: number;
+  readonly #isOver: (view: T) => boolean;
+  readonly #views = new Map<string, T>();
+  /** Ids of views that are over, the oldest end first. */
+  readonly #over = new Set<string>();
+  #list: readonly T[] | null = null;
+
+  /** `kept`: number of kept views for which `isOver` holds. */
+  constructor(kept: number, isOver: (view: T) => boolean) {
+    this.#kept = kept;
+    this.#isOver = isOver;
+  }
+
+  /** The list of views: the same array until something changes. */
+  get list(): readonly T[] {
+    return (this.#list ??= Object.freeze([...this.#views.values()]));
+  }
+
+  get(id: string): T | undefined {
+    return this.#views.get(id);
+  }
+
+  set(id: string, view: T): void {
+    this.#views.set(id, Object.freeze(view));
+    this.#list = null;
+    if (this.#isOver(view)) this.#over.add(id);
+    else this.#over.delete(id);
+    for (const oldest of this.#over) {
+      if (this.#over.size <= this.#kept) return;
+      this.#over.delete(oldest);
+      this.#views.delete(oldest);
+    }
+  }
+}
+
+function storeOf(state: SessionState) {
+  return createStore({
+    context: state,
+    on: { replaced: (_: SessionState, event: { state: SessionState }) => event.state },
+  });
+}
+
+type OwnStore = ReturnType<typeof storeOf>;
+
+/** A store of @xstate/store that can be read, subscribed to and selected from, and not changed. */
+export type SessionStore = Omit<OwnStore, 'send' | 'trigger'> & {
+  /** @deprecated Throws {ConfigurationError} `READ_ONLY_STORE`: use the methods of the session. */
+  readonly send: (event: unknown) => never;
+  /** @deprecated Throws {ConfigurationError} `READ_ONLY_STORE`: use the methods of the session. */
+  readonly trigger: { readonly replaced: (payload: unknown) => never };
+};
+
+type Snapshot = ReturnType<SessionStore['getSnapshot']>;
+
+type Observe = (snapshot: Snapshot) => void;
+
+type Observer = Observe | { readonly next?: Observe };
+
+export interface CreatedStore {
+  readonly store: SessionStore;
+  /** Replaces the state, and notifies the listeners (SESSION-STORE-3). */
+  replace(state: SessionState): void;
+  /** Releases all subscribers (SESSION-STORE-1). */
+  release(): void;
+}
+
+/** `threw`: receives the errors of listeners. */
+export function createSessionStore(
+  state: SessionState,
+  threw: (error: unknown) => void,
+): CreatedStore {
+  const store = storeOf(state);
+  const { send } = store;
+  const all: Listeners = { listeners: new Set(), threw };
+  const subscribe = store.subscribe.bind(store);
+  store.subscribe = (observer: Observer) => {
+    const listener = new Listener(observer, all);
+    listener.subscription = subscribe(listener);
+    // Not the listener itself: `useSelector` detaches the function from the object.
+    return { unsubscribe: () => listener.leave() };
+  };
+  const release = (): void => {
+    for (const listener of all.listeners) listener.leave();
+    all.threw = null;
+  };
+  return {
+    store: Object.assign(store, readOnly),
+    replace: (to) => send({ type: 'replaced', state: to }),
+    release,
+  };
+}
+
+function refuse(what: string): never {
+  throw new ConfigurationError(
+    'READ_ONLY_STORE',
+    `${what}: the store of a session is read-only, since it shows what is in the journal. Use the methods of the session instead (sendText, answer, shown, dismiss, subagents.cancel, close)`,
+  );
+}
+
+const readOnly = {
+  send: (): never => refuse('store.send(event)'),
+  trigger: Object.freeze({ replaced: (): never => refuse('store.trigger.replaced(payload)') }),
+};
+
+interface Listeners {
+  readonly listeners: Set<Listener>;
+  /** Null: released. It refers to the session, too (SESSION-STORE-1). */
+  threw: ((error: unknown) => void) | null;
+}
+
+class Listener {
+  #observer: Observer | null;
+  readonly #all: Listeners;
+  subscription: { unsubscribe(): void } | null = null;
+
+  constructor(observer: Observer, all: Listeners) {
+    this.#observer = observer;
+    this.#all = all;
+    all.listeners.add(this);
+  }
+
+  next(snapshot: Snapshot): void {
+    try {
+      if (typeof this.#observer === 'function') this.#observer(snapshot);
+      else this.#observer?.next?.(snapshot);
+    } catch (error) {
+      this.#all.threw?.(error);
+    }
+  }
+
+  leave(): void {
+    this.#observer = null;
+    this.subscription?.unsubscribe();
+    this.subscription = null;
+    this.#all.listeners.delete(this);
+  }
+}

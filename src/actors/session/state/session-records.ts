@@ -6,15 +6,19 @@
 //
 // Invariants
 //   SESSION-RECORDS-1. A record exists as long as its life, and until the consequences of that life are over.
-//   SESSION-RECORDS-2. Folding is a function of the events alone: the same events give the same books.
+//   SESSION-RECORDS-2. Folding is a function of the events alone: the same events give the same records.
 
-import type { OutboxItem, Stamped } from '../../../machines/index.ts';
+import { priorityOf, type OutboxItem, type Stamped } from '../../../machines/index.ts';
 import type { ConversationLog } from '../../conversation/conversation.ts';
 import type { ConversationItem, MessageItem } from '../../conversation/items.ts';
 import type { ConversationLimits } from '../../conversation/limits.ts';
+import {
+  approvalPrompt,
+  pendingAnswer,
+  questionPrompt,
+  readBackText,
+} from '../../conversation/prompts.ts';
 import type { Note } from '../../notes/note.ts';
-import { happenedTo } from './call-record.ts';
-import { deliveryOfQuestion, deliveryOfResult } from './delivery-record.ts';
 import { Directives, type Directive } from '../../contracts/directives.ts';
 import { LiveConversation, type Unfinished } from './live-conversation.ts';
 import type {
@@ -25,7 +29,13 @@ import type {
   ToldResult,
 } from '../../contracts/records.ts';
 import type { EventFor, Received, SessionMessage } from '../../contracts/session-protocol.ts';
-import { resultWords, toldResult, type PromptStyle, type ResultWords } from './synthetic-turns.ts';
+import {
+  resultWords,
+  saidOf,
+  toldResult,
+  type PromptStyle,
+  type ResultWords,
+} from './synthetic-turns.ts';
 
 type Successor = {
   readonly transferId: string;
@@ -67,9 +77,10 @@ export class SessionRecords {
   takesOverFrom: string | null = null;
   #successor: Successor = null;
 
+  /** The words in which results and progress reach the lead model. */
+  readonly words: ResultWords;
   readonly #firstAgent: string;
   readonly #conversation: LiveConversation;
-  readonly #words: ResultWords;
 
   constructor(
     agentName: string,
@@ -78,7 +89,7 @@ export class SessionRecords {
   ) {
     this.agentName = agentName;
     this.#firstAgent = agentName;
-    this.#words = resultWords[promptStyle];
+    this.words = resultWords[promptStyle];
     this.#conversation = new LiveConversation(limits, (id) => this.calls.get(id)?.output);
   }
 
@@ -118,19 +129,20 @@ export class SessionRecords {
     this.#conversation.reset();
   }
 
-  /** Continues from the state that `rest` returned. */
-  restore(rest: SessionRecordsSnapshot): void {
-    this.agentName = rest.agentName;
-    this.utteranceId = rest.requestId;
-    this.turns = rest.turns;
-    this.hasEntered = rest.hasEntered === true;
-    this.takesOverFrom = rest.takesOverFrom ?? null;
-    this.directives = Directives.of(rest.directives);
-    this.#successor = rest.successor;
-    for (const question of rest.questions) this.questions.set(question.requestId, { ...question });
-    for (const call of rest.calls) this.calls.set(call.callId, { ...call });
-    for (const delivery of rest.deliveries) this.deliveries.set(delivery.deliveryId, delivery);
-    this.#conversation.restore(rest.conversation);
+  /** Continues from the state that `toSnapshot` returned. */
+  restore(snapshot: SessionRecordsSnapshot): void {
+    this.agentName = snapshot.agentName;
+    this.utteranceId = snapshot.requestId;
+    this.turns = snapshot.turns;
+    this.hasEntered = snapshot.hasEntered === true;
+    this.takesOverFrom = snapshot.takesOverFrom ?? null;
+    this.directives = Directives.of(snapshot.directives);
+    this.#successor = snapshot.successor;
+    for (const question of snapshot.questions)
+      this.questions.set(question.requestId, { ...question });
+    for (const call of snapshot.calls) this.calls.set(call.callId, { ...call });
+    for (const delivery of snapshot.deliveries) this.deliveries.set(delivery.deliveryId, delivery);
+    this.#conversation.restore(snapshot.conversation);
   }
 
   /** The conversation so far, with the words that are being said. */
@@ -201,7 +213,7 @@ export class SessionRecords {
         return [];
       case 'call': {
         const call = this.calls.get(id);
-        if (call) happenedTo(call, event);
+        if (call) applyToCall(call, event);
         return [];
       }
       case 'notices':
@@ -245,18 +257,13 @@ export class SessionRecords {
     return known;
   }
 
-  /** The words in which results and progress reach the lead model. */
-  get words(): ResultWords {
-    return this.#words;
-  }
-
   /**
    * Builds the prompt in which these results are told together; `working`: the names of members without a
    * result.
    */
   togetherPrompt(ids: readonly string[], working: readonly string[]): Note {
     const told = ids.flatMap((id) => this.#told(id) ?? this.deliveries.get(id)?.result ?? []);
-    return this.#words.together(told, working);
+    return this.words.together(told, working);
   }
 
   /** Applies a transfer: the directives to the former agent end. */
@@ -341,7 +348,7 @@ export class SessionRecords {
     if (question) return deliveryOfQuestion(question);
     const call = this.calls.get(id);
     const told = this.#told(id);
-    return call && told ? deliveryOfResult(call, told, this.#words) : undefined;
+    return call && told ? deliveryOfResult(call, told, this.words) : undefined;
   }
 
   /** Returns the content to tell of a settled call. */
@@ -360,4 +367,75 @@ export class SessionRecords {
 /** Returns the id in an actor's name: `question:abc:1` is about `abc:1`. */
 export function idOf(actor: string): string {
   return actor.slice(actor.indexOf(':') + 1);
+}
+
+/** Records the content of an event of the call's machine. */
+function applyToCall(call: CallRecord, event: EventFor<`call:${string}`> & Stamped): void {
+  switch (event.type) {
+    case 'call.validated':
+      call.input = event.input;
+      call.delivery = event.delivery ?? 'when_idle';
+      call.output = event.acknowledge ? pendingAnswer(String(event.message)) : null;
+      break;
+    case 'call.invalid':
+      call.output = { error: event.error.message };
+      break;
+    case 'subagent.rejected':
+      call.output = event.output ?? { error: event.error.message };
+      break;
+    case 'call.executed':
+      call.output = event.output;
+      if (event.failed === true) call.failed = true;
+      break;
+    case 'deadline.execution':
+      call.failed = true;
+      call.output = { error: `Tool "${call.name}" timed out` };
+      break;
+    case 'call.cancel':
+      if (typeof event.reason === 'string') call.cancelReason = event.reason;
+      call.output = { error: `Tool "${call.name}" was cancelled` };
+      break;
+    case 'subagent.accepted':
+      call.subagentId = event.subagentId;
+      break;
+    case 'subagent.ended':
+      call.outcome = event.outcome;
+      call.endedAt = event.at;
+      break;
+    case 'delivery.settled':
+      break;
+  }
+}
+
+function deliveryOfQuestion(question: QuestionRecord): DeliveryRecord {
+  return {
+    deliveryId: question.requestId,
+    kind: 'question',
+    priority: 'high',
+    label: 'SUBAGENT QUESTION',
+    text: question.readBack ? readBackText(question.question) : question.question,
+    prompt:
+      question.kind === 'approval'
+        ? approvalPrompt(question.subagentName, question.question, question)
+        : questionPrompt(question.subagentName, question.question, question.options),
+    subagentId: question.subagentId,
+    callId: null,
+    answersCall: false,
+    at: question.askedAt,
+  };
+}
+
+function deliveryOfResult(call: CallRecord, told: ToldResult, words: ResultWords): DeliveryRecord {
+  return {
+    deliveryId: call.callId,
+    kind: 'result',
+    priority: priorityOf(call.delivery),
+    label: call.name,
+    text: call.outcome ? saidOf(told, call.outcome) : told.text,
+    prompt: words.one(told),
+    subagentId: call.subagentId,
+    callId: call.callId,
+    answersCall: !call.isAnswered,
+    at: call.endedAt,
+  };
 }

@@ -7,8 +7,8 @@ import type { ConversationLimits } from '../../conversation/limits.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import { amount, flag, maybe, misshapen, text } from '../../runtime/event-shapes.ts';
 import { setAsideIn } from '../../runtime/set-aside.ts';
-import type { ConsolidationOptions } from '../state/consolidation.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
+import type { ConsolidationOptions } from '../state/batches.ts';
 
 export const OPENED = 'session.opened';
 

@@ -1,4 +1,4 @@
-// The API that voice and text sessions share.
+// The API that voice and text sessions share, and that of their subagents.
 
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
@@ -9,8 +9,15 @@ import type {
   DeliveryView,
   QuestionView,
   SessionEvent,
+  SubagentView,
   TranscriptItem,
 } from '../../contracts/session-views.ts';
+import {
+  THE_LEAD,
+  type SendRequest,
+  type SendResult,
+  type SubagentService,
+} from '../../contracts/service-types.ts';
 import type { ServiceView } from '../../contracts/service-view.ts';
 import type { IdleOptions, NextResultOptions, SessionResult } from '../lead/awaited.ts';
 import type { SetDirective } from '../../contracts/directives.ts';
@@ -19,11 +26,10 @@ import type { NoticeOptions } from '../delivery/notices.ts';
 import { isIdle, nextDueAt } from '../lead/idleness.ts';
 import type { SessionCore } from '../lifecycle/session-core.ts';
 import type { StartOptions } from '../lifecycle/session-options.ts';
-import { SubagentsOfSession, type SessionSubagents } from './session-subagents.ts';
 import { refuseImages, type ShownImage } from '../questions/shown-image.ts';
 import type { TransferAnswer } from '../lead/transfer.ts';
-import type { SessionStore } from '../state/session-store.ts';
 import { checkedAnswer, type GivenAnswer } from '../../subagent/ask-user.ts';
+import type { SessionStore } from '../state/projection.ts';
 
 /** The states of a tool call that has no result yet. */
 const PENDING: ReadonlySet<string> = new Set([
@@ -37,6 +43,31 @@ const INVALID_ARGUMENT = 'INVALID_ARGUMENT';
 const anyId = z.string();
 const words = z.string().refine((text) => text.trim() !== '', 'expected text with words');
 const startOptions = z.strictObject({ ifKnown: z.boolean().optional() });
+
+/** The subagents of a session. */
+export interface SessionSubagents {
+  /** Lists the live subagents, and the last that ended. */
+  list(): readonly SubagentView[];
+  get(id: string): SubagentView | undefined;
+  /** Returns the subagent that works, or worked, for a tool call of the lead agent. */
+  ofCall(callId: string): SubagentView | undefined;
+  /** Returns the subagent that asked this question. */
+  ofQuestion(requestId: string): SubagentView | undefined;
+  /** Number of live subagents. */
+  readonly activeCount: number;
+  /**
+   * Cancels a subagent. False if it has ended, or never existed.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   */
+  cancel(id: string, reason?: string, options?: VouchedFor): boolean;
+  /**
+   * Sends a subagent a message, or answers its request to the lead agent.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`
+   */
+  send(id: string, message: SendRequest, options?: VouchedFor): SendResult;
+  /** The service of the subagents, with waits, progress, streams and more; the app calls it as `THE_LEAD`. */
+  readonly service: SubagentService;
+}
 
 /** The services of a session; each change is an event `service.changed`. */
 export interface SessionServiceViews {
@@ -352,5 +383,54 @@ export abstract class BaseSession {
   /** Refuses a call while the journal is stuck, so that calls do not fill the memory. */
   protected checkRoom(): void {
     this.#core.unit.unit.checkRoom();
+  }
+}
+
+// A class, not an object with getters of its own: V8 keeps such a getter among the old objects from the start,
+// and with it the session that it reads, until the next full collection.
+class SubagentsOfSession implements SessionSubagents {
+  readonly #core: Pick<SessionCore, 'projection' | 'delegation' | 'user'>;
+
+  constructor(core: Pick<SessionCore, 'projection' | 'delegation' | 'user'>) {
+    this.#core = core;
+  }
+
+  list(): readonly SubagentView[] {
+    return this.#core.projection.subagents();
+  }
+
+  get(id: string): SubagentView | undefined {
+    return this.#core.projection.subagent(id);
+  }
+
+  ofCall(callId: string): SubagentView | undefined {
+    return this.list().find((view) => view.callId === callId);
+  }
+
+  ofQuestion(requestId: string): SubagentView | undefined {
+    return this.get(this.#core.projection.question(requestId)?.subagentId ?? '');
+  }
+
+  get activeCount(): number {
+    return this.list().filter(({ endedAt }) => endedAt === null).length;
+  }
+
+  cancel(id: string, reason = 'the user cancelled it', options: VouchedFor = {}): boolean {
+    const by = this.#by('subagents.cancel(id, reason, options)', options);
+    return this.#core.delegation.cancel(id, THE_LEAD, reason, by);
+  }
+
+  send(id: string, message: SendRequest, options: VouchedFor = {}): SendResult {
+    const by = this.#by('subagents.send(id, message, options)', options);
+    return this.#core.delegation.send(id, message, THE_LEAD, by);
+  }
+
+  #by(where: string, options: VouchedFor): VouchedFor {
+    const by = checkedBy(where, options) ?? this.#core.user;
+    return by === undefined ? {} : { by };
+  }
+
+  get service(): SubagentService {
+    return this.#core.delegation;
   }
 }

@@ -1,7 +1,7 @@
 // The views that screens see: what goes on, and the latest of what is over.
 
 import { expect, test } from 'vitest';
-import { KeptViews } from '../../../../src/actors/session/state/kept-views.ts';
+import { KeptViews } from '../../../../src/actors/session/state/projection.ts';
 
 interface View {
   readonly id: string;

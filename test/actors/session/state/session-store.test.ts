@@ -1,9 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { createSessionStore } from '../../../../src/actors/session/state/session-store.ts';
 import type { SessionState } from '../../../../src/index.ts';
 import { emptyState } from '../../../support/session-state.ts';
+import { createSessionStore } from '../../../../src/actors/session/state/projection.ts';
 
 const state: SessionState = { ...emptyState, connection: 'created' };
 
