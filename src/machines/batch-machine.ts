@@ -29,11 +29,10 @@ import {
   effect,
   machineOptions,
   type DeadlineInput,
-  type Stamped,
   type EffectsOf,
+  type Stamped,
 } from './effect.ts';
-import { byOf } from './outbox-events.ts';
-import type { HearingGrade } from './outbox-queue.ts';
+import { byOf, type HearingGrade } from './outbox-setup.ts';
 
 /** The treatment of calls that still work at the ceiling: `deliver` tells them later, `cancel` stops them. */
 export type AtCeiling = 'deliver' | 'cancel';

@@ -5,7 +5,7 @@
 import { fromCallback, type CallbackActorLogic, type EventObject } from 'xstate';
 
 /** A declared effect; `P` is what it carries. */
-export type EffectAction<P> = (args: unknown, params: P) => void;
+type EffectAction<P> = (args: unknown, params: P) => void;
 
 /** The effects of a machine by their names, with what each carries: `EffectsOf<typeof effects>`. */
 export type EffectsOf<Declared> = {

@@ -53,7 +53,7 @@ type Unstamped =
 
 export type EventSourceEvent = Unstamped & Stamped;
 
-export interface AttemptInput {
+interface AttemptInput {
   readonly attempt: number;
 }
 

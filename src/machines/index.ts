@@ -1,6 +1,7 @@
 // The statecharts, each usable by itself:
 // `createActor(subagentMachine.provide({ actions, actors }), { input, inspect })`.
 
+export { backoffMs, type BackoffInput } from './backoff.ts';
 export {
   batchMachine,
   type AtCeiling,
@@ -8,13 +9,12 @@ export {
   type BatchInput,
   type BatchSnapshot,
 } from './batch-machine.ts';
-export { backoffMs, type BackoffInput } from './backoff.ts';
 export {
   activity,
   effect,
   isEffect,
-  type DeadlineInput,
   type Carrying,
+  type DeadlineInput,
   type MessageIn,
   type Stamped,
   type Unstamped,
@@ -31,7 +31,6 @@ export {
   type InteractionEvent,
   type InteractionSnapshot,
 } from './interaction-machine.ts';
-export type { OutboxEvent, OutboxInput } from './outbox-events.ts';
 export { outboxMachine, type OutboxSnapshot } from './outbox-machine.ts';
 export {
   DELIVERY_MODES,
@@ -41,8 +40,10 @@ export {
   type DeliveryPriority,
   type DropReason,
   type HearingGrade,
+  type OutboxEvent,
+  type OutboxInput,
   type OutboxItem,
-} from './outbox-queue.ts';
+} from './outbox-setup.ts';
 export type { Ending, Failure } from './outcome.ts';
 export {
   questionMachine,
@@ -60,22 +61,25 @@ export {
   type RotationNow,
   type RotationSnapshot,
 } from './rotation-machine.ts';
-export { sourceMessages } from './service-wiring.ts';
 export {
   serviceMachine,
+  sourceMessages,
   type EventDropReason,
   type EventPriority,
   type ServiceInput,
   type ServiceMachineEvent,
   type ServiceSnapshot,
 } from './service-machine.ts';
-export { floorOf, gateIsOpen, sessionMachine, type SessionSnapshot } from './session-machine.ts';
 export {
   DEFAULT_CONNECT_TIMEOUT_MS,
   DEFAULT_TRANSFER_TIMEOUT_MS,
+  floorOf,
+  gateIsOpen,
+  sessionMachine,
   type SessionInput,
   type SessionMachineEvent,
-} from './session-events.ts';
+  type SessionSnapshot,
+} from './session-machine.ts';
 export {
   askingFor,
   gateMessage,
@@ -91,14 +95,14 @@ export {
   type WiredEffect,
   type WiredMessage,
 } from './session-wiring.ts';
+export { subagentMachine, type SubagentSnapshot } from './subagent-machine.ts';
 export {
   requestIdOf,
   type MessageMode,
   type StepCall,
   type SubagentEvent,
   type SubagentInput,
-} from './subagent-events.ts';
-export { subagentMachine, type SubagentSnapshot } from './subagent-machine.ts';
+} from './subagent-setup.ts';
 export {
   toolCallMachine,
   type CallAnswer,

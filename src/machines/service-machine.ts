@@ -276,3 +276,31 @@ function inserted(
   else own.push(event);
   return [...urgent, ...normal];
 }
+
+// Wires a service to its sources: maps each effect of the service to an event of a source. Pure, so that the
+// model checker checks the composition that runs.
+
+/** A message from a service to one of its sources. */
+interface SourceMessage {
+  readonly actor: string;
+  readonly event: { readonly type: 'source.start' | 'source.stop' };
+}
+
+// Wires a service to its sources: maps each effect of the service to an event of a source. Pure, so that the
+// model checker checks the composition that runs.
+
+/** Returns the messages to its sources that an effect of a service means. */
+export function sourceMessages(
+  effectName: string,
+  sources: readonly string[],
+): readonly SourceMessage[] {
+  const type =
+    effectName === 'startSources'
+      ? 'source.start'
+      : effectName === 'stopSources'
+        ? 'source.stop'
+        : null;
+  return type === null
+    ? []
+    : sources.map((source) => ({ actor: `source:${source}`, event: { type } }));
+}

@@ -30,22 +30,148 @@
 //       meanwhile: the gate does not wait for the tool.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
-import { activity, effect, machineOptions, type DeadlineInput, type EffectsOf } from './effect.ts';
+import {
+  activity,
+  effect,
+  machineOptions,
+  type DeadlineInput,
+  type EffectsOf,
+  type Stamped,
+} from './effect.ts';
 import type { Failure } from './outcome.ts';
-import {
-  DEFAULT_CONNECT_TIMEOUT_MS,
-  DEFAULT_TRANSFER_TIMEOUT_MS,
-  type Lost,
-  type SessionInput,
-  type SessionMachineEvent,
-} from './session-events.ts';
-import {
-  backToStart,
-  countNotReady,
-  lost,
-  transferEnded,
-  type SessionContext,
-} from './session-line.ts';
+
+export interface SessionInput {
+  readonly maxReconnects: number;
+  /** The longest time until a connection is ready, in milliseconds. @defaultValue 30000 */
+  readonly connectTimeoutMs?: number;
+  /** The longest time until the lead agent's successor is ready, in milliseconds. @defaultValue 30000 */
+  readonly transferTimeoutMs?: number;
+  /** The longest time that transcription may take after an utterance ended, in milliseconds. */
+  readonly settleTimeoutMs: number;
+  /** The longest time that subagents may take to stop before they are killed, in milliseconds. */
+  readonly closeGraceMs: number;
+  /** The time without a client after which open questions are withdrawn, in milliseconds; null: never. */
+  readonly detachGraceMs: number | null;
+}
+
+export const DEFAULT_CONNECT_TIMEOUT_MS = 30_000;
+export const DEFAULT_TRANSFER_TIMEOUT_MS = 30_000;
+
+type Unstamped =
+  | { readonly type: 'session.start' }
+  | { readonly type: 'session.close' }
+  /**
+   * Another process continues the session: no client is attached, the transport is not connected, all are
+   * silent.
+   */
+  | { readonly type: 'session.recovered' }
+  /**
+   * The session resumes where it was parked, idle: the transport is not connected; nothing else has changed.
+   */
+  | { readonly type: 'session.woken' }
+  | { readonly type: 'transport.ready' }
+  /** `retryInMs` null: trying again is pointless. */
+  | {
+      readonly type: 'transport.lost';
+      readonly error: Failure;
+      readonly retryInMs: number | null;
+    }
+  /** The connection was closed to be resumed on another one, which must be opened now. */
+  | { readonly type: 'transport.renewing' }
+  /** Another connection has taken its place. */
+  | { readonly type: 'transport.replaced' }
+  /** Another agent is to lead. `transferId` names this attempt and no other. */
+  | { readonly type: 'transfer.started'; readonly transferId: string; readonly to: string }
+  /** The agent leads, or (`error`) it does not and the one before it still does. */
+  | {
+      readonly type: 'transfer.ended';
+      readonly transferId: string;
+      readonly error: Failure | null;
+    }
+  | { readonly type: 'subagents.ended' }
+  | { readonly type: 'client.attached' }
+  | { readonly type: 'client.detached' }
+  | { readonly type: 'utterance.started' }
+  | { readonly type: 'utterance.ended' }
+  | { readonly type: 'utterance.settled' }
+  | { readonly type: 'response.requested' }
+  /** The model has been silent for a while: its turn continues when a tool has answered. */
+  | { readonly type: 'response.waiting' }
+  | { readonly type: 'response.ended' }
+  | { readonly type: 'playout.started' }
+  | { readonly type: 'playout.drained' }
+  | { readonly type: 'deadline.connect'; readonly dueAt: number }
+  | { readonly type: 'deadline.transfer'; readonly dueAt: number }
+  | { readonly type: 'deadline.reconnect'; readonly dueAt: number }
+  | { readonly type: 'deadline.settle'; readonly dueAt: number }
+  | { readonly type: 'deadline.detach'; readonly dueAt: number }
+  | { readonly type: 'deadline.close'; readonly dueAt: number };
+
+export type SessionMachineEvent = Unstamped & Stamped;
+
+type Lost = Pick<
+  Extract<SessionMachineEvent, { type: 'transport.lost' }>,
+  'at' | 'error' | 'retryInMs'
+>;
+
+interface SessionContext extends Required<SessionInput> {
+  /** Failed connections in a row. */
+  readonly failures: number;
+  readonly error: Failure | null;
+  /** The transfer under way. */
+  readonly transferId: string | null;
+  readonly connectBy: number;
+  readonly transferBy: number;
+  readonly reconnectAt: number;
+  readonly settleBy: number;
+  readonly detachedUntil: number;
+  readonly closeBy: number;
+}
+
+const countLost = {
+  type: 'countFailure',
+  params: ({ event }: { event: Lost }) => event,
+} as const;
+
+/** A connection that is not ready in time has failed; that took long enough to try again at once. */
+const countNotReady = {
+  type: 'countFailure',
+  params: ({ context, event }: { context: SessionContext; event: Stamped }): Lost => ({
+    at: event.at,
+    error: {
+      code: 'CONNECT_TIMEOUT',
+      message: `The connection was not ready after ${context.connectTimeoutMs} ms`,
+      retryable: true,
+    },
+    retryInMs: 0,
+  }),
+} as const;
+
+/** The transitions after the connection is lost, in every state that has one. */
+const lost = [
+  {
+    guard: { type: 'mayReconnect', params: ({ event }: { event: Lost }) => event },
+    target: 'reconnecting',
+    actions: countLost,
+  },
+  { target: 'closing', actions: countLost },
+] as const;
+
+/** Connections and clients of an earlier process are gone. */
+const backToStart = { target: 'created', actions: 'forgetFailures' } as const;
+
+/** Reports how the transfer under way has ended. */
+function transferEnded<E>(
+  errorOf: (args: { context: SessionContext; event: E }) => Failure | null,
+) {
+  return {
+    type: 'transferEnded',
+    params: (args: { context: SessionContext; event: E }) => ({
+      transferId: args.context.transferId ?? '',
+      error: errorOf(args),
+    }),
+  } as const;
+}
 
 const effects = {
   /** Opens a connection; `transport.ready` or `transport.lost` comes back. */

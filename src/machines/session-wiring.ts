@@ -10,12 +10,20 @@
 import type { BatchEffects, BatchEvent } from './batch-machine.ts';
 import type { MessageIn, Prefixed, Unstamped } from './effect.ts';
 import type { InteractionEffects, InteractionEvent } from './interaction-machine.ts';
-import type { OutboxEvent } from './outbox-events.ts';
-import type { DeliveryMode, DeliveryPriority, OutboxItem } from './outbox-queue.ts';
-import type { OutboxEffects } from './outbox-setup.ts';
+import type {
+  DeliveryMode,
+  DeliveryPriority,
+  OutboxEffects,
+  OutboxEvent,
+  OutboxItem,
+} from './outbox-setup.ts';
 import type { QuestionEffects, QuestionEvent } from './question-machine.ts';
-import type { SessionMachineEvent } from './session-events.ts';
-import { gateIsOpen, type SessionEffects, type SessionSnapshot } from './session-machine.ts';
+import {
+  gateIsOpen,
+  type SessionEffects,
+  type SessionMachineEvent,
+  type SessionSnapshot,
+} from './session-machine.ts';
 import type { ToolCallEffects, ToolCallEvent } from './tool-call-machine.ts';
 
 /** The address of each machine of a session, and the events that it takes. */

@@ -38,9 +38,18 @@
 
 import type { SnapshotFrom } from 'xstate';
 import { machineOptions } from './effect.ts';
-import { askOf, idsOf, isDelegation, isRunnable } from './subagent-calls.ts';
-import { inputTimeout, PREPARATION_TIMEOUT_MS, stepLimit } from './subagent-events.ts';
-import { openRequest, subagentSetup, whileLive } from './subagent-setup.ts';
+import {
+  PREPARATION_TIMEOUT_MS,
+  askOf,
+  idsOf,
+  inputTimeout,
+  isDelegation,
+  isRunnable,
+  openRequest,
+  stepLimit,
+  subagentSetup,
+  whileLive,
+} from './subagent-setup.ts';
 
 export const subagentMachine = subagentSetup.createMachine({
   id: 'subagent',

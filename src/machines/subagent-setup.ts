@@ -1,34 +1,167 @@
-// The parts of a subagent's chart: its context, its effects, its guards, and the transitions that all of its
-// states share.
+// The parts of a subagent's chart: its events, the calls of the step under way, its context, its effects, its
+// guards, and the transitions that all of its states share.
+//
+// Does not: decide when an action applies (subagent-machine.ts).
 
 import { assign, setup } from 'xstate';
 import { activity, effect, type DeadlineInput, type Stamped } from './effect.ts';
 import type { Ending, Failure } from './outcome.ts';
-import {
-  askOf,
-  isAsk,
-  isCompletion,
-  isDelegation,
-  isRunnable,
-  messageIdsOf,
-  settle,
-  settleAsk,
-  unsettled,
-  type AskKind,
-  type CallState,
-  type Unread,
-} from './subagent-calls.ts';
-import {
-  budgetExhausted,
-  cancelled,
-  requestIdOf,
-  type MessageMode,
-  type StepCall,
-  type SubagentEvent,
-  type SubagentInput,
-} from './subagent-events.ts';
 
-export interface SubagentContext {
+export interface SubagentInput {
+  readonly id: string;
+  /** When the subagent was accepted; the preparation's deadline counts from here. */
+  readonly at: number;
+  readonly maxSteps: number;
+  /** Time that it may spend in `running`, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly maxInputRetries: number;
+}
+
+/** A call that the model made in the step under way. */
+export interface StepCall {
+  readonly callId: string;
+  /**
+   * `tool`: runs in a run slot. `delegation`: only waits for other subagents. `question`: to the
+   * user. `input`: to the agent that gave the task. `approval`: a call that needs the user's
+   * consent first. `completion`: hands in the result.
+   */
+  readonly kind: 'tool' | 'delegation' | 'question' | 'approval' | 'input' | 'completion';
+  /** An `approval` whose call is a `delegation` once it is approved. */
+  readonly delegates?: boolean;
+}
+
+/**
+ * When a message to a running subagent is read. `steer`: at its next step. `queue`: when it would have ended.
+ * `interrupt`: at once, and the step under way is broken off.
+ */
+export type MessageMode = 'queue' | 'steer' | 'interrupt';
+
+type Unstamped =
+  | { readonly type: 'subagent.prepared' }
+  | { readonly type: 'subagent.unprepared'; readonly error: Failure }
+  | { readonly type: 'slot.granted' }
+  /** The model answered. No calls: this is the result, unless `again` (it must be asked once more). */
+  | {
+      readonly type: 'model.responded';
+      readonly step: number;
+      readonly calls: readonly StepCall[];
+      readonly again?: boolean;
+    }
+  | { readonly type: 'model.failed'; readonly step: number; readonly error: Failure }
+  | { readonly type: 'tool.settled'; readonly step: number; readonly callId: string }
+  | {
+      readonly type: 'question.answered';
+      readonly requestId: string;
+      /** For an approval: whether the user consents. */
+      readonly approved?: boolean;
+    }
+  | { readonly type: 'question.expired'; readonly requestId: string }
+  | { readonly type: 'question.withdrawn'; readonly requestId: string }
+  /** A message to the subagent; each has an id of its own. */
+  | {
+      readonly type: 'subagent.message';
+      readonly messageId: string;
+      readonly mode: MessageMode;
+    }
+  /** The budget is exhausted: one last step to hand in the work done, if `graceful`. */
+  | {
+      readonly type: 'budget.exhausted';
+      readonly graceful: boolean;
+      readonly message: string;
+      /** The model call of this step was refused before it was made: the step is the last one. */
+      readonly step?: number;
+    }
+  | { readonly type: 'deadline.preparation'; readonly dueAt: number }
+  | { readonly type: 'deadline.run'; readonly dueAt: number }
+  | { readonly type: 'subagent.cancel'; readonly reason: string };
+
+export type SubagentEvent = Unstamped & Stamped;
+
+/** The time after which a subagent that is not ready to run has failed. */
+export const PREPARATION_TIMEOUT_MS = 30_000;
+
+/** The id of the question that a waiting subagent waits for: unique, and the same after a restart. */
+export const requestIdOf = (id: string, asked: number): string => `${id}.q${asked}`;
+
+export function cancelled(reason: string): Failure {
+  return { code: 'CANCELLED', message: `Cancelled: ${reason}`, retryable: false };
+}
+
+function budgetExhausted(message: string): Failure {
+  return { code: 'BUDGET_EXHAUSTED', message, retryable: false };
+}
+
+export function stepLimit(maxSteps: number): Failure {
+  return {
+    code: 'STEP_LIMIT',
+    message: `The work was not done after ${maxSteps} model steps (maxSteps)`,
+    retryable: false,
+  };
+}
+
+export function inputTimeout(maxInputRetries: number): Failure {
+  return {
+    code: 'INPUT_TIMEOUT',
+    message: `The user did not answer ${maxInputRetries} questions in a row (maxInputRetries)`,
+    retryable: false,
+  };
+}
+
+export type CallState = StepCall & { readonly settled: boolean };
+
+type Calls = readonly CallState[];
+
+/** Runs in a run slot. */
+export const isRunnable = (call: CallState): boolean => call.kind === 'tool' && !call.settled;
+
+/** Only waits for other subagents. */
+export const isDelegation = (call: CallState): boolean =>
+  call.kind === 'delegation' && !call.settled;
+
+/** Waits for an answer of the user or of another agent. */
+const isAsk = (call: CallState): boolean =>
+  !call.settled && (call.kind === 'question' || call.kind === 'approval' || call.kind === 'input');
+
+export const isCompletion = ({ kind }: StepCall): boolean => kind === 'completion';
+
+/** How a call asks: the user for an answer or for consent, or the agent that gave the task. */
+type AskKind = 'question' | 'approval' | 'input';
+
+/** Returns the call whose question is the one under way: the first unsettled one that asks. */
+export function askOf(calls: Calls): (CallState & { readonly kind: AskKind }) | undefined {
+  return calls.find(isAsk) as (CallState & { readonly kind: AskKind }) | undefined;
+}
+
+export const idsOf = (calls: readonly StepCall[]): readonly string[] =>
+  calls.map(({ callId }) => callId);
+
+export const unsettled = (calls: readonly StepCall[]): Calls =>
+  calls.map((call) => ({ ...call, settled: false }));
+
+export const settle = (calls: Calls, callId: string): Calls =>
+  calls.map((call) => (call.callId === callId ? { ...call, settled: true } : call));
+
+/** Settles the question under way. An approved call becomes the call that it stands for. */
+export function settleAsk(calls: Calls, isApproved: boolean): Calls {
+  const head = askOf(calls);
+  return calls.map((call) => {
+    if (call !== head) return call;
+    if (!isApproved || call.kind !== 'approval') return { ...call, settled: true };
+    return { ...call, kind: call.delegates === true ? 'delegation' : 'tool' };
+  });
+}
+
+/** A message that has not been read. */
+export interface Unread {
+  readonly messageId: string;
+  /** Not read before the model would end. */
+  readonly waits: boolean;
+}
+
+const messageIdsOf = (messages: readonly Unread[]): readonly string[] =>
+  messages.map(({ messageId }) => messageId);
+
+interface SubagentContext {
   readonly id: string;
   readonly maxSteps: number;
   readonly maxInputRetries: number;

@@ -25,7 +25,7 @@ import {
   type Stamped,
   type EffectsOf,
 } from './effect.ts';
-import type { DeliveryMode } from './outbox-queue.ts';
+import type { DeliveryMode } from './outbox-setup.ts';
 
 export interface ToolCallInput {
   readonly callId: string;

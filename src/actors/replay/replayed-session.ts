@@ -18,7 +18,7 @@ import { inputsIn, type SessionInputs } from '../session/unit/session-inputs.ts'
 import { misshapen } from '../runtime/event-shapes.ts';
 import { SNAPSHOT, SNAPSHOT_FORMS, snapshotIn } from '../session/lifecycle/snapshots.ts';
 import { SessionUnit } from '../session/unit/session-unit.ts';
-import type { Waiting } from '../../machines/outbox-queue.ts';
+import type { Waiting } from '../../machines/outbox-setup.ts';
 import { journalCut } from '../ports/journal-error.ts';
 import { isUnreadable, unreadable } from '../runtime/snapshot-forms.ts';
 import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './replay-host.ts';

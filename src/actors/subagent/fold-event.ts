@@ -2,6 +2,9 @@
 // the machine decides what happens next.
 
 import type { Stamped, SubagentSnapshot } from '../../machines/index.ts';
+import { inputTimeoutMessage } from '../conversation/prompts.ts';
+import { BUDGET_USED_UP, type SubagentLog } from './subagent-log.ts';
+import type { SubagentUnitEvent } from './subagent-ports.ts';
 import {
   askOf,
   idsOf,
@@ -9,10 +12,7 @@ import {
   isDelegation,
   isRunnable,
   type CallState,
-} from '../../machines/subagent-calls.ts';
-import { inputTimeoutMessage } from '../conversation/prompts.ts';
-import { BUDGET_USED_UP, type SubagentLog } from './subagent-log.ts';
-import type { SubagentUnitEvent } from './subagent-ports.ts';
+} from '../../machines/subagent-setup.ts';
 
 export const INTERRUPTED = 'interrupted by a message';
 

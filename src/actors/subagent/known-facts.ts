@@ -2,11 +2,10 @@
 // of the latest messages. They identify a question or message that is repeated after a crash.
 //
 // Does not: decide what follows from it.
-
-import { askOf } from '../../machines/subagent-calls.ts';
 import { callKey } from '../model/approval.ts';
 import type { SubagentLife } from './subagent-life.ts';
 import type { SubagentUnitEvent } from './subagent-ports.ts';
+import { askOf } from '../../machines/subagent-setup.ts';
 
 /** Ids that are kept: a repeated message comes soon after the first. */
 const MAX_TAKEN = 100;

@@ -2,9 +2,7 @@
 //
 // Does not: begin any of it (the subagent does).
 import { subagentMachine, type Ending, type SubagentSnapshot } from '../../machines/index.ts';
-import { askOf } from '../../machines/subagent-calls.ts';
-import { requestIdOf } from '../../machines/subagent-events.ts';
-import type { AskInput } from '../../machines/subagent-setup.ts';
+import { requestIdOf, askOf, type AskInput } from '../../machines/subagent-setup.ts';
 import type { Posted } from '../runtime/commit-unit.ts';
 import { underWay } from '../runtime/hosting.ts';
 

@@ -16,7 +16,6 @@ import {
   type SubagentInput,
   type SubagentSnapshot,
 } from '../../machines/index.ts';
-import type { ModelStepInput } from '../../machines/subagent-setup.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import {
   snapshotOf,
@@ -33,6 +32,7 @@ import type { SubagentUnitEvent } from './subagent-ports.ts';
 import { callsUnderWay, foldEvent } from './fold-event.ts';
 import type { Usage } from '../contracts/outcome.ts';
 import { SubagentLog, type LogRecord } from './subagent-log.ts';
+import type { ModelStepInput } from '../../machines/subagent-setup.ts';
 
 interface Live {
   readonly actor: HostedActor<typeof subagentMachine>;

@@ -12,7 +12,6 @@
 //       tool permits that; any other call is settled as one that the app must reconcile.
 
 import { messageOf } from '../../values/errors.ts';
-import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
 import { withCaller } from '../model/caller.ts';
 import type { Host } from '../runtime/host.ts';
 import { releaseInstance, type Instance } from './instance.ts';
@@ -22,6 +21,7 @@ import type { SubagentLog } from './subagent-log.ts';
 import type { SubagentHandle, SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
 import { think } from './think.ts';
 import type { StreamedChunk } from '../contracts/task.ts';
+import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
 
 /** The subagent whose work it is. */
 export interface Worker extends SubagentHandle {

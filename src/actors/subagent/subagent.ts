@@ -24,8 +24,6 @@ import type {
   Stamped,
   SubagentSnapshot,
 } from '../../machines/index.ts';
-import type { ModelStepInput, AskInput } from '../../machines/subagent-setup.ts';
-import { askOf } from '../../machines/subagent-calls.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { promptText, type Note } from '../notes/note.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -50,6 +48,7 @@ import { stepReport } from './think.ts';
 import type { SubagentTask, StepReport } from '../contracts/task.ts';
 import { approvalQuestion, askedQuestion } from './ask-user.ts';
 import { requestedInput } from './request-input.ts';
+import { askOf, type ModelStepInput, type AskInput } from '../../machines/subagent-setup.ts';
 
 export type { SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
 

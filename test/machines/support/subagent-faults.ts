@@ -6,9 +6,9 @@ import {
   type StepCall,
   type SubagentSnapshot,
 } from '../../../src/machines/index.ts';
-import { whileLive } from '../../../src/machines/subagent-setup.ts';
 import type { SubagentScope } from './subagent-world.ts';
 import { candidates, forget, mutate, provide, stateOf, without, type Fault } from './mutate.ts';
+import { whileLive } from '../../../src/machines/subagent-setup.ts';
 
 type Machine = typeof subagentMachine;
 type Unread = { readonly messageId: string };

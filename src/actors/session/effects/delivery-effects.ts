@@ -7,7 +7,6 @@
 import type { HearingGrade } from '../../../machines/index.ts';
 import { callSafely } from '../../runtime/host.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
-import { byOf } from '../../../machines/outbox-events.ts';
 import type { CallEffects } from './call-effects.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { silentNote } from '../../conversation/prompts.ts';
@@ -16,6 +15,7 @@ import { subjectOf, type DeliveryRecord } from '../../contracts/records.ts';
 import type { EffectHandlers } from '../../contracts/session-protocol.ts';
 import type { EffectsSession } from './effects-session.ts';
 import { CEILING_REASON } from '../state/batches.ts';
+import { byOf } from '../../../machines/outbox-setup.ts';
 
 /** The handlers of outbox and batches. */
 export type DeliveryHandlers = Pick<
