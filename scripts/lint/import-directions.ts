@@ -115,11 +115,6 @@ export const layers: readonly Layer[] = [
     ],
     packages: ['ai', 'zod'],
   },
-  {
-    files: 'actors/session/delivery',
-    sources: ['actors/contracts', 'actors/conversation', 'actors/runtime', 'machines', 'values'],
-    packages: ['rxjs', 'zod'],
-  },
   // One subagent; it knows of no other.
   {
     files: 'actors/subagent',
@@ -273,7 +268,6 @@ export const layers: readonly Layer[] = [
       'actors/notes',
       'actors/runtime',
       'actors/services',
-      'actors/session/delivery',
       'actors/session/lead',
       'actors/session/questions',
       'actors/session/state',
@@ -283,7 +277,7 @@ export const layers: readonly Layer[] = [
       'machines',
       'values',
     ],
-    packages: ['ai'],
+    packages: ['ai', 'zod'],
   },
   {
     files: 'actors/session/lifecycle',
@@ -297,7 +291,6 @@ export const layers: readonly Layer[] = [
       'actors/ports',
       'actors/runtime',
       'actors/services',
-      'actors/session/delivery',
       'actors/session/effects',
       'actors/session/lead',
       'actors/session/questions',
@@ -318,7 +311,7 @@ export const layers: readonly Layer[] = [
       'actors/admission',
       'actors/contracts',
       'actors/model',
-      'actors/session/delivery',
+      'actors/session/effects',
       'actors/session/lead',
       'actors/session/lifecycle',
       'actors/session/questions',

@@ -3,6 +3,14 @@
 import type { LanguageModel } from 'ai';
 import { type DeliveryMode } from '../../machines/index.ts';
 
+/**
+ * `milestones`: spoken when a quarter, a half and three quarters are done. `all`: every report. Both no more
+ * often than the pace allows; skipped progress is not spoken later.
+ */
+export type SpeakProgress = (typeof SPEAK_PROGRESS)[number];
+
+export const SPEAK_PROGRESS = ['off', 'milestones', 'all'] as const;
+
 /** The configuration of one kind of subagent. One configuration serves many runs. */
 export interface SubagentConfig {
   /** The name in events, in the inspector and in texts for the user. */
@@ -112,7 +120,7 @@ export interface SubagentConfig {
    */
   readonly delivery?: DeliveryMode;
   /** Whether its progress is said aloud. @defaultValue the session's setting */
-  readonly speakProgress?: 'off' | 'milestones' | 'all';
+  readonly speakProgress?: SpeakProgress;
   /** The `context` that `execute` of a tool gets, by tool name, as in the AI SDK. */
   readonly toolsContext?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }

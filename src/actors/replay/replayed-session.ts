@@ -23,7 +23,7 @@ import { journalCut } from '../ports/journal-error.ts';
 import { isUnreadable, unreadable } from '../runtime/snapshot-forms.ts';
 import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './replay-host.ts';
 import type { ReplayDelivery, ReplayItem, ReplayView } from './replay-view.ts';
-import { questionView } from "../session/state/projection.ts";
+import { questionView } from '../session/state/projection.ts';
 
 /** For a session whose opening cannot be read: the inputs with which most sessions begin. */
 const NOTHING_KNOWN: SessionInputs = {

@@ -1,4 +1,9 @@
-import type { SubagentConfig, RetryOptions, SubagentDefinition } from '../contracts/config.ts';
+import {
+  SPEAK_PROGRESS,
+  type SubagentConfig,
+  type RetryOptions,
+  type SubagentDefinition,
+} from '../contracts/config.ts';
 import { z } from 'zod';
 import { aFunction, type ChecksOf, check } from '../../values/checks.ts';
 import { checkIsObject, notAnObject } from '../../values/plain-checks.ts';
@@ -63,7 +68,7 @@ const checks = {
   lineage: z.boolean().optional(),
   consolidate: z.boolean().optional(),
   delivery: z.enum(DELIVERY_MODES).optional(),
-  speakProgress: z.enum(['off', 'milestones', 'all']).optional(),
+  speakProgress: z.enum(SPEAK_PROGRESS).optional(),
   toolsContext: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
 } satisfies ChecksOf<SubagentConfig>;
 const schema = z.strictObject(checks);

@@ -1,8 +1,20 @@
 // Carries out the effects of the lead agent's tool calls: checks, runs, delegates and answers them. Each call
-// has a life of its own.
+// has a life of its own. Subagents that the lead agent spawns get its inline tools in the same way.
 //
-// Owns:     the running inline tools.
-// Does not: decide what a call does next (its machine does).
+// A background call for work that is under way already (the model asked again, or a provider delivered the
+// call twice under two ids) is treated as the configuration says:
+//
+// | `duplicates` | the second call                                                        |
+// |--------------|------------------------------------------------------------------------|
+// | `join`       | begins nothing; the model is told that the result of the first comes   |
+// | `reject`     | is refused with DUPLICATE                                              |
+// | `replace`    | is done, and the first one is cancelled once the second is accepted    |
+// | `confirm`    | is done if the user has said something since it was last held back     |
+//
+// Owns:     the running inline tools, the subagents by their work, and the calls that wait for the user's
+//           confirmation.
+// Does not: decide what a call does next (its machine does), detect calls with different arguments for the
+//           same work, or decide which tools a subagent gets (subagents/grants.ts).
 
 import type { JSONValue } from 'ai';
 import { CancelledError, isError, messageOf, TimeoutError } from '../../../values/errors.ts';
@@ -14,14 +26,18 @@ import { callSafely } from '../../runtime/host.ts';
 import { outcomeOf } from '../../subagent/outcome-of.ts';
 import { inDoubtMessage } from '../../subagent/run-calls.ts';
 import { SubagentLog } from '../../subagent/subagent-log.ts';
-import { tellDoubt } from './call-in-doubt.ts';
-import { DuplicateCalls, type HeldBack } from '../lead/duplicate-calls.ts';
 import { intoConversation } from '../state/live-conversation.ts';
 import { DEFAULT_PENDING_MESSAGE } from '../../conversation/prompts.ts';
+import { callerOf } from '../../model/caller.ts';
+import { SOURCE_TOOL } from '../../model/tool-flags.ts';
+import type { SubagentDefinition } from '../../contracts/config.ts';
+import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
+import type { DoubtfulCall } from '../../contracts/session-views.ts';
+import type { SubagentTask } from '../../contracts/task.ts';
+import type { Subagent } from '../../subagent/subagent.ts';
 import type { LeadTool } from '../lead/lead-tools.ts';
 import type { CallRecord } from '../../contracts/records.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS } from '../unit/session-unit.ts';
-import { keyOf, toolContext } from './tool-context.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
 import type { EffectsSession } from './effects-session.ts';
 
@@ -40,14 +56,29 @@ interface Answered {
   readonly isRecorded?: boolean;
 }
 
+/** The answer that the model gets instead of the work. */
+interface Refusal {
+  readonly error: Failure;
+  /** The answer to a model whose call was no mistake. */
+  readonly output?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Number of held-back calls that are remembered, the latest. */
+const MAX_HELD = 100;
+
+/** Number of works at which those of ended subagents are forgotten. */
+const MAX_WORKS = 1000;
+
 export class CallEffects {
   readonly #session: EffectsSession;
-  readonly #duplicates: DuplicateCalls;
   readonly #executing = new Map<string, AbortController>();
+  /** The subagent that was last begun for a work, by the hash of the work. */
+  readonly #works = new Map<number, string>();
+  /** The words of the user to which a work was last held back, by the work. */
+  readonly #heldBack = new Map<string, string | null>();
 
   constructor(session: EffectsSession) {
     this.#session = session;
-    this.#duplicates = new DuplicateCalls((id) => session.delegation.get(id));
   }
 
   /** Aborts all running tools with this reason: the session has ended, or continues elsewhere. */
@@ -67,11 +98,11 @@ export class CallEffects {
         if (call && !call.isAnswered) this.#answerAgain(call);
         unit.calls.forget(callId);
       } else if (state.value === 'received') void this.validate(callId);
-      else if (state.value === 'executing') this.#goOn(callId);
+      else if (state.value === 'executing') this.#executeAgain(callId);
       else if (state.value === 'acknowledged') this.delegate(callId);
       else if (state.value === 'delegated') {
         const subagent = workedOn.get(callId);
-        if (subagent) this.#duplicates.goesOn(subagent);
+        if (subagent) this.#works.set(hashOf(workOf(subagent.task)), subagent.id);
         else this.#lost(callId);
       }
     }
@@ -84,19 +115,18 @@ export class CallEffects {
   }
 
   /** Continues a call: it is run again, with the same key, only if its tool permits that (P6). */
-  #goOn(callId: string): void {
+  #executeAgain(callId: string): void {
     const session = this.#session;
     const call = session.records.calls.get(callId);
     if (!call) return;
-    const { name, agentName, input } = call;
-    const definition = session.leads.toolsOf(agentName).get(name)?.definition;
-    if (definition?.idempotent === true) {
+    const { name, input } = call;
+    if (this.#definitionOf(call)?.idempotent === true) {
       this.execute(callId);
       return;
     }
     const ofTheLead = { subagentId: null, subagentName: null };
-    const idempotencyKey = keyOf(session.id, callId);
-    tellDoubt(session, { ...ofTheLead, callId, toolName: name, input, idempotencyKey });
+    const idempotencyKey = keyOf(session, callId);
+    reportInDoubt(session, { ...ofTheLead, callId, toolName: name, input, idempotencyKey });
     session.receive(`call:${callId}`, {
       type: 'call.executed',
       output: { error: inDoubtMessage(name), code: 'NEEDS_RECONCILE' },
@@ -191,8 +221,7 @@ export class CallEffects {
   execute(callId: string): void {
     const session = this.#session;
     const call = session.records.calls.get(callId);
-    const execute =
-      call && session.leads.toolsOf(call.agentName).get(call.name)?.definition.execute;
+    const execute = call && this.#definitionOf(call)?.execute;
     if (!call || !execute) return;
     const controller = new AbortController();
     this.#executing.set(callId, controller);
@@ -302,10 +331,9 @@ export class CallEffects {
     const task = {
       toolName: call.name,
       args: call.input as Readonly<Record<string, unknown>>,
-      description:
-        session.leads.toolsOf(call.agentName).get(call.name)?.definition.description ?? call.name,
+      description: this.#definitionOf(call)?.description ?? call.name,
     };
-    const heldBack = this.#duplicates.check(definition, task, session.records.utteranceId);
+    const heldBack = this.#heldBackBy(definition, task);
     if (heldBack) {
       this.#refuse(callId, heldBack);
       return;
@@ -315,29 +343,27 @@ export class CallEffects {
       task,
       caller: THE_LEAD,
       callId,
-      idempotencyKey: keyOf(session.id, callId),
+      idempotencyKey: keyOf(session, callId),
     });
-    if (delegated.status === 'accepted') {
-      this.#duplicates.begun(definition, task, delegated.subagentId);
-      session.receive(`call:${callId}`, {
-        type: 'subagent.accepted',
-        subagentId: delegated.subagentId,
-      });
-      if (call.output === null) session.lead.deferTool(callId);
-      session.projection.emit({
-        type: 'subagent.delegated',
-        callId,
-        agentName: call.agentName,
-        subagentId: delegated.subagentId,
-        subagentName: definition.name,
-        lifetime: definition.lifetime,
-      });
+    if (delegated.status !== 'accepted') {
+      this.#refuse(callId, { error: delegated.error });
       return;
     }
-    this.#refuse(callId, delegated);
+    const { subagentId } = delegated;
+    this.#workBegan(definition, task, subagentId);
+    session.receive(`call:${callId}`, { type: 'subagent.accepted', subagentId });
+    if (call.output === null) session.lead.deferTool(callId);
+    session.projection.emit({
+      type: 'subagent.delegated',
+      callId,
+      agentName: call.agentName,
+      subagentId,
+      subagentName: definition.name,
+      lifetime: definition.lifetime,
+    });
   }
 
-  #refuse(callId: string, { error, output }: Pick<HeldBack, 'output'> & { error: Failure }): void {
+  #refuse(callId: string, { error, output }: Refusal): void {
     this.#session.receive(`call:${callId}`, {
       type: 'subagent.rejected',
       error,
@@ -345,6 +371,138 @@ export class CallEffects {
       reserved: true,
     });
   }
+
+  /** Returns the reason why a call is not done, because a subagent is at work on the same; null: it may be. */
+  #heldBackBy({ name, duplicates }: SubagentDefinition, task: SubagentTask): Refusal | null {
+    const work = workOf(task);
+    const twin = this.#twinOf(work);
+    if (!twin) {
+      this.#heldBack.delete(work);
+      return null;
+    }
+    const said = `"${name}" is at work on exactly this already (${twin.id})`;
+    switch (duplicates) {
+      case 'join':
+        return duplicate(said, {
+          status: 'already_in_progress',
+          subagentId: twin.id,
+          message: `${said}. Nothing was started a second time; you will be told its result once.`,
+        });
+      case 'reject':
+        return duplicate(`${said}. Expected to be called once for it`);
+      case 'replace':
+        return null;
+      case 'confirm': {
+        const { utteranceId } = this.#session.records;
+        const before = this.#heldBack.get(work);
+        this.#heldBack.delete(work);
+        if (before !== undefined && before !== utteranceId) return null;
+        this.#heldBack.set(work, utteranceId);
+        for (const oldest of this.#heldBack.keys()) {
+          if (this.#heldBack.size <= MAX_HELD) break;
+          this.#heldBack.delete(oldest);
+        }
+        return duplicate(said, {
+          status: 'needs_confirmation',
+          subagentId: twin.id,
+          message: `${said}. Ask the user whether it shall be done a second time; if so, call again.`,
+        });
+      }
+    }
+  }
+
+  /** Records an accepted work, and cancels the one before it: only now is nothing lost by that. */
+  #workBegan({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
+    const work = workOf(task);
+    if (duplicates === 'replace') this.#twinOf(work)?.cancel('the same work was asked for anew');
+    this.#works.set(hashOf(work), subagentId);
+    if (this.#works.size % MAX_WORKS !== 0) return;
+    for (const [hash, id] of this.#works)
+      if (!this.#session.delegation.get(id)) this.#works.delete(hash);
+  }
+
+  /** Returns the subagent that works on exactly this. */
+  #twinOf(work: string): Subagent | undefined {
+    const twin = this.#session.delegation.get(this.#works.get(hashOf(work)) ?? '');
+    return twin && workOf(twin.task) === work ? twin : undefined;
+  }
+
+  #definitionOf({ agentName, name }: CallRecord): ToolDefinition | undefined {
+    return this.#session.leads.toolsOf(agentName).get(name)?.definition;
+  }
+}
+
+/** Reports a call whose process ended in the middle of it, once. Its runner writes the answer for the model. */
+export function reportInDoubt(
+  { projection, host, hooks }: EffectsSession,
+  call: DoubtfulCall,
+): void {
+  const { subagentId, subagentName, callId, toolName, input, idempotencyKey } = call;
+  projection.emit({
+    type: 'tool.in_doubt',
+    subagentId,
+    subagentName,
+    callId,
+    toolName,
+    input,
+    idempotencyKey,
+  });
+  callSafely(host, 'hook onCallInDoubt', () => hooks.onCallInDoubt?.(call));
+}
+
+interface CallOptions {
+  readonly toolCallId: string;
+  readonly abortSignal: AbortSignal;
+}
+
+/**
+ * Returns the tools of a lead agent for the subagents that its model spawns, by name. A former AI SDK tool is
+ * that tool again, so that it receives the real caller; another inline tool is called as by the lead agent.
+ * Background calls are not included: no other agent could run them.
+ */
+export function inheritedTools(
+  session: EffectsSession,
+  agentName: string,
+): Readonly<Record<string, unknown>> {
+  const tools: Record<string, unknown> = {};
+  for (const [name, { definition }] of session.leads.toolsOf(agentName)) {
+    const source = SOURCE_TOOL in definition ? definition[SOURCE_TOOL] : undefined;
+    const { description, parameters: inputSchema, execute, idempotent = false } = definition;
+    if (source !== undefined) tools[name] = source;
+    else if (execute)
+      tools[name] = {
+        description,
+        inputSchema,
+        idempotent,
+        execute: (input: unknown, options: CallOptions) => {
+          const { toolCallId: callId, abortSignal } = options;
+          const { requester = null, approver = null } = callerOf(options) ?? {};
+          const call = { callId, agentName, abortSignal, requester, approver };
+          return execute(input as never, toolContext(session, call));
+        },
+      };
+  }
+  return tools;
+}
+
+/** Returns the context that an inline tool receives beside its arguments. */
+function toolContext(
+  session: EffectsSession,
+  call: Pick<ToolContext, 'callId' | 'agentName' | 'abortSignal' | 'requester' | 'approver'>,
+): ToolContext {
+  return {
+    ...call,
+    sessionId: session.id,
+    idempotencyKey: keyOf(session, call.callId),
+    subagents: session.delegation,
+    sendJsonToClient: (data) => session.projection.emit({ type: 'client.json', data }),
+    setDirective: session.leads.setDirective,
+  };
+}
+
+/** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */
+function keyOf({ id }: EffectsSession, callId: string): string {
+  return `${id}:${callId}`;
 }
 
 /**
@@ -356,4 +514,28 @@ function answerOf(toolName: string, returned: unknown, maxBytes: number): Return
   const kept = keepOutput(returned ?? null, maxBytes);
   if (kept.ok) return { output: kept.value, failed: false };
   return { output: { error: `Tool "${toolName}" ${kept.message}` }, failed: true };
+}
+
+function duplicate(message: string, output?: Refusal['output']): Refusal {
+  return { error: { code: 'DUPLICATE', message, retryable: false }, output };
+}
+
+/** Identifies a work: the same tool with the same arguments, in whatever order they were written. */
+function workOf({ toolName, args }: SubagentTask): string {
+  return `${toolName} ${JSON.stringify(sorted(args))}`;
+}
+
+/** FNV-1a: short, because one is kept for each subagent; works with the same hash are compared. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1)
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return hash >> 1;
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, inner]) => [key, sorted(inner)] as const);
+  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

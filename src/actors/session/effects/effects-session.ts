@@ -1,9 +1,8 @@
 import type { Failure } from '../../../machines/index.ts';
 import type { ScopePorts } from '../../subagents/scope-ports.ts';
 import type { SessionServices } from '../../services/session-services.ts';
-import type { SubagentConfig } from '../../contracts/config.ts';
+import type { SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
 import type { LeadDriver } from '../lead/lead.ts';
-import type { SpeakProgress } from '../delivery/progress-pace.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 
 /** The session as its effects see it. */

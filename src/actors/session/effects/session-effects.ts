@@ -1,56 +1,81 @@
 // Carries out the effects of a session's machines, after the commit: on the lead agent, the subagents, the
-// app's hooks and the screens.
+// services, the app's hooks and the screens. Results that are told together have a view each.
 //
-// Owns:     nothing; each effect has one place: here, in call-effects (tool calls) or in delivery-effects
-//           (outbox and batches).
-// Does not: decide anything.
+// Owns:     the table of the effects' handlers. Those of tool calls are in call-effects.
+// Does not: decide anything: not when something is said (outbox), nor with what else (batch).
 
-import { CancelledError, isA, messageOf, OffstageError } from '../../../values/errors.ts';
-import { floorOf, type Failure, type QuestionEnd } from '../../../machines/index.ts';
+import {
+  CancelledError,
+  CapacityError,
+  isA,
+  messageOf,
+  OffstageError,
+} from '../../../values/errors.ts';
+import {
+  floorOf,
+  type Failure,
+  type HearingGrade,
+  type QuestionEnd,
+} from '../../../machines/index.ts';
+import { byOf } from '../../../machines/outbox-setup.ts';
 import { isWired } from '../../../machines/session-wiring.ts';
+import { subjectOf, type DeliveryRecord, type Utterance } from '../../contracts/records.ts';
+import { THE_LEAD } from '../../contracts/service-types.ts';
 import type { EffectHandlers } from '../../contracts/session-protocol.ts';
+import type { DeliveryView } from '../../contracts/session-views.ts';
+import { silentNote } from '../../conversation/prompts.ts';
+import type { Prompt } from '../../notes/note.ts';
 import type { Posted } from '../../runtime/commit-unit.ts';
 import { callSafely } from '../../runtime/host.ts';
 import { UnfoldableEntry } from '../../runtime/set-aside.ts';
-import { OUTBOX_FULL } from './services.ts';
-import { idOf } from '../state/session-records.ts';
-import { CallEffects } from './call-effects.ts';
-import { DeliveryEffects, type DeliveryHandlers } from './delivery-effects.ts';
-import { SubagentEvents } from './subagent-events.ts';
+import { checkServiceConfigs, type ServiceSubagentConfig } from '../../services/service-config.ts';
+import { SessionServices } from '../../services/session-services.ts';
+import { postNotice } from './notices.ts';
 import { notActive } from '../lead/transfer.ts';
-import type { EffectsSession } from './effects-session.ts';
-import type { Utterance } from '../../contracts/records.ts';
-import { writeLost } from '../unit/lost.ts';
 import { questionView } from '../state/projection.ts';
+import { CEILING_REASON } from '../state/batches.ts';
+import { idOf } from '../state/session-records.ts';
+import { nameOfSpawned } from '../state/synthetic-turns.ts';
+import { writeLost } from '../unit/lost.ts';
+import { CallEffects } from './call-effects.ts';
+import type { EffectsSession } from './effects-session.ts';
+import { SubagentEvents } from './subagent-events.ts';
 
 /** The one activity of these machines that is no deadline: an inline tool that runs. */
 const EXECUTE = 'call.execute';
 
-function isHandled(handlers: EffectHandlers, name: string): name is keyof EffectHandlers {
-  return Object.hasOwn(handlers, name);
-}
+/** The reason for which an invocation has to wait until earlier findings were told. */
+const OUTBOX_FULL: Failure = {
+  code: 'OUTBOX_FULL',
+  message: 'Too much waits to be heard, or is being made: see maxDeliveries',
+  retryable: true,
+};
 
 export class SessionEffects {
-  readonly #core: EffectsSession;
+  readonly #session: EffectsSession;
   readonly #calls: CallEffects;
-  readonly #deliveries: DeliveryEffects;
   readonly #handlers: EffectHandlers;
   /** Receives the reports of subagents. */
   readonly subagentEvents: SubagentEvents;
 
-  constructor(core: EffectsSession) {
-    this.#core = core;
-    this.#calls = new CallEffects(core);
-    this.#deliveries = new DeliveryEffects(core, this.#calls);
-    this.subagentEvents = new SubagentEvents(core);
-    this.#handlers = { ...this.#deliveries.handlers, ...this.#handlersOf(core) };
+  constructor(session: EffectsSession) {
+    this.#session = session;
+    this.#calls = new CallEffects(session);
+    this.subagentEvents = new SubagentEvents(session);
+    this.#handlers = this.#handlersOf(session);
   }
 
-  #handlersOf(core: EffectsSession): Omit<EffectHandlers, keyof DeliveryHandlers> {
-    const { lead } = core;
+  #handlersOf(session: EffectsSession): EffectHandlers {
+    const { lead } = session;
     const waits = (deliveryId: string): void => {
-      this.#deliveries.waits(deliveryId);
+      if (!session.projection.delivery(deliveryId)) this.#show(deliveryId, {});
       this.subagentEvents.reportResult(deliveryId);
+    };
+    const returned = ({ deliveryId }: { readonly deliveryId: string }): void =>
+      this.#showEach(deliveryId, { state: 'pending' });
+    const card = ({ deliveryId }: { readonly deliveryId: string }): void => {
+      this.#showEach(deliveryId, { state: 'pending', card: true });
+      this.#showCard(deliveryId);
     };
     // After each effect of the session and of a question the screens look at it again; see `release`.
     const shown = (): void => {};
@@ -63,55 +88,95 @@ export class SessionEffects {
       'session.transfer': ({ transferId, to }) => lead.transfer(transferId, to),
       'session.transferEnded': ({ transferId, error }) => {
         lead.transferEnded(error);
-        core.leads.transfers.settle(transferId, error);
+        session.leads.transfers.settle(transferId, error);
       },
       'transfers.refused': ({ transferId }) =>
-        core.leads.transfers.settle(transferId, notActive(core.projection.connection)),
-      'session.turnEnded': () => core.turnEnded(),
+        session.leads.transfers.settle(transferId, notActive(session.projection.connection)),
+      'session.turnEnded': () => session.turnEnded(),
       'session.giveUpOnUser': () => {
-        for (const id of core.unit.questions.ids)
-          core.receive(`question:${id}`, { type: 'question.withdraw', reason: 'nobody is there' });
+        for (const id of session.unit.questions.ids)
+          session.receive(`question:${id}`, {
+            type: 'question.withdraw',
+            reason: 'nobody is there',
+          });
       },
       'session.stopSubagents': () => {
-        core.services.stop();
-        core.delegation.stop('the session was closed');
-        core.services.whenStopped(() =>
-          core.delegation.whenEnded(() => core.receive('session', { type: 'subagents.ended' })),
+        session.services.stop();
+        session.delegation.stop('the session was closed');
+        session.services.whenStopped(() =>
+          session.delegation.whenEnded(() =>
+            session.receive('session', { type: 'subagents.ended' }),
+          ),
         );
       },
       'session.killSubagents': () => {
-        core.services.kill();
-        core.delegation.kill('the session was closed');
+        session.services.kill();
+        session.delegation.kill('the session was closed');
       },
-      'session.ended': ({ error }) => this.#ended(error),
+      'session.ended': ({ error }) => this.#sessionEnded(error),
       'question.reply': ({ requestId, end }) => this.#reply(requestId, end),
       'call.validate': ({ callId }) => void this.#calls.validate(callId),
       'call.answer': ({ callId, answer }) => this.#calls.answer(callId, answer),
       'call.delegate': ({ callId }) => this.#calls.delegate(callId),
       'call.deliver': ({ callId }) => waits(callId),
-      'call.known': ({ callId }) => this.#deliveries.known(callId),
-      'call.cancelSubagent': ({ callId }) => {
-        core.delegation.ofCall(callId)?.cancel('its tool call was cancelled');
-        this.#deliveries.forget(callId);
+      // The lead agent has told it from another tool: a call that stayed open for it is answered.
+      'call.known': ({ callId }) => {
+        this.#answerSilently(callId);
+        this.#forget(callId);
       },
+      'call.cancelSubagent': ({ callId }) => {
+        session.delegation.ofCall(callId)?.cancel('its tool call was cancelled');
+        this.#forget(callId);
+      },
+      'outbox.offer': ({ deliveryId, generation, attempt }) =>
+        this.#offer(deliveryId, generation, attempt),
+      'outbox.interrupt': () => lead.interrupt(),
+      'outbox.abandon': ({ deliveryId, generation }) => {
+        lead.abandon(generation);
+        returned({ deliveryId });
+      },
+      'outbox.begun': ({ deliveryId }) => this.#showEach(deliveryId, { state: 'playing' }),
+      'outbox.returned': returned,
+      'outbox.card': card,
+      'outbox.told': card,
+      'outbox.rested': ({ deliveryId }) => this.#rested(deliveryId),
+      // The batch settles the results that were told together, one by one.
+      'outbox.delivered': ({ deliveryId, ...how }) => {
+        if (!session.unit.batches.has(deliveryId)) this.#delivered(deliveryId, how);
+      },
+      'outbox.dismissed': ({ deliveryId, ...how }) =>
+        this.#untold(deliveryId, { state: 'dismissed', ...byOf(how) }),
+      'outbox.dropped': ({ deliveryIds, reason }) => {
+        for (const id of deliveryIds) this.#untold(id, { state: 'dropped', dropped: reason });
+      },
+      'batch.delivered': ({ deliveryIds, ...how }) => {
+        for (const id of deliveryIds) this.#delivered(id, how);
+      },
+      'batch.dismissed': ({ deliveryIds, ...how }) => {
+        for (const id of deliveryIds) this.#untold(id, { state: 'dismissed', ...byOf(how) });
+      },
+      'batch.stop': ({ callIds }) => {
+        for (const id of callIds) this.#stopMember(id);
+      },
+      'batch.ended': ({ batchId }) => session.unit.batches.forget(batchId),
       'notices.posted': ({ deliveryId }) => waits(deliveryId),
       'services.placed': ({ eventId, granted }) =>
-        core.services.placed(eventId, granted ? null : OUTBOX_FULL),
-      'snapshots.written': ({ seq }) => core.snapshots.written(seq),
+        session.services.placed(eventId, granted ? null : OUTBOX_FULL),
+      'snapshots.written': ({ seq }) => session.snapshots.written(seq),
       'directives.changed': () => lead.configure(),
       'conversation.summarised': ({ summary, covers }) =>
-        core.projection.emit({ type: 'conversation.summarised', items: covers.length, summary }),
+        session.projection.emit({ type: 'conversation.summarised', items: covers.length, summary }),
       'user.heardUser': ({ utterance }) => {
-        this.#said(utterance);
+        this.#showUtterance(utterance);
         lead.heardUser(utterance);
-        core.userInput.said(utterance.id);
+        session.userInput.said(utterance.id);
       },
       'user.overheard': ({ utterance, subagentName, isAnswer }) => {
-        this.#said(utterance);
+        this.#showUtterance(utterance);
         lead.overheard(utterance, subagentName, isAnswer);
-        core.userInput.said(utterance.id);
+        session.userInput.said(utterance.id);
       },
-      'answers.receipt': ({ ticket, receipt }) => core.userInput.answered(ticket, receipt),
+      'answers.receipt': ({ ticket, receipt }) => session.userInput.answered(ticket, receipt),
     };
   }
 
@@ -125,7 +190,10 @@ export class SessionEffects {
     else if (effect.kind === 'stop' && name === EXECUTE) this.#calls.stop(idOf(actor));
     else if (effect.kind !== 'do' || !isWired(name)) {
       const message = `Expected an effect of EffectHandlers, got \`${name}\` (${effect.kind})`;
-      this.#core.host.report(new OffstageError('INTERNAL', message), `session ${this.#core.id}`);
+      this.#session.host.report(
+        new OffstageError('INTERNAL', message),
+        `session ${this.#session.id}`,
+      );
     }
     this.#project(actor);
   }
@@ -135,7 +203,7 @@ export class SessionEffects {
    * observer must not see the next question put while this one has the floor.
    */
   replyAgain(): void {
-    const { questions } = this.#core.unit;
+    const { questions } = this.#session.unit;
     for (const id of questions.ids) {
       const state = questions.stateOf(id);
       // The final states of a question have the names of its ends.
@@ -148,10 +216,10 @@ export class SessionEffects {
    * `recovery.ts`. `isAsleep`: the session was put away idle, and the app is told nothing of it again.
    */
   resume(isAsleep: boolean): void {
-    const { unit, projection, records } = this.#core;
+    const { unit, projection, records } = this.#session;
     for (const id of unit.questions.ids) this.#question(id, isAsleep);
     this.#calls.resume();
-    this.#deliveries.resume();
+    this.#resumeDeliveries();
     for (const item of records.conversation.items) {
       if (item.role !== 'user' && item.role !== 'assistant') continue;
       const { id, role, text, at } = item;
@@ -170,34 +238,36 @@ export class SessionEffects {
 
   /** Closes a session that was never opened. */
   endUnopened(): void {
-    this.#core.projection.emit({ type: 'connection.changed', state: 'closed' });
-    this.#core.services.kill();
-    this.#core.lead.disconnect();
-    this.#ended(null);
+    this.#session.projection.emit({ type: 'connection.changed', state: 'closed' });
+    this.#session.services.kill();
+    this.#session.lead.disconnect();
+    this.#sessionEnded(null);
   }
 
   crashed(error: unknown): void {
-    const core = this.#core;
+    const session = this.#session;
     const isLost = isA(error, UnfoldableEntry);
     // A later process continues its subagents: their changes here are not written down.
-    core.unit.unit.hold();
+    session.unit.unit.hold();
     if (isLost)
-      callSafely(core.host, 'journal', () => writeLost(core, core.unit.unit.seq + 1, error));
-    core.host.report(error, `session ${core.id}`);
-    core.services.kill();
-    core.delegation.kill('the session failed');
+      callSafely(session.host, 'journal', () =>
+        writeLost(session, session.unit.unit.seq + 1, error),
+      );
+    session.host.report(error, `session ${session.id}`);
+    session.services.kill();
+    session.delegation.kill('the session failed');
     const code = isLost ? 'SESSION_LOST' : 'INTERNAL';
-    this.#ended({ code, message: messageOf(error), retryable: false });
-    core.lead.disconnect();
+    this.#sessionEnded({ code, message: messageOf(error), retryable: false });
+    session.lead.disconnect();
   }
 
-  #said({ id, text, startedAt }: Utterance): void {
+  #showUtterance({ id, text, startedAt }: Utterance): void {
     const item = { id, role: 'user', text, final: true, at: startedAt } as const;
-    this.#core.projection.emit({ type: 'transcript.changed', item });
+    this.#session.projection.emit({ type: 'transcript.changed', item });
   }
 
   #reply(requestId: string, end: QuestionEnd): void {
-    const { records, delegation, unit } = this.#core;
+    const { records, delegation, unit } = this.#session;
     const question = records.questions.get(requestId);
     if (!question) return;
     const asker = delegation.get(question.subagentId);
@@ -214,22 +284,22 @@ export class SessionEffects {
     // No new question, even if this process has not shown it yet.
     this.#question(requestId, true);
     records.questions.delete(requestId);
-    this.#deliveries.withdrawn(requestId);
+    this.#withdrawDelivery(requestId);
     unit.questions.forget(requestId);
   }
 
-  #ended(error: Failure | null): void {
-    const core = this.#core;
+  #sessionEnded(error: Failure | null): void {
+    const session = this.#session;
     this.#calls.stopAll(
       error
         ? new OffstageError(error.code, error.message)
         : new CancelledError('the session was closed'),
     );
-    core.life.ended(error);
-    callSafely(core.host, 'hook onSessionEnd', () =>
-      core.hooks.onSessionEnd?.({
-        sessionId: core.id,
-        durationMs: core.host.environment.clock.now() - core.startedAt,
+    session.life.ended(error);
+    callSafely(session.host, 'hook onSessionEnd', () =>
+      session.hooks.onSessionEnd?.({
+        sessionId: session.id,
+        durationMs: session.host.environment.clock.now() - session.startedAt,
         error,
       }),
     );
@@ -238,17 +308,17 @@ export class SessionEffects {
   /** Projects the state of an actor to the screens after its effect. */
   #project(actor: string): void {
     if (actor === 'session') {
-      this.#core.life.connectionChanged();
-      this.#core.projection.emit({
+      this.#session.life.connectionChanged();
+      this.#session.projection.emit({
         type: 'floor.changed',
-        floor: floorOf(this.#core.unit.session.getSnapshot()),
+        floor: floorOf(this.#session.unit.session.getSnapshot()),
       });
-      this.#core.settleTold();
+      this.#session.settleTold();
     } else if (actor.startsWith('question:')) this.#question(idOf(actor));
   }
 
   #question(requestId: string, isKnown = false): void {
-    const { records, unit, projection, hooks, host } = this.#core;
+    const { records, unit, projection, hooks, host } = this.#session;
     const record = records.questions.get(requestId);
     const state = unit.questions.stateOf(requestId);
     if (!record || !state) return;
@@ -256,4 +326,240 @@ export class SessionEffects {
     projection.emit({ type: 'question.changed', question: questionView(record, state) });
     if (isNew) callSafely(host, 'hook onQuestion', () => hooks.onQuestion?.(record));
   }
+
+  /** Shows waiting deliveries again after a crash, and forgets those that are over; see `recovery.ts`. */
+  #resumeDeliveries(): void {
+    const { records, unit } = this.#session;
+    const { pending, current } = unit.outbox.getSnapshot().context;
+    const resting = pending.flatMap((item) => (item.resting ? item.deliveryId : []));
+    const rests = new Set(resting.flatMap((id) => this.#partsOf(id)));
+    const items = [...pending, ...(current ? [current] : [])].map((item) => item.deliveryId);
+    for (const batchId of unit.batches.ids) {
+      const state = unit.batches.stateOf(batchId);
+      if (state?.done) unit.batches.forget(batchId);
+      else if (state?.value === 'closing')
+        for (const id of unit.batches.contextOf(batchId)?.working ?? []) this.#stopMember(id);
+    }
+    const held = unit.batches.ids.flatMap((id) => unit.batches.contextOf(id)?.parts ?? []);
+    const due = new Set([...items.flatMap((id) => this.#partsOf(id)), ...held]);
+    for (const id of due) this.#show(id, rests.has(id) ? { card: true } : {});
+    for (const id of resting) this.#showCard(id);
+    for (const id of records.deliveries.keys()) if (!due.has(id)) records.deliveries.delete(id);
+  }
+
+  /** Drops the unheard delivery of a question that is over. */
+  #withdrawDelivery(requestId: string): void {
+    const view = this.#session.projection.delivery(requestId);
+    if (view && view.state !== 'delivered') this.#show(requestId, { state: 'dismissed' });
+    this.#forget(requestId);
+  }
+
+  /** Forgets a delivery that is over, and the call that waited for it. */
+  #forget(deliveryId: string): void {
+    const { records, unit, delegation } = this.#session;
+    const { kind, subagentId } = records.delivery(deliveryId) ?? {};
+    const told =
+      records.calls.get(deliveryId)?.subagentId ?? (kind === 'result' ? subagentId : null);
+    if (told) delegation.delivered(told);
+    records.deliveries.delete(deliveryId);
+    records.calls.delete(deliveryId);
+    unit.calls.forget(deliveryId);
+  }
+
+  #offer(deliveryId: string, generation: number, attempt: number): void {
+    const { records, lead, unit } = this.#session;
+    this.#showEach(deliveryId, { state: 'offered', attempts: attempt, card: false });
+    const batch = unit.batches.contextOf(deliveryId);
+    if (batch) {
+      const deliveries = batch.parts.flatMap((id) => records.delivery(id) ?? []);
+      // The open calls are answered one by one, and then told together.
+      for (const id of batch.parts) this.#answerSilently(id);
+      const { parts: deliveryIds } = batch;
+      const text = deliveries.map((part) => `${part.label}: ${part.text}`).join('\n');
+      lead.offer({
+        deliveryId,
+        deliveryIds,
+        generation,
+        attempt,
+        kind: 'result',
+        priority: 'normal',
+        prompt: records.togetherPrompt(batch.parts, this.#namesOf(batch.working)),
+        role: records.words.role,
+        text,
+        answersCallId: null,
+      });
+      return;
+    }
+    const delivery = records.delivery(deliveryId);
+    if (!delivery) return;
+    const { kind, priority, prompt, text } = delivery;
+    const answersCallId = this.#answerLate(delivery);
+    const role = kind === 'result' || kind === 'progress' ? records.words.role : 'system';
+    lead.offer({
+      deliveryId,
+      generation,
+      attempt,
+      kind,
+      priority,
+      prompt,
+      role,
+      text,
+      answersCallId,
+    });
+  }
+
+  /** Tells the model of a delivery that will not be said: it is on the screen. */
+  #rested(deliveryId: string): void {
+    const { records, lead } = this.#session;
+    this.#show(deliveryId, { state: 'pending', card: true });
+    const delivery = records.delivery(deliveryId);
+    if (!delivery) return;
+    const words = silentNote(delivery.prompt);
+    if (delivery.answersCall) this.#answerSilently(deliveryId, words);
+    else lead.note(words);
+    this.#showCard(deliveryId);
+  }
+
+  /** Gives a resting delivery to the present and later listeners. */
+  #showCard(deliveryId: string): void {
+    const { lead, userInput } = this.#session;
+    for (const part of this.#partsOf(deliveryId))
+      lead.showCard?.(part, () => userInput.shown(part));
+  }
+
+  /** Returns the deliveries that an item of the outbox tells: itself, or the results of a batch. */
+  #partsOf(deliveryId: string): readonly string[] {
+    return this.#session.unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
+  }
+
+  /** Stops a late member of a batch. */
+  #stopMember(id: string): void {
+    const { unit, delegation } = this.#session;
+    const subagent = unit.calls.has(id) ? delegation.ofCall(id) : delegation.get(subjectOf(id));
+    subagent?.cancel(CEILING_REASON);
+  }
+
+  /**
+   * Returns the names by which the lead model knows them: the tools that it called, and the subagents that it
+   * spawned.
+   */
+  #namesOf(members: readonly string[]): readonly string[] {
+    const { records, projection } = this.#session;
+    return members.flatMap((member) => {
+      const view = projection.subagent(subjectOf(member));
+      return records.calls.get(member)?.name ?? (view ? nameOfSpawned(view) : []);
+    });
+  }
+
+  #showEach(deliveryId: string, change: Partial<DeliveryView>): void {
+    for (const id of this.#partsOf(deliveryId)) this.#show(id, change);
+  }
+
+  /**
+   * Turns a delivery that is about to reach the user, or was dismissed, into the answer of the call that
+   * stayed open for it: once, however often it is offered. Returns the call, if it is to be answered now.
+   */
+  #answerLate(delivery: DeliveryRecord): string | null {
+    const { callId, answersCall, label: name, text } = delivery;
+    if (!answersCall || callId === null) return null;
+    this.#calls.answered(callId, name, text);
+    return callId;
+  }
+
+  /** Tells the model of a delivery that reached the user, or was dismissed, without being told. */
+  #answerSilently(deliveryId: string, words?: Prompt): void {
+    const { records, lead } = this.#session;
+    const delivery = records.delivery(deliveryId);
+    const callId = delivery ? this.#answerLate(delivery) : null;
+    if (delivery && callId !== null)
+      lead.answerTool(callId, words ?? delivery.prompt, false, `${deliveryId}.note`);
+  }
+
+  #delivered(
+    deliveryId: string,
+    { grade, ...how }: { readonly grade: HearingGrade; readonly by?: string },
+  ): void {
+    const { host, hooks, records } = this.#session;
+    // A question that was heard is not over: it waits for its answer.
+    const view = this.#show(deliveryId, { state: 'delivered', grade, ...byOf(how) });
+    if (view) callSafely(host, 'hook onDelivered', () => hooks.onDelivered?.(view));
+    if (records.questions.has(deliveryId)) return;
+    this.#answerSilently(deliveryId);
+    this.#forget(deliveryId);
+  }
+
+  #untold(deliveryId: string, change: Partial<DeliveryView>): void {
+    this.#show(deliveryId, change);
+    this.#answerSilently(deliveryId);
+    this.#forget(deliveryId);
+  }
+
+  #show(deliveryId: string, change: Partial<DeliveryView>): DeliveryView | null {
+    const { records, projection } = this.#session;
+    const record = records.delivery(deliveryId);
+    if (!record) return null;
+    const { kind, priority, label, text, subagentId, at } = record;
+    const view: DeliveryView = {
+      deliveryId,
+      kind,
+      priority,
+      label,
+      text,
+      subagentId,
+      at,
+      state: 'pending',
+      grade: null,
+      dropped: null,
+      attempts: 0,
+      card: false,
+      ...projection.delivery(deliveryId),
+      ...change,
+    };
+    projection.emit({ type: 'delivery.changed', delivery: view });
+    return view;
+  }
+}
+
+function isHandled(handlers: EffectHandlers, name: string): name is keyof EffectHandlers {
+  return Object.hasOwn(handlers, name);
+}
+
+/**
+ * Connects the services of a session to its outbox, its subagents and its events.
+ * @throws {ConfigurationError} for a service that cannot work.
+ */
+export function servicesOf(
+  session: EffectsSession,
+  configs: readonly ServiceSubagentConfig[],
+): SessionServices {
+  const { host, id } = session;
+  return new SessionServices(host, id, checkServiceConfigs(configs), {
+    reserve: (eventId) => session.receive('services', { type: 'invocation.wanted', eventId }),
+    unreserve: (eventId) => session.receive(`place:${eventId}`, { type: 'place.freed' }),
+    hasPlace: (eventId) => session.unit.hasPlace(eventId),
+    delegate: (eventId, definition, task) =>
+      session.delegation.spawnFor(session.ofCalls, {
+        config: definition,
+        task,
+        caller: THE_LEAD,
+        idempotencyKey: `${id}:${eventId}`,
+      }),
+    outcomeOf(subagentId) {
+      const found = session.delegation.check(subagentId, THE_LEAD);
+      return found.ok ? found.report.outcome : null;
+    },
+    cancel: (subagentId, reason) => session.delegation.get(subagentId)?.cancel(reason),
+    notify: (notice) => void postNotice(session, { ...notice, reserved: true }),
+    dropped: (dropped) => {
+      session.projection.emit({ type: 'service.dropped', event: dropped });
+      // The end of the session is no failure, nor is a cancellation.
+      if (dropped.reason === 'stopped' || dropped.reason === 'cancelled') return;
+      const { service, eventId, type, reason } = dropped;
+      host.report(
+        new CapacityError('EVENT_DROPPED', `${eventId}, ${type}, was not looked at: ${reason}`),
+        `service ${service}`,
+      );
+    },
+    changed: (service) => session.projection.emit({ type: 'service.changed', service }),
+  });
 }

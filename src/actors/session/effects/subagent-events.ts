@@ -1,18 +1,23 @@
 // Passes the reports of subagents on: to screens, topics and hooks at once; to speech when that was asked
 // for; and to the calls and batches that wait for them.
 //
-// Owns:     the pace of spoken progress.
+// Owns:     the pace of spoken progress: screens show all of it, speech skips some.
 // Does not: run subagents, or decide what is told when (batch, outbox).
 
 import { callSafely } from '../../runtime/host.ts';
+import type { SpeakProgress } from '../../contracts/config.ts';
 import type { SubagentView } from '../../contracts/session-views.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import type { StepReport } from '../../subagent/think.ts';
-import { postNotice } from '../delivery/notices.ts';
-import { ProgressPace, PROGRESS_TTL_MS } from '../delivery/progress-pace.ts';
+import { postNotice } from './notices.ts';
 import { cancelledNote } from '../../conversation/prompts.ts';
 import { deliveryAbout } from '../../contracts/records.ts';
 import type { EffectsSession } from './effects-session.ts';
+
+/** Shortest interval between two spoken reports of one subagent, in milliseconds. */
+export const PROGRESS_PACE_MS = 30_000;
+/** Time after which unspoken progress is stale, in milliseconds. */
+const PROGRESS_TTL_MS = 30_000;
 
 export class SubagentEvents {
   readonly #session: EffectsSession;
@@ -66,7 +71,7 @@ export class SubagentEvents {
       text,
     });
     const how = session.configs[view.toolName]?.speakProgress ?? session.speakProgress;
-    if (this.#pace.allows(view.id, how, percent, timestamp)) this.#say(view, text);
+    if (this.#pace.allows(view.id, how, percent, timestamp)) this.#postProgress(view, text);
   }
 
   /** Shows the result as it is: the user need not wait for the model to put it into words. */
@@ -95,7 +100,7 @@ export class SubagentEvents {
   /** Handles the end of a subagent. `request`: the words of the user that led to it; null: no user asked. */
   ended(view: SubagentView, outcome: Outcome, callId: string | null, request: string | null): void {
     const { host, hooks, projection, unit } = this.#session;
-    this.#silence(view.id);
+    this.#dropUnspoken(view.id);
     projection.emit({ type: 'subagent.changed', subagent: { ...view, outcome } });
     callSafely(host, 'hook onSubagentEnd', () =>
       hooks.onSubagentEnd?.({ subagentId: view.id, subagentName: view.name, outcome }),
@@ -130,7 +135,7 @@ export class SubagentEvents {
     return batchId !== null && unit.batches.stateOf(batchId)?.value === 'closing';
   }
 
-  #say(view: SubagentView, text: string): void {
+  #postProgress(view: SubagentView, text: string): void {
     const deliveryId = postNotice(this.#session, {
       kind: 'progress',
       label: 'SUBAGENT UPDATE',
@@ -143,12 +148,33 @@ export class SubagentEvents {
   }
 
   /** Drops its unspoken progress, which is out of date. */
-  #silence(subagentId: string): void {
+  #dropUnspoken(subagentId: string): void {
     const deliveryId = this.#spoken.get(subagentId);
     this.#pace.forget(subagentId);
     this.#spoken.delete(subagentId);
     if (deliveryId === undefined) return;
     if (this.#session.projection.delivery(deliveryId)?.state === 'pending')
       this.#session.receive('outbox', { type: 'outbox.outdate', deliveryId });
+  }
+}
+
+/** The time and the percentage of each subagent's last spoken progress. */
+export class ProgressPace {
+  readonly #said = new Map<string, { readonly at: number; readonly quarter: number }>();
+
+  /** Tells whether a report is to be spoken. `percent` is 0 to 100, or null if unknown. */
+  allows(subagentId: string, how: SpeakProgress, percent: number | null, at: number): boolean {
+    if (how === 'off') return false;
+    const last = this.#said.get(subagentId);
+    const quarter = percent === null ? 0 : Math.min(3, Math.floor(percent / 25));
+    if (how === 'milestones' && quarter <= (last?.quarter ?? 0)) return false;
+    if (last !== undefined && at - last.at < PROGRESS_PACE_MS) return false;
+    this.#said.set(subagentId, { at, quarter: Math.max(quarter, last?.quarter ?? 0) });
+    return true;
+  }
+
+  /** Forgets a subagent that has ended. */
+  forget(subagentId: string): void {
+    this.#said.delete(subagentId);
   }
 }

@@ -11,14 +11,18 @@ import type { SystemAs } from '../../notes/note-marks.ts';
 import type { MemoryStore } from '../../ports/memory-store.ts';
 import type { Runtime } from '../../admission/runtime.ts';
 import type { ServiceSubagentConfig } from '../../services/service-config.ts';
-import { type SubagentConfig, type BudgetLimits } from '../../contracts/config.ts';
+import {
+  SPEAK_PROGRESS,
+  type BudgetLimits,
+  type SpeakProgress,
+  type SubagentConfig,
+} from '../../contracts/config.ts';
 import { toolsOf } from '../../subagent/instance.ts';
 import type { SessionLimits } from '../../admission/limits.ts';
 import { checkAgents, type LeadAgent } from '../lead/agents.ts';
 import type { ConversationOptions } from '../lead/conversation-options.ts';
 import { hookChecks, type SessionHooks } from '../lead/hooks.ts';
 import type { LeadDriver } from '../lead/lead.ts';
-import { SPEAK_PROGRESS, type SpeakProgress } from '../delivery/progress-pace.ts';
 import type { SessionInputs } from '../unit/session-inputs.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';

@@ -24,9 +24,8 @@ import type { NoteMarks } from '../../notes/note-marks.ts';
 import { briefing, type Briefing } from '../../subagent/instance.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import { memoryTime } from '../../../memory/memory-time.ts';
-import { tellDoubt } from '../effects/call-in-doubt.ts';
-import { inheritedTools } from '../effects/inherited-tools.ts';
-import { postNotice, type NewNotice } from '../delivery/notices.ts';
+import { inheritedTools, reportInDoubt } from '../effects/call-effects.ts';
+import { postNotice, type NewNotice } from '../effects/notices.ts';
 import type { SubagentEvents } from '../effects/subagent-events.ts';
 import { nameOfSpawned, saidOf, toldResult } from '../state/synthetic-turns.ts';
 import type { CallInDoubt, StepReport, SubagentTask } from '../../contracts/task.ts';
@@ -114,7 +113,7 @@ export class SessionScope implements ScopePorts {
   }
 
   inDoubt({ id, name }: SubagentView, call: CallInDoubt): void {
-    tellDoubt(this.#session, { subagentId: id, subagentName: name, ...call });
+    reportInDoubt(this.#session, { subagentId: id, subagentName: name, ...call });
   }
 
   get agentName(): string {

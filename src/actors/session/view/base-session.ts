@@ -22,7 +22,7 @@ import type { ServiceView } from '../../contracts/service-view.ts';
 import type { IdleOptions, NextResultOptions, SessionResult } from '../lead/awaited.ts';
 import type { SetDirective } from '../../contracts/directives.ts';
 import { checkedBy, type VouchedFor } from '../../contracts/identity.ts';
-import type { NoticeOptions } from '../delivery/notices.ts';
+import type { NoticeOptions } from '../effects/notices.ts';
 import { isIdle, nextDueAt } from '../lead/idleness.ts';
 import type { SessionCore } from '../lifecycle/session-core.ts';
 import type { StartOptions } from '../lifecycle/session-options.ts';
