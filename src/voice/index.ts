@@ -8,8 +8,6 @@ export {
 } from './audio/bounded-buffer.ts';
 export { decodeMuLaw, encodeMuLaw } from './audio/mu-law.ts';
 export { decodePcm16, decodePcm16Base64, encodePcm16, encodePcm16Base64 } from './audio/pcm16.ts';
-export { reframe } from './audio/reframe.ts';
-export { resampleFrames } from './audio/resample-frames.ts';
 export { workingSound, type WorkingSoundOptions } from './audio/working-sound.ts';
 export { decodeWav, encodeWav, isWav } from './audio/wav.ts';
 export { createResampler, isSampleRateHz, type Resampler } from './audio/resampler.ts';
@@ -29,3 +27,5 @@ export type { FillerOptions } from './output/filler-options.ts';
 export type { ThinkingSoundOptions } from './output/thinking-sound.ts';
 export type { PlayoutReport } from './voice-session.ts';
 export type { VoicedTransport, WithVoiceOptions } from './voiced/with-voice.ts';
+export { reframe } from "./audio/frame-operators.ts";
+export { resampleFrames } from "./audio/frame-operators.ts";

@@ -23,7 +23,6 @@ import {
   type ShownImage,
 } from '../actors/session/questions/shown-image.ts';
 import { withoutUndefined } from '../values/without-undefined.ts';
-import { resampleFrames } from './audio/resample-frames.ts';
 import { isSampleRateHz } from './audio/resampler.ts';
 import { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
 import { checkedFiller, type FillerOptions } from './output/filler-options.ts';
@@ -31,6 +30,7 @@ import { checkDelegable, withModel, withoutModel, type WorkOut } from './turns/d
 import type { ThinkingSoundOptions } from './output/thinking-sound.ts';
 import type { Transport } from './connection/transport.ts';
 import { VoiceLead } from './voice-lead.ts';
+import { resampleFrames } from "./audio/frame-operators.ts";
 
 export interface VoiceOptions {
   /** Silence required before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */

@@ -3,11 +3,11 @@
 
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { expect, test } from 'vitest';
-import { resampleFrames } from '../../src/voice/audio/resample-frames.ts';
 import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { tone } from './audio/signals.ts';
+import { resampleFrames } from '../../src/voice/audio/frame-operators.ts';
 
 const MODEL_HZ = 24_000;
 

@@ -3,8 +3,7 @@
 import { NoTranscriptGeneratedError, transcribe, type TranscriptionModel } from 'ai';
 import { z } from 'zod';
 import { messageOf, ProviderError } from '../../values/errors.ts';
-import { isSampleRateHz } from '../../voice/audio/resampler.ts';
-import { resampleSound } from '../../voice/audio/resample-sound.ts';
+import { isSampleRateHz, resampleSound } from '../../voice/audio/resampler.ts';
 import { encodeWav } from '../../voice/audio/wav.ts';
 import type { Transcriber } from '../../voice/speech/voice.ts';
 import { check } from '../../values/checks.ts';

@@ -12,7 +12,6 @@ import { Detection } from './speech/detection.ts';
 import { tellEnd } from './speech/exit-guard.ts';
 import { Flite } from './speech/flite.ts';
 import { loadOnnx } from './speech/onnx.ts';
-import { resampleSound } from '../../voice/audio/resample-sound.ts';
 import type {
   ThreadCalls,
   ThreadEnding,
@@ -23,6 +22,7 @@ import type {
   ThreadStart,
 } from './speech/thread-protocol.ts';
 import { Transcription } from './speech/transcription.ts';
+import { resampleSound } from '../../voice/audio/resampler.ts';
 
 const OUTPUT_SAMPLE_RATE_HZ = 24_000;
 

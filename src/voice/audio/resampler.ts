@@ -8,7 +8,7 @@
 //   input    · · · ·[· · · · · · · ·]· · ·      2 × halfWidth samples
 //                          ↑ output sample n, between two input samples
 //
-// Owns: history and phase of one stream. Does not: frames and items (`resample-frames.ts`).
+// Owns: history and phase of one stream. Does not: frames and items (`frame-operators.ts`).
 //
 // RESAMPLER-1. Chunks do not matter: process(a) + process(b) + flush() is bit for bit process(a ++ b) + flush().
 // RESAMPLER-2. n samples in, ceil(n·L/M) out after flush(): no sample is lost, and there is no drift (phases
@@ -26,6 +26,7 @@ import {
   type OptionChecks,
 } from '../../values/plain-checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
+import type { AudioFrame } from './audio-frame.ts';
 
 export const MIN_SAMPLE_RATE_HZ = 8_000;
 export const MAX_SAMPLE_RATE_HZ = 48_000;
@@ -106,6 +107,23 @@ const passThrough: Resampler = {
   process: (samples) => samples,
   flush: () => new Int16Array(0),
 };
+
+/** Returns the samples of a whole sound at `toHz`, 8000 to 48000, for models that need 16 kHz. */
+export function resampleSound(sound: AudioFrame, toHz: number): Int16Array {
+  if (sound.sampleRateHz === toHz) return sound.samples;
+  const resampler = createResampler({ fromHz: sound.sampleRateHz, toHz });
+  const body = resampler.process(sound.samples);
+  const rest = resampler.flush();
+  const all = new Int16Array(body.length + rest.length);
+  all.set(body);
+  all.set(rest, body.length);
+  return all;
+}
+
+/** Returns the samples as floats in ±1. */
+export function toFloat(samples: Int16Array): Float32Array {
+  return Float32Array.from(samples, (sample) => sample / 32_768);
+}
 
 class PolyphaseResampler implements Resampler {
   readonly #bank: FilterBank;

@@ -10,9 +10,7 @@
 //       user speaks, otherwise for as long as a transport takes to detect speech.
 
 import type { AudioFrame } from './audio-frame.ts';
-import { createBoundedBuffer, type BoundedBuffer } from './bounded-buffer.ts';
-import { RecentSound } from './recent-sound.ts';
-
+import { createBoundedBuffer, type BoundedBuffer, RecentSound } from './bounded-buffer.ts';
 /** Lag with which a transport detects the start of speech. */
 const NOTICE_MS = 2000;
 

@@ -2,7 +2,7 @@
 // and voice always give the same samples.
 
 import { Flite } from '../../../src/adapters/local-voice/speech/flite.ts';
-import { resampleSound } from '../../../src/voice/audio/resample-sound.ts';
+import { resampleSound } from '../../../src/voice/audio/resampler.ts';
 
 export interface SpeakOptions {
   /** slt and rms are the clearest; also awb, kal16, kal. @defaultValue 'slt' */

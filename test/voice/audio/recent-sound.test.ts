@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { RecentSound } from '../../../src/voice/audio/recent-sound.ts';
+import { RecentSound } from '../../../src/voice/audio/bounded-buffer.ts';
 
 const frame = (samples: readonly number[], sampleRateHz = 8000) => ({
   samples: Int16Array.from(samples),

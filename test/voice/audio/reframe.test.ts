@@ -3,9 +3,9 @@ import { from, lastValueFrom, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../../src/values/errors.ts';
-import { reframe } from '../../../src/voice/audio/reframe.ts';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 import { concatSamples, ramp } from './signals.ts';
+import { reframe } from '../../../src/voice/audio/frame-operators.ts';
 
 const SAMPLES_20MS = 480;
 

@@ -2,10 +2,10 @@ import { from, lastValueFrom, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../../src/values/errors.ts';
-import { resampleFrames } from '../../../src/voice/audio/resample-frames.ts';
 import { createResampler } from '../../../src/voice/audio/resampler.ts';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 import { concatSamples, tone } from './signals.ts';
+import { resampleFrames } from '../../../src/voice/audio/frame-operators.ts';
 
 const sound = tone({ hz: 440, sampleRateHz: 48_000, seconds: 0.06 });
 const first: AudioFrame = { samples: sound.subarray(0, 960), sampleRateHz: 48_000 };

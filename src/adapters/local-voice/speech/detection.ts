@@ -1,8 +1,7 @@
 // Detection of speech in many streams, with Silero. Runs inside a thread.
 
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
-import { toFloat } from '../../../voice/audio/resample-sound.ts';
-import { createResampler, type Resampler } from '../../../voice/audio/resampler.ts';
+import { createResampler, type Resampler, toFloat } from '../../../voice/audio/resampler.ts';
 import type { Onnx } from './onnx.ts';
 import { SILERO_SAMPLE_RATE_HZ, Silero, type SileroStream } from './silero.ts';
 

@@ -1,9 +1,9 @@
 // Transcription, one at a time, with Moonshine. Runs inside a thread.
 
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
-import { resampleSound, toFloat } from '../../../voice/audio/resample-sound.ts';
 import { MOONSHINE_SAMPLE_RATE_HZ, Moonshine } from './moonshine.ts';
 import type { Onnx } from './onnx.ts';
+import { resampleSound, toFloat } from '../../../voice/audio/resampler.ts';
 
 export class Transcription {
   readonly #moonshine: Moonshine;

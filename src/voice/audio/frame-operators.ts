@@ -1,5 +1,6 @@
-// The common shape of operators that keep state while they process the sound of one item, and release the
-// samples that they hold back when it ends.
+// Operators on streams of frames: `reframe` cuts them to one length, `resampleFrames` brings them to one rate.
+// Each keeps state while it processes the sound of one item, and releases the samples that it holds back when
+// the item ends.
 //
 // An item is a run of frames with the same `itemId`, `responseId` and rate (the user's sound has no ids: it
 // is one long item). It ends when a frame of another item arrives, when the source completes, or when
@@ -10,9 +11,12 @@ import {
   objectWith,
   optional,
   type OptionChecks,
+  shown,
 } from '../../values/plain-checks.ts';
 import { Observable, type OperatorFunction } from 'rxjs';
 import type { AudioFrame } from './audio-frame.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import { assertSampleRateHz, createResampler } from './resampler.ts';
 
 export interface ItemOperatorOptions {
   /**
@@ -28,8 +32,70 @@ const optionChecks: OptionChecks<ItemOperatorOptions> = {
   endOfItem: optional(objectWith('an Observable', 'subscribe')),
 };
 
+/**
+ * Returns an operator that cuts each item into frames of `frameMs` (rounded to whole samples); the last frame
+ * of an item has the remaining length. Frames keep their `itemId` and `responseId`. A model sends 100 ms and
+ * more at once; a speaker, a speech detector and a bounded buffer prefer 20 ms.
+ * @throws {ConfigurationError} `INVALID_OPTION` if `frameMs` is not a number from 1 to 1000.
+ */
+export function reframe(
+  frameMs: number,
+  options?: ItemOperatorOptions,
+): OperatorFunction<AudioFrame, AudioFrame> {
+  if (typeof frameMs !== 'number' || !(frameMs >= 1 && frameMs <= 1000)) {
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`frameMs\` to be a number from 1 to 1000, got ${shown(frameMs)}`,
+    );
+  }
+  return processItems((first) => {
+    const frameLength = Math.max(1, Math.round((first.sampleRateHz * frameMs) / 1000));
+    let partial = new Int16Array(frameLength);
+    let filled = 0;
+    return {
+      sampleRateHz: first.sampleRateHz,
+      push: (samples) => {
+        const frames: Int16Array[] = [];
+        for (let read = 0; read < samples.length;) {
+          const take = Math.min(frameLength - filled, samples.length - read);
+          partial.set(samples.subarray(read, read + take), filled);
+          read += take;
+          filled += take;
+          if (filled < frameLength) continue;
+          frames.push(partial);
+          partial = new Int16Array(frameLength);
+          filled = 0;
+        }
+        return frames;
+      },
+      end: () => [partial.slice(0, filled)],
+    };
+  }, options);
+}
+
+/**
+ * Returns an operator that resamples frames to `toHz` and keeps their `itemId` and `responseId`. Single
+ * frames become slightly shorter or longer; the length of an item is exact. A frame with an unsupported rate
+ * ends the stream with a `ConfigurationError`: check at the edge with `isSampleRateHz`.
+ * @throws {ConfigurationError} `INVALID_SAMPLE_RATE` if `toHz` is not from 8000 to 48000.
+ */
+export function resampleFrames(
+  toHz: number,
+  options?: ItemOperatorOptions,
+): OperatorFunction<AudioFrame, AudioFrame> {
+  assertSampleRateHz('toHz', toHz);
+  return processItems((first) => {
+    const resampler = createResampler({ fromHz: first.sampleRateHz, toHz });
+    return {
+      sampleRateHz: toHz,
+      push: (samples) => [resampler.process(samples)],
+      end: () => [resampler.flush()],
+    };
+  }, options);
+}
+
 /** Processes the sound of one item. */
-export interface ItemProcessor {
+interface ItemProcessor {
   /** Adds samples. Returns the output that is complete; empty arrays are skipped. */
   push(samples: Int16Array): readonly Int16Array[];
   /** Returns the samples that were held back. Called once, last. */
@@ -39,7 +105,7 @@ export interface ItemProcessor {
 }
 
 /** Returns an operator that opens a processor for each item and stamps the output with the item's ids. */
-export function processItems(
+function processItems(
   open: (first: AudioFrame) => ItemProcessor,
   options: ItemOperatorOptions = {},
 ): OperatorFunction<AudioFrame, AudioFrame> {
