@@ -202,7 +202,7 @@ describe('--connect', () => {
     expect(printed).toMatch(/Connected in \d+ ms/);
   });
 
-  test('one that is refused says why', async () => {
+  test('a refused connection says why', async () => {
     const reason = 'The server refused the connection (HTTP 401)';
     const closed = { type: 'transport.closed', code: 401, reason, retryable: false } as const;
     const { status, printed } = await tried(transport(closed));
@@ -210,7 +210,7 @@ describe('--connect', () => {
     expect(printed).toContain(`MISSING ${reason}`);
   });
 
-  test('one that cannot even be made', async () => {
+  test('a transport that cannot be created', async () => {
     const { status, printed } = await tried(() => Promise.reject(new Error('no such adapter')));
     expect(status).toBe(1);
     expect(printed).toContain('no such adapter');

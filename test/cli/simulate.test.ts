@@ -67,7 +67,7 @@ test('a scenario of the user; its first failing seed, made small, ends a range',
   expect(again.printed).toContain('SILENCE: somebody spoke');
 });
 
-test('what the call says counts, whatever the scenario says', async () => {
+test('options of the call override the scenario', async () => {
   const path = await fileOf('spoken.mjs', scenario.replace("session: 'text'", "session: 'voice'"));
   const said = await call('--seed', '1', '--scenario', path, '--session', 'text');
   expect(said.printed).toContain('Seed 1, by text.');

@@ -71,7 +71,7 @@ describe('[B46 B90] a question', () => {
     expect(await send(click)).toEqual({ accepted: false, reason: 'over' });
   });
 
-  test('[B52] one that waits for its turn is told when it is', async () => {
+  test('[B52] a queued question is announced when its turn comes', async () => {
     const { start, type, of, send, environment } = clientTalk({
       subagents: { ride: asks, table: asks },
     });
@@ -361,7 +361,7 @@ describe('[B55 B63] what clients say', () => {
   });
 });
 
-test('[B91] what comes too late is told to whoever wants to know', async () => {
+test('[B91] late messages are reported to those who subscribe', async () => {
   const ignored: string[] = [];
   const { start, session, environment } = clientTalk({
     hooks: { onIgnored: ({ actor, type }) => ignored.push(`${actor} ${type}`) },

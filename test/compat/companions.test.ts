@@ -164,7 +164,7 @@ describe('[H18] a blocking companion', () => {
   });
 });
 
-test('COMPANIONS-2: nobody sees the companions of another agent', async () => {
+test('COMPANIONS-2: an agent does not see the companions of another', async () => {
   const { service, call } = withCompanions();
   await call('spawnAgent', { agentType: 'critic', message: 'a' });
   const context = withCaller(undefined, {

@@ -120,7 +120,7 @@ describe('[R1 R2] spawn_subagent', () => {
     expect(said).toMatchObject({ ...agent, timeout: 60_000 });
   });
 
-  test('[R3] what is missing is named', async () => {
+  test('[R3] a missing argument is named', async () => {
     const { words } = rockbot();
     expect(await words('spawn_subagent', {})).toMatch(/Missing required argument: description/);
     expect(await words('spawn_subagent', { description: '' })).toMatch(

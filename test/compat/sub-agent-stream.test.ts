@@ -50,7 +50,7 @@ describe('[H6 H22] chunks', () => {
     ]);
   });
 
-  test('what a child says and does is its own', () => {
+  test('words and calls of a child appear under its id', () => {
     const streamed = (chunk: object) => chunks({ type: 'streamed', chunk: { step: 1, ...chunk } });
     expect(streamed({ type: 'text_delta', delta: 'Sum' })).toEqual([
       { ...own, type: 'text_delta', delta: 'Sum' },

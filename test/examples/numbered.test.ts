@@ -113,7 +113,7 @@ test('each is in the list of examples, and the list names no other', () => {
   expect([...listed].map(([, name]) => name)).toEqual(programs);
 });
 
-test('what the documentation shows as "after" is a part of the program that it names', () => {
+test('code that the documentation shows as "after" is a part of the program that it names', () => {
   const page = readFileSync(new URL('../docs/coming-from.md', folder), 'utf8');
   const excerpts = [...page.matchAll(/^After, in \[(.*?\.ts)\][^]*?^```ts\n([^]*?)^```$/gm)];
   expect(excerpts).toHaveLength(4);

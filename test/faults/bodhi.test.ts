@@ -68,7 +68,7 @@ describe('questions', () => {
     expect(said()).toContain('You said: good morning');
   });
 
-  test('[BW3] who asks again queues behind the others, once, and nobody starves', async () => {
+  test('[BW3] a second question queues behind the others, once, and none starves', async () => {
     const { start, type, state } = textTalk({
       subagents: {
         twice: {
@@ -95,7 +95,7 @@ describe('questions', () => {
     expect(state().questions.every(({ state: now }) => now === 'answered')).toBe(true);
   });
 
-  test('[BW4] whoever is removed from the queue ends, and leaves nothing waiting', async () => {
+  test('[BW4] a question that is removed from the queue ends, and leaves nothing waiting', async () => {
     const { start, type, state, session, environment } = textTalk({
       subagents: { red: asking('Red?'), blue: asking('Blue?') },
     });
@@ -353,7 +353,7 @@ describe('the runtime', () => {
     expect(said()).toHaveLength(1);
   });
 
-  test('[BW12] what is still being made when the session is closed is disposed with it', async () => {
+  test('[BW12] an instance under construction at the close is disposed with the session', async () => {
     const made: string[] = [];
     const { start, type, session } = textTalk({
       // Slower than the close.
@@ -393,7 +393,7 @@ describe('the runtime', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('[BW27] what was waited for and came leaves no timer, and no rejection', async () => {
+  test('[BW27] a settled wait leaves no timer, and no rejection', async () => {
     const { start, type, environment, state } = textTalk({ subagents: { ask: asking('Well?') } });
     await start();
     await type('use ask');
@@ -402,7 +402,7 @@ describe('the runtime', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('[BW31] what is over is forgotten, however long the conversation lasts', async () => {
+  test('[BW31] ended records are forgotten, however long the conversation lasts', async () => {
     const prompts: number[] = [];
     const { start, type, state } = textTalk({
       subagents: { work: done },
@@ -436,7 +436,7 @@ describe('the runtime', () => {
     expect(state().subagents[0]?.outcome?.status).toBe('completed');
   });
 
-  test('[BW34] who waits for a turn holds nothing, and does not get one after it was cancelled', async () => {
+  test('[BW34] a subagent that waits for a turn holds nothing, and gets none after it was cancelled', async () => {
     const begun: string[] = [];
     let finish: () => void = () => {};
     const { start, type, session, environment } = textTalk({
@@ -461,7 +461,7 @@ describe('the runtime', () => {
   });
 });
 
-describe('what is told', () => {
+describe('told results', () => {
   test('[BW8] five notices while nobody speaks are told one by one, the important ones first, in order', async () => {
     const { start, session, asked, speak, pause, model } = voiceTalk();
     await start();
@@ -483,7 +483,7 @@ describe('what is told', () => {
     expect(told).toEqual(['H1', 'H2', '1', '2', '3']);
   });
 
-  test('[BW24] what was cancelled is not told as a failure, and its result comes no more', async () => {
+  test('[BW24] a cancelled call is not told as a failure, and its result is dropped', async () => {
     const results: string[] = [];
     let finish: (value: string) => void = () => {};
     const { start, type, said, session, environment, close } = textTalk({

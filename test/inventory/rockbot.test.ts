@@ -70,7 +70,7 @@ test('[R21] a subagent has its role, the context that it was given, and the task
   expect(prompts[0]).not.toContain('secret');
 });
 
-test('[R32] what a tool has spawned is told in the same form', async () => {
+test('[R32] a result of a subagent that a tool spawned is told in the same form', async () => {
   const { start, type, said } = textTalk({
     tools: leadTools(rockbotToolset({ agent: { instructions: instructionsOf('researcher') } })),
     subagents: { researcher: { script: () => say('Mars is red.') } },

@@ -96,7 +96,7 @@ describe('P3: consent is what is nothing but consent', () => {
     );
   });
 
-  test('what follows from a yes, and what goes before it, makes it doubtful', () => {
+  test('words around a yes make it doubtful', () => {
     const foreign = fc.oneof(
       condition,
       row(verb, object),

@@ -307,7 +307,7 @@ describe.each(codes)('a choice that is corrected, %s', (code) => {
   const pair = fc.shuffledSubarray(names, { minLength: 2, maxLength: 4 });
   const gap = fc.constantFrom(' ', ', ', '... ', '. ', ' - ');
 
-  test('what stands behind the last hold or correction is chosen', () => {
+  test('the option behind the last hold or correction is chosen', () => {
     fc.assert(
       fc.property(
         pair,

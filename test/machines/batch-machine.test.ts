@@ -14,11 +14,11 @@ describe.each(['deliver', 'cancel'] as const)(
 
     test('[R34] BATCH-2: none waits for nobody, or for ever', () => holds(report, 'BATCH-2'));
 
-    test('BATCH-3: one that waits for the user holds nobody up', () => holds(report, 'BATCH-3'));
+    test('BATCH-3: a call that waits for the user delays no other', () => holds(report, 'BATCH-3'));
 
     test('BATCH-4: one without siblings is not delayed', () => holds(report, 'BATCH-4'));
 
-    test('BATCH-5: what ends later is told by itself', () => holds(report, 'BATCH-5'));
+    test('BATCH-5: a late result is told by itself', () => holds(report, 'BATCH-5'));
 
     test('BATCH-6: each keeps its place in the outbox', () => holds(report, 'BATCH-6'));
 
@@ -92,7 +92,7 @@ describe('a batch by example', () => {
     expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
   });
 
-  test('[R34] one that does not stop is left behind after the grace', async () => {
+  test('[R34] a call that does not stop is left behind after the grace', async () => {
     const stage = batch(['flight', 'hotel', 'car'], { atCeiling: 'cancel' });
     settle(stage, 'flight', 'hotel');
     await stage.wait(CEILING_MS + 4999);

@@ -17,13 +17,14 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
   test('[B56 B57] OUTBOX-1: one item at a time, from a gate that stayed open', () =>
     holds(report, 'OUTBOX-1'));
 
-  test('OUTBOX-2: what ends as heard was offered in this attempt', () => holds(report, 'OUTBOX-2'));
+  test('OUTBOX-2: a delivery that ends as heard was offered in this attempt', () =>
+    holds(report, 'OUTBOX-2'));
 
   test('OUTBOX-3: nothing is lost', () => holds(report, 'OUTBOX-3'));
 
   test('OUTBOX-4: by class, and first come, first served', () => holds(report, 'OUTBOX-4'));
 
-  test('OUTBOX-5: what was tried often enough rests until the user speaks or comes', () =>
+  test('OUTBOX-5: a delivery after its last attempt rests until the user speaks or comes', () =>
     holds(report, 'OUTBOX-5'));
 
   test('OUTBOX-6: a reserved result always fits', () => holds(report, 'OUTBOX-6'));
@@ -81,7 +82,7 @@ describe('the outbox by example', () => {
     ]);
   });
 
-  test('[B56] what comes when it has been quiet for long is said at once', async () => {
+  test('[B56] a delivery after a long silence is told at once', async () => {
     const stage = new Stage(outboxMachine, outboxInput);
     stage.send({ type: 'gate.opened' });
     await stage.wait(quietMs);
@@ -90,7 +91,7 @@ describe('the outbox by example', () => {
     expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 1, attempt: 1 }]]);
   });
 
-  test('[B56] what comes into a pause waits for the rest of it, also after an attempt', async () => {
+  test('[B56] a delivery during a pause waits for the rest of it, also after an attempt', async () => {
     const stage = new Stage(outboxMachine, { ...outboxInput, quietMs: 10 });
     stage.send({ type: 'gate.opened' });
     await stage.wait(6);
@@ -109,7 +110,7 @@ describe('the outbox by example', () => {
     expect(stage.told()).toEqual([['offer', { deliveryId: 'next', generation: 2, attempt: 1 }]]);
   });
 
-  test('[B60] what the user talks over is said again later; a late report about it counts no more', async () => {
+  test('[B60] an interrupted delivery is told again later; a late report about it is ignored', async () => {
     const stage = waiting();
     await stage.wait(quietMs);
     stage.send({ type: 'gate.closed', interruptible: false });

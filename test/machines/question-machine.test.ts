@@ -11,7 +11,7 @@ describe('every state of a question', () => {
   test('QUESTION-1: nothing answers it before it was put to the user, everything that counts does then', () =>
     holds(report, 'QUESTION-1'));
 
-  test('QUESTION-2: what was said before it played never answers it', () =>
+  test('QUESTION-2: words from before it played never answer it', () =>
     holds(report, 'QUESTION-2'));
 
   test('QUESTION-3: speech that interrupts it must be decisive', () => holds(report, 'QUESTION-3'));

@@ -18,7 +18,7 @@ describe('every state of a rotation', () => {
   test('ROTATION-3: not during a transfer, not without a connection', () =>
     holds(report, 'ROTATION-3'));
 
-  test('ROTATION-4: one that fails is followed by another', () => holds(report, 'ROTATION-4'));
+  test('ROTATION-4: a failed connection is followed by another', () => holds(report, 'ROTATION-4'));
 
   test('nothing else is wrong, and it is not because nothing happens', () =>
     holdsThroughout(report));

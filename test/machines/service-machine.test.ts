@@ -42,7 +42,7 @@ describe('every state of an event source', () => {
   });
   test('EVENT-SOURCE-3: a stable attempt forgets the failures before it', () =>
     holds(report, 'EVENT-SOURCE-3'));
-  test('EVENT-SOURCE-4: what is stale changes nothing', () => holds(report, 'EVENT-SOURCE-4'));
+  test('EVENT-SOURCE-4: a stale event changes nothing', () => holds(report, 'EVENT-SOURCE-4'));
   test('EVENT-SOURCE-5: stop comes to an end, and nothing begins after it', () => {
     holds(report, 'EVENT-SOURCE-5');
     holds(report, 'a release ends by a deadline');

@@ -142,7 +142,7 @@ describe('a subagent by example', () => {
     });
   });
 
-  test('[MW2] what is not ready within 30 s has failed', async () => {
+  test('[MW2] a subagent that is not ready within 30 s has failed', async () => {
     const stage = new Stage(subagentMachine, input);
     expect(stage.told()).toEqual([['prepare', { id: 'ride' }]]);
     await stage.wait(30_000);

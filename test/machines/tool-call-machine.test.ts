@@ -20,7 +20,7 @@ describe('every state of a tool call', () => {
     holds(report, 'nothing leaves a final state');
   });
 
-  test('TOOL-CALL-5: what the lead agent has told already goes to no outbox', () =>
+  test('TOOL-CALL-5: a result that the lead agent has told already goes to no outbox', () =>
     holds(report, 'TOOL-CALL-5'));
 
   test('every wait has a way out, and every life an end', () => {

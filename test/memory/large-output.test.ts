@@ -22,14 +22,14 @@ function setUp() {
 }
 
 describe('[MW9] large outputs', () => {
-  test('what is small enough stays as it is, and nothing is kept', async () => {
+  test('a small output stays as it is, and nothing is stored', async () => {
     const { memory, keep } = setUp();
     expect(await keep('x'.repeat(2000))).toBe('x'.repeat(2000));
     expect(await keep({ a: [1] })).toEqual({ a: [1] });
     expect(await memory.list(owner)).toMatchObject({ total: 0 });
   });
 
-  test('what is too large is kept whole, and an excerpt says where', async () => {
+  test('a large output is stored whole, and an excerpt says where', async () => {
     const { memory, keep } = setUp();
     const value = { rows: Array.from({ length: 500 }, (_, id) => ({ id })) };
     const kept = await keep(value, { readWith: 'recall' });
@@ -51,7 +51,7 @@ describe('[MW9] large outputs', () => {
     );
   });
 
-  test('LARGE-OUTPUT-2 LARGE-OUTPUT-3: what could not be kept has no reference, says why, and shows more', async () => {
+  test('LARGE-OUTPUT-2 LARGE-OUTPUT-3: an output that could not be stored has no reference, says why, and shows more', async () => {
     const { keep } = setUp();
     const large = 'x'.repeat(200_000);
     const refused = (await keep(large, { maxInlineBytes: 9000 })) as unknown as LargeOutput;
@@ -117,7 +117,7 @@ describe('a summary that can be said', () => {
     expect(speakable(text)).toBe('Result. one flight. two trains. Good.');
   });
 
-  test('what is nothing but code or a table is said to be there', () => {
+  test('an output of nothing but code or a table is announced as such', () => {
     expect(speakable('```js\nconst a = 1;\n```\n')).toBe('A text with 3 lines.');
     expect(speakable('| a |\n| b |')).toBe('A text with 2 lines.');
     expect(speakable(' \n ')).toBe('');

@@ -30,7 +30,7 @@ function setUp(options: Partial<WorkingMemoryOptions> = {}) {
 }
 
 describe('[R35] namespaces', () => {
-  test('what is saved goes to the namespace of its owner by itself', async () => {
+  test('an entry goes to the namespace of its owner by default', async () => {
     const { save } = setUp();
     expect(await save(lead, 'plan')).toBe('session/s1/plan');
     expect(await save(ab, 'notes/a')).toBe('subagent/ab/notes/a');
@@ -158,7 +158,7 @@ describe('[R35] WORKING-MEMORY-5: who may do what', () => {
     expect(await text({ ...abc, path: ['abc', 'kid2'] }, 'subagent/ab/report')).toBe('NOT_FOUND');
   });
 
-  test('whoever cannot read an entry cannot share it', async () => {
+  test('an agent that cannot read an entry cannot share it', async () => {
     const { memory, save } = setUp();
     await save(ab, 'secret');
     expect(await memory.share(abc, 'subagent/ab/secret', 'abc')).toMatchObject({
@@ -193,7 +193,7 @@ describe('[R35] ENTRY-TABLE-2: time', () => {
     expect(await text(ab, 'long')).toBe('2');
   });
 
-  test('[R36] what has expired is in no list and no search, and leaves room', async () => {
+  test('[R36] an expired entry is in no list and no search, and leaves room', async () => {
     const { environment, memory, save } = setUp({ maxEntries: 1, maxSessionBytes: 40 });
     await memory.save(ab, { key: 'old', value: 'words words words', ttlMs: 5 });
     expect(await save(ab, 'new')).toBe('NAMESPACE_FULL');
@@ -202,7 +202,7 @@ describe('[R35] ENTRY-TABLE-2: time', () => {
     expect(await save(ab, 'new')).toBe('subagent/ab/new');
   });
 
-  test('what is deleted while a search goes on is not found', async () => {
+  test('an entry that is deleted during a search is not found', async () => {
     const { memory, save } = setUp();
     await save(ab, 'a', 'words');
     const searching = memory.search(ab, { query: 'words' });

@@ -54,7 +54,7 @@ function setUp(scripts: Record<string, Script>, options: object = {}) {
 }
 
 describe('[R35 R37] working memory in subagents', () => {
-  test('what one saves, whoever started it can read; a sibling cannot', async () => {
+  test('a parent can read the entries of its child; a sibling cannot', async () => {
     let found: unknown[] = [];
     const { memory, spawn, ended, lead } = setUp({
       'I am writer': steps(
@@ -169,7 +169,7 @@ describe('[MW9] large outputs in subagents', () => {
     expect(await memory.get(lead, reference)).toMatchObject({ entry: { text: rows } });
   });
 
-  test('what toModelOutput makes is kept as well', async () => {
+  test('the output of toModelOutput is kept as well', async () => {
     let read: unknown;
     const { spawn, ended } = setUp({
       'I am reader': steps(calls(['fetch', {}, 'c1']), (prompt) => {
@@ -216,7 +216,7 @@ describe('[MW9] large outputs in subagents', () => {
 });
 
 describe('[R27] claims in subagents', () => {
-  test('what a tool declares is held against the report', async () => {
+  test('the declared effects of a tool are compared with the report', async () => {
     const { spawn, ended } = setUp({
       'I am clerk': steps(calls(['post_letter']), say('I sent the email to Anna.')),
     });
@@ -260,7 +260,7 @@ describe('[R25] failures in subagents', () => {
     });
   });
 
-  test('one that is killed while its outcome is looked at is told at once, as it is', async () => {
+  test('a subagent that is killed during its verification is told at once, unverified', async () => {
     const { environment, service, spawn, ended } = setUp(
       { 'I am done': () => say('Done.') },
       { claimJudge: () => new Promise(() => {}), graceMs: 10 },

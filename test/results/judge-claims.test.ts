@@ -98,7 +98,7 @@ describe('[R27] the judge that comes with it', () => {
     expect(prompts[0]).toContain('Ich habe sie gesendet.');
   });
 
-  test('what is no verdict is an error', async () => {
+  test('an invalid verdict is an error', async () => {
     await expect(judgeWith('They are fine.').judge(german, signal)).rejects.toThrow('not JSON');
   });
 });

@@ -90,7 +90,7 @@ describe('[R26] prior work in this conversation', () => {
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
 
-  test('PRIOR-WORK-5: what failed is never inlined, not even what it had said', () => {
+  test('PRIOR-WORK-5: failed work is never inlined, nor its words', () => {
     const section = priorWorkSection(
       work({ results: [result({ status: 'failed', text: 'HALF OF IT', error: 'boom' })] }),
       'x',
@@ -157,7 +157,7 @@ describe('[R26] prior work in this conversation', () => {
     );
   });
 
-  test('what does not even fit into the list is counted', () => {
+  test('work beyond the list is counted', () => {
     const results = Array.from({ length: 60 }, (_, index) =>
       result({ subagentId: `s${index}`, status: 'failed', text: '', error: 'boom' }),
     );

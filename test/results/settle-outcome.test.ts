@@ -61,7 +61,7 @@ describe('[R27] claims in an outcome', () => {
     expect(settle(completed)).toBe(completed);
   });
 
-  test('what it claims is checked against the ledger and what the tools declare', () => {
+  test('its claims are checked against the ledger and the declared effects', () => {
     const { settle } = setUp({ memory: undefined });
     const outcome: Outcome = {
       ...completed,
@@ -156,7 +156,7 @@ describe('[HW7 MW9] large results', () => {
     expect(JSON.stringify(outcome.output).length).toBeLessThanOrEqual(2000);
   });
 
-  test('what small things it left are named, and nothing where there is nothing', async () => {
+  test('small leftovers are named; without any there is no section', async () => {
     const { memory, settle } = setUp();
     expect(await settle(completed)).toEqual(completed);
     await memory.save(owner, { key: 'table', value: 'x' });

@@ -118,7 +118,7 @@ describe('[R27] claims with a call', () => {
     expect(verify('I sent the email.', [toolName]).verified).toBe(true);
   });
 
-  test('what a tool declares goes before its name', () => {
+  test('a declared effect overrides the tool’s name', () => {
     const effects = effectsOf({
       notify: { effects: ['email.sent'] },
       send: { effects: [] },
@@ -174,7 +174,7 @@ describe('[R27] FIND-CLAIMS-1: reports that only describe are not accused', () =
     expect(verify(text)).toEqual({ verified: true, claims: [], unverified: [], incomplete: false });
   });
 
-  test('what a tool found out may say that something has been done', () => {
+  test('a finding of a tool may confirm an effect', () => {
     const text = 'Your order has been cancelled.';
     expect(verify(text, ['get_order']).claims).toEqual([]);
     expect(verify(text).unverified).toHaveLength(1);

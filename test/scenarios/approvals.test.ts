@@ -106,7 +106,7 @@ describe('P3: several approvals at once', () => {
     expect(ran).toEqual(['mail', 'bank']);
   });
 
-  test('who names the other one approves neither', async () => {
+  test('words that name the other action approve neither', async () => {
     const { type, ran, stateOf, put } = await text('mail', 'bank');
     await type('yes, do the bank');
     expect([ran, stateOf('mail')]).toEqual([[], 'open']);
@@ -136,7 +136,7 @@ describe('P3: several approvals at once', () => {
     expect(ran).toEqual(['mail']);
   });
 
-  test('who waits in the queue cannot be approved, by name or by button', async () => {
+  test('a queued approval cannot be approved, by name or by button', async () => {
     const { session, environment, ran, questionOf } = await text('mail', 'bank');
     const receipt = session.answer(questionOf('bank')?.requestId ?? '', { approved: true });
     await environment.settle();
@@ -202,7 +202,7 @@ describe('P3: by voice', () => {
     },
   );
 
-  test('what was begun before the question played answers nothing', async () => {
+  test('words that began before the question played answer nothing', async () => {
     const { model, environment, stateOf, ran } = await voice('mail');
     const putting = model().begin('May I', 2000);
     model().speechStarted('early');

@@ -124,7 +124,7 @@ describe('[B7 B62 BW21] memory', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('what fails is reported; the conversation goes on, and closing does not hang on it', async () => {
+  test('a failed upkeep is reported; the conversation goes on, and closing does not wait for it', async () => {
     const { start, type, said, errors, session, environment } = textTalk({
       memory: memoryStore(),
       conversation: { distil: () => new Promise(() => {}), distilEveryTurns: 1 },

@@ -154,7 +154,7 @@ describe('says what to write instead', () => {
     for (const part of words) expect((thrown as Error).message).toContain(part);
   });
 
-  test('what is right is taken: a gateway id, tools of the AI SDK, options that are undefined', async () => {
+  test('valid options are accepted: a gateway id, tools of the AI SDK, options that are undefined', async () => {
     const session = new TextSession({
       model: 'openai/gpt-5.1',
       agents: [{ ...lead, tools: leadTools({ weather }) }],

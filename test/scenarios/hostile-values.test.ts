@@ -277,7 +277,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
   });
 });
 
-describe('what a provider says of its tokens', () => {
+describe('token counts of a provider', () => {
   const counts = [Number.NaN, -5_000, Infinity, -Infinity, 1e300, '12', null, undefined, {}, 10n];
   test.each(counts)('%s is no count', async (count) => {
     const counting = ({ model }: ReturnType<typeof subagentRuns>) => {

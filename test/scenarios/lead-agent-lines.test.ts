@@ -135,7 +135,7 @@ describe('the session', () => {
     expect(told).toEqual(['start', [true, null]]);
   });
 
-  test('[B67] what makes no sense in its state is ignored, and somebody is told', async () => {
+  test('[B67] an event that has no meaning in its state is ignored, and reported', async () => {
     const ignored: string[] = [];
     const { start, session, environment } = textTalk({
       hooks: { onIgnored: ({ type }) => ignored.push(type) },

@@ -176,7 +176,7 @@ describe.each(ways)('followed by $way', ({ follow, state: expected, given, warns
     expect(warnings).toHaveLength(Number(warns));
   });
 
-  test('what was not acknowledged is a card to whoever comes, and that counts', async () => {
+  test('an unacknowledged delivery is a card to the next client, and that counts', async () => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     follow(session);

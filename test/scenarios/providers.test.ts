@@ -602,7 +602,7 @@ describe.each(providers)('$name', (provider) => {
     expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: LONG });
   });
 
-  describe('who is cancelled', () => {
+  describe('cancelled calls', () => {
     test('hangs up: a subagent in the middle of its model call', async () => {
       const { type, session, state, exchangesOf, environment } = await over({
         subagents: { report: { script: never } },

@@ -93,7 +93,7 @@ function tellings({ parts }: { readonly parts: readonly TextPart[] }) {
   return { told };
 }
 
-describe.each(both)('what is spawned by the %s toolset for one request [R34]', (toolset) => {
+describe.each(both)('subagents that the %s toolset spawns for one request [R34]', (toolset) => {
   test('is told in one reply, when the last has ended', async () => {
     const { start, spawn, finish, told, prompts, state, parts, session } = spawningTalk(toolset);
     const messages: unknown[] = [];
@@ -142,7 +142,7 @@ describe.each(both)('what is spawned by the %s toolset for one request [R34]', (
     expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
   });
 
-  test('one that is killed holds nobody up', async () => {
+  test('a killed subagent delays no other', async () => {
     const talk = spawningTalk(toolset);
     const { start, spawn, finish, told, session, environment, idOf } = talk;
     await start();
@@ -164,7 +164,7 @@ describe.each(both)('what is spawned by the %s toolset for one request [R34]', (
     expect(prompts.at(-1)).not.toContain('in one reply');
   });
 
-  test('what another request led to is told by itself', async () => {
+  test('a result of another request is told by itself', async () => {
     const { start, spawn, finish, told } = spawningTalk(toolset);
     await start();
     await spawn('flight', 'hotel');
@@ -202,7 +202,7 @@ describe.each(both)('what is spawned by the %s toolset for one request [R34]', (
     }
   });
 
-  test('P2: one that asks the user holds nobody up', async () => {
+  test('P2: a subagent that asks the user delays no other', async () => {
     const talk = spawningTalk(toolset, {
       worker: { config: { interactive: true }, asks: 'car' },
     });
@@ -246,7 +246,7 @@ describe.each(both)('what is spawned by the %s toolset for one request [R34]', (
   });
 });
 
-describe('what the lead agent fetches itself', () => {
+describe('results that the lead agent fetches itself', () => {
   /** It says what its tools say, or the runtime. */
   const fetching = (more: TalkOptions & { readonly worker?: Parameters<typeof workers>[1] } = {}) =>
     spawningTalk('parent', more);
@@ -314,7 +314,7 @@ describe('what the lead agent fetches itself', () => {
   });
 });
 
-test('what a subagent spawned for itself is reported to it, and is in no batch', async () => {
+test('a subagent’s own children report to it, and are in no batch', async () => {
   const of = world();
   const begins = turns(
     calls(['spawn_subagent', { task: 'museum', contextMode: 'fresh' }]),

@@ -38,7 +38,7 @@ async function onThePhone(options: VoiceTalkOptions) {
   return { ...talk, ...first, ring, use };
 }
 
-test('what the caller says reaches the model at its rate', async () => {
+test('the caller’s sound reaches the model at its rate', async () => {
   const { twilio, model } = await onThePhone({});
   for (let count = 0; count < 50; count += 1) twilio.say(1004);
   const samples = model().heard.flatMap((frame) => [...frame.samples]);

@@ -77,7 +77,7 @@ describe('maxConcurrentPerSession', () => {
     }
   });
 
-  test('who was cancelled in the queue is passed over', async () => {
+  test('a subagent that was cancelled in the queue is passed over', async () => {
     const { worker, begun, release } = gate();
     const { start, type, environment, session } = textTalk({
       limits: { maxConcurrentPerSession: 1 },
@@ -111,7 +111,7 @@ describe('maxConcurrentPerSession', () => {
     expect(session.subagents.list()).toHaveLength(3);
   });
 
-  test('[BW34] who waits for the user holds no slot (SLOTS-3)', async () => {
+  test('[BW34] a wait for the user holds no slot (SLOTS-3)', async () => {
     const { worker, begun } = gate();
     const { start, type } = textTalk({
       limits: { maxConcurrentPerSession: 1 },
@@ -128,7 +128,7 @@ describe('maxConcurrentPerSession', () => {
     expect(begun).toEqual(['work']);
   });
 
-  test('who resumes goes before who starts', async () => {
+  test('resuming subagents precede starting ones', async () => {
     const { worker, begun, release } = gate();
     const order: string[] = [];
     const { start, type, environment } = textTalk({
@@ -238,7 +238,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(begun).toEqual(['a1', 'b1']);
   });
 
-  test('one that is closed makes room for the other', async () => {
+  test('a closed session makes room for the other', async () => {
     const { environment, talks, begun } = two();
     const [a, b] = talks;
     for (const talk of talks) await talk.start();

@@ -70,7 +70,7 @@ describe('working memory in a session', () => {
     expect(await memory.list(lead)).toMatchObject({ total: 0 });
   });
 
-  test('[MW9] what is said of a large result is a summary with a reference', async () => {
+  test('[MW9] a large result is told as a summary with a reference', async () => {
     const report = `# Flights\n\nForty were found. ${'A line of it. '.repeat(4000)}`;
     const { type, said, state, memory, lead } = await talkOf({
       report: { script: () => say(report) },
@@ -131,7 +131,7 @@ describe('working memory in a session', () => {
     expect(said().at(-1)).not.toContain('may not be finished');
   });
 
-  test('[R25] what failed leaves a record, and the lead agent is told where', async () => {
+  test('[R25] a failure leaves a record, and the lead agent is told where', async () => {
     const { environment, type, said, state, memory, lead } = await talkOf({
       slow: {
         script: () => calls(['hang']),

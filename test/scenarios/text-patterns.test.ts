@@ -488,7 +488,7 @@ describe('a lead model that fails', () => {
   });
 });
 
-describe('what is urgent', () => {
+describe('urgent deliveries', () => {
   test('interrupts what the lead agent is saying; what was said stays, as interrupted', async () => {
     const { script, finish } = slowReport();
     const { start, type, session, environment, said, state } = textTalk({

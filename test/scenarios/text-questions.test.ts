@@ -171,7 +171,7 @@ describe('words that are none', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('QUESTION-7: what is held can be answered, held again, and expires in the end', async () => {
+  test('QUESTION-7: a held question can be answered, held again, and expires in the end', async () => {
     const { start, type, environment, resultOf, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options), { inputTimeout: 5000 }) },
     });
@@ -270,7 +270,7 @@ describe('words that are none', () => {
     expect(entries[0]).not.toHaveProperty('reading');
   });
 
-  test('what is unclear makes the question be put again', async () => {
+  test('unclear words repeat the question', async () => {
     const { start, type, parts, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
     });
@@ -303,7 +303,7 @@ describe('P2: one at a time', () => {
     ).toEqual(['Red?', 'Blue?']);
   });
 
-  test('[B41] one that asks twice in a step is asked twice, in order, and others come in between', async () => {
+  test('[B41] two questions of one step are put in order, others in between', async () => {
     const { start, type, asked, state } = talk({
       subagents: {
         twice: subagent(
@@ -344,7 +344,7 @@ describe('P2: one at a time', () => {
   });
 });
 
-describe('nobody answers', () => {
+describe('questions without an answer', () => {
   const patient: Script = ({ results }) =>
     (results[0] as { userResponse?: string } | undefined)?.userResponse === undefined
       ? calls(['ask_user', { question: 'Still there?' }])
@@ -426,7 +426,7 @@ describe('nobody answers', () => {
     expect(asked()[1]).toBe('blue open');
   });
 
-  test('what is said afterwards goes to the lead agent again', async () => {
+  test('later words go to the lead agent again', async () => {
     const { start, type, environment, said } = talk({
       subagents: {
         red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), {
@@ -479,7 +479,7 @@ describe('every way out releases the floor', () => {
   });
 });
 
-describe('nobody is there', () => {
+describe('questions without a listener', () => {
   test('[B50] the question is parked at the head and its clock stands still; attaching presents it again', async () => {
     const { session, environment, type, asked, questionOf, resultOf, parts } = talk({
       subagents: {

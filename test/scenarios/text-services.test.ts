@@ -75,7 +75,7 @@ describe('[B74 B76 BW32] a service in a text session', () => {
     expect(said().at(-1)).toEqual(told('Order 4'));
   });
 
-  test('what need not be known is not told, and what is not looked at costs no model call', async () => {
+  test('irrelevant events are not told, and filtered ones cost no model call', async () => {
     let calls = 0;
     const monitor = orderMonitor({ onModelCall: () => (calls += 1) });
     const { start, environment, said, session } = textTalk({ services: [monitor.service] });
@@ -202,7 +202,7 @@ describe('[B76] limits are shared with other subagents', () => {
     };
   }
 
-  test('what is refused for good is dropped with its reason, as an event and an error', async () => {
+  test('an event that is refused for good is dropped with its reason, as an event and an error', async () => {
     const monitor = orderMonitor({ maxInvocations: 2 });
     const { start, environment, events, errors, session } = textTalk({
       services: [monitor.service],

@@ -105,7 +105,7 @@ describe('on a wire whose session can be changed', () => {
     model().call({ callId: 'c2', name: 'look_up', arguments: '{}' });
   });
 
-  test('[B69] what the user says meanwhile is kept, bounded, and then heard, in order', async () => {
+  test('[B69] words of the user during the transfer are kept, bounded, and then heard in order', async () => {
     const { start, hand, hum, model, environment, connection } = handover({
       voice: { keptAudioMs: 60 },
     });
@@ -122,7 +122,7 @@ describe('on a wire whose session can be changed', () => {
     expect(marks(model())).toEqual([1, 3, 4, 5, 6]);
   });
 
-  test('nobody speaks in between, whatever waits', async () => {
+  test('no reply is spoken in between, whatever waits', async () => {
     const { start, hand, model, session, environment, asked, speak } = handover();
     await start();
     model().autoConfigured = false;
@@ -299,7 +299,7 @@ describe('on a wire that needs a new connection', () => {
     expect(before.openRequests).toHaveLength(1);
   });
 
-  test('[BW28] one that is never ready is hung up after its time', async () => {
+  test('[BW28] a connection that is never ready is hung up after its time', async () => {
     const { start, hand, transport, environment, connection, close } = handover({
       transport: wire(),
       voice: { transferTimeoutMs: 2000 },

@@ -31,7 +31,7 @@ test('a greeting that nobody is there for is reported after 10 s, once', async (
   await talk.close();
 });
 
-test('what becomes due later is reported then', async () => {
+test('a delivery that becomes due later is reported then', async () => {
   const talk = await unattended();
   await talk.environment.advance(60_000);
   expect(reportsOf(talk)).toEqual([[], []]);

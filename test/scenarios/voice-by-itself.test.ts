@@ -66,7 +66,7 @@ async function askedForRide(talk: Talk): Promise<void> {
   await environment.advance(100);
 }
 
-describe('what is asked of it', () => {
+describe('requests to it', () => {
   test('REPLIES-1: nothing, where it answers the user in time; its speech closes the gate', async () => {
     const { say: utter, model, play, asked, floor, environment, session, pause } = await talkWith();
     await utter('hello');
@@ -147,7 +147,7 @@ describe('what is asked of it', () => {
     response.end();
   };
 
-  test('what it makes of a tool’s result comes by itself, or is asked for', async () => {
+  test('its reply to a tool’s result comes by itself, or is requested', async () => {
     const talk = await talkWith({ tools: [clock] });
     const { say: utter, model, environment, asked, floor } = talk;
     await utter('what time is it?');
@@ -199,7 +199,7 @@ describe('what is asked of it', () => {
     expect(model().of('response.withdraw')).toMatchObject([{ responseKey: request?.responseKey }]);
   });
 
-  test('RESPONSES-1: one that nobody wants any more is taken back where nothing can be cancelled', async () => {
+  test('RESPONSES-1: an obsolete request is withdrawn where nothing can be cancelled', async () => {
     const { session, model, state, pause, environment } = await talkWith(
       {},
       { cancelsResponses: false },
@@ -292,7 +292,7 @@ describe('a model that works', () => {
 });
 
 describe('TURNS-7: while a question is open', () => {
-  test('what it says to the answer is neither heard nor shown', async () => {
+  test('its reply to the answer is neither heard nor shown', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, question, told, events } = talk;
@@ -351,7 +351,7 @@ describe('TURNS-7: while a question is open', () => {
     expect(state().deliveries.find(({ kind }) => kind === 'result')?.state).toBe('delivered');
   });
 
-  test('HELD-SPEECH-1: what was for the lead agent is heard, in order, when that is known', async () => {
+  test('HELD-SPEECH-1: replies to words for the lead agent are heard, in order, when that is known', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, asked, question, state, play } = talk;
@@ -418,7 +418,7 @@ describe('TURNS-7: while a question is open', () => {
     expect(heard).toEqual([]);
   });
 
-  test('who goes on speaking is not answered in between', async () => {
+  test('a user who goes on speaking is not answered in between', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, play } = talk;
@@ -444,8 +444,8 @@ describe('TURNS-7: while a question is open', () => {
   });
 });
 
-describe('what it remembers', () => {
-  test('MODEL-MEMORY-1: what was heard, told in a note where its memory cannot be cut', async () => {
+describe('its memory', () => {
+  test('MODEL-MEMORY-1: a note tells the heard part where its memory cannot be cut', async () => {
     const { say: utter, model, play, environment, told } = await talkWith();
     await utter('tell me a story');
     const story = model().beginByItself('Once upon a time there was a king.', 4000);

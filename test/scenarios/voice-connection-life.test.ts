@@ -118,7 +118,7 @@ describe('a connection that is about to end', () => {
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 
-  test('nobody is broken off; at the last moment what was being told is told again', async () => {
+  test('no reply is cut off; at the last moment the current telling is repeated', async () => {
     const { environment, transport, use, pause, play, expire, asked, result, speak } =
       await talkOver({}, { subagents: { report } });
     await use('report');
@@ -137,7 +137,7 @@ describe('a connection that is about to end', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('MODEL-MEMORY-1: what still plays then is text to the new one: it is told where it was cut', async () => {
+  test('MODEL-MEMORY-1: a reply that still plays is text to the new connection: a note tells where it was cut', async () => {
     const { model, say: utter, expire, session, environment, events } = await talkOver();
     await utter('tell me a story');
     const itemId = model().speak('Once upon a time there was a king', 4000);
@@ -214,7 +214,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('CONTINUATION-1: what is told once the session knows comes behind the conversation', async () => {
+  test('CONTINUATION-1: later notes follow the conversation', async () => {
     const { transport, expire, session, say: utter, speak, environment } = await talkOver();
     await utter('tell me a story');
     await speak('Once upon a time');
@@ -326,7 +326,7 @@ describe('a connection that is gone on from', () => {
   });
 });
 
-describe('what the user says when nobody hears it', () => {
+describe('words of the user without a connection', () => {
   test('CONNECTION-LINE-2: is kept between attempts, the newest, and heard by the next connection', async () => {
     const { transport, environment, hum } = await talkOver({}, { voice: { keptAudioMs: 60 } });
     hum(1);
@@ -365,7 +365,7 @@ describe('what the user says when nobody hears it', () => {
     expect(model().openRequests).toHaveLength(1);
   });
 
-  test('USER-SOUND-2: one that the model has answered, unasked and in full, is not heard again', async () => {
+  test('USER-SOUND-2: an utterance that the model has answered in full is not heard again', async () => {
     const { transport, environment, hum, model, play, asked } = await talkOver(BY_ITSELF);
     hum(1, 2);
     model().speechStarted('u1');
@@ -441,7 +441,7 @@ describe('with work under way', () => {
   });
 });
 
-describe('what the wire says of itself', () => {
+describe('reports of the wire', () => {
   const used = (inputTokens: number | null, outputTokens: number | null) =>
     ({ type: 'usage.reported', inputTokens, outputTokens, raw: { secret: 'sk-1' } }) as const;
 

@@ -59,7 +59,7 @@ async function talkWith(lead: Script, talkOptions: VoiceTalkOptions = {}) {
 
 const callsReport: Script = () => calls(['report', { days: 7 }]);
 
-describe('what is delegated', () => {
+describe('delegations', () => {
   test('DELEGATIONS-4: becomes calls of the session, exactly as if the model had named them', async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, pause, speak, play, state } = talk;

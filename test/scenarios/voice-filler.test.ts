@@ -97,7 +97,7 @@ describe('said by a voice, while a tool works', () => {
     expect(JSON.stringify(model().commands)).not.toContain(WORD);
   });
 
-  test('FILLER-4: what is waited for is asked for at once, and comes after it', async () => {
+  test('FILLER-4: the awaited reply is requested at once, and follows the filler', async () => {
     const { environment, sounds, answer, asked, model, clears, state, play } = await waiting();
     await environment.advance(AFTER_MS + 100);
     await answer('found it');
@@ -118,7 +118,7 @@ describe('said by a voice, while a tool works', () => {
     expect(said()).toEqual([]);
   });
 
-  test('FILLER-4: what is still being synthesised when the answer comes is called off', async () => {
+  test('FILLER-4: a filler in synthesis is cancelled when the answer comes', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment, latencyMs: 500 });
     const { answer, sounds, fillers, model } = await waiting({ environment, speaker });
@@ -131,7 +131,7 @@ describe('said by a voice, while a tool works', () => {
     expect(fillers()).toEqual([]);
   });
 
-  test('FILLER-4: what has begun to sound is said to its end, but not behind the reply', async () => {
+  test('FILLER-4: a filler that sounds is played to its end, but not behind the reply', async () => {
     let more: () => void = () => {};
     const piece = { samples: new Int16Array(6000), sampleRateHz: 24_000 };
     const streaming: Voice = {
@@ -177,7 +177,7 @@ describe('said by a voice, while a tool works', () => {
     expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
   });
 
-  test('FILLER-3: what was played to its end is not taken back', async () => {
+  test('FILLER-3: a filler that was played to its end is not withdrawn', async () => {
     const { environment, model, clears, fillers } = await waiting();
     await environment.advance(AFTER_MS + WORD_MS + 100);
     model().speechStarted('u2');

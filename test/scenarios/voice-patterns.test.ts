@@ -256,7 +256,7 @@ describe('P5: the user breaks in', () => {
 });
 
 describe('P4: heard', () => {
-  test('SPEECH-3: what a client began to play and never went on with is told again, soon', async () => {
+  test('SPEECH-3: a delivery whose playout stalled is told again soon', async () => {
     const { start, session, pause, play, speak, model, asked, state, environment } = voiceTalk();
     await start();
     session.notifyBackground('The mail has come');
@@ -321,7 +321,7 @@ describe('P4: heard', () => {
     expect(result()).toMatchObject({ state: 'pending', attempts: 1 });
   });
 
-  test('what no client reports as played is offered again, and then rests as a card', async () => {
+  test('a delivery that no client reports as played is offered again, and then rests as a card', async () => {
     const { start, use, pause, model, result, environment, asked, session } = voiceTalk({
       subagents: { report },
     });
@@ -408,7 +408,7 @@ describe('P4: heard', () => {
   );
 });
 
-describe('what is urgent', () => {
+describe('urgent deliveries', () => {
   test('[B59] does not wait for the pause, and does not talk over the user', async () => {
     const { start, session, asked, model, environment } = voiceTalk();
     await start();

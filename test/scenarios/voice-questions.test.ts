@@ -111,7 +111,7 @@ describe('speech counts', () => {
   });
 });
 
-describe('what was to be said of a question that is over', () => {
+describe('the telling of a question that is over', () => {
   test('is dismissed, while it is said as well as before', async () => {
     const { model, environment, play, session, requestId, state } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
@@ -285,7 +285,7 @@ describe('words that are no answer', () => {
     },
   );
 
-  test('what is unclear makes the question be put again; its clock does not begin anew', async () => {
+  test('unclear words repeat the question without restarting its clock', async () => {
     const { speak, say: utter, question, asked, pause, environment } = await untilAsked();
     await speak('Economy or Premium?');
     const dueAt = question()?.dueAt;

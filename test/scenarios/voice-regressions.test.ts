@@ -67,7 +67,7 @@ describe('faults found in the browser', () => {
 
   // The card of a subagent at work has a line for what it is doing. It stayed empty: what a
   // tool yielded before its result was dropped.
-  test('what a tool tells of its progress is on the screen while it works, and not after', async () => {
+  test('the progress of a tool is on the screen while it works, and not after', async () => {
     let find: () => void = () => undefined;
     const found = new Promise<void>((resolve) => {
       find = resolve;
@@ -100,7 +100,7 @@ describe('faults found in the browser', () => {
   // A wire that ends a transcript only with its turn was cut in between: the words that the user
   // had heard stayed grey on the screen, as if they were still being said, and no subagent
   // was ever told of them.
-  test('what was being said when the connection was lost is not still being said', async () => {
+  test('a reply is no longer in progress after the connection was lost', async () => {
     const { environment, model, state, play } = await conversation();
     model().utterance('hello');
     await environment.settle();

@@ -21,7 +21,7 @@ async function talking() {
 }
 
 describe('[B74 B76 BW32] a service in a voice session', () => {
-  test('what is normal waits until the lead agent was heard, and for a pause', async () => {
+  test('a normal notice waits until the lead agent was heard, and for a pause', async () => {
     const { happens, story, asked, play, pause, speak, state } = await talking();
     await happens({ say: 'Order 7 was shipped.' });
     expect(asked()).toBeNull();
@@ -36,7 +36,7 @@ describe('[B74 B76 BW32] a service in a voice session', () => {
     ]);
   });
 
-  test('what is urgent interrupts, and is heard once', async () => {
+  test('an urgent notice interrupts, and is heard once', async () => {
     const { happens, story, asked, model, speak, pause, environment, state } = await talking();
     await happens({ say: 'Order 8 is lost!' }, 'urgent');
     expect(model().of('response.cancel')).toHaveLength(1);
@@ -52,7 +52,7 @@ describe('[B74 B76 BW32] a service in a voice session', () => {
     ]);
   });
 
-  test('P4: what the user talks over is told again', async () => {
+  test('P4: an interrupted notice is told again', async () => {
     const { happens, story, asked, model, play, pause, environment, speak, state } =
       await talking();
     story.end();
@@ -72,7 +72,7 @@ describe('[B74 B76 BW32] a service in a voice session', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered', attempts: 2 }]);
   });
 
-  test('what is found while nobody is there waits for somebody to come', async () => {
+  test('a notice without a listener waits for one', async () => {
     const monitor = orderMonitor();
     const talk = voiceTalk({ services: [monitor.service] });
     await talk.start();

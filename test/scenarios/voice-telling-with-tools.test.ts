@@ -88,7 +88,7 @@ async function isAnswered(work: Work): Promise<void> {
 }
 
 describe('TURNS-9: while a tool of the lead agent works', () => {
-  test('what is due is told, in the middle of its turn, and the answer is spoken to afterwards', async () => {
+  test('due deliveries are told in the middle of its turn, and the answer follows', async () => {
     const work = await atWork();
     const { environment, news, asked, told, saysIt, finish, turns, model, state } = work;
     news();
@@ -108,7 +108,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('what comes late, and one thing after another, is told, too', async () => {
+  test('late deliveries are told too, one after another', async () => {
     const work = await atWork();
     const { environment, session, asked, saysIt, finish, state } = work;
     await environment.advance(LONG_MS);
@@ -219,7 +219,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     await isAnswered(work);
   });
 
-  test('nobody is told while the user speaks, nor while their words are not known', async () => {
+  test('no delivery is told while the user speaks, nor before their words are known', async () => {
     const { environment, news, told, model, asked, saysIt } = await atWork();
     news();
     await environment.advance(1900);
@@ -312,7 +312,7 @@ describe('TURNS-9: while a tool of the lead agent works', () => {
     await isAnswered(work);
   });
 
-  test('what is urgent is told at once, and the turn goes on', async () => {
+  test('an urgent delivery is told at once, and the turn goes on', async () => {
     const work = await atWork();
     const { environment, session, asked, saysIt, finish, turns } = work;
     await environment.advance(500);

@@ -69,7 +69,7 @@ async function talking() {
 }
 
 describe('a model that writes', () => {
-  test('P4: what the voice could not say was not heard, and is told again', async () => {
+  test('P4: words that the voice could not say were not heard, and are told again', async () => {
     const { environment, voice, session, state, model, writes, events } = await talking();
     session.notifyBackground('The mail has come');
     await environment.advance(400);

@@ -118,8 +118,8 @@ describe('while a tool works and nobody speaks', () => {
   });
 });
 
-describe('nobody hears it', () => {
-  test('who is not there', async () => {
+describe('no listener', () => {
+  test('an absent user', async () => {
     const { environment, sounds, leave } = await waiting();
     await environment.advance(1000);
     leave();

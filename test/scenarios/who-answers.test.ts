@@ -289,7 +289,7 @@ describe('WHO-1: a question that says who may answer it', () => {
   });
 });
 
-describe('WHO-2: who it was is named', () => {
+describe('WHO-2: the responder is named', () => {
   test('for what is sent, cancelled and dismissed, in the journal', async () => {
     const { type, session, environment, state, entriesOf } = await talk({ user: 'alice' });
     await type('use pay');

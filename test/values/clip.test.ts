@@ -9,7 +9,7 @@ test('a text that fits is left as it is', () => {
   expect(clip('four', 4)).toBe('four');
 });
 
-test('what is cut says how much is missing, and never holds half a character', () => {
+test('a cut text says how much is missing, and holds no half character', () => {
   expect(clip('1234567', 4)).toBe('1234 [… 3 more characters]');
   expect(clip('123😀567', 4)).toBe('123 [… 5 more characters]');
   fc.assert(

@@ -112,7 +112,7 @@ describe.each(Object.entries(INNOCENT_SPEECH))('SHAPES-1: speech (%s)', (_, sent
   });
 });
 
-describe('SHAPES-1: what is near to a credential', () => {
+describe('SHAPES-1: near misses of credentials', () => {
   test.each([
     ['Bearer abc.def', 'Bearer [redacted]'],
     ['Authorization: Bearer abc.def', 'Authorization: Bearer [redacted]'],

@@ -54,7 +54,7 @@ describe('audioIn', () => {
     await talk.close();
   });
 
-  test('what is wrong again and again is reported ever more seldom, with its count', async () => {
+  test('a repeated error is reported ever more seldom, with its count', async () => {
     const talk = voiceTalk();
     await talk.start();
     for (let n = 0; n < 1000; n += 1) talk.session.audioIn.next(null as never);

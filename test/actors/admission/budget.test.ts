@@ -56,7 +56,7 @@ describe('BUDGET-5: admission', () => {
     expect(budget.admit()).toMatchObject({ ok: false });
   });
 
-  test('who has nothing left admits nobody', () => {
+  test('an exhausted budget admits no child', () => {
     const { budget, clock } = budgetOf({ steps: 1, timeMs: 100 });
     call(budget, 10).settle(10);
     expect(budget.admit()).toMatchObject({ error: { message: expect.stringContaining('steps') } });
@@ -105,7 +105,7 @@ describe('BUDGET-6: a call is refused before it is made', () => {
     expect(sharing.beginCall(1)).toMatchObject({ ok: false });
   });
 
-  test('what a child does not limit it shares with its parent', () => {
+  test('a resource that a child does not limit is shared with its parent', () => {
     const { budget } = budgetOf({ tokens: 100, steps: 3 });
     const child = admitted(budget, { tokens: 50 });
     const other = admitted(budget);
@@ -135,7 +135,7 @@ describe('BUDGET-6: a call is refused before it is made', () => {
 });
 
 describe('BUDGET-7: settled once', () => {
-  test('what was not used goes back, also when a call is still under way', () => {
+  test('unused amounts return, also while a call is under way', () => {
     const { budget } = budgetOf({ tokens: 100, agents: 5 });
     const child = admitted(budget, { tokens: 80, agents: 2 });
     call(child, 10).settle(20);

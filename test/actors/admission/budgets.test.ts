@@ -15,7 +15,7 @@ function scope(limits?: ConstructorParameters<typeof Budgets>[1]) {
   };
 }
 
-test('BUDGETS-9: what nothing limits has no budget', () => {
+test('BUDGETS-9: an unlimited subagent has no budget', () => {
   const { budgets, admit } = scope();
   expect([admit('a', null), admit('b', 'a')]).toEqual(['ok', 'ok']);
   expect([budgets.of('a'), budgets.of('b'), budgets.report]).toEqual([null, null, {}]);
@@ -47,7 +47,7 @@ test('BUDGET-7: settled once at its end, and free for others', () => {
   ]);
 });
 
-test('BUDGETS-10: who has a time is told once, unless it has ended', async () => {
+test('BUDGETS-10: the time limit of a subagent is reported once, unless it has ended', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 3_000 });
   admit('b', null);
@@ -82,7 +82,7 @@ test('BUDGETS-11: the time of the scope is the time that it was awake; that of a
   expect(told.map((line) => line.slice(0, 1)).toSorted()).toEqual(['a', 'b', 'c']);
 });
 
-test('BUDGETS-11: who left for another time tells nobody', async () => {
+test('BUDGETS-11: a deadline that was moved reports nothing', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 1_000 });
   budgets.stop();

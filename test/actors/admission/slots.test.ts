@@ -81,7 +81,7 @@ describe('SLOTS-2: order', () => {
   });
 });
 
-describe('SLOTS-3: who leaves', () => {
+describe('SLOTS-3: leaving the queue', () => {
   test('the queue gets nothing any more', () => {
     const { slots, granted, ask } = slotsOf(1, { a: 1 });
     for (const id of ['a1', 'a2', 'a3']) ask('a', id);

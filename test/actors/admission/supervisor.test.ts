@@ -42,7 +42,7 @@ describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
     expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'maxTotalPerSession is 2'));
   });
 
-  test('what somebody else refuses in the same step leaves no trace', () => {
+  test('a refusal in the same step leaves no trace', () => {
     const { supervisor, admit } = supervised({ maxTotalPerSession: 1 });
     expect(admit('1')).toEqual(accepted);
     supervisor.retract('s', '1');
@@ -50,7 +50,7 @@ describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
     expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'has had 1'));
   });
 
-  test('who waits for something else than a slot has none promised', () => {
+  test('a wait for something other than a slot reserves none', () => {
     const { supervisor, admit } = supervised({ maxConcurrentPerSession: 1, whenFull: 'reject' });
     expect(admit('1')).toEqual(accepted);
     expect(admit('2')).toEqual(rejected('SESSION_LIMIT'));

@@ -119,7 +119,7 @@ describe('keeping', () => {
     expect(await recall(undefined, 9)).toEqual(['three', 'two']);
   });
 
-  test('what is no fact, no limit or no bound is refused', async () => {
+  test('invalid facts, limits and bounds are refused', async () => {
     const empty = { id: 'x', scope: 'ann', text: '', at: 1 };
     await expect(store.remember(empty)).rejects.toThrow(ConfigurationError);
     await expect(store.facts({ scope: 'ann', limit: -1 })).rejects.toThrow(ConfigurationError);

@@ -127,7 +127,7 @@ describe('a summary', () => {
     expect(itemsToSummarise(big, { keepItems: 5, keepChars: 100 })).toHaveLength(2);
   });
 
-  test('UPKEEP-1 UPKEEP-5: what fails or takes too long is reported, and tried again', async () => {
+  test('UPKEEP-1 UPKEEP-5: a summary that fails or takes too long is reported, and tried again', async () => {
     let attempt = 0;
     const { upkeep, book, errors, environment } = upkeepOf(
       {
@@ -153,7 +153,7 @@ describe('a summary', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('one that is too long is cut, and says so', async () => {
+  test('a summary that is too long is cut, and says so', async () => {
     const { upkeep, book, environment } = upkeepOf(
       { summarise: async () => 'x'.repeat(500) },
       talkOf(...lines),
@@ -248,7 +248,7 @@ describe('facts', () => {
     expect(requests).toHaveLength(2);
   });
 
-  test('UPKEEP-3: what is about to be summarised is read first, and what was said last at the end', async () => {
+  test('UPKEEP-3: items to be summarised are read first, the latest words at the end', async () => {
     const requests: DistilRequest[] = [];
     const { upkeep, book, environment } = upkeepOf(
       { distil: distilled(requests), distilEveryTurns: 99, summarise: async () => 'Short.' },
@@ -265,7 +265,7 @@ describe('facts', () => {
     expect(requests[1]?.items.map(({ id }) => id)).toEqual(['last']);
   });
 
-  test('UPKEEP-1 UPKEEP-5: what fails is reported, and the words come again', async () => {
+  test('UPKEEP-1 UPKEEP-5: a failed distillation is reported, and its words are read again', async () => {
     let attempt = 0;
     const seen: number[] = [];
     const { upkeep, errors, environment } = upkeepOf(
@@ -291,7 +291,7 @@ describe('facts', () => {
     ]);
   });
 
-  test('UPKEEP-4: one that is known is not remembered again; one that has changed takes its place', async () => {
+  test('UPKEEP-4: a known fact is not stored again; a changed one replaces it', async () => {
     const environment = simulatedEnvironment();
     const store = memoryStore();
     const old = { id: 'f1', scope: 'anna', text: 'Lives in Graz.', at: 0 };
@@ -361,7 +361,7 @@ test('a fact that is known already is data: none of its lines passes for a headi
   expect(asked[0]?.split('\n')).toHaveLength(2);
 });
 
-test('what was corrected or is gone is not covered', () => {
+test('corrected or removed items are not covered', () => {
   const then = talkOf('one', 'two', 'three');
   const now = then.correct('m1', 'TWO').remove('m2');
   expect(stillCovered(then.items, now)).toEqual(['m0']);

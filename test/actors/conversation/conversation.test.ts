@@ -154,7 +154,7 @@ describe('CONVERSATION-4: calls and results', () => {
     expect(ids(talk().remove('u1'))).not.toContain('u1');
   });
 
-  test('what JSON cannot hold is kept as far as it can be', () => {
+  test('values that JSON cannot hold are kept as far as possible', () => {
     const loop: Record<string, unknown> = {};
     loop['self'] = loop;
     const log = ConversationLog.empty()
@@ -183,7 +183,7 @@ describe('CONVERSATION-5: bounds', () => {
     });
   });
 
-  test('what is open outlives what is finished', () => {
+  test('open items outlive finished ones', () => {
     const log = ConversationLog.empty({ maxItems: 3 })
       .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 1 })
       .begin({ id: 'u1', role: 'user', at: 2 })
@@ -310,7 +310,7 @@ describe('[BW21] recent turns', () => {
     );
   });
 
-  test('what is being said belongs to it', () => {
+  test('a reply in progress belongs to it', () => {
     const log = ConversationLog.empty()
       .begin({ id: 'u1', role: 'user', at: 1 })
       .append('u1', 'Book me a');

@@ -100,7 +100,7 @@ test('[BW9] MODEL-MESSAGES-2: a failed call keeps its error', () => {
   expect(tool?.content).toMatchObject([{ output: { type: 'error-text', value: 'no such file' } }]);
 });
 
-test('MODEL-MESSAGES-3: what is being said, and silence, are not in it', () => {
+test('MODEL-MESSAGES-3: replies in progress and silence are not in it', () => {
   const log = start
     .begin({ id: 'a1', role: 'assistant', at: 2 })
     .append('a1', 'I was go')

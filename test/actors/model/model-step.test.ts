@@ -344,7 +344,7 @@ describe('MODEL-1: ids of calls', () => {
     expect(response.assistantMessages[0]?.content).toMatchObject([{ toolCallId: 'call_1' }]);
   });
 
-  test('what the provider executed stays as it is, and is not ours to run', async () => {
+  test('a call that the provider executed is kept and not run', async () => {
     const content: Part[] = [
       {
         type: 'tool-call',
@@ -476,7 +476,7 @@ describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
   });
 });
 
-describe('what the model is asked', () => {
+describe('the request to the model', () => {
   test('instructions, messages, tools and settings', async () => {
     const scripted = model(answer([text('ok')]), answer([text('ok')]));
     await step(scripted, {

@@ -75,7 +75,7 @@ describe('checkOutput', () => {
     expect(await checkOutput(big, '{"n":1}')).toMatchObject({ ok: false });
   });
 
-  test('what is no schema is the programmer’s error', async () => {
+  test('a value that is no schema is a ConfigurationError', async () => {
     await expect(checkOutput({ type: 'object' }, '{}')).rejects.toThrow(ConfigurationError);
     expect(() => outputInstructions(undefined)).toThrow('outputSchema: expected a zod schema');
   });

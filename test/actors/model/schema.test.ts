@@ -16,7 +16,7 @@ test('a lazy schema is asked each time: it may be another one by then', () => {
   expect(wrapSchema(schema, 'second').jsonSchema).toMatchObject({ enum: ['Rome', 'Paris'] });
 });
 
-test('what was refused is refused again, and says where', () => {
+test('a refused value is refused again, with its path', () => {
   const schema = { type: 'object' };
   for (const where of ['here', 'there'])
     expect(() => wrapSchema(schema, where)).toThrow(`${where}: expected a zod schema`);

@@ -23,7 +23,7 @@ const callError = (statusCode: number | undefined, more: object = {}): APICallEr
     ...more,
   });
 
-describe('what a provider answers', () => {
+describe('answers of a provider', () => {
   test.each([
     [429, 'RATE_LIMITED', true],
     [500, 'PROVIDER_UNAVAILABLE', true],
@@ -163,7 +163,7 @@ test('messages with an unanswered call are refused before the model is called', 
   expect(toStepError(error)).toMatchObject({ code: 'INVALID_PROMPT', retryable: false });
 });
 
-describe('what a provider says in mid-answer', () => {
+describe('errors of a provider in the middle of an answer', () => {
   test.each([
     [{ message: 'Overloaded', statusCode: 529, isRetryable: true }, 'PROVIDER_UNAVAILABLE', true],
     [{ message: 'Too fast', statusCode: 429 }, 'RATE_LIMITED', true],

@@ -101,7 +101,7 @@ describe('STREAMED-ANSWER-1: the answer', () => {
   });
 });
 
-test('STREAMED-ANSWER-1: what proves the reasoning may come in a piece without words', async () => {
+test('STREAMED-ANSWER-1: the proof of the reasoning may come in a piece without words', async () => {
   const providerMetadata = { anthropic: { signature: 'sig' } };
   const { answer } = await read([
     { type: 'reasoning-start', id: '1' },

@@ -80,19 +80,22 @@ describe('STRUCT-1: refused for its format', () => {
     expect(formatsOf(asked)).toEqual(['json', null]);
   });
 
-  test.each([400, 422])('what is refused without it as well is not hidden: %s', async (status) => {
-    const asked = model(
-      throwing(refusal(status, 'the history is broken')),
-      throwing(refusal(status, 'the history is broken')),
-      answer([json]),
-    );
-    const { step, reports } = asking(asked);
-    await expect(step()).rejects.toThrow('the history is broken');
-    expect(reports).toEqual([]);
-    // It was not the format: it is asked for again.
-    await asking(asked).step();
-    expect(formatsOf(asked)).toEqual(['json', null, 'json']);
-  });
+  test.each([400, 422])(
+    'an error that also occurs without it is not hidden: %s',
+    async (status) => {
+      const asked = model(
+        throwing(refusal(status, 'the history is broken')),
+        throwing(refusal(status, 'the history is broken')),
+        answer([json]),
+      );
+      const { step, reports } = asking(asked);
+      await expect(step()).rejects.toThrow('the history is broken');
+      expect(reports).toEqual([]);
+      // It was not the format: it is asked for again.
+      await asking(asked).step();
+      expect(formatsOf(asked)).toEqual(['json', null, 'json']);
+    },
+  );
 
   test.each([401, 429, 500, 503])(
     'any other error is the error of the call: %s',
@@ -127,7 +130,7 @@ describe('STRUCT-2: an answer that holds nothing', () => {
   });
 });
 
-describe('STRUCT-3: what was refused is not asked for again', () => {
+describe('STRUCT-3: a refused format is not requested again', () => {
   test('a schema of a model; another schema is tried', async () => {
     const asked = model(
       throwing(refusal(400)),

@@ -78,7 +78,7 @@ test('execute gets the input and what it needs to know of the call', async () =>
   ]);
 });
 
-describe('what comes back, as the SDK gives it to a model', () => {
+describe('the output of a tool reaches the model in the SDK’s form', () => {
   test.each<[string, unknown, unknown, ToolResultOutput]>([
     ['text', 'sunny', 'sunny', { type: 'text', value: 'sunny' }],
     ['an object', { n: 1 }, { n: 1 }, { type: 'json', value: { n: 1 } }],
@@ -264,7 +264,7 @@ describe('TOOL-RUN-1: it always resolves', () => {
   });
 });
 
-describe('TOOL-OUTPUT-2: what is too large is cut, and says so', () => {
+describe('TOOL-OUTPUT-2: an output that is too large is cut, and says so', () => {
   const maxOutputBytes = 1000;
   const size = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
@@ -287,7 +287,7 @@ describe('TOOL-OUTPUT-2: what is too large is cut, and says so', () => {
     expect(outcome.modelOutput).toStrictEqual({ type: 'json', value: output });
   });
 
-  test('what just fits is kept, in bytes', async () => {
+  test('an output of exactly the limit, in bytes, is kept', async () => {
     const fits = 'x'.repeat(maxOutputBytes);
     expect(await run({ execute: () => fits }, { maxOutputBytes })).toMatchObject({ output: fits });
     expect(await run({ execute: () => `${fits}y` }, { maxOutputBytes })).toMatchObject({
@@ -301,7 +301,7 @@ describe('TOOL-OUTPUT-2: what is too large is cut, and says so', () => {
     expect(await run({ execute: () => `${fits}y` })).toMatchObject({ output: { truncated: true } });
   });
 
-  test('what toModelOutput gives is bounded too, but content with files has room', async () => {
+  test('the result of toModelOutput is bounded too, but content with files has room', async () => {
     const big = 'y'.repeat(4000);
     const modelOutput = async (given: unknown): Promise<unknown> =>
       (await run({ execute: () => 1, toModelOutput: () => given }, { maxOutputBytes })).modelOutput;
@@ -339,7 +339,7 @@ describe('preliminary outputs', () => {
     expect(await run({ execute: () => yields() })).toMatchObject({ status: 'ok', output: null });
   });
 
-  test('what is not JSON is reported and left out, a listener that throws breaks nothing', async () => {
+  test('a value that is not JSON is reported and left out; a listener that throws breaks nothing', async () => {
     const told: unknown[] = [];
     const reports: string[] = [];
     const outcome = await run(
@@ -495,7 +495,7 @@ describe('TOOL-RUN-2: time', () => {
   });
 });
 
-test('TOOL-RUN-3: what a tool does after it was given up is no unhandled rejection', async () => {
+test('TOOL-RUN-3: a rejection of an abandoned tool is handled', async () => {
   const unhandled = await countUnhandled(async () => {
     const controller = new AbortController();
     const late = deferred<void>();

@@ -127,7 +127,7 @@ test('TOOLS-2: a schema is converted once, however often it is prepared and sent
   expect(schema.counter.conversions).toBe(1);
 });
 
-describe('TOOLS-3: what the model is offered', () => {
+describe('TOOLS-3: the tools that the model is offered', () => {
   const full = {
     description: 'Weather',
     inputSchema: city,

@@ -178,7 +178,7 @@ describe('a session of a pool', () => {
     expect(first.opened).toEqual(['a']);
   });
 
-  test('SESSION-POOL-4: what was awake when the process died goes on in the next one', async () => {
+  test('SESSION-POOL-4: sessions that were awake when the process died go on in the next one', async () => {
     const world = worldOf();
     let isDead = false;
     const never = new Promise<never>(() => {});
@@ -203,7 +203,7 @@ describe('a session of a pool', () => {
     expect(second.pool.awakeCount).toBe(0);
   });
 
-  test('SESSION-POOL-1: whoever wants it while it leaves gets it when it has left', async () => {
+  test('SESSION-POOL-1: a request for a leaving session gets it after it has left', async () => {
     const world = worldOf();
     const { pool, type, idle, opened, errors } = poolOf(world);
     await type('a', 'hello');
@@ -239,7 +239,7 @@ describe('a session of a pool', () => {
     expect(pool.awake('a')).toBeUndefined();
   });
 
-  test('one that was closed is over, and its id begins a new one', async () => {
+  test('a closed session is over, and its id begins a new one', async () => {
     const world = worldOf();
     const { pool, type, errors } = poolOf(world);
     await type('a', 'hello');
@@ -255,7 +255,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('one that cannot be started is told to whoever wanted it, and can be tried again', async () => {
+  test('a failed start rejects the caller, and can be tried again', async () => {
     const world = worldOf();
     let isInUse = true;
     const claimed: Journal = {
@@ -353,7 +353,7 @@ describe('a session of a pool', () => {
     },
   );
 
-  test('whoever has it instead says when it is due', async () => {
+  test('the process that holds it reports when it is due', async () => {
     const world = worldOf();
     await world.wakeTimes.set('a', 42);
     const claimed: Journal = {
@@ -419,7 +419,7 @@ describe('a session of a pool', () => {
     expect(second.errors).toEqual([]);
   });
 
-  test('SESSION-POOL-3: one that could not be looked at when it was due is looked at later', async () => {
+  test('SESSION-POOL-3: a session that could not be examined when due is examined later', async () => {
     const world = worldOf();
     let isBroken = false;
     const wakeTimes: WakeTimes = {
@@ -500,7 +500,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(2);
   });
 
-  test('one that is not what was asked for is refused', async () => {
+  test('a session other than the requested one is refused', async () => {
     const world = worldOf();
     const { pool } = poolOf(world, {
       open: () => textTalk({ environment: world.environment }).session,

@@ -80,7 +80,7 @@ function processOf(
 
 const expired = expect.stringMatching(/^a: Told: .*did not respond in time/s) as string;
 
-describe('what another process put away', () => {
+describe('sessions that another process put away', () => {
   test('SESSION-POOL-3 WAKE-SCHEDULER-1: is woken when it is due though that one has died, by a pool that began before', async () => {
     const world = worldOf();
     const other = processOf(world);
@@ -194,7 +194,7 @@ describe('a process that lives', () => {
   });
 });
 
-test('WAKE-SCHEDULER-2: one that cannot be started is tried once in a round, and its claim is given back', async () => {
+test('WAKE-SCHEDULER-2: a session that cannot be started is tried once in a round, and its claim is released', async () => {
   const world = worldOf();
   const first = processOf(world);
   await first.type('a', 'hello');

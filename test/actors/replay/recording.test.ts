@@ -35,7 +35,7 @@ function withLine(number: number, change: (line: Record<string, unknown>) => obj
 const lineOf = (type: string): number =>
   lines.findIndex((line) => line.includes(`"type":"${type}"`)) + 1;
 
-describe('RECORDING-1: what was exported', () => {
+describe('RECORDING-1: exported recordings', () => {
   test('is read again, and is as it was', () => {
     const { scope, steps } = parseRecording(text);
     expect(scope).toBe('ses');
@@ -96,7 +96,7 @@ describe('a difference', () => {
     });
   });
 
-  test('one that cannot be folded any more', () => {
+  test('an entry that cannot be folded any more', () => {
     const number = lineOf('model.responded');
     const other = withLine(number, (line) => ({ ...line, definitionVersion: 99 }));
     expect(checkRecording(parseRecording(other))).toMatchObject({

@@ -172,7 +172,7 @@ describe('a replay', () => {
   );
 });
 
-describe('REPLAYED-SESSION-1: what the app had to say is in the entries', () => {
+describe('REPLAYED-SESSION-1: the entries hold the app’s contributions', () => {
   test('how long a tool may take', async () => {
     const of = world();
     const slow = defineTool({

@@ -211,7 +211,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s
     expect(talk.environment.pendingTimers).toBe(0);
   });
 
-  test('COMMIT-UNIT-3: one that fails for long holds everything back, and nothing is lost', async () => {
+  test('COMMIT-UNIT-3: an append that fails for long delays all others, and nothing is lost', async () => {
     const journal = failingJournal(how);
     const talk = noticed(journal);
     await talk.start();

@@ -96,7 +96,7 @@ function unitWith(journal: Journal = memoryJournal()) {
 const numbered = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ type: 'go', n: index + 1, then: ['effect'] }));
 
-describe('what is accepted', () => {
+describe('accepted events', () => {
   test('is an entry: counted from 1 in its unit, stamped, with the version of its machine', async () => {
     const { unit, journal, environment } = unitWith();
     unit.receive('a', { type: 'go' });
@@ -187,7 +187,7 @@ describe('a transaction', () => {
     expect(ignored).toEqual([]);
   });
 
-  test('one that throws releases nothing and ends the unit', () => {
+  test('a fold that throws releases nothing and ends the unit', () => {
     const { unit, body } = unitWith();
     body.routes['first'] = [{ actor: 'b', event: { type: 'poison' } }];
     unit.receive('a', { type: 'go', then: ['first', 'second'] } as UnitEvent);
@@ -232,7 +232,7 @@ describe('a slow journal', () => {
     expect(body.applied).toEqual(['a.go']);
   });
 
-  test('COMMIT-UNIT-5: what was kept after the unit was disposed is not applied', async () => {
+  test('COMMIT-UNIT-5: an entry that is kept after the unit was disposed is not applied', async () => {
     const journal = gatedJournal();
     journal.shut();
     const { unit, body, environment } = unitWith(journal);
@@ -254,7 +254,7 @@ describe('a slow journal', () => {
       return made;
     };
 
-    test('whoever asks for something new is refused, and told of the limit', () => {
+    test('a new request is refused, and names the limit', () => {
       const { unit } = full();
       expect(() => unit.checkRoom()).toThrow(
         expect.objectContaining({
@@ -265,7 +265,7 @@ describe('a slow journal', () => {
       );
     });
 
-    test('what follows from what was accepted is taken in all the same; the host is told, once', async () => {
+    test('consequences of accepted events are accepted all the same; the host is told once', async () => {
       const { unit, body, errors, environment, journal } = full();
       expect(errors).toEqual([]);
       for (const event of numbered(3)) unit.receive('b', event);
@@ -288,7 +288,7 @@ describe('a slow journal', () => {
   });
 });
 
-describe('what a unit cannot take', () => {
+describe('events that a unit cannot accept', () => {
   test('does not hold up what comes behind it, whatever whoever is told of it does', async () => {
     const journal = gatedJournal();
     const environment = simulatedEnvironment();
@@ -343,7 +343,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
     expect(errors).toHaveLength(3);
   });
 
-  test('COMMIT-UNIT-2: what goes out late goes out in the same order, before the next event is taken in', async () => {
+  test('COMMIT-UNIT-2: late effects are released in order, before the next event is accepted', async () => {
     const journal = failingJournal(how);
     const { unit, body, environment } = unitWith(journal);
     const order: string[] = [];
@@ -486,7 +486,7 @@ describe('COMMIT-UNIT-6: from the journal', () => {
     expect(body.released).toEqual([]);
   });
 
-  test('what its effects mean within the unit happens again', async () => {
+  test('effects within the unit are repeated', async () => {
     const { unit, body } = unitWith();
     body.routes = { effect: [{ actor: 'b', event: { type: 'told' } }] };
     const { entries } = await kept(numbered(1));
@@ -502,7 +502,7 @@ describe('COMMIT-UNIT-6: from the journal', () => {
     expect((await journal.read()).map(({ seq }) => seq)).toEqual([3]);
   });
 
-  test('what is due is carried out when it is said so, deadlines at their old time', async () => {
+  test('due effects are carried out on request, deadlines at their old time', async () => {
     const { unit, body, environment } = unitWith();
     const dueAt = environment.clock.now() + 500;
     const input = { dueAt, event: 'deadline.due' };
@@ -524,7 +524,7 @@ describe('COMMIT-UNIT-6: from the journal', () => {
     expect(() => unitWith().unit.refold(other)).toThrow(/version 2 of `test`: this is version 3/);
   });
 
-  test('what comes while it is read waits, behind what is said to be first', async () => {
+  test('events that arrive during the read wait behind those that go first', async () => {
     const { unit, body, environment } = unitWith();
     unit.hold();
     unit.receive('a', { type: 'go', n: 2 } as UnitEvent);

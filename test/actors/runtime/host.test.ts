@@ -16,7 +16,7 @@ import { simulatedEnvironment } from '../../../src/testing/index.ts';
 const hostWith = (onError: (error: unknown, where: string) => void, inspect?: () => void) =>
   createHost({ environment: simulatedEnvironment(), journal: memoryJournal(), onError, inspect });
 
-describe('somebody else’s code', () => {
+describe('code of others', () => {
   test('that throws or rejects is reported, with where', async () => {
     const reports: unknown[] = [];
     const host = hostWith((error, where) => reports.push([where, (error as Error).message]));

@@ -52,7 +52,7 @@ const cut = expect.objectContaining({
   retryable: false,
 });
 
-describe('what was cut', () => {
+describe('a cut file', () => {
   test('MEMORY-JOURNAL-2: of a scope that lost its beginning nothing is read, of a whole one everything', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'first'));
@@ -85,7 +85,7 @@ describe('what was cut', () => {
     expect(() => journal.read({ scope: 'first' })).toThrow(cut);
   });
 
-  test('what was forgotten makes room', () => {
+  test('forgotten scopes make room', () => {
     const journal = memoryJournal({ keep: 3 });
     for (const scope of ['a', 'b', 'c']) journal.append(entry(1, 'unit', scope));
     journal.forget('b');
@@ -98,7 +98,7 @@ describe('what was cut', () => {
   });
 });
 
-describe('what was trimmed', () => {
+describe('trimmed entries', () => {
   test('MEMORY-JOURNAL-2: is read from the entry that it was trimmed to, whatever goes on of what was before', () => {
     const journal = memoryJournal({ keep: Infinity });
     journal.append(entry(1, 'session'));

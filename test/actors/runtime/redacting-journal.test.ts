@@ -107,7 +107,7 @@ describe('by value', () => {
     });
   });
 
-  test('what is written in its place is taken as it is', () => {
+  test('the replacement text is written as given', () => {
     expect(eventOf({ text: `<${KEY}>`, token: 'x' }, { values, replace: '$& ***' })).toMatchObject({
       text: '<$& ***>',
       token: '$& ***',
@@ -146,7 +146,7 @@ test('names like `__proto__` stay what they are', () => {
   expect(({} as { token?: string }).token).toBeUndefined();
 });
 
-test('what was taken out is in no byte of the file', async () => {
+test('no byte of the file holds a redacted value', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-journal-'));
   const inner = sqliteJournal({ path: join(folder, 'a.journal'), environment: nodeEnvironment() });
   const journal = redactingJournal(inner, { values: [KEY] });

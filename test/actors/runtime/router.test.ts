@@ -17,7 +17,7 @@ describe('the router', () => {
     expect(log).toEqual(['ran']);
   });
 
-  test('ROUTER-1: what happens during a task waits behind what waits already', () => {
+  test('ROUTER-1: a task that is added during a task waits behind those that wait already', () => {
     const { router, log } = routed();
     router.enqueue({
       run() {

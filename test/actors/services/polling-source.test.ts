@@ -86,7 +86,7 @@ describe('[B76] an event source that polls', () => {
     },
   );
 
-  test('P2: what has a known key is left out, also in a later poll', async () => {
+  test('P2: an event with a known key is skipped, also in a later poll', async () => {
     const stage = pollingStage(() => Promise.resolve(found(1, 2, 2)), {
       keyOf: ({ data }) => String((data as { id: number }).id),
     });
@@ -107,7 +107,7 @@ describe('[B76] an event source that polls', () => {
     expect(stage.seen()).toEqual([{ id: 1 }, { id: 2 }, { id: 0 }, { id: 1 }]);
   });
 
-  test('P2: what the service has no room for is offered again before the next poll', async () => {
+  test('P2: an event that the service has no room for is offered again before the next poll', async () => {
     const source = pollingSource({
       intervalMs: 1_000,
       jitter: 0,
@@ -177,7 +177,7 @@ describe('[B76] an event source that polls', () => {
     expect(stage.environment.pendingTimers).toBe(0);
   });
 
-  test('what poll resolves to is checked', async () => {
+  test('the result of a poll is checked', async () => {
     const stage = pollingStage(() => Promise.resolve({ items: [] } as never));
     await stage.start();
     expect(String(stage.errors[0])).toContain('expected poll() to resolve to events');

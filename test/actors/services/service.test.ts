@@ -77,7 +77,7 @@ describe('[B76] events become invocations', () => {
 });
 
 describe('[BW32] no event is lost silently', () => {
-  test('SERVICE-2: what comes when too many wait is refused; something urgent takes a place', async () => {
+  test('SERVICE-2: an event beyond the queue’s limit is refused; an urgent one takes a place', async () => {
     const stage = serviceStage({ maxWaiting: 2 });
     await stage.start();
     for (const n of [0, 1, 2]) await stage.emit(order({ n }));
@@ -155,7 +155,7 @@ describe('[BW32] no event is lost silently', () => {
     expect(stage.service.view.counts).toMatchObject({ dropped: 1, told: 0, failed: 0 });
   });
 
-  test('what waits at the stop is dropped, and says so', async () => {
+  test('events that wait at the stop are dropped, and reported', async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({ n: 1 }));
@@ -235,7 +235,7 @@ describe('[B77] a source that fails', () => {
     expect(stage.errors).toHaveLength(1);
   });
 
-  test('one that fails does not touch the other', async () => {
+  test('a failing source does not touch the other', async () => {
     const other = new ManualSource('other');
     const source = new ManualSource('shop');
     source.onStart = () => Promise.reject(new Error('down'));
@@ -248,7 +248,7 @@ describe('[B77] a source that fails', () => {
     await expect(other.emit(order())).resolves.toMatchObject({ accepted: true });
   });
 
-  test('one that goes on in start until the signal aborts runs from its first event', async () => {
+  test('a source whose start lasts until the signal aborts runs from its first event', async () => {
     const stage = serviceStage();
     stage.source.onStart = () =>
       new Promise((resolve) => {
@@ -354,7 +354,7 @@ describe('[BW20] the stop', () => {
   });
 });
 
-test('SERVICE-4: what was decided before a kill, and not done yet, is not done any more', async () => {
+test('SERVICE-4: a decision that was not carried out before a kill is not carried out afterwards', async () => {
   const stage = serviceStage({}, { onChanged: (service) => service.kill() });
   await stage.start();
   expect(stage.source.starts).toBe(0);

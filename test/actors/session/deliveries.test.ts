@@ -31,7 +31,7 @@ function busyTalk(options: TalkOptions = {}) {
 const done = { script: () => say('The report is ready.') };
 const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
 
-describe('what waits to be told', () => {
+describe('deliveries that wait to be told', () => {
   test('[B56 B57 B58 B59] is told one by one, when the lead agent is idle; urgent before high before normal', async () => {
     const { start, type, session, said, release } = busyTalk({ subagents: { report: done } });
     await start();

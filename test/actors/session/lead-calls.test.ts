@@ -369,7 +369,7 @@ test('a model that only ever calls tools is made to answer', async () => {
   expect(said().length).toBeLessThanOrEqual(1);
 });
 
-describe('what cannot work is refused at construction', () => {
+describe('options that cannot work are refused at construction', () => {
   const make =
     (tools: readonly unknown[], subagentConfigs = {}) =>
     () =>

@@ -201,7 +201,7 @@ describe('in the middle of an answer', () => {
     };
   }
 
-  test('what began in the same millisecond stands where it began, also afterwards (LIVE-CONVERSATION-4)', async () => {
+  test('items that began in the same millisecond keep their order (LIVE-CONVERSATION-4)', async () => {
     const journal = writtenJournal();
     const { go, said, session, environment } = await byHand(journal);
     await session.sendText('One.');
@@ -218,7 +218,7 @@ describe('in the middle of an answer', () => {
     expectFromJournal(records.latest, refolded(journal.entries, session.id));
   });
 
-  test('what is still being said can be read, and is not in the journal (LIVE-CONVERSATION-3)', async () => {
+  test('a reply in progress can be read, and is not in the journal (LIVE-CONVERSATION-3)', async () => {
     const journal = writtenJournal();
     const { go, said, session, environment } = await byHand(journal);
     await session.sendText('One.');
@@ -233,7 +233,7 @@ describe('in the middle of an answer', () => {
     expectFromJournal(records.latest, refolded(journal.entries, session.id));
   });
 
-  test('what was said can be read before the journal has it (LIVE-CONVERSATION-2)', async () => {
+  test('words can be read before the journal has them (LIVE-CONVERSATION-2)', async () => {
     const slow = gatedJournal();
     const journal = writtenJournal(slow);
     const { go, said, session, environment } = await byHand(journal);

@@ -141,7 +141,7 @@ describe('nothing is lost silently', () => {
     expect(ran).toEqual([]);
   });
 
-  test('P8: what was consented to says so; what needed no consent does not', async () => {
+  test('P8: an approved call says so; a call that needs no consent does not', async () => {
     const { named } = recorded();
     const { run } = subagentRuns(steps(calls(['pay'], ['look']), say('done')));
     const { result } = run(

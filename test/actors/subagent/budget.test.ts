@@ -69,7 +69,7 @@ describe('on exhaustion', () => {
     expect(runs.prompts).toHaveLength(3);
   });
 
-  test('who is done within its budget is done', async () => {
+  test('a subagent that is done within its budget completes', async () => {
     const runs = subagentRuns(steps(calls(['look']), say('Seen.')));
     const outcome = await runs.outcome({ tools: look, budget: { steps: 2, tokens: 10_000 } });
     expect(outcome).toMatchObject({ status: 'completed', text: 'Seen.' });
@@ -133,7 +133,7 @@ describe('on exhaustion', () => {
   );
 });
 
-describe('what a call costs', () => {
+describe('the cost of a call', () => {
   const budgetOf = (tokens: number): Budget => Budget.create({ tokens }, () => 0);
   const asking = (budget: Budget | null, final = false) =>
     permitFor({ budget, instructions: 'x'.repeat(400), messages: [], final });
@@ -160,7 +160,7 @@ describe('what a call costs', () => {
     expect([broken.report.tokens?.spent, failed.report.tokens?.spent]).toEqual([100, 0]);
   });
 
-  test('what does not fit is refused, but for the last call', () => {
+  test('a call that does not fit is refused, except the last one', () => {
     expect(asking(budgetOf(100))).toMatchObject({ ok: false });
     expect(asking(budgetOf(100), true)).toMatchObject({ ok: true, maxOutputTokens: 1_024 });
     expect(asking(budgetOf(150))).toMatchObject({ ok: true, maxOutputTokens: 50 });

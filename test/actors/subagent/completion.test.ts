@@ -118,7 +118,7 @@ describe("[M20] with completion: 'tool'", () => {
     expect(wordsIn(run.prompts[1]!)[1]).toContain('hand_in');
   });
 
-  test('one that never hands in runs out of steps', async () => {
+  test('a subagent that never hands in runs out of steps', async () => {
     const run = loneSubagent({ completion: 'tool', maxSteps: 3 }, steps(say('done')));
     expect(await run.result).toMatchObject({
       status: 'failed',

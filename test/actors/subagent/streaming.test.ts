@@ -55,7 +55,7 @@ describe('[H6 H22] with stream: true', () => {
     expect(plain.chunks).toEqual([]);
   });
 
-  test('SUBAGENT-4: what was broken off says nothing any more', async () => {
+  test('SUBAGENT-4: an aborted stream emits nothing more', async () => {
     const run = loneSubagent({ stream: true }, steps({ text: 'late words', delayMs: 1000 }));
     await run.environment.settle();
     run.subagent.cancel('enough');

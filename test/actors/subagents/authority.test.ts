@@ -255,7 +255,7 @@ describe('P7: a budget is one for a subtree', () => {
     expect(start('helper')).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
   });
 
-  test('what a child uses its parent has no more; both hand in what they have', async () => {
+  test('a parent loses what its child uses; both hand in their results', async () => {
     const { environment, outcomes, start } = program({
       boss: {
         script: hiring('worker'),
@@ -278,7 +278,7 @@ describe('P7: a budget is one for a subtree', () => {
     expect(outcomes.get('boss')).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
   });
 
-  test('what a child did not use is its parent’s again', async () => {
+  test('the unused budget of a child returns to its parent', async () => {
     const { environment, outcomes, start } = program({
       boss: {
         script: (prompt) => {

@@ -199,7 +199,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test('whoever is spawned knows what the user had said, and so do those below it', async () => {
+  test('a spawned subagent and its descendants know the words of the user', async () => {
     const tools = createParentSubagentToolset();
     const { session, parts, environment, close } = await talk(
       tools,

@@ -97,7 +97,7 @@ test('MESSAGES-2: the same key is the same answer, also while it is on its way',
   expect(told()).toEqual([`msg_${id}_k`]);
 });
 
-test('SUBAGENT-3: one that waits for the user is not woken by what it was told already', async () => {
+test('SUBAGENT-3: a subagent that waits for the user is not woken by a message that it has already', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal({ keep: Infinity });
   const message = { content: 'Hurry', mode: 'queue', idempotencyKey: 'k' } as const;
@@ -133,7 +133,7 @@ test('SUBAGENT-3: one that waits for the user is not woken by what it was told a
   expect(second.toSnapshot()?.subagents).toMatchObject([{ rest: { life: { isParked: true } } }]);
 });
 
-test('MESSAGES-3: who is left to the journal writes nothing more: nobody waits for it', async () => {
+test('MESSAGES-3: a released subagent writes nothing more, and no receipt waits for it', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);
@@ -142,7 +142,7 @@ test('MESSAGES-3: who is left to the journal writes nothing more: nobody waits f
   expect(await isSettled(environment, sent.written)).toBe(true);
 });
 
-test('MESSAGES-1: whoever waits until a message is read hears that it is not here', async () => {
+test('MESSAGES-1: a wait for the receipt of a message settles as not delivered', async () => {
   const { environment, service, id } = await atWork();
   const sent = service.send(id, { content: 'Hurry', mode: 'queue' }, THE_LEAD);
   if (!sent.ok) throw new Error(sent.error.message);
@@ -201,7 +201,7 @@ test('MESSAGES-2: the tool answers when the message is in the journal', async ()
   expect(await isSettled(environment, answered)).toBe(true);
 });
 
-test('SUBAGENT-TREE-5: who ends takes nothing: nobody waits for it to be written', async () => {
+test('SUBAGENT-TREE-5: an ended subagent accepts nothing, and no receipt waits for it', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
   // Something is on its way already: this waits behind it.

@@ -105,7 +105,7 @@ describe('[M3 M12] how a subagent is', () => {
   });
 });
 
-describe('[RW6] who sees whom', () => {
+describe('[RW6] visibility of subagents', () => {
   test('a subagent sees its descendants and its workstream, and nobody else exists for it', () => {
     const { spawn, service } = puppets();
     const parent = spawn('p');
@@ -208,7 +208,7 @@ describe('[M1 M22 M23 M26 HW5] what is admitted', () => {
     expect(request('a', { idempotencyKey: 'l' })).not.toMatchObject({ isRepeat: true });
   });
 
-  test('nobody works for one that has ended, nor for a closed service', async () => {
+  test('no subagent works for one that has ended, nor for a closed service', async () => {
     const { spawn, says, request, service } = puppets();
     const parent = spawn('p');
     await says('p', 'done');
@@ -481,7 +481,7 @@ describe('[M9 M14] a request to the parent', () => {
     expect(JSON.stringify(prompts.at(-1)?.prompt.prompt)).not.toContain('SUBAGENT REQUEST');
   });
 
-  test('[MW3] one that has ended asks nobody any more', async () => {
+  test('[MW3] an ended subagent asks no more questions', async () => {
     const { spawn, calls, service, look, settle, types } = puppets();
     const id = spawn('a');
     await calls('a', ['request_input', { question: 'Which?' }]);

@@ -78,7 +78,7 @@ describe("lifetime: 'session'", () => {
     expect(said(stage)).toContain('assistant: one');
   });
 
-  test('who is cancelled in the queue is passed over; who is cancelled at work leaves its words', async () => {
+  test('a subagent that is cancelled in the queue is passed over; one that is cancelled at work leaves its words', async () => {
     const stage = puppets();
     const { begin } = kept(stage);
     const [first, second, third] = [begin('1'), begin('2'), begin('3')];

@@ -58,7 +58,7 @@ describe('[MW7 HW4] SUBAGENT-TREE-4: when a parent ends', () => {
     expect(stage.look(sibling)?.state).toBe('running');
   });
 
-  test('who does not stop is killed after the grace', async () => {
+  test('a subagent that does not stop is killed after the grace', async () => {
     const journal = memoryJournal();
     let isStuck = false;
     const stage = puppets({
@@ -96,7 +96,7 @@ describe('[MW7 HW4] SUBAGENT-TREE-4: when a parent ends', () => {
   });
 });
 
-test('SUBAGENT-TREE-3: who is cancelled by whoever sees it begin ends, and is told of in order', async () => {
+test('SUBAGENT-TREE-3: a subagent that is cancelled by an observer of its start ends, and is reported in order', async () => {
   const stage = puppets();
   const cancelled: boolean[] = [];
   stage.service.events.subscribe(({ type, subagentId }) => {
@@ -230,7 +230,7 @@ describe('[M18 MW9] what has ended', () => {
 describe('[M17 MW2] hung', () => {
   const constraints = { inactivityTimeoutMs: 5000, sweepIntervalMs: 1000 };
 
-  test('after its time without a sign of life; the next one clears it', async () => {
+  test('a subagent hangs after its time without a sign of life; the next sign clears it', async () => {
     const stage = puppets({ constraints });
     const id = stage.spawn('a');
     await stage.environment.advance(4000);
@@ -250,7 +250,7 @@ describe('[M17 MW2] hung', () => {
     expect(stage.timersLeft()).toBe(0);
   });
 
-  test('who waits is not silent: for an answer, a child, a slot', async () => {
+  test('a wait for an answer, a child or a slot is no silence', async () => {
     const stage = puppets({ constraints: { ...constraints, maxConcurrentPerSession: 2 } });
     const asking = stage.spawn('a');
     await stage.calls('a', ['request_input', { question: 'Which?', timeoutMs: 100_000 }]);

@@ -288,7 +288,7 @@ test('[M17] AWAITING-4: hung ends no wait', async () => {
   expect(wait.value).toBeUndefined();
 });
 
-test('who has ended waits no more', async () => {
+test('an ended subagent waits no more', async () => {
   const { spawn, calls, service, delegation, settle } = puppets();
   const parent = spawn('p');
   const child = spawn('c', { caller: by(parent) });

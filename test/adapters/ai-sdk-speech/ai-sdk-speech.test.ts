@@ -108,7 +108,7 @@ describe('aiSdkVoice', () => {
     expect(() => aiSdkVoice(model, options)).toThrow(message);
   });
 
-  test('what is no model is refused', () => {
+  test('a value that is no model is refused', () => {
     expect(() => aiSdkVoice({} as never)).toThrow(/`model`/);
   });
 

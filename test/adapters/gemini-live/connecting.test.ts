@@ -264,7 +264,7 @@ describe('the end of a connection', () => {
   });
 });
 
-describe('what is not understood', () => {
+describe('messages that are not understood', () => {
   test('an unknown field is told once, the rest of the message is read', async () => {
     const call = await startCall();
     const strange = '{"newThing":{},"serverContent":{"odd":1,"outputTranscription":{"text":"Hi"}}}';

@@ -33,7 +33,7 @@ const able = (model: string) => {
   };
 };
 
-test('what a transport can do depends on its model', () => {
+test('the capabilities of a transport depend on its model', () => {
   const everything = {
     defersToolResults: true,
     schedulesToolResults: true,

@@ -83,7 +83,7 @@ describe('the address', () => {
   });
 });
 
-describe('what is wrong is named', () => {
+describe('a wrong option is named', () => {
   const wrong = (options: unknown) => () =>
     geminiLive({ apiKey: 'k', ...(options as GeminiLiveOptions) });
 

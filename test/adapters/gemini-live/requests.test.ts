@@ -148,7 +148,7 @@ describe('a request', () => {
     expect(JSON.stringify(said)).toContain('your turn');
   });
 
-  test('MARK-5: what the wire says in words has a mark of the session', async () => {
+  test('MARK-5: sentences of the wire carry a mark of the session', async () => {
     const notes = new NoteMarks('a secret');
     const call = await new Call({}, { notes }).begin();
     const said = await call.sends(

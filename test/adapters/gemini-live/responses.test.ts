@@ -72,7 +72,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(types(call.news())).toEqual(['response.started', 'assistant.transcribed']);
   });
 
-  test('one that is made and not over is followed by another one', async () => {
+  test('a generated response that is not over is followed by another one', async () => {
     const call = await startCall();
     call.says(sound(), generated, sound(), turnComplete);
     expect(call.events.filter(({ type }) => type === 'response.ended')).toHaveLength(2);
@@ -137,7 +137,7 @@ describe('how it ends', () => {
     expect(call.last('response.ended')).toMatchObject({ status });
   });
 
-  test('GEMINI-LIVE-MODEL-TURNS-2: what strays after an interruption is dropped until the turn is over', async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-2: stray content after an interruption is dropped until the turn is over', async () => {
     const call = await startCall();
     call.says(sound(), interrupted, sound(), turnComplete, sound());
     expect(call.frames).toHaveLength(1);
@@ -255,7 +255,7 @@ describe('calls', () => {
     expect(call.last('tool.called')?.callId).toMatch(/^call_/);
   });
 
-  test('TOOL-CALLS-3: one that is cancelled is told so once, and not answered', async () => {
+  test('TOOL-CALLS-3: a cancelled call is reported once, and not answered', async () => {
     const call = await startCall();
     const cancellation = { toolCallCancellation: { ids: ['c1', 'c2'] } };
     call.says(toolCall('c1'), turnComplete, cancellation, cancellation);

@@ -79,7 +79,7 @@ describe('a session that goes on', () => {
     ]);
   });
 
-  test('RESUMPTION-2: what the server has not consumed is said again, by the index of the message', async () => {
+  test('RESUMPTION-2: messages that the server has not consumed are sent again, by their index', async () => {
     const call = await startCall();
     call.hears();
     await call.sends({ ...note, text: '[note] known' });

@@ -122,14 +122,14 @@ describe('USER-SPEECH-1: an utterance begins, ends and has its words, once', () 
     expect(told(call.events)).toEqual(['started', '~No, wait.', 'ended', '=No, wait.']);
   });
 
-  test('one that nobody ends is over some time', async () => {
+  test('an utterance without an end is over after some time', async () => {
     const call = await startCall();
     call.says(sound(), interrupted, turnComplete);
     await call.advance(5_000);
     expect(told(call.events)).toEqual(['started', 'ended', '=']);
   });
 
-  test('somebody who speaks again speaks anew', async () => {
+  test('new speech is a new utterance', async () => {
     const call = await startCall();
     call.says(words('One.'), sound(), interrupted);
     expect(told(call.events)).toEqual(['started', '~One.', 'ended', '=One.', 'started']);

@@ -89,7 +89,7 @@ test('INSPECT-LINE-1: nor is one that shows everything', () => {
   );
 });
 
-test('SHOWN-VALUE-2: what was left out is marked', () => {
+test('SHOWN-VALUE-2: omitted parts are marked', () => {
   const context = { words: Array.from({ length: 5000 }, (_, index) => `word ${index}`) };
   const line = { kind: 'snapshot', identity, at: 1, event: { type: 'x' }, snapshot: { context } };
   const { text } = new Converter(redactNothing, MAX_BYTES).convert(line as Line);
@@ -97,7 +97,7 @@ test('SHOWN-VALUE-2: what was left out is marked', () => {
   expect(text.length).toBeGreaterThan(MAX_BYTES / 4);
 });
 
-test('INSPECT-LINE-2: what cannot be read is shown as unreadable', () => {
+test('INSPECT-LINE-2: unreadable values are shown as unreadable', () => {
   const context = {
     get text(): string {
       throw new Error(SECRET);

@@ -92,7 +92,7 @@ test('an own decision is asked for every leaf, with the way to it', () => {
   ]);
 });
 
-describe('SHOWN-VALUE-1, SHOWN-VALUE-3: what is no plain data', () => {
+describe('SHOWN-VALUE-1, SHOWN-VALUE-3: values that are no plain data', () => {
   test('errors, dates, maps, sets, functions, actors and sounds', () => {
     const cause = new Error('the user said so');
     const error = Object.assign(new TypeError('of Ann', { cause }), { code: 'E_ANN' });

@@ -201,7 +201,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-3: names', () => {
     expect(view.actor('ses_2/question:a/b/c')).toMatchObject({ parentId: 'ses_2', name: 'c' });
   });
 
-  test('who sent an event is named as in the tree', async () => {
+  test('the sender of an event is named as in the tree', async () => {
     const { environment, view, inspect } = await watched();
     const child = setup({ types: { events: {} as { type: 'PING' } } }).createMachine({
       id: 'child',
@@ -233,7 +233,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-3: names', () => {
 });
 
 describe('ACTOR-REGISTRY-4: the end', () => {
-  test('what rests below an actor that ends, ends with it', async () => {
+  test('dormant actors end with the actor above them', async () => {
     const { environment, view, inspect } = await watched();
     const session = startSession(inspect);
     startQuestion(inspect, 'q1').stop();

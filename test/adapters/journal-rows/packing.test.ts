@@ -10,12 +10,12 @@ import { textTalk } from '../../support/text-talk.ts';
 
 const long = 'äöü 🚕 "quoted"\n\u2028'.repeat(1000);
 
-test('what was packed is unpacked as it was', () => {
+test('a packed value is unpacked unchanged', () => {
   for (const text of [long, long.repeat(20), 'x'.repeat(4000)])
     expect(unpacked(packed(text) ?? Buffer.of())).toBe(text);
 });
 
-test('what is short is not packed', () => {
+test('a short value is not packed', () => {
   expect(packed('x'.repeat(3999))).toBeNull();
 });
 
@@ -23,7 +23,7 @@ test('DICTIONARIES-1: dictionaries are what they were: whoever changes one makes
   expect(DICTIONARIES.map((one) => crc32(one))).toEqual([2_101_770_692]);
 });
 
-test('DICTIONARIES-1: what was packed with the first one is read for ever', () => {
+test('DICTIONARIES-1: values that were packed with the first dictionary stay readable', () => {
   const bytes = 'AavGMxqOWteBvAWKJ6WsRB2FUTyKR/EoHsWjeBSP4lE8ikfxKB7Fo3gUDyxWiq0FAA==';
   expect(unpacked(Buffer.from(bytes, 'base64'))).toBe(
     `{"type":"session.snapshot","services":{},"texts":["${'ja, '.repeat(1000)}"]}`,

@@ -204,7 +204,7 @@ describe('GUARD-3: strangers', () => {
     expect(guard.size.connections).toBeLessThanOrEqual(5);
   });
 
-  test('PLACE-2: who holds most gives way', () => {
+  test('PLACE-2: the peer with most places gives way', () => {
     const places = new StrangerPlaces(3);
     const shed: string[] = [];
     places.take('a', () => shed.push('a1'));
@@ -312,7 +312,7 @@ test('GUARD-6: after `close` no socket is open, and later ones are not let in', 
   expect((await closed)[0]).toBe(1001);
 });
 
-describe('GUARD-6: whoever does not answer the farewell', () => {
+describe('GUARD-6: a client that does not answer the close', () => {
   /** A client that reads, and never says goodbye. */
   async function deaf(options: Partial<GuardOptions> = {}) {
     const made = await guarded(options);

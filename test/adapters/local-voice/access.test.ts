@@ -22,7 +22,7 @@ function upgrade(url: string, headers: Record<string, string>): Promise<number> 
   });
 }
 
-describe('who may connect', () => {
+describe('access', () => {
   test('a key is minted at start; without it, or with another, the connection ends', async () => {
     const { address } = await startHarness();
     expect(address.apiKey).toMatch(/^local_.{12}/);

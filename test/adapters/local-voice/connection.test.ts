@@ -54,7 +54,7 @@ describe('keep-alive', () => {
     }
   });
 
-  test('one that does not is gone at the next', async () => {
+  test('a client that does not answer is gone at the next ping', async () => {
     const { environment, take } = holding(KEEP_ALIVE_MS);
     const { address } = await startHarness({ environment });
     const headers = { authorization: `Bearer ${address.apiKey}` };

@@ -33,7 +33,7 @@ describe('findSpeech', () => {
     expect(spans(pattern)).toEqual(expected);
   });
 
-  test('what is longer than 24 s is cut where it is quietest, and nothing is lost', () => {
+  test('speech longer than 24 s is cut where it is quietest, and nothing is lost', () => {
     const cut = spans(`${'#'.repeat(200)}+${'#'.repeat(120)}`);
     expect(cut).toEqual([
       [0, 20_000],

@@ -274,7 +274,7 @@ describe('truncating', () => {
     expect(client.count('conversation.item.truncated')).toBe(0);
   });
 
-  test('SPOKEN-WORDS-2: what is said after a truncation is not remembered', async () => {
+  test('SPOKEN-WORDS-2: words after a truncation are not remembered', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['First. ', { until: held.opened }, 'Second.'], ['ok']],

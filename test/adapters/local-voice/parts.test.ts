@@ -99,7 +99,7 @@ describe('a voice', () => {
     expect(response).toMatchObject({ status: 'cancelled' });
   });
 
-  test('one that fails is a failed response', async () => {
+  test('a voice that fails is a failed response', async () => {
     const voice: Voice = { synthesize: () => Promise.reject(new Error('no credit')) };
     const { connect } = await startHarness({ voice, answers: [['Hi there.']] });
     const client = await connect();

@@ -141,7 +141,7 @@ describe('the session', () => {
   });
 });
 
-describe('REALTIME-SESSION-1: what is not an event', () => {
+describe('REALTIME-SESSION-1: messages that are no event', () => {
   test.each([
     ['an unknown type', '{"type":"ping","event_id":"e"}', 'invalid_value', 'e'],
     ['no type', '{"event_id":"e"}', 'missing_required_parameter', 'e'],

@@ -275,7 +275,7 @@ describe('server_vad', () => {
     expect((await client.next(completed))['transcript']).toBe('premium');
   });
 
-  test('INPUT-AUDIO-2: what is recognized late, after a clear, starts nothing', async () => {
+  test('INPUT-AUDIO-2: a late detection after a clear starts nothing', async () => {
     const { client, speech } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     const held = gate();

@@ -53,7 +53,7 @@ test('FILE-MEMORY-2: a hundred calls at once are all kept, in order', async () =
   expect(lines.map((line) => (JSON.parse(line) as { id: string }).id)).toEqual(even);
 });
 
-test('FILE-MEMORY-2: one that is refused does not harm the others', async () => {
+test('FILE-MEMORY-2: a refused fact does not harm the others', async () => {
   const store = fileMemory({ path, limits: { maxFacts: 2, maxTextChars: undefined } });
   const ends = await Promise.allSettled(
     ['a', 'b', 'c'].map(async (id) => store.remember(fact(id))),

@@ -27,7 +27,7 @@ describe('a session that is stored', () => {
     ]);
   });
 
-  test('one that is not stored leaves nothing', () => {
+  test('a session that is not stored leaves nothing', () => {
     const call = dial();
     call.peer.opens();
     call.peer.starts();
@@ -146,7 +146,7 @@ describe('going on from it', () => {
   });
 });
 
-test('what was told and not taken in is told again, what was only asked for is not', () => {
+test('notes that were sent and not consumed are sent again, mere requests are not', () => {
   const first = dial({ store: true });
   first.peer.opens();
   first.peer.starts();

@@ -24,7 +24,7 @@ describe('historyOf', () => {
     expect(history.at(-1)?.text).toBe('Word 299.');
   });
 
-  test('HISTORY-1: one that does not fit is left out whole, with all before it', () => {
+  test('HISTORY-1: a message that does not fit is left out whole, with all before it', () => {
     const history = historyOf([said('First.'), said(sentence.repeat(700)), said('Last.')]);
     expect(history.map(({ text }) => text)).toEqual([
       expect.stringContaining('2 older messages'),
@@ -55,7 +55,7 @@ describe('historyOf', () => {
     );
   });
 
-  test('what is no message of the conversation is not told', () => {
+  test('items that are no message of the conversation are not told', () => {
     expect(historyOf([said('Hi.'), { type: 'response.cancel' }, said('  ')])).toEqual([
       { role: 'user', text: 'Hi.' },
     ]);

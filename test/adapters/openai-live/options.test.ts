@@ -65,7 +65,7 @@ test.each<[string, unknown]>([
   );
 });
 
-test('what the wire can do is said', () => {
+test('the capabilities of the wire are stated', () => {
   expect(dial().transport).toMatchObject({
     name: 'openai-live',
     capabilities: {

@@ -167,7 +167,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause is forgotten', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('what is delegated while the model speaks, it speaks to already', () => {
+  test('a delegation while the model speaks is acknowledged already', () => {
     const { peer, news, request } = startCall();
     peer.sounds(300);
     peer.delegates('d1');
@@ -281,7 +281,7 @@ describe('how it is asked', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('what is too long for one append is told first, and then asked for', () => {
+  test('a note that is too long for one append is sent first, and then requested', () => {
     const { peer, request, news } = startCall();
     const long = 'The train to Rome leaves at noon. '.repeat(80);
     request('offer:1', long);

@@ -139,7 +139,7 @@ describe('SPOKEN-RESPONSES-3: a response is called off', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('what follows after a pause is another response', () => {
+  test('speech after a pause is another response', () => {
     const { peer, news, send } = startCall();
     peer.sounds(300);
     send({ type: 'response.cancel' });

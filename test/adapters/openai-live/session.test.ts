@@ -117,7 +117,7 @@ async function talk({
 }
 
 describe('a session on the Live wire', () => {
-  test('what is delegated is worked out, done, and heard', async () => {
+  test('a delegation is interpreted, carried out, and heard', async () => {
     const call = await talk({ subagent: { script: () => say('Sales are up.') } });
     await call.say('How are sales this week?', 30_000);
     expect(call.state().subagents).toMatchObject([{ toolName: 'report', state: 'completed' }]);
@@ -160,7 +160,7 @@ describe('a session on the Live wire', () => {
     expect(call.spoken()).toEqual([]);
   });
 
-  test('one that is stored goes on where it was, and is told nothing twice', async () => {
+  test('a stored session goes on where it was, and is told nothing twice', async () => {
     const call = await talk({
       subagent: { script: () => say('Sales are up.') },
       options: { store: true },
@@ -174,7 +174,7 @@ describe('a session on the Live wire', () => {
     expect(call.model().received.map(({ type }) => type)).toEqual(['session.start']);
   });
 
-  test('what is cut off by the user is not heard, and the model is told', async () => {
+  test('words that the user cuts off are not heard, and the model is told', async () => {
     const call = await talk({ subagent: { script: () => say('Sales are up.') }, brain: () => [] });
     call.model().answers({ say: 'Once upon a time there was a very long story.' });
     await call.environment.advance(1000);

@@ -4,7 +4,7 @@ import type { TransportCommand } from '../../../src/voice/connection/transport.t
 import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
 import { startCall } from './support/called.ts';
 
-describe('OPENAI-LIVE-TRANSLATOR-1: what the model shall know', () => {
+describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
   test.each<[TransportCommand, string]>([
     [
       { type: 'message.add', itemId: 'a', role: 'system', text: '[SYSTEM: Be quick.]' },
@@ -55,7 +55,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: what the model shall know', () => {
     expect(`${peer.told.map(([, , part]) => part).join(' ')} `).toBe(text);
   });
 
-  test('MARK-5: what the wire says in words has a mark of the session', () => {
+  test('MARK-5: sentences of the wire carry a mark of the session', () => {
     const notes = new NoteMarks('a secret');
     const { peer, send } = startCall({}, { notes });
     const text = 'The train to Rome leaves at noon. '.repeat(2000);
@@ -68,7 +68,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: what the model shall know', () => {
     expect(new Set(said.map((part) => part.slice(0, 20))).size).toBe(2);
   });
 
-  test('one that would fill the memory of the model is cut, and says so', () => {
+  test('a note that would fill the memory of the model is cut, and says so', () => {
     const { peer, send } = startCall();
     const text = 'The train to Rome leaves at noon. '.repeat(2000);
     send({ type: 'message.add', itemId: 'a', role: 'system', text });
@@ -86,7 +86,7 @@ describe('delegations', () => {
     expect(news()).toEqual(['delegates d1']);
   });
 
-  test('OPENAI-LIVE-TRANSLATOR-2: what a tool answers is said in their name, or only known', () => {
+  test('OPENAI-LIVE-TRANSLATOR-2: the answer of a tool is spoken, or only noted', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: ['c1', 'c2'] });
@@ -101,14 +101,14 @@ describe('delegations', () => {
     ]);
   });
 
-  test('one that means no call is answered aloud', () => {
+  test('a delegation without a call is answered aloud', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.answer', delegationId: 'd1', text: 'Which day?' });
     expect(peer.told).toEqual([['commentary', 'd1', 'Which day?']]);
   });
 
-  test('one that comes to nothing is told so, and nobody waits for it', () => {
+  test('a delegation that fails is told so, and no call waits for it', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: [] });
@@ -116,7 +116,7 @@ describe('delegations', () => {
   });
 });
 
-test('OPENAI-LIVE-TRANSLATOR-4: what the wire has no word for is silence', () => {
+test('OPENAI-LIVE-TRANSLATOR-4: commands that the wire cannot express are dropped', () => {
   const { peer, send, news } = startCall();
   send({ type: 'item.delete', itemId: 'a' });
   send({ type: 'playout.truncate', itemId: 'a', playedMs: 100 });
@@ -132,7 +132,7 @@ test('a session cannot be configured anew: it says so', () => {
   expect(of('session.refused')).toMatchObject([{ code: 'IMMUTABLE_SESSION' }]);
 });
 
-describe('what the server says besides', () => {
+describe('other messages of the server', () => {
   test('usage', () => {
     const { peer, of } = startCall();
     peer.says({ type: 'session.usage.updated', usage: { seconds: 12 } });

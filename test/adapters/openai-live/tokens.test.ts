@@ -49,7 +49,7 @@ describe('splitText', () => {
     expect(splitText('🚕🚕🚕', 8)).toEqual(['🚕🚕', '🚕']);
   });
 
-  test('what is short stays whole, what is empty is nothing', () => {
+  test('a short text stays whole, an empty one is nothing', () => {
     expect(splitText('  Hello.\n')).toEqual(['Hello.']);
     expect(splitText(' \n ')).toEqual([]);
   });

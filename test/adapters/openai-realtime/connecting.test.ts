@@ -194,7 +194,7 @@ describe('before readiness', () => {
   });
 });
 
-describe('what can go wrong arrives as transport.closed', () => {
+describe('failures arrive as transport.closed', () => {
   test('an upgrade that is never answered', async () => {
     const upgraded = deferred();
     const server = await startServer({ onUpgrade: () => upgraded.resolve() });
@@ -284,7 +284,7 @@ describe('what can go wrong arrives as transport.closed', () => {
     expect(await client.next('transport.closed')).toMatchObject({ retryable: true });
   });
 
-  test('nobody listens', async () => {
+  test('without a listener', async () => {
     const server = await startFakeServer();
     await server.close();
     const client = connectTo(server.url);

@@ -86,7 +86,7 @@ describe('the user speaks', () => {
     },
   );
 
-  test('OPENAI-REALTIME-TRANSLATOR-6: one that ended by itself meanwhile ends once, and the commit that finds nothing is no error', async () => {
+  test('OPENAI-REALTIME-TRANSLATOR-6: an utterance that ended by itself meanwhile ends once, and the commit that finds nothing is no error', async () => {
     const { client, peer } = await startCall();
     peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
     await client.next('utterance.started');

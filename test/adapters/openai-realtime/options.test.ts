@@ -63,7 +63,7 @@ describe('the address', () => {
     expect(() => openaiRealtime()).toThrow(/`OPENAI_BASE_URL`/);
   });
 
-  test('what is refused is shown without its secrets', () => {
+  test('a refused value is shown without its secrets', () => {
     const shown = (() => {
       try {
         openaiRealtime({ url: 'ftp://user:hunter2@example.com/rt?api-key=hunter3' });

@@ -109,7 +109,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     expect(await client.next('response.ended')).toMatchObject({ status, reason, audio: [] });
   });
 
-  test('what is announced or ended twice counts once', async () => {
+  test('a response that is announced or ended twice counts once', async () => {
     const call = await startCall();
     const response = responseEvents('resp_1', { responseKey: 'k' });
     for (const event of [response.created, response.created, response.done(), response.done()]) {
@@ -208,7 +208,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: cancelling', () => {
     expect(call.peer.received.filter(({ type }) => type === 'response.cancel')).toHaveLength(1);
   });
 
-  test('one that came too late is silence', async () => {
+  test('a cancel that came too late is silent', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });
@@ -373,7 +373,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
     expect(await call.client.next('tool.called')).toEqual(called);
   });
 
-  test('one that was cut off is not a call', async () => {
+  test('a call that was cut off is not reported', async () => {
     const call = await startCall();
     call.peer.send(response.callArguments('call_1', 'book_ride', '{"to":"air'));
     call.peer.send(response.callDone('call_1', 'book_ride', '{"to":"air', 'incomplete'));
@@ -383,7 +383,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
     expect(call.client.events.map(({ type }) => type)).not.toContain('tool.called');
   });
 
-  test('one that was complete before the cancel counts: the model asked for it', async () => {
+  test('a call that was complete before the cancel counts: the model asked for it', async () => {
     const call = await startCall();
     await request(call, 'k');
     call.peer.send(responseEvents('resp_1', { responseKey: 'k' }).created);

@@ -28,7 +28,7 @@ function forwardClock(): Environment & { forward(ms: number): void } {
   };
 }
 
-test('SESSION-POOL-3 SESSION-POOL-4: what a killed process had put away is woken when it is due, what it had awake at once', async () => {
+test('SESSION-POOL-3 SESSION-POOL-4: sessions that a killed process had put away are woken when due, its awake ones at once', async () => {
   const schema = newSchema();
   const environment = forwardClock();
   const journal = await open({ schema, leaseMs: LEASE_MS });

@@ -83,7 +83,7 @@ describe('appends', () => {
     ]);
   });
 
-  test('APPEND-QUEUE-3: what nobody has claimed is not written', async () => {
+  test('APPEND-QUEUE-3: an entry of an unclaimed scope is not written', async () => {
     const journal = await open({ schema: newSchema() });
     await expect(journal.append(entry(1))).rejects.toMatchObject({
       code: 'FENCED',
@@ -93,7 +93,7 @@ describe('appends', () => {
     expect(await journal.read()).toEqual([]);
   });
 
-  test('APPEND-QUEUE-3: whoever takes over waits for the append that is under way, and finds it', async () => {
+  test('APPEND-QUEUE-3: a takeover waits for the append under way, and finds it', async () => {
     const schema = newSchema();
     const named = { schema, connection: { ...connection, application_name: schema } };
     const journal = await open({ ...named, leaseMs: 600_000 });
@@ -204,7 +204,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LEASES-3: what another process has is not renewed, and its append says so without asking', async () => {
+  test('LEASES-3: a lost lease is not renewed, and its append fails without a query', async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -240,7 +240,7 @@ describe('leases', () => {
     expect(tokens).toHaveLength(3);
   });
 
-  test('who has it is named', async () => {
+  test('the holder is named', async () => {
     const schema = newSchema();
     await (await open({ schema })).claim('scope');
     await expect((await open({ schema })).claim('scope')).rejects.toMatchObject({
@@ -280,7 +280,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LEASES-5: whoever claims a scope while it is being released has it afterwards', async () => {
+  test('LEASES-5: a claim during a release gets the scope afterwards', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const last = journal.append(entry(1));
@@ -292,7 +292,7 @@ describe('leases', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('whoever releases a scope does not wait for those that go on writing others', async () => {
+  test('a release does not wait for writers of other scopes', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     await journal.claim('busy');
@@ -334,7 +334,7 @@ describe('forgetting', () => {
     await journal.append(entry(1));
   });
 
-  test('nobody holds a scope that was forgotten', async () => {
+  test('a forgotten scope has no holder', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.forget('scope');
@@ -361,7 +361,7 @@ describe('long events', () => {
     ]);
   });
 
-  test('STORED-ENTRY-1: one that somebody changed is named', async () => {
+  test('STORED-ENTRY-1: a changed entry is named', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -375,7 +375,7 @@ describe('long events', () => {
 });
 
 describe('trimming', () => {
-  test('what waits is written before, and counts', async () => {
+  test('waiting entries are written before, and count', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
@@ -400,7 +400,7 @@ describe('trimming', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2), entry(3)]);
   });
 
-  test('READING-1: whoever reads meanwhile finds a scope as it was before, or as it is then', async () => {
+  test('READING-1: a concurrent read finds a scope as it was before, or as it is afterwards', async () => {
     const schema = newSchema();
     // A page looks at its own rows only.
     const options = '-c enable_seqscan=off -c enable_bitmapscan=off -c enable_sort=off';
@@ -430,7 +430,7 @@ describe('trimming', () => {
     expect(found).toEqual(entries.slice(-found.length));
   });
 
-  test('DELETIONS-1: one that meets a takeover under way deletes nothing, and is refused', async () => {
+  test('DELETIONS-1: a deletion during a takeover deletes nothing, and is refused', async () => {
     const schema = newSchema();
     const named = { ...connection, application_name: schema };
     const journal = await open({ schema, connection: named, leaseMs: 600_000 });
@@ -449,7 +449,7 @@ describe('trimming', () => {
     await expect(journal.append(entry(4))).rejects.toMatchObject({ code: 'FENCED' });
   });
 
-  test('DELETIONS-1: whoever takes over waits for one that is under way', async () => {
+  test('DELETIONS-1: a takeover waits for a deletion under way', async () => {
     const schema = newSchema();
     const named = { schema, connection: { ...connection, application_name: schema } };
     const journal = await open({ ...named, leaseMs: 600_000 });
@@ -508,7 +508,7 @@ describe('wake times', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-1 POSTGRES-JOURNAL-WAKE-TIMES-2: what is set while others are written is written behind them, and the latest word counts', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-1 POSTGRES-JOURNAL-WAKE-TIMES-2: wake times that are set during a write follow it, and the latest one counts', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({
       schema,
@@ -578,7 +578,7 @@ describe('wake times', () => {
     ]);
   });
 
-  test('what cannot be written down is refused, and harms no other', async () => {
+  test('an entry that cannot be stored is refused, and harms no other', async () => {
     const { wakeTimes } = await open({ schema: newSchema() });
     const other = wakeTimes.set('other', 1);
     for (const [scope, at] of [
@@ -591,7 +591,7 @@ describe('wake times', () => {
     expect(await wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'other', at: 1 }]);
   });
 
-  test('whoever does not write a scope forgets nothing of it, its wake time included', async () => {
+  test('a process that does not own a scope forgets nothing of it, its wake time included', async () => {
     const schema = newSchema();
     const [writer, other] = await Promise.all([open({ schema }), open({ schema })]);
     await writer?.claim('scope');
@@ -633,7 +633,7 @@ describe('opening', () => {
     expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 2 }]);
   });
 
-  test('whoever may not do that is told, and changes nothing', async () => {
+  test('a user without the right is told, and changes nothing', async () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await ask(`alter table ${schema}.entries drop column packed`);
@@ -693,7 +693,7 @@ describe('opening', () => {
     });
   });
 
-  test('whoever may write to the tables need not be allowed to make them', async () => {
+  test('a user who may write to the tables need not be allowed to create them', async () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await ask(`create role ${schema} login`);

@@ -76,7 +76,7 @@ describe('AUDIO-UPLINK-3: times of the server become times of the session', () =
     expect(uplink.toSessionMs(40)).toBe(40);
   });
 
-  test('what was dropped before the first sound counts', () => {
+  test('frames that were dropped before the first sound count', () => {
     const { uplink } = start();
     for (let n = 0; n < 5; n += 1) uplink.push(userAudio());
     uplink.open();

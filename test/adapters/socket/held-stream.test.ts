@@ -45,7 +45,7 @@ test('a second subscriber is refused, the first goes on', () => {
   expect(first.seen).toEqual([{ n: 1 }]);
 });
 
-test('what a handler causes comes after what was held', () => {
+test('events that a handler causes follow the held ones', () => {
   const held = createHeldStream<{ n: number }>();
   held.next({ n: 1 });
   held.next({ n: 2 });

@@ -177,7 +177,7 @@ test('SQLITE-JOURNAL-DATABASE-5: a file whose log is still there is whole', asyn
   other.close();
 });
 
-describe('what is wrong with a path or a file is one of our errors', () => {
+describe('a wrong path or file gives an OffstageError', () => {
   const wrong: Readonly<Record<string, readonly [make: () => string, code: string]>> = {
     'a folder in its place': [() => (mkdirSync(at('x')), 'x'), 'CANNOT_OPEN'],
     'a file where its folder should be': [

@@ -216,7 +216,7 @@ describe('a file that cannot be read like this', () => {
     );
   });
 
-  test('one that lost its end', async () => {
+  test('a file that lost its end', async () => {
     await write(...Array.from({ length: 200 }, (_, index) => entry(index + 1)));
     truncateSync(path, 8192);
     expect(() => open().read()).toThrow(code('JOURNAL_CORRUPT'));
@@ -243,7 +243,7 @@ describe('a folder that cannot be written', () => {
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
-  test('one that was not closed says what to do', async () => {
+  test('a file that was not closed says what to do', async () => {
     const writer = open(false);
     await writer.append(entry(1));
     const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)];

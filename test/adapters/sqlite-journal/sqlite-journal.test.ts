@@ -50,7 +50,7 @@ function entry(seq: number, unit = 'ses', text = `words ${seq} äöü 🚕`): Jo
   return { scope: 'ses', unit, seq, at, actor: 'user', definitionVersion: 3, event };
 }
 
-test('what was appended is read in order, also by the next one who opens the file', async () => {
+test('appended entries are read in order, also by the next process', async () => {
   const journal = open();
   const entries = [entry(1), entry(1, 'sub'), entry(2), entry(2, 'sub'), entry(3)];
   for (const one of entries) await journal.append(one);
@@ -76,7 +76,7 @@ test('APPEND-BATCH-1: an append of a turn that has not ended has not resolved; o
   expect(kept).toEqual([1, 2, 3]);
 });
 
-test('what waits is kept when the file is closed', async () => {
+test('waiting entries are kept when the file is closed', async () => {
   const journal = open(simulatedEnvironment());
   const appended = journal.append(entry(1));
   journal.close();
@@ -123,7 +123,7 @@ describe('scopes', () => {
     scope,
   });
 
-  test('what is forgotten makes the file smaller, and leaves the others as they are', async () => {
+  test('forgetting a scope shrinks the file, and leaves the others as they are', async () => {
     const journal = open();
     const text = 'x'.repeat(1000);
     await journal.append(of('one', 1));
@@ -177,7 +177,7 @@ describe('scopes', () => {
     file.close();
   });
 
-  test('one that was made before long events were packed is read and written on', async () => {
+  test('a file from before long events were packed is read and written on', async () => {
     path = join(folder, 'old.journal');
     copyFileSync(corpus('sqlite-layout-2.journal'), path);
     const before = JSON.parse(
@@ -271,7 +271,7 @@ describe('trimming', () => {
     expect(open().read()).toEqual([{ ...entry(1), scope: 'other' }, ...entries.slice(-2)]);
   });
 
-  test('what waits is written before, and counts', async () => {
+  test('waiting entries are written before, and count', async () => {
     const journal = open(simulatedEnvironment());
     const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
     await journal.trim(entry(2));
@@ -380,7 +380,7 @@ describe('wake times', () => {
     await journal.wakeTimes.set('a', 1);
   });
 
-  test('SQLITE-JOURNAL-WAKE-TIMES-2: whoever asks in the same turn finds what was set', async () => {
+  test('SQLITE-JOURNAL-WAKE-TIMES-2: a query in the same turn finds the wake time', async () => {
     const journal = open(simulatedEnvironment());
     const set = [2, 1].map(async (at) => journal.wakeTimes.set('a', at));
     expect(await journal.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'a', at: 1 }]);
@@ -569,7 +569,7 @@ describe('other processes', () => {
   const ended = (child: ChildProcess): Promise<void> =>
     new Promise((resolve) => child.once('close', () => resolve()));
 
-  test('P9: what a process said was kept is there after SIGKILL, and nothing else but perhaps one more', async () => {
+  test('P9: entries that a process reported as kept are there after SIGKILL, and at most one more', async () => {
     let kept = 0;
     for (const killAfter of [1, 7, 20]) {
       const { child, lines } = start('unit');

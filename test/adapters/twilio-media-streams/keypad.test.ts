@@ -84,7 +84,7 @@ describe('otherwise', () => {
     expect(done).toEqual(['1']);
   });
 
-  test('what was begun is not finished after the call', async () => {
+  test('a begun input is not finished after the call', async () => {
     const { keypad, press, done, environment } = keypadFor();
     press('47');
     keypad.stop();

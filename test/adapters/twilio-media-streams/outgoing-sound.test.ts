@@ -46,7 +46,7 @@ function onPhone({ maxAheadMs = 1000, maxQueuedMs = 300_000 } = {}) {
 
 const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
-describe('OUTGOING-SOUND-1: what is reported', () => {
+describe('OUTGOING-SOUND-1: reports', () => {
   test('is what marks have proven, by item, from its beginning', () => {
     const phone = onPhone();
     phone.speak('a', 250);
@@ -100,7 +100,7 @@ describe('OUTGOING-SOUND-2: after a clear', () => {
     expect(phone.reports.at(-1)).toEqual({ itemId: 'a', playedMs: 200 });
   });
 
-  test('what of the next item is played counts from its own beginning', () => {
+  test('playout of the next item counts from its own beginning', () => {
     const phone = onPhone();
     phone.speak('a', 500);
     phone.sound.clear();
@@ -127,7 +127,7 @@ describe('OUTGOING-SOUND-2: after a clear', () => {
     expect(phone.sent.at(-1)).toEqual({ event: 'clear' });
   });
 
-  test('what waited is not sent', () => {
+  test('waiting sound is not sent', () => {
     const phone = onPhone({ maxAheadMs: 100 });
     phone.speak('a', 1000);
     phone.sound.clear();
@@ -138,7 +138,7 @@ describe('OUTGOING-SOUND-2: after a clear', () => {
 });
 
 describe('OUTGOING-SOUND-3: marks pace', () => {
-  test('what is with Twilio', () => {
+  test('sound that Twilio holds', () => {
     const phone = onPhone({ maxAheadMs: 300 });
     phone.speak('a', 1000);
     expect(total(phone.sentMs())).toBe(300);
@@ -161,7 +161,7 @@ describe('OUTGOING-SOUND-3: marks pace', () => {
   });
 });
 
-describe('OUTGOING-SOUND-4: what leaves', () => {
+describe('OUTGOING-SOUND-4: sound on its way out', () => {
   test('is what was said, in order, at 8 kHz', () => {
     const phone = onPhone();
     phone.speak('a', 60, 5000, 24_000);

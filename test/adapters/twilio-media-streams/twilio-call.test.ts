@@ -144,7 +144,7 @@ describe('a call begins', () => {
   });
 });
 
-describe('TWILIO-CALL-3: what the caller says', () => {
+describe('TWILIO-CALL-3: the caller’s sound', () => {
   test('reaches the session, also what was said before it was there', async () => {
     const { twilio, session, connect } = await inCall();
     twilio.say(8);
@@ -175,7 +175,7 @@ describe('TWILIO-CALL-3: what the caller says', () => {
   });
 });
 
-describe('what the session says', () => {
+describe('the session’s sound', () => {
   test('is played, and reported as far as it was', async () => {
     const { environment, twilio, session, connect } = await inCall();
     connect();
@@ -284,7 +284,7 @@ describe('TWILIO-CALL-1: it ends', () => {
 
 type Ringing = Awaited<ReturnType<typeof inCall>>;
 
-describe('TWILIO-CALL-2: what should not come', () => {
+describe('TWILIO-CALL-2: unexpected messages', () => {
   test('is told, and nothing is taken of it', async () => {
     const { twilio, session, connect, errors } = await inCall();
     connect();

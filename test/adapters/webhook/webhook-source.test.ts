@@ -197,7 +197,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
 });
 
 describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
-  test('one that is late, or of the future, is 401', async () => {
+  test('a request that is late, or of the future, is 401', async () => {
     await start({ toleranceMs: 60_000 });
     const now = hook.seconds();
     expect(await hook.sendSigned({}, { at: now - 61 })).toMatchObject(unauthorized);
@@ -205,7 +205,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect((await hook.sendSigned({}, { at: now - 59 })).status).toBe(202);
   });
 
-  test('one that comes again is answered so that its sender stops, and not taken', async () => {
+  test('a repeated request is answered so that its sender stops, and not accepted', async () => {
     await start();
     await hook.sendSigned({ n: 1 });
     expect(await hook.sendSigned({ n: 1 })).toMatchObject({
@@ -252,7 +252,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect(hook.emitted).toHaveLength(2);
   });
 
-  test('one that could not be taken may come again', async () => {
+  test('a request that could not be accepted may come again', async () => {
     await start();
     hook.receipt = { accepted: false, reason: 'full', message: 'full' };
     expect((await hook.sendSigned({})).status).toBe(503);
@@ -260,7 +260,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect((await hook.sendSigned({})).status).toBe(202);
   });
 
-  test('what is remembered is bounded, and never by forgetting what is still in time', () => {
+  test('the memory of requests is bounded, and never forgets one that is still in time', () => {
     const options = { path: PATH, secret: SECRET };
     expect(() => webhookSource({ ...options, rate: { burst: 1, perSecond: 100 } })).toThrow(
       'expected `maxRemembered` to be at least 60001',

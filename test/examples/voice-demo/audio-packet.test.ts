@@ -5,7 +5,7 @@ import {
   encodeAudioPacket,
 } from '../../../examples/voice-demo/shared/audio-packet.ts';
 
-test('what is packed is unpacked', () => {
+test('a packed frame is unpacked unchanged', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 0xffffffff }),

@@ -47,7 +47,7 @@ test('closing ends the pages first, then the session, and may be asked twice', a
   expect(session.names).toEqual(['attach', 'start', 'detach', 'close']);
 });
 
-test('what was opened is closed when the start fails', async () => {
+test('resources are closed when the start fails', async () => {
   const session = new FakeSession();
   const failing = startDemo({
     // Not a port that can be listened on.

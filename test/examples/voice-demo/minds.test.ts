@@ -5,7 +5,7 @@ import { testEnvironment } from './support.ts';
 const environment = testEnvironment();
 const key = 'sk-very-secret';
 
-describe('who thinks', () => {
+describe('choice of the model', () => {
   test('without a key: the rules of the demo, and a local voice', async () => {
     const { lead, subagentModel, about } = await chooseMinds({ environment, variables: {} });
     expect(lead).toEqual({ voice: 'local-voice', model: subagentModel });

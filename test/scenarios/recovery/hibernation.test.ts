@@ -44,7 +44,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('whoever asks for it again, meanwhile or later, is told the same', async () => {
+  test('a repeated request, meanwhile or later, gets the same answer', async () => {
     const before = textLife(world(), asking);
     await before.start();
     await before.type('use ride');
@@ -53,7 +53,7 @@ describe('a session that hibernates', () => {
     expect(await before.session.hibernate()).toBe(true);
   });
 
-  test('what comes as it leaves is not put away as if nothing went on', async () => {
+  test('input during the hibernation prevents it', async () => {
     const of = world();
     const before = textLife(of, { lead: () => ({ text: 'Late.', delayMs: 5000 }) });
     await before.start();
@@ -82,7 +82,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('SUBAGENTS-REQUESTS-2: what it asks its parent is told once, and its time goes on', async () => {
+  test('SUBAGENTS-REQUESTS-2: its request to the parent is told once, and its time goes on', async () => {
     const of = world();
     const options: TalkOptions = {
       subagents: {
@@ -154,7 +154,7 @@ describe('a session that hibernates', () => {
   });
 });
 
-test('SLOTS-3: whoever was at work when its session was suspended goes on in the same runtime', async () => {
+test('SLOTS-3: a subagent at work goes on in the same runtime after a suspend', async () => {
   const of = world();
   const { runtime } = of.begin();
   let times = 0;
@@ -203,7 +203,7 @@ test('the same work that is under way is not begun again after a crash', async (
   await after.close();
 });
 
-test('one that could not be begun leaves the working memory to whoever goes on with it', async () => {
+test('a failed start leaves the working memory to the next process', async () => {
   const of = world();
   const forgotten: string[] = [];
   const workingMemory = Object.assign(newMemory({ environment: of.environment }), {

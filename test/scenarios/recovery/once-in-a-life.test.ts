@@ -165,7 +165,7 @@ describe('the first agent enters once', () => {
     await life.close();
   });
 
-  test('who died in the middle of it enters again', async () => {
+  test('an agent that died in onEnter enters again', async () => {
     const of = world();
     const entered: string[] = [];
     const first = textLife(of, { agent: { onEnter: () => (entered.push('first'), never()) } });
@@ -201,7 +201,7 @@ describe('an agent that takes over enters once', () => {
   };
   const greetings = (life: Life) => life.said().filter((text) => text.includes('invoice'));
 
-  test.each(journals)('who died in the middle of it enters again: %s', async (_what, on) => {
+  test.each(journals)('an agent that died in onEnter enters again: %s', async (_what, on) => {
     const of = world(on);
     const entered: string[] = [];
     let life = await begin(of, entered, never);
@@ -299,7 +299,7 @@ describe('wherever the process dies, a greeting is said once', () => {
       }
   });
 
-  test('one that an earlier version noted, as text, before it died', async () => {
+  test('a greeting that an earlier version noted as text before it died', async () => {
     const before = world();
     const whole = world();
     await begin(whole);
@@ -325,7 +325,7 @@ describe('wherever the process dies, a greeting is said once', () => {
         event.type === 'conversation.noted' && JSON.stringify(event).includes('invoice'),
     ).length;
 
-  test('one that took over while nobody was there greets whoever comes, in the process that goes on', async () => {
+  test('an agent that took over without a listener greets the next one, in the process that goes on', async () => {
     const of = world();
     let life = voice(of);
     await life.start();
@@ -343,7 +343,7 @@ describe('wherever the process dies, a greeting is said once', () => {
     await life.close();
   });
 
-  test('who owes an answer, too, greets with it', async () => {
+  test('an agent that also owes an answer greets with it', async () => {
     const of = world();
     let life = voice(of, never);
     await life.start();

@@ -109,7 +109,7 @@ describe('a service that is started again', () => {
     await after.close();
   });
 
-  test('what was closed is over: the id begins a new service', async () => {
+  test('a closed service is over: the id begins a new one', async () => {
     const of = world();
     const before = life(of, askingOrder);
     await before.service.recover();

@@ -95,7 +95,7 @@ describe('snapshots of a service', () => {
     await last.close();
   });
 
-  test('one that was trimmed and whose snapshot this version cannot read is refused', async () => {
+  test('a trimmed journal with an unreadable snapshot is refused', async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const before = programLife(of, askingOrder);
     await before.service.recover();

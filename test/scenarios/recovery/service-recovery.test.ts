@@ -18,7 +18,7 @@ async function begin(of: World) {
   return { monitor, life };
 }
 
-test('P4: what was told, and what was nothing to tell, is over, in each process that comes', async () => {
+test('P4: told events and silent ones are over, in each later process', async () => {
   const of = world();
   const first = await begin(of);
   await first.monitor.happens(shipped);

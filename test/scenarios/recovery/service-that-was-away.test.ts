@@ -85,7 +85,7 @@ describe.each([
   });
 });
 
-test('what a limit refused is tried no less often because its code was away', async () => {
+test('an event that a limit refused is tried as often after its code was away', async () => {
   const of = world({ snapshots: { afterEntries: 1000, trim: true } });
   const config = { maxInvocations: 100 };
   const first = orderMonitor(config);
@@ -108,7 +108,7 @@ test('what a limit refused is tried no less often because its code was away', as
   await life.session.suspend();
 });
 
-test('SERVICE-MACHINE-1: what it has not looked at is dropped where the session is closed without it', async () => {
+test('SERVICE-MACHINE-1: unexamined events are dropped where the session is closed without the service', async () => {
   const of = world();
   const first = orderMonitor();
   const before = await begin(of, [first.service]);

@@ -158,7 +158,7 @@ describe('a journal that an earlier version wrote with an answer that is no text
   });
 });
 
-test('ASIDE-2: what an entry says is set aside stays so where this version could fold it', async () => {
+test('ASIDE-2: an entry that was set aside stays so where this version could fold it', async () => {
   const entries = written.map((entry) =>
     entry.event.type === 'answer.given'
       ? { ...entry, event: { ...entry.event, text: 'economy' } }

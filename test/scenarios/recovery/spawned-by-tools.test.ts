@@ -51,7 +51,7 @@ async function killedAndBegunAgain(of: World, options: () => TalkOptions, ...wor
 }
 
 describe('spawn_subagent', () => {
-  test('P1 P8: what it spawned goes on with what the call had said: kind, instructions, tools, shape', async () => {
+  test('P1 P8: its subagents go on with the kind, instructions, tools and shape of the call', async () => {
     const systems: string[] = [];
     const told: unknown[] = [];
     const look = once();
@@ -139,7 +139,7 @@ describe('spawn_subagent', () => {
     await after.close();
   });
 
-  test('what the agent before had spawned keeps its tools when another one leads', async () => {
+  test('subagents of the previous lead agent keep their tools', async () => {
     const look = once();
     const after = await killedAndBegunAgain(
       world(),
@@ -225,7 +225,7 @@ describe('P1 P6: killed after each entry, one subagent is spawned, and awaited t
 });
 
 describe("RockBot's spawn_subagent", () => {
-  test('what it spawned goes on, with its context and its tools', async () => {
+  test('its subagents go on, with their context and their tools', async () => {
     const look = once();
     const systems = new Set<string>();
     const told = new Set<unknown>();
@@ -296,7 +296,7 @@ describe('companions', () => {
     await third.close();
   });
 
-  test('one that was sent away does not come back', async () => {
+  test('a dismissed companion does not come back', async () => {
     const of = world();
     const after = await killedAndBegunAgain(
       of,

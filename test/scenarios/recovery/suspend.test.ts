@@ -64,7 +64,7 @@ describe('a suspended session', () => {
     await second.session.suspend();
   });
 
-  test('what came in before is written down first', async () => {
+  test('earlier input is written first', async () => {
     const of = world();
     const before = textLife(of);
     await before.start();

@@ -179,7 +179,7 @@ describe('after a crash', () => {
     await after.close();
   });
 
-  test('one that may not is not run again: model and app are told that nobody knows', async () => {
+  test('a call that is not idempotent is not run again: model and app learn that its outcome is unknown', async () => {
     const of = world();
     const { keys, tool } = hanging();
     const doubtful: DoubtfulCall[] = [];
@@ -338,7 +338,7 @@ describe('after a crash', () => {
     await third.close();
   });
 
-  test('what was found is told', async () => {
+  test('the result is told', async () => {
     const of = world();
     const before = textLife(of, asking);
     await before.start();
@@ -354,7 +354,7 @@ describe('after a crash', () => {
   });
 });
 
-describe('what was used before a crash', () => {
+describe('usage from before a crash', () => {
   test('is counted on: a budget is no larger for it', async () => {
     const of = world();
     const options: TalkOptions = {

@@ -91,7 +91,7 @@ const jobEvents = () =>
     { type: 'xstate.done.actor.work', output: { ok: false } },
   ] as const;
 
-describe('what it explores', () => {
+describe('exploration', () => {
   test('every state, with the numbers of the report', () => {
     const report = checkMachine(job, {
       events: jobEvents,
@@ -216,7 +216,7 @@ describe('what it explores', () => {
     ]);
   });
 
-  test('what XState itself would do is listed in one shape', () => {
+  test('XState’s own effects are listed in one shape', () => {
     const seen: unknown[] = [];
     const machine = createMachine({
       initial: 'a',
@@ -373,7 +373,7 @@ describe('what it explores', () => {
   });
 });
 
-describe('what it finds', () => {
+describe('findings', () => {
   test('an invariant that does not hold, by the shortest trace', () => {
     const violation = violationOf(() =>
       checkMachine(job, {

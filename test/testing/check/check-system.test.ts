@@ -226,7 +226,7 @@ describe('delivery', () => {
     }
   });
 
-  test('what actors do when they start is delivered too', () => {
+  test('effects of an actor’s start are delivered too', () => {
     const child = setup({ actions: { hello: () => {} } }).createMachine({ entry: 'hello' });
     const parent = createMachine({
       initial: 'lonely',
@@ -430,7 +430,7 @@ describe('faults that are caught', () => {
   });
 });
 
-describe('what tells worlds apart', () => {
+describe('identity of worlds', () => {
   const counter = setup({
     types: { context: {} as { serial: number } },
     actions: { ticket: (_args, _params: { serial: number }) => {} },

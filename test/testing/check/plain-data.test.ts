@@ -49,7 +49,7 @@ describe('canonical', () => {
     expect(text({ child: a })).not.toBe(text({ child: b }));
   });
 
-  test('what can be written as JSON by itself is', () => {
+  test('values that JSON can hold are written unchanged', () => {
     expect(text(new URL('https://a.test/'))).toBe(text(new URL('https://a.test')));
   });
 

@@ -259,7 +259,7 @@ describe('on the interpreter', () => {
     }
   });
 
-  test('what a live actor sends itself is not delivered a second time', async () => {
+  test('a message that a live actor sends itself is not delivered a second time', async () => {
     const machine = createMachine({
       context: { ticks: 0 },
       initial: 'on',

@@ -613,7 +613,7 @@ test.each([
   await expect(cases[0]?.run()).rejects.toThrow(/offer/);
 });
 
-test('what is not offered is skipped, and says so', () => {
+test('a case of an absent feature is skipped, and says so', () => {
   const cases = journalConformance({ ...sharedStore({ name: 'it' }), offers: ['scopes'] });
   const skipped = cases.filter((one) => one.skipped !== null);
   expect(skipped.length).toBeGreaterThan(10);

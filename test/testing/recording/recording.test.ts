@@ -33,7 +33,7 @@ test('a session that leads to what it led to passes', async () => {
   expect(readFileSync(path, 'utf8')).toBe(text);
 });
 
-test('one that does not fails, and names the entry and what is different', async () => {
+test('a recording that differs fails, and names the entry and the difference', async () => {
   const path = file(text.replace('"connection":"connecting"', '"connection":"active"'));
   const error: unknown = await recording(path)
     .check()

@@ -82,7 +82,7 @@ describe('shrinking', () => {
     expect(await shrink(items, fails, 1000)).toEqual([7, 31]);
   });
 
-  test('what fails by itself needs nothing', async () => {
+  test('a case that fails by itself needs no faults', async () => {
     expect(await shrink([1, 2, 3], () => Promise.resolve(true), 10)).toEqual([]);
   });
 
@@ -112,7 +112,7 @@ describe('scripts', () => {
     strikes: [{ point: 'line.drops', occurrence: 22 }],
   };
 
-  test('one that was printed as JSON is the same again', () => {
+  test('a script that was printed as JSON parses to the same script', () => {
     expect(parseScript(JSON.stringify(script))).toEqual(script);
   });
 
@@ -201,7 +201,7 @@ describe('the journal of a world', () => {
     }
   });
 
-  test('WORLD-JOURNAL-1: whoever comes after somebody slow waits, too', async () => {
+  test('WORLD-JOURNAL-1: an append behind a slow one waits, too', async () => {
     const { environment, mine, names } = setUp({ 'journal.slow': { at: [1] } });
     const done: string[] = [];
     void Promise.resolve(mine.append(entry('a', 1))).then(() => done.push('a'));
@@ -259,7 +259,7 @@ runJournalConformance({
   },
 });
 
-test('SIMULATE-LINE-1: what is said in answer to what came late comes behind all that is late', async () => {
+test('SIMULATE-LINE-1: an answer to a late event comes behind all late events', async () => {
   const environment = simulatedEnvironment();
   const transport = new FakeTransport();
   const line = lineOf(
@@ -318,14 +318,14 @@ describe('tools', () => {
     throw new Error('broken');
   };
 
-  test('one that is slow and throws has failed, and harms nobody else', async () => {
+  test('a slow tool that throws has failed, and harms no other', async () => {
     const { environment, effects, call } = setUp(broken, { 'tool.slow': 1 });
     const [outcome] = await Promise.allSettled([call(), environment.advance(10_000)]);
     expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'broken' } });
     expect(effects.all).toMatchObject([{ status: 'threw' }]);
   });
 
-  test('one that never returns has done its work all the same, whatever came of it', async () => {
+  test('a tool that never returns has had its effect all the same', async () => {
     const yields = async function* () {
       yield 1;
       await Promise.resolve();

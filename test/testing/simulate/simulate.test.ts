@@ -122,7 +122,7 @@ describe('an app of the user', () => {
     expect(record.effects).toEqual([]);
   });
 
-  test('one that is a function is made for each process, with time of its own', async () => {
+  test('an app that is a function is made for each process, with time of its own', async () => {
     const made: number[] = [];
     const waiting = (context: { readonly seed: number }): SimulatedApp => {
       made.push(context.seed);

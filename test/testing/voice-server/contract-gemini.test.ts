@@ -202,7 +202,7 @@ test('a call that cannot be read ends the turn with the word for that', async ()
   expect(end?.['serverContent'].turnCompleteReason).toBe('MALFORMED_FUNCTION_CALL');
 });
 
-test('who turns detection off tells activity by itself', async () => {
+test('a client that turns detection off reports activity by itself', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['setup'].realtimeInputConfig = { automaticActivityDetection: { disabled: true } };

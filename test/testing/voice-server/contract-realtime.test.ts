@@ -115,7 +115,7 @@ test('a truncation past the end, and a voice that changes after the first sound'
   expect(client.last('error')?.['error']).toMatchObject({ code: 'cannot_update_voice' });
 });
 
-test('who asks for no detection commits by itself; the words are those that were said', async () => {
+test('a client without detection commits by itself; the words are those that were said', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].audio.input.turn_detection = null;

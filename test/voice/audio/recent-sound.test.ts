@@ -37,7 +37,7 @@ test('RECENT-SOUND-1, RECENT-SOUND-2: the newest sound comes back as it was give
   );
 });
 
-test('what was taken does not change when more is given', () => {
+test('a taken frame does not change when more is added', () => {
   const sound = new RecentSound();
   sound.add(frame([1, 2, 3]), 1000);
   const [taken] = sound.take(1000);

@@ -42,7 +42,7 @@ function bytesOf(values: readonly number[], bytes: number): Uint8Array {
   return buffer;
 }
 
-test('what is written is read again', () => {
+test('encoded sound is decoded unchanged', () => {
   const bytes = encodeWav({ samples, sampleRateHz: 22_050 });
   expect(isWav(bytes)).toBe(true);
   expect(decodeWav(bytes)).toEqual({ samples, sampleRateHz: 22_050 });

@@ -74,7 +74,7 @@ const configured = (connection: FakeConnection): string[] =>
 
 const sound = { samples: new Int16Array(480), sampleRateHz: 24_000, responseId: 'r', itemId: 'i' };
 
-test('CONNECTION-LINE-1: who was hung up is not listened to, and a listener that throws is reported', () => {
+test('CONNECTION-LINE-1: events of a connection that was hung up are ignored, and a listener that throws is reported', () => {
   const { line, told, reported, first, connections } = lineOf();
   first.events.next({ type: 'transport.ready' });
   first.audio.next(sound);
@@ -155,7 +155,7 @@ describe('CONNECTION-LINE-3: make before break', () => {
     expect(told.slice(3)).toEqual(['replaced', 'spoke']);
   });
 
-  test('one that is ready and goes before it takes over is a line that was lost', () => {
+  test('a connection that is lost before it takes over counts as lost', () => {
     const { line, told, first, second } = apart();
     second.events.next({ type: 'transport.ready' });
     second.drop(true, 'gone');

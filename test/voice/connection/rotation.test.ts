@@ -106,7 +106,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false, true]);
   });
 
-  test('ROTATION-2: nobody waits for a pause shortly before the end', async () => {
+  test('ROTATION-2: no pause is awaited shortly before the end', async () => {
     const made = lineOf({});
     const { told, who, environment, at } = made;
     who.isAtRest = false;
@@ -119,7 +119,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
   });
 
-  test('ROTATION-2: one that stands ready takes the place of one that is lost', () => {
+  test('ROTATION-2: a prepared connection replaces a lost one', () => {
     const made = lineOf({});
     const { told, who, at } = made;
     who.isAtRest = false;
@@ -130,7 +130,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
   });
 
-  test('ROTATION-2: one that does not stand ready is hung up', () => {
+  test('ROTATION-2: a connection that is not ready is hung up', () => {
     const made = lineOf({});
     const { told, at } = made;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
@@ -139,7 +139,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false]);
   });
 
-  test('ROTATION-4: one that fails, or hangs, is followed by another; meanwhile the old one is in use', async () => {
+  test('ROTATION-4: a connection that fails or hangs is followed by another; the old one stays in use', async () => {
     const { told, who, environment, transport, at } = lineOf({});
     at(0).events.next({ type: 'transport.expiring', inMs: 120_000 });
     at(1).drop(true, 'no room');
@@ -162,7 +162,7 @@ describe('make before break', () => {
     expect(at(5).isClosed).toBe(false);
   });
 
-  test('what changed meanwhile is told to the one that takes over', () => {
+  test('changes during the rotation reach the connection that takes over', () => {
     const { who, at } = lineOf({});
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
     who.leads = agent('lead, slowly');
@@ -192,7 +192,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false, false, false, true]);
   });
 
-  test('ROTATION-3: what is due during a transfer on the same connection comes after it', () => {
+  test('ROTATION-3: a rotation that is due during a transfer on the same connection follows it', () => {
     const { line, transport, at } = lineOf({});
     line.transfer(agent('billing'));
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
@@ -274,7 +274,7 @@ describe('going on where another one ended', () => {
     expect(told.at(-1)).toBe('ready: new');
   });
 
-  test('CONTINUATION-2: what was refused is not tried again, what had no answer is, a few times', () => {
+  test('CONTINUATION-2: a refused message is not sent again; one without an answer is, a few times', () => {
     const { line, told, who, transport, at } = resumable();
     at(0).drop();
     const resumes = () => transport.connections.slice(1).map(({ resume }) => resume ?? null);
@@ -345,7 +345,7 @@ describe('the sound of the user', () => {
     expect(line.takeSound()).toEqual([]);
   });
 
-  test('USER-SOUND-2: what was not understood is given again, before what was kept', () => {
+  test('USER-SOUND-2: sound without a transcript is given again, before the kept sound', () => {
     const { line, who, at } = lineOf({});
     for (const mark of [1, 2]) line.sendAudio(frame(mark), true);
     for (const mark of [3, 4]) line.sendAudio(frame(mark), false);
@@ -359,7 +359,7 @@ describe('the sound of the user', () => {
     expect(samples).toEqual([3, 4, 5].flatMap((mark) => [...frame(mark).samples]));
   });
 
-  test('CONNECTION-LINE-1: what a connection has used is counted, also when it says so last of all', () => {
+  test('CONNECTION-LINE-1: the usage of a connection is counted, also when it is reported last', () => {
     const { line, told, at } = lineOf({});
     line.hangUp();
     at(0).events.next({ type: 'usage.reported', inputTokens: 1, outputTokens: 2, raw: null });

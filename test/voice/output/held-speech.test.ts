@@ -167,7 +167,7 @@ describe('HELD-SPEECH-2', () => {
     expect(held.silence()).toBe(false);
   });
 
-  test('what has ended already is known to be over', () => {
+  test('an ended response is known to be over', () => {
     const { held, told, happen } = heldOf();
     held.began('r');
     happen(ended('r'));
@@ -185,7 +185,7 @@ describe('HELD-SPEECH-2', () => {
     expect(told).toEqual(['tool.cancelled']);
   });
 
-  test('what answers words for a subagent is silenced for a time, or until something else is asked', async () => {
+  test('a reply to words for a subagent is silenced for a time, or until the next request', async () => {
     const { held, told, world, environment } = heldOf();
     world.isUndecided = false;
     held.expectUnwanted(1000);
@@ -213,7 +213,7 @@ describe('HELD-SPEECH-3', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('what does not fit is cut off at its end: no hole, and nothing after it', () => {
+  test('sound beyond the limit is cut off at its end, without a gap', () => {
     const { held, say, told } = heldOf();
     held.began('r');
     say('r', 59_000);

@@ -141,7 +141,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().deliveries.at(-1)?.state).toBe('delivered');
   });
 
-  test('what the user says over it is taken in', async () => {
+  test('words of the user over it are accepted', async () => {
     const { model, hums, said } = await withTelevision();
     model().speechStarted('tv2');
     await hums(500);

@@ -27,7 +27,7 @@ describe('REPLIES-1', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('one that answers by itself is asked when it was silent for long', async () => {
+  test('a model that answers by itself is asked after a long silence', async () => {
     const { replies, environment, world } = repliesOf(true);
     replies.toWords(false);
     expect(replies.take()).toBe(false);
@@ -48,7 +48,7 @@ describe('REPLIES-1', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('REPLIES-2: what it was saying already is no answer to a result; what comes after it is', async () => {
+  test('REPLIES-2: a reply in progress is no answer to a result; the next one is', async () => {
     const { replies, environment, world } = repliesOf(true);
     world.isBusy = true;
     replies.toResult(['before']);

@@ -71,7 +71,7 @@ function stage({ can, script, voice: own, ...options }: StageOptions = {}) {
   };
 }
 
-describe('what the model writes is heard', () => {
+describe('text of the model is spoken', () => {
   test('SPOKEN-RESPONSE-1: sentence after sentence, with its ids; the end comes after the last sound', async () => {
     const { environment, begin, write, end, voice, frames, events, soundMs, of } = stage({
       script: { latencyMs: 200 },
@@ -373,7 +373,7 @@ describe('a voice that fails', () => {
     expect(of('transport.error')).toHaveLength(1);
   });
 
-  test('VOICED-CONNECTION-3: what is no sound is a failure that says what it is', async () => {
+  test('VOICED-CONNECTION-3: a frame that is no audio is a failure that names it', async () => {
     const voice = {
       synthesize: async () => ({ samples: new Float32Array(1), sampleRateHz: 24_000 }),
     };
@@ -388,7 +388,7 @@ describe('a voice that fails', () => {
 });
 
 describe('the memory of the model', () => {
-  test('VOICED-MEMORY-1: what was not heard is taken out of it, in its place', async () => {
+  test('VOICED-MEMORY-1: unheard words are removed from the memory in place', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     begin();
     write('One. Two and three. ', true);
@@ -422,7 +422,7 @@ describe('the memory of the model', () => {
     expect(told()).toEqual([]);
   });
 
-  test('VOICED-MEMORY-1: what was never spoken is taken out when the response is broken off', async () => {
+  test('VOICED-MEMORY-1: unspoken words are removed when the response is cut off', async () => {
     const { environment, connection, begin, write, end, told } = stage({
       script: { latencyMs: 500 },
     });

@@ -209,7 +209,7 @@ describe('progress to the ear [B39 B48 R30]', () => {
     expect(asked()).toBeNull();
   });
 
-  test('what was not said when the result is there is not said any more', async () => {
+  test('progress that was not told before the result is not told', async () => {
     const { subagent, next } = counting(['10 of 30']);
     const { start, use, pause, asked, speak, model, environment, state } = voiceTalk({
       speakProgress: 'all',

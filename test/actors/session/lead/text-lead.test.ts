@@ -67,7 +67,7 @@ async function talk(
   };
 }
 
-describe('TEXT-RESPONSE-1: what is said stands where it began', () => {
+describe('TEXT-RESPONSE-1: a reply stands where it began', () => {
   test('words before a tool call are before it when the model reads them again', async () => {
     const { type, go, read } = await talk([inline('look', () => 'seen')]);
     await type('Look.');
@@ -82,7 +82,7 @@ describe('TEXT-RESPONSE-1: what is said stands where it began', () => {
     ]);
   });
 
-  test('what the user says meanwhile comes after it', async () => {
+  test('words of the user during a reply stand after it', async () => {
     const { type, go, read } = await talk();
     await type('One.');
     await go((answer) => answer.text('First'));
@@ -172,7 +172,7 @@ describe('TEXT-LEAD-4: an answer that was interrupted for something urgent is gi
   });
 });
 
-test('what is told by itself does not count among the rounds of an answer', async () => {
+test('a delivery does not count among the rounds of an answer', async () => {
   const { type, go, session, environment, answers } = await talk([inline('look', () => 'seen')], {
     others: [{ name: 'next', instructions: 'Go on.', greeting: 'Greet.' }],
   });
@@ -207,7 +207,7 @@ test('a call that comes after the conversation was handed over is of the agent t
   expect(read().at(-1)).toEqual(['tool', 'tool-result']);
 });
 
-test('who begins to read a session that is closed finds the end', async () => {
+test('a reader of a closed session finds the end', async () => {
   const { session } = await talk();
   await session.close();
   expect(await session.read().next()).toEqual({ done: true, value: undefined });

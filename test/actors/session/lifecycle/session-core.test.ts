@@ -123,7 +123,7 @@ const asking = {
   config: { interactive: true },
 };
 
-describe('SESSION-RECORDS-1: what is over is forgotten (P7)', () => {
+describe('SESSION-RECORDS-1: ended records are forgotten (P7)', () => {
   test('[R15 BW31] calls, results, questions and notices leave nothing behind', async () => {
     const { core, call, hear, environment, lead } = await coreTalk({
       subagents: { quick, hanging, asking, late: { ...quick, pending: null } },
@@ -545,7 +545,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
     expect(await answered).toEqual({ value: { accepted: false, reason: 'over' } });
   });
 
-  test('VIEW-1: who follows the actor before a start from a snapshot follows what it goes on as', async () => {
+  test('VIEW-1: a subscriber from before a start from a snapshot follows the restored actor', async () => {
     const first = await busy();
     const suspended = first.core.life.suspend();
     await first.environment.advance(1000);

@@ -146,7 +146,7 @@ describe('SESSION-LIFE-5: start', () => {
   });
 });
 
-describe('SESSION-LIFE-1: what is over while it begins has its start settled', () => {
+describe('SESSION-LIFE-1: a session that ends during its start settles the start', () => {
   test('the journal takes nothing of it', async () => {
     const journal: Journal = {
       append() {
@@ -244,7 +244,7 @@ describe('before start', () => {
   });
 });
 
-describe('what is no text is refused', () => {
+describe('a value that is no text is refused', () => {
   test.each(['', '   ', 7 as never, null as never])('%j', async (text) => {
     const { session, start } = textTalk();
     await start();

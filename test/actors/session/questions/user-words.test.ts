@@ -99,7 +99,7 @@ test('USER-WORDS-3: with more than one approval a yes is read back first, a no i
   });
 });
 
-test('what is clearly for the lead agent goes there; a wait is given', () => {
+test('words for the lead agent go there; a request for time is granted', () => {
   expect(readUtterance(rides, 'what time is it?', { typed: false })).toEqual({ to: 'lead' });
   expect(readUtterance(rides, 'hang on a second', { typed: false })).toEqual({
     to: 'hold',

@@ -95,7 +95,7 @@ describe('siblings of one request [R34]', () => {
     expect(told()[0]?.deliveryIds).toHaveLength(2);
   });
 
-  test('P2: one that asks the user holds nobody up; it is told when it ends', async () => {
+  test('P2: a call that asks the user delays no other; it is told when it ends', async () => {
     const { start, type, finish, told, question } = siblingTalk(['flight'], {
       subagents: {
         ride: {
@@ -115,7 +115,7 @@ describe('siblings of one request [R34]', () => {
 });
 
 describe('the ceiling [R34 R41]', () => {
-  test('[R41] what there is is told after 300 s, and who is late by itself: nothing is thrown away', async () => {
+  test('[R41] the results at hand are told after 300 s, a late one by itself: nothing is dropped', async () => {
     const { start, type, finish, told, prompts, environment } = siblingTalk([
       'flight',
       'hotel',
@@ -182,7 +182,7 @@ describe('the ceiling [R34 R41]', () => {
   });
 });
 
-describe('what is not told together', () => {
+describe('results that are not told together', () => {
   test('with `off` each is told by itself, as it comes', async () => {
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       consolidation: 'off',
@@ -205,7 +205,7 @@ describe('what is not told together', () => {
   });
 });
 
-describe('P4: what is told together is not lost', () => {
+describe('P4: consolidated results are not lost', () => {
   const busy = () => {
     let release: () => void = () => {};
     const talk = siblingTalk(['flight', 'hotel'], {

@@ -15,13 +15,13 @@ function twoKept() {
   return { views, show: (id: string, over = false) => views.set(id, { id, over }) };
 }
 
-test('KEPT-VIEWS-1: what goes on is kept, however much of it there is', () => {
+test('KEPT-VIEWS-1: live views are kept, however many there are', () => {
   const { views, show } = twoKept();
   for (const id of ['a', 'b', 'c', 'd']) show(id);
   expect(names(views)).toEqual(['a', 'b', 'c', 'd']);
 });
 
-test('KEPT-VIEWS-1: what was over last is kept, whenever it began', () => {
+test('KEPT-VIEWS-1: the views that ended last are kept, whenever they began', () => {
   const { views, show } = twoKept();
   for (const id of ['oldest', 'b', 'c', 'd']) show(id);
   for (const id of ['b', 'c', 'oldest']) show(id, true);
@@ -29,7 +29,7 @@ test('KEPT-VIEWS-1: what was over last is kept, whenever it began', () => {
   expect(views.get('b')).toBeUndefined();
 });
 
-test('KEPT-VIEWS-1: what goes on again is not over', () => {
+test('KEPT-VIEWS-1: a resumed view is live again', () => {
   const { views, show } = twoKept();
   show('a', true);
   show('a');

@@ -30,7 +30,7 @@ test('many changes of one turn of the event loop are one new state', async () =>
   expect(states()).toBe(1);
 });
 
-test('what changes nothing is no event', () => {
+test('an update without a change emits no event', () => {
   const { projection, events } = projected();
   projection.emit({ type: 'connection.changed', state: 'active' });
   projection.emit({ type: 'connection.changed', state: 'active' });
@@ -51,7 +51,7 @@ test('the transcript stands in the order of beginning, and its end is kept', asy
   expect(transcript.at(-1)?.id).toBe('l599');
 });
 
-test('what the store does not hold is an event and no new state', async () => {
+test('a fact outside the store is an event and no new state', async () => {
   const { projection, events, states, environment } = projected();
   projection.emit({ type: 'client.json', data: 1 });
   await environment.settle();

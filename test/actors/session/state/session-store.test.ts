@@ -83,7 +83,7 @@ test('SESSION-STORE-1: once released it tells nobody, and can still be read', ()
   expect(store.getSnapshot().context.connection).toBe('closed');
 });
 
-test('SESSION-STORE-1: what listened goes, however long the store is kept', async () => {
+test('SESSION-STORE-1: listeners are released, however long the store is kept', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const { created, listened, session } = (() => {

@@ -187,7 +187,7 @@ describe('[RW10 HW4] its life', () => {
   });
 });
 
-describe('P8: what a lead agent grants', () => {
+describe('P8: the grants of a lead agent', () => {
   const lookUp = defineTool({
     name: 'look_up',
     description: 'Looks something up',

@@ -50,7 +50,7 @@ describe('leadTools', () => {
     expect(() => checkSubagentNames([{ name: 'lead', tools }], configs)).not.toThrow();
   });
 
-  test('what is said meanwhile may differ from tool to tool', () => {
+  test('the pending message may differ from tool to tool', () => {
     const [named] = leadTools(helpers, { pendingMessage: { subagent__summarizer: 'Reading.' } });
     const [silent] = leadTools(helpers);
     expect(named?.pendingMessage).toBe('Reading.');
@@ -98,7 +98,7 @@ describe('leadTools', () => {
     expect(byName.get('check_subagent')?.timeout).toBeUndefined();
   });
 
-  test('[R1] what a tool says to a model is what the lead agent reads', async () => {
+  test('[R1] the lead agent reads the output that a tool gives to a model', async () => {
     const service = fakeService();
     const { clock } = simulatedEnvironment();
     const [spawn] = leadTools(rockbotToolset({ clock }));

@@ -110,7 +110,7 @@ describe('[H4 H5] one call', () => {
     });
   });
 
-  test('[HW5] one that may not run is a result with its code, too', async () => {
+  test('[HW5] a subagent that may not run is a result with its code, too', async () => {
     const { service, call } = summarize();
     service.refuse('DEPTH_EXCEEDED');
     expect(await call(['a'])).toMatchObject({ code: 'DEPTH_EXCEEDED' });

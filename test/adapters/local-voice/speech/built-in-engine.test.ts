@@ -47,7 +47,7 @@ describe('the built-in engine', () => {
     expect(text.toLowerCase()).toContain('never');
   });
 
-  test('what is too short for a word, or silent, has no words', async () => {
+  test('sound that is silent or too short for a word has no words', async () => {
     for (const length of [0, 1, 900, 2_399, RATE_HZ]) {
       const samples = new Int16Array(length);
       expect(await engine.transcribe({ samples, sampleRateHz: RATE_HZ })).toBe('');
@@ -69,7 +69,7 @@ describe('the built-in engine', () => {
   });
 });
 
-test('what somebody else does is not loaded: detection is ours', async () => {
+test('replaced parts are not loaded: detection stays', async () => {
   const samples = new Int16Array(16_000).fill(3);
   const part = createBuiltInEngine({
     transcriber: { transcribe: async () => 'theirs' },

@@ -89,7 +89,7 @@ describe('a speech thread', () => {
 });
 
 describe('optional packages', () => {
-  test('one that is missing is named, with the command that adds it', async () => {
+  test('a missing package is named, with the command that adds it', async () => {
     const located = () => locatePeer('@nobody/nothing', 'weights.onnx');
     expect(located).toThrow(ConfigurationError);
     expect(located).toThrow('npm install @nobody/nothing');

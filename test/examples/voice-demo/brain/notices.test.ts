@@ -21,7 +21,7 @@ function readNoteOf(note: Note): Notice | null {
   return read;
 }
 
-describe('what the runtime puts into the conversation', () => {
+describe('notes of the runtime', () => {
   test('a question with options', () => {
     const prompt = questionPrompt('ride_booker', 'Which ride would you like?', [
       { id: 'e', label: 'Economy', description: '$12, in 5 min' },
@@ -89,7 +89,7 @@ describe('what the runtime puts into the conversation', () => {
     });
   });
 
-  test('what it is to know, but not to say', () => {
+  test('notes that are not to be told', () => {
     expect(readNoteOf(transferNote({ from: 'a', to: 'b' }))).toMatchObject({
       type: 'background',
     });

@@ -18,7 +18,7 @@ const cannot = (wish: string): Request => ({ type: 'unsupported', wish });
 const progress: Request = { type: 'progress' };
 const unknown: Request = { type: 'unknown' };
 
-describe('what people say', () => {
+describe('utterances of people', () => {
   test.each<[string, ...Request[]]>([
     ['Book me a ride to the airport.', ride('the airport')],
     ['I need to get to the station please', ride('the station')],

@@ -94,7 +94,7 @@ describe('clear', () => {
     expect(new Set(pull(queue).played)).toEqual(new Set([0]));
   });
 
-  test('PLAYBACK-QUEUE-3: what had not begun is reported as such, and only the first of it', () => {
+  test('PLAYBACK-QUEUE-3: items that had not begun are reported as such, and only the first of each', () => {
     const queue = new PlaybackQueue(RATE_HZ);
     queue.push('a', tone(RATE_HZ));
     queue.push('b', tone(RATE_HZ));

@@ -116,7 +116,7 @@ describe('events', () => {
     expect([...endedAt.value.keys()]).toEqual(['over']);
   });
 
-  test('what the voice model has used is counted on', () => {
+  test('usage of the voice model adds up', () => {
     const usage = { inputTokens: 12, outputTokens: 3 };
     applyMessage(welcome({ ...emptyState, usage }));
     expect(shownUsage.value).toEqual(usage);
@@ -142,7 +142,7 @@ describe('events', () => {
   });
 });
 
-describe('what is for this page alone', () => {
+describe('state of this page alone', () => {
   test('a refused answer says why, an accepted one takes it back', () => {
     applyMessage({
       type: 'answer.receipt',
@@ -154,7 +154,7 @@ describe('what is for this page alone', () => {
     expect(answerProblems.value.has('q')).toBe(false);
   });
 
-  test('who owns the voice', () => {
+  test('ownership of the voice', () => {
     applyMessage({ type: 'voice.owner', own: true });
     expect(ownsVoice.value).toBe(true);
     applyMessage({ type: 'voice.owner', own: false });

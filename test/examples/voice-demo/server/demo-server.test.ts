@@ -147,7 +147,7 @@ describe('the page', () => {
   });
 });
 
-describe('who may connect', () => {
+describe('access', () => {
   test('its own page with the token', async () => {
     const page = await PageSocket.open(server);
     expect(page.socket.protocol).toBe('offstage-demo');
@@ -188,7 +188,7 @@ describe('who may connect', () => {
   });
 });
 
-describe('what a page sends', () => {
+describe('messages of a page', () => {
   test('CLIENT-HUB-1: the session begins with the first page that can play, and once', async () => {
     const first = await PageSocket.open(server);
     expect(session.names).toEqual([]);
@@ -200,7 +200,7 @@ describe('what a page sends', () => {
     expect(session.names).toEqual(['attach', 'start', 'detach', 'attach']);
   });
 
-  test('what is typed while the session begins is said when it has begun', async () => {
+  test('text that is typed during the start is sent after it', async () => {
     const begun = session.holdStart();
     const page = await PageSocket.open(server);
     page.send({ type: 'client.attach' });
@@ -386,7 +386,7 @@ describe('sound of the user', () => {
   });
 });
 
-describe('what a page gets', () => {
+describe('messages to a page', () => {
   test('all that there is, first', async () => {
     session.state = {
       ...emptyState,
