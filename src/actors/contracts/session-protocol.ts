@@ -2,7 +2,7 @@
 // the unit. `receive('outbox', …)` with an event that the outbox does not take does not compile.
 //
 // Owns:     the names of the addresses, and what their events carry.
-// Does not: deliver anything (session-unit.ts), or validate what the journal has (unit/event-shapes.ts).
+// Does not: deliver anything (session-unit.ts), or validate what the journal has (unit/session-entries.ts).
 
 import type {
   Carrying,
@@ -93,7 +93,7 @@ export interface SessionProtocol {
   readonly directives: Input<'directive.set'>;
   readonly user: Input<'user.said'>;
   readonly answers: Input<'answer.given'>;
-  /** Its first entry; see `unit/session-inputs.ts`. */
+  /** Its first entry; see `unit/session-entries.ts`. */
   readonly opening: { readonly type: 'session.opened'; readonly inputs: unknown };
   /** Snapshots of the whole session; see `lifecycle/snapshots.ts`. */
   readonly snapshots: { readonly type: 'session.snapshot' };

@@ -16,7 +16,7 @@ import { ConfigurationError, isA, messageOf, OffstageError } from '../../values/
 import type { JournalEntry } from '../ports/journal.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
 import { isSetAside } from '../runtime/set-aside.ts';
-import { isOpening } from '../session/unit/session-inputs.ts';
+import { isOpening } from '../session/unit/session-entries.ts';
 import { snapshotIn } from '../session/lifecycle/snapshots.ts';
 import { SUBAGENT_SHAPES } from '../subagent/event-shapes.ts';
 import { SPAWNED } from '../subagent/spawned-event.ts';

@@ -36,7 +36,7 @@ import { questionView } from '../state/projection.ts';
 import { CEILING_REASON } from '../state/batches.ts';
 import { idOf } from '../state/session-records.ts';
 import { nameOfSpawned } from '../state/synthetic-turns.ts';
-import { writeLost } from '../unit/lost.ts';
+import { writeLost } from '../unit/session-entries.ts';
 import { CallEffects } from './call-effects.ts';
 import type { EffectsSession } from './effects-session.ts';
 import { SubagentEvents } from './subagent-events.ts';

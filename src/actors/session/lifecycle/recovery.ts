@@ -29,7 +29,7 @@ import type { HostedSession } from './hosted-session.ts';
 import { isOfTelling } from '../lead/text-lead.ts';
 import type { SessionEffects } from '../effects/session-effects.ts';
 import { SessionHistory } from './session-history.ts';
-import { openedWith, OPENING_ACTOR } from '../unit/session-inputs.ts';
+import { openedWith, OPENING_ACTOR } from '../unit/session-entries.ts';
 import type { Recovery } from '../lead/transfer.ts';
 
 /**

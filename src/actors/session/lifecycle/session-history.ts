@@ -13,11 +13,8 @@ import { misshapen } from '../../runtime/event-shapes.ts';
 import { SET_ASIDE, UnfoldableEntry, asideErrorOf } from '../../runtime/set-aside.ts';
 import { isUnreadable, unreadable } from '../../runtime/snapshot-forms.ts';
 import { timeAwake } from '../../runtime/time-awake.ts';
-import { SESSION_SHAPES } from '../unit/event-shapes.ts';
-import { isOpening } from '../unit/session-inputs.ts';
+import { isOpening, SESSION_SHAPES, LOST } from '../unit/session-entries.ts';
 import { SNAPSHOT, SNAPSHOT_FORMS, snapshotIn, type SessionSnapshot } from './snapshots.ts';
-import { LOST } from '../unit/lost.ts';
-
 /** Events with which a process continues a session. */
 const GOES_ON: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 

@@ -29,7 +29,7 @@ import type { SessionEffects } from '../effects/session-effects.ts';
 import { goesOn } from './session-history.ts';
 import type { StartOptions } from './session-options.ts';
 import type { Recovery } from '../lead/transfer.ts';
-import { writeLost } from '../unit/lost.ts';
+import { writeLost } from '../unit/session-entries.ts';
 
 const suspended: Failure = {
   code: 'SUSPENDED',

@@ -23,7 +23,7 @@ import { checkAgents, type LeadAgent } from '../lead/agents.ts';
 import type { ConversationOptions } from '../lead/conversation-options.ts';
 import { hookChecks, type SessionHooks } from '../lead/hooks.ts';
 import type { LeadDriver } from '../lead/lead.ts';
-import type { SessionInputs } from '../unit/session-inputs.ts';
+import type { SessionInputs } from '../unit/session-entries.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';

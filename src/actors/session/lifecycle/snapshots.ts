@@ -15,13 +15,13 @@ import { SERVICE_VERSION, type ServiceSnapshot } from '../../services/service.ts
 import type { SessionServices } from '../../services/session-services.ts';
 import { SUBAGENT_VERSION } from '../../subagent/spawned-event.ts';
 import type { SessionRecords, SessionRecordsSnapshot } from '../state/session-records.ts';
-import { inputsOf, openedWith, type SessionInputs } from '../unit/session-inputs.ts';
 import {
+  inputsOf,
+  openedWith,
+  type SessionInputs,
   SESSION_VERSION,
-  SNAPSHOTS,
-  type SessionUnit,
-  type SessionUnitSnapshot,
-} from '../unit/session-unit.ts';
+} from '../unit/session-entries.ts';
+import { SNAPSHOTS, type SessionUnit, type SessionUnitSnapshot } from '../unit/session-unit.ts';
 
 export const SNAPSHOT = 'session.snapshot';
 

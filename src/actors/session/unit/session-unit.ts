@@ -17,19 +17,21 @@
 //       dropped.
 
 import { OffstageError } from '../../../values/errors.ts';
-import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
+import type { AnyActorRef, AnyMachineSnapshot, AnyStateMachine, InputFrom, Snapshot } from 'xstate';
 import {
   askingFor,
   floorOf,
   gateMessage,
   gateOf,
   hasRoom,
+  interactionMachine,
+  outboxMachine,
   ownerOf,
   questionMachine,
+  sessionMachine,
   shared,
   toolCallMachine,
   wire,
-  type sessionMachine,
   type Failure,
   type Gate,
   type Stamped,
@@ -43,12 +45,24 @@ import {
 import type { JournalEntry } from '../../ports/journal.ts';
 import type { Host } from '../../runtime/host.ts';
 import { ActorView } from '../../runtime/actor-view.ts';
-import { sendHosted } from '../../runtime/hosting.ts';
+import {
+  sendHosted,
+  snapshotOf,
+  startHosted,
+  stopHosted,
+  underWay,
+  withNoLimits,
+  type HostedActor,
+} from '../../runtime/hosting.ts';
 import { Population, type MemberSnapshot } from '../../runtime/population.ts';
 import { Batches, type BatchesSnapshot } from '../state/batches.ts';
-import { SESSION_SHAPES } from './event-shapes.ts';
-import { inputsIn, isSame, type SessionInputs } from './session-inputs.ts';
-import { SessionMachines, type MachinesSnapshot } from './session-machines.ts';
+import {
+  inputsIn,
+  isSameInputs,
+  type SessionInputs,
+  SESSION_VERSION,
+  SESSION_SHAPES,
+} from './session-entries.ts';
 import type { SetAsideEntry } from '../../contracts/session-views.ts';
 import { subjectOf } from '../../contracts/records.ts';
 import {
@@ -59,50 +73,40 @@ import {
   type SessionProtocol,
   type UnitEffects,
 } from '../../contracts/session-protocol.ts';
-
-/**
- * Raised when a machine or the meaning of a machine's effects changes: entries are not refolded across
- * versions.
- */
-export const SESSION_VERSION = 2;
-
 /** The actor under which the unit writes the snapshots of the whole session; see `snapshots.ts`. */
 export const SNAPSHOTS = 'snapshots';
 
 /** The lives of a session, as plain JSON. */
 export interface SessionUnitSnapshot {
-  readonly machines: MachinesSnapshot;
+  readonly machines: {
+    readonly session: Snapshot<unknown>;
+    readonly interaction: Snapshot<unknown>;
+    readonly outbox: Snapshot<unknown>;
+  };
   readonly questions: readonly MemberSnapshot[];
   readonly calls: readonly MemberSnapshot[];
   readonly batches: BatchesSnapshot;
   readonly placed: readonly string[];
 }
 
-export interface SessionUnitOptions extends SessionInputs {
-  readonly id: string;
-}
-
 /** Time limit of an inline tool without one of its own. */
 export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 
-/** The interface of the session that its unit needs. No method may call back into the unit's machines. */
-export interface SessionUnitPorts {
+/** The session around its unit. No method may call back into the unit's machines. */
+export interface SessionUnitOwner extends Pick<
+  UnitBody,
+  'release' | 'crashed' | 'ignored' | 'goesOnWithout' | 'journalRefused'
+> {
   /** Applies an event that brings words or creates a life; returns its consequences within the unit. */
   fold(received: Received): readonly SessionMessage[];
   /** Adds data to an event before it is written down. */
   enrich?(received: Received): UnitEvent & Stamped;
-  /** Carries an effect out, after the commit. */
-  release(posted: Posted): void;
-  crashed(error: unknown): void;
-  /**
-   * Reports that the event was refused (null), or set aside (with the error): its sender must not wait for it
-   * any more.
-   */
-  ignored?(event: UnitEvent, error: Error | null): void;
-  /** Restores unit and records to the state of the journal. Absent: that is not possible. */
-  goesOnWithout?(entry: SetAsideEntry): Promise<void>;
-  /** Reports that the journal accepts no more entries of this session. */
-  journalRefused(error: unknown): void;
+}
+
+/** The input of a machine that begins, or the snapshot that it continues from. */
+interface Origin<M extends AnyStateMachine> {
+  readonly input?: InputFrom<M>;
+  readonly snapshot?: Snapshot<unknown>;
 }
 
 export class SessionUnit implements UnitBody {
@@ -111,9 +115,17 @@ export class SessionUnit implements UnitBody {
   readonly questions: Population;
   readonly calls: Population;
   batches!: Batches;
-  readonly #ports: SessionUnitPorts;
+  // What follows from an entry, and what the unit reports, is the owner's.
+  readonly release: SessionUnitOwner['release'];
+  readonly crashed: SessionUnitOwner['crashed'];
+  readonly ignored: SessionUnitOwner['ignored'];
+  readonly goesOnWithout: SessionUnitOwner['goesOnWithout'];
+  readonly journalRefused: SessionUnitOwner['journalRefused'];
+  readonly #owner: SessionUnitOwner;
   readonly #host: Host;
-  readonly #machines: SessionMachines;
+  #session!: HostedActor<typeof sessionMachine>;
+  #interaction!: HostedActor<typeof interactionMachine>;
+  #outbox!: HostedActor<typeof outboxMachine>;
   /** The inputs of this process. */
   readonly #own: SessionInputs;
   #inputs!: SessionInputs;
@@ -125,8 +137,19 @@ export class SessionUnit implements UnitBody {
   /** The view of `session` that an app holds; null: no app has read it. */
   #view: ActorView<typeof sessionMachine> | null = null;
 
-  constructor(host: Host, options: SessionUnitOptions, ports: SessionUnitPorts) {
-    this.#ports = ports;
+  constructor(
+    host: Host,
+    options: SessionInputs & { readonly id: string },
+    owner: SessionUnitOwner,
+  ) {
+    this.#owner = owner;
+    ({
+      release: this.release,
+      crashed: this.crashed,
+      ignored: this.ignored,
+      goesOnWithout: this.goesOnWithout,
+      journalRefused: this.journalRefused,
+    } = owner);
     this.#host = host;
     this.#own = options;
     const { id } = options;
@@ -136,7 +159,6 @@ export class SessionUnit implements UnitBody {
     this.unit.hold();
     this.questions = new Population(questionMachine, 'question', this.unit, host);
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
-    this.#machines = new SessionMachines(this.unit, host);
     this.#beginWith(options);
     // An inspector shows a session as soon as it exists.
     if (host.inspect) this.begin();
@@ -151,7 +173,11 @@ export class SessionUnit implements UnitBody {
   toSnapshot(): SessionUnitSnapshot {
     this.begin();
     return {
-      machines: this.#machines.toSnapshot(),
+      machines: {
+        session: snapshotOf(this.#session),
+        interaction: snapshotOf(this.#interaction),
+        outbox: snapshotOf(this.#outbox),
+      },
       questions: this.questions.snapshots,
       calls: this.calls.snapshots,
       batches: this.batches.toSnapshot(),
@@ -160,17 +186,23 @@ export class SessionUnit implements UnitBody {
   }
 
   /**
-   * Continues from the state that `rest` returned, after `seq` entries. Its machines had begun with `inputs`.
+   * Continues from the state that `toSnapshot` returned, after `seq` entries. Its machines had begun with
+   * `inputs`.
    */
-  restore(rest: SessionUnitSnapshot, inputs: SessionInputs, seq: number): void {
+  restore(snapshot: SessionUnitSnapshot, inputs: SessionInputs, seq: number): void {
     this.#beginWith(inputs);
     this.unit.setSequence(seq);
-    this.#machines.restore(rest.machines, this.#inputs);
+    const { session, interaction, outbox } = snapshot.machines;
+    this.#startMachines({
+      session: { snapshot: withNoLimits(session, sessionMachine, inputs.session) },
+      interaction: { snapshot: interaction },
+      outbox: { snapshot: withNoLimits(outbox, outboxMachine, inputs.outbox) },
+    });
     this.#hasBegun = true;
-    this.questions.restore(rest.questions);
-    this.calls.restore(rest.calls);
-    this.batches.restoreAll(rest.batches);
-    for (const eventId of rest.placed) this.#placed.add(eventId);
+    this.questions.restore(snapshot.questions);
+    this.calls.restore(snapshot.calls);
+    this.batches.restoreAll(snapshot.batches);
+    for (const eventId of snapshot.placed) this.#placed.add(eventId);
     this.#gate = gateOf(this.session.getSnapshot(), inputs.canInterrupt);
   }
 
@@ -182,7 +214,7 @@ export class SessionUnit implements UnitBody {
   refold(entries: readonly JournalEntry[], again?: () => void): readonly SetAsideEntry[] {
     const begin = (): void => {
       const inputs = inputsIn(entries);
-      if (inputs && !isSame(inputs, this.#inputs)) this.#beginWith(inputs);
+      if (inputs && !isSameInputs(inputs, this.#inputs)) this.#beginWith(inputs);
       this.begin();
     };
     this.#view?.release();
@@ -197,7 +229,7 @@ export class SessionUnit implements UnitBody {
           }),
       );
     } finally {
-      this.#view?.goesOnAs(this.#machines.session);
+      this.#view?.goesOnAs(this.#session);
     }
   }
 
@@ -214,7 +246,9 @@ export class SessionUnit implements UnitBody {
   get underWay(): readonly Posted[] {
     this.begin();
     return [
-      ...this.#machines.underWay,
+      ...underWay('session', sessionMachine, this.#session.getSnapshot()),
+      ...underWay('interaction', interactionMachine, this.#interaction.getSnapshot()),
+      ...underWay('outbox', outboxMachine, this.#outbox.getSnapshot()),
       ...this.questions.underWay,
       ...this.calls.underWay,
       ...this.batches.underWay,
@@ -227,7 +261,7 @@ export class SessionUnit implements UnitBody {
     (this.batches as Batches | undefined)?.stop();
     this.batches = new Batches(batches, this.unit, this.#host);
     this.#view?.release();
-    if (this.#hasBegun) this.#machines.stop();
+    this.#stopMachines();
     this.#hasBegun = false;
   }
 
@@ -235,8 +269,47 @@ export class SessionUnit implements UnitBody {
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    this.unit.start(() => this.#machines.begin(this.#inputs));
-    if (this.unit.disposed) this.#machines.stop();
+    const { session, outbox } = this.#inputs;
+    this.unit.start(() =>
+      this.#startMachines({
+        session: { input: session },
+        interaction: {},
+        outbox: { input: outbox },
+      }),
+    );
+    if (this.unit.disposed) this.#stopMachines();
+  }
+
+  #startMachines(from: {
+    readonly session: Origin<typeof sessionMachine>;
+    readonly interaction: Origin<typeof interactionMachine>;
+    readonly outbox: Origin<typeof outboxMachine>;
+  }): void {
+    this.#session = this.#start(sessionMachine, 'session', from.session);
+    this.#interaction = this.#start(interactionMachine, 'interaction', from.interaction);
+    this.#outbox = this.#start(outboxMachine, 'outbox', from.outbox);
+  }
+
+  #start<M extends AnyStateMachine>(
+    machine: M,
+    name: string,
+    { input, ...snapshot }: Origin<M>,
+  ): HostedActor<M> {
+    const { id } = this.unit;
+    const postbox = { post: (effect: Posted['effect']) => this.unit.post(name, effect) };
+    return startHosted(machine, input, postbox, {
+      // The session is the unit; the other machines belong to it.
+      id: name === 'session' ? id : `${id}/${name}`,
+      inspect: this.#host.inspect,
+      ...snapshot,
+    });
+  }
+
+  #stopMachines(): void {
+    if (!this.#hasBegun) return;
+    stopHosted(this.#session);
+    stopHosted(this.#interaction);
+    stopHosted(this.#outbox);
   }
 
   /** The actor of the session for apps: the same object whichever XState actor stands behind it. */
@@ -248,20 +321,20 @@ export class SessionUnit implements UnitBody {
   }
 
   /** The XState actor of the session itself. */
-  get session(): SessionMachines['session'] {
+  get session(): HostedActor<typeof sessionMachine> {
     this.begin();
-    return this.#machines.session;
+    return this.#session;
   }
 
-  get outbox(): SessionMachines['outbox'] {
+  get outbox(): HostedActor<typeof outboxMachine> {
     this.begin();
-    return this.#machines.outbox;
+    return this.#outbox;
   }
 
   /** The question that owns the words of the user, or null. */
   get owner(): string | null {
     this.begin();
-    return ownerOf(this.#machines.interaction.getSnapshot());
+    return ownerOf(this.#interaction.getSnapshot());
   }
 
   /** Returns the batch with which the result of a call, or of a spawned subagent, is told, or null. */
@@ -276,7 +349,7 @@ export class SessionUnit implements UnitBody {
     this.questions.stop();
     this.calls.stop();
     this.batches.stop();
-    if (this.#hasBegun) this.#machines.stop();
+    this.#stopMachines();
     this.#view?.complete();
   }
 
@@ -289,7 +362,7 @@ export class SessionUnit implements UnitBody {
       case 'session':
         return can(this.session, event);
       case 'interaction':
-        return can(this.#machines.interaction, event);
+        return can(this.#interaction, event);
       case 'outbox':
         return can(this.outbox, event);
       case 'question':
@@ -325,13 +398,13 @@ export class SessionUnit implements UnitBody {
 
   enrich(actor: string, event: UnitEvent & Stamped): UnitEvent & Stamped {
     const known = received(actor, event);
-    return (known && this.#ports.enrich?.(known)) ?? event;
+    return (known && this.#owner.enrich?.(known)) ?? event;
   }
 
   apply(actor: string, stamped: UnitEvent & Stamped): void {
     const taken = addressed(actor, stamped);
     const { kind, id, event } = taken;
-    let follow = this.#ports.fold(taken);
+    let follow = this.#owner.fold(taken);
     switch (kind) {
       case 'session':
         send(this.session, event);
@@ -342,7 +415,7 @@ export class SessionUnit implements UnitBody {
         );
         break;
       case 'interaction':
-        send(this.#machines.interaction, event);
+        send(this.#interaction, event);
         break;
       case 'outbox':
         send(this.outbox, event);
@@ -502,26 +575,6 @@ export class SessionUnit implements UnitBody {
     if (gate === this.#gate) return [];
     this.#gate = gate;
     return [gateMessage(gate)];
-  }
-
-  release(posted: Posted): void {
-    this.#ports.release(posted);
-  }
-
-  crashed(error: unknown): void {
-    this.#ports.crashed(error);
-  }
-
-  ignored(event: UnitEvent, error: Error | null): void {
-    this.#ports.ignored?.(event, error);
-  }
-
-  get goesOnWithout(): SessionUnitPorts['goesOnWithout'] {
-    return this.#ports.goesOnWithout;
-  }
-
-  journalRefused(error: unknown): void {
-    this.#ports.journalRefused(error);
   }
 
   /** Shows the actor to the screens again, after the commit. */

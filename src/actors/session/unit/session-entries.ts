@@ -1,23 +1,164 @@
-// The shapes of the events of a session's unit (runtime/event-shapes.ts): the events of clients, models and
-// transports (records.ts, machines/*), and those that the session writes about itself.
+// The entries that a session writes about itself (its opening and its loss; its snapshots are in
+// lifecycle/session-journal.ts), and the shapes of all events of its unit.
+//
+// The first entry holds the inputs with which the machines and the records of the session begin: a process
+// that continues the session may have other options, and the same events would then lead to another state.
 
-import { noteSchema } from '../../conversation/items.ts';
 import { z } from 'zod';
-import { DELIVERY_MODES } from '../../../machines/index.ts';
+import { DELIVERY_MODES, type OutboxInput, type SessionInput } from '../../../machines/index.ts';
+import { noteSchema } from '../../conversation/items.ts';
+import type { ConversationLimits } from '../../conversation/limits.ts';
+import type { JournalEntry } from '../../ports/journal.ts';
 import {
   amount,
   failure,
   flag,
   maybe,
+  misshapen,
   outcome,
   table,
   text,
   type EventShapes,
 } from '../../runtime/event-shapes.ts';
+import type { Host } from '../../runtime/host.ts';
+import { setAsideIn, UNIT, type UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { delegationShape } from '../../subagent/event-shapes.ts';
-import { inputsShape, OPENED } from './session-inputs.ts';
+import type { ConsolidationOptions } from '../state/batches.ts';
+import type { PromptStyle } from '../state/synthetic-turns.ts';
+
+/**
+ * Raised when a machine or the meaning of a machine's effects changes: entries are not refolded across
+ * versions.
+ */
+export const SESSION_VERSION = 2;
+
+export const OPENED = 'session.opened';
+
+/** The end of a session that could not continue with an entry (`onUnfoldable: 'lose'`). */
+export const LOST = 'session.lost';
+
+export interface SessionInputs {
+  readonly session: SessionInput;
+  readonly outbox: OutboxInput;
+  /** True if the lead agent's speech can be stopped in mid-sentence. */
+  readonly canInterrupt: boolean;
+  /** The rules by which results are told together; null: each is told by itself. @defaultValue null */
+  readonly batches?: ConsolidationOptions | null;
+  /**
+   * The inputs of the records in the process that began the session; each process has options of its own.
+   * @defaultValue unknown
+   */
+  readonly books?: {
+    /** The agent that leads first. */
+    readonly agentName: string;
+    readonly limits: Partial<ConversationLimits>;
+    readonly promptStyle: PromptStyle;
+  };
+}
+
+/** Builds the first entry of a session. */
+export function openedWith(inputs: SessionInputs): {
+  readonly type: typeof OPENED;
+  readonly inputs: unknown;
+} {
+  return { type: OPENED, inputs: JSON.parse(JSON.stringify(inputs, infinityAsText)) as unknown };
+}
+
+/** The actor that the first entry is for. */
+export const OPENING_ACTOR = 'opening';
+
+/** Tells whether the life of a session begins with this entry. */
+export function isOpening({ actor, event }: JournalEntry): boolean {
+  return event.type === OPENED && actor === OPENING_ACTOR;
+}
+
+/** Returns the inputs with which a session of the journal began; null: its beginning is missing. */
+export function inputsIn(entries: readonly JournalEntry[]): SessionInputs | null {
+  const [first] = entries;
+  if (!first || !isOpening(first) || setAsideIn(entries).has(first.seq)) return null;
+  if (misshapen(first.event, SESSION_SHAPES)) return null;
+  try {
+    return inputsOf((first.event as unknown as { readonly inputs: unknown }).inputs);
+  } catch {
+    // Nested too deeply to be read.
+    return null;
+  }
+}
+
+/** Restores the inputs from the form that `openedWith` made of them. */
+export function inputsOf(inputs: unknown): SessionInputs {
+  return JSON.parse(JSON.stringify(inputs), infinityFromText) as SessionInputs;
+}
+
+export function isSameInputs(one: SessionInputs, other: SessionInputs): boolean {
+  return JSON.stringify(openedWith(one)) === JSON.stringify(openedWith(other));
+}
+
+// JSON has no number for "no limit".
+const NO_LIMIT = 'Infinity';
+const infinityAsText = (_key: string, value: unknown): unknown =>
+  value === Infinity ? NO_LIMIT : value;
+const infinityFromText = (_key: string, value: unknown): unknown =>
+  value === NO_LIMIT ? Infinity : value;
+
+/** Writes down that the session is lost, and nothing else: the next session with its id begins anew. */
+export function writeLost(
+  { id, host }: { readonly id: string; readonly host: Host },
+  seq: number,
+  { entry }: UnfoldableEntry,
+): void | Promise<void> {
+  const { seq: lostBy, event, reason } = entry;
+  const lost = { type: LOST, seq: lostBy, event, reason };
+  return host.journal.append({
+    scope: id,
+    unit: id,
+    seq,
+    at: host.environment.clock.now(),
+    actor: UNIT,
+    definitionVersion: SESSION_VERSION,
+    event: lost,
+  });
+}
+
+const limit = z.union([amount, z.literal('Infinity')]);
+
+/** The inputs as they are written down. */
+const inputsShape = z.looseObject({
+  session: z.looseObject({
+    maxReconnects: limit,
+    connectTimeoutMs: maybe(limit),
+    transferTimeoutMs: maybe(limit),
+    settleTimeoutMs: limit,
+    closeGraceMs: limit,
+    detachGraceMs: maybe(limit),
+  }),
+  outbox: z.looseObject({
+    capacity: limit,
+    quietMs: limit,
+    offerTimeoutMs: limit,
+    playTimeoutMs: limit,
+    maxAttempts: limit,
+  }),
+  canInterrupt: flag,
+  batches: maybe(
+    z.looseObject({
+      interactiveCeilingMs: limit,
+      backgroundCeilingMs: limit,
+      atCeiling: z.enum(['deliver', 'cancel']),
+      graceMs: limit,
+    }),
+  ),
+  books: maybe(
+    z.looseObject({
+      agentName: text,
+      limits: z.record(z.string(), z.union([z.int().positive(), z.literal('Infinity')])),
+      promptStyle: z.enum(['notice', 'turn']),
+    }),
+  ),
+});
 
 const option = z.looseObject({ id: text, label: text });
+
 const action = z.looseObject({ toolName: text });
 
 const asked = z.looseObject({
@@ -45,9 +186,13 @@ const item = z.looseObject({
 });
 
 const attempt = z.looseObject({ generation: amount });
+
 const delivery = z.looseObject({ deliveryId: text });
+
 const ofCall = z.looseObject({ callId: text });
+
 const deadline = z.looseObject({ dueAt: amount });
+
 /** `deadline.execution` and similar events come from a deadline, or from a call that its journal knows. */
 const deadlines = Object.fromEntries(
   [
@@ -69,13 +214,16 @@ const deadlines = Object.fromEntries(
 
 /** The name of a state: an empty name is none. */
 const name = z.string().min(1);
+
 const machine = z.looseObject({
   value: z.union([name, z.record(z.string(), z.unknown())]),
   context: z.looseObject({}),
 });
+
 const member = z.looseObject({ id: text, state: machine });
 
 const waiting = item.extend({ attempts: amount, resting: flag });
+
 const machines = z.looseObject({
   session: machine.extend({
     value: z.record(z.string(), z.union([text, z.record(z.string(), text)])),
