@@ -1,4 +1,4 @@
-// What a measurement is: something that is done by several contenders, each time in a
+// A measurement: a task of several contenders, each time in a
 // process of its own, and gives some numbers.
 
 /** Who does the work: Offstage, or what one would do without it (in one of two manners). */

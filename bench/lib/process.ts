@@ -1,4 +1,4 @@
-// What a measuring process does with itself.
+// The setup and the report of a measuring process.
 
 import { setImmediate as turn } from 'node:timers/promises';
 

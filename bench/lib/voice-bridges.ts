@@ -1,4 +1,4 @@
-// What is between a device and a voice model: a session of Offstage; and the floor, a bare relay
+// The parties between a device and a voice model: a session of Offstage; and the floor, a bare relay
 // of the same frames that answers each word at once and remembers nothing.
 
 import { generateText } from 'ai';

@@ -1,4 +1,4 @@
-// What the two ends of a measured voice session send each other: stretches of sound that
+// The frames between the two ends of a measured voice session: stretches of sound that
 // carry a number, so that each is known again at the other end and its way can be timed.
 // Between the user's device and whoever is measured there are binary frames of PCM16 and the
 // few JSON messages below.

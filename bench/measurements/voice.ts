@@ -1,4 +1,4 @@
-// What a voice session adds to the way of sound and words, beside a bare relay of the same
+// The latency that a voice session adds to sound and words, beside a bare relay of the same
 // frames: over real sockets, with 50 and 200 conversations under way. Everything is timed in
 // the same conversations: how late frames are, how soon an answer, silence and a result come.
 // And once more with a small young generation, as a server that carries voice is to be started.

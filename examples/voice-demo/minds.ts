@@ -1,4 +1,4 @@
-// Who thinks in the demo: its own rules without a key, OpenAI or Google behind a voice of
+// The models of the demo: its own rules without a key, OpenAI or Google behind a voice of
 // theirs, or whatever speaks OpenAI's chat protocol at `OPENAI_BASE_URL`, behind a local voice.
 // No key is ever part of what is shown.
 

@@ -1,4 +1,4 @@
-// What the demo needs of a session: the part of `VoiceSession` that its server and
+// The demo's view of a session: the part of `VoiceSession` that its server and
 // its tools use. Tests drive the server through a fake of it.
 
 import type { Observable, Observer } from 'rxjs';

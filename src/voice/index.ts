@@ -27,5 +27,5 @@ export type { FillerOptions } from './output/filler-options.ts';
 export type { ThinkingSoundOptions } from './output/thinking-sound.ts';
 export type { PlayoutReport } from './voice-session.ts';
 export type { VoicedTransport, WithVoiceOptions } from './voiced/with-voice.ts';
-export { reframe } from "./audio/frame-operators.ts";
-export { resampleFrames } from "./audio/frame-operators.ts";
+export { reframe } from './audio/frame-operators.ts';
+export { resampleFrames } from './audio/frame-operators.ts';

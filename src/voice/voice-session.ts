@@ -30,7 +30,7 @@ import { checkDelegable, withModel, withoutModel, type WorkOut } from './turns/d
 import type { ThinkingSoundOptions } from './output/thinking-sound.ts';
 import type { Transport } from './connection/transport.ts';
 import { VoiceLead } from './voice-lead.ts';
-import { resampleFrames } from "./audio/frame-operators.ts";
+import { resampleFrames } from './audio/frame-operators.ts';
 
 export interface VoiceOptions {
   /** Silence required before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */

@@ -1,4 +1,4 @@
-// What clients are told as JSON, and what they may say.
+// The JSON messages to clients, and the messages that clients may send.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

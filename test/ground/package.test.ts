@@ -1,4 +1,4 @@
-// What a fresh clone and a user of the package rely on.
+// The package as a fresh clone and its users rely on it.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

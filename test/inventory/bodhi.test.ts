@@ -1,4 +1,4 @@
-// What `docs/coming-from.md` says of Bodhi, where no other test happens to say it.
+// Claims of `docs/coming-from.md` about Bodhi that no other test covers.
 
 import { describe, expect, test } from 'vitest';
 import { scriptedModel } from '../../src/testing/index.ts';

@@ -1,4 +1,4 @@
-// What `docs/coming-from.md` says of RockBot, where no other test happens to say it.
+// Claims of `docs/coming-from.md` about RockBot that no other test covers.
 
 import { expect, test } from 'vitest';
 import { type SubagentResultMessage, topic } from '../../src/compat/index.ts';

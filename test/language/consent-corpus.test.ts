@@ -1,4 +1,4 @@
-// What people really say when they are asked whether something may be done.
+// Real utterances of people who are asked for consent.
 
 import { describe, expect, test } from 'vitest';
 import { matchAnswer } from '../../src/language/match-answer.ts';

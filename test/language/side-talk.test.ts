@@ -1,4 +1,4 @@
-// What is said over an open question and is no answer to it, in four languages, as it is typed and
+// Utterances over an open question that are no answer to it, in four languages, as they are typed and
 // as recognisers write it down: asking for time, asking to hear it again, wishes of one's own, and
 // choices that are corrected while they are made.
 

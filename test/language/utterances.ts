@@ -1,4 +1,4 @@
-// What people say or type while a question of a subagent is open, and what a session may do then.
+// Utterances while a question of a subagent is open, and the permitted reactions of a session.
 // Each row is one utterance to one question; several results can be fair, and all of those are listed.
 // `never` names what would do harm: worse than merely asking once more.
 

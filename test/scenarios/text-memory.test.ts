@@ -1,4 +1,4 @@
-// What subagents leave behind, as the user and the lead agent of a text session learn of it.
+// The work that subagents leave behind, as the user and the lead agent of a text session learn of it.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-// That the checks of random trees bite: each planted fault is found within a few hundred cases.
+// The checks of random trees can fail: each planted fault is found within a few hundred cases.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// What the random trees (`tree.property.test.ts`) found, each as a plain story.
+// Findings of the random trees (`tree.property.test.ts`), each as a plain story.
 
 import { expect, test } from 'vitest';
 import { voiceTalk } from '../support/voice-talk.ts';

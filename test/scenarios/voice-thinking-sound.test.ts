@@ -1,4 +1,4 @@
-// What the user hears while the lead agent waits for a tool: a soft sound, that is no speech.
+// The sound that the user hears while the lead agent waits for a tool, which is no speech.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

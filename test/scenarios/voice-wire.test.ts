@@ -1,4 +1,4 @@
-// What may go wrong between a voice session and its model: the connection, refused
+// Failures between a voice session and its model: the connection, refused
 // responses, errors, a client that comes and goes; and a journal that takes its time.
 
 import { jsonSchema } from 'ai';

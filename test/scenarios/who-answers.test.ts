@@ -1,4 +1,4 @@
-// Who answers: questions and approvals that say who may, attempts of everybody else, and where the
+// Permission to answer: questions and approvals that say who may, attempts of everybody else, and where the
 // responder is named afterwards.
 
 import { receiveClientMessage } from '../../src/compat/index.ts';

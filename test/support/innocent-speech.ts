@@ -1,4 +1,4 @@
-// What users and lead agents say, in four languages, with words and numbers that resemble credentials and
+// Sentences of users and lead agents, in four languages, with words and numbers that resemble credentials and
 // are none. The redaction of journals, inspector and errors must leave each sentence as it is (SHAPES-1).
 
 export const INNOCENT_SPEECH: Readonly<Record<string, readonly string[]>> = {

@@ -1,4 +1,4 @@
-// What must be true of a tree of subagents at every moment, and at its end: P1, P7, P8, and
+// The invariants of a tree of subagents at every moment, and at its end: P1, P7, P8, and
 import type { SubagentChunk } from '../../src/entries/subagents.ts';
 
 // that nobody was cancelled without a reason (P5).

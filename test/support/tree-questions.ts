@@ -1,4 +1,4 @@
-// What the user was asked in a story, and what was answered: P2 and P3, as a user sees them.
+// The questions of a story and their answers: P2 and P3, as a user sees them.
 
 import type { QuestionView } from '../../src/index.ts';
 import type { Stage } from './tree-stage.ts';

@@ -1,4 +1,4 @@
-// Where a story of a tree takes place: a session by text or by voice, or a program; with the
+// The scene of a story of a tree: a session by text or by voice, or a program; with the
 // limits of the story, and a journal that is as slow or as broken as the story wants.
 
 import {

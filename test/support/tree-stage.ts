@@ -1,4 +1,4 @@
-// What is known of a story while it is played, kept apart from what the runtime knows: who
+// The facts of a story while it is played, kept apart from the runtime's own: who
 // is whose child, who may do what, what was asked, answered, told, run and ended.
 //
 // Owns:     these books, and the list of what went wrong (`wrong`).

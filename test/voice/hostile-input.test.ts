@@ -1,4 +1,4 @@
-// What a client or a provider must not send, and what is made of it: it is dropped, reported and
+// Input that a client or a provider must not send: it is dropped, reported and
 // counted, nothing throws, and what is right works afterwards.
 
 import { describe, expect, test } from 'vitest';

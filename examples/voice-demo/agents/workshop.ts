@@ -1,4 +1,4 @@
-// What the demo's tools work with.
+// The data and delays of the demo's tools.
 
 import type { Environment } from '../../../src/actors/ports/environment.ts';
 import { pause } from './pause.ts';

@@ -1,4 +1,4 @@
-// What the brain answers with.
+// The reply of the demo's rules.
 
 export interface ToolCall {
   readonly toolName: string;

@@ -1,4 +1,4 @@
-// Who may speak to the server: the page that it serves itself, with the token of this
+// Admits clients to the server: the page that it serves itself, with the token of this
 // start.
 
 import { randomBytes } from 'node:crypto';

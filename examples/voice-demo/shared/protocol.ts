@@ -1,4 +1,4 @@
-// What the page and the server say to each other over the WebSocket `/client`.
+// The protocol between page and server on the WebSocket `/client`.
 //
 //   text frames    JSON, one message each: the page's are checked with `clientMessageSchema`
 //   binary frames  page → server: Int16 samples, little-endian, mono, at the rate that

@@ -1,4 +1,4 @@
-// What the units of a process share, and how somebody else's code is called.
+// The resources that the units of a process share, and calls of foreign code.
 
 import { describe, expect, test } from 'vitest';
 import { assign, setup, type AnyActorRef } from 'xstate';

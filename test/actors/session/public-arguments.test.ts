@@ -1,4 +1,4 @@
-// What the methods of a session do with arguments that TypeScript would not let pass: a caller
+// The methods of a session with arguments that TypeScript would not let pass: a caller
 // without types, or JSON. Nothing but what a method names gets in, and wrong values are refused.
 import { clientMessages, receiveClientMessage, topic } from '../../../src/compat/index.ts';
 import { THE_LEAD } from '../../../src/entries/subagents.ts';

@@ -1,4 +1,4 @@
-// What a session makes of real utterances over an open question: nothing harmful, and a floor of
+// Real utterances over an open question: a session does nothing harmful, and at least a floor of
 // what is right.
 
 import { expect, test } from 'vitest';

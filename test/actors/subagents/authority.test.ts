@@ -1,4 +1,4 @@
-// What a subtree may do and use: denials and budgets that hold for all below, on real
+// The permissions and budgets of a subtree: denials and budgets that hold for all below, on real
 // subagents with scripted models.
 
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// What a model grants of its own tools, and what is denied below.
+// The grants of a model's own tools, and the denials below it.
 
 import { describe, expect, test } from 'vitest';
 import { createChildSubagentToolset } from '../../../src/actors/subagent/child-toolset.ts';

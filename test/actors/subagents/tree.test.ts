@@ -1,4 +1,4 @@
-// Nobody outlives whom it works for, and nothing is kept for ever.
+// No subagent outlives its parent, and no record is kept for ever.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// What is shown of values: by default nothing that users or models said.
+// The shown part of values: by default no words of users or models.
 
 import { describe, expect, test } from 'vitest';
 import { redactNothing, redactWords, type Redact } from '../../../src/adapters/inspect/redact.ts';

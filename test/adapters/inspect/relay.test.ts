@@ -1,4 +1,4 @@
-// Who may connect to a relay, and what it serves.
+// Access to a relay, and the page that it serves.
 
 import { request } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-// What is noted of actors, and when viewers are told: crashes, names, bounds, failures.
+// The record of actors, and the times at which viewers get it: crashes, names, bounds, failures.
 
 import { describe, expect, test, vi } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-// What keeps a connection healthy: pings, and waiting for a client that does not read.
+// The health of a connection: pings, and back-pressure of a client that does not read.
 
 import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../../src/actors/ports/environment.ts';

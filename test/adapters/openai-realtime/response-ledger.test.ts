@@ -1,4 +1,4 @@
-// What a server begins and never ends does not grow without bound.
+// Responses that a server begins and never ends do not grow without bound.
 
 import { describe, expect, test } from 'vitest';
 import { ResponseLedger } from '../../../src/adapters/openai-realtime/response-ledger.ts';

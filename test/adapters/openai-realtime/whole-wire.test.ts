@@ -1,4 +1,4 @@
-// What the wire also says: usage, limits, its own end; and what can also be asked of it.
+// The rest of the wire: usage, limits, its own end, and further requests.
 
 import { describe, expect, test } from 'vitest';
 import { Expiry } from '../../../src/adapters/openai-realtime/expiry.ts';

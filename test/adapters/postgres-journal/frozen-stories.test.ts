@@ -1,4 +1,4 @@
-// What earlier versions wrote into a database is read as it was.
+// Rows that earlier versions wrote into a database are read unchanged.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// What the lead model is told in the tests of the wires.
+// The configuration of the lead model in the tests of the wires.
 
 import type { TransportConfiguration } from '../../../src/voice/connection/transport.ts';
 

@@ -1,4 +1,4 @@
-// What could be wrong with a batch, each with the property that must catch it.
+// Planted faults of a batch, each with the property that must catch it.
 
 import { batchMachine } from '../../../src/machines/index.ts';
 import { candidates, forget, mutate, provide, stateOf, without, type Fault } from './mutate.ts';

@@ -1,4 +1,4 @@
-// What could be wrong with the arbiter, each with the property that must catch it.
+// Planted faults of the arbiter, each with the property that must catch it.
 
 import { assign } from 'xstate';
 import { interactionMachine } from '../../../src/machines/index.ts';

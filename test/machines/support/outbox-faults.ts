@@ -1,4 +1,4 @@
-// What could be wrong with the outbox, each with the property that must catch it.
+// Planted faults of the outbox, each with the property that must catch it.
 
 import { assign } from 'xstate';
 import { outboxMachine, type OutboxItem } from '../../../src/machines/index.ts';

@@ -1,4 +1,4 @@
-// What wants to be said in a check of the outbox, and what may come meanwhile.
+// The deliveries in a check of the outbox, and the events that may come meanwhile.
 
 import type {
   OutboxEvent,

@@ -1,4 +1,4 @@
-// What could be wrong with a question, each with the property that must catch it.
+// Planted faults of a question, each with the property that must catch it.
 
 import {
   questionMachine,

@@ -1,4 +1,4 @@
-// What could be wrong with a rotation, each with the property that must catch it.
+// Planted faults of a rotation, each with the property that must catch it.
 
 import { rotationMachine } from '../../../src/machines/index.ts';
 import { mutate, provide, stateOf, type Fault } from './mutate.ts';

@@ -1,4 +1,4 @@
-// What could be wrong with a service or its sources, each with the property that must catch it.
+// Planted faults of a service or its sources, each with the property that must catch it.
 
 import {
   eventSourceMachine,

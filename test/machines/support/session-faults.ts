@@ -1,4 +1,4 @@
-// What could be wrong with a session, each with the property that must catch it.
+// Planted faults of a session, each with the property that must catch it.
 
 import { sessionMachine } from '../../../src/machines/index.ts';
 import { forget, mutate, provide, stateOf, type Fault } from './mutate.ts';

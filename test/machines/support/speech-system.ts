@@ -1,4 +1,4 @@
-// What a session has to say, from the call or question that wants it to the user's ear: outbox,
+// The way of a delivery from its call or question to the user's ear: outbox,
 // session, two calls with results, one question, and a lead agent that says what it is offered.
 // The messages within the session are those of `wire`, `shared` and `gateMessage`.
 //

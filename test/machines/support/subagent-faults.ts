@@ -1,4 +1,4 @@
-// What could be wrong with a subagent, each with the property that must catch it.
+// Planted faults of a subagent, each with the property that must catch it.
 
 import { assign } from 'xstate';
 import {

@@ -1,4 +1,4 @@
-// What shall hold of the messages to a subagent and of its budget (SUBAGENT-MACHINE-10 to SUBAGENT-MACHINE-12).
+// The properties of messages to a subagent and of its budget (SUBAGENT-MACHINE-10 to SUBAGENT-MACHINE-12).
 
 import type { StepCall, subagentMachine, SubagentSnapshot } from '../../../src/machines/index.ts';
 import type { MachineCheck } from '../../../src/testing/check/index.ts';

@@ -1,4 +1,4 @@
-// What may come to a subagent in each state, in scopes: all kinds of calls; messages; the
+// The events that may come to a subagent in each state, in scopes: all kinds of calls; messages; the
 // budget. Each has all that could matter to what it is about, and little else.
 //
 // Time: only differences matter to the machine, so each stretch in `running` begins at 0 or at

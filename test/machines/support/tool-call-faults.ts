@@ -1,4 +1,4 @@
-// What could be wrong with a tool call, each with the property that must catch it.
+// Planted faults of a tool call, each with the property that must catch it.
 
 import { toolCallMachine } from '../../../src/machines/index.ts';
 import { candidates, forget, mutate, stateOf, type Fault } from './mutate.ts';

@@ -1,4 +1,4 @@
-// What an agent tells a subagent (`send_to_subagent`) is read once, whenever the process is killed: a
+// A message to a subagent (`send_to_subagent`) is read once, whenever the process is killed: a
 // message, and the answer to what it asked.
 import { THE_LEAD } from '../../../src/entries/subagents.ts';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// What a session does once, or has once, in its whole life, however many processes that takes: the
+// Actions and limits that a session has once in its whole life, however many processes that takes: the
 // first agent enters, and the time of its budget passes.
 import { THE_LEAD } from '../../../src/entries/subagents.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';

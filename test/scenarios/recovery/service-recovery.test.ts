@@ -1,4 +1,4 @@
-// What a service has found reaches the user once, whenever the process is killed; what they have
+// The findings of a service reach the user once, whenever the process is killed; those that they have
 // heard is not told again by the next one.
 
 import { expect, test } from 'vitest';

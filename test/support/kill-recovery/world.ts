@@ -1,4 +1,4 @@
-// What outlives the process that is killed: what the user wants, what tools have done, and
+// The facts that outlive a killed process: the user's wishes, the effects of tools, and
 // what the user has heard. One line of JSON for each, written at once.
 
 import { openSync, readFileSync, writeSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Where the programs of a PostgreSQL server are on this machine.
+// Finds the programs of a PostgreSQL server on this machine.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';

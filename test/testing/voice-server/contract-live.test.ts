@@ -1,4 +1,4 @@
-// What the Live fake refuses and promises, as far as the types and protocol notes tell.
+// The refusals and promises of the Live fake, as far as the types and protocol notes tell.
 
 import { describe, expect, test } from 'vitest';
 import { silence } from './support/listening.ts';

@@ -1,4 +1,4 @@
-// What the Realtime fake refuses, as the real server is known to, and how.
+// Messages that the Realtime fake refuses, as the real server is known to, and how.
 
 import { expect, test } from 'vitest';
 import { silence } from './support/listening.ts';

@@ -1,4 +1,4 @@
-// What is held of a model that answers by itself: released or dropped, whole and in order.
+// Held speech of a model that answers by itself: released or dropped, whole and in order.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

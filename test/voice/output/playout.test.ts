@@ -1,4 +1,4 @@
-// What has left the speaker, as the client reports it.
+// The played sound, as the client reports it.
 
 import { describe, expect, test } from 'vitest';
 import { Playout } from '../../../src/voice/output/playout.ts';

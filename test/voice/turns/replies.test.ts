@@ -1,4 +1,4 @@
-// What a lead agent owes the user, for models that answer by themselves and those that do not.
+// The replies that a lead agent owes the user, for models that answer by themselves and those that do not.
 
 import { describe, expect, test } from 'vitest';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';

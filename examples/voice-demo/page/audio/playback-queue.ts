@@ -1,4 +1,4 @@
-// What the speaker has still to play, by item, and how much of each it has played.
+// The sound that the speaker has still to play, by item, and the played part of each.
 // Runs in the audio thread; pure, so that it is tested without one.
 //
 // PLAYBACK-QUEUE-1. Samples are played in the order in which they came, each once, and none after `clear`.

@@ -1,4 +1,4 @@
-// Where the user speaks and types.
+// The controls with which the user speaks and types.
 
 import { html } from 'htm/preact';
 import { useEffect, useRef, useState } from 'preact/hooks';

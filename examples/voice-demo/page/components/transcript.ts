@@ -1,4 +1,4 @@
-// What both sides say, as a script; and, as stage directions, who goes to work and who is done.
+// The words of both sides, and between them the starts and ends of subagents.
 
 import { html } from 'htm/preact';
 import { useEffect, useRef } from 'preact/hooks';

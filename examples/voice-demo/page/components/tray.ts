@@ -1,4 +1,4 @@
-// Who is at work, and who was.
+// The subagents at work, and the ended ones.
 
 import { html } from 'htm/preact';
 import { useState } from 'preact/hooks';

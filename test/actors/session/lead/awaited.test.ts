@@ -1,4 +1,4 @@
-// What an app waits for: that a session is quiet, and the next result.
+// Waits of an app: for a quiet session, and for the next result.
 
 import { describe, expect, test } from 'vitest';
 import { CancelledError, type SessionResult } from '../../../../src/index.ts';

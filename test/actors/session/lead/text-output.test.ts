@@ -1,4 +1,4 @@
-// What a text session says, piece by piece, to observers and readers.
+// The words of a text session, piece by piece, for observers and readers.
 
 import { describe, expect, test } from 'vitest';
 import {

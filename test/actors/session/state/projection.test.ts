@@ -1,4 +1,4 @@
-// What screens see: each change as an event at once, the state in bulk.
+// The view of screens: each change as an event at once, the state in bulk.
 
 import { expect, test } from 'vitest';
 import { Projection } from '../../../../src/actors/session/state/projection.ts';

@@ -1,4 +1,4 @@
-// What a viewer sees: everything that the receiver of `@statelyai/inspect` passes on.
+// The messages that a viewer sees: all that the receiver of `@statelyai/inspect` passes on.
 
 import { createWebSocketReceiver, type StatelyInspectionEvent } from '@statelyai/inspect';
 import type {

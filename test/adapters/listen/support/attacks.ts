@@ -1,4 +1,4 @@
-// What strangers do to a port, drawn from one seed: bytes that are no HTTP, request lines and
+// Attacks on a port, drawn from one seed: bytes that are no HTTP, request lines and
 // headers nobody should send, slow and half-open connections, frames that are none.
 
 import { connect, type Socket } from 'node:net';

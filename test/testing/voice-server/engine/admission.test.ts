@@ -1,4 +1,4 @@
-// Who may connect: keys in each place where clients put them, refused and unanswered
+// Access: keys in each place where clients put them, refused and unanswered
 // upgrades, the endpoints for ephemeral tokens, and a certificate made at run time.
 
 import { X509Certificate } from 'node:crypto';

@@ -1,4 +1,4 @@
-// What a client was told, in order, and promises for what is yet to come.
+// The messages to a client, in order, and promises for later ones.
 
 export interface Collector<Event> {
   readonly events: readonly Event[];
