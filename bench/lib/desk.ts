@@ -95,7 +95,7 @@ const config: SubagentConfig = {
   instructions: INSTRUCTIONS,
   tools: rawTools,
   interactive: true,
-  // Nobody is in a hurry here.
+  // Time does not matter here.
   inputTimeout: 3_600_000,
 };
 

@@ -1,10 +1,10 @@
 // A measurement: a task of several contenders, each time in a
 // process of its own, and gives some numbers.
 
-/** Who does the work: Offstage, or what one would do without it (in one of two manners). */
+/** The contender: Offstage, or the work without it (in one of two manners). */
 export type Contender = 'offstage' | 'floor' | 'floor_wrapped';
 
-/** What one process measured, by name. */
+/** The numbers of one process, by name. */
 export type Numbers = Readonly<Record<string, number>>;
 
 export interface Measurement {
@@ -23,7 +23,7 @@ export interface Line {
   readonly unit: string;
   /** The name of the number, of Offstage. */
   readonly number: string;
-  /** Whose number of the same name it is held against. */
+  /** The contender whose number of the same name is the floor. */
   readonly floor: Exclude<Contender, 'offstage'> | null;
   /**
    * How far `ratio` may go, or `value`, or how far above the floor it may lie; null where nothing

@@ -12,16 +12,16 @@ export const FRAME_MS = 20;
 /** More than are ever on their way at once. */
 const REMEMBERED = 1024;
 
-/** What a device is told beside the sound. */
+/** The messages to a device beside the sound. */
 export type ToDevice =
   /** The sound that follows is of this item. */
   | { readonly type: 'item'; readonly itemId: string }
-  /** What was not played is dropped. */
+  /** Unplayed sound is dropped. */
   | { readonly type: 'clear' }
   /** A result was told, and is known to be heard. */
   | { readonly type: 'told' };
 
-/** What a device says beside the sound. */
+/** The messages of a device beside the sound. */
 export type FromDevice =
   | { readonly type: 'played'; readonly itemId: string; readonly playedMs: number }
   /** The work that goes on in the background has its result. */

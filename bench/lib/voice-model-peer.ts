@@ -13,7 +13,7 @@ const NUMBER_CHARS = 8;
 const DELTA_MS = 200;
 const TICKS_PER_DELTA = 5;
 
-/** What the model says when it is asked to. */
+/** The reply of the model on request. */
 export interface Answer {
   /** In whole deltas of 200 ms. */
   readonly soundMs: number;

@@ -25,7 +25,7 @@ export interface PeersData {
   readonly measuredMs: number;
 }
 
-/** What the thread of the two ends says; its CPU time so far is its own alone. */
+/** The messages of the thread of the two ends; its CPU time so far is its own alone. */
 export type PeersMessage =
   | { readonly type: 'begun'; readonly cpuMicroseconds: number }
   | { readonly type: 'ended'; readonly cpuMicroseconds: number; readonly samples: Samples };

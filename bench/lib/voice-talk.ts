@@ -7,7 +7,7 @@ import { Device } from './voice-device.ts';
 import { FRAME_MS, TimedSound } from './voice-frames.ts';
 import { ModelPeer, type Answer } from './voice-model-peer.ts';
 
-/** What was timed, each in milliseconds. */
+/** The measured times, in milliseconds. */
 export interface Samples {
   /** Sound of the user: from the device to the model. */
   readonly up: number[];

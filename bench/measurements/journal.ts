@@ -13,7 +13,7 @@ import { p50p99 } from '../lib/statistics.ts';
 const WARM_UP = 20;
 /** In all: one unit alone waits for the disk each time. */
 const ENTRIES = { alone: 500, together: 20_000 };
-/** What a step of a subagent's model leaves, about. */
+/** Roughly the entry of a step of a subagent's model. */
 const TEXT = 'x'.repeat(300);
 
 async function write(journal: Journal, unit: string, from: number, to: number): Promise<number[]> {

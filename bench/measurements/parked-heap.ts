@@ -10,7 +10,7 @@ const PER_SESSION = 100;
 const WARM_UP = 1000;
 const kept: unknown[] = [];
 
-/** What `park` leaves on the heap for each of `n`, after what is made once was made. */
+/** The heap that `park` leaves for each of `n`, after one-time allocations. */
 async function heapPerSubagent(
   n: number,
   park: (count: number) => Promise<unknown>,

@@ -52,7 +52,7 @@ export interface DemoOptions {
   readonly log?: (line: string) => void;
 }
 
-/** What a session of the demo is made of. */
+/** The parts of a demo session. */
 export interface SessionParts {
   readonly lead: LeadAgent;
   readonly subagentConfigs: Readonly<Record<string, SubagentConfig>>;
@@ -88,7 +88,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   };
   const endings: (() => Promise<void>)[] = [];
   const closeAll = async (): Promise<void> => {
-    // What was started last goes first; what fails to end must not keep the rest alive.
+    // Parts end in the reverse order of their start; one that fails to end must not keep the rest alive.
     for (let end = endings.pop(); end; end = endings.pop()) {
       await end().catch((error: unknown) => log(`While closing: ${messageOf(error)}`));
     }
@@ -121,7 +121,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
 interface VoiceParts extends DemoOptions {
   readonly environment: Environment;
   readonly log: (line: string) => void;
-  /** What must be ended with the demo is added here. */
+  /** Parts that must end with the demo are added here. */
   readonly endings: (() => Promise<void>)[];
 }
 

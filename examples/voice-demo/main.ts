@@ -15,7 +15,7 @@ try {
     log: (line) => print(`  · ${line}`),
   });
 } catch (error) {
-  // What the reader can put right needs no stack.
+  // An error that the reader can mend needs no stack.
   if (isMissingPackage(error)) console.error(`\n${error.message}\nRun \`npm install\` first.\n`);
   else console.error(error instanceof OffstageError ? `\n${error.message}\n` : error);
   process.exit(1);
@@ -44,7 +44,7 @@ print();
 
 let isEnding = false;
 const end = (signal: NodeJS.Signals): void => {
-  // Whoever asks twice does not want to wait.
+  // A second signal means: at once.
   if (isEnding) process.exit(1);
   isEnding = true;
   print(`\n${signal === 'SIGINT' ? 'Ctrl+C' : signal}: closing.`);

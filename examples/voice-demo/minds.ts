@@ -19,7 +19,7 @@ const DEFAULT_OPENAI_MODEL = 'gpt-5.4-mini';
 const DEFAULT_GOOGLE_MODEL = 'gemini-3.8-flash';
 const LOCAL_SPEECH = 'Silero, Moonshine and flite, on this machine';
 
-/** Who speaks and listens, and who thinks for the lead agent. */
+/** The voice and the model of the lead agent. */
 export type LeadMind =
   | { readonly voice: 'local-voice'; readonly model: LanguageModelV4 }
   /** The voice model itself thinks. */

@@ -11,7 +11,7 @@ import type {
 } from '../../src/actors/contracts/session-views.ts';
 import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 
-/** What a person answered: a button, words, or yes or no to an approval. */
+/** The answer of a person: a button, words, or yes or no to an approval. */
 export type GivenAnswer =
   | { readonly optionId: string }
   | { readonly text: string }

@@ -55,7 +55,7 @@ export function chooseVoice(variables: Variables, machine: Machine = thisMachine
 function wantedVoice(variables: Variables): VoiceName {
   const wanted = variables['TRANSPORT'] || undefined;
   if (wanted === undefined) {
-    // Who brings a model of their own wants speech around it.
+    // A model of the user's own gets speech around it.
     const isOpenai = Boolean(variables['OPENAI_API_KEY']) && !variables['OPENAI_BASE_URL'];
     return isOpenai ? 'openai-realtime' : 'local-voice';
   }

@@ -55,7 +55,7 @@ export interface Order {
   readonly status: string;
 }
 
-/** What the tools can look up and change. Methods throw an `Error` that a user can understand. */
+/** The data that the tools look up and change. Methods throw an `Error` that a user can understand. */
 export interface World {
   quoteRide(destination: string): RideQuote;
   bookRide(destination: string, optionId: string): RideBooking;

@@ -33,10 +33,10 @@ export type Request =
   | { readonly type: 'unsupported'; readonly wish: string }
   | { readonly type: 'unknown' };
 
-/** What is wanted by who demands something that we know no word for. */
+/** The subject of a demand without a known word. */
 export const UNNAMED_WISH = 'do that';
 
-/** What one clause asks for; `unknown` if it means nothing by itself. */
+/** The request of one clause; `unknown` if it means nothing by itself. */
 export function readClause(clause: string): Request {
   const plain = normalise(clause);
   const says = (...keywords: string[]): boolean => mentions(plain, ...keywords);

@@ -18,7 +18,7 @@ export interface ToolResultEntry {
   readonly kind: 'result';
   readonly callId: string;
   readonly toolName: string;
-  /** What the tool gave; JSON text is read. */
+  /** The output of the tool; JSON text is parsed. */
   readonly output: unknown;
   /** Why it gave nothing. */
   readonly error: string | null;
@@ -34,11 +34,11 @@ export type Entry =
 export interface Conversation {
   /** The system prompt. */
   readonly instructions: string;
-  /** What this one response shall say, if the instructions are for one response. */
+  /** The text for this one response, if the instructions are for one response. */
   readonly assignment: Notice | null;
-  /** What a subagent was given to do; null: it is none. */
+  /** The task of a subagent; null: it is none. */
   readonly task: ReadTask | null;
-  /** What followed, oldest first; empty texts are left out. */
+  /** The later messages, oldest first; empty texts are left out. */
   readonly entries: readonly Entry[];
 }
 
@@ -114,7 +114,7 @@ function readOutput(output: LanguageModelV4ToolResultOutput): {
   }
 }
 
-/** What stands where the result of a call will come. */
+/** The placeholder for the result of a call. */
 const placeholder = /\b(?:result is not known yet|no result yet)\b/;
 
 export function isPlaceholder({ output }: ToolResultEntry): boolean {
@@ -138,7 +138,7 @@ export function asRecord(value: unknown): Readonly<Record<string, unknown>> {
     : {};
 }
 
-/** What can be said of a value: its text, the message or summary in it, or its JSON. */
+/** A value in words: its text, the message or summary in it, or its JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value.replace(/^(?:[A-Z]\w*)?Error: /, '');
   const fields = asRecord(value);

@@ -62,13 +62,13 @@ export function leadReply(conversation: Conversation, tools: ReadonlySet<string>
 }
 
 interface Due {
-  /** What the user said and nobody has answered. */
+  /** The user's words without an answer. */
   readonly words: string;
   readonly results: readonly ToolResultEntry[];
   readonly notices: readonly Notice[];
 }
 
-/** What has come in since the lead agent last spoke. */
+/** The messages since the lead agent last spoke. */
 function dueOf(entries: readonly Entry[]): Due {
   const spoke = entries.findLastIndex(({ kind }) => kind === 'assistant');
   const acted = entries.findLastIndex(

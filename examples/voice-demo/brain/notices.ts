@@ -46,12 +46,12 @@ export function readNotice(
   notes: ReadonlyMap<string, ReadNote> = notesIn([message]),
 ): Notice | null {
   const text = message.trim();
-  // What a transport puts where nothing was said.
+  // The placeholder of a transport for silence.
   if (/^\[The user has not said anything yet\.?\]$/.test(text)) return { type: 'background', text };
   const [, part, mark = ''] = /^\[(note|data) ([^\]\s]+)\] /.exec(text) ?? [];
   const note = notes.get(mark);
   if (!note) return null;
-  // What is quoted in a message of its own belongs to the note that follows.
+  // A quotation in a message of its own belongs to the note that follows.
   return part === 'note' ? noticeOf(note) : { type: 'background', text };
 }
 

@@ -8,7 +8,7 @@ export const abilities =
 
 export const greeting = `Hello! ${abilities}. What can I do for you?`;
 
-/** What is asked when a detail is missing. */
+/** The question for a missing detail. */
 export const slotQuestions: Readonly<Record<Exclude<Slot, 'retry'>, string>> = {
   destination: 'Where would you like to go?',
   partySize: 'For how many people?',
@@ -85,7 +85,7 @@ const works: Readonly<Record<string, string>> = {
   generate_report: 'the report',
 };
 
-/** What a background task is called in conversation. */
+/** The name of a background task in conversation. */
 export function workName(toolName: string): string {
   return works[toolName] ?? toolName.replaceAll('_', ' ');
 }

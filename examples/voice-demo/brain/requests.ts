@@ -12,7 +12,7 @@ import {
 } from './clause.ts';
 import { normalise, numberIn } from './words.ts';
 
-/** What a lead agent has just asked for. */
+/** The detail that a lead agent has just asked for. */
 export type Slot = 'destination' | 'partySize' | 'dateRange' | 'work' | 'retry';
 
 /** All requests of an utterance, in order; never empty. */

@@ -1,6 +1,6 @@
 // Tolerant reading of what a speech recogniser heard: it slips on short and rare words.
 
-/** What is often heard instead of what was said. */
+/** Frequent recognition errors. */
 const slips: readonly (readonly [RegExp, string])[] = [
   [/\b(?:air|ear|are) ?ports?\b/g, 'airport'],
   [/\b(?:two|too) (?=the\b|my\b)/g, 'to '],

@@ -25,7 +25,7 @@ export class Connection {
   constructor(token: string, events: ConnectionEvents) {
     this.#token = token;
     this.#events = events;
-    // Nobody waits for a timer when the network is back.
+    // A network that is back makes the timer unnecessary.
     addEventListener('online', () => this.retryNow());
   }
 

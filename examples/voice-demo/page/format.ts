@@ -32,7 +32,7 @@ export function ordinal(position: number): string {
   return `${position}${suffix}`;
 }
 
-/** What a subagent works on, from what its tool was called with. */
+/** The subject of a subagent, from the arguments of its tool call. */
 export function taskTitle(
   { toolName, task }: Pick<SubagentView, 'toolName' | 'task'>,
   input: unknown,

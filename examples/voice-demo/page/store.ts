@@ -29,11 +29,11 @@ export const transcript = signal<readonly TranscriptItem[]>([]);
 export const subagents = signal<readonly SubagentView[]>([]);
 export const questions = signal<readonly QuestionView[]>([]);
 export const deliveries = signal<readonly DeliveryView[]>([]);
-/** What the lead agent's tools were called with, by call. */
+/** The arguments of the lead agent's tool calls, by call. */
 export const calls = signal<ReadonlyMap<string, unknown>>(new Map());
 /** When something ended, by its id, on this page's clock: it stays in sight for a moment. */
 export const endedAt = signal<ReadonlyMap<string, number>>(new Map());
-/** What the voice model has used; counts that it never said are null. */
+/** The usage of the voice model; counts that it never reported are null. */
 export const usage = signal<UsageView>({ inputTokens: null, outputTokens: null });
 export const about = signal<About | null>(null);
 export const suggestions = signal<readonly Suggestion[]>([]);
@@ -41,7 +41,7 @@ export const suggestions = signal<readonly Suggestion[]>([]);
 export const ownsVoice = signal(false);
 /** Why the session is over, if it is. */
 export const ended = signal<string | null>(null);
-/** What was wrong with an answer, by request. */
+/** The refusal of an answer, by request. */
 export const answerProblems = signal<ReadonlyMap<string, string>>(new Map());
 /** Something went wrong; shown for a while. */
 export const trouble = signal<string | null>(null);

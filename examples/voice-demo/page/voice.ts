@@ -21,7 +21,7 @@ export const isPushing = signal(false);
 export const level = signal(0);
 export const isSilent = signal(false);
 
-/** What the user says now is heard. */
+/** The microphone is open. */
 export const isListening = computed(
   () =>
     microphone.value === 'on' &&

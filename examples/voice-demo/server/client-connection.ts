@@ -16,7 +16,7 @@ import { clientMessageSchema, type ClientMessage, type ServerMessage } from '../
 import type { ServerLimits } from './limits.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** What a connection tells of its page. */
+/** The callbacks of a connection. */
 export interface ClientEvents {
   message(client: ClientConnection, message: ClientMessage): void | Promise<void>;
   audio(client: ClientConnection, frame: AudioFrame): void;

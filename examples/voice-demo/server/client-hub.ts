@@ -41,7 +41,7 @@ export interface HubOptions {
 export class ClientHub {
   readonly #options: HubOptions;
   readonly #clients = new Set<ClientConnection>();
-  /** What happens before a page was told how things are. */
+  /** Events from before a page got the whole state. */
   readonly #unwelcomed = new Map<ClientConnection, ServerMessage[]>();
   /** Those that can play sound, the owner of the voice last. */
   readonly #attached: ClientConnection[] = [];
@@ -130,7 +130,7 @@ export class ClientHub {
         this.#setOwner(from);
         break;
       case 'text.send':
-        // Whoever types the moment the page opens is heard once somebody is there to hear.
+        // Text that is typed as the page opens waits until the session has started.
         await this.#begun;
         await session.sendText(message.text);
         break;

@@ -167,7 +167,7 @@ function setSecurityHeaders(response: ServerResponse, files: PageFiles, port: nu
 }
 
 function sendJson(response: ServerResponse, status: number, body: object): void {
-  // What was not read of a request must not hold up the next one.
+  // The unread rest of a request must not delay the next one.
   if (status >= 400) response.setHeader('connection', 'close');
   response
     .writeHead(status, { 'content-type': 'application/json; charset=utf-8' })

@@ -14,9 +14,9 @@ export interface ServerLimits {
   readonly messages: Rate;
   /** Seconds of sound. A page that was held up may catch up. */
   readonly audioSeconds: Rate;
-  /** What is refused; when these are used up, the connection is closed. */
+  /** The refused messages; when these are used up, the connection is closed. */
   readonly mistakes: Rate;
-  /** What a page has not taken yet. One that falls behind further is closed, and begins anew. */
+  /** The bytes that a page has not read yet. A page that falls behind further is closed, and begins anew. */
   readonly maxUnsentBytes: number;
   /** Between two signs of life that are asked of a page. */
   readonly heartbeatMs: number;

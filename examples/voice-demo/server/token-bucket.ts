@@ -3,9 +3,9 @@
 import type { Clock } from '../../../src/actors/ports/environment.ts';
 
 export interface Rate {
-  /** What may happen at once. */
+  /** The burst: actions that may happen at once. */
   readonly burst: number;
-  /** What is added each second, up to `burst`. */
+  /** The actions that are added each second, up to `burst`. */
   readonly perSecond: number;
 }
 

@@ -58,7 +58,7 @@ export const clientMessageSchema = z.discriminatedUnion('type', [
 
 export type ClientMessage = z.infer<typeof clientMessageSchema>;
 
-/** What works behind the page, in words. */
+/** The models behind the page, in words. */
 export interface About {
   /** As in `TRANSPORT`. */
   readonly transport: string;
@@ -76,7 +76,7 @@ export interface Suggestion {
   readonly run?: string;
 }
 
-/** What a tool of the lead agent was called with. */
+/** The arguments of a lead agent's tool call. */
 export interface CallInput {
   readonly callId: string;
   readonly input: unknown;

@@ -18,7 +18,7 @@ interface Chunk {
 }
 
 const REPORT_MS = 100;
-/** What is waited for before playing begins, so that the first late packet is not heard. */
+/** The sound that is buffered before playing begins, so that the first late packet is not heard. */
 const PREBUFFER_MS = 60;
 
 export class PlaybackQueue {

@@ -13,7 +13,7 @@ export interface Speaker {
   clear(): void;
 }
 
-/** What stands in the way of sound. */
+/** The obstacle to sound. */
 export type SpeakerProblem = 'needs_gesture';
 
 const GESTURE_WAIT_MS = 400;

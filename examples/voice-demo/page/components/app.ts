@@ -40,7 +40,7 @@ function Refused() {
   `;
 }
 
-/** What went wrong, for a while; and that it is over, for good. */
+/** Errors, for a while; the end of the session, for good. */
 function Trouble() {
   const text = trouble.value;
   useEffect(() => {

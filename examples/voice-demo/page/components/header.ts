@@ -26,7 +26,7 @@ export function Header() {
   `;
 }
 
-/** Who is at the other end, and what it has cost so far. */
+/** The models behind the session, and the usage so far. */
 function Line() {
   const cast = about.value;
   if (!cast) return null;

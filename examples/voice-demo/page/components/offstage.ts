@@ -8,7 +8,7 @@ import { Results } from './results.ts';
 import { Tray } from './tray.ts';
 
 export function Offstage() {
-  // Whoever has said something has found out how.
+  // A user who has spoken needs no hint.
   const isNew = !transcript.value.some(({ role }) => role === 'user');
   return html`
     <aside class="offstage" aria-label="Offstage">

@@ -11,7 +11,7 @@ import { answerProblems, endedAt, isOver, now, openQuestions, questions } from '
 import { send } from '../voice.ts';
 import { Icon } from './icon.ts';
 
-/** What became of a question stays in sight for so long. */
+/** The end of a question stays visible for this time. */
 const ENDED_MS = 5000;
 
 export function Questions() {

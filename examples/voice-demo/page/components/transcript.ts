@@ -66,7 +66,7 @@ function Speech({ item: { role, text, final, interrupted } }: { item: Transcript
   `;
 }
 
-/** Who is being waited for. */
+/** The subagents that the lead agent waits for. */
 function Floor() {
   if (isListening.value && floor.value === 'user')
     return html`<p class="direction" aria-hidden="true"><${Dots} /> listening</p>`;
