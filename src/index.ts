@@ -30,8 +30,8 @@ export type { VoiceOptions } from './voice/voice-session.ts';
 
 // Agents, tools, subagents
 
-export type { AgentContext } from './actors/session/lead/agent-context.ts';
-export type { LeadAgent } from './actors/session/lead/agents.ts';
+export type { AgentContext } from './actors/session/lead/lead-agent.ts';
+export type { LeadAgent } from './actors/session/lead/lead-agent.ts';
 export type { ShownImage } from './actors/session/questions/shown-image.ts';
 export type { ConversationOptions } from './actors/session/lead/conversation-options.ts';
 export type {

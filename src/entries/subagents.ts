@@ -2,7 +2,7 @@
 
 export type { RunTask } from '../actors/subagents/run-subagent.ts';
 export type { HostedActor } from '../actors/runtime/hosting.ts';
-export type { TransferAnswer } from '../actors/session/lead/transfer.ts';
+export type { TransferAnswer } from '../actors/session/lead/lead-agents.ts';
 export type { HungSubagent, RetryOptions } from '../actors/contracts/config.ts';
 export { PARENT_TOOLSET, toolsetAnnotations } from '../actors/subagents/toolsets/parent-toolset.ts';
 export type { ParentToolsetOptions } from '../actors/subagents/toolsets/parent-toolset.ts';

@@ -7,7 +7,7 @@
 //           addressed (session), or run tools.
 
 import type { Observable } from 'rxjs';
-import type { LeadDriver, Offer } from '../actors/session/lead/lead.ts';
+import type { LeadDriver, Offer } from '../actors/session/lead/lead-driver.ts';
 import type { Prompt } from '../actors/notes/note.ts';
 import type { NoteMarks } from '../actors/notes/note-marks.ts';
 import { directivesNote, greetingNote } from '../actors/conversation/prompts.ts';
@@ -82,7 +82,7 @@ export class VoiceLead implements LeadDriver {
       withNotes(transport, core.notes),
       core.host,
       {
-        configuration: () => this.#configurationOf(core.leads.agent.name),
+        configuration: () => this.#configurationOf(core.agents.current.name),
         history: () => this.#history(),
         told: () => this.#history().filter((command) => !this.#turns.memory.isWaiting(command)),
         isAtRest: () => this.#turns.isAtRest,
@@ -106,7 +106,7 @@ export class VoiceLead implements LeadDriver {
 
   connect(): void {
     this.#turns.listening.reset();
-    this.#line.dial(this.#configurationOf(this.#core.leads.agent.name));
+    this.#line.dial(this.#configurationOf(this.#core.agents.current.name));
   }
 
   hangUp(): void {
@@ -125,7 +125,7 @@ export class VoiceLead implements LeadDriver {
   }
 
   transferEnded(error: Failure | null): void {
-    const { agent } = this.#core.leads;
+    const { current: agent } = this.#core.agents;
     this.#line.endTransfer(error, () => this.#configurationOf(agent.name));
     this.#giveSound();
     // A new connection receives the session settings together with the conversation.
@@ -141,12 +141,12 @@ export class VoiceLead implements LeadDriver {
   }
 
   greet(): void {
-    this.#owesGreeting = this.#core.leads.agent.greeting !== undefined;
+    this.#owesGreeting = this.#core.agents.current.greeting !== undefined;
     if (this.#core.unit.session.getSnapshot().matches({ client: 'attached' })) this.clientCame();
   }
 
   configure(): void {
-    const { agent } = this.#core.leads;
+    const { current: agent } = this.#core.agents;
     if (this.#line.configure(this.#configurationOf(agent.name))) return;
     const { inForce } = this.#core.records.directives;
     this.note(directivesNote(inForce));
@@ -211,7 +211,7 @@ export class VoiceLead implements LeadDriver {
   clientCame(): void {
     this.#hasAttached = true;
     this.#stopLooking?.();
-    const greeting = this.#owesGreeting ? greetingNote(this.#core.leads.agent) : undefined;
+    const greeting = this.#owesGreeting ? greetingNote(this.#core.agents.current) : undefined;
     if (greeting === undefined && !this.#owesReply) return;
     if (greeting !== undefined) this.note(greeting);
     this.#owesGreeting = false;
@@ -225,7 +225,7 @@ export class VoiceLead implements LeadDriver {
   }
 
   #configurationOf(agentName: string): TransportConfiguration {
-    return configurationOf(this.#core.leads, agentName);
+    return configurationOf(this.#core.agents, agentName);
   }
 
   #ready(untold: readonly TransportCommand[]): void {

@@ -7,7 +7,7 @@
 //     └──────────────────────── hibernates ◀────────────────────────┘
 //
 // Owns:     the set of awake sessions, and the stored times at which the others must be woken.
-// Does not: know the work of a session (idleness.ts), store its state (its journal does), or schedule the
+// Does not: know the work of a session (awaited.ts), store its state (its journal does), or schedule the
 //           search for sessions that must be awake (wake-scheduler.ts).
 //
 // Invariants

@@ -7,7 +7,7 @@
 import { z } from 'zod';
 import { createRuntime } from '../../actors/admission/runtime.ts';
 import type { SessionState, SessionEvent } from '../../actors/contracts/session-views.ts';
-import type { LeadAgent } from '../../actors/session/lead/agents.ts';
+import type { LeadAgent } from '../../actors/session/lead/lead-agent.ts';
 import { defineTool } from '../../actors/session/lead/lead-tools.ts';
 import type { SubagentConfig } from '../../actors/contracts/config.ts';
 import type { Transport } from '../../voice/connection/transport.ts';

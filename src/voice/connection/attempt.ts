@@ -8,7 +8,7 @@
 //   ATTEMPT-1. An attempt is heard if its response ended normally and at least `heardFraction` of its audio
 //       was reported as played (DESIGN: what was generated is not what was heard).
 
-import type { Offer } from '../../actors/session/lead/lead.ts';
+import type { Offer } from '../../actors/session/lead/lead-driver.ts';
 
 export class Attempt {
   readonly offer: Offer;

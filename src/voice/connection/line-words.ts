@@ -3,15 +3,15 @@
 import { transferNote } from '../../actors/conversation/model-messages.ts';
 import type { Note } from '../../actors/notes/note.ts';
 import type { ConversationItem } from '../../actors/conversation/items.ts';
-import type { Leads } from '../../actors/session/lead/leads.ts';
+import type { LeadAgents } from '../../actors/session/lead/lead-agents.ts';
 import type { LineClosed } from './link.ts';
 import type { TransportConfiguration } from './transport.ts';
 
 /** Returns the instructions and tools of this agent for the model. */
-export function configurationOf(leads: Leads, agentName: string): TransportConfiguration {
+export function configurationOf(agents: LeadAgents, agentName: string): TransportConfiguration {
   return {
-    instructions: leads.instructionsOf(agentName),
-    tools: [...leads.toolsOf(agentName)].map(([name, { definition, jsonSchema }]) => ({
+    instructions: agents.instructionsOf(agentName),
+    tools: [...agents.toolsOf(agentName)].map(([name, { definition, jsonSchema }]) => ({
       name,
       description: definition.description,
       parameters: jsonSchema,

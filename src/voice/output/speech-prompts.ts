@@ -3,7 +3,7 @@
 
 import { note, sentence, type Note } from '../../actors/notes/note.ts';
 import type { TransportCapabilities } from '../connection/transport.ts';
-import type { Offer } from '../../actors/session/lead/lead.ts';
+import type { Offer } from '../../actors/session/lead/lead-driver.ts';
 
 /**
  * Returns the instructions for the one response that says this offer: they name the note that it is about.

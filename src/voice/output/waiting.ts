@@ -65,7 +65,7 @@ export class Waiting {
           isHeard: () => voice.playing.length > 0,
           mustBeSilent: () => ports.userHasFloor() || !this.#isAttached,
           isDue: () => this.#isDue,
-          language: () => core.leads.agent.language ?? 'en',
+          language: () => core.agents.current.language ?? 'en',
           send: (command) => ports.send(command),
           sounds: (frame) => {
             this.#thinkingSound?.look();

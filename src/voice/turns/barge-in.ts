@@ -43,7 +43,7 @@ export class BargeIn {
       resume: () => voice.resume(),
       breakOff: () => this.#breakOff(),
       backchannelIn: (text) =>
-        transcript.asks(voice.playing) ? 'none' : backchannelIn(text, core.leads.agent.language),
+        transcript.asks(voice.playing) ? 'none' : backchannelIn(text, core.agents.current.language),
     });
   }
 

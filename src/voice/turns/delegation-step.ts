@@ -7,7 +7,7 @@
 import type { LanguageModel, ModelMessage } from 'ai';
 import { runModelStep } from '../../actors/model/model-step.ts';
 import { knownJsonSchema, wrapSchema } from '../../actors/model/schema.ts';
-import type { LeadAgent } from '../../actors/session/lead/agents.ts';
+import type { LeadAgent } from '../../actors/session/lead/lead-agent.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
 import { modelToolsOf } from '../../actors/session/lead/lead-tools.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -39,7 +39,7 @@ const REQUEST = note(sentence`The voice assistant asks what is to be done for th
 /** Runs one step of `model` over the conversation, with the tools of the current lead agent. */
 export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
   return async ({ unfinished, signal }) => {
-    const { records, leads, host } = core;
+    const { records, agents, host } = core;
     // The notes' role is that of the voice model's transport; providers of text models refuse a system
     // message in mid-conversation.
     const notes = core.notes.writtenAs('user');
@@ -52,9 +52,9 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
     ];
     const { calls, text, finish } = await runModelStep({
       model,
-      instructions: `${leads.instructionsOf(agentName)}\n\n${INSTRUCTIONS}`,
+      instructions: `${agents.instructionsOf(agentName)}\n\n${INSTRUCTIONS}`,
       messages,
-      tools: { modelTools: modelToolsOf(leads.toolsOf(agentName)), execution: new Map() },
+      tools: { modelTools: modelToolsOf(agents.toolsOf(agentName)), execution: new Map() },
       signal,
       ids,
       clock,
@@ -77,12 +77,12 @@ const NOTHING_TO_CALL = 'That is something I cannot do from here.';
 /** Interprets without a model: the user's words are the task of the agent's only tool. */
 export function withoutModel(core: LeadSession): WorkOut {
   return ({ unfinished }) => {
-    const { records, leads } = core;
+    const { records, agents } = core;
     const said =
       records.utteranceId === null ? undefined : records.conversation.get(records.utteranceId);
     const heard = said?.role === 'user' ? said.text : '';
     const task = [heard, unfinished].filter((words) => words !== '').join(' ');
-    const [tool] = leads.toolsOf(records.agentName).values();
+    const [tool] = agents.toolsOf(records.agentName).values();
     const field = tool && taskField(tool.jsonSchema);
     if (!tool || field === null || field === undefined || task === '')
       return Promise.resolve({ calls: [], text: NOTHING_TO_CALL });

@@ -19,7 +19,7 @@
 
 import type { Prompt } from '../../actors/notes/note.ts';
 import { shortNameOf } from '../../actors/notes/note-marks.ts';
-import { HOLDS_FLOOR_MS, type Offer } from '../../actors/session/lead/lead.ts';
+import { HOLDS_FLOOR_MS, type Offer } from '../../actors/session/lead/lead-driver.ts';
 import { overheardNote, OWED_REPLY_NOTE } from '../../actors/conversation/prompts.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { ProviderError } from '../../values/errors.ts';

@@ -149,7 +149,7 @@ export class CallEffects {
     const session = this.#session;
     const call = session.records.calls.get(callId);
     if (!call) return;
-    const tools = session.leads.toolsOf(call.agentName);
+    const tools = session.agents.toolsOf(call.agentName);
     const tool = tools.get(call.name);
     const invalid = (message: string): void =>
       session.receive(`call:${callId}`, {
@@ -428,7 +428,7 @@ export class CallEffects {
   }
 
   #definitionOf({ agentName, name }: CallRecord): ToolDefinition | undefined {
-    return this.#session.leads.toolsOf(agentName).get(name)?.definition;
+    return this.#session.agents.toolsOf(agentName).get(name)?.definition;
   }
 }
 
@@ -465,7 +465,7 @@ export function inheritedTools(
   agentName: string,
 ): Readonly<Record<string, unknown>> {
   const tools: Record<string, unknown> = {};
-  for (const [name, { definition }] of session.leads.toolsOf(agentName)) {
+  for (const [name, { definition }] of session.agents.toolsOf(agentName)) {
     const source = SOURCE_TOOL in definition ? definition[SOURCE_TOOL] : undefined;
     const { description, parameters: inputSchema, execute, idempotent = false } = definition;
     if (source !== undefined) tools[name] = source;
@@ -496,7 +496,7 @@ function toolContext(
     idempotencyKey: keyOf(session, call.callId),
     subagents: session.delegation,
     sendJsonToClient: (data) => session.projection.emit({ type: 'client.json', data }),
-    setDirective: session.leads.setDirective,
+    setDirective: session.agents.setDirective,
   };
 }
 

@@ -2,12 +2,10 @@ import type { Failure } from '../../../machines/index.ts';
 import type { ScopePorts } from '../../subagents/scope-ports.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import type { SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
-import type { LeadDriver } from '../lead/lead.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 
 /** The session as its effects see it. */
 export interface EffectsSession extends LeadSession {
-  readonly lead: LeadDriver;
   readonly services: SessionServices;
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /** The ports that the subagents of background calls work for. */
@@ -21,8 +19,6 @@ export interface EffectsSession extends LeadSession {
   readonly acknowledgesCalls: boolean;
   /** A result is shown as it is before the model puts it into words. */
   readonly showsRawResults: boolean;
-  /** Sends JSON to the clients. */
-  sendJson(data: unknown): void;
   /** Reports that the model has completed its turn. */
   turnEnded(): void;
   /** Called when the floor may be free: settles whether results of tools were told. */

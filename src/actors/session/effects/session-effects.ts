@@ -31,7 +31,7 @@ import { UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { checkServiceConfigs, type ServiceSubagentConfig } from '../../services/service-config.ts';
 import { SessionServices } from '../../services/session-services.ts';
 import { postNotice } from './notices.ts';
-import { notActive } from '../lead/transfer.ts';
+import { notActive } from '../lead/lead-agents.ts';
 import { questionView } from '../state/projection.ts';
 import { CEILING_REASON } from '../state/batches.ts';
 import { idOf } from '../state/session-records.ts';
@@ -88,10 +88,10 @@ export class SessionEffects {
       'session.transfer': ({ transferId, to }) => lead.transfer(transferId, to),
       'session.transferEnded': ({ transferId, error }) => {
         lead.transferEnded(error);
-        session.leads.transfers.settle(transferId, error);
+        session.agents.transferSettled(transferId, error);
       },
       'transfers.refused': ({ transferId }) =>
-        session.leads.transfers.settle(transferId, notActive(session.projection.connection)),
+        session.agents.transferSettled(transferId, notActive(session.projection.connection)),
       'session.turnEnded': () => session.turnEnded(),
       'session.giveUpOnUser': () => {
         for (const id of session.unit.questions.ids)

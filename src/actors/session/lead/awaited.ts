@@ -1,7 +1,10 @@
-// The waits of an app: until nothing goes on by itself any more, and for the next result that is told.
+// The waits of an app: until nothing goes on by itself any more, and for the next result that is told. And
+// whether a session is idle, so that it can leave memory until an event from outside, and the time at which it
+// acts by itself.
 //
 // Owns:     the open waits, and the results that were told and not handed out yet.
-// Does not: decide when something is told (outbox), or whether a delivery was heard.
+// Does not: decide when something is told (outbox), or whether a delivery was heard; put the session away, or
+//           wake it (session-pool).
 //
 // Invariants
 //   AWAITED-1. Each result is handed out once, in the order of telling; one that was told before a wait began
@@ -12,15 +15,10 @@
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
 import { CancelledError, ConfigurationError, OffstageError } from '../../../values/errors.ts';
+import { floorOf } from '../../../machines/index.ts';
+import type { Upkeep } from '../../context/upkeep.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
-import { isQuiet, type QuietSession } from './idleness.ts';
-import type { Host } from '../../runtime/host.ts';
-import type { Projection } from '../state/projection.ts';
-
-interface AwaitedSession extends QuietSession {
-  readonly host: Host;
-  readonly projection: Projection;
-}
+import type { LeadSession } from './lead-session.ts';
 
 /** A result that was told. */
 export interface SessionResult extends DeliveryView {
@@ -55,7 +53,7 @@ interface Waiter {
 }
 
 export class Awaited {
-  readonly #session: AwaitedSession;
+  readonly #session: LeadSession;
   /** Results that were told, and not handed out. */
   readonly #told = new Map<string, DeliveryView>();
   /** Results that were handed out lately. */
@@ -65,7 +63,7 @@ export class Awaited {
   #isLooking = false;
   #isOver = false;
 
-  constructor(session: AwaitedSession) {
+  constructor(session: LeadSession) {
     this.#session = session;
     session.projection.events.subscribe({
       next: (event) => {
@@ -251,4 +249,58 @@ export class Awaited {
 
 function ended(): CancelledError {
   return new CancelledError('the session has ended');
+}
+
+/** States of calls that wait for an event from outside. */
+const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
+
+/**
+ * Tells whether nothing goes on that could say something: no model or tool works, no subagent runs, and every
+ * due delivery was told. Everything that is open waits for the user (questions that were put), for time, or
+ * for an event from outside; so does a delivery without a listener.
+ */
+function isQuiet({ unit, delegation, records, userInput, agents }: LeadSession): boolean {
+  const session = unit.session.getSnapshot();
+  const { pending, current } = unit.outbox.getSnapshot().context;
+  const isTelling = current !== null || pending.some(({ resting }) => !resting);
+  return (
+    session.value.connection === 'active' &&
+    floorOf(session) === 'nobody' &&
+    records.unfinished.length === 0 &&
+    // A due delivery is told as soon as a client is attached.
+    !(isTelling && userInput.isAttached) &&
+    !unit.calls.ids.some((id) => !WAITING.has(unit.calls.stateOf(id)?.value)) &&
+    // The hooks of an agent that enters or leaves would be broken off, and run again.
+    !agents.isTransferring &&
+    !unit.unit.isBusy &&
+    delegation.isIdle
+  );
+}
+
+/**
+ * Tells whether a session is quiet, and may leave memory. `ownClients`: number of attached clients that only
+ * embed it.
+ */
+export function isIdle(
+  session: LeadSession & {
+    readonly services: { readonly views: readonly unknown[] };
+    readonly upkeep: Pick<Upkeep, 'isBusy'>;
+  },
+  ownClients: number,
+): boolean {
+  return (
+    isQuiet(session) &&
+    // An attached client may speak at any time.
+    session.userInput.clients <= ownClients &&
+    // It would be broken off, and begun again after the next turn.
+    !session.upkeep.isBusy &&
+    // Their sources listen only while the session is in memory.
+    session.services.views.length === 0
+  );
+}
+
+/** Returns the time at which the session acts by itself, milliseconds since 1970; null: it does not. */
+export function nextDueAt({ unit, delegation }: LeadSession): number | null {
+  const next = Math.min(unit.unit.nextDueAt, delegation.nextDueAt);
+  return next === Infinity ? null : next;
 }

@@ -31,7 +31,7 @@ import { CancelledError, ConfigurationError, ProviderError } from '../../../valu
 import { callKey } from '../../model/approval.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
-import { HOLDS_FLOOR_MS, type LeadDriver, type Offer, type SubagentWords } from './lead.ts';
+import { HOLDS_FLOOR_MS, type LeadDriver, type Offer, type SubagentWords } from './lead-driver.ts';
 import { intoConversation, noted } from '../state/live-conversation.ts';
 import {
   alreadyCalledNote,
@@ -148,7 +148,7 @@ export class TextLead implements LeadDriver {
   }
 
   greet(): void {
-    const greeting = greetingNote(this.#core.leads.agent);
+    const greeting = greetingNote(this.#core.agents.current);
     if (greeting === undefined) return;
     this.note(greeting);
     this.#want();

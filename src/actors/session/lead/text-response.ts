@@ -153,14 +153,14 @@ type Part =
 
 async function* partsOf(options: TextResponseOptions): AsyncGenerator<Part> {
   const { core, model, signal, mayCall } = options;
-  const { name: agentName, providerOptions } = core.leads.agent;
+  const { name: agentName, providerOptions } = core.agents.current;
   const { stream } = streamText({
     model,
-    instructions: core.leads.instructionsOf(agentName),
+    instructions: core.agents.instructionsOf(agentName),
     ...(providerOptions && { providerOptions }),
     messages: core.records.conversation.toModelMessages({ notes: core.notes }),
     allowSystemInMessages: core.notes.systemAs === 'system',
-    tools: modelToolsOf(core.leads.toolsOf(agentName)),
+    tools: modelToolsOf(core.agents.toolsOf(agentName)),
     toolChoice: mayCall ? 'auto' : 'none',
     abortSignal: signal,
     maxRetries: 0,

@@ -7,7 +7,7 @@
 import type { Received, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
-import { transferRequested } from '../lead/transfer.ts';
+import { transferRequested } from '../lead/lead-agents.ts';
 import { answerGiven, userSaid } from '../questions/user-words.ts';
 
 export function foldSessionEvent(

@@ -30,7 +30,7 @@ import { isOfTelling } from '../lead/text-lead.ts';
 import type { SessionEffects } from '../effects/session-effects.ts';
 import { SessionHistory } from './session-history.ts';
 import { openedWith, OPENING_ACTOR } from '../unit/session-entries.ts';
-import type { Recovery } from '../lead/transfer.ts';
+import type { Recovery } from '../lead/lead-agents.ts';
 
 /**
  * Opens the session: as a new one, or from its journal. Returns the recovered state; null: the session is
@@ -53,7 +53,7 @@ export function recover(
     unit.unit.open({ actor: OPENING_ACTOR, event: openedWith(unit.inputs) });
     return null;
   }
-  core.leads.checkLeader();
+  core.agents.checkLeader();
   if (history.isAsleep) core.upkeep.wasEnded();
   const known = snapshot?.delegation;
   const subagents = restoredUnits(history.units, known?.subagents);
@@ -196,9 +196,9 @@ function withdrawQuestionsOfNobody(core: HostedSession): void {
  */
 function owesReply({
   records,
-  leads,
+  agents,
   unit,
-}: Pick<HostedSession, 'records' | 'leads' | 'unit'>): boolean {
+}: Pick<HostedSession, 'records' | 'agents' | 'unit'>): boolean {
   const { items } = records.conversation;
   const asked = items.findLastIndex((item) => {
     // A call in the telling of a due delivery is read when that is told again.
@@ -207,7 +207,7 @@ function owesReply({
         unit.calls.stateOf(item.callId)?.value !== 'settled' &&
         !isOfTelling({ records, unit }, item.callId)
       );
-    return item.id === records.utteranceId || isGreeting(item, leads.agent);
+    return item.id === records.utteranceId || isGreeting(item, agents.current);
   });
   return asked >= 0 && !items.slice(asked + 1).some(({ role }) => role === 'assistant');
 }

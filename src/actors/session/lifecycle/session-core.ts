@@ -26,8 +26,8 @@ import { SessionRecords } from '../state/session-records.ts';
 import { checkedConversation } from '../lead/conversation-options.ts';
 import { foldSessionEvent } from './fold-session.ts';
 import type { SessionHooks } from '../lead/hooks.ts';
-import type { LeadDriver } from '../lead/lead.ts';
-import { Leads } from '../lead/leads.ts';
+import type { LeadDriver } from '../lead/lead-driver.ts';
+import { LeadAgents } from '../lead/lead-agents.ts';
 import { checkedNotice, postNotice, type NoticeOptions } from '../effects/notices.ts';
 import { Projection } from '../state/projection.ts';
 import type { Address, EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
@@ -69,7 +69,7 @@ export class SessionCore implements HostedSession {
   /** The start and the end of the session in this process. */
   readonly life: SessionLife;
   readonly lead: LeadDriver;
-  readonly leads: Leads;
+  readonly agents: LeadAgents;
   readonly upkeep: Upkeep;
   /** The input of the user and their screens. */
   readonly userInput: UserInput;
@@ -122,7 +122,7 @@ export class SessionCore implements HostedSession {
       options.promptStyle,
     );
     this.notes = new NoteMarks(runtime.environment.ids.next('mark'), options.systemAs);
-    this.leads = new Leads(this, options.agents, configs);
+    this.agents = new LeadAgents(this, options.agents, configs);
     this.upkeep = new Upkeep(
       {
         id: this.id,
@@ -234,11 +234,6 @@ export class SessionCore implements HostedSession {
     return postNotice(this, checkedNotice(text, options));
   }
 
-  /** Sends JSON to the clients. */
-  sendJson(data: unknown): void {
-    this.projection.emit({ type: 'client.json', data });
-  }
-
   /** Returns the newest remembered facts of the user. */
   async facts(limit: number): Promise<readonly MemoryFact[]> {
     const { memory, scope } = this.#facts ?? {};
@@ -246,7 +241,7 @@ export class SessionCore implements HostedSession {
   }
 
   turnEnded(): void {
-    this.leads.turnEnded();
+    this.agents.turnEnded();
     this.upkeep.turnEnded();
   }
 
@@ -274,12 +269,12 @@ export class SessionCore implements HostedSession {
   /** Returns the terms that an entry records, so that its consequences do not depend on the current code. */
   #termsOf(event: SessionMessage['event']): object | null {
     if (event.type === 'user.said') {
-      const { language } = this.leads.agent;
+      const { language } = this.agents.current;
       return { ...this.#byOf(event), ...(language === undefined ? {} : { language }) };
     }
     if (event.type === 'answer.given') return this.#byOf(event);
     if (event.type !== 'tool.called') return null;
-    const tool = this.leads.toolsOf(event.agentName ?? this.records.agentName).get(event.name);
+    const tool = this.agents.toolsOf(event.agentName ?? this.records.agentName).get(event.name);
     return {
       timeoutMs: tool?.definition.timeout ?? DEFAULT_TOOL_TIMEOUT_MS,
       isConsolidated: this.#isConsolidated(tool?.definition),

@@ -28,7 +28,7 @@ import type { HostedSession } from './hosted-session.ts';
 import type { SessionEffects } from '../effects/session-effects.ts';
 import { goesOn } from './session-history.ts';
 import type { StartOptions } from './session-options.ts';
-import type { Recovery } from '../lead/transfer.ts';
+import type { Recovery } from '../lead/lead-agents.ts';
 import { writeLost } from '../unit/session-entries.ts';
 
 const suspended: Failure = {
@@ -135,8 +135,8 @@ export class SessionLife {
   }
 
   async #read(ifKnown: boolean): Promise<readonly JournalEntry[]> {
-    const { leads, journal, id } = this.#core;
-    await leads.prepare();
+    const { agents, journal, id } = this.#core;
+    await agents.prepare();
     this.#checkNotOver();
     await journal.claim(id);
     try {
@@ -164,13 +164,13 @@ export class SessionLife {
 
   /** Handles a change of the connection; called by the effects. */
   connectionChanged(): void {
-    const { unit, projection, leads, lead, services, host, hooks, id: sessionId } = this.#core;
+    const { unit, projection, agents, lead, services, host, hooks, id: sessionId } = this.#core;
     const state = unit.session.getSnapshot().value.connection;
     const before = projection.connection;
     projection.emit({ type: 'connection.changed', state });
     if (state !== 'active' || before === 'active' || !this.#settleStart) return;
     const recovery = this.#recovery;
-    leads.transfers.begin(recovery);
+    agents.begin(recovery);
     if (recovery) lead.resume(recovery.owesReply);
     services.start();
     this.#hasBegun = true;
@@ -280,10 +280,10 @@ export class SessionLife {
 
   /** Ends everything of the session in this process. */
   #left(event: SessionEvent, error: Failure | null): void {
-    const { unit, leads, upkeep, supervisor, userInput, projection, id } = this.#core;
+    const { unit, agents, upkeep, supervisor, userInput, projection, id } = this.#core;
     this.#overAs = event.type === 'session.suspended' ? 'suspended' : 'closed';
     unit.stop();
-    leads.transfers.stop();
+    agents.stop();
     void upkeep.end();
     supervisor.close(id);
     userInput.close(error && new OffstageError(error.code, error.message));

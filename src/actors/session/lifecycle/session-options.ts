@@ -19,10 +19,10 @@ import {
 } from '../../contracts/config.ts';
 import { toolsOf } from '../../subagent/instance.ts';
 import type { SessionLimits } from '../../admission/limits.ts';
-import { checkAgents, type LeadAgent } from '../lead/agents.ts';
+import { checkAgents, type LeadAgent } from '../lead/lead-agent.ts';
 import type { ConversationOptions } from '../lead/conversation-options.ts';
 import { hookChecks, type SessionHooks } from '../lead/hooks.ts';
-import type { LeadDriver } from '../lead/lead.ts';
+import type { LeadDriver } from '../lead/lead-driver.ts';
 import type { SessionInputs } from '../unit/session-entries.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';

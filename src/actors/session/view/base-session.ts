@@ -19,15 +19,20 @@ import {
   type SubagentService,
 } from '../../contracts/service-types.ts';
 import type { ServiceView } from '../../contracts/service-view.ts';
-import type { IdleOptions, NextResultOptions, SessionResult } from '../lead/awaited.ts';
+import {
+  isIdle,
+  nextDueAt,
+  type IdleOptions,
+  type NextResultOptions,
+  type SessionResult,
+} from '../lead/awaited.ts';
 import type { SetDirective } from '../../contracts/directives.ts';
 import { checkedBy, type VouchedFor } from '../../contracts/identity.ts';
 import type { NoticeOptions } from '../effects/notices.ts';
-import { isIdle, nextDueAt } from '../lead/idleness.ts';
 import type { SessionCore } from '../lifecycle/session-core.ts';
 import type { StartOptions } from '../lifecycle/session-options.ts';
 import { refuseImages, type ShownImage } from '../questions/shown-image.ts';
-import type { TransferAnswer } from '../lead/transfer.ts';
+import type { TransferAnswer } from '../lead/lead-agents.ts';
 import { checkedAnswer, type GivenAnswer } from '../../subagent/ask-user.ts';
 import type { SessionStore } from '../state/projection.ts';
 
@@ -148,12 +153,12 @@ export abstract class BaseSession {
    */
   async transfer(agentName: string): Promise<TransferAnswer> {
     check('transfer(agentName)', z.string(), agentName, INVALID_ARGUMENT);
-    return this.#core.leads.transfers.transfer(agentName, null);
+    return this.#core.agents.transfer(agentName, null);
   }
 
   /** Sets a standing order to the lead agent; null removes it. See `ToolContext.setDirective`. */
   get setDirective(): SetDirective {
-    return this.#core.leads.setDirective;
+    return this.#core.agents.setDirective;
   }
 
   /** Calls of the lead agent without a result, including background calls. */

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { waitFor } from 'xstate';
 import { z } from 'zod';
 import { codeOf } from '../../../../src/values/errors.ts';
-import type { LeadDriver, Offer } from '../../../../src/actors/session/lead/lead.ts';
+import type { LeadDriver, Offer } from '../../../../src/actors/session/lead/lead-driver.ts';
 import type { LeadSession } from '../../../../src/actors/session/lead/lead-session.ts';
 import { SessionCore } from '../../../../src/actors/session/lifecycle/session-core.ts';
 import { JournalError } from '../../../../src/entries/journal.ts';

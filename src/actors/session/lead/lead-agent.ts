@@ -1,26 +1,16 @@
-// The agents of a session that can talk to the user: their instructions, their tools, and their hooks at the
-// beginning and end of leading. One agent leads at a time.
-//
-// Owns:     the checks of the agents, their tools, prepared for a model.
-// Does not: know the current lead agent (records) or change it (transfer).
+// An agent that can talk to the user, as its author writes it: its instructions, its tools, and its hooks at the
+// beginning and end of leading. And the checks of a list of them.
 
 import { z } from 'zod';
 import type { streamText } from 'ai';
 import { aFunction, anObject, check, type ChecksOf } from '../../../values/checks.ts';
 import { checkIsObject, notAnObject } from '../../../values/plain-checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
-import type { ConversationTurn } from '../../conversation/turns.ts';
-import type { AgentContext } from './agent-context.ts';
-import { languageTag } from '../../contracts/directives.ts';
-import {
-  checkLeadTools,
-  checkToolList,
-  checkSubagentNames,
-  prepareLeadTools,
-  type LeadTool,
-} from './lead-tools.ts';
-import { TRANSFER_TOOL, transferTool, type TransferCall } from './transfer-tool.ts';
+import { languageTag, type SetDirective } from '../../contracts/directives.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
+import type { ConversationTurn } from '../../conversation/turns.ts';
+import type { MemoryFact } from '../../ports/memory-store.ts';
+import { checkToolList } from './lead-tools.ts';
 
 /** An agent that talks to the user. */
 export interface LeadAgent {
@@ -56,6 +46,33 @@ export interface LeadAgent {
     context: AgentContext,
     transcript: readonly ConversationTurn[],
   ) => unknown;
+}
+
+/**
+ * The session as the hooks of a lead agent see it. Usable until the session has ended; later calls do
+ * nothing.
+ */
+export interface AgentContext {
+  readonly sessionId: string;
+  readonly agentName: string;
+  /**
+   * Tells the model a fact that it does not respond to.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a value that is no text.
+   */
+  injectSystemMessage(text: string): void;
+  /** Returns the last turns of the conversation, oldest first: words only. @defaultValue 10 turns */
+  getRecentTurns(count?: number): readonly ConversationTurn[];
+  /** Returns the newest remembered facts of the user; none without a memory. @defaultValue 10 facts */
+  getMemoryFacts(limit?: number): Promise<readonly MemoryFact[]>;
+  /**
+   * Requests a transfer to another agent, which begins when no other transfer is under way. The events
+   * `transfer.completed` and `transfer.failed` report the result.
+   */
+  requestTransfer(agentName: string): void;
+  /** Sets a directive; see `ToolContext.setDirective`. */
+  readonly setDirective: SetDirective;
+  /** Sends JSON to the clients: the event `client.json` of `session.events`. */
+  sendJsonToClient(data: unknown): void;
 }
 
 const callback = aFunction.optional();
@@ -97,67 +114,5 @@ export function checkAgents(
     checkIsObject(where, agent, EXAMPLE);
     check(where, shape, agent);
     checkToolList(where, (agent as LeadAgent).tools);
-  }
-}
-
-export class LeadAgents {
-  readonly #agents: ReadonlyMap<string, LeadAgent>;
-  readonly #definitions: ReadonlyMap<string, readonly ToolDefinition[]>;
-  readonly #tools = new Map<string, ReadonlyMap<string, LeadTool>>();
-
-  /**
-   * `transfer` implements `transfer_to_agent`.
-   * @throws {ConfigurationError} for agents that cannot work.
-   */
-  constructor(
-    agents: readonly LeadAgent[],
-    subagents: Readonly<Record<string, unknown>>,
-    transfer: (to: string, call: TransferCall) => Promise<unknown>,
-  ) {
-    checkAgents(agents);
-    const byName = new Map<string, LeadAgent>();
-    for (const [index, agent] of agents.entries()) {
-      if (byName.has(agent.name))
-        throw new ConfigurationError(
-          'INVALID_OPTION',
-          `agents[${index}]: expected names that are unique, got "${agent.name}" twice`,
-        );
-      byName.set(agent.name, agent);
-    }
-    this.#agents = byName;
-    this.#definitions = new Map(
-      agents.map((agent) => {
-        const others = agents.filter((other) => other !== agent);
-        const own = agent.tools ?? [];
-        if (others.length > 0 && own.some(({ name }) => name === TRANSFER_TOOL))
-          throw new ConfigurationError(
-            'INVALID_TOOL',
-            `agent "${agent.name}", tool "${TRANSFER_TOOL}": the runtime reserves this name in a session with several agents`,
-          );
-        checkLeadTools(agent.name, own, subagents);
-        const tools = others.length > 0 ? [...own, transferTool(others, transfer)] : own;
-        return [agent.name, tools];
-      }),
-    );
-    checkSubagentNames(agents, subagents);
-  }
-
-  get names(): readonly string[] {
-    return [...this.#agents.keys()];
-  }
-
-  get(name: string): LeadAgent | undefined {
-    return this.#agents.get(name);
-  }
-
-  /** Prepares the tools of all agents, so that no transfer has to wait for it. */
-  async prepare(): Promise<void> {
-    for (const [name, definitions] of this.#definitions)
-      this.#tools.set(name, await prepareLeadTools(definitions));
-  }
-
-  /** Returns the tools of an agent by name; empty before `prepare`. */
-  toolsOf(agentName: string): ReadonlyMap<string, LeadTool> {
-    return this.#tools.get(agentName) ?? new Map();
   }
 }

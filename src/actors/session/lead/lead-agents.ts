@@ -1,0 +1,481 @@
+// The lead agents of a session: their instructions, their tools, the context of their hooks, and the transfer
+// of the conversation from one to another.
+//
+//   asked ─▶ onExit ─▶ agent.exited ─▶ transferring ─▶ active ─▶ onEnter ─▶ agent.entered
+//     └─ refused: nothing has changed        └─ failed: the former agent leads on, and enters again
+//
+// Owns:     the agents, their tools, prepared for a model, the transfer under way, and the calls of their hooks.
+// Does not: know the current lead agent (records), decide when the connection may change (session machine), or
+//           change it (lead driver). Subagents are not affected by a transfer.
+//
+// Invariants
+//   TRANSFER-1. One transfer at a time. A request meanwhile is refused (a tool) or comes after it, the last
+//       one only (a hook).
+//   TRANSFER-2. There is always a lead agent: `agent.exited` and `agent.entered` alternate, and the agent
+//       that entered last is the one in charge.
+//   TRANSFER-3. A requester is answered once, when the transfer is done or has failed. Hooks that throw or
+//       take too long are reported and hold up nothing.
+
+import { jsonSchema } from 'ai';
+import { z } from 'zod';
+import { check } from '../../../values/checks.ts';
+import { ConfigurationError, OffstageError } from '../../../values/errors.ts';
+import type { Failure, Stamped } from '../../../machines/index.ts';
+import { leadInstructions, type SetDirective } from '../../contracts/directives.ts';
+import type { ToolDefinition } from '../../contracts/lead-tool.ts';
+import type { EventFor, Receiver, SessionMessage } from '../../contracts/session-protocol.ts';
+import { note, wordsOfApp } from '../../notes/note.ts';
+import type { NoteMarks } from '../../notes/note-marks.ts';
+import type { MemoryFact } from '../../ports/memory-store.ts';
+import { callSafely, type Host } from '../../runtime/host.ts';
+import type { Projection } from '../state/projection.ts';
+import type { SessionRecords } from '../state/session-records.ts';
+import type { SessionUnit } from '../unit/session-unit.ts';
+import type { SessionHooks } from './hooks.ts';
+import { checkAgents, type AgentContext, type LeadAgent } from './lead-agent.ts';
+import type { LeadDriver } from './lead-driver.ts';
+import {
+  checkLeadTools,
+  checkSubagentNames,
+  defineTool,
+  prepareLeadTools,
+  type LeadTool,
+} from './lead-tools.ts';
+
+/** The session as its lead agents see it. */
+export interface AgentsSession extends Receiver {
+  readonly id: string;
+  readonly host: Host;
+  readonly hooks: SessionHooks;
+  /** The driver of the current lead agent. */
+  readonly lead: LeadDriver;
+  /** The marks of genuine notes to the lead model. */
+  readonly notes: NoteMarks;
+  readonly projection: Projection;
+  readonly records: SessionRecords;
+  readonly unit: SessionUnit;
+  /** Returns the newest remembered facts of the user. */
+  facts(limit: number): Promise<readonly MemoryFact[]>;
+}
+
+/** The answer to the model that requested a transfer. */
+export type TransferAnswer =
+  | { readonly status: 'transferred'; readonly agent_name: string }
+  | { readonly error: string; readonly code: string };
+
+/** The facts about the lead agent that a continuing session restores. */
+export interface Recovery {
+  /** Words were said since the current agent began to lead: it has entered, and greeted. */
+  readonly hasGreeted: boolean;
+  /** The `onEnter` of the first agent is done, or another agent has taken over from it. */
+  readonly hasEntered: boolean;
+  /** The agent from which the current one took over, if its `onEnter` was not done; null: it has entered. */
+  readonly takesOverFrom: string | null;
+  readonly owesReply: boolean;
+}
+
+/** The call that requests a transfer. */
+interface TransferCall {
+  readonly callId: string;
+  /** The caller: an agent that no longer leads cannot transfer the conversation. */
+  readonly agentName: string;
+}
+
+const TRANSFER_TOOL = 'transfer_to_agent';
+
+const HOOK_TIMEOUT_MS = 5000;
+
+/** Longer than a transfer may take with its hooks, so that the transfer always ends by itself. */
+const TRANSFER_TIMEOUT_MS = 60_000;
+
+const TURNS_FOR_HOOK = 5;
+
+export class LeadAgents {
+  readonly #session: AgentsSession;
+  readonly #agents: ReadonlyMap<string, LeadAgent>;
+  readonly #definitions: ReadonlyMap<string, readonly ToolDefinition[]>;
+  /** The tools of each agent by name, once they are prepared. */
+  readonly #tools = new Map<string, ReadonlyMap<string, LeadTool>>();
+  /** The last instructions of agents whose instructions are a function. */
+  readonly #lastWords = new Map<string, string>();
+  /** The transfers that the session machine carries out, by id. */
+  readonly #transfers = new Map<string, (error: Failure | null) => void>();
+  /** Ends the waits for running hooks. */
+  readonly #hooks = new Set<() => void>();
+  #hasBegun = false;
+  /** An agent enters or leaves. */
+  #isChanging = false;
+  /** The agent that a hook has requested meanwhile. */
+  #requested: string | null = null;
+
+  /** @throws {ConfigurationError} for agents that cannot work. */
+  constructor(
+    session: AgentsSession,
+    agents: readonly LeadAgent[],
+    subagents: Readonly<Record<string, unknown>>,
+  ) {
+    this.#session = session;
+    checkAgents(agents);
+    const byName = new Map<string, LeadAgent>();
+    for (const [index, agent] of agents.entries()) {
+      if (byName.has(agent.name))
+        throw new ConfigurationError(
+          'INVALID_OPTION',
+          `agents[${index}]: expected names that are unique, got "${agent.name}" twice`,
+        );
+      byName.set(agent.name, agent);
+    }
+    this.#agents = byName;
+    this.#definitions = new Map(
+      agents.map((agent) => {
+        const others = agents.filter((other) => other !== agent);
+        const own = agent.tools ?? [];
+        if (others.length > 0 && own.some(({ name }) => name === TRANSFER_TOOL))
+          throw new ConfigurationError(
+            'INVALID_TOOL',
+            `agent "${agent.name}", tool "${TRANSFER_TOOL}": the runtime reserves this name in a session with several agents`,
+          );
+        checkLeadTools(agent.name, own, subagents);
+        const tools = others.length > 0 ? [...own, this.#transferTool(others)] : own;
+        return [agent.name, tools];
+      }),
+    );
+    checkSubagentNames(agents, subagents);
+  }
+
+  /** The current lead agent. */
+  get current(): LeadAgent {
+    return this.#agents.get(this.#session.records.agentName) as LeadAgent;
+  }
+
+  /**
+   * Checks after a crash that the current lead agent exists: no other agent can continue its work.
+   * @throws {ConfigurationError} `UNKNOWN_AGENT`.
+   */
+  checkLeader(): void {
+    const { agentName } = this.#session.records;
+    if (this.#agents.has(agentName)) return;
+    const known = [...this.#agents.keys()].join(', ');
+    throw new ConfigurationError(
+      'UNKNOWN_AGENT',
+      `The session is led by "${agentName}". Expected it among the agents, got ${known}`,
+    );
+  }
+
+  /** Prepares the tools of all agents, before the first connection, so that no transfer has to wait for it. */
+  async prepare(): Promise<void> {
+    for (const [name, definitions] of this.#definitions)
+      this.#tools.set(name, await prepareLeadTools(definitions));
+  }
+
+  /** Returns the tools of an agent by name; empty before `prepare`. */
+  toolsOf(agentName: string): ReadonlyMap<string, LeadTool> {
+    return this.#tools.get(agentName) ?? new Map();
+  }
+
+  /**
+   * Builds the instructions of a leading agent: its language, its instructions, the directives in force, and
+   * how it recognizes a note of the runtime.
+   */
+  instructionsOf(agentName: string): string {
+    const { agentName: leader, directives } = this.#session.records;
+    const inForce = agentName === leader ? directives : directives.withoutAgents();
+    const agent = this.#agents.get(agentName);
+    const words = this.#wordsOf(agentName);
+    const told = leadInstructions(words, agent?.language, inForce.inForce);
+    return `${told}\n\n${this.#session.notes.recognition}`.trim();
+  }
+
+  readonly setDirective: SetDirective = (key, value, scope = 'session') => {
+    this.#session.unit.unit.checkRoom();
+    this.#session.records.directives.check(key, value, scope);
+    this.#session.receive('directives', { type: 'directive.set', key, value, scope });
+  };
+
+  /** Calls `onTurnCompleted`: the model has completed its turn. */
+  turnEnded(): void {
+    const { records, host, hooks, projection } = this.#session;
+    const { turns: turn, agentName } = records;
+    projection.emit({ type: 'turn.ended', turn, agentName });
+    callSafely(host, 'hook onTurnEnd', () => hooks.onTurnEnd?.({ turn, agentName }));
+    const { onTurnCompleted } = this.current;
+    if (!onTurnCompleted) return;
+    callSafely(host, `onTurnCompleted of agent "${agentName}"`, () =>
+      onTurnCompleted(this.#contextOf(agentName), records.conversation.recentTurns(TURNS_FOR_HOOK)),
+    );
+  }
+
+  /**
+   * Begins when the session is connected: its first agent begins to lead, or the one that led when the
+   * previous process ended. Later calls do nothing. `before`: the hooks that have run already.
+   */
+  begin(before: Pick<Recovery, 'hasEntered' | 'hasGreeted' | 'takesOverFrom'> | null): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const { lead } = this.#session;
+    const agent = this.current;
+    const from = before?.takesOverFrom ?? null;
+    if (from === null && (!agent.onEnter || before?.hasEntered || before?.hasGreeted)) {
+      this.#entered(agent.name, null);
+      if (!before?.hasGreeted) lead.greet();
+      return;
+    }
+    this.#isChanging = true;
+    void this.#enter(agent, from).then(() => {
+      this.#isChanging = false;
+      this.#recordEntered(agent);
+      if (!this.#isOver) lead.greet();
+      this.#transferAsRequested();
+    });
+  }
+
+  /** True while an agent enters or leaves, or a hook's request waits. */
+  get isTransferring(): boolean {
+    return this.#isChanging || this.#requested !== null;
+  }
+
+  /**
+   * Transfers the lead to the agent `to`, for this call of the transfer tool; null: for the app or a hook.
+   * Resolves when the transfer is done, or with the reason of its failure. Never rejects.
+   */
+  async transfer(to: string, call: TransferCall | null): Promise<TransferAnswer> {
+    const session = this.#session;
+    const from = this.current;
+    const callId = call?.callId ?? null;
+    const refusal = this.#refusal(to, call?.agentName ?? from.name);
+    const successor = this.#agents.get(to);
+    if (refusal || !successor) return this.#failed(from.name, to, callId, refusal ?? unknown(to));
+    this.#isChanging = true;
+    await this.#exit(from, to);
+    const error = this.#isOver ? closed : await this.#handOver(successor);
+    if (!this.#isOver) await this.#enter(error ? from : successor, from.name);
+    this.#isChanging = false;
+    if (error) {
+      this.#transferAsRequested();
+      return this.#failed(from.name, to, callId, error);
+    }
+    if (isToEnter(successor)) this.#recordEntered(successor);
+    session.projection.emit({ type: 'transfer.completed', from: from.name, to, callId });
+    callSafely(session.host, 'hook onTransfer', () =>
+      session.hooks.onTransfer?.({ from: from.name, to, error: null }),
+    );
+    if (!this.#isOver) session.lead.greet();
+    this.#transferAsRequested();
+    return { status: 'transferred', agent_name: to };
+  }
+
+  /** Settles a transfer: the machine has completed it, or reports why not. */
+  transferSettled(transferId: string, error: Failure | null): void {
+    this.#transfers.get(transferId)?.(error);
+    this.#transfers.delete(transferId);
+  }
+
+  /** Ends all transfers with the session. */
+  stop(): void {
+    this.#requested = null;
+    for (const settle of this.#transfers.values()) settle(closed);
+    this.#transfers.clear();
+    for (const giveUp of this.#hooks) giveUp();
+  }
+
+  get #isOver(): boolean {
+    return this.#session.unit.unit.disposed;
+  }
+
+  #refusal(to: string, by: string): Failure | null {
+    const agent = this.current;
+    const { projection } = this.#session;
+    if (!this.#agents.has(to)) {
+      const names = [...this.#agents.keys()].filter((name) => name !== agent.name);
+      const others = names.map((name) => `"${name}"`);
+      return { ...unknown(to), message: `${unknown(to).message}; expected ${others.join(' or ')}` };
+    }
+    if (by !== agent.name) return refused('NOT_LEADING', `Agent "${agent.name}" leads already`);
+    if (to === agent.name) return refused('ALREADY_LEADING', `Agent "${to}" leads already`);
+    if (this.#isChanging)
+      return refused('TRANSFER_IN_PROGRESS', 'Another transfer is under way: it comes first');
+    if (projection.connection !== 'active') return notActive(projection.connection);
+    return null;
+  }
+
+  #handOver(successor: LeadAgent): Promise<Failure | null> {
+    const transferId = this.#session.host.environment.ids.next('trf');
+    return new Promise((resolve) => {
+      this.#transfers.set(transferId, resolve);
+      this.#session.receive('transfers', {
+        type: 'transfer.requested',
+        transferId,
+        to: successor.name,
+        ...(isToEnter(successor) && { enters: true }),
+      });
+    });
+  }
+
+  #failed(from: string, to: string, callId: string | null, error: Failure): TransferAnswer {
+    const { host, hooks, projection } = this.#session;
+    const { code, message } = error;
+    projection.emit({ type: 'transfer.failed', from, to, callId, code, message });
+    callSafely(host, 'hook onTransfer', () => hooks.onTransfer?.({ from, to, error }));
+    return { error: `${message}. "${this.current.name}" leads on.`, code };
+  }
+
+  async #exit(agent: LeadAgent, to: string): Promise<void> {
+    const { onExit } = agent;
+    if (onExit) await this.#hook('onExit', agent, (context) => onExit(context, to));
+    this.#session.projection.emit({ type: 'agent.exited', agentName: agent.name, to });
+  }
+
+  async #enter(agent: LeadAgent, from: string | null): Promise<void> {
+    const { onEnter } = agent;
+    if (onEnter) await this.#hook('onEnter', agent, (context) => onEnter(context, from));
+    this.#entered(agent.name, from);
+  }
+
+  /** Records that the agent has entered, so that it does not enter again in a process that continues. */
+  #recordEntered({ name: agentName }: LeadAgent): void {
+    this.#session.receive('agents', { type: 'agent.entered', agentName });
+  }
+
+  #entered(agentName: string, from: string | null): void {
+    this.#session.projection.emit({ type: 'agent.entered', agentName, from });
+  }
+
+  #transferAsRequested(): void {
+    const to = this.#requested;
+    if (to === null || this.#isChanging || this.#isOver) return;
+    this.#requested = null;
+    void this.transfer(to, null);
+  }
+
+  /** Calls a hook of the app and waits for it, for a limited time (TRANSFER-3). */
+  #hook(name: string, agent: LeadAgent, call: (context: AgentContext) => unknown): Promise<void> {
+    const { host } = this.#session;
+    const where = `${name} of agent "${agent.name}"`;
+    return new Promise((resolve) => {
+      const end = (): void => {
+        cancel();
+        this.#hooks.delete(end);
+        resolve();
+      };
+      const cancel = host.environment.scheduler.schedule(() => {
+        const message = `Expected it to be done within ${HOOK_TIMEOUT_MS} ms: it is not waited for`;
+        host.report(new OffstageError('HOOK_TIMEOUT', message), where);
+        end();
+      }, HOOK_TIMEOUT_MS);
+      this.#hooks.add(end);
+      (async () => call(this.#contextOf(agent.name)))()
+        .catch((error: unknown) => host.report(error, where))
+        .then(end, end);
+    });
+  }
+
+  #contextOf(agentName: string): AgentContext {
+    const session = this.#session;
+    return {
+      sessionId: session.id,
+      agentName,
+      injectSystemMessage: (text) => {
+        check('injectSystemMessage(text)', z.string(), text, 'INVALID_ARGUMENT');
+        if (!session.unit.unit.disposed)
+          session.lead.note(note(wordsOfApp(session.notes.guard(text))));
+      },
+      getRecentTurns: (count = 10) => session.records.conversation.recentTurns(count),
+      getMemoryFacts: (limit = 10) => session.facts(limit),
+      requestTransfer: (to) => {
+        // It begins when the current transfer is over, never within the hook.
+        this.#requested = check('requestTransfer(agentName)', z.string(), to, 'INVALID_ARGUMENT');
+        session.host.environment.scheduler.yieldThen(() => this.#transferAsRequested());
+      },
+      setDirective: this.setDirective,
+      sendJsonToClient: (data) => session.projection.emit({ type: 'client.json', data }),
+    };
+  }
+
+  #wordsOf(agentName: string): string {
+    const instructions = this.#agents.get(agentName)?.instructions ?? '';
+    if (typeof instructions === 'string') return instructions;
+    callSafely(this.#session.host, `instructions of agent "${agentName}"`, () => {
+      const words: unknown = instructions(this.#contextOf(agentName));
+      if (typeof words !== 'string')
+        throw new ConfigurationError('INVALID_OPTION', `Expected text, got ${typeof words}`);
+      this.#lastWords.set(agentName, words);
+    });
+    return this.#lastWords.get(agentName) ?? '';
+  }
+
+  /**
+   * Returns the tool with which an agent transfers the conversation to one of the others: an ordinary inline
+   * call, whose execution is the transfer. It is answered when the transfer is done or has failed.
+   */
+  #transferTool(others: readonly LeadAgent[]): ToolDefinition {
+    const list = others
+      .map(({ name, description }) => (description ? `"${name}" (${description})` : `"${name}"`))
+      .join(', ');
+    return defineTool<{ agent_name: string }>({
+      name: TRANSFER_TOOL,
+      description:
+        `Hand the conversation over to another agent, who talks to the user from then on. ` +
+        `Agents: ${list}.`,
+      parameters: jsonSchema<{ agent_name: string }>(
+        {
+          type: 'object',
+          properties: { agent_name: { type: 'string', enum: others.map(({ name }) => name) } },
+          required: ['agent_name'],
+          additionalProperties: false,
+        },
+        { validate: checkedArguments },
+      ),
+      timeout: TRANSFER_TIMEOUT_MS,
+      execute: ({ agent_name: to }, { callId, agentName }) =>
+        this.transfer(to, { callId, agentName }),
+    });
+  }
+}
+
+/** Whether the agent exists is checked by the transfer, whose error names the agents. */
+const argumentsSchema = z.object({ agent_name: z.string() });
+
+function checkedArguments(value: unknown) {
+  const parsed = argumentsSchema.safeParse(value);
+  return parsed.success
+    ? { success: true as const, value: parsed.data }
+    : { success: false as const, error: new Error(z.prettifyError(parsed.error)) };
+}
+
+/** Tells whether the agent does something before its first response. */
+function isToEnter({ onEnter, greeting }: LeadAgent): boolean {
+  return onEnter !== undefined || greeting !== undefined;
+}
+
+/**
+ * Applies a request: the machine transfers, or the request is refused. The consequences stay within the unit.
+ */
+export function transferRequested(
+  unit: SessionUnit,
+  requested: EventFor<'transfers'> & Stamped,
+): readonly SessionMessage[] {
+  const { transferId, to, enters = false, at } = requested;
+  const event = { type: 'transfer.started', transferId, to, ...(enters && { enters }) } as const;
+  if (unit.accepts('session', { ...event, at })) return [{ actor: 'session', event }];
+  unit.post('transfers.refused', { transferId });
+  return [];
+}
+
+/** Returns the reason why the session does not transfer now. */
+export function notActive(connection: string): Failure {
+  return refused('SESSION_NOT_ACTIVE', `The session is ${connection}: expected it to be active`);
+}
+
+function refused(code: string, message: string): Failure {
+  return { code, message, retryable: code !== 'UNKNOWN_AGENT' };
+}
+
+function unknown(to: string): Failure {
+  return refused('UNKNOWN_AGENT', `There is no agent "${to}"`);
+}
+
+const closed: Failure = {
+  code: 'SESSION_CLOSED',
+  message: 'The session was closed',
+  retryable: false,
+};
