@@ -282,14 +282,14 @@ function inserted(
 
 /** A message from a service to one of its sources. */
 interface SourceMessage {
-  readonly actor: string;
+  readonly actor: `source:${string}`;
   readonly event: { readonly type: 'source.start' | 'source.stop' };
 }
 
-// Wires a service to its sources: maps each effect of the service to an event of a source. Pure, so that the
-// model checker checks the composition that runs.
-
-/** Returns the messages to its sources that an effect of a service means. */
+/**
+ * Returns the messages to its sources that an effect of a service means. Pure, so that the model checker checks
+ * the composition that runs.
+ */
 export function sourceMessages(
   effectName: string,
   sources: readonly string[],

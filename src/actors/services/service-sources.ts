@@ -1,69 +1,67 @@
-// The event sources of one service: their machines, and the current attempt of each.
+// The event sources of one service: their machines, and the current attempt of each, from its `start` until it
+// has released everything.
 //
-// Owns:     the attempts, and the last error of each source.
-// Does not: decide when to retry (event-source-machine), or handle events (service).
+// Owns:     the attempts with their signals, and the last error of each source.
+// Does not: decide when to retry (event-source-machine), or check and handle events (service).
+//
+// Invariants
+//   SERVICE-SOURCES-1. `start` is called once for an attempt, unless the attempt was already over; `stop` once,
+//       after it.
+//   SERVICE-SOURCES-2. After its signal has aborted an attempt neither emits nor fails.
 
-import { CapacityError, messageOf } from '../../values/errors.ts';
-import { eventSourceMachine, type Stamped } from '../../machines/index.ts';
+import { eventSourceMachine, type EventSourceEvent, type Unstamped } from '../../machines/index.ts';
+import { CancelledError, CapacityError, messageOf } from '../../values/errors.ts';
+import type { EventSourceView } from '../contracts/service-view.ts';
 import type { EventReceipt, EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';
-import type { CommitUnit, UnitEvent } from '../runtime/commit-unit.ts';
+import type { AnyUnit } from '../runtime/commit-unit.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import type { Effect } from '../runtime/hosting.ts';
 import { Population } from '../runtime/population.ts';
 import type { ServiceDefinition } from './service-config.ts';
-import type { EventSourceView } from '../contracts/service-view.ts';
-import { SourceAttempt } from './source-attempt.ts';
+
+/** The unit of the service, as its sources use it. */
+type SourceUnit = AnyUnit & {
+  receive(actor: `source:${string}`, event: Unstamped<EventSourceEvent>): void;
+};
 
 type Emitted = (source: string, event: ExternalEvent) => Promise<EventReceipt>;
 
 export class ServiceSources {
   readonly #host: Host;
-  readonly #unit: CommitUnit;
+  readonly #unit: SourceUnit;
   readonly #definition: ServiceDefinition;
   readonly #emitted: Emitted;
-  readonly #lives: Population;
-  readonly #attempts = new Map<string, SourceAttempt>();
+  readonly lives: Population;
+  readonly #attempts = new Map<string, Attempt>();
   readonly #errors = new Map<string, string>();
 
-  constructor(host: Host, unit: CommitUnit, definition: ServiceDefinition, emitted: Emitted) {
+  constructor(host: Host, unit: SourceUnit, definition: ServiceDefinition, emitted: Emitted) {
     this.#host = host;
     this.#unit = unit;
     this.#definition = definition;
     this.#emitted = emitted;
-    this.#lives = new Population(eventSourceMachine, 'source', unit, host);
+    this.lives = new Population(eventSourceMachine, 'source', unit, host);
   }
 
   /** Creates the machines within the first transaction of the unit. */
   create(): void {
     const { eventSources, sourceBackoff, stableMs, stopTimeoutMs } = this.#definition;
     for (const { name } of eventSources)
-      this.#lives.create(name, { ...sourceBackoff, stableMs, stopTimeoutMs });
-  }
-
-  get names(): readonly string[] {
-    return this.#lives.ids;
+      this.lives.create(name, { ...sourceBackoff, stableMs, stopTimeoutMs });
   }
 
   /** Whether each source was released or given up, and none begins again. */
   get areStopped(): boolean {
-    return this.names.every((name) => this.#lives.stateOf(name)?.done);
+    return this.lives.ids.every((name) => this.lives.stateOf(name)?.done);
   }
 
   get views(): readonly EventSourceView[] {
     return this.#definition.eventSources.map(({ name }) => {
-      const state = this.#lives.stateOf(name);
+      const state = this.lives.stateOf(name);
       const { failures = 0 } = (state?.context ?? {}) as { failures?: number };
       const error = this.#errors.get(name) ?? null;
       return { name, state: shownState(state?.value), failures, error };
     });
-  }
-
-  accepts(name: string, event: UnitEvent & Stamped): boolean {
-    return this.#lives.accepts(name, event);
-  }
-
-  apply(name: string, event: UnitEvent & Stamped): void {
-    this.#lives.apply(name, event);
   }
 
   release(name: string, effect: Effect): void {
@@ -100,7 +98,7 @@ export class ServiceSources {
   /** Releases all sources without waiting for them. */
   kill(): void {
     for (const attempt of this.#attempts.values()) void attempt.release();
-    this.#lives.stop();
+    this.lives.stop();
   }
 
   #begin(source: EventSourceConfig, attempt: number): void {
@@ -111,7 +109,7 @@ export class ServiceSources {
       isStarted = true;
       this.#tell(name, { type: 'source.started', attempt });
     };
-    const begun = new SourceAttempt(source, this.#host, {
+    const begun = new Attempt(source, this.#host, {
       started,
       failed: (error) => {
         this.#errors.set(name, messageOf(error));
@@ -128,7 +126,7 @@ export class ServiceSources {
     begun.begin();
   }
 
-  #tell(name: string, event: UnitEvent & Record<string, unknown>): void {
+  #tell(name: string, event: Unstamped<EventSourceEvent>): void {
     callSafely(this.#host, this.#where(name), () => this.#unit.receive(`source:${name}`, event));
   }
 
@@ -144,3 +142,71 @@ function shownState(value: unknown): EventSourceView['state'] {
   const [[state, inner] = []] = Object.entries(value as Record<string, string>);
   return (state === 'live' ? inner : state) as EventSourceView['state'];
 }
+
+interface AttemptEvents {
+  started(): void;
+  failed(error: unknown): void;
+  emitted(event: ExternalEvent): Promise<EventReceipt>;
+}
+
+/** One attempt of a source. */
+class Attempt {
+  readonly #source: EventSourceConfig;
+  readonly #host: Host;
+  readonly #events: AttemptEvents;
+  readonly #controller = new AbortController();
+  #starting: Promise<void> | null = null;
+  #releasing: Promise<void> | null = null;
+
+  constructor(source: EventSourceConfig, host: Host, events: AttemptEvents) {
+    this.#source = source;
+    this.#host = host;
+    this.#events = events;
+  }
+
+  begin(): void {
+    const { signal } = this.#controller;
+    const { environment } = this.#host;
+    const settle = (tell: () => void): void => {
+      if (!signal.aborted) tell();
+    };
+    const emit = (event: ExternalEvent): Promise<EventReceipt> =>
+      signal.aborted ? Promise.resolve(over) : this.#events.emitted(event);
+    const fail = (error: unknown): void => settle(() => this.#events.failed(error));
+    const report = (error: unknown): void =>
+      this.#host.report(error, `event source ${this.#source.name}`);
+    environment.scheduler.yieldThen(() => {
+      if (signal.aborted) return;
+      const start = async (): Promise<void> =>
+        this.#source.start(emit, signal, { environment, fail, report });
+      this.#starting = start().then(() => settle(() => this.#events.started()), fail);
+    });
+  }
+
+  abort(): void {
+    this.#controller.abort(new CancelledError('the event source is stopped'));
+  }
+
+  /** Releases the attempt. Resolves when that is done; never rejects. */
+  release(): Promise<void> {
+    this.abort();
+    this.#releasing ??= this.#free();
+    return this.#releasing;
+  }
+
+  async #free(): Promise<void> {
+    if (!this.#starting) return;
+    try {
+      await this.#source.stop?.();
+    } catch (error) {
+      this.#host.report(error, `stop of event source ${this.#source.name}`);
+    }
+    await this.#starting;
+  }
+}
+
+const over: EventReceipt = {
+  accepted: false,
+  reason: 'stopped',
+  message: 'The event source is stopped',
+};

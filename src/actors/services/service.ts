@@ -1,27 +1,39 @@
-// One service: its machine, hosted in its own commit unit together with those of its sources, and its
-// effects.
+// One service: its machine, hosted in its own commit unit together with those of its sources, and its events
+// from their emission to their end.
 //
-// Owns:     the machine, and its instructions to the sources, the agent and the events.
-// Does not: decide the next step (machines), check emissions (intake), run agents or reach the user (ports).
+//   emission ─▶ checked, wanted ─▶ event.arrived (journal) ─▶ receipt ─▶ invocation ─▶ told | silent | failed
+//      └─ invalid, ignored, full                                └─▶ dropped
+//
+// Owns:     the machine, the receipts that are still owed, the content of each event, its end, and the counts.
+// Does not: decide the next step (machines), run sources (service-sources.ts), run agents or reach the user
+//           (ports).
 //
 // Invariants
 //   SERVICE-1. Every emission gets one receipt; an accepted event is in the journal before that.
-//   SERVICE-2. Every accepted event ends as told, silent, failed or dropped, and is counted as such
-//       (event-ledger.ts).
-//   SERVICE-3. An error of a source or of `shouldInvoke` is reported and ends nothing else.
+//   SERVICE-2. Every accepted event ends as told, silent, failed or dropped, and is counted as such.
+//   SERVICE-3. An error of a source or of `shouldInvoke` is reported and ends nothing else. An event whose
+//       filter failed is accepted: a broken filter must not hide events.
 //   SERVICE-4. After the stop no event is emitted or examined; `whenStopped` calls back once every source was
 //       released or given up.
 
-import { z } from 'zod';
 import type { AnyMachineSnapshot, InputFrom, Snapshot } from 'xstate';
-import { CapacityError } from '../../values/errors.ts';
+import { z } from 'zod';
 import {
   serviceMachine,
   sourceMessages,
+  type Carrying,
   type EventDropReason,
+  type EventSourceEvent,
   type Failure,
+  type ServiceMachineEvent,
   type Stamped,
+  type Unstamped,
 } from '../../machines/index.ts';
+import { CapacityError, OffstageError, ProtocolError } from '../../values/errors.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import type { DroppedEvent, ServiceView } from '../contracts/service-view.ts';
+import type { EventReceipt, ExternalEvent } from '../ports/event-source.ts';
+import type { JournalEntry } from '../ports/journal.ts';
 import {
   CommitUnit,
   type Message,
@@ -29,7 +41,6 @@ import {
   type UnitBody,
   type UnitEvent,
 } from '../runtime/commit-unit.ts';
-import type { JournalEntry } from '../ports/journal.ts';
 import {
   amount,
   flag,
@@ -39,21 +50,17 @@ import {
 } from '../runtime/event-shapes.ts';
 import type { Host } from '../runtime/host.ts';
 import {
-  snapshotOf,
   sendHosted,
+  snapshotOf,
   startHosted,
   stopHosted,
   underWay,
   type Effect,
   type HostedActor,
 } from '../runtime/hosting.ts';
-import type { Outcome } from '../contracts/outcome.ts';
-import type { CheckedEvent } from './event-check.ts';
-import { EventIntake } from './event-intake.ts';
-import { EventLedger, type EventSnapshot } from './event-ledger.ts';
 import type { ServiceDefinition } from './service-config.ts';
+import { checkEvent, failedTelling, tellingOf, type CheckedEvent } from './service-events.ts';
 import { ServiceSources } from './service-sources.ts';
-import type { DroppedEvent, ServiceView } from '../contracts/service-view.ts';
 
 /** Raised when a machine, or the content of its events, changes. */
 export const SERVICE_VERSION = 1;
@@ -68,6 +75,26 @@ const SERVICE_SHAPES: EventShapes = {
   'invocation.refused': z.looseObject({ eventId: text, retryable: flag, jitter: amount }),
   'deadline.retry': z.looseObject({ dueAt: amount }),
 };
+
+/** The events of its machine, with the content that the journal keeps. */
+type ServiceEvent = Carrying<
+  ServiceMachineEvent,
+  {
+    'event.arrived': { readonly event: CheckedEvent };
+    'invocation.ended': { readonly outcome: Outcome };
+  }
+>;
+
+/** The addresses in the unit of a service, and the events that each takes. */
+interface ServiceProtocol {
+  readonly service: Unstamped<ServiceEvent>;
+  readonly [source: `source:${string}`]: Unstamped<EventSourceEvent>;
+}
+
+type ServiceUnit = CommitUnit<ServiceProtocol>;
+
+/** The limit per service. While this many events wait for the journal, further ones are refused. */
+const MAX_UNDECIDED = 1_000;
 
 /** The functions that a service needs of its session. They must not throw. */
 export interface ServicePorts {
@@ -91,6 +118,14 @@ export function servicePath(sessionId: string, name: string): string {
   return `${sessionId}/service:${name}`;
 }
 
+interface EventRecord {
+  readonly event: CheckedEvent;
+  outcome: Outcome | null;
+}
+
+/** An event that has not ended, as plain JSON. */
+type EventSnapshot = EventRecord & { readonly eventId: string };
+
 /** A snapshot of a service, as plain JSON. */
 export interface ServiceSnapshot {
   /** The number of its entries in the journal. */
@@ -102,12 +137,23 @@ export interface ServiceSnapshot {
 export class Service implements UnitBody {
   readonly definition: ServiceDefinition;
   readonly shapes = SERVICE_SHAPES;
-  readonly unit: CommitUnit;
+  readonly unit: ServiceUnit;
   readonly #host: Host;
   readonly #ports: ServicePorts;
   readonly #sources: ServiceSources;
-  readonly #events: EventLedger;
-  readonly #intake: EventIntake;
+  /** The events that have not ended. */
+  readonly #events = new Map<string, EventRecord>();
+  /** The emissions without a decision. */
+  readonly #receipts = new Map<string, (receipt: EventReceipt) => void>();
+  readonly #counts = {
+    accepted: 0,
+    told: 0,
+    silent: 0,
+    failed: 0,
+    dropped: 0,
+    ignored: 0,
+    invalid: 0,
+  };
   #machine!: HostedActor<typeof serviceMachine>;
   /** The event whose invocation is under way. */
   #invoked: string | null = null;
@@ -128,23 +174,8 @@ export class Service implements UnitBody {
       definitionVersion: SERVICE_VERSION,
     };
     this.unit = new CommitUnit(identity, host, this);
-    this.#intake = new EventIntake(host, definition, {
-      isStopped: () => this.#isStopped,
-      arrived: (eventId, event) => {
-        const { priority } = event;
-        const arrived = { type: 'event.arrived', eventId, priority, event };
-        this.unit.receive('service', arrived);
-      },
-      counted: () => ports.changed(this.view),
-    });
-    this.#events = new EventLedger(definition.name, {
-      host,
-      intake: this.#intake,
-      tell: (...telling) => ports.tell(this, ...telling),
-      dropped: (dropped) => ports.dropped(dropped),
-    });
     this.#sources = new ServiceSources(host, this.unit, definition, (source, event) =>
-      this.#intake.emitted(source, event),
+      this.#emitted(source, event),
     );
     this.unit.start(() => {
       this.#machine = this.#started({ input: this.#limits });
@@ -162,7 +193,7 @@ export class Service implements UnitBody {
       name: this.name,
       state: this.unit.disposed ? 'stopped' : typeof value === 'string' ? value : value.working,
       waiting: context.waiting.length,
-      counts: { ...this.#events.counts, ...this.#intake.counts },
+      counts: { ...this.#counts },
       sources: this.#sources.views,
     };
   }
@@ -184,7 +215,7 @@ export class Service implements UnitBody {
     return {
       seq: this.unit.seq,
       machine: snapshotOf(this.#machine),
-      events: this.#events.toSnapshot(),
+      events: [...this.#events].map(([eventId, record]) => ({ eventId, ...record })),
     };
   }
 
@@ -203,7 +234,8 @@ export class Service implements UnitBody {
       const snapshot = { ...rest.machine, context: { ...context, ...this.#limits } };
       this.#machine = this.#started({ snapshot });
     } else this.unit.start(() => (this.#machine = this.#started({ input: this.#limits })));
-    this.#events.restore(rest?.events ?? []);
+    this.#events.clear();
+    for (const { eventId, ...record } of rest?.events ?? []) this.#events.set(eventId, record);
   }
 
   /**
@@ -225,16 +257,16 @@ export class Service implements UnitBody {
   /** Continues: tells the user about examined events, examines the others, and starts the sources. */
   #resume(): void {
     const isDue = new Set(this.owed);
-    const lookedAt = this.#events.ids.filter((eventId) => !isDue.has(eventId));
+    const examined = [...this.#events.keys()].filter((eventId) => !isDue.has(eventId));
     // The user was already told about most of them, or there was nothing to tell.
-    for (const eventId of lookedAt) if (!this.#ports.isOwed(eventId)) this.#events.forget(eventId);
+    for (const eventId of examined) if (!this.#ports.isOwed(eventId)) this.#events.delete(eventId);
     if (this.#isStopped) {
       this.#finish();
       return;
     }
-    for (const eventId of lookedAt) this.#events.settled(eventId);
+    for (const eventId of examined) this.#settled(eventId);
     this.unit.resume(underWay('service', serviceMachine, this.#machine.getSnapshot()));
-    for (const { actor, event } of sourceMessages('startSources', this.#sources.names))
+    for (const { actor, event } of sourceMessages('startSources', this.#sources.lives.ids))
       this.unit.receive(actor, event);
   }
 
@@ -245,7 +277,7 @@ export class Service implements UnitBody {
   /** Ends a service that was never started here. */
   abandon(): void {
     this.unit.dispose();
-    for (const eventId of this.owed) this.#events.dropped(eventId, 'stopped');
+    for (const eventId of this.owed) this.#dropped(eventId, 'stopped');
   }
 
   /** Ends it at once, whatever its sources do. */
@@ -261,7 +293,7 @@ export class Service implements UnitBody {
 
   /** Handles the end of the agent's examination, successful or not. */
   ended(eventId: string, outcome: Outcome): void {
-    this.unit.receive('service', { type: 'invocation.ended', eventId, outcome } as UnitEvent);
+    this.unit.receive('service', { type: 'invocation.ended', eventId, outcome });
   }
 
   /** Handles a refusal: a limit prevented the agent from starting. */
@@ -271,34 +303,29 @@ export class Service implements UnitBody {
       `service ${this.name}`,
     );
     const jitter = this.#host.environment.random.next();
-    this.unit.receive('service', {
-      type: 'invocation.refused',
-      eventId,
-      retryable,
-      jitter,
-    } as UnitEvent);
+    this.unit.receive('service', { type: 'invocation.refused', eventId, retryable, jitter });
   }
 
   accepts(actor: string, event: UnitEvent & Stamped): boolean {
-    if (actor !== 'service') return this.#sources.accepts(nameOf(actor), event);
+    if (actor !== 'service') return this.#sources.lives.accepts(nameOf(actor), event);
     const snapshot = this.#machine.getSnapshot();
-    return snapshot.status === 'active' && snapshot.can(event as never);
+    return snapshot.status === 'active' && snapshot.can(event as ServiceEvent);
   }
 
   apply(actor: string, event: UnitEvent & Stamped): void {
     if (this.#isRefolding && actor !== 'service') return;
     if (actor === 'service') {
-      this.#events.fold(event);
+      this.#fold(event as ServiceEvent);
       sendHosted(this.#machine, event);
       const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
       if (snapshot.status === 'error') throw snapshot.error;
-    } else this.#sources.apply(nameOf(actor), event);
+    } else this.#sources.lives.apply(nameOf(actor), event);
     this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
   }
 
   route({ actor, effect }: Posted): readonly Message[] {
     if (actor !== 'service' || effect.kind !== 'do' || this.#isRefolding) return [];
-    return sourceMessages(effect.name, this.#sources.names);
+    return sourceMessages(effect.name, this.#sources.lives.ids);
   }
 
   release({ actor, effect }: Posted): void {
@@ -310,7 +337,7 @@ export class Service implements UnitBody {
     this.#ports.changed(this.view);
     if (!this.#isStopped) return;
     // Sources may wait for these receipts before they stop: later events are not accepted.
-    this.#intake.refuseAll();
+    this.#refuseAll();
     if (this.#sources.areStopped) this.#finish();
   }
 
@@ -329,7 +356,7 @@ export class Service implements UnitBody {
     this.unit.dispose();
     stopHosted(this.#machine);
     this.#sources.kill();
-    this.#intake.refuseAll();
+    this.#refuseAll();
   }
 
   #releaseOfService(name: string, params: unknown): void {
@@ -338,9 +365,11 @@ export class Service implements UnitBody {
       readonly eventIds: readonly string[];
       readonly reason: EventDropReason;
     };
-    if (name === 'accepted') this.#events.accepted(eventId);
-    else if (name === 'settled') this.#events.settled(eventId);
-    else if (name === 'dropped') for (const id of eventIds) this.#events.dropped(id, reason);
+    if (name === 'accepted') {
+      this.#counts.accepted += 1;
+      this.#receipt(eventId, { accepted: true, eventId });
+    } else if (name === 'settled') this.#settled(eventId);
+    else if (name === 'dropped') for (const id of eventIds) this.#dropped(id, reason);
   }
 
   #invocation(effect: Exclude<Effect, { kind: 'do' }>): void {
@@ -348,7 +377,7 @@ export class Service implements UnitBody {
     if (effect.kind === 'start') {
       const { eventId } = effect.input as { eventId: string };
       this.#invoked = eventId;
-      const event = this.#events.eventOf(eventId);
+      const event = this.#events.get(eventId)?.event;
       if (event) this.#ports.invoke(this, eventId, event);
     } else this.#leave();
   }
@@ -357,6 +386,116 @@ export class Service implements UnitBody {
     const eventId = this.#invoked;
     this.#invoked = null;
     if (eventId !== null) this.#ports.leave(eventId);
+  }
+
+  /** Decides on an emission of a source, at once or when the journal has it. */
+  #emitted(source: string, emitted: ExternalEvent): Promise<EventReceipt> {
+    if (this.#isStopped) return Promise.resolve(this.#stoppedReceipt);
+    const checked = checkEvent(emitted, this.definition.maxEventBytes);
+    if (!checked.ok) {
+      const { reason, message } = checked;
+      this.#host.report(
+        new ProtocolError('INVALID_EVENT', message, { raw: emitted }),
+        `event source ${source} of service ${this.name}`,
+      );
+      this.#count('invalid');
+      return Promise.resolve({ accepted: false, reason, message });
+    }
+    const { event } = checked;
+    if (!this.#isWanted(event)) {
+      this.#count('ignored');
+      const message = `${this.name} has no use for ${event.type}`;
+      return Promise.resolve({ accepted: false, reason: 'ignored', message });
+    }
+    if (this.#receipts.size >= MAX_UNDECIDED) {
+      const message = `${MAX_UNDECIDED} events of ${this.name} wait for the journal`;
+      return Promise.resolve({ accepted: false, reason: 'full', message });
+    }
+    const eventId = this.#host.environment.ids.next('evt');
+    return new Promise((resolve) => {
+      this.#receipts.set(eventId, resolve);
+      const { priority } = event;
+      this.unit.receive('service', { type: 'event.arrived', eventId, priority, event });
+    });
+  }
+
+  #count(what: 'ignored' | 'invalid'): void {
+    this.#counts[what] += 1;
+    this.#ports.changed(this.view);
+  }
+
+  #isWanted(event: CheckedEvent): boolean {
+    try {
+      return this.definition.shouldInvoke(event);
+    } catch (error) {
+      this.#host.report(error, `shouldInvoke of service ${this.name}`);
+      return true;
+    }
+  }
+
+  /**
+   * Answers an emission with the decision. An event that was emitted in an earlier process awaits no receipt.
+   */
+  #receipt(eventId: string, receipt: EventReceipt): void {
+    this.#receipts.get(eventId)?.(receipt);
+    this.#receipts.delete(eventId);
+  }
+
+  /** Answers all waiting emissions: the service is stopped. */
+  #refuseAll(): void {
+    for (const eventId of this.#receipts.keys()) this.#receipt(eventId, this.#stoppedReceipt);
+  }
+
+  get #stoppedReceipt(): EventReceipt {
+    return { accepted: false, reason: 'stopped', message: `${this.name} is stopped` };
+  }
+
+  /** Stores the content of an event under its id. */
+  #fold(event: ServiceEvent): void {
+    if (event.type === 'event.arrived')
+      this.#events.set(event.eventId, { event: event.event, outcome: null });
+    else if (event.type === 'invocation.ended') {
+      const record = this.#events.get(event.eventId);
+      if (record) record.outcome = event.outcome;
+    }
+  }
+
+  /** Ends an event that the agent has examined. Ignores an event that was not examined, or has ended. */
+  #settled(eventId: string): void {
+    const record = this.#events.get(eventId);
+    if (!record?.outcome) return;
+    const { event, outcome } = record;
+    if (outcome.status === 'cancelled') {
+      this.#ports.tell(this, eventId, event, null);
+      this.#dropped(eventId, 'cancelled');
+      return;
+    }
+    this.#events.delete(eventId);
+    if (outcome.status === 'completed') {
+      const told = tellingOf(outcome);
+      this.#counts[told === null ? 'silent' : 'told'] += 1;
+      this.#ports.tell(this, eventId, event, told);
+      return;
+    }
+    const { code, message } = outcome.error ?? { code: 'INTERNAL', message: outcome.status };
+    this.#counts.failed += 1;
+    this.#host.report(new OffstageError(code, message), `service ${this.name}, ${eventId}`);
+    const isUrgent = event.priority === 'urgent';
+    this.#ports.tell(this, eventId, event, isUrgent ? failedTelling(event, message) : null);
+  }
+
+  #dropped(eventId: string, reason: DroppedEvent['reason']): void {
+    const record = this.#events.get(eventId);
+    if (!record) return;
+    this.#events.delete(eventId);
+    this.#counts.dropped += 1;
+    const { source, type, priority } = record.event;
+    this.#receipt(eventId, {
+      accepted: false,
+      reason: reason === 'full' ? 'full' : 'stopped',
+      message: `${this.name} did not take it: ${reason}`,
+    });
+    this.#ports.dropped({ service: this.name, eventId, source, type, priority, reason });
   }
 
   get #limits(): InputFrom<typeof serviceMachine> {
@@ -386,8 +525,8 @@ export class Service implements UnitBody {
       stopHosted(this.#machine);
       this.#sources.kill();
       this.#leave();
-      for (const eventId of this.#events.ids) this.#events.dropped(eventId, 'stopped');
-      this.#intake.refuseAll();
+      for (const eventId of this.#events.keys()) this.#dropped(eventId, 'stopped');
+      this.#refuseAll();
     }
     const waiting = this.#whenStopped;
     this.#whenStopped = [];

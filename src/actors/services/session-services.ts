@@ -14,23 +14,22 @@
 //   SESSION-SERVICES-4. A service that the code no longer has is kept unchanged, and continues from there,
 //       with its counts, when the code has it again.
 
+import type { DeliveryPriority, Failure } from '../../machines/index.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { ownValue } from '../../values/own-value.ts';
-import type { DeliveryPriority, Failure } from '../../machines/index.ts';
-import type { JournalEntry } from '../ports/journal.ts';
-import type { Host } from '../runtime/host.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import type { SubagentTask } from '../subagent/subagent.ts';
-import { Service, servicePath, type ServicePorts, type ServiceSnapshot } from './service.ts';
-import type { CheckedEvent } from './event-check.ts';
-import { absentService, type ServiceDefinition } from './service-config.ts';
-import { taskOf } from './service-task.ts';
-import type { DroppedEvent, ServiceView } from '../contracts/service-view.ts';
 import { deliveryAbout } from '../contracts/records.ts';
+import type { DroppedEvent, ServiceView } from '../contracts/service-view.ts';
+import type { JournalEntry } from '../ports/journal.ts';
+import type { Host } from '../runtime/host.ts';
+import type { SubagentTask } from '../subagent/subagent.ts';
+import { absentService, type ServiceDefinition } from './service-config.ts';
+import { taskOf, type CheckedEvent } from './service-events.ts';
+import { Service, servicePath, type ServicePorts, type ServiceSnapshot } from './service.ts';
 
 /** The message of a service to the user, in the place that was reserved for it. */
-export interface ServiceNotice {
+interface ServiceNotice {
   readonly deliveryId: string;
   readonly priority: DeliveryPriority;
   readonly label: string;
@@ -38,7 +37,7 @@ export interface ServiceNotice {
 }
 
 /** The functions that the services need of their session. */
-export interface SessionServicesPorts {
+interface SessionServicesPorts {
   /** Requests a place in the outbox; `placed` is called once with the answer. */
   reserve(eventId: string): void;
   /** Gives back the place that was granted for this event. */
@@ -62,7 +61,7 @@ export interface SessionServicesPorts {
 }
 
 /** The journal's entries of the units of a session. */
-export interface UnitHistory {
+interface UnitHistory {
   readonly unitIds: Iterable<string>;
   /** Returns the entries to fold. */
   of(unit: string): readonly JournalEntry[];

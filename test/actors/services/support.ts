@@ -8,7 +8,7 @@ import type {
   EventSourceContext,
   ExternalEvent,
 } from '../../../src/actors/ports/event-source.ts';
-import type { CheckedEvent } from '../../../src/actors/services/event-check.ts';
+import type { CheckedEvent } from '../../../src/actors/services/service-events.ts';
 import {
   checkServiceConfig,
   type ServiceSubagentConfig,

@@ -1,13 +1,13 @@
 // Services. P6: one agent examines an event. P4: its findings are told, and no news is not; an event that was
 // accepted is never lost silently. And programs beside the session: each result of theirs is taken once.
+
+import { deliveryAbout } from '../../../actors/contracts/records.ts';
 import type { DeliveryView, SubagentView } from '../../../actors/contracts/session-views.ts';
-import type { CheckedEvent } from '../../../actors/services/event-check.ts';
-import { tellingOf } from '../../../actors/services/service-task.ts';
-import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/spawned-event.ts';
 import type { JournalEntry } from '../../../actors/ports/journal.ts';
+import { tellingOf, type CheckedEvent } from '../../../actors/services/service-events.ts';
+import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/spawned-event.ts';
 import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
-import { deliveryAbout } from '../../../actors/contracts/records.ts';
 
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
 

@@ -1,8 +1,60 @@
-// The task of a service's agent for an event, and the message to the user from its answer.
+// The events that a service examines: the check of an emission, the task of the agent for it, and the message to
+// the user from the agent's answer.
 
+import type { JSONValue } from 'ai';
+import { z } from 'zod';
+import type { EventPriority } from '../../machines/index.ts';
+import { asJson, isLongerThan } from '../../values/json.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import type { SubagentTask } from '../subagent/subagent.ts';
-import type { CheckedEvent } from './event-check.ts';
+import type { SubagentTask } from '../contracts/task.ts';
+import type { EventRefusal } from '../ports/event-source.ts';
+
+/** A valid event: plain JSON, and not too large. */
+export interface CheckedEvent {
+  readonly source: string;
+  readonly type: string;
+  readonly data: JSONValue;
+  readonly priority: EventPriority;
+}
+
+type EventCheck =
+  | { readonly ok: true; readonly event: CheckedEvent }
+  | {
+      readonly ok: false;
+      readonly reason: Extract<EventRefusal, 'invalid' | 'too_large'>;
+      readonly message: string;
+    };
+
+/** A name, not a sentence: it is shown to models and people unchanged. */
+const name = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[^\s"'`<>()[\]{}]+$/u, 'expected a name without blanks, quotes or brackets');
+
+const schema = z.strictObject({
+  source: name,
+  type: name,
+  data: z.unknown(),
+  priority: z.enum(['normal', 'urgent']).default('normal'),
+});
+
+/** Never throws; the result for an invalid event contains the reason. */
+export function checkEvent(emitted: unknown, maxBytes: number): EventCheck {
+  const result = schema.safeParse(emitted);
+  if (!result.success)
+    return { ok: false, reason: 'invalid', message: z.prettifyError(result.error) };
+  const { source, type, priority, data } = result.data;
+  const json = asJson(data);
+  if (!json.ok) return { ok: false, reason: 'invalid', message: `data: ${json.message}` };
+  if (isLongerThan(json.text, maxBytes))
+    return {
+      ok: false,
+      reason: 'too_large',
+      message: `data: expected at most ${maxBytes} bytes of JSON`,
+    };
+  return { ok: true, event: { source, type, priority, data: json.value } };
+}
 
 /**
  * Returns the task of examining one event. The event stands in the user message, never in the system prompt,
