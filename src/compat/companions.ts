@@ -32,7 +32,7 @@ import {
   programChecks,
   programService,
   type ProgramOptions,
-} from '../actors/subagents/program-service.ts';
+} from '../actors/subagents/subagent-service.ts';
 import {
   THE_LEAD,
   type Requester,

@@ -22,7 +22,7 @@ export type {
   SubAgentToolOptions,
 } from '../actors/subagents/toolsets/sub-agent-tool.ts';
 export type { LeadToolsOptions } from '../actors/subagents/toolsets/lead-toolset.ts';
-export type { ProgramOptions } from '../actors/subagents/program-service.ts';
+export type { ProgramOptions } from '../actors/subagents/subagent-service.ts';
 export type { CallerContext } from '../actors/model/caller.ts';
 export type {
   OwnedSubagentService,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { withCaller } from '../../src/actors/model/caller.ts';
 import { companions } from '../../src/compat/companions.ts';
-import type { ProgramOptions } from '../../src/actors/subagents/program-service.ts';
+import type { ProgramOptions } from '../../src/actors/subagents/subagent-service.ts';
 import { delegates } from '../../src/actors/model/tool-flags.ts';
 import { ConfigurationError } from '../../src/index.ts';
 import { callOptions, fakeService } from '../support/fake-service.ts';

@@ -1,7 +1,7 @@
 // Subagents that do what a test tells them, when it does: each model call waits until the
 // test says what it answers. For tests of the service of subagents.
 
-import type { Delegation } from '../../src/actors/subagents/delegation.ts';
+import type { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import { callerOf } from '../../src/actors/model/caller.ts';
 import { createChildSubagentToolset } from '../../src/actors/subagent/child-toolset.ts';
 import { DELEGATES } from '../../src/actors/model/tool-flags.ts';
@@ -119,7 +119,7 @@ export function puppets({ on = {}, ...options }: PuppetOptions = {}) {
     environment,
     runtime,
     service,
-    delegation: service as unknown as Delegation,
+    delegation: service as unknown as SubagentTree,
     chunks,
     errors,
     prompts,

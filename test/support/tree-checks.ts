@@ -119,9 +119,9 @@ export class TreeChecks {
     const { begun, settled } = stage.waits;
     stage.expect(begun === settled, 'P1', () => `${begun} waits were begun, ${settled} settled`);
     stage.expect(
-      stage.service.waitCount === 0,
+      stage.service.waits.count === 0,
       'P7',
-      () => `${stage.service.waitCount} waits are open`,
+      () => `${stage.service.waits.count} waits are open`,
     );
     stage.expect(this.#holders.size === 0, 'P7', () => `${[...this.#holders].join()} hold slots`);
     for (const budgets of this.#budgets)

@@ -1,12 +1,9 @@
 // Faults that are planted into the runtime, one at a time, to see that the checks of the
 // trees find them.
 
-import { Cascade } from '../../src/actors/subagents/cascade.ts';
-import { Chunks } from '../../src/actors/subagents/chunks.ts';
 import { SubagentRegistry } from '../../src/actors/subagents/subagent-registry.ts';
-import { SubagentHost } from '../../src/actors/subagents/subagent-host.ts';
+import { Cascade, SubagentHost } from '../../src/actors/subagents/subagent-host.ts';
 import { Messages } from '../../src/actors/subagents/messages.ts';
-import { Retention } from '../../src/actors/subagents/retention.ts';
 import { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import { Waits } from '../../src/actors/subagents/waits.ts';
 import { SessionUnit } from '../../src/actors/session/unit/session-unit.ts';
@@ -140,7 +137,7 @@ export const faults: readonly Fault[] = [
     name: 'what was delivered is kept for ever',
     scene: 'program',
     breaks: ['P7'],
-    plant: () => replace(Retention.prototype, 'delivered', () => () => {}),
+    plant: () => replace(SubagentRegistry.prototype, 'markDelivered', () => () => {}),
   },
   {
     name: 'the cascade is forgotten',
@@ -154,10 +151,10 @@ export const faults: readonly Fault[] = [
     breaks: ['P1'],
     plant: () =>
       replace(
-        Chunks.prototype,
+        SubagentHost.prototype,
         'emit',
         (right) =>
-          function (this: Chunks, record, body) {
+          function (this: SubagentHost, record, body) {
             right.call(this, record, body);
             if (body.type === 'ended') right.call(this, record, body);
           },
@@ -246,15 +243,15 @@ export const faults: readonly Fault[] = [
     plant: () =>
       replace(
         SubagentTree.prototype,
-        'spawn',
+        'spawnFor',
         (right) =>
-          function (this: SubagentTree, { grant, ...request }, ports) {
+          function (this: SubagentTree, ports, { grant, ...request }) {
             const { tools: _, ...rest } = grant ?? {};
             const isByModel = request.caller.subagentId !== null && grant !== undefined;
             const all = isByModel
               ? { ...request, grant: rest }
               : { ...request, ...(grant ? { grant } : {}) };
-            return right.call(this, all, ports);
+            return right.call(this, ports, all);
           },
       ),
   },

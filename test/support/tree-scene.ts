@@ -10,7 +10,7 @@ import {
   type Journal,
   type Runtime,
 } from '../../src/index.ts';
-import type { Delegation } from '../../src/actors/subagents/delegation.ts';
+import type { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import { FakeTransport } from './fake-transport.ts';
 import { LEAD } from './text-talk.ts';
 import { treeModel } from './tree-model.ts';
@@ -23,7 +23,7 @@ const ACCIDENTS = ['the disk is full', 'RESPONSE_TIMEOUT'];
 
 export interface Place {
   readonly runtime: Runtime;
-  readonly service: Delegation;
+  readonly service: SubagentTree;
   /** Null in a program. */
   readonly session: TextSession | VoiceSession | null;
   /** Null but by voice. */
@@ -67,7 +67,7 @@ export function openPlace(
       constraints: limits,
       tools: rootTools,
     });
-    const service = program as unknown as Delegation;
+    const service = program as unknown as SubagentTree;
     return { runtime, service, session: null, transport: null, close: () => program.close() };
   }
   const options = {
@@ -81,7 +81,7 @@ export function openPlace(
   const session = transport
     ? new VoiceSession({ ...options, transport })
     : new TextSession(options);
-  const service = session.subagents.service as unknown as Delegation;
+  const service = session.subagents.service as unknown as SubagentTree;
   return { runtime, service, session, transport, close: () => session.close() };
 }
 

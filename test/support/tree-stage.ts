@@ -4,7 +4,7 @@
 // Owns:     these books, and the list of what went wrong (`wrong`).
 // Does not: play anything, or ask the runtime what it thinks.
 
-import type { Delegation } from '../../src/actors/subagents/delegation.ts';
+import type { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import type { Outcome } from '../../src/actors/contracts/outcome.ts';
 import type { SimulatedEnvironment } from '../../src/testing/index.ts';
 import type { Story } from './tree-story.ts';
@@ -65,7 +65,7 @@ export class Stage {
   readonly spawns = { asked: 0, accepted: 0, rejected: 0 };
   readonly waits = { begun: 0, settled: 0 };
   readonly wrong: string[] = [];
-  service!: Delegation;
+  service!: SubagentTree;
   asking: Asked | null = null;
   isClosing = false;
   /** Last calls, which hand in what there is when a budget is used up. */

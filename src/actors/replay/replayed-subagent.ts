@@ -4,7 +4,7 @@
 // Does not: call models or tools, or ask questions.
 
 import type { Stamped } from '../../machines/index.ts';
-import type { RecordSnapshot } from '../subagents/tree-snapshot.ts';
+import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { CommitUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { Effect } from '../runtime/hosting.ts';

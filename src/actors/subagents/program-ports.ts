@@ -26,6 +26,7 @@ import { briefing, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentUnitEvent } from '../subagent/subagent-ports.ts';
 import type { EndFacts, ScopePorts } from './scope-ports.ts';
+import type { SubagentTree } from './subagent-tree.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../contracts/service-types.ts';
 import type { CallInDoubt, StepReport, SubagentTask } from '../contracts/task.ts';
 
@@ -83,9 +84,8 @@ export interface ProgramLine {
   readonly configs?: Readonly<Record<string, SubagentConfig>>;
   /** The ledger of the results that the program has had, where they are written down. */
   readonly ledger?: { hasHad(id: string): boolean; had(id: string): void };
-  tell(subagentId: string, event: SubagentUnitEvent): void;
-  /** Answers a request; null: no answer. */
-  answer(subagentId: string, requestId: string, content: string | null): void;
+  /** Returns the tree of the subagents; null: none of them works for these ports. */
+  tree(): SubagentTree | null;
   /** Without `onInput`: tells whether an answer may come from elsewhere. */
   readonly answersBySend: boolean;
   ended?(view: SubagentView, outcome: Outcome, disposed: Promise<void>): void;
@@ -165,18 +165,18 @@ export class ProgramPorts implements ScopePorts {
 
   ask(question: AskedQuestion): void {
     const { requestId, subagentId, timeoutMs } = question;
-    const { handlers, tell } = this.#line;
+    const { handlers, tree } = this.#line;
     const { onQuestion } = handlers;
     if (!onQuestion) {
       const reason = 'withdrawn: nobody is there';
-      tell(subagentId, { type: 'question.withdrawn', requestId, reason });
+      tree()?.get(subagentId)?.receive({ type: 'question.withdrawn', requestId, reason });
       return;
     }
     const controller = new AbortController();
     const settle = (event: SubagentUnitEvent): void => {
       if (this.#questions.get(requestId)?.controller !== controller) return;
       this.withdraw(requestId);
-      tell(subagentId, event);
+      tree()?.get(subagentId)?.receive(event);
     };
     const stopClock = this.host.environment.scheduler.schedule(
       () => settle({ type: 'question.expired', requestId }),
@@ -213,10 +213,12 @@ export class ProgramPorts implements ScopePorts {
 
   inputRequested({ id, name }: SubagentView, request: PendingInput): void {
     const { requestId } = request;
-    const { answersBySend, answer, handlers } = this.#line;
+    const { answersBySend, handlers } = this.#line;
+    const answer = (content: string | null): void =>
+      this.#line.tree()?.settleRequest(id, requestId, content);
     const { onInput } = handlers;
     if (!onInput) {
-      if (!answersBySend) answer(id, requestId, null);
+      if (!answersBySend) answer(null);
       return;
     }
     const asking = async (): Promise<void> => {
@@ -226,11 +228,11 @@ export class ProgramPorts implements ScopePorts {
           'INVALID_ANSWER',
           `onInput: expected text or null, got ${shown(content)}`,
         );
-      answer(id, requestId, content);
+      answer(content);
     };
     asking().catch((error: unknown) => {
       this.host.report(error, 'onInput');
-      answer(id, requestId, null);
+      answer(null);
     });
   }
 

@@ -1,7 +1,6 @@
 // Restores subagents from the journal: puts each in its place among the others, with the configuration that
 // the code has for it now.
 //
-// Owns:     the restored subagents, during the restoration.
 // Does not: begin anything: live subagents continue when all are restored.
 //
 // Invariants
@@ -19,14 +18,16 @@ import type { Outcome } from '../contracts/outcome.ts';
 import { Subagent } from '../subagent/subagent.ts';
 import { spawnedShape } from '../subagent/event-shapes.ts';
 import { SPAWNED, type SpawnedEvent } from '../subagent/spawned-event.ts';
-import type { SubagentPorts } from '../subagent/subagent-ports.ts';
-import type { EndedSnapshot, RecordSnapshot } from './tree-snapshot.ts';
-import { SubagentRecord, type Admission } from './subagent-registry.ts';
+import type { SubagentHost } from './subagent-host.ts';
+import {
+  SubagentRecord,
+  type Admission,
+  type EndedSnapshot,
+  type RecordSnapshot,
+} from './subagent-registry.ts';
 import { granterOf, grantTools, sourceOf, type Granter } from './grants.ts';
 import { reconfigureOf, subAgentOf } from '../model/tool-flags.ts';
-import type { Parts } from './parts.ts';
 import type { ScopePorts } from './scope-ports.ts';
-import type { SpawnRequest } from '../contracts/service-types.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 
 /** The data of one subagent in the journal. */
@@ -99,175 +100,154 @@ export interface Restored {
   readonly lost: readonly { readonly record: SubagentRecord; readonly reason: string }[];
 }
 
-/** Builds the entry that records the admission of a subagent. */
-export function spawnedEvent(admission: Admission, request: SpawnRequest): SpawnedEvent {
-  const { definition, task, callId, workstreamId, idempotencyKey, ports, lineage } = admission;
-  const { maxSteps, timeout, maxInputRetries } = definition;
-  return {
-    type: SPAWNED,
-    name: definition.name,
-    task,
-    parentId: lineage.at(-1) ?? null,
-    worksFor: ports.name,
-    agentName: ports.agentName ?? null,
-    callId,
-    workstreamId,
-    idempotencyKey,
-    request: admission.request,
-    requestedBy: admission.requestedBy,
-    maxDepth: Number.isFinite(admission.maxDepth) ? admission.maxDepth : null,
-    grant: request.grant ?? null,
-    recipe: request.recipe ?? null,
-    messages: request.messages ?? null,
-    limits: { maxSteps, timeoutMs: timeout, maxInputRetries },
-  };
+type MutableRestored = { -readonly [Name in keyof Restored]: Restored[Name][number][] };
+
+/** Restores the subagents, each for the scope that its entry names. None of them continues yet. */
+export function restoreSubagents(
+  host: SubagentHost,
+  units: RestoredUnits,
+  scopes: readonly ScopePorts[],
+): Restored {
+  const restored: MutableRestored = { live: [], untold: [], unread: [], lost: [] };
+  for (const [id, unit] of units) restoreOne(host, id, unit, scopes, restored);
+  return restored;
 }
 
-export class Restoration {
-  readonly restored = {
-    live: [] as SubagentRecord[],
-    untold: [] as SubagentRecord[],
-    unread: [] as SubagentRecord[],
-    lost: [] as { record: SubagentRecord; reason: string }[],
-  } satisfies Restored;
-  readonly #parts: Parts;
-  readonly #host: SubagentPorts;
-  readonly #scopes: readonly ScopePorts[];
-
-  constructor(parts: Parts, host: SubagentPorts, scopes: readonly ScopePorts[]) {
-    this.#parts = parts;
-    this.#host = host;
-    this.#scopes = scopes;
+function restoreOne(
+  host: SubagentHost,
+  id: string,
+  unit: RestoredUnit,
+  scopes: readonly ScopePorts[],
+  restored: MutableRestored,
+): void {
+  const { bornAt, birth, rest, entries, asked, deliveredAt } = unit;
+  const { path: scope, registry, supervisor, budgets, instances } = host;
+  const parent = birth.parentId === null ? null : (registry.get(birth.parentId) ?? null);
+  const ports =
+    parent?.admission.ports ?? scopes.find(({ name }) => name === birth.worksFor) ?? host.ports;
+  const found = definitionOf(birth, parent, ports);
+  const { definition, denied } = found;
+  const subagent = new Subagent(ports.host, id, definition, birth.task, host);
+  const admission: Admission = {
+    id,
+    definition,
+    task: birth.task,
+    lineage: parent ? [...parent.admission.lineage, parent.id] : [],
+    maxDepth: birth.maxDepth ?? Infinity,
+    denied,
+    callId: birth.callId,
+    workstreamId: birth.workstreamId,
+    idempotencyKey: birth.idempotencyKey,
+    request: birth.request,
+    requestedBy: birth.requestedBy ?? null,
+    ports,
+    startedAt: bornAt,
+  };
+  const record = new SubagentRecord(admission, subagent, birth);
+  if (rest && 'outcome' in rest) {
+    restoreEnded(host, record, rest, restored);
+    return;
   }
-
-  take(id: string, unit: RestoredUnit): void {
-    const { bornAt, birth, rest, entries, asked, deliveredAt } = unit;
-    const { registry, supervisor, budgets, health, instances, retention } = this.#parts;
-    const parent = birth.parentId === null ? null : (registry.get(birth.parentId) ?? null);
-    const ports =
-      parent?.admission.ports ??
-      this.#scopes.find(({ name }) => name === birth.worksFor) ??
-      this.#parts.ports;
-    const found = this.#definitionOf(birth, parent, ports);
-    const { definition, denied } = found;
-    const subagent = new Subagent(ports.host, id, definition, birth.task, this.#host);
-    const admission: Admission = {
-      id,
-      definition,
-      task: birth.task,
-      lineage: parent ? [...parent.admission.lineage, parent.id] : [],
-      maxDepth: birth.maxDepth ?? Infinity,
-      denied,
-      callId: birth.callId,
-      workstreamId: birth.workstreamId,
-      idempotencyKey: birth.idempotencyKey,
-      request: birth.request,
-      requestedBy: birth.requestedBy ?? null,
-      ports,
-      startedAt: bornAt,
-    };
-    const record = new SubagentRecord(admission, subagent, birth);
-    if (rest && 'outcome' in rest) {
-      this.#ended(record, rest);
-      return;
-    }
-    record.asked = asked ?? null;
-    record.deliveredAt = deliveredAt ?? null;
-    let { problem } = found;
-    let ending: Ending | null = null;
-    try {
-      const { keepsQuestions = true } = ports;
-      ending = rest ? subagent.restore(rest, entries, keepsQuestions) : subagent.refold(entries);
-    } catch (error) {
-      problem = messageOf(error);
-    }
-    problem = unit.problem ?? problem;
-    registry.add(record);
-    supervisor.readmit(this.#parts.id, id);
-    instances.enter(record);
-    // It held the instance of its name when the process ended, or when it ended: no other run comes between.
-    if (subagent.step > 0) instances.lock(record, () => {});
-    const used = { startedAt: bornAt, tokens: subagent.tokensUsed, steps: subagent.step };
-    budgets.readmit(id, birth.parentId, definition.budget, used, (message) =>
-      subagent.timeIsOver(message),
-    );
-    const knowsEnd = record.deliveredAt !== null || (ports.knowsEnd?.(id, birth.callId) ?? true);
-    const told = knowsEnd && parent === null ? (ports.outcomeOf?.(birth.callId) ?? null) : null;
-    // A process that could not write its end down reported it (P1).
-    if (told && problem === null) ending ??= endingOf(told);
-    if (ending && (knowsEnd || parent !== null)) {
-      // RESTORATION-3: its result can be read, and that is all.
-      const { messages } = subagent;
-      const at = entries.at(-1)?.at ?? bornAt;
-      const recalled = subagent.recall(ending);
-      // The outcome that was reported, after its processing.
-      registry.ended(record, told ?? recalled, at);
-      if (parent === null || !parent.isLive) retention.delivered(record, at);
-      retention.ended(record, at);
-      supervisor.ended(this.#parts.id, id);
-      budgets.ended(id);
-      instances.ended(record, () => messages);
-      return;
-    }
-    health.started(record);
-    if (ending) this.restored.untold.push(record);
-    else if (problem !== null) this.restored.lost.push({ record, reason: problem });
-    else this.restored.live.push(record);
+  record.asked = asked ?? null;
+  record.deliveredAt = deliveredAt ?? null;
+  let { problem } = found;
+  let ending: Ending | null = null;
+  try {
+    const { keepsQuestions = true } = ports;
+    ending = rest ? subagent.restore(rest, entries, keepsQuestions) : subagent.refold(entries);
+  } catch (error) {
+    problem = messageOf(error);
   }
-
-  /** Restores an ended subagent: its result can be read, and that is all (RESTORATION-3). */
-  #ended(record: SubagentRecord, { outcome, endedAt, deliveredAt, step }: EndedSnapshot): void {
-    const { id: scope, registry, supervisor, budgets, retention } = this.#parts;
-    const { id, parentId, admission } = record;
-    const used = { startedAt: admission.startedAt, tokens: outcome.usage.totalTokens, steps: step };
-    registry.add(record);
-    supervisor.remember(scope, 1);
-    budgets.readmit(id, parentId, admission.definition.budget, used, () => {});
+  problem = unit.problem ?? problem;
+  registry.add(record);
+  supervisor.readmit(scope, id);
+  instances.enter(record);
+  // It held the instance of its name when the process ended, or when it ended: no other run comes between.
+  if (subagent.step > 0) instances.lock(record, () => {});
+  const used = { startedAt: bornAt, tokens: subagent.tokensUsed, steps: subagent.step };
+  budgets.readmit(id, birth.parentId, definition.budget, used, (message) =>
+    subagent.timeIsOver(message),
+  );
+  const knowsEnd = record.deliveredAt !== null || (ports.knowsEnd?.(id, birth.callId) ?? true);
+  const told = knowsEnd && parent === null ? (ports.outcomeOf?.(birth.callId) ?? null) : null;
+  // A process that could not write its end down reported it (P1).
+  if (told && problem === null) ending ??= endingOf(told);
+  if (ending && (knowsEnd || parent !== null)) {
+    // RESTORATION-3: its result can be read, and that is all.
+    const { messages } = subagent;
+    const at = entries.at(-1)?.at ?? bornAt;
+    const recalled = subagent.recall(ending);
+    // The outcome that was reported, after its processing.
+    registry.ended(record, told ?? recalled, at);
+    if (parent === null || !parent.isLive) registry.markDelivered(record, at);
+    registry.keepResult(record, at);
+    supervisor.ended(scope, id);
     budgets.ended(id);
-    registry.ended(record, outcome, endedAt);
-    record.lastStep = step;
-    if (deliveredAt !== null) retention.delivered(record, deliveredAt);
-    else {
-      retention.ended(record, endedAt);
-      if (parentId === null) this.restored.unread.push(record);
-    }
+    instances.ended(record, () => messages);
+    return;
   }
+  if (ending) restored.untold.push(record);
+  else if (problem !== null) restored.lost.push({ record, reason: problem });
+  else restored.live.push(record);
+}
 
-  /**
-   * Returns the current definition (RESTORATION-2). `problem`: why there is none; the placeholder then does
-   * nothing.
-   */
-  #definitionOf(
-    birth: SpawnedEvent,
-    parent: SubagentRecord | null,
-    ports: ScopePorts,
-  ): {
-    readonly definition: SubagentDefinition;
-    readonly denied: ReadonlySet<string>;
-    readonly problem: string | null;
-  } {
-    const { name, grant } = birth;
-    const granter = granterOf(parent, ports, birth.agentName);
-    const nothing = (problem: string) => ({
-      definition: checkSubagentConfig({ name, instructions: '' }, name),
-      denied: granter.denied,
-      problem,
-    });
-    if (birth.parentId !== null && parent === null)
-      return nothing(`${birth.parentId}, whom it worked for, is not in the journal`);
-    try {
-      const config = configOf(birth, granter, ports);
-      if (!config)
-        return nothing(
-          `There is no configuration "${name}" (${birth.task.toolName}) any more: expected one as it was spawned with`,
-        );
-      const granted = grantTools(sourceOf(config), grant ?? undefined, granter);
-      if (!granted.ok) return nothing(granted.error.message);
-      const definition = checkSubagentConfig(granted.config, granted.config.name);
-      return { definition, denied: granted.denied, problem: null };
-    } catch (error) {
-      return nothing(messageOf(error));
-    }
+/** Restores an ended subagent: its result can be read, and that is all (RESTORATION-3). */
+function restoreEnded(
+  host: SubagentHost,
+  record: SubagentRecord,
+  { outcome, endedAt, deliveredAt, step }: EndedSnapshot,
+  restored: MutableRestored,
+): void {
+  const { path: scope, registry, supervisor, budgets } = host;
+  const { id, parentId, admission } = record;
+  const used = { startedAt: admission.startedAt, tokens: outcome.usage.totalTokens, steps: step };
+  registry.add(record);
+  supervisor.remember(scope, 1);
+  budgets.readmit(id, parentId, admission.definition.budget, used, () => {});
+  budgets.ended(id);
+  registry.ended(record, outcome, endedAt);
+  record.lastStep = step;
+  if (deliveredAt !== null) registry.markDelivered(record, deliveredAt);
+  else {
+    registry.keepResult(record, endedAt);
+    if (parentId === null) restored.unread.push(record);
+  }
+}
+
+/**
+ * Returns the current definition (RESTORATION-2). `problem`: why there is none; the placeholder then does
+ * nothing.
+ */
+function definitionOf(
+  birth: SpawnedEvent,
+  parent: SubagentRecord | null,
+  ports: ScopePorts,
+): {
+  readonly definition: SubagentDefinition;
+  readonly denied: ReadonlySet<string>;
+  readonly problem: string | null;
+} {
+  const { name, grant } = birth;
+  const granter = granterOf(parent, ports, birth.agentName);
+  const nothing = (problem: string) => ({
+    definition: checkSubagentConfig({ name, instructions: '' }, name),
+    denied: granter.denied,
+    problem,
+  });
+  if (birth.parentId !== null && parent === null)
+    return nothing(`${birth.parentId}, whom it worked for, is not in the journal`);
+  try {
+    const config = configOf(birth, granter, ports);
+    if (!config)
+      return nothing(
+        `There is no configuration "${name}" (${birth.task.toolName}) any more: expected one as it was spawned with`,
+      );
+    const granted = grantTools(sourceOf(config), grant ?? undefined, granter);
+    if (!granted.ok) return nothing(granted.error.message);
+    const definition = checkSubagentConfig(granted.config, granted.config.name);
+    return { definition, denied: granted.denied, problem: null };
+  } catch (error) {
+    return nothing(messageOf(error));
   }
 }
 

@@ -6,7 +6,7 @@
 //
 // Owns:     the promise of the outcome, the scope that the runs of a runtime share, and the ids that run in
 //           this process.
-// Does not: anything that the service of subagents does (owned-service.ts).
+// Does not: anything that the service of subagents does (subagent-service.ts).
 //
 // Invariants
 //   RUN-SUBAGENT-N-1. `result` resolves once, with the outcome, after its instance was disposed. It never
@@ -31,7 +31,7 @@ import {
 } from '../../values/errors.ts';
 import { asJson } from '../../values/json.ts';
 import { aModel } from '../model/model.ts';
-import { Delegation } from './delegation.ts';
+import { SubagentTree } from './subagent-tree.ts';
 import { handlerChecks, ProgramPorts, type ProgramHandlers } from './program-ports.ts';
 import { THE_LEAD } from '../contracts/service-types.ts';
 import {
@@ -109,7 +109,7 @@ export function runSubagent(
   };
   if (keptAs !== undefined) return keptRun(keptAs, own, wanted, options);
   const [outcomes, handlers] = splitOutcomeOptions(rest);
-  const { delegation, host } = scopeOf(runtime);
+  const { tree, host } = scopeOf(runtime);
   const { promise: result, resolve } = Promise.withResolvers<Outcome>();
   const ports = new ProgramPorts({
     host: onError ? { ...host, report: quietly(onError) } : host,
@@ -117,15 +117,14 @@ export function runSubagent(
     handlers,
     outcomes,
     answersBySend: false,
-    tell: (id, event) => delegation.get(id)?.receive(event),
-    answer: (...answer) => delegation.settleRequest(...answer),
+    tree: () => tree,
     ended({ id, parentId }, outcome, disposed) {
       if (parentId !== null) return;
-      delegation.delivered(id);
+      tree.delivered(id);
       void disposed.then(() => resolve(outcome));
     },
   });
-  const receipt = delegation.spawnFor(ports, {
+  const receipt = tree.spawnFor(ports, {
     config: own,
     task: wanted,
     caller: THE_LEAD,
@@ -142,7 +141,7 @@ export function runSubagent(
     id,
     result,
     cancel(reason = 'cancelled') {
-      delegation.cancel(id, THE_LEAD, reason);
+      tree.cancel(id, THE_LEAD, reason);
     },
   };
 }
@@ -191,7 +190,7 @@ function checkRun(
 }
 
 interface Scope {
-  readonly delegation: Delegation;
+  readonly tree: SubagentTree;
   readonly host: Host;
 }
 
@@ -218,12 +217,11 @@ function scopeOf(runtime: Runtime): Scope {
     model: undefined,
     handlers: {},
     answersBySend: false,
-    tell() {},
-    answer() {},
+    tree: () => null,
   });
-  const delegation = new Delegation({ id, supervisor, limits, ports: nobody });
+  const tree = new SubagentTree({ id, supervisor, limits, ports: nobody });
   supervisor.open(id, limits);
-  const scope = { delegation, host };
+  const scope = { tree, host };
   scopes.set(runtime, scope);
   return scope;
 }
@@ -233,7 +231,7 @@ const running = new WeakMap<Runtime, Map<string, SubagentRun>>();
 /**
  * @throws {ConfigurationError} for a configuration that cannot work, or an id that another scope has taken.
  */
-export function keptRun(
+function keptRun(
   id: string,
   config: SubagentConfig,
   task: SubagentTask,

@@ -1,9 +1,9 @@
-// The entries that a program's service writes about itself, beside its subagents: the results that the
-// program has had, its snapshots, and its closing. After a crash, exactly the results that the program has
-// not had are reported.
+// The journal of a program's service: the entries that it writes about itself, beside its subagents (the results
+// that the program has had, its snapshots, its closing), and the reading of it after a crash, by which exactly the
+// results that the program has not had are reported.
 //
-// Owns:     its unit in the journal, which has the id of the service.
-// Does not: know the subagents, or find its place in the journal (service-history.ts).
+// Owns:     the service's view of the journal, its own unit there, which has its id, and its snapshots.
+// Does not: know its subagents (subagent-tree.ts) or restore them (restoration.ts).
 //
 // Invariants
 //   SERVICE-LEDGER-1. A result counts as had when that is in the journal: after a crash before that it is
@@ -12,47 +12,98 @@
 //       opened.
 
 import { z } from 'zod';
-import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import type { Stamped } from '../../machines/index.ts';
-import { text, type EventShapes } from '../runtime/event-shapes.ts';
-import type { Host } from '../runtime/host.ts';
-import type { SubagentTreeSnapshot } from './tree-snapshot.ts';
+import type { Runtime } from '../admission/runtime.ts';
+import { journalCut } from '../ports/journal-error.ts';
+import { byUnit, type JournalEntry } from '../ports/journal.ts';
+import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
+import { misshapen, text, type EventShapes } from '../runtime/event-shapes.ts';
+import { createHost, type Host, type HostOptions } from '../runtime/host.ts';
+import { ScopeJournal } from '../runtime/scope-journal.ts';
+import { ScopeSnapshots } from '../runtime/scope-snapshots.ts';
+import { asideErrorOf, setAsideIn, UnfoldableEntry } from '../runtime/set-aside.ts';
 import {
-  CLOSED,
-  LEDGER_VERSION,
-  RECOVERED,
-  SNAPSHOT,
-  type ServiceHistory,
-} from './service-history.ts';
+  isUnreadable,
+  readSnapshot,
+  unreadable,
+  type SnapshotForms,
+} from '../runtime/snapshot-forms.ts';
+import { timeAwake } from '../runtime/time-awake.ts';
+import { delegationShape } from '../subagent/event-shapes.ts';
+import { SUBAGENT_VERSION } from '../subagent/spawned-event.ts';
+import type { SubagentTreeSnapshot } from './subagent-registry.ts';
 
 /** The actor of all its entries. */
-export const LEDGER = 'service';
+const LEDGER = 'service';
 
-const SHAPES: EventShapes = { 'result.had': z.looseObject({ subagentId: text }) };
+/** The entries of the service's own unit, beside `result.had`. */
+export const CLOSED = 'service.closed';
+const RECOVERED = 'service.recovered';
+const SNAPSHOT = 'service.snapshot';
+
+/** Raised when the ledger, or the content of its events, changes. */
+export const LEDGER_VERSION = 1;
+
+/** No form of a service's snapshot has been given up yet. */
+const SNAPSHOT_FORMS = {
+  type: SNAPSHOT,
+  versions: { form: 1, program: LEDGER_VERSION, subagent: SUBAGENT_VERSION },
+  upcasters: {},
+} as const satisfies SnapshotForms;
+
+interface SnapshotEvent extends UnitEvent {
+  readonly versions: typeof SNAPSHOT_FORMS.versions;
+  /** The entries before it may be deleted: also for versions that can read nothing else of it. */
+  readonly trims: boolean;
+  readonly delegation: SubagentTreeSnapshot;
+}
+
+const SNAPSHOT_SHAPES = { [SNAPSHOT]: z.looseObject({ delegation: delegationShape }) };
+
+const LEDGER_SHAPES: EventShapes = { 'result.had': z.looseObject({ subagentId: text }) };
 
 export class ServiceLedger implements UnitBody {
-  readonly shapes = SHAPES;
+  readonly shapes = LEDGER_SHAPES;
+  readonly journal: ScopeJournal;
+  readonly host: Host;
   readonly unit: CommitUnit;
-  readonly #host: Host;
-  readonly #snapshotKept: (seq: number) => void;
+  readonly snapshots: ScopeSnapshots;
   /** The results that the journal lists as had, with their times; null once they were used. */
   #had: Map<string, number> | null = new Map();
   #whenClosed: (() => void) | null = null;
 
-  /** `snapshotKept`: called when a snapshot is in the journal, as the entry `seq` of its unit. */
-  constructor(id: string, host: Host, snapshotKept: (seq: number) => void) {
-    this.#host = host;
-    this.#snapshotKept = snapshotKept;
+  /** `toSnapshot`: returns the state of its subagents; null while one of them is busy. */
+  constructor(
+    id: string,
+    { environment, inspect, journal, snapshots, onUnfoldable }: Runtime,
+    onError: HostOptions['onError'],
+    toSnapshot: () => SubagentTreeSnapshot | null,
+  ) {
+    this.journal = new ScopeJournal(journal, {
+      standsForAll: ({ event }) => event.type === SNAPSHOT,
+      rested: () => this.snapshots.entryKept(),
+    });
+    this.host = createHost({ environment, journal: this.journal, inspect, onError, onUnfoldable });
     const identity = { id, scope: id, kind: 'program', definitionVersion: LEDGER_VERSION };
-    this.unit = new CommitUnit(identity, host, this);
+    this.unit = new CommitUnit(identity, this.host, this);
     // The entries of the journal come first.
     this.unit.hold();
+    const made = () => {
+      const tree = toSnapshot();
+      return tree && { event: snapshotOf(tree, snapshots.trim), lives: tree.subagents.length };
+    };
+    const { host, unit } = this;
+    this.snapshots = new ScopeSnapshots(
+      { id, host, unit, actor: LEDGER, made },
+      this.journal,
+      snapshots,
+    );
   }
 
   /** @throws {OffstageError} for entries that it does not know (SERVICE-LEDGER-2). */
   refold({ units, before, unfit }: ServiceHistory): void {
     const [first] = unfit;
-    if (first && this.#host.onUnfoldable === 'lose') throw first;
+    if (first && this.host.onUnfoldable === 'lose') throw first;
     const begin = (): void => void (this.#had = new Map());
     begin();
     this.unit.setSequence(before);
@@ -108,7 +159,7 @@ export class ServiceLedger implements UnitBody {
 
   release({ effect }: Posted): void {
     if (effect.kind === 'do' && effect.name === SNAPSHOT)
-      this.#snapshotKept(effect.params as number);
+      this.snapshots.written(effect.params as number);
     else this.#over();
   }
 
@@ -117,7 +168,7 @@ export class ServiceLedger implements UnitBody {
   }
 
   journalRefused(error: unknown): void {
-    this.#host.report(error, `journal of ${this.unit.id}`);
+    this.host.report(error, `journal of ${this.unit.id}`);
     this.#over();
   }
 
@@ -125,4 +176,98 @@ export class ServiceLedger implements UnitBody {
     this.unit.dispose();
     this.#whenClosed?.();
   }
+}
+
+export class ServiceHistory {
+  /** Nothing continues: the journal is empty, or its service was closed. */
+  readonly isNew: boolean;
+  /** The state of its subagents before the folded entries; null: the entries hold all of it. */
+  readonly known: SubagentTreeSnapshot | null;
+  /** A snapshot of it cannot be read: the entries before the snapshot are folded instead. */
+  readonly hasUnreadable: boolean;
+  /** Snapshots that cannot be applied, and were not set aside before. */
+  readonly unfit: readonly UnfoldableEntry[];
+  /** Number of folded entries. */
+  readonly folded: number;
+  /** The folded entries by their unit. */
+  readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
+  /** Number of entries of the service's own unit before these. */
+  readonly before: number;
+  /** Time that it spent in some process, in milliseconds. */
+  readonly awakeMs: number;
+
+  /**
+   * `entries`: all entries of the service `id`.
+   * @throws {JournalError} `JOURNAL_CUT` if the beginning of the life is missing; `JOURNAL_VERSION` if it has
+   * a snapshot that this version cannot read, and the entries before it are not complete, or may not be.
+   */
+  constructor(entries: readonly JournalEntry[], id: string) {
+    const isOwn = ({ unit }: JournalEntry): boolean => unit === id;
+    const aside = setAsideIn(entries.filter(isOwn));
+    const unfit: UnfoldableEntry[] = [];
+    const isFit = (entry: JournalEntry): boolean => {
+      const { scope, unit, seq, event } = entry;
+      if (treeSnapshotIn(entry) === null || aside.has(seq)) return false;
+      const reason = misshapen(event, SNAPSHOT_SHAPES);
+      if (reason !== null)
+        unfit.push(new UnfoldableEntry({ scope, unit, seq, event: event.type, reason }, null));
+      return reason === null;
+    };
+    const begins =
+      entries.findLastIndex((entry) => isOwn(entry) && entry.event.type === CLOSED) + 1;
+    const snapshot = entries.findLastIndex(
+      (entry, index) => index >= begins && isOwn(entry) && isFit(entry),
+    );
+    this.unfit = unfit;
+    const [first] = entries;
+    const passedOver = entries.filter((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
+    const lastOfThese = passedOver.at(-1);
+    this.hasUnreadable = lastOfThese !== undefined || unfit.length > 0 || aside.size > 0;
+    // No entry marks the beginning of a life. After an interrupted deletion, the first remaining entry may be
+    // a `subagent.spawned`.
+    const isCut =
+      first &&
+      (first.seq > 1 ||
+        first.event.type === SNAPSHOT ||
+        passedOver.some(({ event }) => (event as SnapshotEvent).trims));
+    if (isCut && begins === 0 && snapshot === -1)
+      throw lastOfThese
+        ? unreadable(lastOfThese, SNAPSHOT_FORMS)
+        : journalCut(first, unfit[0] ?? lastAside(entries, id, aside));
+    const from = snapshot === -1 ? begins : snapshot + 1;
+    const last = entries[snapshot];
+    this.isNew = begins === entries.length;
+    this.known = last ? treeSnapshotIn(last) : null;
+    this.folded = entries.length - from;
+    this.units = byUnit(entries.slice(from));
+    this.before = entries.slice(0, from).findLast(isOwn)?.seq ?? 0;
+    this.awakeMs =
+      (this.known?.awakeMs ?? 0) +
+      timeAwake(
+        entries.slice(last ? snapshot : begins),
+        (entry) => isOwn(entry) && entry.event.type === RECOVERED,
+      );
+  }
+}
+
+/** Returns the state in a snapshot; null: the entry is no snapshot, or one of another version. */
+function treeSnapshotIn(entry: JournalEntry): SubagentTreeSnapshot | null {
+  const snapshot = readSnapshot(entry, SNAPSHOT_FORMS);
+  return snapshot && (snapshot as SnapshotEvent).delegation;
+}
+
+/** Returns the error of the last snapshot that another process set aside. */
+function lastAside(
+  entries: readonly JournalEntry[],
+  id: string,
+  aside: ReadonlySet<number>,
+): UnfoldableEntry | undefined {
+  const last = entries.findLast(
+    ({ unit, seq, event }) => unit === id && event.type === SNAPSHOT && aside.has(seq),
+  );
+  return last && asideErrorOf(last, entries);
+}
+
+function snapshotOf(delegation: SubagentTreeSnapshot, trims: boolean): SnapshotEvent {
+  return { type: SNAPSHOT, versions: SNAPSHOT_FORMS.versions, trims, delegation };
 }

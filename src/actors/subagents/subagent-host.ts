@@ -1,46 +1,116 @@
-// The host of all subagents of a scope: provides instances, slots, addressees of questions, and observers.
-// One host for all, so that ten thousand subagents need no object of their own.
+// The host of the subagents of one scope: the state of the scope, the services that its subagents call, and the
+// consequences of their ends. One host for all, so that ten thousand subagents need no object of their own.
 //
-// Owns:     nothing; it passes each report of a subagent on to the responsible part.
-// Does not: decide what follows from an end (subagent-tree.ts).
+// Owns:     the open requests of subagents to their parents, the stream of events, the cascade, the timer of the
+//           sweep, and the end of the last subagent.
+// Does not: decide how many may run (supervisor), run any of them (subagent), or answer callers of the service
+//           (subagent-tree.ts).
+//
+// Invariants
+//   SUBAGENT-TREE-4. No subagent outlives its parent: when a subagent ends, its descendants are cancelled,
+//       and killed after a grace. `stop` and `kill` do that to all, and `whenEnded` calls back when the last
+//       one is gone and every instance disposed.
+//   SUBAGENT-TREE-5. A wait for a subagent (for its end, an answer, a receipt) is settled when it ends.
+//   SUBAGENTS-REQUESTS-1. A request is settled once: answered, expired or withdrawn; the asker is told how.
+//   SUBAGENTS-REQUESTS-2. A request that is put again, because it was open in a process that is gone, keeps
+//       its time.
 
 import type { JSONValue, ModelMessage } from 'ai';
-import type { MemoryOwner } from '../ports/working-memory.ts';
-import type { SubagentDefinition } from '../contracts/config.ts';
-import { prepareInstance, type Briefing, type PreparedInstance } from '../subagent/instance.ts';
+import { Subject, type Observable } from 'rxjs';
+import type { Budget } from '../admission/budget.ts';
+import { Budgets } from '../admission/budgets.ts';
+import type { SessionLimits } from '../admission/limits.ts';
+import type { Supervisor } from '../admission/supervisor.ts';
+import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
+import type { AskedQuestion } from '../contracts/records.ts';
+import type { SpawnRequest, SubagentChunk, SubagentService } from '../contracts/service-types.ts';
+import type { AskedInput, CallInDoubt, StepReport, StreamedChunk } from '../contracts/task.ts';
+import { NoteMarks } from '../notes/note-marks.ts';
+import type { Environment, Scheduler } from '../ports/environment.ts';
+import type { MemoryOwner } from '../ports/working-memory.ts';
+import { callSafely } from '../runtime/host.ts';
+import { prepareInstance, type Briefing, type PreparedInstance } from '../subagent/instance.ts';
 import type {
   PreparedBefore,
   ReturnedValue,
   SubagentHandle,
   SubagentPorts,
 } from '../subagent/subagent-ports.ts';
-import type { AskedQuestion } from '../contracts/records.ts';
-import type { Budget } from '../admission/budget.ts';
-import type { SubagentRecord } from './subagent-registry.ts';
-import { NoteMarks } from '../notes/note-marks.ts';
-import { requestMessage } from './parent-words.ts';
-import type { Parts } from './parts.ts';
-import type { SpawnRequest, SubagentService } from '../contracts/service-types.ts';
-import { pendingOf, reportOf, viewOf } from './views.ts';
-import type { AskedInput, CallInDoubt, StepReport, StreamedChunk } from '../contracts/task.ts';
+import { Messages, requestMessage } from './messages.ts';
+import type { ScopePorts } from './scope-ports.ts';
+import { SessionInstances } from './session-instances.ts';
+import {
+  pendingOf,
+  reportOf,
+  SubagentRegistry,
+  viewOf,
+  type OpenRequest,
+  type SubagentRecord,
+} from './subagent-registry.ts';
+import { Waits } from './waits.ts';
+
+export interface SubagentTreeOptions {
+  /** Id of the scope; the scope is open at the supervisor. */
+  readonly id: string;
+  readonly supervisor: Supervisor;
+  readonly limits: SessionLimits;
+  /** Budget of the whole scope; no bound where it is not set. */
+  readonly budget?: BudgetLimits | undefined;
+  /** The ports of all subagents whose request names no others. */
+  readonly ports: ScopePorts;
+  /** Time that the descendants of an ended subagent may take to stop, in milliseconds. @defaultValue 5000 */
+  readonly graceMs?: number;
+}
+
+export const DEFAULT_GRACE_MS = 5000;
+
+type OwnProperties<T> = T extends unknown
+  ? Omit<T, 'subagentId' | 'name' | 'parentId' | 'callId' | 'depth' | 'at'>
+  : never;
+
+/** The properties of one chunk that the others do not have. */
+type ChunkBody = OwnProperties<SubagentChunk>;
 
 /** The tools as their author defined them. */
 type Tools = Readonly<Record<string, unknown>>;
 
-type Ended = (record: SubagentRecord, outcome: Outcome, disposed: Promise<void>) => void;
-
 export class SubagentHost implements SubagentPorts {
+  /** Id of the scope. */
   readonly path: string;
-  readonly #parts: Parts;
+  readonly ports: ScopePorts;
+  readonly limits: SessionLimits;
+  readonly supervisor: Supervisor;
+  readonly budgets: Budgets;
+  readonly registry: SubagentRegistry;
+  readonly instances: SessionInstances;
+  readonly messages: Messages;
+  readonly waits: Waits;
   readonly #service: SubagentService;
-  readonly #ended: Ended;
+  readonly #environment: Environment;
+  readonly #cascade: Cascade;
+  readonly #chunks = new Subject<SubagentChunk>();
+  readonly #disposing = new Set<Promise<void>>();
+  #whenEnded: (() => void)[] = [];
+  #stopSweep: (() => void) | null = null;
+  #isDisposed = false;
 
-  constructor(parts: Parts, service: SubagentService, ended: Ended) {
-    this.path = parts.id;
-    this.#parts = parts;
+  /** `service`: the service that the tools of its subagents call. */
+  constructor(options: SubagentTreeOptions, service: SubagentService) {
+    const { id, ports, limits, supervisor, budget, graceMs = DEFAULT_GRACE_MS } = options;
+    const { environment } = ports.host;
+    this.path = id;
+    this.ports = ports;
+    this.limits = limits;
+    this.supervisor = supervisor;
+    this.budgets = new Budgets(environment, budget);
+    this.registry = new SubagentRegistry(environment.clock, limits);
+    this.instances = new SessionInstances(ports.host);
+    this.messages = new Messages(environment.ids);
+    this.waits = new Waits(this.registry, this.instances, ports, limits.defaultAwaitTimeoutMs);
     this.#service = service;
-    this.#ended = ended;
+    this.#environment = environment;
+    this.#cascade = new Cascade(environment.scheduler, graceMs);
   }
 
   async prepare(
@@ -48,7 +118,6 @@ export class SubagentHost implements SubagentPorts {
     signal: AbortSignal,
     again?: PreparedBefore,
   ): Promise<PreparedInstance> {
-    const { instances } = this.#parts;
     const record = this.#recordOf(face.id);
     const { ports } = record.admission;
     const messages = record.opening;
@@ -57,7 +126,7 @@ export class SubagentHost implements SubagentPorts {
     const notes = isOfEarlierVersion ? null : this.#notesOf(record, again?.marks);
     return prepareInstance(
       ports.host,
-      instances.definitionOf(record),
+      this.instances.definitionOf(record),
       ports.model,
       signal,
       notes,
@@ -76,7 +145,7 @@ export class SubagentHost implements SubagentPorts {
     const { parentId, admission, progress } = this.#recordOf(face.id);
     const { outcomes } = admission.ports;
     if (!outcomes) return outcome;
-    const parent = parentId === null ? undefined : this.#parts.registry.get(parentId);
+    const parent = parentId === null ? undefined : this.registry.get(parentId);
     const readerTools = parent?.admission.definition.tools ?? admission.ports.tools();
     const owner = this.#memoryOf(face.id);
     const { startedAt } = admission;
@@ -92,7 +161,7 @@ export class SubagentHost implements SubagentPorts {
     resumed: boolean,
     grant: (history?: readonly ModelMessage[]) => void,
   ): void {
-    const { id: scope, supervisor, instances } = this.#parts;
+    const { path: scope, supervisor, instances } = this;
     if (resumed) {
       supervisor.requestSlot(scope, id, true, grant);
       return;
@@ -105,11 +174,11 @@ export class SubagentHost implements SubagentPorts {
   }
 
   budgetOf({ id }: SubagentHandle): Budget | null {
-    return this.#parts.budgets.of(id);
+    return this.budgets.of(id);
   }
 
   releaseSlot(id: string): void {
-    this.#parts.supervisor.releaseSlot(this.path, id);
+    this.supervisor.releaseSlot(this.path, id);
   }
 
   ask(question: AskedQuestion): void {
@@ -126,17 +195,17 @@ export class SubagentHost implements SubagentPorts {
   }
 
   requestInput(asked: AskedInput): void {
-    const { requests, awaiting, chunks, messages, registry } = this.#parts;
+    const { waits, messages, registry } = this;
     const record = this.#recordOf(asked.subagentId);
     const { parentId, admission } = record;
     const isHandled = parentId === null && admission.ports.handlesInput === true;
     // The events that follow from the request are written down as well.
     const isKnown = record.asked?.requestId === asked.requestId;
-    const request = requests.open(record, asked, isHandled);
+    const request = this.#openRequest(record, asked, isHandled);
     const pending = pendingOf(request);
-    chunks.emit(record, { type: 'input.requested', request: pending });
+    this.emit(record, { type: 'input.requested', request: pending });
     // A reader of the stream may have answered the request already, or ended the asker.
-    if (record.request !== request || awaiting.asked(record) || isKnown) return;
+    if (record.request !== request || waits.asked(record) || isKnown) return;
     const view = viewOf(record);
     if (parentId === null) {
       admission.ports.inputRequested(view, pending);
@@ -154,13 +223,12 @@ export class SubagentHost implements SubagentPorts {
   }
 
   withdrawInput(_requestId: string, { id }: SubagentHandle): void {
-    this.#parts.requests.withdraw(this.#recordOf(id));
+    this.#closeRequest(this.#recordOf(id), 'withdrawn');
   }
 
   deniedAbove(face: SubagentHandle, toolName: string, input: unknown): boolean {
-    const { registry } = this.#parts;
     return this.#recordOf(face.id).admission.lineage.some((id) =>
-      registry.get(id)?.subagent?.hasDenied(toolName, input),
+      this.registry.get(id)?.subagent?.hasDenied(toolName, input),
     );
   }
 
@@ -171,33 +239,30 @@ export class SubagentHost implements SubagentPorts {
   }
 
   messageApplied({ id }: SubagentHandle, messageIds: readonly string[], step: number): void {
-    const { messages, chunks } = this.#parts;
-    messages.settle(messageIds, { applied: true, step });
+    this.messages.settle(messageIds, { applied: true, step });
     for (const messageId of messageIds)
-      chunks.emit(this.#recordOf(id), { type: 'message.applied', messageId, step });
+      this.emit(this.#recordOf(id), { type: 'message.applied', messageId, step });
   }
 
   messageTaken(messageId: string): void {
-    this.#parts.messages.taken(messageId);
+    this.messages.taken(messageId);
   }
 
   messageRefused({ id }: SubagentHandle, messageIds: readonly string[], reason: string): void {
-    const { messages, chunks } = this.#parts;
-    messages.settle(messageIds, { applied: false, reason });
+    this.messages.settle(messageIds, { applied: false, reason });
     for (const messageId of messageIds)
-      chunks.emit(this.#recordOf(id), { type: 'message.refused', messageId, reason });
+      this.emit(this.#recordOf(id), { type: 'message.refused', messageId, reason });
   }
 
   activity({ id }: SubagentHandle): void {
-    const { health, chunks, now } = this.#parts;
     const record = this.#recordOf(id);
-    if (!health.seen(record, now())) return;
-    chunks.emit(record, { type: 'recovered' });
+    if (!this.registry.active(record)) return;
+    this.emit(record, { type: 'recovered' });
     record.admission.ports.changed(viewOf(record));
   }
 
   streamed({ id }: SubagentHandle, chunk: StreamedChunk): void {
-    this.#parts.chunks.emit(this.#recordOf(id), { type: 'streamed', chunk });
+    this.emit(this.#recordOf(id), { type: 'streamed', chunk });
   }
 
   changed({ id, progress }: SubagentHandle): void {
@@ -221,7 +286,202 @@ export class SubagentHost implements SubagentPorts {
   }
 
   ended({ id }: SubagentHandle, outcome: Outcome, disposed: Promise<void>): void {
-    this.#ended(this.#recordOf(id), outcome, disposed);
+    const { registry, instances } = this;
+    const record = this.#recordOf(id);
+    const { subagent, parentId } = record;
+    if (!subagent) return;
+    const at = this.now();
+    const children = registry.childrenOf(record);
+    this.#closeRequest(record, 'withdrawn');
+    this.messages.ended(record);
+    registry.ended(record, outcome, at);
+    this.#cascade.ended(record);
+    this.#cascade.begin(
+      record,
+      children.filter(({ isLive }) => isLive),
+    );
+    // An ended parent reads no results.
+    for (const child of children) registry.markDelivered(child, at);
+    if (parentId !== null && !registry.get(parentId)?.isLive) registry.markDelivered(record, at);
+    registry.keepResult(record, at);
+    this.supervisor.ended(this.path, id);
+    this.budgets.ended(id);
+    instances.ended(record, () => subagent.messages);
+    this.#disposing.add(disposed);
+    void disposed.then(() => {
+      this.#disposing.delete(disposed);
+      this.#checkEnded();
+    });
+    this.waits.ended(record);
+    this.emit(record, { type: 'ended', outcome });
+    const { ports, request } = record.admission;
+    ports.ended(viewOf(record), outcome, {
+      isDelivered: record.deliveredAt !== null,
+      request,
+      disposed,
+    });
+    this.armSweep();
+  }
+
+  /** A hot stream of the events of all subagents; completes with `dispose`. */
+  get events(): Observable<SubagentChunk> {
+    return this.#chunks.asObservable();
+  }
+
+  emit({ id, parentId, depth, admission }: SubagentRecord, body: ChunkBody): void {
+    if (!this.#chunks.observed) return;
+    this.#chunks.next({
+      subagentId: id,
+      name: admission.definition.name,
+      parentId,
+      callId: admission.callId,
+      depth,
+      at: this.now(),
+      ...body,
+    });
+  }
+
+  now(): number {
+    return this.#environment.clock.now();
+  }
+
+  /** Answers the open request of a subagent. `messageId`: the message that carries the answer. */
+  answerRequest(
+    record: SubagentRecord,
+    content: string,
+    { messageId, by }: { readonly messageId?: string; readonly by?: string | undefined } = {},
+  ): void {
+    const requestId = this.#closeRequest(record, 'answered');
+    if (requestId === null) return;
+    const answer = { userResponse: content, ...(by === undefined ? {} : { by }) };
+    record.subagent?.receive({
+      type: 'question.answered',
+      requestId,
+      answer,
+      ...(messageId === undefined ? {} : { messageId }),
+    });
+  }
+
+  /** Settles a request that will get no answer. */
+  dismissRequest(record: SubagentRecord): void {
+    const requestId = this.#closeRequest(record, 'withdrawn');
+    if (requestId !== null)
+      record.subagent?.receive({ type: 'question.withdrawn', requestId, reason: 'not answered' });
+  }
+
+  /** Arms or cancels the timer of the sweep, according to whether time can change something. */
+  armSweep(): void {
+    const { sweepIntervalMs } = this.limits;
+    if (this.#isDisposed || sweepIntervalMs === 0 || !this.registry.needsSweep) {
+      this.#stopSweep?.();
+      this.#stopSweep = null;
+      return;
+    }
+    this.#stopSweep ??= this.#environment.scheduler.schedule(
+      () => {
+        this.#stopSweep = null;
+        this.sweep();
+      },
+      sweepIntervalMs,
+      { isBackground: true },
+    );
+  }
+
+  /** Marks hung subagents and forgets old results; returns the number of forgotten ones. */
+  sweep(): number {
+    for (const record of this.registry.markHung()) this.#hangs(record);
+    const forgotten = this.registry.forgetDue();
+    this.armSweep();
+    return forgotten;
+  }
+
+  /** Calls back once all subagents have ended and every instance is disposed; at once if so. */
+  whenEnded(callback: () => void): void {
+    this.#whenEnded.push(callback);
+    this.#checkEnded();
+  }
+
+  /** Breaks off waits, messages and clocks: another process, or a later one, continues the subagents. */
+  stop(): void {
+    this.waits.stop();
+    this.messages.stop();
+    for (const { request } of this.registry.asking) request?.stopClock();
+    this.budgets.stop();
+  }
+
+  /** The last call: stops everything that could still happen. */
+  dispose(): void {
+    this.#isDisposed = true;
+    this.armSweep();
+    this.#chunks.complete();
+    void this.instances.dispose();
+  }
+
+  #hangs(record: SubagentRecord): void {
+    const { id, admission, lastActiveAt, subagent } = record;
+    const { definition, ports } = admission;
+    this.emit(record, { type: 'hung', lastActiveAt });
+    ports.changed(viewOf(record));
+    const { onHung, name } = definition;
+    if (onHung === 'cancel') subagent?.cancel('it showed no sign of life for too long');
+    else if (typeof onHung === 'function')
+      callSafely(ports.host, `onHung of ${name}`, () => onHung({ id, name, lastActiveAt }));
+  }
+
+  #checkEnded(): void {
+    if (this.registry.liveCount > 0 || this.#disposing.size > 0) return;
+    if (this.#whenEnded.length === 0) return;
+    const waiting = this.#whenEnded;
+    this.#whenEnded = [];
+    const callBack = (): void => {
+      for (const callback of waiting) callback();
+    };
+    if (this.instances.isEmpty) callBack();
+    else void this.instances.dispose().then(callBack);
+  }
+
+  #openRequest(record: SubagentRecord, asked: AskedInput, isHandled: boolean): OpenRequest {
+    const { defaultRequestTimeoutMs } = this.limits;
+    const { requestId, question, context, timeoutMs = defaultRequestTimeoutMs } = asked;
+    const now = this.now();
+    const known = record.asked?.requestId === requestId ? record.asked : null;
+    const { askedAt = now, isTold = false } = known ?? {};
+    const dueAt = askedAt + timeoutMs;
+    record.asked = null;
+    this.#closeRequest(record, 'withdrawn');
+    const request: OpenRequest = {
+      requestId,
+      question,
+      ...(context === undefined ? {} : { context }),
+      askedAt,
+      dueAt,
+      stopClock: this.#environment.scheduler.schedule(
+        () => {
+          if (record.request?.requestId !== requestId) return;
+          this.#closeRequest(record, 'expired');
+          record.subagent?.receive({ type: 'question.expired', requestId });
+        },
+        Math.max(0, dueAt - now),
+      ),
+      isTold,
+      isHandled,
+    };
+    record.request = request;
+    this.registry.asking.add(record);
+    return request;
+  }
+
+  /** Closes the open request of a subagent, and returns its id; null: none is open. */
+  #closeRequest(record: SubagentRecord, how: 'answered' | 'expired' | 'withdrawn'): string | null {
+    const { request } = record;
+    if (!request) return null;
+    const { requestId } = request;
+    request.stopClock();
+    record.request = null;
+    this.registry.asking.delete(record);
+    this.emit(record, { type: 'input.settled', requestId, how });
+    if (record.parentId === null) record.admission.ports.inputSettled?.(requestId);
+    return requestId;
   }
 
   async #brief(
@@ -232,7 +492,7 @@ export class SubagentHost implements SubagentPorts {
     isAgain: boolean,
   ): Promise<Briefing> {
     const { ports, task, lineage, request } = admission;
-    const parent = parentId === null ? undefined : this.#parts.registry.get(parentId);
+    const parent = parentId === null ? undefined : this.registry.get(parentId);
     const marks = parent?.subagent?.marks;
     const ofParent = marks === undefined ? undefined : new NoteMarks(marks);
     const written = parentId === null ? ports.notes : ofParent;
@@ -241,7 +501,7 @@ export class SubagentHost implements SubagentPorts {
     const briefing = await ports.brief(own, task, forked, notes);
     // Its first messages are in the journal.
     if (isAgain || !notes || own.lineage !== true || !ports.outcomes) return briefing;
-    const seen = this.#parts.registry.allSeenBy({ subagentId: parentId });
+    const seen = this.registry.allSeenBy({ subagentId: parentId });
     return ports.outcomes.withLineage(briefing, {
       subagentId: id,
       task,
@@ -255,10 +515,9 @@ export class SubagentHost implements SubagentPorts {
 
   /** Returns the marks of a run. Runs that share an instance share them: each reads the history of the others. */
   #notesOf(record: SubagentRecord, known: string | undefined): NoteMarks {
-    const { instances } = this.#parts;
     const { ids } = record.admission.ports.host.environment;
-    const marks = known ?? instances.marksOf(record) ?? ids.next('mark');
-    instances.marked(record, marks);
+    const marks = known ?? this.instances.marksOf(record) ?? ids.next('mark');
+    this.instances.marked(record, marks);
     return new NoteMarks(marks);
   }
 
@@ -274,6 +533,49 @@ export class SubagentHost implements SubagentPorts {
 
   /** Returns the record of a subagent. A subagent that reports is live, so its record exists. */
   #recordOf(id: string): SubagentRecord {
-    return this.#parts.registry.get(id) as SubagentRecord;
+    return this.registry.get(id) as SubagentRecord;
+  }
+}
+
+interface Grace {
+  readonly left: Set<SubagentRecord>;
+  readonly stopClock: () => void;
+}
+
+/**
+ * Ends the descendants of an ended subagent: cancels them at once, kills them after a grace. Owns the running
+ * graces, one for each subagent that left live children.
+ */
+export class Cascade {
+  readonly #scheduler: Scheduler;
+  readonly #graceMs: number;
+  readonly #graces = new Map<string, Grace>();
+
+  constructor(scheduler: Scheduler, graceMs: number) {
+    this.#scheduler = scheduler;
+    this.#graceMs = graceMs;
+  }
+
+  /** Cancels the children of a subagent that has ended; each of them does the same for its own. */
+  begin(parent: SubagentRecord, children: readonly SubagentRecord[]): void {
+    if (children.length === 0) return;
+    const reason = `${parent.admission.definition.name} (${parent.id}), which it worked for, has ended`;
+    const left = new Set(children);
+    const stopClock = this.#scheduler.schedule(() => {
+      this.#graces.delete(parent.id);
+      for (const child of left) child.subagent?.kill(reason);
+    }, this.#graceMs);
+    this.#graces.set(parent.id, { left, stopClock });
+    for (const child of children) child.subagent?.cancel(reason);
+  }
+
+  ended(child: SubagentRecord): void {
+    const { parentId } = child;
+    const grace = parentId === null ? undefined : this.#graces.get(parentId);
+    if (!grace || parentId === null) return;
+    grace.left.delete(child);
+    if (grace.left.size > 0) return;
+    grace.stopClock();
+    this.#graces.delete(parentId);
   }
 }

@@ -1,25 +1,42 @@
-// All subagents of one scope as a forest: their parents, and their visibility.
+// The records of the subagents of one scope: a forest with visibility, and the projections of each record.
 //
-// Owns:     the records, and the order in which they came.
-// Does not: start, stop or wait for a subagent, or decide when a record is forgotten.
+// Owns:     the records in the order of their admission, the mark of hung ones, and the time for which the
+//           result of an ended one can be read.
+// Does not: start, stop or wait for a subagent, or keep a timer: the host sweeps.
 //
 // Invariants
 //   SUBAGENT-REGISTRY-1. A subagent sees itself, its descendants and its workstream; the lead agent and a program see
 //       all. A subagent that the requester does not see is treated as nonexistent.
 //   SUBAGENT-REGISTRY-2. A record knows its ancestors as long as it exists: it does not need their records.
+//   RETENTION-1. A result is kept until it was delivered, whatever the time, and `stateRetentionMs` longer.
+//   RETENTION-2. At most the last `MAX_DELIVERED` delivered results are kept, and more than `MAX_UNDELIVERED`
+//       undelivered ones are refused: nothing grows without bound, and nothing is dropped unread.
+//   HEALTH-1. Only a subagent that prepares or runs can be hung: one that waits (for a slot, an answer, a
+//       child) is not silent, but waiting. Being hung is a mark beside the state; a sign of life clears it.
+//   TREE-SNAPSHOT-1. A snapshot holds every known subagent, in the order of their admission: a parent precedes
+//       its children.
+//   TREE-SNAPSHOT-2. A snapshot holds the usage of forgotten subagents: no crash widens a limit.
 
-import type { Subagent } from '../subagent/subagent.ts';
-import type { SpawnedEvent } from '../subagent/spawned-event.ts';
+import type { ModelMessage } from 'ai';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import type { ScopePorts } from './scope-ports.ts';
 import type {
   PendingInput,
   ProgressNote,
   Requester,
   SpawnRequest,
+  SubagentReport,
 } from '../contracts/service-types.ts';
+import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
 import type { SubagentTask } from '../contracts/task.ts';
+import type { SessionLimits } from '../admission/limits.ts';
+import type { Clock } from '../ports/environment.ts';
+import type { SpawnedEvent } from '../subagent/spawned-event.ts';
+import type { Subagent, SubagentUnitSnapshot } from '../subagent/subagent.ts';
+import type { ScopePorts } from './scope-ports.ts';
+
+export const MAX_DELIVERED = 1000;
+export const MAX_UNDELIVERED = 1000;
 
 /** The open request of a subagent to the agent that gave it the task. */
 export interface OpenRequest extends PendingInput {
@@ -31,10 +48,10 @@ export interface OpenRequest extends PendingInput {
 }
 
 /** The part of an open request that outlives the process. */
-export type RequestSnapshot = Pick<OpenRequest, 'requestId' | 'askedAt' | 'isTold'>;
+type RequestSnapshot = Pick<OpenRequest, 'requestId' | 'askedAt' | 'isTold'>;
 
 /** Forgotten subagents that worked for the same parent. */
-export interface Gone {
+interface ForgottenSubagents {
   /** Their parent; null: the lead agent or the program. */
   readonly parentId: string | null;
   readonly agents: number;
@@ -65,8 +82,39 @@ export interface Admission {
   readonly startedAt: number;
 }
 
+/** A subagent that has ended, and whose end was reported to its parent. */
+export interface EndedSnapshot {
+  readonly outcome: Outcome;
+  /** Time of the end, in milliseconds since 1970. */
+  readonly endedAt: number;
+  readonly deliveredAt: number | null;
+  readonly step: number;
+}
+
+/** A known subagent, live or ended. */
+export interface RecordSnapshot {
+  readonly id: string;
+  /** Time of its admission; milliseconds since 1970. */
+  readonly bornAt: number;
+  readonly birth: SpawnedEvent;
+  readonly rest: SubagentUnitSnapshot | EndedSnapshot;
+  /** Its open request to the agent that gave it the task. @defaultValue none */
+  readonly asked?: RequestSnapshot;
+  /** Time at which the result of a live subagent was read; milliseconds since 1970. @defaultValue not read */
+  readonly deliveredAt?: number;
+}
+
+export interface SubagentTreeSnapshot {
+  readonly subagents: readonly RecordSnapshot[];
+  readonly gone: readonly ForgottenSubagents[];
+  /** The conversations of the instances that a session keeps, by name. */
+  readonly histories: Readonly<Record<string, readonly ModelMessage[]>>;
+  /** Time that the scope spent in some process, in milliseconds. @defaultValue 0 */
+  readonly awakeMs?: number;
+}
+
 const nothingSaid: readonly ProgressNote[] = [];
-const nobody = { agents: 0, tokens: 0, steps: 0 };
+const nothingUsed = { agents: 0, tokens: 0, steps: 0 };
 
 export class SubagentRecord {
   readonly admission: Admission;
@@ -79,7 +127,7 @@ export class SubagentRecord {
   /** The latest progress note, unless one of its tools has reported since. */
   said: string | null = null;
   /** The entry of its admission in the journal. */
-  readonly birth: SpawnedEvent;
+  readonly spawned: SpawnedEvent;
   /** Its request of a process that is gone, until it is put again. */
   asked: RequestSnapshot | null = null;
   /** The conversation that it continues, until its log holds it. */
@@ -93,11 +141,11 @@ export class SubagentRecord {
   /** Time at which its result reached its addressee, or no addressee was left. */
   deliveredAt: number | null = null;
 
-  constructor(admission: Admission, subagent: Subagent, birth: SpawnedEvent) {
+  constructor(admission: Admission, subagent: Subagent, spawned: SpawnedEvent) {
     this.admission = admission;
     this.subagent = subagent;
-    this.birth = birth;
-    this.opening = birth.messages ?? undefined;
+    this.spawned = spawned;
+    this.opening = spawned.messages ?? undefined;
     this.lastActiveAt = admission.startedAt;
   }
 
@@ -123,26 +171,37 @@ export class SubagentRecord {
   }
 }
 
+type RegistryLimits = Pick<SessionLimits, 'stateRetentionMs' | 'inactivityTimeoutMs'>;
+
 export class SubagentRegistry {
+  /** Subagents with an open request, in the order of their asking. */
+  readonly asking = new Set<SubagentRecord>();
+  readonly #clock: Clock;
+  readonly #limits: RegistryLimits;
   readonly #records = new Map<string, SubagentRecord>();
   readonly #byKey = new Map<string, SubagentRecord>();
-  readonly #gone = new Map<string | null, Gone>();
+  readonly #forgotten = new Map<string | null, ForgottenSubagents>();
+  /** Live subagents that can become hung. */
+  readonly #watched = new Set<SubagentRecord>();
+  /** Ended and delivered subagents, in the order of the time since when they are both. */
+  readonly #delivered = new Map<SubagentRecord, number>();
+  readonly #undelivered = new Set<SubagentRecord>();
   #liveCount = 0;
+
+  constructor(clock: Clock, limits: RegistryLimits) {
+    this.#clock = clock;
+    this.#limits = limits;
+  }
 
   get liveCount(): number {
     return this.#liveCount;
   }
 
-  /** The forgotten subagents, with their usage. */
-  get gone(): readonly Gone[] {
-    return [...this.#gone.values()];
-  }
-
   /** Adds subagents that were forgotten, by this process or another one. */
-  remember(gone: Gone): void {
+  remember(gone: ForgottenSubagents): void {
     const { parentId } = gone;
-    const { agents, tokens, steps } = this.#gone.get(parentId) ?? nobody;
-    this.#gone.set(parentId, {
+    const { agents, tokens, steps } = this.#forgotten.get(parentId) ?? nothingUsed;
+    this.#forgotten.set(parentId, {
       parentId,
       agents: agents + gone.agents,
       tokens: tokens + gone.tokens,
@@ -167,6 +226,7 @@ export class SubagentRegistry {
     if (idempotencyKey !== null) this.#byKey.set(idempotencyKey, record);
     const parent = parentId === null ? undefined : this.get(parentId);
     if (parent) (parent.children ??= new Set()).add(id);
+    if (this.#inactivityTimeoutOf(record) > 0) this.#watched.add(record);
   }
 
   get(id: string): SubagentRecord | undefined {
@@ -209,17 +269,115 @@ export class SubagentRegistry {
     record.outcome = outcome;
     record.endedAt = at;
     this.#liveCount -= 1;
+    this.#watched.delete(record);
   }
 
-  forget(record: SubagentRecord): void {
+  /** Returns its report, which counts as delivered if the reader is above it. */
+  read(record: SubagentRecord, { subagentId }: Requester): SubagentReport {
+    if (record.request && record.parentId === subagentId) record.request.isTold = true;
+    const report = reportOf(record);
+    if (!record.isLive && record.isBelow(subagentId)) this.delivered(record);
+    return report;
+  }
+
+  /** Records that its result has reached its addressee, also before it ends, and reports that to its scope. */
+  delivered(record: SubagentRecord): void {
+    const isNew = record.deliveredAt === null;
+    this.markDelivered(record, this.#clock.now());
+    if (isNew) record.admission.ports.delivered?.(record.id, record.parentId);
+  }
+
+  /** Records that its result has reached its addressee, or that there is none; also before it ends. */
+  markDelivered(record: SubagentRecord, at: number): void {
+    if (record.deliveredAt !== null) return;
+    record.deliveredAt = at;
+    if (record.isLive) return;
+    this.#undelivered.delete(record);
+    this.#retain(record, at);
+  }
+
+  /** Keeps the result of an ended subagent as long as it has to be kept. */
+  keepResult(record: SubagentRecord, at: number): void {
+    if (record.deliveredAt === null) this.#undelivered.add(record);
+    else this.#retain(record, at);
+  }
+
+  /** True if so many results are unread that no subagent is admitted. */
+  get isFull(): boolean {
+    return this.#undelivered.size >= MAX_UNDELIVERED;
+  }
+
+  /** True while time alone can change something: a live subagent can become hung, or a result be forgotten. */
+  get needsSweep(): boolean {
+    return this.#watched.size > 0 || this.#delivered.size > 0;
+  }
+
+  /** Records a sign of life. True if the subagent was hung until now. */
+  active(record: SubagentRecord): boolean {
+    const wasHung = record.isHung;
+    record.lastActiveAt = this.#clock.now();
+    record.isHung = false;
+    return wasHung;
+  }
+
+  /** Marks hung subagents, and returns those that were not hung before. */
+  markHung(): readonly SubagentRecord[] {
+    const now = this.#clock.now();
+    const found: SubagentRecord[] = [];
+    for (const record of this.#watched) {
+      const { state } = record.subagent ?? {};
+      if (record.isHung || (state !== 'spawning' && state !== 'running')) continue;
+      if (now - record.lastActiveAt < this.#inactivityTimeoutOf(record)) continue;
+      record.isHung = true;
+      found.push(record);
+    }
+    return found;
+  }
+
+  /** Forgets results that are due, and returns their number. */
+  forgetDue(): number {
+    const now = this.#clock.now();
+    let count = 0;
+    for (const [record, since] of this.#delivered) {
+      if (now - since < this.#limits.stateRetentionMs) break;
+      this.#forget(record);
+      count += 1;
+    }
+    return count;
+  }
+
+  /** Returns the state of all subagents. None may be busy: a snapshot does not hold the content of mailboxes. */
+  toSnapshot(): Pick<SubagentTreeSnapshot, 'subagents' | 'gone'> {
+    return {
+      subagents: this.all.flatMap((record) => recordSnapshot(record) ?? []),
+      gone: [...this.#forgotten.values()].map((gone) =>
+        gone.parentId !== null && this.#records.has(gone.parentId)
+          ? gone
+          : { ...gone, parentId: null },
+      ),
+    };
+  }
+
+  #retain(record: SubagentRecord, at: number): void {
+    this.#delivered.set(record, at);
+    if (this.#limits.stateRetentionMs === 0) this.#forget(record);
+    else if (this.#delivered.size > MAX_DELIVERED)
+      for (const oldest of this.#delivered.keys()) {
+        this.#forget(oldest);
+        break;
+      }
+  }
+
+  #forget(record: SubagentRecord): void {
+    this.#delivered.delete(record);
     const { id, parentId, admission, outcome, lastStep } = record;
     const { idempotencyKey } = admission;
     if (!this.#records.delete(id)) return;
     const tokens = outcome?.usage.totalTokens ?? 0;
     this.remember({ parentId, agents: 1, tokens, steps: lastStep });
     // The usage of its forgotten children counts for its own parent.
-    const below = this.#gone.get(id);
-    if (below && this.#gone.delete(id)) this.remember({ ...below, parentId });
+    const below = this.#forgotten.get(id);
+    if (below && this.#forgotten.delete(id)) this.remember({ ...below, parentId });
     if (idempotencyKey !== null) this.#byKey.delete(idempotencyKey);
     if (parentId !== null) this.get(parentId)?.children?.delete(id);
   }
@@ -230,4 +388,105 @@ export class SubagentRegistry {
     if (workstreamId === null || requesterId === null) return false;
     return this.#records.get(requesterId)?.admission.workstreamId === workstreamId;
   }
+
+  /** Returns the timeout that its author wrote, 0 included; else that of the scope. */
+  #inactivityTimeoutOf({ admission }: SubagentRecord): number {
+    return admission.definition.source.inactivityTimeoutMs ?? this.#limits.inactivityTimeoutMs;
+  }
+}
+
+export function reportOf(record: SubagentRecord): SubagentReport {
+  const { id, admission, request, outcome, subagent } = record;
+  const { summary, error, partial } = outcome ?? {};
+  return {
+    id,
+    name: admission.definition.name,
+    task: admission.task.description,
+    toolName: admission.task.toolName,
+    state: stateOf(record),
+    step: subagent?.step ?? record.lastStep,
+    hung: record.isHung,
+    pendingRequest: request && pendingOf(request),
+    progress: record.progress,
+    depth: record.depth,
+    parentId: record.parentId,
+    callId: admission.callId,
+    workstreamId: admission.workstreamId,
+    startedAt: admission.startedAt,
+    lastActiveAt: record.lastActiveAt,
+    endedAt: record.endedAt,
+    ...(outcome?.status === 'completed' ? { result: outcome.output } : {}),
+    ...(summary === undefined ? {} : { summary }),
+    ...(error === undefined ? {} : { error }),
+    ...(partial === undefined ? {} : { partial }),
+    outcome,
+  };
+}
+
+/** Copies a request without its internal properties. */
+export function pendingOf(request: OpenRequest): PendingInput {
+  const { stopClock: _, isTold: __, isHandled: ___, ...pending } = request;
+  return pending;
+}
+
+export function viewOf(record: SubagentRecord): SubagentView {
+  const { id, admission, parentId, depth, subagent, outcome } = record;
+  const { definition, task, callId, startedAt } = admission;
+  return {
+    id,
+    name: definition.name,
+    parentId,
+    depth,
+    // The call of a child belongs to its parent.
+    callId: parentId === null ? callId : null,
+    toolName: task.toolName,
+    task: task.description,
+    state: stateOf(record),
+    hung: record.isHung,
+    step: subagent?.step ?? record.lastStep,
+    maxSteps: definition.maxSteps,
+    startedAt,
+    endedAt: record.endedAt,
+    progress: subagent?.progress ?? record.said,
+    outcome,
+  };
+}
+
+function recordSnapshot(record: SubagentRecord): RecordSnapshot | null {
+  const { id, spawned: birth, subagent, outcome, endedAt, deliveredAt, lastStep: step } = record;
+  const { startedAt: bornAt } = record.admission;
+  if (subagent) {
+    const asked = askedBy(record);
+    return {
+      id,
+      bornAt,
+      birth,
+      rest: subagent.toSnapshot(),
+      ...(asked && { asked }),
+      ...(deliveredAt !== null && { deliveredAt }),
+    };
+  }
+  if (!outcome || endedAt === null) return null;
+  return { id, bornAt, birth, rest: { outcome, endedAt, deliveredAt, step } };
+}
+
+function askedBy({ request }: SubagentRecord): RequestSnapshot | null {
+  if (!request) return null;
+  const { requestId, askedAt, isTold } = request;
+  return { requestId, askedAt, isTold };
+}
+
+/**
+ * Returns the state: `ready` until it runs; once there is an outcome, the outcome's, with `lost` and
+ * `timed_out` as failed.
+ */
+function stateOf({ subagent, outcome }: SubagentRecord): SubagentState {
+  // The end is shown with the outcome, whose processing may take a moment.
+  if (subagent) return isOver(subagent.state) ? 'running' : subagent.state;
+  const { status } = outcome ?? { status: 'failed' };
+  return status === 'completed' || status === 'cancelled' ? status : 'failed';
+}
+
+function isOver(state: SubagentState): boolean {
+  return state === 'completed' || state === 'failed' || state === 'cancelled';
 }

@@ -1,8 +1,13 @@
 // The service of subagents outside a session: for a program, or for a program's AI SDK agent that has
 // `createParentSubagentToolset({ service })`.
 //
-// Owns:     the options of a program's service, and its parts.
-// Does not: begin or end it (owned-service.ts), or run anything (delegation.ts).
+// Owns:     the options of a program's service, its scope at the supervisor and in the journal from `recover` to
+//           `close` or `suspend`, and the service that the tools of one runtime share.
+// Does not: run anything (subagent-tree.ts), or restore subagents (restoration.ts).
+//
+// Invariants
+//   OWNED-SERVICE-1. A recovery that failed has changed nothing, and holds no claim: it can be tried again.
+//   OWNED-SERVICE-2. A suspended service reports no end, and writes down every accepted event.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -14,22 +19,31 @@ import {
   scopeName,
   type ChecksOf,
 } from '../../values/checks.ts';
+import { ConfigurationError, isA, OffstageError, TimeoutError } from '../../values/errors.ts';
 import { checkIsObject, readable } from '../../values/plain-checks.ts';
-import { aModel } from '../model/model.ts';
 import {
   outcomeChecks,
   splitOutcomeOptions,
   type OutcomeOptions,
 } from '../../results/outcome-options.ts';
-import { createHost } from '../runtime/host.ts';
-import { journalOfPassing, type Runtime } from '../admission/runtime.ts';
-import type { SubagentConfig, BudgetLimits } from '../contracts/config.ts';
 import { sessionLimits, type SessionLimits } from '../admission/limits.ts';
-import { OwnedDelegation, type OwnedSubagentService } from './owned-service.ts';
+import { journalOfPassing, type Runtime } from '../admission/runtime.ts';
+import type { BudgetLimits, SubagentConfig } from '../contracts/config.ts';
+import type { SpawnReceipt, SpawnRequest, SubagentService } from '../contracts/service-types.ts';
+import { aModel } from '../model/model.ts';
+import { createHost } from '../runtime/host.ts';
+import { raceTime } from '../runtime/race-abort.ts';
+import { UnfoldableEntry, UNIT } from '../runtime/set-aside.ts';
+import type { UnitEvent } from '../runtime/unit-body.ts';
+import { whenIdle } from '../runtime/when-idle.ts';
 import { handlerChecks, ProgramPorts, type ProgramHandlers } from './program-ports.ts';
-import { ServiceKeeping } from './service-keeping.ts';
+import { failure } from './refusal.ts';
+import { restoredUnits } from './restoration.ts';
+import { argument } from './service-arguments.ts';
+import { CLOSED, LEDGER_VERSION, ServiceHistory, ServiceLedger } from './service-ledger.ts';
+import { DEFAULT_GRACE_MS, type SubagentTreeOptions } from './subagent-host.ts';
+import { SubagentTree } from './subagent-tree.ts';
 
-export type { OwnedSubagentService, ServiceRecovery } from './owned-service.ts';
 export type { SubagentService } from '../contracts/service-types.ts';
 
 export interface SubagentServiceOptions extends ProgramHandlers, OutcomeOptions {
@@ -56,6 +70,41 @@ export interface SubagentServiceOptions extends ProgramHandlers, OutcomeOptions 
   readonly graceMs?: number;
   /** Receives errors that end no run: a throwing hook, a journal that is tried again. */
   readonly onError?: (error: unknown, where: string) => void;
+}
+
+/** The result of a recovery. */
+export interface ServiceRecovery {
+  /** Ids of subagents that continue. */
+  readonly resumed: readonly string[];
+  /** Ids of ended subagents whose results the program has not had: `await` and `check` return them. */
+  readonly ended: readonly string[];
+  /** Subagents that cannot continue; each has ended as `lost`. */
+  readonly lost: readonly { readonly subagentId: string; readonly reason: string }[];
+}
+
+/** A service whose owner ends it. */
+export interface OwnedSubagentService extends SubagentService {
+  /**
+   * Restores the service with this `id` from the journal and continues it: the first call, also where the
+   * journal holds nothing yet. Questions are asked again under their old ids, each with its whole time. A
+   * service that was closed stays closed. Without an `id` there is nothing to restore. A failed recovery has
+   * changed nothing, and can be repeated.
+   * @throws {OffstageError} for a journal that does not fit; the errors of the journal.
+   */
+  recover(): Promise<ServiceRecovery>;
+  /**
+   * Writes down accepted events and leaves all subagents to the journal: no end is reported, questions are
+   * withdrawn from their handlers, and waits of the program are broken off (`CANCELLED`). The service
+   * continues when a service with its `id` recovers, here or in another process.
+   * @throws {ConfigurationError} `INVALID_STATE` for a service without an `id`.
+   */
+  suspend(): Promise<void>;
+  /**
+   * Cancels all subagents, kills the remaining ones after `graceMs`, and resolves when all have ended and are
+   * disposed; then its `id` begins a new service. Safe to call twice. After `suspend` it does nothing.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a reason that is no text (rejects).
+   */
+  close(reason?: string): Promise<void>;
 }
 
 const runtimeSchema = z.custom<Runtime>(
@@ -91,7 +140,7 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
 }
 
 /** Creates the service with the methods that only the runtime needs. */
-export function ownedService(options: SubagentServiceOptions): OwnedDelegation {
+export function ownedService(options: SubagentServiceOptions): OwnedSubagentTree {
   const {
     runtime,
     model,
@@ -117,12 +166,12 @@ export function ownedService(options: SubagentServiceOptions): OwnedDelegation {
     ...readable('constraints', constraints),
   });
   const { id = environment.ids.next('scope') } = options;
-  const keeping =
+  const ledger =
     options.id === undefined
       ? null
-      : new ServiceKeeping(id, runtime, onError, () => service.toSnapshot());
+      : new ServiceLedger(id, runtime, onError, () => service.toSnapshot());
   const host =
-    keeping?.host ??
+    ledger?.host ??
     createHost({ environment, journal: journalOfPassing(runtime), inspect, onError, onUnfoldable });
   const ports = new ProgramPorts({
     host,
@@ -131,16 +180,221 @@ export function ownedService(options: SubagentServiceOptions): OwnedDelegation {
     outcomes,
     ...(tools ? { tools } : {}),
     ...(configs ? { configs } : {}),
-    ...(keeping ? { ledger: keeping.ledger } : {}),
+    ...(ledger ? { ledger } : {}),
     answersBySend: true,
-    tell: (subagentId, event) => service.get(subagentId)?.receive(event),
-    answer: (...answer) => service.settleRequest(...answer),
+    tree: () => service,
   });
-  const service = new OwnedDelegation(
+  const service = new OwnedSubagentTree(
     { id, supervisor, limits, budget, ports, ...(graceMs === undefined ? {} : { graceMs }) },
     ports,
-    keeping,
+    ledger,
   );
   supervisor.open(id, limits);
   return service;
+}
+
+export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentService {
+  readonly #options: SubagentTreeOptions;
+  readonly #ports: ProgramPorts;
+  /** Null for a service without an id: no process continues it. */
+  readonly #ledger: ServiceLedger | null;
+  #recovery: Promise<ServiceRecovery> | null = null;
+  #isOpen: boolean;
+  /** The promise of the first `close` or `suspend`. */
+  #leaving: Promise<void> | null = null;
+
+  constructor(options: SubagentTreeOptions, ports: ProgramPorts, ledger: ServiceLedger | null) {
+    super({ ...options, ports });
+    this.#options = options;
+    this.#ports = ports;
+    this.#ledger = ledger;
+    this.#isOpen = ledger === null;
+  }
+
+  override spawn(request: SpawnRequest): SpawnReceipt {
+    if (this.#isOpen) return super.spawn(request);
+    const error = this.#leaving
+      ? failure('SESSION_CLOSED', `The service "${this.id}" was suspended or closed`)
+      : failure('INVALID_STATE', `The service "${this.id}" accepts no subagent before \`recover\``);
+    return { status: 'rejected', error };
+  }
+
+  recover(): Promise<ServiceRecovery> {
+    return (this.#recovery ??= this.#recover().catch((error: unknown) => {
+      // Nothing has begun: the journal may be reachable, or unclaimed, at the next attempt.
+      this.#recovery = null;
+      throw error;
+    }));
+  }
+
+  async #recover(): Promise<ServiceRecovery> {
+    const nothing = { resumed: [], ended: [], lost: [] };
+    const ledger = this.#ledger;
+    if (!ledger || this.#leaving) return nothing;
+    const { journal } = ledger;
+    await journal.claim(this.id);
+    try {
+      const entries = await journal.read({ scope: this.id });
+      // `close` and `suspend` give the claim back.
+      if (this.#leaving) return nothing;
+      return this.#continue(new ServiceHistory(entries, this.id), ledger);
+    } catch (error) {
+      if (isA(error, UnfoldableEntry) && ledger.host.onUnfoldable === 'lose')
+        throw await this.#lost(ledger, error);
+      await this.#release(ledger);
+      throw error;
+    }
+  }
+
+  /** The journal has an entry that cannot be applied, and the app chose to give the service up as lost. */
+  async #lost({ unit, journal, host }: ServiceLedger, error: UnfoldableEntry) {
+    const entries = await journal.read({ scope: this.id });
+    const { seq, event, reason } = error.entry;
+    await journal.append({
+      scope: this.id,
+      unit: this.id,
+      seq: (entries.findLast((entry) => entry.unit === this.id)?.seq ?? 0) + 1,
+      at: host.environment.clock.now(),
+      actor: UNIT,
+      definitionVersion: LEDGER_VERSION,
+      event: { type: CLOSED, lostBy: { seq, event, reason } } as UnitEvent,
+    });
+    unit.dispose();
+    return new OffstageError('SERVICE_LOST', `The service "${this.id}" is lost: ${error.message}`, {
+      cause: error,
+    });
+  }
+
+  /** Synchronous: no `close` or `suspend` can intervene. */
+  #continue(history: ServiceHistory, ledger: ServiceLedger): ServiceRecovery {
+    const { isNew, folded, awakeMs, units, hasUnreadable } = history;
+    ledger.refold(history);
+    if (hasUnreadable) ledger.snapshots.keepAll();
+    const known = history.known && ledger.complete(history.known);
+    const { gone = [], histories = {} } = known ?? {};
+    const restored = this.restore(restoredUnits(units, known?.subagents), [this.#ports], {
+      gone,
+      histories,
+      awakeMs,
+    });
+    ledger.journal.found(folded);
+    ledger.open(isNew);
+    this.#isOpen = true;
+    this.resume(restored);
+    const { live, untold, unread, lost } = restored;
+    this.repeatEnds(unread);
+    return {
+      resumed: live.map((record) => record.id),
+      ended: [...unread, ...untold].map((record) => record.id),
+      lost: lost.map(({ record, reason }) => ({ subagentId: record.id, reason })),
+    };
+  }
+
+  async close(reason?: string): Promise<void> {
+    const why = argument('reason', 'close(reason)', reason) ?? 'the service was closed';
+    await (this.#leaving ??= this.#close(why));
+  }
+
+  async suspend(): Promise<void> {
+    if (!this.#ledger)
+      throw new ConfigurationError(
+        'INVALID_STATE',
+        'Expected a service with an `id`: no later process could continue this one',
+      );
+    await (this.#leaving ??= this.#suspend(this.#ledger));
+  }
+
+  async #close(reason: string): Promise<void> {
+    const { id, supervisor, graceMs = DEFAULT_GRACE_MS } = this.#options;
+    const { scheduler } = this.#ports.host.environment;
+    await new Promise<void>((resolve) => {
+      const stopClock = scheduler.schedule(() => this.kill(reason), graceMs);
+      this.stop(reason);
+      this.whenEnded(() => {
+        stopClock();
+        this.dispose();
+        supervisor.close(id);
+        resolve();
+      });
+    });
+    const ledger = this.#ledger;
+    if (!ledger) return;
+    await this.#briefly('recovery', () => this.#recovered());
+    // A service that was never opened continues another time.
+    if (this.#isOpen) await this.#briefly('close', () => ledger.close());
+    await this.#briefly('release', () => this.#release(ledger));
+  }
+
+  async #suspend(ledger: ServiceLedger): Promise<void> {
+    const { snapshots } = ledger;
+    const { scheduler } = this.#ports.host.environment;
+    const isBusy = (): boolean => ledger.unit.isBusy || this.isBusy;
+    await this.#recovered();
+    if (this.#isOpen) {
+      await whenIdle(scheduler, isBusy);
+      if (snapshots.takeLast(false)) await whenIdle(scheduler, isBusy);
+    }
+    this.#isOpen = false;
+    this.release();
+    this.#ports.suspend();
+    ledger.unit.dispose();
+    this.#options.supervisor.close(this.id);
+    await snapshots.whenTrimmed();
+    await this.#release(ledger);
+  }
+
+  /** Limits the time for which an unresponsive journal delays a `close` to the grace. */
+  async #briefly(what: string, work: () => Promise<unknown>): Promise<void> {
+    const { graceMs: timeoutMs = DEFAULT_GRACE_MS, id } = this.#options;
+    const { report, environment } = this.#ports.host;
+    const where = `${what} of the journal of ${id}`;
+    const late = (): Error =>
+      new TimeoutError(`Expected ${where} to be done within ${timeoutMs} ms: it is not waited for`);
+    await raceTime(work, { timeoutMs, scheduler: environment.scheduler, late }).catch(
+      (error: unknown) => report(error, where),
+    );
+  }
+
+  /** Waits for a claim that is on its way before it is given back. */
+  async #recovered(): Promise<void> {
+    await this.#recovery?.catch(() => {});
+  }
+
+  async #release({ journal }: ServiceLedger): Promise<void> {
+    // A later service with its id continues under the same claim.
+    if (this.#leaving && this.#options.supervisor.isOpen(this.id)) return;
+    try {
+      await journal.release(this.id);
+    } catch (error) {
+      this.#ports.host.report(error, `journal of ${this.id}`);
+    }
+  }
+}
+
+/** The options that determine where subagents run without a session. */
+export interface ProgramOptions {
+  /** `createSubagentService(…)`: a service of its own, with its limits and its end. */
+  readonly service?: SubagentService;
+  /** Instead of a service: all tools with the same runtime share one, which ends with the process. */
+  readonly runtime?: Runtime;
+  /** The model of subagents without a model of their own. */
+  readonly model?: LanguageModel;
+}
+
+export const programChecks = {
+  service: anObject('a service: createSubagentService(…)', 'spawn').optional(),
+  runtime: anObject('a runtime: createRuntime(…)').optional(),
+  model: aModel.optional(),
+} satisfies ChecksOf<ProgramOptions>;
+
+const shared = new WeakMap<Runtime, SubagentService>();
+
+/** Returns the service; undefined where the program gave neither: the tool then works in a session only. */
+export function programService({ service, runtime }: ProgramOptions): SubagentService | undefined {
+  if (service || !runtime) return service;
+  const known = shared.get(runtime);
+  if (known) return known;
+  const created = createSubagentService({ runtime });
+  shared.set(runtime, created);
+  return created;
 }

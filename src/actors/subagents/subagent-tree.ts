@@ -1,62 +1,144 @@
-// The tree of subagents: admits them, and carries out the consequences of their ends.
+// The tree of the subagents of one scope: admits them, and is the service that a session, a program and the tools
+// of subagents call.
 //
-// Owns:     admission, the cascade, and the end of the last subagent.
-// Does not: decide how many may run (supervisor) or run any of them (subagent).
+// Owns:     admission, and the permissions among the subagents of the scope.
+// Does not: decide how many may run (supervisor), serve running subagents or carry out the consequences of their
+//           ends (subagent-host.ts), or decide when a wait ends (waits.ts).
 //
 // Invariants
+//   DELEGATION-6. A requester may read every subagent that it sees; only an ancestor may end or answer one. A
+//       subagent that the requester does not see is answered like one that does not exist.
 //   SUBAGENT-TREE-3. Every request is accepted or rejected, once; every accepted one is reported ended once.
-//   SUBAGENT-TREE-4. No subagent outlives its parent: when a subagent ends, its descendants are cancelled,
-//       and killed after a grace. `stop` and `kill` do that to all, and `whenEnded` calls back when the last
-//       one is gone and every instance disposed.
-//   SUBAGENT-TREE-5. A wait for a subagent (for its end, an answer, a receipt) is settled when it ends.
 
+import type { Observable } from 'rxjs';
+import { clip } from '../../values/clip.ts';
 import { messageOf } from '../../values/errors.ts';
-import type { Outcome } from '../contracts/outcome.ts';
-import { Subagent } from '../subagent/subagent.ts';
-import { Cascade } from './cascade.ts';
-import { constraintOn } from './constraints.ts';
-import { failure } from './delegation-failure.ts';
-import { spawnedEvent, Restoration, type Restored, type RestoredUnits } from './restoration.ts';
-import { SubagentRecord, type Admission } from './subagent-registry.ts';
-import { SubagentHost } from './subagent-host.ts';
-import { granterOf, grantTools, sourceOf } from './grants.ts';
-import type { Parts } from './parts.ts';
-import { MAX_UNDELIVERED } from './retention.ts';
-import type { ScopePorts } from './scope-ports.ts';
+import { checkedBy, type VouchedFor } from '../contracts/identity.ts';
 import type {
+  AwaitOptions,
+  AwaitResult,
+  CheckResult,
   DelegationErrorCode,
+  ListOptions,
+  MessageReceipt,
+  ProgressNote,
+  Refused,
+  Requester,
+  SendRequest,
+  SendResult,
   SpawnReceipt,
   SpawnRequest,
+  SubagentChunk,
+  SubagentReport,
   SubagentService,
 } from '../contracts/service-types.ts';
-import { viewOf } from './views.ts';
+import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
+import { SPAWNED, type SpawnedEvent } from '../subagent/spawned-event.ts';
+import { Subagent } from '../subagent/subagent.ts';
+import { constraintOn, granterOf, grantTools, sourceOf } from './grants.ts';
+import { peerMessage } from './messages.ts';
+import { failure, refusal } from './refusal.ts';
+import { restoreSubagents, type Restored, type RestoredUnits } from './restoration.ts';
+import type { ScopePorts } from './scope-ports.ts';
+import { argument } from './service-arguments.ts';
+import { SubagentHost, type SubagentTreeOptions } from './subagent-host.ts';
+import {
+  MAX_UNDELIVERED,
+  reportOf,
+  SubagentRecord,
+  viewOf,
+  type Admission,
+  type SubagentTreeSnapshot,
+} from './subagent-registry.ts';
+import type { Waits } from './waits.ts';
+
+const WAITING: ReadonlySet<SubagentState> = new Set(['waiting_for_input', 'waiting_for_children']);
+
+/** Number of progress notes that are kept for each subagent: the latest. */
+export const PROGRESS_RING = 50;
+const MAX_NOTE_CHARS = 2000;
 
 const nobodyAbove: readonly string[] = [];
 
-export class SubagentTree {
-  readonly #parts: Parts;
+export class SubagentTree implements SubagentService {
   readonly #host: SubagentHost;
-  readonly #cascade: Cascade;
-  readonly #changed: () => void;
-  readonly #disposing = new Set<Promise<void>>();
-  #whenEnded: (() => void)[] = [];
   #isStopping = false;
 
-  /** `changed`: called when a subagent comes or goes. */
-  constructor(parts: Parts, service: SubagentService, changed: () => void) {
-    this.#parts = parts;
-    this.#changed = changed;
-    this.#cascade = new Cascade(parts.ports.host.environment.scheduler, parts.graceMs);
-    this.#host = new SubagentHost(parts, service, (record, outcome, disposed) =>
-      this.#ended(record, outcome, disposed),
-    );
+  constructor(options: SubagentTreeOptions) {
+    this.#host = new SubagentHost(options, this);
   }
 
-  /** Admits a subagent. `ports`: the ports that it works for, unless it has a parent. */
-  spawn(request: SpawnRequest, ports: ScopePorts): SpawnReceipt {
-    const { registry, retention, limits, supervisor, budgets, health, instances, chunks } =
-      this.#parts;
+  get id(): string {
+    return this.#host.path;
+  }
+
+  get events(): Observable<SubagentChunk> {
+    return this.#host.events;
+  }
+
+  /** The open waits for its subagents. */
+  get waits(): Pick<Waits, 'count' | 'isAwaited' | 'isAwaitedByLead' | 'userWaits'> {
+    return this.#host.waits;
+  }
+
+  /** The subagents that have not ended, oldest first. */
+  get live(): readonly Subagent[] {
+    return this.#host.registry.live.flatMap(({ subagent }) => subagent ?? []);
+  }
+
+  /** All subagents, including ended ones that are still kept. */
+  get views(): readonly SubagentView[] {
+    return this.#host.registry.all.map(viewOf);
+  }
+
+  /** True while a subagent has something that is not in the journal yet. */
+  get isBusy(): boolean {
+    return this.live.some(({ isBusy }) => isBusy);
+  }
+
+  /** True when every live subagent waits for something outside, and no wait for a subagent is open. */
+  get isIdle(): boolean {
+    const isWaiting = (subagent: Subagent): boolean =>
+      subagent.isSettled && WAITING.has(subagent.state);
+    return this.waits.count === 0 && this.live.every(isWaiting);
+  }
+
+  /** Time at which a subagent acts by itself, milliseconds since 1970; `Infinity`: none does. */
+  get nextDueAt(): number {
+    const { registry, budgets } = this.#host;
+    const asked = [...registry.asking].map(({ request }) => request?.dueAt ?? Infinity);
+    const live = this.live.map((subagent) => subagent.nextDueAt);
+    return [...asked, ...live].reduce((next, at) => Math.min(next, at), budgets.nextDueAt);
+  }
+
+  /** Returns a live subagent; undefined for one that has ended. */
+  get(id: string): Subagent | undefined {
+    return this.#host.registry.get(id)?.subagent ?? undefined;
+  }
+
+  /** Returns the live subagent that works for this call of the lead agent. */
+  ofCall(callId: string): Subagent | undefined {
+    return this.#host.registry.ofCall(callId)?.subagent ?? undefined;
+  }
+
+  /** The live subagents by the call of the lead agent that each works for. */
+  get liveCalls(): ReadonlyMap<string, Subagent> {
+    const calls = new Map<string, Subagent>();
+    for (const { parentId, admission, subagent } of this.#host.registry.live)
+      if (parentId === null && admission.callId !== null && subagent)
+        calls.set(admission.callId, subagent);
+    return calls;
+  }
+
+  spawn(request: SpawnRequest): SpawnReceipt {
+    return this.spawnFor(this.#host.ports, request);
+  }
+
+  /** As `spawn`; a subagent without a parent, and all its descendants, work for `ports`. */
+  spawnFor(ports: ScopePorts, given: SpawnRequest): SpawnReceipt {
+    const request = argument('spawn', 'spawn(request)', given);
+    const { path: scope, registry, limits, supervisor, budgets, instances } = this.#host;
     if (this.#isStopping) return rejected('SESSION_CLOSED', 'The session is being closed');
     const known = registry.withKey(request.idempotencyKey);
     if (known) return { status: 'accepted', subagentId: known.id, isRepeat: true };
@@ -86,16 +168,16 @@ export class SubagentTree {
       limits,
     );
     if (refused) return { status: 'rejected', error: refused.error };
-    if (retention.isFull)
+    if (registry.isFull)
       return rejected('SESSION_LIMIT', `${MAX_UNDELIVERED} results wait to be looked at`);
     const id = works.host.environment.ids.next('sub');
-    const full = supervisor.admit(this.#parts.id, id);
+    const full = supervisor.admit(scope, id);
     if (full) return rejected(full.code, full.message);
     const budgetRefusal = budgets.admit(id, parentId, definition.budget, (message) =>
       registry.get(id)?.subagent?.timeIsOver(message),
     );
     if (budgetRefusal) {
-      supervisor.retract(this.#parts.id, id);
+      supervisor.retract(scope, id);
       return rejected('BUDGET_EXCEEDED', budgetRefusal.message);
     }
     const { callId = null } = request;
@@ -113,27 +195,195 @@ export class SubagentTree {
       request: parent ? parent.admission.request : requestOf(callId, works),
       requestedBy: parent ? parent.admission.requestedBy : requesterOf(request, works),
       ports: works,
-      startedAt: this.#parts.now(),
+      startedAt: this.#host.now(),
     };
     const record = new SubagentRecord(admission, subagent, spawnedEvent(admission, request));
     registry.add(record);
-    health.started(record);
     instances.enter(record);
     const { description, args } = request.task;
     const { workstreamId } = record.admission;
     // Before the events: a reader of the stream may end it as soon as it is announced.
-    subagent.start(record.birth);
-    chunks.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
+    subagent.start(record.spawned);
+    this.#host.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
     if (record.isLive) record.admission.ports.changed(viewOf(record));
-    this.#changed();
+    this.#host.armSweep();
     return { status: 'accepted', subagentId: id };
   }
 
-  /** Restores the subagents of the journal; see `Restoration`. */
-  restore(units: RestoredUnits, scopes: readonly ScopePorts[]): Restored {
-    const restoration = new Restoration(this.#parts, this.#host, scopes);
-    for (const [id, unit] of units) restoration.take(id, unit);
-    return restoration.restored;
+  async checkInputs(
+    request: Pick<SpawnRequest, 'config' | 'task' | 'caller' | 'idempotencyKey'>,
+  ): Promise<Refused | null> {
+    const { config, task, caller, idempotencyKey } = argument(
+      'inputsOf',
+      'checkInputs(request)',
+      request,
+    );
+    const { registry, ports } = this.#host;
+    const parent = registry.get(caller.subagentId ?? '');
+    const { outcomes } = parent?.admission.ports ?? ports;
+    if (config.lineage !== true || !outcomes || registry.withKey(idempotencyKey)) return null;
+    const path = parent ? [...parent.admission.lineage, parent.id] : [];
+    const missing = await outcomes.missingInputs(task.args, { sessionId: this.id, path });
+    return missing === null ? null : refusal('INPUT_NOT_FOUND', missing);
+  }
+
+  check(id: string, requester: Requester): CheckResult {
+    argument('id', 'check(id)', id);
+    const by = argument('requester', 'check(id, requester)', requester);
+    const record = this.#host.registry.seenBy(by, id);
+    if (!record) return notFound(id);
+    const report = this.#host.registry.read(record, by);
+    this.#host.armSweep();
+    return { ok: true, report };
+  }
+
+  list(requester: Requester, options: ListOptions = {}): readonly SubagentReport[] {
+    const { includeEnded = false } = argument('list', 'list(requester, options)', options);
+    return this.#host.registry
+      .allSeenBy(argument('requester', 'list(requester)', requester))
+      .filter((record) => includeEnded || record.isLive)
+      .map(reportOf);
+  }
+
+  send(id: string, given: SendRequest, asker: Requester, options: VouchedFor = {}): SendResult {
+    const { registry, messages } = this.#host;
+    argument('id', 'send(id)', id);
+    const message = argument('message', 'send(id, message)', given);
+    const requester = argument('requester', 'send(id, message, requester)', asker);
+    const by = checkedBy('send(id, message, requester, options)', options);
+    const record = registry.seenBy(requester, id);
+    if (!record) return notFound(id);
+    if (!record.isLive) return hasEnded(record);
+    if (message.inResponseTo !== undefined)
+      return this.#answer(record, message, message.inResponseTo, requester, by);
+    if (id === requester.subagentId)
+      return refusal('INVALID_STATE', `${id} cannot send a message to itself`);
+    const { content, mode = 'steer', idempotencyKey } = message;
+    const sender = registry.get(requester.subagentId ?? '');
+    const words =
+      record.isBelow(requester.subagentId) || !sender ? content : peerMessage(sender, content);
+    const messageId = messages.idOf(record, idempotencyKey);
+    const isTaken = record.subagent?.hasTaken(messageId) === true;
+    if (!isTaken && !messages.isOnItsWay(messageId))
+      this.#host.emit(record, {
+        type: 'message.sent',
+        messageId,
+        content,
+        mode,
+        inResponseTo: null,
+        ...(by === undefined ? {} : { by }),
+      });
+    // Before the send: the message may be in the journal before `send` returns.
+    const written = messages.written(record, messageId);
+    const receipt = messages.send(record, messageId, words, mode, by);
+    if (isTaken) messages.taken(messageId);
+    return { ok: true, messageId, resolvedPending: false, receipt, written };
+  }
+
+  async await(
+    ids: readonly string[],
+    requester: Requester,
+    options: AwaitOptions = {},
+  ): Promise<AwaitResult> {
+    const result = await this.#host.waits.await(
+      argument('ids', 'await(ids)', ids),
+      argument('requester', 'await(ids, requester)', requester),
+      argument('await', 'await(ids, requester, options)', options),
+    );
+    this.#host.armSweep();
+    return result;
+  }
+
+  cancel(id: string, requester: Requester, reason?: string, options: VouchedFor = {}): boolean {
+    const by = checkedBy('cancel(id, requester, reason, options)', options);
+    const { subagentId } = argument('requester', 'cancel(id, requester)', requester);
+    const why = argument('reason', 'cancel(id, requester, reason)', reason) ?? 'cancelled';
+    const record = this.#host.registry.get(argument('id', 'cancel(id)', id));
+    if (!record?.isLive || !record.isBelow(subagentId)) return false;
+    record.subagent?.checkRoom();
+    record.subagent?.cancel(why, by);
+    return true;
+  }
+
+  report(
+    id: string,
+    note: { readonly update: string; readonly percent: number | null },
+  ): { readonly ok: true } | Refused {
+    argument('id', 'report(id)', id);
+    const { update, percent } = argument('note', 'report(id, note)', note);
+    const { registry } = this.#host;
+    const record = registry.get(id);
+    if (!record) return notFound(id);
+    if (!record.isLive) return hasEnded(record);
+    if (percent !== null && !(percent >= 0 && percent <= 100))
+      return refusal('INVALID_STATE', `Expected percent to be 0 to 100 or null, got ${percent}`);
+    const noted: ProgressNote = {
+      update: clip(update, MAX_NOTE_CHARS),
+      percent,
+      at: this.#host.now(),
+    };
+    record.progress = [...record.progress, noted].slice(-PROGRESS_RING);
+    record.said = noted.update;
+    if (registry.active(record)) this.#host.emit(record, { type: 'recovered' });
+    this.#host.emit(record, { type: 'progress', update: noted.update, percent });
+    record.admission.ports.progressed(viewOf(record), noted);
+    return { ok: true };
+  }
+
+  delivered(id: string): void {
+    const record = this.#host.registry.get(argument('id', 'delivered(id)', id));
+    if (!record) return;
+    this.#host.registry.delivered(record);
+    this.#host.armSweep();
+  }
+
+  sweep(): number {
+    return this.#host.sweep();
+  }
+
+  /**
+   * Settles a request with the answer of the lead agent or the program; null: there will be no answer. Late
+   * answers change nothing.
+   */
+  settleRequest(id: string, requestId: string, content: string | null): void {
+    const record = this.#host.registry.get(id);
+    if (record?.request?.requestId !== requestId) return;
+    if (content === null) this.#host.dismissRequest(record);
+    else this.#host.answerRequest(record, content);
+  }
+
+  /**
+   * Restores the subagents of the journal, by the scopes that they work for. None of them continues yet.
+   * `known`: the facts of other processes about kept instances and forgotten subagents.
+   */
+  restore(
+    units: RestoredUnits,
+    scopes: readonly ScopePorts[],
+    known: Omit<SubagentTreeSnapshot, 'subagents'> = { gone: [], histories: {} },
+  ): Restored {
+    const { registry, supervisor, budgets, instances } = this.#host;
+    const { gone, histories, awakeMs = 0 } = known;
+    instances.remember(histories);
+    budgets.continue(awakeMs);
+    const restored = restoreSubagents(this.#host, units, scopes);
+    // After the restoration, because their budgets were cut from those of restored subagents.
+    for (const group of gone) {
+      registry.remember(group);
+      supervisor.remember(this.id, group.agents);
+      budgets.charge(group.parentId, group);
+    }
+    return restored;
+  }
+
+  /** The state of all subagents, for `restore`; null while one of them is busy. */
+  toSnapshot(): SubagentTreeSnapshot | null {
+    if (!this.live.every(({ isSettled }) => isSettled)) return null;
+    const { registry, instances, budgets } = this.#host;
+    return {
+      ...registry.toSnapshot(),
+      histories: instances.histories,
+      awakeMs: budgets.awakeMs,
+    };
   }
 
   /** Continues the restored subagents, and reports those that ended. */
@@ -146,11 +396,93 @@ export class SubagentTree {
     for (const record of new Set([...ran, ...live])) {
       this.#resumed(record);
       // The end of its parent was to be reported to it (SUBAGENT-TREE-4).
-      const parent = record.parentId === null ? null : this.#parts.registry.get(record.parentId);
+      const parent = record.parentId === null ? null : this.#host.registry.get(record.parentId);
       if (parent !== null && parent?.isLive !== true)
         record.subagent?.cancel('whom it worked for has ended');
     }
-    this.#changed();
+    this.#host.armSweep();
+  }
+
+  /** Reports again the ends that the addressee may not have received. */
+  protected repeatEnds(records: readonly SubagentRecord[]): void {
+    for (const record of records)
+      if (record.outcome) this.#host.emit(record, { type: 'ended', outcome: record.outcome });
+  }
+
+  /** Leaves all subagents to the journal: they end here without a report. */
+  release(): void {
+    for (const subagent of this.live) subagent.suspend();
+    this.#host.stop();
+    this.#host.dispose();
+  }
+
+  /** Admits no more subagents, and cancels all. */
+  stop(reason: string): void {
+    this.#isStopping = true;
+    for (const { subagent } of this.#host.registry.live) subagent?.cancel(reason);
+  }
+
+  /** Admits no more subagents, and ends all at once. */
+  kill(reason: string): void {
+    this.#isStopping = true;
+    for (const { subagent } of this.#host.registry.live) subagent?.kill(reason);
+  }
+
+  /** Calls back once all subagents have ended and every instance is disposed; at once if so. */
+  whenEnded(callback: () => void): void {
+    this.#host.whenEnded(callback);
+  }
+
+  /** The last call: stops everything that could still happen. */
+  dispose(): void {
+    this.#host.dispose();
+  }
+
+  #answer(
+    record: SubagentRecord,
+    { content, idempotencyKey }: SendRequest,
+    requestId: string,
+    requester: Requester,
+    by: string | undefined,
+  ): SendResult {
+    const { messages } = this.#host;
+    const { request, id, subagent } = record;
+    if (!record.isBelow(requester.subagentId))
+      return refusal('INVALID_STATE', `Only an agent above ${id} may answer what it asks`);
+    const messageId = messages.idOf(record, idempotencyKey);
+    const step = subagent?.step ?? 0;
+    const answered = {
+      ok: true,
+      messageId,
+      resolvedPending: true,
+      receipt: Promise.resolve<MessageReceipt>({ applied: true, step }),
+    } as const;
+    // This very answer is in the journal, or on its way there.
+    if (messages.isOnItsWay(messageId))
+      return { ...answered, written: messages.written(record, messageId) };
+    if (subagent?.hasTaken(messageId)) return { ...answered, written: Promise.resolve() };
+    if (!request) return refusal('INVALID_STATE', `${id} has no open request "${requestId}"`);
+    if (request.requestId !== requestId)
+      return refusal(
+        'REQUEST_PENDING',
+        `${id} waits for the answer to "${request.requestId}", not to "${requestId}"`,
+      );
+    // The answer would not be written down: where this subagent continues, its question is still open.
+    if (messages.isStopped) {
+      const receipt = messages.send(record, messageId, content, 'steer');
+      return { ...answered, resolvedPending: false, receipt, written: Promise.resolve() };
+    }
+    this.#host.emit(record, {
+      type: 'message.sent',
+      messageId,
+      content,
+      mode: null,
+      inResponseTo: requestId,
+      ...(by === undefined ? {} : { by }),
+    });
+    const written = messages.written(record, messageId);
+    this.#host.answerRequest(record, content, { messageId, by });
+    return { ...answered, written };
   }
 
   /** Resumes a subagent; its entries may lead to a state that this code cannot continue. */
@@ -162,74 +494,14 @@ export class SubagentTree {
       subagent?.lose({ code: 'NOT_RECOVERABLE', message, retryable: true });
     }
   }
+}
 
-  stop(reason: string): void {
-    this.#isStopping = true;
-    for (const { subagent } of this.#parts.registry.live) subagent?.cancel(reason);
-  }
+function notFound(id: string): Refused {
+  return refusal('NOT_FOUND', `There is no subagent "${id}"`);
+}
 
-  kill(reason: string): void {
-    this.#isStopping = true;
-    for (const { subagent } of this.#parts.registry.live) subagent?.kill(reason);
-  }
-
-  /** Calls back once all subagents have ended and every instance is disposed; at once if so. */
-  whenEnded(callback: () => void): void {
-    this.#whenEnded.push(callback);
-    this.#checkEnded();
-  }
-
-  #ended(record: SubagentRecord, outcome: Outcome, disposed: Promise<void>): void {
-    const parts = this.#parts;
-    const { registry, requests, supervisor, instances, health, retention, awaiting } = parts;
-    const { subagent, parentId } = record;
-    if (!subagent) return;
-    const at = parts.now();
-    const children = registry.childrenOf(record);
-    requests.withdraw(record);
-    parts.messages.ended(record);
-    registry.ended(record, outcome, at);
-    health.ended(record);
-    this.#cascade.ended(record);
-    this.#cascade.begin(
-      record,
-      children.filter(({ isLive }) => isLive),
-    );
-    // An ended parent reads no results.
-    for (const child of children) retention.delivered(child, at);
-    if (parentId !== null && !registry.get(parentId)?.isLive) retention.delivered(record, at);
-    retention.ended(record, at);
-    supervisor.ended(parts.id, record.id);
-    parts.budgets.ended(record.id);
-    instances.ended(record, () => subagent.messages);
-    this.#disposing.add(disposed);
-    void disposed.then(() => {
-      this.#disposing.delete(disposed);
-      this.#checkEnded();
-    });
-    awaiting.ended(record);
-    parts.chunks.emit(record, { type: 'ended', outcome });
-    const { ports, request } = record.admission;
-    ports.ended(viewOf(record), outcome, {
-      isDelivered: record.deliveredAt !== null,
-      request,
-      disposed,
-    });
-    this.#changed();
-  }
-
-  #checkEnded(): void {
-    if (this.#parts.registry.liveCount > 0 || this.#disposing.size > 0) return;
-    if (this.#whenEnded.length === 0) return;
-    const waiting = this.#whenEnded;
-    this.#whenEnded = [];
-    const callBack = (): void => {
-      for (const callback of waiting) callback();
-    };
-    const { instances } = this.#parts;
-    if (instances.isEmpty) callBack();
-    else void instances.dispose().then(callBack);
-  }
+function hasEnded({ id, outcome }: SubagentRecord): Refused {
+  return refusal('ALREADY_TERMINAL', `${id} has ended: ${outcome?.status ?? 'failed'}`);
 }
 
 function requestOf(callId: string | null, ports: ScopePorts): string | null {
@@ -246,4 +518,28 @@ function requesterOf({ callId, by }: SpawnRequest, ports: ScopePorts): string | 
 
 function rejected(code: DelegationErrorCode, message: string): SpawnReceipt {
   return { status: 'rejected', error: failure(code, message) };
+}
+
+/** Builds the entry that records the admission of a subagent. */
+function spawnedEvent(admission: Admission, request: SpawnRequest): SpawnedEvent {
+  const { definition, task, callId, workstreamId, idempotencyKey, ports, lineage } = admission;
+  const { maxSteps, timeout, maxInputRetries } = definition;
+  return {
+    type: SPAWNED,
+    name: definition.name,
+    task,
+    parentId: lineage.at(-1) ?? null,
+    worksFor: ports.name,
+    agentName: ports.agentName ?? null,
+    callId,
+    workstreamId,
+    idempotencyKey,
+    request: admission.request,
+    requestedBy: admission.requestedBy,
+    maxDepth: Number.isFinite(admission.maxDepth) ? admission.maxDepth : null,
+    grant: request.grant ?? null,
+    recipe: request.recipe ?? null,
+    messages: request.messages ?? null,
+    limits: { maxSteps, timeoutMs: timeout, maxInputRetries },
+  };
 }

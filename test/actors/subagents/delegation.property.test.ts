@@ -146,7 +146,7 @@ async function play(commands: readonly Command[]) {
   await closed;
   await stage.settle();
   for (const { settled } of receipts) expect(settled).toBe(true);
-  expect(delegation.waitCount).toBe(0);
+  expect(delegation.waits.count).toBe(0);
   for (const id of ids) {
     const own = chunks.filter(({ subagentId }) => subagentId === id).map(({ type }) => type);
     expect(own[0]).toBe('spawned');

@@ -2,7 +2,7 @@
 // whoever they worked for.
 
 import { expect, test } from 'vitest';
-import { Delegation } from '../../../src/actors/subagents/delegation.ts';
+import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';
 import { createRuntime, createSubagentService } from '../../../src/index.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { birthOf } from '../../support/lone-subagent.ts';
@@ -19,7 +19,7 @@ test.each([
     const model = scriptedModel({ scripts: [], otherwise: () => say('Done.') });
     const boss = { name: 'boss', instructions: 'You lead.', budget: { steps: 3 } };
     const service = createSubagentService({ runtime, model, configs: { boss } });
-    if (!(service instanceof Delegation)) throw new Error('Expected a delegation');
+    if (!(service instanceof SubagentTree)) throw new Error('Expected a tree');
     const event = birthOf({
       name: 'boss',
       task: { toolName: 'boss', description: 'Leads', args: {} },

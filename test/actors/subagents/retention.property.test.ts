@@ -1,21 +1,26 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
+  MAX_DELIVERED,
   SubagentRegistry,
   SubagentRecord,
   type Admission,
 } from '../../../src/actors/subagents/subagent-registry.ts';
-import { MAX_DELIVERED, Retention } from '../../../src/actors/subagents/retention.ts';
 
 const RETENTION_MS = 100;
 
 function record(id: string, lineage: readonly string[] = []): SubagentRecord {
-  const place = { id, lineage, callId: null, idempotencyKey: null, startedAt: 0 };
+  const definition = { source: {} };
+  const place = { id, lineage, definition, callId: null, idempotencyKey: null, startedAt: 0 };
   return new SubagentRecord(
     place as unknown as Admission,
     { step: 0 } as never,
     { messages: null } as never,
   );
+}
+
+function registryAt(now: () => number, stateRetentionMs: number): SubagentRegistry {
+  return new SubagentRegistry({ now }, { stateRetentionMs, inactivityTimeoutMs: 0 });
 }
 
 const command = fc.record({
@@ -27,12 +32,11 @@ const command = fc.record({
 test('RETENTION-1: never before it was delivered, always once it was long enough ago', () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
-      const registry = new SubagentRegistry();
-      const retention = new Retention(registry, RETENTION_MS);
       const all: SubagentRecord[] = [];
       /** Since when each is both ended and delivered. */
       const since = new Map<SubagentRecord, number>();
       let now = 0;
+      const registry = registryAt(() => now, RETENTION_MS);
       const note = (one: SubagentRecord): void => {
         if (one.endedAt !== null && one.deliveredAt !== null && !since.has(one))
           since.set(one, now);
@@ -45,15 +49,15 @@ test('RETENTION-1: never before it was delivered, always once it was long enough
           registry.add(fresh);
         } else if (what === 'end' && one?.isLive) {
           registry.ended(one, { status: 'completed', usage: { totalTokens: 0 } } as never, now);
-          retention.ended(one, now);
+          registry.keepResult(one, now);
           note(one);
         } else if (what === 'deliver' && one) {
-          retention.delivered(one, now);
+          registry.markDelivered(one, now);
           note(one);
         } else if (what === 'pass') now += ms;
         else if (what === 'sweep') {
           const before = registry.all.length;
-          const count = retention.sweep(now);
+          const count = registry.forgetDue();
           expect(registry.all.length).toBe(before - count);
           for (const kept of all) {
             const at = since.get(kept);
@@ -63,31 +67,28 @@ test('RETENTION-1: never before it was delivered, always once it was long enough
         }
         for (const kept of all) if (!since.has(kept)) expect(registry.get(kept.id)).toBe(kept);
       }
-      expect(retention.hasDelivered).toBe(
-        all.some((one) => since.has(one) && registry.get(one.id)),
-      );
+      expect(registry.needsSweep).toBe(all.some((one) => since.has(one) && registry.get(one.id)));
     }),
   );
 });
 
 test('RETENTION-2: of those delivered the last are kept; 0 keeps none', () => {
-  const registry = new SubagentRegistry();
-  const retention = new Retention(registry, RETENTION_MS);
-  const forgetful = new Retention(registry, 0);
+  const registry = registryAt(() => 0, RETENTION_MS);
   for (let number = 0; number <= MAX_DELIVERED; number += 1) {
     const one = record(`s${number}`);
     registry.add(one);
     registry.ended(one, { status: 'completed', usage: { totalTokens: 0 } } as never, 0);
-    retention.ended(one, 0);
-    retention.delivered(one, 0);
+    registry.keepResult(one, 0);
+    registry.markDelivered(one, 0);
   }
   expect(registry.all).toHaveLength(MAX_DELIVERED);
   expect(registry.get('s0')).toBeUndefined();
+  const forgetful = registryAt(() => 0, 0);
   const last = record('last');
-  registry.add(last);
-  forgetful.delivered(last, 0);
-  expect(registry.get('last')).toBe(last);
-  registry.ended(last, { status: 'completed', usage: { totalTokens: 0 } } as never, 0);
-  forgetful.ended(last, 0);
-  expect(registry.get('last')).toBeUndefined();
+  forgetful.add(last);
+  forgetful.markDelivered(last, 0);
+  expect(forgetful.get('last')).toBe(last);
+  forgetful.ended(last, { status: 'completed', usage: { totalTokens: 0 } } as never, 0);
+  forgetful.keepResult(last, 0);
+  expect(forgetful.get('last')).toBeUndefined();
 });

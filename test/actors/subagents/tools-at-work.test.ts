@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { createParentSubagentToolset } from '../../../src/actors/subagents/toolsets/parent-toolset.ts';
 import { rockbotToolset } from '../../../src/compat/rockbot-toolset.ts';
-import { PROGRESS_RING } from '../../../src/actors/subagents/delegation.ts';
+import { PROGRESS_RING } from '../../../src/actors/subagents/subagent-tree.ts';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import type { ScriptedPrompt } from '../../../src/testing/index.ts';
 import { simpleTool } from '../../support/subagent-runs.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { dependsOn, waitCycle, type Need } from '../../../src/actors/subagents/wait-graph.ts';
+import { dependsOn, waitCycle, type Need } from '../../../src/actors/subagents/waits.ts';
 
 const ids = ['a', 'b', 'c', 'd', 'e'];
 

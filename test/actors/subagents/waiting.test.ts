@@ -64,7 +64,7 @@ describe('[M5] a wait', () => {
     controller.abort();
     await settle();
     expect(wait.value).toMatchObject({ ok: false, error: { code: 'CANCELLED' } });
-    expect(delegation.waitCount).toBe(0);
+    expect(delegation.waits.count).toBe(0);
     expect(look(id)?.state).toBe('running');
     expect(await service.await([id], THE_LEAD, { signal: AbortSignal.abort() })).toMatchObject({
       ok: false,
@@ -78,7 +78,7 @@ describe('[M5] a wait', () => {
     const waits = [1, 2, 3].map(() => later(service.await([id], THE_LEAD)));
     await says('a', 'done');
     for (const { value } of waits) expect(value).toMatchObject({ why: 'ended' });
-    expect(delegation.waitCount).toBe(0);
+    expect(delegation.waits.count).toBe(0);
   });
 
   test('[MW9] more waits than anybody means are refused', async () => {
@@ -293,8 +293,8 @@ test('an ended subagent waits no more', async () => {
   const parent = spawn('p');
   const child = spawn('c', { caller: by(parent) });
   await calls('p', ['wait', { ids: [child] }]);
-  expect(delegation.waitCount).toBe(1);
+  expect(delegation.waits.count).toBe(1);
   service.cancel(parent, THE_LEAD);
   await settle();
-  expect(delegation.waitCount).toBe(0);
+  expect(delegation.waits.count).toBe(0);
 });

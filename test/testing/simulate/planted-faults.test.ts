@@ -176,13 +176,13 @@ const planted: readonly Planted[] = [
     session: 'text',
     breaks: ['P6'],
     plant() {
-      const { spawn } = SubagentTree.prototype;
+      const { spawnFor } = SubagentTree.prototype;
       return patched(
         SubagentTree.prototype,
-        'spawn',
-        function (this: SubagentTree, ...[request, ports]: Parameters<typeof spawn>) {
+        'spawnFor',
+        function (this: SubagentTree, ...[ports, request]: Parameters<typeof spawnFor>) {
           const { idempotencyKey: _, ...anew } = request;
-          return spawn.call(this, request.caller.subagentId === null ? request : anew, ports);
+          return spawnFor.call(this, ports, request.caller.subagentId === null ? request : anew);
         },
       );
     },

@@ -1,13 +1,13 @@
 // The session as the drivers of its lead agents see it.
 
-import type { Delegation } from '../../subagents/delegation.ts';
+import type { SubagentTree } from '../../subagents/subagent-tree.ts';
 import type { UserInput } from '../questions/user-input.ts';
 import type { AgentsSession, LeadAgents } from './lead-agents.ts';
 
 export interface LeadSession extends AgentsSession {
   /** The agents: the current one, and the instructions and tools of each. */
   readonly agents: LeadAgents;
-  readonly delegation: Delegation;
+  readonly delegation: SubagentTree;
   /** The input of the user and their screens. */
   readonly userInput: UserInput;
   /** The waits of the app. */

@@ -222,7 +222,7 @@ export class TextLead implements LeadDriver {
     this.#unasked = 0;
     this.#owesReply = false;
     // The lead agent may be about to begin such a wait, too (TEXT-LEAD-7).
-    this.#core.delegation.userWaits(true);
+    this.#core.delegation.waits.userWaits(true);
     this.#want();
   }
 
@@ -342,7 +342,7 @@ export class TextLead implements LeadDriver {
     this.#hold(false);
     if (isReply) {
       this.#wantsReply = false;
-      this.#core.delegation.userWaits(false);
+      this.#core.delegation.waits.userWaits(false);
       // The interrupted telling comes again, as a whole.
       this.#breakOffTelling();
       if (this.#hasToldBetween) this.note(LATE_ANSWER_NOTE);

@@ -7,7 +7,7 @@
 
 import { codeOf, isA, messageOf, quietly } from '../../../values/errors.ts';
 import type { Failure } from '../../../machines/index.ts';
-import { Delegation } from '../../subagents/delegation.ts';
+import { SubagentTree } from '../../subagents/subagent-tree.ts';
 import type { FactSource } from '../../context/context-snapshot.ts';
 import { Upkeep } from '../../context/upkeep.ts';
 import { OutcomeProcessor } from '../../../results/outcome-processor.ts';
@@ -58,7 +58,7 @@ export class SessionCore implements HostedSession {
   /** The waits of the app. */
   readonly awaited: Awaited;
   readonly unit: SessionUnit;
-  readonly delegation: Delegation;
+  readonly delegation: SubagentTree;
   readonly ofCalls: SessionScope;
   /** The ports of the subagents that the lead agent spawned by a tool. */
   readonly ofLead: SessionScope;
@@ -145,7 +145,7 @@ export class SessionCore implements HostedSession {
     };
     this.ofCalls = new SessionScope(this, { ...served, hasCalls: true });
     this.ofLead = new SessionScope(this, { ...served, hasCalls: false, beside: this.ofCalls });
-    this.delegation = new Delegation({
+    this.delegation = new SubagentTree({
       id: this.id,
       supervisor: runtime.supervisor,
       limits,

@@ -10,7 +10,7 @@
 //   ONCE-2. A result that waits to be told is taken back when the lead agent reads it (`check_subagent`).
 
 import type { LanguageModel } from 'ai';
-import { requestMessage } from '../../subagents/parent-words.ts';
+import { requestMessage } from '../../subagents/messages.ts';
 import type { EndFacts, ScopePorts } from '../../subagents/scope-ports.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../../contracts/service-types.ts';
 import { assembleContextSnapshot, type FactSource } from '../../context/context-snapshot.ts';
@@ -263,7 +263,7 @@ export class SessionScope implements ScopePorts {
   #tellOnce(id: string, held: Held, isDelivered: boolean): void {
     if (isDelivered) this.#returned(id, held);
     // A wait for several subagents continues: the lead agent reads this result when it ends.
-    else if (this.#session.delegation.isAwaitedByLead(id)) this.#held.set(id, held);
+    else if (this.#session.delegation.waits.isAwaitedByLead(id)) this.#held.set(id, held);
     // No tool waits for it at this moment: the lead agent learns of it in the next pause.
     else held.post();
   }
@@ -316,7 +316,7 @@ export class SessionScope implements ScopePorts {
     this.#beside?.waitEnded();
     this.waitBegan();
     for (const [id, { post }] of this.#held) {
-      if (this.#session.delegation.isAwaitedByLead(id)) continue;
+      if (this.#session.delegation.waits.isAwaitedByLead(id)) continue;
       this.#held.delete(id);
       post();
     }
@@ -371,7 +371,7 @@ export class SessionScope implements ScopePorts {
   #heed(id: string, state = this.#session.projection.subagent(id)?.state): void {
     const before = this.#expected.get(id);
     if (before === undefined) return;
-    const holds = state !== 'waiting_for_input' && !this.#session.delegation.isAwaited(id);
+    const holds = state !== 'waiting_for_input' && !this.#session.delegation.waits.isAwaited(id);
     if (holds === before) return;
     this.#expected.set(id, holds);
     this.#tellBatch(id, holds ? 'batch.resumed' : 'batch.asking');

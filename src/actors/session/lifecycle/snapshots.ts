@@ -3,8 +3,8 @@
 // Does not: decide when one is made (runtime/scope-snapshots.ts), restore the parts (recovery.ts), or know
 //           the content of a part (each defines its own).
 
-import type { Delegation } from '../../subagents/delegation.ts';
-import type { SubagentTreeSnapshot } from '../../subagents/tree-snapshot.ts';
+import type { SubagentTree } from '../../subagents/subagent-tree.ts';
+import type { SubagentTreeSnapshot } from '../../subagents/subagent-registry.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
@@ -72,7 +72,7 @@ interface Session {
   readonly unit: SessionUnit;
   readonly records: SessionRecords;
   readonly services: SessionServices;
-  readonly delegation: Delegation;
+  readonly delegation: SubagentTree;
 }
 
 export class Snapshots extends ScopeSnapshots {

@@ -20,7 +20,7 @@ import { wrapSchema } from '../../model/schema.ts';
 import { type SubagentConfig } from '../../contracts/config.ts';
 import { awaitEnd } from './await-end.ts';
 import { DELEGATES, marked, SUB_AGENT, type SubAgentFlag } from '../../model/tool-flags.ts';
-import { programChecks, programService, type ProgramOptions } from '../program-service.ts';
+import { programChecks, programService, type ProgramOptions } from '../subagent-service.ts';
 import type { SubagentReport } from '../../contracts/service-types.ts';
 import type { ToolFailure } from '../../model/tool-failure.ts';
 import { inScope, type ToolScope } from './toolset-scope.ts';
