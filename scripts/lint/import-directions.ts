@@ -487,7 +487,11 @@ export const layers: readonly Layer[] = [
   },
   {
     files: 'adapters/local-voice',
-    sources: [...portSources, 'adapters/openai-realtime/wire', 'adapters/openai-realtime/wire.ts'],
+    sources: [
+      ...portSources,
+      'adapters/openai-realtime/official.ts',
+      'adapters/openai-realtime/wire.ts',
+    ],
     packages: [...declaredPackages, 'node:'],
   },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },

@@ -5,7 +5,7 @@
 //     the address, and makes that address a secret.
 
 import { ConfigurationError } from '../../values/errors.ts';
-import { urlIn, WEB_SOCKET_PROTOCOLS, type Protocols } from '../socket/checked-options.ts';
+import { urlIn, WEB_SOCKET_PROTOCOLS, type Protocols } from '../socket/dial-options.ts';
 import type { Address } from '../socket/socket-connection.ts';
 
 /**
@@ -25,7 +25,7 @@ const DEFAULT_BASE_URL = 'https://generativelanguage.googleapis.com';
 /** Only this version creates and accepts ephemeral tokens. */
 const TOKEN_API_VERSION = 'v1alpha';
 
-export interface Access {
+interface Access {
   readonly apiKey?: string;
   readonly ephemeralToken?: string;
   readonly url?: string;

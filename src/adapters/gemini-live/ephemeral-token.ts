@@ -10,7 +10,7 @@ import type { TransportConfiguration } from '../../voice/connection/transport.ts
 import { refused, requestToken, type TokenRequest } from '../socket/mint-token.ts';
 import { apiKeyOf, tokenAddress } from './address.ts';
 import { checkOptions, sessionOf, type GeminiLiveOptions } from './options.ts';
-import { setup } from './wire/index.ts';
+import { setup } from './wire.ts';
 
 export interface EphemeralTokenOptions {
   /** @defaultValue as for `geminiLive` */

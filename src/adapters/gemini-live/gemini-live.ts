@@ -1,14 +1,29 @@
-// The transport for the Gemini Live API over WebSocket.
+// The transport for the Gemini Live API over WebSocket: its configuration, its resumption, its frames, and its end.
+// `translator.ts` interprets the messages.
 
+import { unmarkedNotes } from '../../actors/notes/note-marks.ts';
+import { OffstageError, messageOf } from '../../values/errors.ts';
+import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
+import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
+import type {
+  TransportCommand,
+  TransportConfiguration,
+  TransportContext,
+} from '../../voice/connection/transport.ts';
+import type { Ending } from '../socket/close-codes.ts';
 import {
   SocketConnection,
   type DialSettings,
   type SocketTransport,
 } from '../socket/socket-connection.ts';
-import { GeminiWire } from './gemini-wire.ts';
+import type { Wire, WireConnection } from '../socket/wire.ts';
 import { capabilitiesOf } from './models.ts';
-import { resolveOptions, type GeminiLiveOptions } from './options.ts';
-import { INPUT_SAMPLE_RATE_HZ } from './wire/index.ts';
+import { resolveOptions, type GeminiLiveOptions, type GeminiLiveSettings } from './options.ts';
+import { Resumption, usableToken, type ResumeToken } from './resumption.ts';
+import { ToolCalls } from './tool-calls.ts';
+import { Translator } from './translator.ts';
+import { INPUT_SAMPLE_RATE_HZ } from './wire.ts';
+import * as wire from './wire.ts';
 
 /** The transport of `geminiLive`: its connections also report the messages that they could not use. */
 export type GeminiLiveTransport = SocketTransport;
@@ -35,7 +50,146 @@ export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport
       new SocketConnection(
         dial,
         context,
-        (ports) => new GeminiWire(settings, configuration, ports, context),
+        (connection) => new GeminiWire(settings, configuration, connection, context),
       ),
   };
+}
+
+/** Time without sound after which the microphone counts as off. */
+const STREAM_END_MS = 1_000;
+/** The server also uses these codes for handles that it cannot resume. */
+const REFUSED_HANDLE_CODES: ReadonlySet<number | null> = new Set([1007, 1008, 1011]);
+
+/** The Gemini Live wire on one connection. */
+class GeminiWire implements Wire {
+  readonly #connection: WireConnection;
+  readonly #settings: GeminiLiveSettings;
+  readonly #configuration: TransportConfiguration;
+  readonly #token: ResumeToken | null;
+  readonly #translator: Translator;
+  readonly #resumption: Resumption;
+  /** The history that the model gets before all else; null: the session sends it. */
+  readonly #history: readonly wire.Turn[] | null;
+  #isReady = false;
+  /** Whether the server has shown that it continues with its previous state. */
+  #hasGoneOn = false;
+  #isExpiring = false;
+  #soundAt = 0;
+  #cancelStreamEnd: (() => void) | null = null;
+
+  constructor(
+    settings: GeminiLiveSettings,
+    configuration: TransportConfiguration,
+    connection: WireConnection,
+    {
+      resume,
+      history,
+      notes = unmarkedNotes,
+    }: Pick<TransportContext, 'resume' | 'history' | 'notes'>,
+  ) {
+    this.#connection = connection;
+    this.#settings = settings;
+    this.#configuration = configuration;
+    this.#token = usableToken(resume);
+    const calls = this.#token?.calls ?? new ToolCalls();
+    this.#resumption = new Resumption(connection, calls);
+    this.#translator = new Translator(connection, this.#resumption, notes, settings.traits, calls);
+    // A resumed session knows the history.
+    this.#history = this.#token || !history ? null : this.#translator.history(history());
+  }
+
+  start(): readonly string[] {
+    const { traits } = this.#settings;
+    const message = wire.setup(this.#settings, this.#configuration, {
+      toolBehavior: traits.duringCall === 'goes_on' ? 'NON_BLOCKING' : null,
+      beginsWithHistory: this.#isSeeded,
+      handle: this.#token?.handle ?? null,
+    });
+    return [JSON.stringify(message)];
+  }
+
+  /** Sends no message at once: commands of one turn of the loop are combined, when they may be sent. */
+  write(command: TransportCommand): readonly string[] {
+    this.#translator.toWire(command);
+    return [];
+  }
+
+  writeAudio(frame: AudioFrame): string {
+    this.#translator.soundSent(frameDurationMs(frame));
+    this.#soundAt = this.#connection.environment.clock.now();
+    if (this.#cancelStreamEnd === null) this.#watchSound(STREAM_END_MS);
+    this.#resumption.sent(null);
+    return wire.audioText(encodePcm16Base64(frame.samples));
+  }
+
+  read(text: string): void {
+    const parsed = wire.parseServerMessage(text);
+    if (parsed.kind === 'malformed') return this.#connection.malformed(parsed.message, parsed.raw);
+    for (const name of parsed.unknown) this.#connection.unknown(name, parsed.raw);
+    try {
+      this.#onMessage(parsed.message, parsed.raw);
+    } catch (error) {
+      const code = error instanceof OffstageError ? error.code : 'INTERNAL';
+      this.#connection.malformed(messageOf(error), parsed.raw, code);
+    }
+  }
+
+  closed(ending: Ending): Ending {
+    if (this.#token !== null && !this.#hasGoneOn && REFUSED_HANDLE_CODES.has(ending.code)) {
+      this.#token.isRefused = true;
+      return { ...ending, retryable: true };
+    }
+    // An end before readiness means that the server rejects the key, the model or the setup.
+    const mayPass = this.#isReady && (ending.code === 1007 || ending.code === 1008);
+    return { ...ending, retryable: ending.retryable || mayPass || this.#isExpiring };
+  }
+
+  stop(): void {
+    this.#cancelStreamEnd?.();
+    this.#translator.stop();
+  }
+
+  /** Whether the server gets a history before all else, and waits for it. */
+  get #isSeeded(): boolean {
+    return this.#settings.traits.seedsHistory && (this.#history?.length ?? 0) > 0;
+  }
+
+  #onMessage(message: wire.ServerMessage, raw: unknown): void {
+    if (message.setupComplete && !this.#isReady) this.#becomeReady();
+    if (message.serverContent || message.toolCall) this.#hasGoneOn = true;
+    if (message.goAway) {
+      this.#isExpiring = true;
+      const inMs = wire.durationMs(message.goAway.timeLeft) ?? 0;
+      this.#connection.emit({ type: 'transport.expiring', inMs });
+    }
+    this.#translator.fromWire(message, raw);
+    // Before its first message the server may not have taken the history in.
+    const isKnown = this.#hasGoneOn || (this.#history ?? []).length === 0;
+    if (message.sessionResumptionUpdate && isKnown) {
+      this.#resumption.updated(message.sessionResumptionUpdate);
+    }
+  }
+
+  #becomeReady(): void {
+    this.#isReady = true;
+    const unconsumed = this.#token?.unconsumed ?? [];
+    for (const message of unconsumed) this.#resumption.send(message, message);
+    const history = this.#history ?? [];
+    if (history.length > 0) {
+      this.#resumption.send(wire.clientContent(history, this.#isSeeded), null);
+    }
+    this.#translator.open();
+    this.#connection.ready(this.#token !== null, this.#history !== null);
+  }
+
+  /** One timer serves many frames. */
+  #watchSound(delayMs: number): void {
+    const { clock, scheduler } = this.#connection.environment;
+    this.#cancelStreamEnd = scheduler.schedule(() => {
+      const leftMs = this.#soundAt + STREAM_END_MS - clock.now();
+      if (leftMs > 0) return this.#watchSound(leftMs);
+      this.#cancelStreamEnd = null;
+      this.#resumption.send(wire.audioStreamEnd(), null);
+    }, delayMs);
+  }
 }

@@ -4,7 +4,7 @@
 // MODELS-1. A row states the vendor's documentation of the family; in doubt it assumes less.
 
 import type { TransportCapabilities } from '../../voice/connection/transport.ts';
-import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire/index.ts';
+import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
 
 export interface ModelTraits {
   readonly family: string;

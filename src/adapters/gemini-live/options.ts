@@ -9,7 +9,7 @@ import { defaultDialOptions, dialOptionsShape, type DialOptions } from '../socke
 import { loadWebSocketFactory } from '../socket/web-socket.ts';
 import { addressOf } from './address.ts';
 import { traitsOf, type ModelTraits } from './models.ts';
-import type { SessionSettings } from './wire/index.ts';
+import type { SessionSettings } from './wire.ts';
 
 export interface GeminiLiveOptions extends DialOptions {
   /**
@@ -72,7 +72,7 @@ export interface GeminiLiveOptions extends DialOptions {
   readonly transparentResumption?: boolean;
 }
 
-export const defaultGeminiLiveOptions = {
+const defaultGeminiLiveOptions = {
   apiVersion: 'v1beta',
   model: 'gemini-3.8-live',
   compression: {},

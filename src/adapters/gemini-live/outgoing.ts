@@ -16,22 +16,17 @@ import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportCommand } from '../../voice/connection/transport.ts';
 import type { ModelTraits } from './models.ts';
-import type { Requests } from './requests.ts';
+import type { Requests } from './responses.ts';
+import type { Resumption } from './resumption.ts';
 import { answerTurn, systemText, textOf, YOUR_TURN } from './told-as-text.ts';
 import type { Answer, ToolCalls } from './tool-calls.ts';
-import * as wire from './wire/index.ts';
+import * as wire from './wire.ts';
 
 /** The time since the last sign of the model. */
 const HOLD_LIMIT_MS = 15_000;
 
-export interface OutgoingPorts {
-  readonly environment: Environment;
-  readonly notes: NoteWriter;
-  /**
-   * Sends a message. `lasting`: the part that a resumed session must get again if the server had not taken it
-   * in.
-   */
-  send(message: object, lasting?: object | null): void;
+/** Whether the model can take a message now. */
+interface ModelActivity {
   /** Returns whether the model talks, works, or may be about to answer. */
   isBusy(): boolean;
   /** Returns for how long it is busy at least, in milliseconds; null if unknown. */
@@ -54,7 +49,10 @@ type Waiting =
   | { readonly kind: 'request'; readonly request: Request };
 
 export class Outgoing {
-  readonly #ports: OutgoingPorts;
+  readonly #environment: Environment;
+  readonly #resumption: Resumption;
+  readonly #notes: NoteWriter;
+  readonly #activity: ModelActivity;
   readonly #traits: ModelTraits;
   readonly #calls: ToolCalls;
   readonly #requests: Requests;
@@ -69,12 +67,23 @@ export class Outgoing {
   #lastSignAt: number;
   #cancelHold: () => void = () => {};
 
-  constructor(ports: OutgoingPorts, traits: ModelTraits, calls: ToolCalls, requests: Requests) {
-    this.#ports = ports;
+  constructor(
+    environment: Environment,
+    resumption: Resumption,
+    notes: NoteWriter,
+    activity: ModelActivity,
+    traits: ModelTraits,
+    calls: ToolCalls,
+    requests: Requests,
+  ) {
+    this.#environment = environment;
+    this.#resumption = resumption;
+    this.#notes = notes;
+    this.#activity = activity;
     this.#traits = traits;
     this.#calls = calls;
     this.#requests = requests;
-    this.#lastSignAt = ports.environment.clock.now();
+    this.#lastSignAt = environment.clock.now();
   }
 
   /** Starts sending: the model is ready. */
@@ -122,7 +131,7 @@ export class Outgoing {
 
   /** Records that the server reported on the model's state. */
   sign(): void {
-    this.#lastSignAt = this.#ports.environment.clock.now();
+    this.#lastSignAt = this.#environment.clock.now();
   }
 
   /** Sends the waiting messages if the model is done. */
@@ -137,7 +146,7 @@ export class Outgoing {
       const turns = this.#takeTurns();
       const entry = this.#waiting.shift();
       if (entry?.kind === 'request') this.#ask(entry.request, turns);
-      else this.#ports.send(wire.clientContent(turns, false));
+      else this.#send(wire.clientContent(turns, false));
     }
   }
 
@@ -192,7 +201,7 @@ export class Outgoing {
     const { honoursScheduling } = this.#traits;
     const scheduling = honoursScheduling ? 'SILENT' : null;
     const responses = answers.map((answer) => this.#calls.answer(answer, scheduling));
-    this.#ports.send(wire.toolResponse(responses));
+    this.#send(wire.toolResponse(responses));
     // Otherwise the model speaks to the answer in any case.
     if (!honoursScheduling) this.#requests.owes();
   }
@@ -201,7 +210,7 @@ export class Outgoing {
     { responseKey, answer, instructions, about, insists }: Request,
     turns: readonly wire.Turn[],
   ): void {
-    const { notes: writer } = this.#ports;
+    const writer = this.#notes;
     // The call may have been cancelled while the request waited.
     const isOpen = answer !== null && this.#calls.wayOf(answer.callId) === 'response';
     const notes = this.#addsAnytime ? turns : [];
@@ -211,44 +220,48 @@ export class Outgoing {
     // Text that the model has just read need not be repeated.
     if (about !== undefined && !textOf(turns).some((text) => text.includes(about)))
       texts.push(about);
-    if (isOpen) this.#tell(notes, texts.join('\n'), answer, insists);
+    if (isOpen) this.#answerCall(notes, texts.join('\n'), answer, insists);
     else {
       if (instructions === undefined) texts.push(writer.text(YOUR_TURN, `${responseKey} turn`));
-      this.#nudge(notes, texts.join('\n'), insists, turns.length > 0);
+      this.#prompt(notes, texts.join('\n'), insists, turns.length > 0);
     }
     this.sign();
     this.#requests.sent(responseKey);
   }
 
   #asText(answer: Answer): wire.Turn {
-    return answerTurn(this.#ports.notes, this.#calls.nameOf(answer.callId), answer);
+    return answerTurn(this.#notes, this.#calls.nameOf(answer.callId), answer);
   }
 
   /** Has the model speak to the result of a call. */
-  #tell(notes: readonly wire.Turn[], text: string, answer: Answer, insists: boolean): void {
-    if (notes.length > 0) this.#ports.send(wire.clientContent(notes, false));
+  #answerCall(notes: readonly wire.Turn[], text: string, answer: Answer, insists: boolean): void {
+    if (notes.length > 0) this.#send(wire.clientContent(notes, false));
     const { honoursScheduling } = this.#traits;
     const scheduling = insists ? 'INTERRUPT' : 'WHEN_IDLE';
     const response = this.#calls.answer(answer, honoursScheduling ? scheduling : null);
     const spoken = text === '' ? response.response : { ...response.response, instructions: text };
-    this.#ports.send(
+    this.#send(
       wire.toolResponse([{ ...response, response: spoken }]),
       wire.toolResponse([{ ...response, ...(honoursScheduling && { scheduling: 'SILENT' }) }]),
     );
   }
 
   /** Text in the sound stream is certain to be answered, but the model takes it for words of the user. */
-  #nudge(notes: readonly wire.Turn[], text: string, insists: boolean, hasNews: boolean): void {
+  #prompt(notes: readonly wire.Turn[], text: string, insists: boolean, hasNews: boolean): void {
     const lasting = notes.length > 0 ? wire.clientContent(notes, false) : null;
     if (this.#addsAnytime && !insists) {
       const nudge: wire.Turn = { role: 'user', parts: [{ text }] };
-      this.#ports.send(wire.clientContent([...notes, nudge], true), lasting);
+      this.#send(wire.clientContent([...notes, nudge], true), lasting);
       return;
     }
-    if (lasting !== null) this.#ports.send(lasting);
+    if (lasting !== null) this.#send(lasting);
     const message = wire.realtimeText(text);
     // If messages travel with a request, they are repeated with it.
-    this.#ports.send(message, hasNews && !this.#addsAnytime ? message : null);
+    this.#send(message, hasNews && !this.#addsAnytime ? message : null);
+  }
+
+  #send(message: object, lasting: object | null = message): void {
+    this.#resumption.send(message, lasting);
   }
 
   #takeTurns(): readonly wire.Turn[] {
@@ -259,15 +272,15 @@ export class Outgoing {
 
   /** OUTGOING-2 */
   #isHeld(): boolean {
-    const { environment, isBusy, busyForMs, giveUp } = this.#ports;
+    const { isBusy, busyForMs, giveUp } = this.#activity;
     if (!isBusy()) return false;
-    const limitMs = this.#lastSignAt + HOLD_LIMIT_MS - environment.clock.now();
+    const limitMs = this.#lastSignAt + HOLD_LIMIT_MS - this.#environment.clock.now();
     if (limitMs <= 0) {
       giveUp();
       return false;
     }
     const delayMs = Math.min(limitMs, busyForMs() ?? limitMs);
-    this.#cancelHold = environment.scheduler.schedule(() => this.flush(), delayMs);
+    this.#cancelHold = this.#environment.scheduler.schedule(() => this.flush(), delayMs);
     return true;
   }
 }

@@ -1,7 +1,7 @@
 // Resumes a session over another connection: with a handle of the server, and the messages that the handle
 // does not cover.
 //
-// Owns: the token, and the messages since. Does not: when a new connection is opened (the session).
+// Owns: the token, and the messages sent since. Does not: when a new connection is opened (the session).
 //
 // RESUMPTION-1. A token is offered only while no one has spoken since the server gave its handle: a resumed
 //     session would not know those words, while a replayed one does.
@@ -9,7 +9,7 @@
 //     at all. Requests to speak are not: their sender repeats them.
 // RESUMPTION-3. A handle that the server refused is neither offered nor used again.
 
-import type { TransportEvent } from '../../voice/connection/transport.ts';
+import type { WireConnection } from '../socket/wire.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
 /** The number of silent messages after which a handle is useless. */
@@ -70,14 +70,23 @@ class MessageLog {
 }
 
 export class Resumption {
-  readonly #emit: (event: TransportEvent) => void;
+  readonly #connection: WireConnection;
   readonly #calls: ToolCalls;
   readonly #log = new MessageLog();
   #offered: ResumeToken | null = null;
 
-  constructor(emit: (event: TransportEvent) => void, calls: ToolCalls) {
-    this.#emit = emit;
+  constructor(connection: WireConnection, calls: ToolCalls) {
+    this.#connection = connection;
     this.#calls = calls;
+  }
+
+  /**
+   * Sends a message. `lasting`: the part that a resumed session must get again if the server had not taken it
+   * in.
+   */
+  send(message: object, lasting: object | null): void {
+    this.sent(lasting);
+    this.#connection.send(JSON.stringify(message));
   }
 
   /**
@@ -103,14 +112,14 @@ export class Resumption {
     if (index === null || index === undefined) this.#log.consumedAll();
     else this.#log.consumed(Number(index));
     this.#offered = new ResumeToken(handle, this.#calls, this.#log);
-    this.#emit({ type: 'transport.resumable', resume: this.#offered });
+    this.#connection.emit({ type: 'transport.resumable', resume: this.#offered });
   }
 
-  /** RESUMPTION-1 */
+  /** Handles an event that the offered token does not cover (RESUMPTION-1). */
   withdraw(): void {
     this.#log.consumedAll();
     if (this.#offered === null) return;
     this.#offered = null;
-    this.#emit({ type: 'transport.resumable', resume: null });
+    this.#connection.emit({ type: 'transport.resumable', resume: null });
   }
 }

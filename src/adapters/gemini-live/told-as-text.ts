@@ -4,7 +4,7 @@
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
 import type { TransportCommand } from '../../voice/connection/transport.ts';
-import type { Turn } from './wire/index.ts';
+import type { Turn } from './wire.ts';
 
 type Command<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
 

@@ -12,7 +12,7 @@
 // TOOL-CALLS-5. Calls that are never answered are bounded: the oldest is forgotten, and not waited for.
 
 import { BoundedMap } from '../socket/bounded-map.ts';
-import type { FunctionResponse } from './wire/index.ts';
+import type { FunctionResponse } from './wire.ts';
 
 const REMEMBERED_CALLS = 512;
 
@@ -93,7 +93,7 @@ export class ToolCalls {
 }
 
 /** Returns the object for this output. */
-export function responseOf(output: string): Readonly<Record<string, unknown>> {
+function responseOf(output: string): Readonly<Record<string, unknown>> {
   const value = parsed(output);
   if (isEmpty(value)) {
     return {

@@ -2,47 +2,28 @@
 // server messages become transport events and frames of sound. Pure of sockets.
 //
 // Owns: the meaning of each field of a message, and whether the model is busy.
-// Does not: the life of a connection (`gemini-wire.ts`); responses (`model-turns.ts`), utterances
-// (`user-speech.ts`), calls (`tool-calls.ts`), requests (`requests.ts`), what waits (`outgoing.ts`).
+// Does not: the life of a connection (`gemini-live.ts`); responses and their requests (`responses.ts`),
+// utterances (`user-speech.ts`), calls (`tool-calls.ts`), the queue to the model (`outgoing.ts`).
 //
 // GEMINI-LIVE-TRANSLATOR-1. The parts of one message are handled in the order in which they happened: an
 //     interruption, the words of the interrupting user, the model's speech, its end.
 // GEMINI-LIVE-TRANSLATOR-2. An interruption that the client caused is no sign of the user.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
-import type { Environment } from '../../actors/ports/environment.ts';
-import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
-import type { TransportCommand, TransportEvent } from '../../voice/connection/transport.ts';
+import type { TransportCommand } from '../../voice/connection/transport.ts';
+import type { WireConnection } from '../socket/wire.ts';
 import type { ModelTraits } from './models.ts';
-import { ModelTurns } from './model-turns.ts';
+import { ModelTurns, Requests } from './responses.ts';
 import { Outgoing } from './outgoing.ts';
-import { Requests } from './requests.ts';
+import type { Resumption } from './resumption.ts';
 import { answerTurn, callTurn, messageTurn } from './told-as-text.ts';
 import type { ToolCalls } from './tool-calls.ts';
 import { UserSpeech } from './user-speech.ts';
-import * as wire from './wire/index.ts';
-import type { ServerContent, ServerMessage } from './wire/index.ts';
+import * as wire from './wire.ts';
+import type { ServerContent, ServerMessage } from './wire.ts';
 
 /** The server reacts to an interrupting client message within this time. */
 const OUR_INTERRUPTION_MS = 2_000;
-
-export interface TranslatorPorts {
-  readonly environment: Environment;
-  /** Writes notes in place of messages that the wire lacks. */
-  readonly notes: NoteWriter;
-  emit(event: TransportEvent): void;
-  emitAudio(frame: AudioFrame): void;
-  /**
-   * Sends a message. `lasting`: the part that a resumed session must get again if the server had not taken it
-   * in.
-   */
-  send(message: object, lasting: object | null): void;
-  report(code: string, message: string, raw?: unknown): void;
-  sentMs(): number;
-  toSessionMs(serverMs: number): number;
-  /** Reports an event that earlier resume tokens do not cover. */
-  happened(): void;
-}
 
 type Ending = Exclude<ServerContent['turnCompleteReason'], null | undefined>;
 const GOOD_ENDINGS: ReadonlySet<Ending> = new Set([
@@ -51,7 +32,10 @@ const GOOD_ENDINGS: ReadonlySet<Ending> = new Set([
 ]);
 
 export class Translator {
-  readonly #ports: TranslatorPorts;
+  readonly #connection: WireConnection;
+  readonly #resumption: Resumption;
+  /** Writes notes in place of messages that the wire lacks. */
+  readonly #notes: NoteWriter;
   readonly #traits: ModelTraits;
   readonly #calls: ToolCalls;
   readonly #requests: Requests;
@@ -61,30 +45,27 @@ export class Translator {
   #isWorking = false;
   #weInterruptUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(ports: TranslatorPorts, traits: ModelTraits, calls: ToolCalls) {
-    const { environment, notes } = ports;
-    const emit = (event: TransportEvent): void => ports.emit(event);
-    this.#ports = ports;
+  constructor(
+    connection: WireConnection,
+    resumption: Resumption,
+    notes: NoteWriter,
+    traits: ModelTraits,
+    calls: ToolCalls,
+  ) {
+    this.#connection = connection;
+    this.#resumption = resumption;
+    this.#notes = notes;
     this.#traits = traits;
     this.#calls = calls;
-    this.#requests = new Requests(environment, emit);
-    this.#turns = new ModelTurns({
-      environment,
-      emit,
-      emitAudio: (frame) => ports.emitAudio(frame),
-      begins: () => {
-        this.#speech.answered();
-        return this.#requests.begins();
-      },
+    this.#requests = new Requests(connection);
+    this.#turns = new ModelTurns(connection, () => {
+      this.#speech.answered();
+      return this.#requests.begins();
     });
-    this.#speech = new UserSpeech({
-      environment,
-      emit,
-      sentMs: () => ports.sentMs(),
-      toSessionMs: (serverMs) => ports.toSessionMs(serverMs),
+    this.#speech = new UserSpeech(connection, {
       isAnswered: () => this.#turns.isAnswering,
       began: () => {
-        ports.happened();
+        resumption.withdraw();
         this.#requests.userSpoke();
         this.#turns.takeKeyBack();
       },
@@ -92,27 +73,25 @@ export class Translator {
         if (words !== '' && !isAnswered) this.#requests.owes();
         this.#outgoing.flush();
       },
-      late: (words) =>
-        ports.report('LATE_WORDS', 'Words of the user came after their utterance was over', words),
     });
     this.#outgoing = new Outgoing(
+      connection.environment,
+      resumption,
+      notes,
       {
-        environment,
-        notes,
-        send: (message, lasting = message) => ports.send(message, lasting),
         isBusy: () => this.#isBusy,
         busyForMs: () => this.#busyForMs,
         giveUp: () => this.#giveUp(),
       },
       traits,
-      this.#calls,
+      calls,
       this.#requests,
     );
   }
 
   /** Returns the conversation so far, for a model that knows nothing. */
   history(commands: readonly TransportCommand[]): readonly wire.Turn[] {
-    const { notes } = this.#ports;
+    const notes = this.#notes;
     return commands.flatMap((command) => {
       if (command.type === 'message.add') return [messageTurn(notes, command)];
       if (command.type === 'tool.recall') {
@@ -122,6 +101,11 @@ export class Translator {
       if (command.type !== 'tool.answer') return [];
       return [answerTurn(notes, this.#calls.nameOf(command.callId), command)];
     });
+  }
+
+  /** Records sound of the user that the server got. */
+  soundSent(durationMs: number): void {
+    this.#speech.sentMs += durationMs;
   }
 
   /** Starts: the model is configured, and has its history. */
@@ -138,10 +122,10 @@ export class Translator {
   toWire(command: TransportCommand): void {
     switch (command.type) {
       case 'message.add':
-        return this.#outgoing.add(messageTurn(this.#ports.notes, command));
+        return this.#outgoing.add(messageTurn(this.#notes, command));
       case 'tool.recall':
         this.#calls.recalled(command.callId, command.name);
-        return this.#outgoing.add(callTurn(this.#ports.notes, command));
+        return this.#outgoing.add(callTurn(this.#notes, command));
       case 'tool.answer':
         return this.#outgoing.answer(command);
       case 'response.request':
@@ -150,7 +134,7 @@ export class Translator {
         return this.#cancel();
       case 'utterance.end':
         // The server's detector is told that the sound has ended, or it would keep listening.
-        this.#ports.send(wire.audioStreamEnd(), null);
+        this.#resumption.send(wire.audioStreamEnd(), null);
         return this.#speech.settle();
       case 'response.withdraw':
         return this.#outgoing.withdraw(command.responseKey);
@@ -175,7 +159,7 @@ export class Translator {
     for (const call of toolCall?.functionCalls ?? []) this.#onCall(call);
     if (toolCall && this.#traits.duringCall !== 'goes_on') this.#turns.complete(null);
     for (const callId of toolCallCancellation?.ids ?? []) {
-      if (this.#calls.cancelled(callId)) this.#ports.emit({ type: 'tool.cancelled', callId });
+      if (this.#calls.cancelled(callId)) this.#connection.emit({ type: 'tool.cancelled', callId });
     }
     if (usageMetadata) this.#onUsage(usageMetadata, raw);
     this.#outgoing.flush();
@@ -206,15 +190,15 @@ export class Translator {
     // Client content interrupts; so does the user who speaks.
     const canStop = this.#traits.clientContent === 'anytime' && !this.#speech.isOpen;
     if (!canStop || !(wasPending || wasMaking)) return;
-    this.#weInterruptUntil = this.#ports.environment.clock.now() + OUR_INTERRUPTION_MS;
-    this.#ports.send(wire.clientContent([], false), null);
+    this.#weInterruptUntil = this.#connection.environment.clock.now() + OUR_INTERRUPTION_MS;
+    this.#resumption.send(wire.clientContent([], false), null);
   }
 
   #showPicture({ mediaType, data }: Extract<TransportCommand, { type: 'image.add' }>): void {
     const base64 = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64');
     if (this.#traits.clientContent === 'initially') {
       const message = wire.realtimePicture(mediaType, base64);
-      this.#ports.send(message, message);
+      this.#resumption.send(message, message);
       return;
     }
     // In the sound stream a picture would only count while the user speaks.
@@ -225,14 +209,14 @@ export class Translator {
   #configure({ configuration }: Extract<TransportCommand, { type: 'session.configure' }>): void {
     if (!this.#traits.contextUpdate) {
       const message = `The model (${this.#traits.family}) cannot be configured anew`;
-      this.#ports.emit({ type: 'session.refused', code: 'UNSUPPORTED', message });
+      this.#connection.emit({ type: 'session.refused', code: 'UNSUPPORTED', message });
       return;
     }
     const behavior = this.#traits.duringCall === 'goes_on' ? 'NON_BLOCKING' : null;
     const message = wire.contextUpdate(configuration, behavior);
-    this.#ports.send(message, message);
+    this.#resumption.send(message, message);
     // The wire sends no answer: it handles updates in order with all other messages, or ends the session.
-    this.#ports.emit({ type: 'session.configured' });
+    this.#connection.emit({ type: 'session.configured' });
   }
 
   #onDetector({ voiceActivity, voiceActivityDetectionSignal }: ServerMessage): void {
@@ -255,7 +239,7 @@ export class Translator {
       const { text, finished, startOffset } = words;
       this.#speech.heardWords(text ?? '', finished === true, wire.durationMs(startOffset));
     }
-    if (content.modelTurn) this.#ports.happened();
+    if (content.modelTurn) this.#resumption.withdraw();
     for (const part of content.modelTurn?.parts ?? []) {
       if (part.inlineData?.data) this.#turns.audio(part.inlineData.data);
       else if (part.text && part.thought !== true) this.#turns.words(part.text);
@@ -272,7 +256,7 @@ export class Translator {
   }
 
   #onInterrupted(): void {
-    const isOurs = this.#ports.environment.clock.now() < this.#weInterruptUntil;
+    const isOurs = this.#connection.environment.clock.now() < this.#weInterruptUntil;
     this.#weInterruptUntil = Number.NEGATIVE_INFINITY;
     this.#turns.interrupted(!isOurs);
     if (!isOurs) this.#speech.brokeIn();
@@ -287,18 +271,24 @@ export class Translator {
   }
 
   #onCall(call: { id?: string | null; name: string; args?: Record<string, unknown> | null }): void {
-    const callId = call.id || this.#ports.environment.ids.next('call');
+    const callId = call.id || this.#connection.environment.ids.next('call');
     if (!this.#calls.called(callId, call.name)) return;
-    this.#ports.happened();
+    this.#resumption.withdraw();
     const responseId = this.#turns.calls();
     const args = JSON.stringify(call.args ?? {});
-    this.#ports.emit({ type: 'tool.called', callId, name: call.name, arguments: args, responseId });
+    this.#connection.emit({
+      type: 'tool.called',
+      callId,
+      name: call.name,
+      arguments: args,
+      responseId,
+    });
   }
 
   #onUsage(usage: NonNullable<ServerMessage['usageMetadata']>, raw: unknown): void {
     const { promptTokenCount, toolUsePromptTokenCount } = usage;
     const { responseTokenCount, thoughtsTokenCount } = usage;
-    this.#ports.emit({
+    this.#connection.emit({
       type: 'usage.reported',
       inputTokens: sum(promptTokenCount, toolUsePromptTokenCount),
       outputTokens: sum(responseTokenCount, thoughtsTokenCount),
@@ -309,7 +299,7 @@ export class Translator {
   #setWorking(isWorking: boolean): void {
     if (isWorking === this.#isWorking) return;
     this.#isWorking = isWorking;
-    this.#ports.emit({ type: 'model.changed', status: isWorking ? 'working' : 'idle' });
+    this.#connection.emit({ type: 'model.changed', status: isWorking ? 'working' : 'idle' });
   }
 }
 

@@ -15,8 +15,7 @@
 //     ones it answers: that utterance began before the answer did.
 // USER-SPEECH-3. The reported start is never too early: words are older than the moment at which they arrive.
 
-import type { Environment } from '../../actors/ports/environment.ts';
-import type { TransportEvent } from '../../voice/connection/transport.ts';
+import type { WireConnection } from '../socket/wire.ts';
 
 /** The pause after the last words of a speaking user; the words of a sentence arrive at once. */
 const PAUSE_MS = 1_500;
@@ -33,21 +32,14 @@ const LATE_MS = 3_000;
 /** Words are at least this much older than the moment at which they arrive. */
 const WORDS_LAG_MS = 800;
 
-export interface UserSpeechPorts {
-  readonly environment: Environment;
-  emit(event: TransportEvent): void;
-  /** Returns the length of sound that the server has got, in milliseconds. */
-  sentMs(): number;
-  /** Converts milliseconds of the server's sound to milliseconds of the session's sound. */
-  toSessionMs(serverMs: number): number;
+/** The reactions to an utterance, and the state of the model that they depend on. */
+interface UserSpeechListener {
   /** Returns whether the model is answering without interruption, or its answer counts as still playing. */
   isAnswered(): boolean;
   /** Reports the start of speech. */
   began(): void;
   /** Reports the words. `isAnswered`: the model has begun to answer them, or has finished. */
   settled(words: string, isAnswered: boolean): void;
-  /** USER-SPEECH-2: reports late words, which no component handles. */
-  late(words: string): void;
 }
 
 interface Utterance {
@@ -64,7 +56,10 @@ interface Utterance {
 }
 
 export class UserSpeech {
-  readonly #ports: UserSpeechPorts;
+  /** The length of sound that the server has got, in milliseconds. */
+  sentMs = 0;
+  readonly #connection: WireConnection;
+  readonly #listener: UserSpeechListener;
   #utterance: Utterance | null = null;
   #settledAt = Number.NEGATIVE_INFINITY;
   /** Whether words were reported that the model has not begun to answer. */
@@ -75,8 +70,9 @@ export class UserSpeech {
   #answersUnknownSinceMs: number | null = null;
   #cancelPause: () => void = () => {};
 
-  constructor(ports: UserSpeechPorts) {
-    this.#ports = ports;
+  constructor(connection: WireConnection, listener: UserSpeechListener) {
+    this.#connection = connection;
+    this.#listener = listener;
   }
 
   /** Whether the user is speaking or their words are not known yet. */
@@ -86,13 +82,13 @@ export class UserSpeech {
 
   /** Handles the detector's start of speech; `startMs` is its position in the server's sound. */
   heardStart(startMs: number | null): void {
-    this.#begin(startMs ?? this.#ports.sentMs()).isSignalled = true;
+    this.#begin(startMs ?? this.sentMs).isSignalled = true;
     this.#waitOn();
   }
 
   /** Handles an interruption of the model by the user. */
   brokeIn(): void {
-    this.#begin(this.#ports.sentMs());
+    this.#begin(this.sentMs);
     this.#waitOn();
   }
 
@@ -102,28 +98,28 @@ export class UserSpeech {
 
   /** Appends final words. `isLast`: the wire marks them as the last ones. */
   heardWords(words: string, isLast: boolean, startMs: number | null): void {
-    const utterance = this.#takes(words, startMs);
+    const utterance = this.#utteranceOf(words, startMs);
     if (utterance === null) return;
     utterance.words += words;
     utterance.interim = '';
-    if (words !== '') this.#tell(utterance);
+    if (words !== '') this.#report(utterance);
     if (isLast) this.settle();
-    else this.#goOn(utterance);
+    else this.#continue(utterance);
   }
 
   /** Sets the provisional words since the last final ones. */
   heardInterim(words: string, startMs: number | null): void {
-    const utterance = this.#takes(words, startMs);
+    const utterance = this.#utteranceOf(words, startMs);
     if (utterance === null || words === '') return;
     utterance.interim = words;
-    this.#tell(utterance);
-    this.#goOn(utterance);
+    this.#report(utterance);
+    this.#continue(utterance);
   }
 
   /** Handles the model's answer: the user has finished. */
   answered(): void {
     const isKnown = this.#utterance !== null || this.#isUnanswered;
-    this.#answersUnknownSinceMs = isKnown ? null : this.#ports.sentMs();
+    this.#answersUnknownSinceMs = isKnown ? null : this.sentMs;
     this.#isUnanswered = false;
     if (this.#utterance) this.#utterance.isAnswered = true;
     this.#end();
@@ -136,12 +132,12 @@ export class UserSpeech {
     this.#markEnded(utterance);
     this.#utterance = null;
     this.#cancelPause();
-    this.#settledAt = this.#ports.environment.clock.now();
-    this.#isUnanswered = !this.#ports.isAnswered();
+    this.#settledAt = this.#connection.environment.clock.now();
+    this.#isUnanswered = !this.#listener.isAnswered();
     const text = (utterance.words + utterance.interim).trim();
     const { id: utteranceId } = utterance;
-    this.#ports.emit({ type: 'utterance.transcribed', utteranceId, text, final: true });
-    this.#ports.settled(text, utterance.isAnswered || this.#ports.isAnswered());
+    this.#connection.emit({ type: 'utterance.transcribed', utteranceId, text, final: true });
+    this.#listener.settled(text, utterance.isAnswered || this.#listener.isAnswered());
   }
 
   stop(): void {
@@ -149,33 +145,37 @@ export class UserSpeech {
   }
 
   /** Returns the utterance of these words; null if they belong to none. */
-  #takes(words: string, startMs: number | null): Utterance | null {
+  #utteranceOf(words: string, startMs: number | null): Utterance | null {
     if (this.#utterance !== null) return this.#utterance;
     if (words === '') return null;
-    const saidMs = this.#ports.sentMs() - WORDS_LAG_MS;
-    const answeredMs = this.#ports.isAnswered() ? this.#answersUnknownSinceMs : null;
+    const saidMs = this.sentMs - WORDS_LAG_MS;
+    const answeredMs = this.#listener.isAnswered() ? this.#answersUnknownSinceMs : null;
     if (answeredMs !== null) {
       const utterance = this.#begin(Math.min(startMs ?? saidMs, answeredMs - WORDS_LAG_MS));
       utterance.isTrailing = true;
       return utterance;
     }
     if (this.#isLate()) {
-      this.#ports.late(words);
+      this.#connection.report(
+        'LATE_WORDS',
+        'Words of the user came after their utterance was over',
+        words,
+      );
       return null;
     }
     return this.#begin(startMs ?? saidMs);
   }
 
   #isLate(): boolean {
-    const now = this.#ports.environment.clock.now();
-    return this.#ports.isAnswered() && now - this.#settledAt < LATE_MS;
+    const now = this.#connection.environment.clock.now();
+    return this.#listener.isAnswered() && now - this.#settledAt < LATE_MS;
   }
 
   #begin(startMs: number): Utterance {
     const current = this.#utterance;
     if (current !== null && !current.hasEnded) return current;
     this.settle();
-    const { environment, emit, toSessionMs } = this.#ports;
+    const { environment, emit, toSessionMs } = this.#connection;
     const id = environment.ids.next('utt');
     const utterance: Utterance = {
       id,
@@ -189,18 +189,18 @@ export class UserSpeech {
     this.#utterance = utterance;
     this.#answersUnknownSinceMs = null;
     const audioStartMs = toSessionMs(Math.max(0, startMs));
-    this.#ports.began();
+    this.#listener.began();
     emit({ type: 'utterance.started', utteranceId: id, audioStartMs });
     return utterance;
   }
 
-  #tell({ id: utteranceId, words, interim }: Utterance): void {
+  #report({ id: utteranceId, words, interim }: Utterance): void {
     const text = words + interim;
-    this.#ports.emit({ type: 'utterance.transcribed', utteranceId, text, final: false });
+    this.#connection.emit({ type: 'utterance.transcribed', utteranceId, text, final: false });
   }
 
   /** Continues the utterance, because more may come. */
-  #goOn(utterance: Utterance): void {
+  #continue(utterance: Utterance): void {
     if (utterance.isTrailing) this.#markEnded(utterance);
     this.#waitOn();
   }
@@ -215,7 +215,7 @@ export class UserSpeech {
   #markEnded(utterance: Utterance): void {
     if (utterance.hasEnded) return;
     utterance.hasEnded = true;
-    this.#ports.emit({ type: 'utterance.ended', utteranceId: utterance.id });
+    this.#connection.emit({ type: 'utterance.ended', utteranceId: utterance.id });
   }
 
   /** Restarts the wait for the next words. */
@@ -223,7 +223,7 @@ export class UserSpeech {
     this.#cancelPause();
     const utterance = this.#utterance;
     if (utterance === null) return;
-    this.#cancelPause = this.#ports.environment.scheduler.schedule(() => {
+    this.#cancelPause = this.#connection.environment.scheduler.schedule(() => {
       if (utterance.hasEnded) this.settle();
       else this.#end();
     }, patienceMs(utterance));

@@ -1,7 +1,7 @@
 // The client events of the GA Realtime wire: the eleven events of the official union, each with its schema.
 
 import { z } from 'zod';
-import type { RealtimeClientEvent } from '../openai-realtime/wire/official.ts';
+import type { RealtimeClientEvent } from '../openai-realtime/official.ts';
 import { newItem, responseParameters } from './client-schemas.ts';
 import { Refusal } from './wire-events.ts';
 import { refusalOf } from './zod-refusal.ts';

@@ -2,7 +2,7 @@
 // not compile; and the refusal of client events.
 
 import { ProtocolError } from '../../values/errors.ts';
-import type { RealtimeServerEvent } from '../openai-realtime/wire/official.ts';
+import type { RealtimeServerEvent } from '../openai-realtime/official.ts';
 
 /** The wire writes `null` for fields that the official types omit; nothing else differs. */
 type NullForAbsent<T> = unknown extends T

@@ -1,4 +1,9 @@
-// Sends texts into the model's context, in appends of at most 500 tokens.
+// Puts texts into the model's context within the limits of the wire: during a session in appends of at most 500
+// tokens, and the conversation so far in the first event of a session, as at most 128 messages and 8,192 tokens.
+//
+// The wire counts tokens and refuses texts that are too long. Without a tokenizer, tokens are estimated from
+// above, so that a piece may be smaller than possible, but is not refused. Prose and code are estimated at
+// nearly twice the count of OpenAI's tokenizers; only random letters may be estimated below it.
 //
 // Owns: event ids, which appends are not answered yet, and what belongs to what. Does not:
 // say what follows from that: that the server took a text in proves nothing of its being said.
@@ -11,11 +16,19 @@
 //     text.
 // APPENDS-3. Texts to remember that are not taken in yet are recorded, so that a session that resumes from
 //     this one gets them again.
+//
+// HISTORY-1. The newest messages are kept, complete and in order; only the newest of all may be cut.
+// HISTORY-2. If messages were left out, the first one states how many.
+//
+// TOKENS-1. No piece is estimated above its limit; together they are the text, except for white space at the
+//     cuts.
+// TOKENS-2. A cut is at the end of a sentence if one fits, else between words, else between characters.
 
-import { shortNameOf, type NoteWriter } from '../../actors/notes/note-marks.ts';
+import { shortNameOf, type NoteWriter, unmarkedNotes } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
-import { MAX_APPEND_TOKENS, estimateTokens, splitText } from './tokens.ts';
-import { append, type AppendChannel } from './wire/index.ts';
+import type { TransportCommand } from '../../voice/connection/transport.ts';
+import { toldAs } from './model-words.ts';
+import { append, type AppendChannel, type HistoryMessage } from './wire.ts';
 
 export type AppendEvent = ReturnType<typeof append>;
 
@@ -113,4 +126,113 @@ function withinBounds(pieces: readonly string[], notes: NoteWriter): readonly st
     ...pieces.slice(0, MAX_PIECES - 1),
     notes.text(said, `left out ${shortNameOf(left.join(''))}`),
   ];
+}
+
+const MAX_MESSAGES = 128;
+const MAX_TOKENS = 8_192;
+/** The tokens that the server adds around each message. */
+const TOKENS_AROUND = 8;
+/** For the note of HISTORY-2. */
+const RESERVED_TOKENS = 64;
+
+/** Returns the messages with the content of these commands. */
+export function historyOf(
+  commands: readonly TransportCommand[],
+  notes: NoteWriter = unmarkedNotes,
+): readonly HistoryMessage[] {
+  const all = commands.map(messageOf).filter((message) => message !== null);
+  const kept: HistoryMessage[] = [];
+  let tokensLeft = MAX_TOKENS - RESERVED_TOKENS;
+  for (const message of all.toReversed()) {
+    const fits = estimateTokens(message.text) + TOKENS_AROUND <= tokensLeft;
+    if (kept.length === MAX_MESSAGES - 1 || (!fits && kept.length > 0)) break;
+    const text = fits ? message.text : headOf(message.text, tokensLeft - TOKENS_AROUND);
+    kept.unshift({ ...message, text });
+    tokensLeft -= estimateTokens(text) + TOKENS_AROUND;
+  }
+  const missing = all.length - kept.length;
+  if (missing === 0) return kept;
+  const said = sentence`The conversation began earlier: ${missing} older messages are left out here.`;
+  return [
+    { role: 'developer', text: notes.text(note(said), `history without ${missing}`) },
+    ...kept,
+  ];
+}
+
+function messageOf(command: TransportCommand): HistoryMessage | null {
+  const { type } = command;
+  if (type === 'tool.recall' || type === 'tool.answer')
+    return { role: 'user', text: toldAs(command) };
+  if (type !== 'message.add' || command.text.trim() === '') return null;
+  return { role: command.role === 'system' ? 'developer' : command.role, text: command.text };
+}
+
+/** The limit of one append: the server refuses more. */
+export const MAX_APPEND_TOKENS = 500;
+
+// English prose has more than 4 letters in a token; keys and codes have about 1.5.
+const LOWER_CASE = 0.35;
+const UPPER_CASE = 0.8;
+const SPACE = 0.4;
+
+/** Returns about the maximum number of tokens of this text. */
+export function estimateTokens(text: string): number {
+  let tokens = 0;
+  for (const character of text) tokens += tokensOf(character);
+  return Math.ceil(tokens);
+}
+
+function tokensOf(character: string): number {
+  const code = character.codePointAt(0) ?? 0;
+  if (code >= 0x61 && code <= 0x7a) return LOWER_CASE;
+  if (code >= 0x41 && code <= 0x5a) return UPPER_CASE;
+  if (code === 0x20) return SPACE;
+  // The rarest alphabets take two tokens for a letter, the others much less.
+  if (code < 0x8_00) return 1;
+  return code < 0x1_00_00 ? 2 : 4;
+}
+
+const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' });
+
+/** Returns the text in pieces of at most `maxTokens` each (TOKENS-1, TOKENS-2); none for white space. */
+export function splitText(text: string, maxTokens = MAX_APPEND_TOKENS): readonly string[] {
+  const pieces: string[] = [];
+  let piece = '';
+  const flush = (): void => {
+    if (piece.trim() !== '') pieces.push(piece.trim());
+    piece = '';
+  };
+  for (const part of partsOf(text, maxTokens)) {
+    if (estimateTokens(piece + part) > maxTokens) flush();
+    piece += part;
+  }
+  flush();
+  return pieces;
+}
+
+/** Returns the beginning of a text, at most `maxTokens` long. */
+export function headOf(text: string, maxTokens: number): string {
+  let tokens = 0;
+  let head = '';
+  for (const character of text) {
+    tokens += tokensOf(character);
+    if (tokens > maxTokens) break;
+    head += character;
+  }
+  return head;
+}
+
+/** Yields the largest parts within `maxTokens`: sentences, words, pieces of words. */
+function* partsOf(text: string, maxTokens: number): Generator<string> {
+  for (const { segment } of sentences.segment(text)) {
+    if (estimateTokens(segment) <= maxTokens) yield segment;
+    else
+      for (const word of segment.split(/(?<=\s)/)) {
+        for (let rest = word; rest !== '';) {
+          const head = headOf(rest, maxTokens);
+          yield head;
+          rest = rest.slice(head.length);
+        }
+      }
+  }
 }

@@ -13,9 +13,10 @@
 // HEARD-UTTERANCES-3. A repeated fragment counts once; a late one begins another utterance, so that no words
 //     are lost.
 
-import type { Environment } from '../../actors/ports/environment.ts';
-import type { TransportEvent } from '../../voice/connection/transport.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
+import type { WireConnection } from '../socket/wire.ts';
+import type { InputClock } from './input-clock.ts';
+import type { TurnTimes } from './options.ts';
 
 const REMEMBERED_FRAGMENTS = 256;
 
@@ -27,20 +28,6 @@ export interface Fragment {
   readonly end_ms: number;
 }
 
-export interface HeardUtterancesOptions {
-  readonly pauseMs: number;
-  /** The pause while the model speaks. */
-  readonly turnMs: number;
-}
-
-export interface HeardUtterancesPorts {
-  readonly environment: Environment;
-  emit(event: TransportEvent): void;
-  isModelHeard(): boolean;
-  /** Converts milliseconds of the server's sound to milliseconds of the session's sound. */
-  toSessionMs(serverMs: number): number;
-}
-
 interface Utterance {
   readonly utteranceId: string;
   text: string;
@@ -48,16 +35,22 @@ interface Utterance {
 }
 
 export class HeardUtterances {
-  readonly #options: HeardUtterancesOptions;
-  readonly #ports: HeardUtterancesPorts;
+  readonly #connection: WireConnection;
+  readonly #inputClock: InputClock;
+  readonly #pauseMs: number;
+  /** The pause while the model speaks. */
+  readonly #turnMs: number;
   readonly #seen = new BoundedMap<string, true>(REMEMBERED_FRAGMENTS);
   #utterance: Utterance | null = null;
   #lastWordsAt = 0;
+  #isModelHeard = false;
   #cancel: () => void = () => {};
 
-  constructor(options: HeardUtterancesOptions, ports: HeardUtterancesPorts) {
-    this.#options = options;
-    this.#ports = ports;
+  constructor(connection: WireConnection, inputClock: InputClock, times: TurnTimes) {
+    this.#connection = connection;
+    this.#inputClock = inputClock;
+    this.#pauseMs = times.utterancePauseMs;
+    this.#turnMs = times.turnPauseMs;
   }
 
   get isSpeaking(): boolean {
@@ -68,8 +61,8 @@ export class HeardUtterances {
   words({ event_id: eventId, delta, start_ms: startMs, end_ms: endMs }: Fragment): boolean {
     if (this.#seen.has(eventId)) return false;
     this.#seen.set(eventId, true);
-    const { emit, environment } = this.#ports;
-    if (this.#utterance && startMs - this.#utterance.endMs >= this.#options.pauseMs) this.end();
+    const { emit, environment } = this.#connection;
+    if (this.#utterance && startMs - this.#utterance.endMs >= this.#pauseMs) this.end();
     if (!this.#utterance && delta.trim() === '') return false;
     this.#lastWordsAt = environment.clock.now();
     const utterance = this.#utterance ?? this.#begin(startMs);
@@ -77,25 +70,20 @@ export class HeardUtterances {
     utterance.endMs = Math.max(utterance.endMs, endMs);
     const { utteranceId, text } = utterance;
     emit({ type: 'utterance.transcribed', utteranceId, text: text.trim(), final: false });
-    this.reconsider();
+    this.#awaitPause();
     return true;
   }
 
   /** Handles the start of the model's speech: it may have taken the user for finished. */
   modelBegins(): void {
-    const { clock } = this.#ports.environment;
-    if (clock.now() - this.#lastWordsAt >= this.#options.turnMs) this.end();
+    const { clock } = this.#connection.environment;
+    if (clock.now() - this.#lastWordsAt >= this.#turnMs) this.end();
   }
 
   /** Handles the start or the end of the model's audible speech: a pause is shorter meanwhile. */
-  reconsider(): void {
-    this.#cancel();
-    if (!this.#utterance) return;
-    const { environment, isModelHeard } = this.#ports;
-    const pauseMs = isModelHeard() ? this.#options.turnMs : this.#options.pauseMs;
-    const leftMs = this.#lastWordsAt + pauseMs - environment.clock.now();
-    if (leftMs <= 0) this.end();
-    else this.#cancel = environment.scheduler.schedule(() => this.end(), leftMs);
+  modelHeard(isHeard: boolean): void {
+    this.#isModelHeard = isHeard;
+    this.#awaitPause();
   }
 
   /** Ends the utterance: the words so far are complete. */
@@ -105,8 +93,8 @@ export class HeardUtterances {
     this.#cancel();
     this.#utterance = null;
     const { utteranceId, text } = utterance;
-    this.#ports.emit({ type: 'utterance.ended', utteranceId });
-    this.#ports.emit({
+    this.#connection.emit({ type: 'utterance.ended', utteranceId });
+    this.#connection.emit({
       type: 'utterance.transcribed',
       utteranceId,
       text: text.trim(),
@@ -119,11 +107,21 @@ export class HeardUtterances {
   }
 
   #begin(startMs: number): Utterance {
-    const utteranceId = this.#ports.environment.ids.next('utterance');
+    const utteranceId = this.#connection.environment.ids.next('utterance');
     const utterance = { utteranceId, text: '', endMs: startMs };
     this.#utterance = utterance;
-    const audioStartMs = this.#ports.toSessionMs(startMs);
-    this.#ports.emit({ type: 'utterance.started', utteranceId, audioStartMs });
+    const audioStartMs = this.#connection.toSessionMs(this.#inputClock.toSentMs(startMs));
+    this.#connection.emit({ type: 'utterance.started', utteranceId, audioStartMs });
     return utterance;
+  }
+  /** Ends the utterance after a pause, which is shorter while the model is heard. */
+  #awaitPause(): void {
+    this.#cancel();
+    if (!this.#utterance) return;
+    const { environment } = this.#connection;
+    const pauseMs = this.#isModelHeard ? this.#turnMs : this.#pauseMs;
+    const leftMs = this.#lastWordsAt + pauseMs - environment.clock.now();
+    if (leftMs <= 0) this.end();
+    else this.#cancel = environment.scheduler.schedule(() => this.end(), leftMs);
   }
 }

@@ -1,14 +1,42 @@
 // The transport for the OpenAI Live API (`gpt-live-1`) over WebSocket, with client delegation: the model
-// talks, and delegates tasks to the session.
+// talks, and delegates tasks to the session. Here: the beginning, the frames and the end of a session, and
+// what the wire can do; `translator.ts` interprets the events.
+//
+// FORKED-CONNECTION-1. The second attempt is made once, and gets all messages that were sent before it.
+// FORKED-CONNECTION-2. Events of the first attempt are dropped after it was given up.
 
+import { createHash } from 'node:crypto';
+import { Subject, type Observable } from 'rxjs';
 import { z } from 'zod';
-import type { TransportConfiguration, TransportContext } from '../../voice/connection/transport.ts';
-import { SocketConnection, type SocketTransport } from '../socket/socket-connection.ts';
+import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
+import { type AudioFrame, frameDurationMs } from '../../voice/audio/audio-frame.ts';
+import { createBoundedBuffer } from '../../voice/audio/bounded-buffer.ts';
+import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
+import type {
+  TransportCapabilities,
+  TransportCommand,
+  TransportConfiguration,
+  TransportConnection,
+  TransportContext,
+  TransportEvent,
+} from '../../voice/connection/transport.ts';
+import { classifyRefusedStart } from '../socket/close-codes.ts';
 import { bearerAddress } from '../socket/dial-options.ts';
-import { openaiLiveCapabilities } from './capabilities.ts';
-import { ForkedConnection } from './forked-connection.ts';
-import { LiveWire, fingerprintOf, type StoredSession } from './live-wire.ts';
+import { takeEvent } from '../socket/event-table.ts';
+import { createHeldStream } from '../socket/held-stream.ts';
+import {
+  SocketConnection,
+  type SocketTransport,
+  type ConnectionDiagnostics,
+} from '../socket/socket-connection.ts';
+import type { Wire, WireConnection } from '../socket/wire.ts';
+import { historyOf } from './appends.ts';
+import { InputClock, SILENCE_FRAME_MS } from './input-clock.ts';
+import { startInstructions } from './model-words.ts';
 import { resolveOptions, type OpenaiLiveOptions, type OpenaiLiveSettings } from './options.ts';
+import { Translator } from './translator.ts';
+import type { ServerEvent } from './wire.ts';
+import * as wire from './wire.ts';
 
 /** The transport of `openaiLive`: its connections also report the messages that they could not use. */
 export type OpenaiLiveTransport = SocketTransport;
@@ -59,7 +87,7 @@ function dial(
       address: () => bearerAddress(settings, () => settings.url(forkOf?.sessionId)),
     },
     context,
-    (ports) =>
+    (connection) =>
       new LiveWire(
         {
           settings,
@@ -68,7 +96,7 @@ function dial(
           history: context.history,
           notes: context.notes,
         },
-        ports,
+        connection,
       ),
   );
 }
@@ -83,4 +111,307 @@ const storedSessionSchema = z.object({
 function storedSession(resume: unknown): StoredSession | null {
   const checked = storedSessionSchema.safeParse(resume);
   return checked.success ? checked.data : null;
+}
+
+/** The abilities of the Live wire as this transport uses it. */
+function openaiLiveCapabilities({
+  sampleRateHz,
+  store,
+}: Pick<OpenaiLiveSettings, 'sampleRateHz' | 'store'>): TransportCapabilities {
+  return Object.freeze({
+    inputSampleRateHz: sampleRateHz,
+    outputSampleRateHz: sampleRateHz,
+    output: 'audio',
+    utterances: 'inferred',
+    endsUtterances: true,
+    responds: 'by_itself',
+    // Only if it is certain; a response that may have another cause has no key.
+    correlatesResponses: true,
+    // The model keeps speaking, but its sound is dropped.
+    cancelsResponses: true,
+    truncatesAudio: false,
+    deletesItems: false,
+    speaksOutOfBand: false,
+    silentContext: true,
+    takesSystemMessages: true,
+    toolCalls: 'delegation',
+    defersToolResults: true,
+    schedulesToolResults: false,
+    updatesSession: false,
+    resumes: store,
+    acceptsImages: false,
+    // The server states the end of a session in `expires_at`.
+    maxConnectionMs: null,
+  });
+}
+
+/** The value of `transport.resumable`: a stored session that can be resumed. */
+interface StoredSession {
+  readonly sessionId: string;
+  /**
+   * The fingerprint of its configuration: a fork inherits it, so the session is usable only for an equal one.
+   */
+  readonly configuration: string;
+  /** The texts that it was sent and had not taken in yet. */
+  readonly untaken: readonly string[];
+}
+
+interface LiveWireOptions {
+  readonly settings: OpenaiLiveSettings;
+  readonly configuration: TransportConfiguration;
+  /** The session that the connection resumes. */
+  readonly forkOf: StoredSession | null;
+  /** Writes notes for texts that the session does not write. @defaultValue without marks */
+  readonly notes?: NoteWriter | undefined;
+  /** The conversation so far, as the commands that tell it; requested when the wire begins. */
+  readonly history?: (() => readonly TransportCommand[]) | undefined;
+}
+
+/** Returns a fingerprint; equal configurations have equal ones. */
+function fingerprintOf(
+  { model, voice }: Pick<OpenaiLiveSettings, 'model' | 'voice'>,
+  configuration: TransportConfiguration,
+): string {
+  const text = JSON.stringify([model, voice, startInstructions(configuration)]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** The Live wire on one connection. */
+class LiveWire implements Wire {
+  readonly #options: LiveWireOptions;
+  readonly #connection: WireConnection;
+  readonly #translator: Translator;
+  readonly #notes: NoteWriter;
+  readonly #clock: InputClock;
+  readonly #silence: string;
+  readonly #fingerprint: string;
+  #isReady = false;
+  #sessionId = '';
+  /** The resume value offered last. */
+  #offered = '';
+  #cancelExpiry: () => void = () => {};
+
+  constructor(options: LiveWireOptions, connection: WireConnection) {
+    this.#options = options;
+    this.#connection = connection;
+    this.#notes = options.notes ?? unmarkedNotes;
+    const { sampleRateHz } = options.settings;
+    this.#fingerprint = fingerprintOf(options.settings, options.configuration);
+    const frame = new Int16Array((sampleRateHz * SILENCE_FRAME_MS) / 1000);
+    this.#silence = wire.audioAppendText(encodePcm16Base64(frame));
+    this.#clock = new InputClock(connection.environment, () => connection.send(this.#silence));
+    this.#translator = new Translator(connection, options.settings, this.#clock, this.#notes);
+  }
+
+  start(): readonly string[] {
+    const { settings, configuration, forkOf, history } = this.#options;
+    const eventId = this.#translator.newEventId();
+    const start = forkOf
+      ? wire.forkStart(eventId, settings)
+      : wire.sessionStart(
+          eventId,
+          settings,
+          startInstructions(configuration),
+          historyOf(history?.() ?? [], this.#notes),
+        );
+    return [JSON.stringify(start)];
+  }
+
+  write(command: TransportCommand): readonly string[] {
+    const events = this.#translator.toWire(command);
+    this.#offer();
+    return events.map((event) => JSON.stringify(event));
+  }
+
+  writeAudio(frame: AudioFrame): string {
+    this.#clock.sent(frameDurationMs(frame));
+    return wire.audioAppendText(encodePcm16Base64(frame.samples));
+  }
+
+  read(text: string): void {
+    takeEvent(wire.parseServerEvent(text), this.#connection, (event) => this.#onEvent(event));
+  }
+
+  /** The server completes its record of the session before it closes. */
+  farewell(): readonly string[] {
+    return [JSON.stringify(wire.sessionClose(this.#translator.newEventId()))];
+  }
+
+  stop(): void {
+    this.#cancelExpiry();
+    this.#clock.stop();
+    this.#translator.stop();
+  }
+
+  #onEvent(event: ServerEvent): void {
+    if (event.type === 'session.started') this.#onStarted(event.session);
+    else if (event.type === 'session.closed') this.#onClosed(event);
+    else {
+      this.#translator.fromWire(event);
+      this.#offer();
+      // No other event was sent yet, so the error concerns session.start, with or without an event id.
+      if (event.type === 'error' && !this.#isReady)
+        this.#connection.finish(classifyRefusedStart(event.error));
+    }
+  }
+
+  #onStarted(session: { readonly id: string; readonly expires_at?: number | null }): void {
+    if (this.#isReady) return;
+    this.#isReady = true;
+    this.#sessionId = session.id;
+    const { forkOf, history } = this.#options;
+    const untaken = forkOf?.untaken.flatMap((text) => this.#translator.tell(text)) ?? [];
+    for (const event of untaken) this.#connection.send(JSON.stringify(event));
+    this.#clock.start();
+    this.#connection.ready(forkOf !== null, forkOf === null && history !== undefined);
+    this.#offer();
+    if (session.expires_at) this.#watchExpiry(session.expires_at * 1000);
+  }
+
+  /** Offers a resume value whenever it has changed. */
+  #offer(): void {
+    if (!this.#options.settings.store || !this.#isReady) return;
+    const resume: StoredSession = {
+      sessionId: this.#sessionId,
+      configuration: this.#fingerprint,
+      untaken: this.#translator.untaken,
+    };
+    const offered = JSON.stringify(resume);
+    if (offered === this.#offered) return;
+    this.#offered = offered;
+    this.#connection.emit({ type: 'transport.resumable', resume });
+  }
+
+  #watchExpiry(expiresAt: number): void {
+    const { clock, scheduler } = this.#connection.environment;
+    const { expiryNoticeMs } = this.#options.settings;
+    const delayMs = expiresAt - expiryNoticeMs - clock.now();
+    // An earlier time means that the clocks of client and server differ.
+    if (delayMs <= 0) return;
+    this.#cancelExpiry = scheduler.schedule(
+      () => this.#connection.emit({ type: 'transport.expiring', inMs: expiryNoticeMs }),
+      delayMs,
+      { isBackground: true },
+    );
+  }
+
+  #onClosed({ reason, usage }: Extract<ServerEvent, { type: 'session.closed' }>): void {
+    if (usage)
+      this.#connection.emit({
+        type: 'usage.reported',
+        inputTokens: null,
+        outputTokens: null,
+        raw: usage,
+      });
+    this.#connection.finish({
+      code: null,
+      reason: `The server ended the session: ${this.#connection.redact(reason)}`,
+      retryable: !FINAL_REASONS.has(reason),
+    });
+  }
+}
+
+/** A new session would end in the same way: the end was requested, or caused by the content. */
+const FINAL_REASONS: ReadonlySet<string> = new Set(['close_requested', 'content']);
+
+type Attempt = TransportConnection & { readonly diagnostics: ConnectionDiagnostics };
+
+interface ForkedConnectionOptions {
+  readonly fork: () => Attempt;
+  readonly fresh: () => Attempt;
+  readonly maxBufferedAudioMs: number;
+}
+
+/**
+ * A connection that resumes a stored session if the server permits it, and otherwise begins anew: an
+ * incomplete or missing recording is no reason to lose the user.
+ *
+ *   forking ──ready──▶ settled
+ *      └── refused, too late ──▶ fresh (settled, whatever becomes of it)
+ *
+ * Owns: what is sent before it is settled. Does not: what either connection does.
+ */
+class ForkedConnection implements TransportConnection {
+  readonly events: Observable<TransportEvent>;
+  readonly audio: Observable<AudioFrame>;
+  readonly #events = createHeldStream<TransportEvent>();
+  readonly #audio = new Subject<AudioFrame>();
+  readonly #options: ForkedConnectionOptions;
+  readonly #commands: TransportCommand[] = [];
+  readonly #frames;
+  #attempt: Attempt;
+  #isSettled = false;
+
+  constructor(options: ForkedConnectionOptions) {
+    this.#options = options;
+    this.events = this.#events.stream;
+    this.audio = this.#audio.asObservable();
+    this.#frames = createBoundedBuffer({ maxMs: options.maxBufferedAudioMs, keep: 'newest' });
+    this.#attempt = options.fork();
+    this.#listen(this.#attempt);
+  }
+
+  sendAudio(frame: AudioFrame): void {
+    if (!this.#isSettled) this.#frames.push(frame);
+    else this.#attempt.sendAudio(frame);
+  }
+
+  send(command: TransportCommand): void {
+    if (!this.#isSettled) this.#commands.push(command);
+    else this.#attempt.send(command);
+  }
+
+  close(): Promise<void> {
+    this.#isSettled = true;
+    return this.#attempt.close();
+  }
+
+  get diagnostics(): ConnectionDiagnostics {
+    return this.#attempt.diagnostics;
+  }
+
+  #listen(attempt: Attempt): void {
+    const isOurs = (): boolean => this.#attempt === attempt;
+    attempt.audio.subscribe((frame) => {
+      if (isOurs()) this.#audio.next(frame);
+    });
+    attempt.events.subscribe({
+      next: (event) => {
+        if (isOurs()) this.#onEvent(event);
+      },
+      complete: () => {
+        if (!isOurs()) return;
+        this.#events.complete();
+        this.#audio.complete();
+      },
+    });
+  }
+
+  #onEvent(event: TransportEvent): void {
+    // FORKED-CONNECTION-2: the reason of its end contains any earlier reports.
+    if (this.#isSettled) {
+      this.#events.next(event);
+    } else if (event.type === 'transport.ready') {
+      this.#events.next(event);
+      this.#settle();
+    } else if (event.type === 'transport.closed') {
+      this.#events.next({
+        type: 'transport.error',
+        code: 'RESUME_REFUSED',
+        message: `The stored session could not be gone on from, so a new one begins: ${event.reason}`,
+        responseKey: null,
+        raw: null,
+      });
+      this.#attempt = this.#options.fresh();
+      this.#listen(this.#attempt);
+      this.#settle();
+    }
+  }
+
+  /** Sends everything to this attempt, which waits for its own readiness. */
+  #settle(): void {
+    this.#isSettled = true;
+    for (const command of this.#commands.splice(0)) this.#attempt.send(command);
+    for (const frame of this.#frames.drain()) this.#attempt.sendAudio(frame);
+  }
 }

@@ -4,16 +4,15 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { check } from '../../values/checks.ts';
-import { resolveApiKey } from '../socket/checked-options.ts';
 import {
+  resolveApiKey,
   defaultDialOptions,
   dialOptionsShape,
   endpointUrl,
   type DialOptions,
 } from '../socket/dial-options.ts';
 import { loadWebSocketFactory } from '../socket/web-socket.ts';
-import type { TurnTimes } from './translator.ts';
-import type { SessionSettings } from './wire/index.ts';
+import type { SessionSettings } from './wire.ts';
 
 export interface OpenaiLiveOptions extends DialOptions {
   /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
@@ -73,6 +72,16 @@ const NAME = 'openaiLive';
 const DEFAULT_URL = 'wss://api.openai.com/v1/live/sessions';
 const API_KEY_VARIABLE = 'OPENAI_API_KEY';
 const BASE_URL_VARIABLE = 'OPENAI_BASE_URL';
+
+/** Timeouts for events that the wire does not report, in milliseconds. */
+export interface TurnTimes {
+  readonly responseSilenceMs: number;
+  readonly responseStallMs: number;
+  readonly utterancePauseMs: number;
+  readonly turnPauseMs: number;
+  readonly requestTimeoutMs: number;
+  readonly causeMs: number;
+}
 
 const defaultTurnTimes: TurnTimes = {
   // A pause between two sentences is shorter, one between two replies longer.

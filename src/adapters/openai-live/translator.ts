@@ -2,8 +2,8 @@
 // server events become transport events and frames of sound. Pure of sockets.
 //
 // Owns: what belongs to which delegation, and what a command is on a wire where the model
-// answers by itself and can only be told. Does not: infer turns (`spoken-responses.ts`,
-// `heard-utterances.ts`), attribute (`requests.ts`), split texts (`appends.ts`).
+// answers by itself and can only be told. Does not: infer and attribute responses (`responses.ts`), infer
+// utterances (`heard-utterances.ts`), split texts (`appends.ts`).
 //
 // OPENAI-LIVE-TRANSLATOR-1. Texts that the model is to know are sent as thinking, texts that it is to say as
 //     commentary. Only the request to speak now, after a request that failed, is also sent as an instruction:
@@ -17,49 +17,25 @@
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
-import type { Environment } from '../../actors/ports/environment.ts';
-import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
-import type { TransportCommand, TransportEvent } from '../../voice/connection/transport.ts';
+import type { TransportCommand } from '../../voice/connection/transport.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
-import { Appends, type AppendEvent } from './appends.ts';
+import type { WireConnection } from '../socket/wire.ts';
+import { Appends, type AppendEvent, MAX_APPEND_TOKENS, estimateTokens } from './appends.ts';
 import { HeardUtterances, type Fragment } from './heard-utterances.ts';
+import type { InputClock } from './input-clock.ts';
 import { FOLLOW_NOW, TAKEN_CARE_OF, speakNow, toldAs } from './model-words.ts';
-import { Requests, nothingSaid } from './requests.ts';
-import { SpokenResponses } from './spoken-responses.ts';
-import { MAX_APPEND_TOKENS, estimateTokens } from './tokens.ts';
-import type { ServerEvent } from './wire/index.ts';
+import type { OpenaiLiveSettings } from './options.ts';
+import { Requests, SpokenResponses } from './responses.ts';
+import type { ServerEvent } from './wire.ts';
 
-/** Timeouts for events that the wire does not report, in milliseconds. */
-export interface TurnTimes {
-  readonly responseSilenceMs: number;
-  readonly responseStallMs: number;
-  readonly utterancePauseMs: number;
-  readonly turnPauseMs: number;
-  readonly requestTimeoutMs: number;
-  readonly causeMs: number;
-}
-
-export interface TranslatorOptions {
-  readonly times: TurnTimes;
-  readonly sampleRateHz: number;
-  readonly environment: Environment;
-  readonly notes: NoteWriter;
-  readonly newEventId: () => string;
-  /** Sends the events that waited until the model was silent. */
-  readonly send: (events: readonly AppendEvent[]) => void;
-  readonly emit: (event: TransportEvent) => void;
-  readonly emitAudio: (frame: AudioFrame) => void;
-  /** Converts milliseconds of the server's sound to milliseconds of the session's sound. */
-  readonly toSessionMs: (serverMs: number) => number;
-  /** Removes secrets from texts of the server. */
-  readonly redact: (text: string) => string;
-}
+type Settings = Pick<OpenaiLiveSettings, 'times' | 'sampleRateHz'>;
 
 const REMEMBERED_CALLS = 256;
 const REMEMBERED_EVENTS = 256;
 
 export class Translator {
-  readonly #options: TranslatorOptions;
+  readonly #connection: WireConnection;
+  readonly #notes: NoteWriter;
   readonly #appends: Appends;
   readonly #requests: Requests;
   readonly #responses: SpokenResponses;
@@ -70,43 +46,25 @@ export class Translator {
   readonly #spokenFragments = new BoundedMap<string, true>(REMEMBERED_EVENTS);
   /** The delegation of the latest answer, for a request that follows it at once. */
   #subject: string | null = null;
+  #lastEventNumber = 0;
 
-  constructor(options: TranslatorOptions) {
-    this.#options = options;
-    const { times, environment, emit, emitAudio, sampleRateHz, toSessionMs } = options;
-    this.#appends = new Appends(options.newEventId, options.notes);
-    this.#requests = new Requests(
-      environment,
-      { timeoutMs: times.requestTimeoutMs, causeMs: times.causeMs },
-      {
-        isSpeaking: () => this.#responses.isSpeaking,
-        lapsed: (responseKey, reason) => emit(nothingSaid(environment, responseKey, reason)),
-      },
-    );
-    this.#responses = new SpokenResponses(
-      {
-        sampleRateHz,
-        silenceMs: times.responseSilenceMs,
-        stallMs: times.responseStallMs,
-        turnMs: times.turnPauseMs,
-      },
-      {
-        environment,
-        emit,
-        emitAudio,
-        claim: () => {
-          this.#utterances.modelBegins();
-          return this.#requests.claim();
-        },
-        turned: () => this.#utterances.reconsider(),
-        fellSilent: () => this.#requests.reconsider(),
-        isUserSpeaking: () => this.#utterances.isSpeaking,
-      },
-    );
-    this.#utterances = new HeardUtterances(
-      { pauseMs: times.utterancePauseMs, turnMs: times.turnPauseMs },
-      { environment, emit, toSessionMs, isModelHeard: () => this.#responses.isHeard },
-    );
+  constructor(
+    connection: WireConnection,
+    settings: Settings,
+    inputClock: InputClock,
+    notes: NoteWriter,
+  ) {
+    this.#connection = connection;
+    this.#notes = notes;
+    this.#appends = new Appends(() => this.newEventId(), notes);
+    this.#requests = new Requests(connection, settings.times);
+    this.#utterances = new HeardUtterances(connection, inputClock, settings.times);
+    this.#responses = new SpokenResponses(connection, settings, this.#requests, this.#utterances);
+  }
+
+  newEventId(): string {
+    this.#lastEventNumber += 1;
+    return `event_${this.#lastEventNumber}`;
   }
 
   /** The texts that the server has not taken in yet. */
@@ -142,7 +100,7 @@ export class Translator {
         if (!this.#responses.cancel()) this.#requests.cancel();
         return [];
       case 'session.configure':
-        this.#options.emit({
+        this.#connection.emit({
           type: 'session.refused',
           code: 'IMMUTABLE_SESSION',
           message: 'The instructions of a Live session cannot change: it takes a new connection',
@@ -183,7 +141,7 @@ export class Translator {
       case 'session.commentary.appended':
         return this.#onAppended('commentary', event.client_event_id);
       case 'session.usage.updated':
-        return this.#options.emit({
+        return this.#connection.emit({
           type: 'usage.reported',
           inputTokens: null,
           outputTokens: null,
@@ -205,7 +163,7 @@ export class Translator {
     for (const callId of callIds) this.#delegationOfCall.set(callId, delegationId);
     // The calls will have no results: the model is neither to wait for them nor to announce them.
     if (callIds.length > 0) return [];
-    const told = this.#options.notes.text(TAKEN_CARE_OF, `${delegationId} taken care of`);
+    const told = this.#notes.text(TAKEN_CARE_OF, `${delegationId} taken care of`);
     return this.#appends.say('thinking', told, delegationId, false);
   }
 
@@ -235,7 +193,7 @@ export class Translator {
         ...this.#appends.say('commentary', fits ? text : FOLLOW_NOW, subject, false),
         ...(insist ? this.#appends.say('instructions', FOLLOW_NOW, subject, false) : []),
       ];
-      this.#options.send(events);
+      for (const event of events) this.#connection.send(JSON.stringify(event));
       return events.at(-1)?.event_id ?? '';
     });
   }
@@ -259,7 +217,7 @@ export class Translator {
     // The current speech of the model already answers the other cause.
     if (!this.#responses.isSpeaking) this.#requests.otherCause();
     this.#utterances.end();
-    this.#options.emit({ type: 'delegation.created', delegationId: id });
+    this.#connection.emit({ type: 'delegation.created', delegationId: id });
   }
 
   #onAppended(
@@ -276,10 +234,10 @@ export class Translator {
     const ticket = eventId ? this.#appends.refused(eventId) : null;
     // Moderation cuts off the current speech, and reports it in an error without an event id.
     if (!eventId) this.#responses.trouble();
-    this.#options.emit({
+    this.#connection.emit({
       type: 'transport.error',
       code: code ?? type,
-      message: this.#options.redact(message),
+      message: this.#connection.redact(message),
       responseKey: ticket === null ? null : this.#requests.refused(ticket),
       raw: event,
     });

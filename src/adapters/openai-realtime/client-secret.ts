@@ -7,7 +7,7 @@ import { refused, requestToken } from '../socket/mint-token.ts';
 import { check } from '../../values/checks.ts';
 import { bearerAddress } from '../socket/dial-options.ts';
 import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
-import { sessionStart } from './wire/index.ts';
+import { sessionStart } from './wire.ts';
 
 export interface ClientSecretOptions {
   /** Key, address, model, voice and the like, as for `openaiRealtime`. */

@@ -1,16 +1,38 @@
-// The transport for the OpenAI Realtime API (GA) over WebSocket, and for every server
-// that speaks its wire.
+// The transport for the OpenAI Realtime API (GA) over WebSocket, and for every server that speaks its wire: its
+// abilities, its configuration, its frames, and its end. `translator.ts` interprets the events.
+//
+// EXPIRY-1. The end is announced once per connection, `NOTICE_MS` before it or as soon as it is known.
+// EXPIRY-2. An implausible time (because clocks differ) is ignored: the session then counts by itself.
 
-import { openaiRealtimeCapabilities } from './capabilities.ts';
+import type { Environment } from '../../actors/ports/environment.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
+import type {
+  TransportCapabilities,
+  TransportCommand,
+  TransportConfiguration,
+} from '../../voice/connection/transport.ts';
+import { classifyRefusedStart, type Ending } from '../socket/close-codes.ts';
+import { bearerAddress } from '../socket/dial-options.ts';
+import { takeEvent } from '../socket/event-table.ts';
 import {
   SocketConnection,
   type DialSettings,
   type SocketTransport,
 } from '../socket/socket-connection.ts';
-import { bearerAddress } from '../socket/dial-options.ts';
-import { RealtimeWire } from './realtime-wire.ts';
-import { resolveOptions, type OpenaiRealtimeOptions } from './options.ts';
-import { WIRE_SAMPLE_RATE_HZ } from './wire/index.ts';
+import type { Wire, WireConnection } from '../socket/wire.ts';
+import {
+  resolveOptions,
+  type OpenaiRealtimeOptions,
+  type OpenaiRealtimeSettings,
+} from './options.ts';
+import { Translator, type ClientEvent } from './translator.ts';
+import {
+  WIRE_SAMPLE_RATE_HZ,
+  audioAppendText,
+  parseServerEvent,
+  type ServerEvent,
+} from './wire.ts';
 
 /** The transport of `openaiRealtime`: its connections also report the messages that they could not use. */
 export type OpenaiRealtimeTransport = SocketTransport;
@@ -39,7 +61,138 @@ export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealt
       new SocketConnection(
         dial,
         context,
-        (ports) => new RealtimeWire(settings, configuration, ports),
+        (connection) => new RealtimeWire(settings, configuration, connection),
       ),
   };
+}
+
+/** `output`: what the model was chosen to answer in. */
+function openaiRealtimeCapabilities(
+  output: TransportCapabilities['output'],
+): TransportCapabilities {
+  return Object.freeze({
+    inputSampleRateHz: WIRE_SAMPLE_RATE_HZ,
+    outputSampleRateHz: WIRE_SAMPLE_RATE_HZ,
+    output,
+    utterances: 'reported',
+    // The buffer is committed.
+    endsUtterances: true,
+    responds: 'when_asked',
+    correlatesResponses: true,
+    cancelsResponses: true,
+    // Only sound can be truncated.
+    truncatesAudio: output === 'audio',
+    deletesItems: true,
+    speaksOutOfBand: true,
+    silentContext: true,
+    takesSystemMessages: true,
+    toolCalls: 'named',
+    defersToolResults: true,
+    schedulesToolResults: false,
+    updatesSession: true,
+    resumes: false,
+    acceptsImages: true,
+    // A session lasts an hour at most; the server says with `expires_at` when it ends.
+    maxConnectionMs: 60 * 60_000,
+  });
+}
+
+/** The Realtime wire on one connection. */
+class RealtimeWire implements Wire {
+  readonly #connection: WireConnection;
+  readonly #translator: Translator;
+  readonly #expiry: Expiry;
+  readonly #start: ClientEvent;
+  #isReady = false;
+  /** Whether the server announced its end before it closed. */
+  #isExpired = false;
+
+  constructor(
+    settings: OpenaiRealtimeSettings,
+    configuration: TransportConfiguration,
+    connection: WireConnection,
+  ) {
+    this.#connection = connection;
+    this.#translator = new Translator(configuration, connection);
+    this.#expiry = new Expiry(connection.environment, (inMs) =>
+      connection.emit({ type: 'transport.expiring', inMs }),
+    );
+    this.#start = this.#translator.start(settings);
+  }
+
+  start(): readonly string[] {
+    return [JSON.stringify(this.#start)];
+  }
+
+  write(command: TransportCommand): readonly string[] {
+    const event = this.#translator.toWire(command);
+    return event === null ? [] : [JSON.stringify(event)];
+  }
+
+  writeAudio(frame: AudioFrame): string {
+    return audioAppendText(encodePcm16Base64(frame.samples));
+  }
+
+  read(text: string): void {
+    takeEvent(parseServerEvent(text), this.#connection, (event) => this.#onEvent(event));
+  }
+
+  stop(): void {
+    this.#expiry.stop();
+  }
+
+  closed(ending: Ending): Ending {
+    return { ...ending, retryable: ending.retryable || this.#isExpired };
+  }
+
+  #onEvent(event: ServerEvent): void {
+    if (event.type === 'session.updated') {
+      if (this.#isReady) this.#translator.configured();
+      else {
+        this.#isReady = true;
+        this.#expiry.known(event.session?.expires_at);
+        this.#connection.ready();
+      }
+      return;
+    }
+    this.#translator.fromWire(event);
+    if (event.type !== 'error') return;
+    if (event.error.code === 'session_expired') this.#isExpired = true;
+    // No other event was sent yet, so the error concerns session.update, with or without an event id.
+    if (!this.#isReady) this.#connection.finish(classifyRefusedStart(event.error));
+  }
+}
+
+/** Enough time to change to another connection between two turns. */
+const NOTICE_MS = 5 * 60_000;
+/** No session lasts longer than an hour; clocks may differ slightly. */
+const LONGEST_MS = 65 * 60_000;
+
+/** Announces the end that the server states to the session, some minutes before. */
+export class Expiry {
+  readonly #environment: Environment;
+  readonly #expiring: (inMs: number) => void;
+  #cancel: (() => void) | null = null;
+
+  constructor(environment: Environment, expiring: (inMs: number) => void) {
+    this.#environment = environment;
+    this.#expiring = expiring;
+  }
+
+  /** Handles the server's time of the end, in seconds since 1970. */
+  known(expiresAt: number | null | undefined): void {
+    if (this.#cancel || typeof expiresAt !== 'number') return;
+    const { clock, scheduler } = this.#environment;
+    const endsAt = expiresAt * 1000;
+    const leftMs = endsAt - clock.now();
+    if (!(leftMs > 0) || leftMs > LONGEST_MS) return;
+    this.#cancel = scheduler.schedule(
+      () => this.#expiring(Math.max(0, endsAt - clock.now())),
+      leftMs - NOTICE_MS,
+    );
+  }
+
+  stop(): void {
+    this.#cancel?.();
+  }
 }

@@ -4,15 +4,15 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { check } from '../../values/checks.ts';
-import { resolveApiKey } from '../socket/checked-options.ts';
 import {
+  resolveApiKey,
   defaultDialOptions,
   dialOptionsShape,
   endpointUrl,
   type DialOptions,
 } from '../socket/dial-options.ts';
 import { loadWebSocketFactory } from '../socket/web-socket.ts';
-import type { SessionSettings } from './wire/index.ts';
+import type { SessionSettings } from './wire.ts';
 
 export interface OpenaiRealtimeOptions extends DialOptions {
   /** @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
@@ -64,7 +64,7 @@ const DEFAULT_URL = 'wss://api.openai.com/v1/realtime';
 const API_KEY_VARIABLE = 'OPENAI_API_KEY';
 const BASE_URL_VARIABLE = 'OPENAI_BASE_URL';
 
-export const defaultOpenaiRealtimeOptions = {
+const defaultOpenaiRealtimeOptions = {
   model: 'gpt-realtime-2.1',
   output: 'audio',
   voice: 'marin',

@@ -2,8 +2,8 @@
 // transport events and frames of sound. Pure of sockets and time; its state concerns the conversation, not
 // the connection.
 //
-// Owns: event ids, correlation, the configuration in force, the generation gate, what was
-// received of each item, partial transcripts. Does not: queues, readiness, closing (`realtime-wire.ts`, the connection).
+// Owns: event ids, the responses requested and under way, the configuration in force, the generation gate, the
+// received parts of each item, partial transcripts. Does not: queues, readiness, closing (`openai-realtime.ts`, the connection).
 //
 // OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and refusals carry the `responseKey` of their request.
 // OPENAI-REALTIME-TRANSLATOR-2. No sound of a response comes after `response.cancel` was sent (generation gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
@@ -13,20 +13,27 @@
 // OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` is answered once, in order: `session.configured` or `.refused`.
 // OPENAI-REALTIME-TRANSLATOR-6. An utterance that the client ends, ends with the commit of the buffer, under
 //     the id that it began with, whatever item the server makes of it; its end is reported once.
+//
+// RESPONSE-LEDGER-1. A response carries the `responseKey` of the request that made it, or none.
+// RESPONSE-LEDGER-2. After a cancellation, sound of every response that was requested before it is unwanted,
+//     even of one that the server has not announced yet.
+// RESPONSE-LEDGER-3. Sound of a response that has ended is unwanted.
+// RESPONSE-LEDGER-5. Responses that the server begins and never ends are bounded: the oldest response counts
+//     as ended, and the oldest call of a response is forgotten.
+// RESPONSE-LEDGER-4. A tool call counts once, and only if the model completed it: the wire reports the
+//     arguments of a call that was cut off like those of a complete one.
 
+import { createHash } from 'node:crypto';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
-import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type {
   TransportCommand,
   TransportConfiguration,
-  TransportEvent,
   TransportLimit,
 } from '../../voice/connection/transport.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
-import { ResponseLedger, type ResponseRecord, type ToolCall } from './response-ledger.ts';
-import { toWireId } from './wire-ids.ts';
-import * as wire from './wire/index.ts';
-import type { ServerEvent } from './wire/index.ts';
+import type { WireConnection } from '../socket/wire.ts';
+import type { ServerEvent } from './wire.ts';
+import * as wire from './wire.ts';
 
 export type ClientEvent = ReturnType<
   | typeof wire.sessionStart
@@ -42,15 +49,8 @@ export type ClientEvent = ReturnType<
   | typeof wire.audioCommit
 >;
 
-export interface TranslatorOptions {
-  readonly configuration: TransportConfiguration;
-  readonly emit: (event: TransportEvent) => void;
-  readonly emitAudio: (frame: AudioFrame) => void;
-  /** Converts milliseconds of the server's sound to milliseconds of the session's sound. */
-  readonly toSessionMs: (serverMs: number) => number;
-  /** Removes secrets from texts of the server. */
-  readonly redact: (text: string) => string;
-}
+/** The part of the connection that the translator uses. */
+type Connection = Pick<WireConnection, 'emit' | 'emitAudio' | 'toSessionMs' | 'redact'>;
 
 type RateLimit = Extract<ServerEvent, { type: 'rate_limits.updated' }>['rate_limits'][number];
 type Usage = NonNullable<Extract<ServerEvent, { type: 'response.done' }>['response']['usage']>;
@@ -64,7 +64,7 @@ const REMEMBERED_ITEMS = 256;
 const SAMPLES_PER_MS = wire.WIRE_SAMPLE_RATE_HZ / 1000;
 
 export class Translator {
-  readonly #options: TranslatorOptions;
+  readonly #connection: Connection;
   readonly #responses = new ResponseLedger();
   readonly #soundOfItems = new BoundedMap<string, SoundOfItem>(REMEMBERED_ITEMS);
   /** The keys of responses that leave no item in the model's conversation, so that none can be cut. */
@@ -81,9 +81,9 @@ export class Translator {
   readonly #changes = new Map<string, TransportConfiguration>();
   #lastEventNumber = 0;
 
-  constructor(options: TranslatorOptions) {
-    this.#options = options;
-    this.#configuration = options.configuration;
+  constructor(configuration: TransportConfiguration, connection: Connection) {
+    this.#configuration = configuration;
+    this.#connection = connection;
   }
 
   /** The first client event of the connection. */
@@ -147,12 +147,12 @@ export class Translator {
     const [eventId, configuration] = oldest;
     this.#changes.delete(eventId);
     this.#configuration = configuration;
-    this.#options.emit({ type: 'session.configured' });
+    this.#connection.emit({ type: 'session.configured' });
   }
 
   /** Passes on the meaning of a server event. `session.updated` is ignored here. */
   fromWire(event: ServerEvent): void {
-    const { emit, toSessionMs } = this.#options;
+    const { emit, toSessionMs } = this.#connection;
     switch (event.type) {
       case 'session.updated':
         return;
@@ -243,7 +243,7 @@ export class Translator {
     if (utteranceId === null) return;
     this.#utteranceOfItem.set(itemId, utteranceId);
     this.#itemOfUtterance.set(utteranceId, itemId);
-    this.#options.emit({ type: 'utterance.ended', utteranceId });
+    this.#connection.emit({ type: 'utterance.ended', utteranceId });
   }
 
   #utteranceOf(itemId: string): string {
@@ -266,7 +266,7 @@ export class Translator {
   #begin(responseId: string, responseKey: string | null): ResponseRecord | undefined {
     const record = this.#responses.begin(responseId, responseKey);
     if (record !== undefined) {
-      this.#options.emit({ type: 'response.started', responseId, responseKey });
+      this.#connection.emit({ type: 'response.started', responseId, responseKey });
     }
     return record;
   }
@@ -285,7 +285,7 @@ export class Translator {
     const ofResponse = record?.samplesByItem;
     ofResponse?.set(itemId, (ofResponse.get(itemId) ?? 0) + samples.length);
     if (!this.#outOfBand.has(record?.responseKey ?? '')) this.#soundCame(event, samples.length);
-    this.#options.emitAudio({
+    this.#connection.emitAudio({
       samples,
       sampleRateHz: wire.WIRE_SAMPLE_RATE_HZ,
       itemId,
@@ -312,7 +312,7 @@ export class Translator {
     final: boolean,
   ): void {
     if (text === '' && !final) return;
-    this.#options.emit({
+    this.#connection.emit({
       type: 'assistant.transcribed',
       itemId: event.item_id,
       responseId: event.response_id,
@@ -339,7 +339,7 @@ export class Translator {
   #completeCall(record: ResponseRecord, call: ToolCall): void {
     if (record.completedCallIds.has(call.callId)) return;
     record.completedCallIds.set(call.callId, true);
-    this.#options.emit({ type: 'tool.called', ...call, responseId: record.responseId });
+    this.#connection.emit({ type: 'tool.called', ...call, responseId: record.responseId });
   }
 
   #onResponseDone({ response }: Extract<ServerEvent, { type: 'response.done' }>): void {
@@ -351,7 +351,7 @@ export class Translator {
       for (const call of record.heldCalls.values()) this.#completeCall(record, call);
     }
     this.#responses.end(responseId);
-    this.#options.emit({
+    this.#connection.emit({
       type: 'response.ended',
       responseId,
       responseKey: record.responseKey,
@@ -372,10 +372,10 @@ export class Translator {
       return;
     }
     if (eventId && this.#changes.delete(eventId)) {
-      this.#options.emit({
+      this.#connection.emit({
         type: 'session.refused',
         code: code ?? type,
-        message: this.#options.redact(message),
+        message: this.#connection.redact(message),
       });
       return;
     }
@@ -383,10 +383,10 @@ export class Translator {
     const refused =
       eventId ??
       (code === 'conversation_already_has_active_response' ? this.#responses.soleRequest : null);
-    this.#options.emit({
+    this.#connection.emit({
       type: 'transport.error',
       code: code ?? type,
-      message: this.#options.redact(message),
+      message: this.#connection.redact(message),
       responseKey: refused === null ? null : this.#responses.refuse(refused),
       raw: event,
     });
@@ -395,7 +395,7 @@ export class Translator {
   #onUsage(usage: Usage | null | undefined): void {
     // A transcription may be counted in seconds.
     if (typeof usage?.input_tokens !== 'number' && typeof usage?.output_tokens !== 'number') return;
-    this.#options.emit({
+    this.#connection.emit({
       type: 'usage.reported',
       inputTokens: usage.input_tokens ?? null,
       outputTokens: usage.output_tokens ?? null,
@@ -408,7 +408,7 @@ export class Translator {
     readonly message?: string | null;
   }): string | null {
     const text = [error.code, error.message].filter((part) => part).join(': ');
-    return text === '' ? null : this.#options.redact(text);
+    return text === '' ? null : this.#connection.redact(text);
   }
 }
 
@@ -425,4 +425,127 @@ const STATUSES: ReadonlyMap<string, 'completed' | 'cancelled' | 'failed' | 'inco
 function keyOf(response: { readonly metadata?: Record<string, unknown> | null }): string | null {
   const key = response.metadata?.[wire.RESPONSE_KEY];
   return typeof key === 'string' ? key : null;
+}
+
+const REMEMBERED_RESPONSES = 128;
+const MAX_ACTIVE = 64;
+const MAX_CALLS = 256;
+
+interface ToolCall {
+  readonly callId: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** A response under way. */
+interface ResponseRecord {
+  readonly responseId: string;
+  readonly responseKey: string | null;
+  isCancelled: boolean;
+  /** The samples generated for each item, in the order of their first sound. */
+  readonly samplesByItem: Map<string, number>;
+  /** Calls whose arguments have arrived, but not yet the confirmation that they are complete. */
+  readonly heldCalls: BoundedMap<string, ToolCall>;
+  readonly completedCallIds: BoundedMap<string, true>;
+}
+
+interface Request {
+  readonly responseKey: string;
+  isCancelled: boolean;
+}
+
+/**
+ * The responses of one connection: the requested ones, those under way, and the output of each.
+ *
+ *   asked for ──response.created──▶ in the making ──response.done──▶ ended
+ *       └── refused (error)               │
+ *       └─────────────── cancelled ───────┘   (a mark: the end still comes)
+ */
+export class ResponseLedger {
+  /** Requests by event id, until the server created or refused the response. */
+  readonly #requests = new Map<string, Request>();
+  readonly #active = new Map<string, ResponseRecord>();
+  readonly #ended = new BoundedMap<string, true>(REMEMBERED_RESPONSES);
+
+  request(eventId: string, responseKey: string): void {
+    this.#requests.set(eventId, { responseKey, isCancelled: false });
+    const [oldest] = this.#requests.keys();
+    if (this.#requests.size > MAX_ACTIVE && oldest !== undefined) this.#requests.delete(oldest);
+  }
+
+  /** Cancels all requested and running responses. @returns whether there was a new one among them */
+  cancelAll(): boolean {
+    let found = false;
+    for (const entry of [...this.#requests.values(), ...this.#active.values()]) {
+      found ||= !entry.isCancelled;
+      entry.isCancelled = true;
+    }
+    return found;
+  }
+
+  /** Records a response that the server announced. @returns `undefined` if it was already announced */
+  begin(responseId: string, responseKey: string | null): ResponseRecord | undefined {
+    if (this.#active.has(responseId) || this.#ended.has(responseId)) return undefined;
+    let isCancelled = false;
+    for (const [eventId, request] of this.#requests) {
+      if (responseKey === null || request.responseKey !== responseKey) continue;
+      isCancelled = request.isCancelled;
+      this.#requests.delete(eventId);
+      break;
+    }
+    const record: ResponseRecord = {
+      responseId,
+      responseKey,
+      isCancelled,
+      samplesByItem: new Map(),
+      heldCalls: new BoundedMap(MAX_CALLS),
+      completedCallIds: new BoundedMap(MAX_CALLS),
+    };
+    this.#active.set(responseId, record);
+    const [oldest] = this.#active.keys();
+    if (this.#active.size > MAX_ACTIVE && oldest !== undefined) this.end(oldest);
+    return record;
+  }
+
+  active(responseId: string): ResponseRecord | undefined {
+    return this.#active.get(responseId);
+  }
+
+  /** RESPONSE-LEDGER-2, RESPONSE-LEDGER-3 */
+  wantsSoundOf(responseId: string): boolean {
+    return !this.#ended.has(responseId) && this.#active.get(responseId)?.isCancelled !== true;
+  }
+
+  /** @returns whether it ended now, not before */
+  end(responseId: string): boolean {
+    if (this.#ended.has(responseId)) return false;
+    this.#active.delete(responseId);
+    this.#ended.set(responseId, true);
+    return true;
+  }
+
+  /** Records that the server refused the event `eventId`. @returns the key of its request */
+  refuse(eventId: string): string | null {
+    const request = this.#requests.get(eventId);
+    this.#requests.delete(eventId);
+    return request?.responseKey ?? null;
+  }
+
+  /** The event id of the only unanswered request, if there is exactly one. */
+  get soleRequest(): string | null {
+    const [first, second] = this.#requests.keys();
+    return first !== undefined && second === undefined ? first : null;
+  }
+}
+
+/** The server refuses ids of items that are longer. */
+const MAX_ID_LENGTH = 32;
+
+/** Returns the id of an item itself if the wire accepts it, otherwise a short replacement, always the same. */
+function toWireId(id: string): string {
+  if (id.length <= MAX_ID_LENGTH) return id;
+  return `item_${createHash('sha256')
+    .update(id)
+    .digest('hex')
+    .slice(0, MAX_ID_LENGTH - 5)}`;
 }

@@ -4,10 +4,10 @@
 
 import type { z } from 'zod';
 import { OffstageError, messageOf } from '../../values/errors.ts';
-import type { WirePorts } from './wire.ts';
+import type { WireConnection } from './wire.ts';
 
 /** By type: the schema of the fields that are read, or the reason why the type is not read. */
-export type EventTable = Readonly<Record<string, z.ZodType | string>>;
+type EventTable = Readonly<Record<string, z.ZodType | string>>;
 
 type TypeThatIsRead<Table extends EventTable> = {
   [Type in keyof Table]: Table[Type] extends z.ZodType ? Type : never;
@@ -66,7 +66,7 @@ function typeOf(raw: unknown): string | null {
  */
 export function takeEvent<Event extends { readonly type: string }>(
   parsed: ParsedEvent<Event>,
-  ports: Pick<WirePorts, 'malformed' | 'unknown'>,
+  ports: Pick<WireConnection, 'malformed' | 'unknown'>,
   take: (event: Event) => void,
 ): void {
   switch (parsed.kind) {

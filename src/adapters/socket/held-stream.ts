@@ -4,7 +4,7 @@
 import { Observable, type Subscriber } from 'rxjs';
 import { ConfigurationError } from '../../values/errors.ts';
 
-export interface HeldStream<T extends object> {
+interface HeldStream<T extends object> {
   /** Errors with `ALREADY_SUBSCRIBED` for a second subscriber. */
   readonly stream: Observable<T>;
   next(value: T): void;

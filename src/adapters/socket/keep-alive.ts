@@ -3,7 +3,7 @@
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
-export interface KeepAliveOptions {
+interface KeepAliveOptions {
   readonly scheduler: Scheduler;
   /** `null`: no pings, and no timeout. */
   readonly intervalMs: number | null;

@@ -3,9 +3,8 @@
 //   connecting ──open──▶ configuring ──the wire is ready──▶ ready ──▶ closing ──▶ closed
 //       └──────────────────────┴── refused, timeout, lost ──────────────▲
 //
-// Owns: the socket, commands that wait for readiness, keep-alive, why it ended.
-// Does not: what frames mean (the `Wire`), sound on its way up (`audio-uplink.ts`),
-// reconnecting (the session: a connection ends once and for all).
+// Owns: the socket, commands that wait for readiness, the user's sound on its way up, keep-alive, why it ended.
+// Does not: what frames mean (the `Wire`), reconnecting (the session: a connection ends once and for all).
 //
 // SOCKET-CONNECTION-1. Every failure, from a bad address to a bad frame, arrives as an event; nothing throws.
 // SOCKET-CONNECTION-2. `transport.closed` is the last event and comes once; then both streams complete.
@@ -13,11 +12,19 @@
 //     order.
 // SOCKET-CONNECTION-4. The memory for a slow wire is bounded; a wire that is too slow is given up.
 // SOCKET-CONNECTION-5. The key is only where the wire requires it: not in events, errors or reasons.
+//
+// AUDIO-UPLINK-1. Frames leave in order; on overflow, the oldest is dropped and counted.
+// AUDIO-UPLINK-2. The sound waiting here and in the socket is bounded: `maxBufferedMs` plus about a second.
+// AUDIO-UPLINK-3. Times of the server (milliseconds of sound that it got) are converted to times of the
+//     session (milliseconds of sound that it gave): dropped sound counts.
+//
+// WIRE-TROUBLES-1. The number of remembered types is bounded, in case a peer invents types.
+// WIRE-TROUBLES-2. An unknown type is reported once.
 
 import { Subject, type Observable } from 'rxjs';
 import { OffstageError, messageOf } from '../../values/errors.ts';
-import type { DroppedAudio } from '../../voice/audio/bounded-buffer.ts';
-import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import { type AudioFrame, frameDurationMs } from '../../voice/audio/audio-frame.ts';
+import { type DroppedAudio, createBoundedBuffer } from '../../voice/audio/bounded-buffer.ts';
 import type {
   Transport,
   TransportCommand,
@@ -26,20 +33,18 @@ import type {
   TransportContext,
   TransportEvent,
 } from '../../voice/connection/transport.ts';
-import { createAudioUplink, type AudioUplink } from './audio-uplink.ts';
 import { classifyClose, classifyError, classifyHttp, type Ending } from './close-codes.ts';
 import { createHeldStream } from './held-stream.ts';
 import { createKeepAlive, type KeepAlive } from './keep-alive.ts';
 import { redact } from './redact.ts';
 import { readRefusal, type WebSocketFactory, type WebSocketLike } from './web-socket.ts';
-import { WireTroubles } from './wire-troubles.ts';
-import type { Wire, WireDiagnostics, WirePorts } from './wire.ts';
+import type { Wire, WireDiagnostics, WireConnection } from './wire.ts';
 
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** The limit of waiting commands, here and in the socket. A long history to replay is well below it. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** A text of this length, alone in the socket, does not congest it (`audio-uplink.ts`), in any script. */
+/** A text of this length, alone in the socket, does not congest it (`CONGESTED_BYTES`), in any script. */
 const UNNOTICED_LENGTH = 16_000;
 
 /** The settings for dialling any wire. */
@@ -107,7 +112,7 @@ export class SocketConnection implements TransportConnection {
   constructor(
     settings: DialSettings,
     context: TransportContext,
-    makeWire: (ports: WirePorts) => Wire,
+    makeWire: (ports: WireConnection) => Wire,
   ) {
     this.#settings = settings;
     this.#context = context;
@@ -182,7 +187,7 @@ export class SocketConnection implements TransportConnection {
     return this.#phase === 'closing' || this.#phase === 'closed';
   }
 
-  #ports(): WirePorts {
+  #ports(): WireConnection {
     return {
       environment: this.#context.environment,
       emit: (event) => {
@@ -376,3 +381,138 @@ export class SocketConnection implements TransportConnection {
 }
 
 const closedByUs: Ending = { code: 1000, reason: 'Closed by the session', retryable: false };
+
+/** Bytes in the socket above which it gets no more sound: a second of it, in base64. */
+const CONGESTED_BYTES = 64_000;
+const MAX_GAPS = 64;
+
+interface AudioUplinkOptions {
+  readonly maxBufferedMs: number;
+  /** Encodes a frame of sound for the wire. */
+  readonly encode: (frame: AudioFrame) => string;
+  /** Sends one frame of text; call `pump` when bytes have left the socket. */
+  readonly write: (text: string) => void;
+  readonly bufferedBytes: () => number;
+  /** Called when a stretch of dropping begins, because the wire is open but slower than the user's speech. */
+  readonly onCongestion: () => void;
+}
+
+interface AudioUplink {
+  push(frame: AudioFrame): void;
+  /** Starts sending: the wire is ready. */
+  open(): void;
+  /** Sends the waiting frames, as far as the socket accepts them. */
+  pump(): void;
+  /** AUDIO-UPLINK-3 */
+  toSessionMs(serverMs: number): number;
+  readonly dropped: DroppedAudio;
+}
+
+/**
+ * The user's sound on its way to the server: encodes it, keeps a bounded amount while the wire is closed or
+ * congested, and maps the sound that the server got to the sound that the session gave.
+ */
+export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
+  const { maxBufferedMs, encode, write, bufferedBytes, onCongestion } = options;
+  let isOpen = false;
+  let isDropping = false;
+  let writtenMs = 0;
+  /** Sound that is missing on the wire: `durationMs` of it before the server's time `atMs`. */
+  const gaps: { readonly atMs: number; durationMs: number }[] = [];
+
+  const noteGap = (durationMs: number): void => {
+    const last = gaps.at(-1);
+    if (last?.atMs === writtenMs) last.durationMs += durationMs;
+    else gaps.push({ atMs: writtenMs, durationMs });
+    const [first, second] = gaps;
+    if (gaps.length > MAX_GAPS && first !== undefined && second !== undefined) {
+      gaps.splice(0, 2, { atMs: second.atMs, durationMs: first.durationMs + second.durationMs });
+    }
+  };
+
+  const waiting = createBoundedBuffer({
+    maxMs: maxBufferedMs,
+    keep: 'newest',
+    onDrop: (dropped) => {
+      // The oldest waiting frame is the one that the server would have got next.
+      noteGap(dropped.durationMs);
+      if (isOpen && !isDropping) {
+        isDropping = true;
+        onCongestion();
+      }
+    },
+  });
+
+  const canWrite = (): boolean => isOpen && bufferedBytes() < CONGESTED_BYTES;
+  const writeNow = (frame: AudioFrame): void => {
+    writtenMs += frameDurationMs(frame);
+    write(encode(frame));
+  };
+
+  const pump = (): void => {
+    while (canWrite()) {
+      const frame = waiting.shift();
+      if (frame === undefined) {
+        isDropping = false;
+        return;
+      }
+      writeNow(frame);
+    }
+  };
+
+  return {
+    push(frame) {
+      if (frame.samples.length === 0) return;
+      // The usual case: no frame waits, and this one need not either.
+      if (waiting.size === 0 && canWrite() && frameDurationMs(frame) <= maxBufferedMs) {
+        isDropping = false;
+        writeNow(frame);
+        return;
+      }
+      waiting.push(frame);
+      pump();
+    },
+    open() {
+      isOpen = true;
+      pump();
+    },
+    pump,
+    toSessionMs(serverMs) {
+      let missingMs = 0;
+      for (const gap of gaps) if (gap.atMs <= serverMs) missingMs += gap.durationMs;
+      return serverMs + missingMs;
+    },
+    get dropped() {
+      return waiting.dropped;
+    },
+  };
+}
+
+const MAX_UNKNOWN_TYPES = 64;
+const OTHER_TYPES = '(others)';
+
+/** Counts the messages that a wire could not use, so that a change of the protocol is visible. */
+export class WireTroubles {
+  readonly #unknown = new Map<string, number>();
+  #malformed = 0;
+
+  get diagnostics(): WireDiagnostics {
+    return {
+      unknownEvents: Object.fromEntries(this.#unknown),
+      malformedEvents: this.#malformed,
+    };
+  }
+
+  malformed(): void {
+    this.#malformed += 1;
+  }
+
+  /** @returns whether it is the first of its type */
+  unknown(type: string): boolean {
+    const isListed = this.#unknown.has(type) || this.#unknown.size < MAX_UNKNOWN_TYPES;
+    const key = isListed ? type : OTHER_TYPES;
+    const count = (this.#unknown.get(key) ?? 0) + 1;
+    this.#unknown.set(key, count);
+    return count === 1;
+  }
+}

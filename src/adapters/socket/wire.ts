@@ -27,7 +27,7 @@ export interface Wire {
 }
 
 /** The functions that a connection offers its wire. */
-export interface WirePorts {
+export interface WireConnection {
   readonly environment: Environment;
   emit(event: TransportEvent): void;
   /** Sound of the model, tagged with its `itemId` and `responseId`. */

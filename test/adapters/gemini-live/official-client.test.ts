@@ -17,7 +17,7 @@ import { onTestFinished, expect, test } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { traitsOf } from '../../../src/adapters/gemini-live/models.ts';
 import { checkOptions, sessionOf } from '../../../src/adapters/gemini-live/options.ts';
-import * as wire from '../../../src/adapters/gemini-live/wire/index.ts';
+import * as wire from '../../../src/adapters/gemini-live/wire.ts';
 import { configuration } from '../support/configuration.ts';
 import { API_KEY } from './support/call.ts';
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { historyOf } from '../../../src/adapters/openai-live/history.ts';
-import { estimateTokens } from '../../../src/adapters/openai-live/tokens.ts';
+import { historyOf, estimateTokens } from '../../../src/adapters/openai-live/appends.ts';
 import type { TransportCommand } from '../../../src/voice/connection/transport.ts';
 
 const said = (text: string): TransportCommand => ({

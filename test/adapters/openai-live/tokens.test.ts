@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { estimateTokens, headOf, splitText } from '../../../src/adapters/openai-live/tokens.ts';
+import { estimateTokens, headOf, splitText } from '../../../src/adapters/openai-live/appends.ts';
 
 const anyText = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 400 }),

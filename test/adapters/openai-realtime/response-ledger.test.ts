@@ -1,7 +1,7 @@
 // Responses that a server begins and never ends do not grow without bound.
 
 import { describe, expect, test } from 'vitest';
-import { ResponseLedger } from '../../../src/adapters/openai-realtime/response-ledger.ts';
+import { ResponseLedger } from '../../../src/adapters/openai-realtime/translator.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 

@@ -1,7 +1,7 @@
 // The rest of the wire: usage, limits, its own end, and further requests.
 
 import { describe, expect, test } from 'vitest';
-import { Expiry } from '../../../src/adapters/openai-realtime/expiry.ts';
+import { Expiry } from '../../../src/adapters/openai-realtime/openai-realtime.ts';
 import { createClientSecret } from '../../../src/adapters/openai-realtime/index.ts';
 import { ProviderError } from '../../../src/values/errors.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';

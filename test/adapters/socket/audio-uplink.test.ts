@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createAudioUplink } from '../../../src/adapters/socket/audio-uplink.ts';
-import { audioAppendText } from '../../../src/adapters/openai-realtime/wire/index.ts';
+import { createAudioUplink } from '../../../src/adapters/socket/socket-connection.ts';
+import { audioAppendText } from '../../../src/adapters/openai-realtime/wire.ts';
 import { decodePcm16Base64, encodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
 import { userAudio } from '../openai-realtime/support/connected.ts';
 

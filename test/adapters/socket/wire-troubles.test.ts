@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { WireTroubles } from '../../../src/adapters/socket/wire-troubles.ts';
+import { WireTroubles } from '../../../src/adapters/socket/socket-connection.ts';
 
 test('WIRE-TROUBLES-1, WIRE-TROUBLES-2: a peer that invents types is counted, told once, and does not fill the memory', () => {
   const troubles = new WireTroubles();

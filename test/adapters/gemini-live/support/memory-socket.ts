@@ -6,7 +6,7 @@ import type {
   WebSocketLike,
   WebSocketOptions,
 } from '../../../../src/adapters/gemini-live/index.ts';
-import type { OfficialServerMessage } from '../../../../src/adapters/gemini-live/wire/official.ts';
+import type { OfficialServerMessage } from '../../../../src/adapters/gemini-live/official.ts';
 
 export type ServerSays = OfficialServerMessage;
 /** A client message as it was on the wire. */

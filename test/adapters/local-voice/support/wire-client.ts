@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { WebSocket, type ClientOptions } from 'ws';
-import type { RealtimeClientEvent } from '../../../../src/adapters/openai-realtime/wire/official.ts';
+import type { RealtimeClientEvent } from '../../../../src/adapters/openai-realtime/official.ts';
 import { encodePcm16Base64 } from '../../../../src/voice/audio/pcm16.ts';
 import type { LocalVoiceAddress } from '../../../../src/adapters/local-voice/index.ts';
 

@@ -5,7 +5,7 @@ import {
   durationMs,
   parseServerMessage,
   type ServerMessage,
-} from '../../../../src/adapters/gemini-live/wire/index.ts';
+} from '../../../src/adapters/gemini-live/wire.ts';
 
 // `never` when each field that we read is in the official type and has a type that our schema
 // accepts; else the names of the fields that drifted.

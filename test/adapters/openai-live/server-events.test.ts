@@ -1,10 +1,7 @@
 import type { ServerEvent as OfficialEvent } from 'openai/resources/live/live';
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import {
-  parseServerEvent,
-  type ServerEvent,
-} from '../../../../src/adapters/openai-live/wire/index.ts';
-import type { Drift } from '../../socket/drift.ts';
+import { parseServerEvent, type ServerEvent } from '../../../src/adapters/openai-live/wire.ts';
+import type { Drift } from '../socket/drift.ts';
 
 type DriftOf<Type extends ServerEvent['type']> = Drift<
   Extract<ServerEvent, { type: Type }>,

@@ -7,8 +7,8 @@ import {
   type forkStart,
   type sessionClose,
   type sessionStart,
-} from '../../../../src/adapters/openai-live/wire/index.ts';
-import { dial, startCall, userFrame } from '../support/called.ts';
+} from '../../../src/adapters/openai-live/wire.ts';
+import { dial, startCall, userFrame } from './support/called.ts';
 
 type LiveEvent = Parameters<LiveWS['send']>[0];
 type ForkEvent = Parameters<ForksWS['send']>[0];

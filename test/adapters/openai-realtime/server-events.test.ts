@@ -5,11 +5,8 @@ import type {
   RealtimeServerEvent,
 } from 'openai/resources/realtime/realtime';
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import {
-  parseServerEvent,
-  type ServerEvent,
-} from '../../../../src/adapters/openai-realtime/wire/index.ts';
-import type { Drift } from '../../socket/drift.ts';
+import { parseServerEvent, type ServerEvent } from '../../../src/adapters/openai-realtime/wire.ts';
+import type { Drift } from '../socket/drift.ts';
 
 type DriftOf<Type extends ServerEvent['type']> = Drift<
   Extract<ServerEvent, { type: Type }>,

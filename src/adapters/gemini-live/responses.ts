@@ -5,8 +5,8 @@
 //                         │  └────turnComplete, interrupted, nothing for long───▲
 //                         └──cancelled by us──▶ unwanted ──the wire says its end──┘
 //
-// Owns: ids and ends of responses, their sound and transcripts, and the dropped parts.
-// Does not: whose request a response answers (`requests.ts`), tool calls.
+// Owns: ids and ends of responses, their sound and transcripts, the dropped parts, and the request that each
+// answers. Does not: tool calls, or the queue to the model (`outgoing.ts`).
 //
 // GEMINI-LIVE-MODEL-TURNS-1. A response has one beginning, one end and one item. The next one begins with
 //     content that arrives after the end; a transcript that arrives shortly after it trails.
@@ -16,13 +16,20 @@
 // GEMINI-LIVE-MODEL-TURNS-4. If the key of a response turns out to be uncertain, the key is withdrawn while
 //     the response is still being generated: its request ends as cancelled, and the response continues
 //     without a key.
+//
+// GEMINI-LIVE-REQUESTS-1. A response gets the key of a request only if the request was the only message to
+//     answer.
+// GEMINI-LIVE-REQUESTS-2. Each request ends: with its response, or in vain.
+// GEMINI-LIVE-REQUESTS-3. An answer to a request that was cancelled after it was sent is not heard.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
-import { OUTPUT_SAMPLE_RATE_HZ } from './wire/index.ts';
+import type { WireConnection } from '../socket/wire.ts';
+import { OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
 
+/** The model begins to answer within this time, or not at all. */
+const ANSWER_MS = 4_000;
 /** A transcript may trail the end of its turn by this time; after that it is complete. */
 const TRAILING_MS = 1_000;
 /** An interrupted turn ends with turnComplete; if that is missing, after this time. */
@@ -32,15 +39,7 @@ const LATE_MS = 200;
 
 type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 
-export interface ModelTurnsPorts {
-  readonly environment: Environment;
-  emit(event: TransportEvent): void;
-  emitAudio(frame: AudioFrame): void;
-  /** Handles the start of a response. */
-  begins(): Cause;
-}
-
-export interface Cause {
+interface Cause {
   /** The key of the request that it answers, if that is certain. */
   readonly key: string | null;
   /** Whether it answers a request that is no longer wanted. */
@@ -57,7 +56,9 @@ interface Response {
 }
 
 export class ModelTurns {
-  readonly #ports: ModelTurnsPorts;
+  readonly #connection: WireConnection;
+  /** Handles the start of a response. @returns its cause */
+  readonly #begins: () => Cause;
   /** The most recent response. */
   #response: Response | null = null;
   /** Until this time content belongs to an interrupted turn. */
@@ -68,8 +69,9 @@ export class ModelTurns {
   #isTrailing = false;
   #cancelTrailing: () => void = () => {};
 
-  constructor(ports: ModelTurnsPorts) {
-    this.#ports = ports;
+  constructor(connection: WireConnection, begins: () => Cause) {
+    this.#connection = connection;
+    this.#begins = begins;
   }
 
   /** Whether there is content to speak or play that was not interrupted. */
@@ -84,7 +86,7 @@ export class ModelTurns {
 
   /** Whether the end of an interrupted turn is still to come. */
   get #isStray(): boolean {
-    return this.#ports.environment.clock.now() < this.#strayUntil;
+    return this.#connection.environment.clock.now() < this.#strayUntil;
   }
 
   /** Handles sound in base64. @throws {ProtocolError} `MALFORMED_AUDIO` */
@@ -95,7 +97,7 @@ export class ModelTurns {
     response.samples += samples.length;
     const { id: responseId, itemId } = response;
     const sampleRateHz = OUTPUT_SAMPLE_RATE_HZ;
-    this.#ports.emitAudio({ samples, sampleRateHz, itemId, responseId });
+    this.#connection.emitAudio({ samples, sampleRateHz, itemId, responseId });
   }
 
   /** Appends words to the transcript. */
@@ -106,7 +108,13 @@ export class ModelTurns {
     if (response === null || response.phase === 'unwanted' || text === '') return;
     response.transcript += text;
     const { id: responseId, itemId } = response;
-    this.#ports.emit({ type: 'assistant.transcribed', itemId, responseId, text, final: false });
+    this.#connection.emit({
+      type: 'assistant.transcribed',
+      itemId,
+      responseId,
+      text,
+      final: false,
+    });
     if (response.phase === 'over') this.#awaitTrailing(response);
   }
 
@@ -125,7 +133,7 @@ export class ModelTurns {
   /** Ends the turn. @returns whether there was one */
   complete(failure: string | null): boolean {
     if (this.#isStray && this.#isByUser)
-      this.#lateUntil = this.#ports.environment.clock.now() + LATE_MS;
+      this.#lateUntil = this.#connection.environment.clock.now() + LATE_MS;
     this.#strayUntil = Number.NEGATIVE_INFINITY;
     const response = this.#response;
     if (response === null || response.phase === 'over') return false;
@@ -140,7 +148,7 @@ export class ModelTurns {
     this.#isByUser = byUser;
     const response = this.#response;
     if (response === null || response.phase === 'over') return;
-    this.#strayUntil = this.#ports.environment.clock.now() + STRAY_MS;
+    this.#strayUntil = this.#connection.environment.clock.now() + STRAY_MS;
     if (response.phase === 'making') this.#end(response, 'cancelled', 'interrupted', 'over');
     response.phase = 'over';
     this.#awaitTrailing(response);
@@ -166,7 +174,9 @@ export class ModelTurns {
   takeKeyBack(): void {
     const response = this.#response;
     if (response?.phase !== 'making' || response.key === null) return;
-    this.#ports.emit(endedInVain(this.#ports.environment, response.key, 'somebody spoke'));
+    this.#connection.emit(
+      endedInVain(this.#connection.environment, response.key, 'somebody spoke'),
+    );
     response.key = null;
   }
 
@@ -181,16 +191,16 @@ export class ModelTurns {
       if (response.phase === 'unwanted') return null;
       if (response.phase === 'making') return response;
     }
-    if (this.#isStray || this.#ports.environment.clock.now() < this.#lateUntil) return null;
+    if (this.#isStray || this.#connection.environment.clock.now() < this.#lateUntil) return null;
     const begun = this.#begin();
     return begun.phase === 'unwanted' ? null : begun;
   }
 
   #begin(): Response {
-    const { environment, emit } = this.#ports;
+    const { environment, emit } = this.#connection;
     const last = this.#response;
     if (last && (last.phase !== 'over' || this.#isTrailing)) this.#finishTranscript(last);
-    const { key, isUnwanted } = this.#ports.begins();
+    const { key, isUnwanted } = this.#begins();
     const response: Response = {
       id: environment.ids.next('resp'),
       itemId: environment.ids.next('item'),
@@ -215,13 +225,20 @@ export class ModelTurns {
     const { id: responseId, itemId, key: responseKey, samples } = response;
     const durationMs = (samples * 1000) / OUTPUT_SAMPLE_RATE_HZ;
     const audio = samples === 0 ? [] : [{ itemId, durationMs }];
-    this.#ports.emit({ type: 'response.ended', responseId, responseKey, status, reason, audio });
+    this.#connection.emit({
+      type: 'response.ended',
+      responseId,
+      responseKey,
+      status,
+      reason,
+      audio,
+    });
   }
 
   #awaitTrailing(response: Response): void {
     this.#cancelTrailing();
     this.#isTrailing = true;
-    this.#cancelTrailing = this.#ports.environment.scheduler.schedule(
+    this.#cancelTrailing = this.#connection.environment.scheduler.schedule(
       () => this.#finishTranscript(response),
       TRAILING_MS,
     );
@@ -231,12 +248,99 @@ export class ModelTurns {
     this.#cancelTrailing();
     this.#isTrailing = false;
     if (text === '') return;
-    this.#ports.emit({ type: 'assistant.transcribed', itemId, responseId, text, final: true });
+    this.#connection.emit({ type: 'assistant.transcribed', itemId, responseId, text, final: true });
+  }
+}
+
+/**
+ * Determines the cause of the next response. The wire never says which message a response answers, and the
+ * model also answers by itself: the user's words, and the results of its calls. So a request is sent only
+ * when there is nothing else to answer, and the next response is its own unless another cause appears before.
+ *
+ *   request ──sent──▶ pending ──a response begins──▶ (its key)
+ *                        └──the user speaks, cancelled, the turn ends empty──▶ ended in vain
+ */
+export class Requests {
+  readonly #connection: WireConnection;
+  #pending: string | null = null;
+  /** Until this time the model may answer a message without being asked. */
+  #owesUntil = Number.NEGATIVE_INFINITY;
+  /** Whether the user spoke while a request was pending: the model may answer both, one after the other. */
+  #answersBoth = false;
+  /** A response that begins before this time answers a cancelled request. */
+  #unwantedUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(connection: WireConnection) {
+    this.#connection = connection;
+  }
+
+  /** Whether a request was sent and has no response yet. */
+  get isPending(): boolean {
+    return this.#pending !== null;
+  }
+
+  /** How long the model may still begin another answer, in milliseconds; 0: it will not. */
+  get owedMs(): number {
+    return Math.max(0, this.#owesUntil - this.#connection.environment.clock.now());
+  }
+
+  /** Records that a request was sent. */
+  sent(responseKey: string): void {
+    this.#pending = responseKey;
+    this.#unwantedUntil = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Records a message that the model answers by itself. */
+  owes(): void {
+    this.#owesUntil = this.#connection.environment.clock.now() + ANSWER_MS;
+  }
+
+  /** Records that the model waits for the client: it will not answer. */
+  owesNothing(): void {
+    this.#owesUntil = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Returns the cause of a response that begins (GEMINI-LIVE-REQUESTS-1, GEMINI-LIVE-REQUESTS-3). */
+  begins(): Cause {
+    const key = this.#pending;
+    const isUnwanted = this.#connection.environment.clock.now() < this.#unwantedUntil;
+    this.#pending = null;
+    this.#unwantedUntil = Number.NEGATIVE_INFINITY;
+    this.owesNothing();
+    if (this.#answersBoth) this.owes();
+    this.#answersBoth = false;
+    return { key, isUnwanted };
+  }
+
+  /** Records that the user speaks: the next response may answer them. */
+  userSpoke(): void {
+    this.#answersBoth = this.isPending;
+    this.failed('somebody spoke');
+    this.#unwantedUntil = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Cancels the request that was sent. @returns whether there was one */
+  cancel(): boolean {
+    if (this.#pending === null) return false;
+    this.failed('cancelled');
+    this.#unwantedUntil = this.#connection.environment.clock.now() + ANSWER_MS;
+    return true;
+  }
+
+  /** Ends the request that was sent: it will not be answered, or the answer is uncertain. */
+  failed(reason: string, status: 'cancelled' | 'failed' = 'cancelled'): void {
+    const responseKey = this.#pending;
+    this.#pending = null;
+    if (responseKey !== null) this.inVain(responseKey, reason, status);
+  }
+
+  inVain(responseKey: string, reason: string, status: 'cancelled' | 'failed' = 'cancelled'): void {
+    this.#connection.emit(endedInVain(this.#connection.environment, responseKey, reason, status));
   }
 }
 
 /** Returns the end of a request that no response is known to answer. */
-export function endedInVain(
+function endedInVain(
   { ids }: Environment,
   responseKey: string,
   reason: string,

@@ -1,0 +1,402 @@
+// The GA Realtime wire alone, without a socket: a builder for each client event, typed against the official
+// union, and the server events with the fields that are read. Pure: ids come from the caller.
+//
+// One table names every server event of the official union: either with a schema of the fields that are read,
+// or with the reason why the event is not read. The compiler refuses the table when the official union grows,
+// and a type test fails when a field that is read changes; at run time extra fields are accepted, missing
+// ones are not.
+
+import { z } from 'zod';
+import type { TransportConfiguration } from '../../voice/connection/transport.ts';
+import { parseEvent, type EventOf, type ParsedEvent } from '../socket/event-table.ts';
+import type { RealtimeClientEvent, RealtimeServerEvent } from './official.ts';
+
+/** The key under which a response carries the `responseKey` of its request. */
+export const RESPONSE_KEY = 'response_key';
+
+export const WIRE_SAMPLE_RATE_HZ = 24_000;
+
+/** The sound settings of a session, fixed when it begins. */
+export interface SessionSettings {
+  readonly output: 'audio' | 'text';
+  readonly voice: string | { readonly id: string };
+  readonly speed?: number;
+  readonly transcription: {
+    readonly model: string;
+    readonly language?: string;
+    readonly prompt?: string;
+  };
+  readonly turnDetection:
+    | {
+        readonly type: 'server_vad';
+        readonly threshold?: number;
+        readonly prefixPaddingMs?: number;
+        readonly silenceDurationMs?: number;
+      }
+    | { readonly type: 'semantic_vad'; readonly eagerness?: 'low' | 'medium' | 'high' | 'auto' };
+  readonly noiseReduction?: 'near_field' | 'far_field';
+  readonly reasoningEffort?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
+  readonly maxOutputTokens?: number;
+  /** Additional fields in the wire's form; the other settings take precedence. */
+  readonly session?: Readonly<Record<string, unknown>>;
+}
+
+/** The first event of a connection: the whole configuration. */
+export function sessionStart(
+  eventId: string,
+  settings: SessionSettings,
+  configuration: TransportConfiguration,
+) {
+  const format = { type: 'audio/pcm', rate: WIRE_SAMPLE_RATE_HZ } as const;
+  return {
+    type: 'session.update',
+    event_id: eventId,
+    session: {
+      ...settings.session,
+      type: 'realtime',
+      output_modalities: [settings.output],
+      ...behaviour(configuration),
+      ...(settings.reasoningEffort && { reasoning: { effort: settings.reasoningEffort } }),
+      ...(settings.maxOutputTokens && { max_output_tokens: settings.maxOutputTokens }),
+      audio: {
+        input: {
+          format,
+          transcription: settings.transcription,
+          turn_detection: turnDetection(settings.turnDetection),
+          ...(settings.noiseReduction && { noise_reduction: { type: settings.noiseReduction } }),
+        },
+        output: {
+          format,
+          voice: settings.voice,
+          ...(settings.speed && { speed: settings.speed }),
+        },
+      },
+    },
+  } satisfies RealtimeClientEvent;
+}
+
+/** Later changes: instructions and tools. The voice can no longer change. */
+export function sessionChange(eventId: string, configuration: TransportConfiguration) {
+  return {
+    type: 'session.update',
+    event_id: eventId,
+    session: { type: 'realtime', ...behaviour(configuration) },
+  } satisfies RealtimeClientEvent;
+}
+
+function behaviour({ instructions, tools }: TransportConfiguration) {
+  return {
+    instructions,
+    tools: tools.map(({ name, description, parameters }) => ({
+      type: 'function' as const,
+      name,
+      description,
+      parameters,
+    })),
+  };
+}
+
+/** The detector reports and never acts: the session decides about answers and interruptions. */
+function turnDetection(detection: SessionSettings['turnDetection']) {
+  const reportsOnly = { create_response: false, interrupt_response: false };
+  if (detection.type === 'semantic_vad') return { ...detection, ...reportsOnly };
+  const { type, threshold, prefixPaddingMs, silenceDurationMs } = detection;
+  return {
+    type,
+    threshold,
+    prefix_padding_ms: prefixPaddingMs,
+    silence_duration_ms: silenceDurationMs,
+    ...reportsOnly,
+  };
+}
+
+export function messageAdd(
+  eventId: string,
+  message: {
+    readonly itemId: string;
+    readonly role: 'system' | 'user' | 'assistant';
+    readonly text: string;
+    readonly afterItemId?: string;
+  },
+) {
+  const { itemId: id, role, text, afterItemId } = message;
+  // Speech of the assistant cannot be sent back as sound: it is replayed as text.
+  const item =
+    role === 'assistant'
+      ? { id, type: 'message' as const, role, content: [{ type: 'output_text' as const, text }] }
+      : { id, type: 'message' as const, role, content: [{ type: 'input_text' as const, text }] };
+  return {
+    type: 'conversation.item.create',
+    event_id: eventId,
+    ...(afterItemId !== undefined && { previous_item_id: afterItemId }),
+    item,
+  } satisfies RealtimeClientEvent;
+}
+
+export function imageAdd(
+  eventId: string,
+  image: { readonly itemId: string; readonly mediaType: string; readonly data: Uint8Array },
+) {
+  const data = Buffer.from(image.data.buffer, image.data.byteOffset, image.data.byteLength);
+  return {
+    type: 'conversation.item.create',
+    event_id: eventId,
+    item: {
+      id: image.itemId,
+      type: 'message' as const,
+      role: 'user' as const,
+      content: [
+        {
+          type: 'input_image' as const,
+          image_url: `data:${image.mediaType};base64,${data.toString('base64')}`,
+        },
+      ],
+    },
+  } satisfies RealtimeClientEvent;
+}
+
+export function itemDelete(eventId: string, itemId: string) {
+  return {
+    type: 'conversation.item.delete',
+    event_id: eventId,
+    item_id: itemId,
+  } satisfies RealtimeClientEvent;
+}
+
+export function toolAnswer(eventId: string, callId: string, output: string) {
+  return {
+    type: 'conversation.item.create',
+    event_id: eventId,
+    item: { type: 'function_call_output', call_id: callId, output },
+  } satisfies RealtimeClientEvent;
+}
+
+export function toolRecall(
+  eventId: string,
+  call: { readonly callId: string; readonly name: string; readonly arguments: string },
+) {
+  return {
+    type: 'conversation.item.create',
+    event_id: eventId,
+    item: {
+      type: 'function_call',
+      call_id: call.callId,
+      name: call.name,
+      arguments: call.arguments,
+    },
+  } satisfies RealtimeClientEvent;
+}
+
+/** `instructions` replace those of the session for this response: pass both, joined. */
+export function responseCreate(
+  eventId: string,
+  responseKey: string,
+  instructions?: string,
+  outOfBand = false,
+) {
+  return {
+    type: 'response.create',
+    event_id: eventId,
+    response: {
+      metadata: { [RESPONSE_KEY]: responseKey },
+      ...(instructions !== undefined && { instructions }),
+      // The response reads the conversation, and adds nothing to it.
+      ...(outOfBand && { conversation: 'none' as const }),
+    },
+  } satisfies RealtimeClientEvent;
+}
+
+export function responseCancel(eventId: string) {
+  return { type: 'response.cancel', event_id: eventId } satisfies RealtimeClientEvent;
+}
+
+export function itemTruncate(
+  eventId: string,
+  heard: { readonly itemId: string; readonly contentIndex: number; readonly audioEndMs: number },
+) {
+  return {
+    type: 'conversation.item.truncate',
+    event_id: eventId,
+    item_id: heard.itemId,
+    content_index: heard.contentIndex,
+    audio_end_ms: heard.audioEndMs,
+  } satisfies RealtimeClientEvent;
+}
+
+/** Makes the content of the input buffer a separate item. */
+export function audioCommit(eventId: string) {
+  return { type: 'input_audio_buffer.commit', event_id: eventId } satisfies RealtimeClientEvent;
+}
+
+/**
+ * The frame of `input_audio_buffer.append` as text: base64 needs no escaping, so this avoids JSON.stringify
+ * (7 times slower).
+ */
+export function audioAppendText(base64: string): string {
+  return `{"type":"input_audio_buffer.append","audio":"${base64}"}`;
+}
+
+const usage = z
+  .object({ input_tokens: z.number().nullish(), output_tokens: z.number().nullish() })
+  .nullish();
+
+const response = z.object({
+  id: z.string(),
+  status: z.string().nullish(),
+  status_details: z
+    .object({
+      reason: z.string().nullish(),
+      error: z.object({ code: z.string().nullish(), message: z.string().nullish() }).nullish(),
+    })
+    .nullish(),
+  metadata: z.record(z.string(), z.unknown()).nullish(),
+  usage,
+});
+
+const outputItem = z.object({
+  type: z.string(),
+  status: z.string().nullish(),
+  call_id: z.string().nullish(),
+  name: z.string().nullish(),
+  arguments: z.string().nullish(),
+});
+
+const partOf = { response_id: z.string(), item_id: z.string() } as const;
+
+const serverEventTable = {
+  'session.created': 'a default session; ours begins when our session.update is answered',
+  'session.updated': z.object({
+    type: z.literal('session.updated'),
+    // When the server ends the session; seconds since 1970.
+    session: z.object({ expires_at: z.number().nullish() }).nullish(),
+  }),
+  error: z.object({
+    type: z.literal('error'),
+    error: z.object({
+      type: z.string(),
+      code: z.string().nullish(),
+      message: z.string(),
+      event_id: z.string().nullish(),
+    }),
+  }),
+
+  'input_audio_buffer.speech_started': z.object({
+    type: z.literal('input_audio_buffer.speech_started'),
+    item_id: z.string(),
+    audio_start_ms: z.number(),
+  }),
+  'input_audio_buffer.speech_stopped': z.object({
+    type: z.literal('input_audio_buffer.speech_stopped'),
+    item_id: z.string(),
+  }),
+  // The end of an utterance that the client ended; for others the end was already reported.
+  'input_audio_buffer.committed': z.object({
+    type: z.literal('input_audio_buffer.committed'),
+    item_id: z.string(),
+  }),
+  'conversation.item.input_audio_transcription.delta': z.object({
+    type: z.literal('conversation.item.input_audio_transcription.delta'),
+    item_id: z.string(),
+    delta: z.string().nullish(),
+  }),
+  'conversation.item.input_audio_transcription.completed': z.object({
+    type: z.literal('conversation.item.input_audio_transcription.completed'),
+    item_id: z.string(),
+    transcript: z.string(),
+    usage,
+  }),
+  'conversation.item.input_audio_transcription.failed': z.object({
+    type: z.literal('conversation.item.input_audio_transcription.failed'),
+    item_id: z.string(),
+    error: z.object({ code: z.string().nullish(), message: z.string().nullish() }),
+  }),
+
+  'response.created': z.object({ type: z.literal('response.created'), response }),
+  'response.done': z.object({ type: z.literal('response.done'), response }),
+  'response.output_audio.delta': z.object({
+    type: z.literal('response.output_audio.delta'),
+    ...partOf,
+    content_index: z.number(),
+    delta: z.string(),
+  }),
+  'response.output_audio_transcript.delta': z.object({
+    type: z.literal('response.output_audio_transcript.delta'),
+    ...partOf,
+    delta: z.string(),
+  }),
+  'response.output_audio_transcript.done': z.object({
+    type: z.literal('response.output_audio_transcript.done'),
+    ...partOf,
+    transcript: z.string(),
+  }),
+  'response.output_text.delta': z.object({
+    type: z.literal('response.output_text.delta'),
+    ...partOf,
+    delta: z.string(),
+  }),
+  'response.output_text.done': z.object({
+    type: z.literal('response.output_text.done'),
+    ...partOf,
+    text: z.string(),
+  }),
+  'response.function_call_arguments.done': z.object({
+    type: z.literal('response.function_call_arguments.done'),
+    response_id: z.string(),
+    call_id: z.string(),
+    // Other servers of this wire leave it out: then it comes with the item.
+    name: z.string().nullish(),
+    arguments: z.string(),
+  }),
+  'response.output_item.done': z.object({
+    type: z.literal('response.output_item.done'),
+    response_id: z.string(),
+    item: outputItem,
+  }),
+
+  'conversation.created': 'there is one conversation',
+  'conversation.item.created': 'the older name of conversation.item.added',
+  'conversation.item.added': 'items are known by the events of their content',
+  'conversation.item.done': 'items are known by the events of their content',
+  'conversation.item.deleted': 'confirms what we asked for; a refusal is an error',
+  'conversation.item.truncated': 'confirms what we asked for; a refusal is an error',
+  'conversation.item.retrieved': 'never asked for',
+  'conversation.item.input_audio_transcription.segment': 'the whole text comes with completed',
+  'input_audio_buffer.cleared': 'never asked for',
+  'input_audio_buffer.timeout_triggered': 'idle timeouts stay off: the session decides who speaks',
+  'input_audio_buffer.dtmf_event_received': 'telephone (SIP) only',
+  'output_audio_buffer.started': 'WebRTC and SIP only',
+  'output_audio_buffer.stopped': 'WebRTC and SIP only',
+  'output_audio_buffer.cleared': 'WebRTC and SIP only',
+  'response.output_item.added': 'items are known by the events of their content',
+  'response.content_part.added': 'parts are known by the events of their content',
+  'response.content_part.done': 'parts are known by the events of their content',
+  'response.output_audio.done': 'the end that counts is response.done',
+  'response.function_call_arguments.delta': 'a call is acted on when it is complete',
+  'response.mcp_call_arguments.delta': 'no remote MCP tools are configured',
+  'response.mcp_call_arguments.done': 'no remote MCP tools are configured',
+  'response.mcp_call.in_progress': 'no remote MCP tools are configured',
+  'response.mcp_call.completed': 'no remote MCP tools are configured',
+  'response.mcp_call.failed': 'no remote MCP tools are configured',
+  'mcp_list_tools.in_progress': 'no remote MCP tools are configured',
+  'mcp_list_tools.completed': 'no remote MCP tools are configured',
+  'mcp_list_tools.failed': 'no remote MCP tools are configured',
+  'rate_limits.updated': z.object({
+    type: z.literal('rate_limits.updated'),
+    rate_limits: z.array(
+      z.object({
+        name: z.string().nullish(),
+        limit: z.number().nullish(),
+        remaining: z.number().nullish(),
+        reset_seconds: z.number().nullish(),
+      }),
+    ),
+  }),
+} satisfies Record<RealtimeServerEvent['type'], z.ZodType | string>;
+
+/** A server event with the fields that are read. */
+export type ServerEvent = EventOf<typeof serverEventTable>;
+
+/** Reads one text frame. Never throws. */
+export function parseServerEvent(text: string): ParsedEvent<ServerEvent> {
+  return parseEvent(serverEventTable, text);
+}
