@@ -95,7 +95,7 @@ export interface SessionProtocol {
   readonly answers: Input<'answer.given'>;
   /** Its first entry; see `unit/session-entries.ts`. */
   readonly opening: { readonly type: 'session.opened'; readonly inputs: unknown };
-  /** Snapshots of the whole session; see `lifecycle/snapshots.ts`. */
+  /** Snapshots of the whole session; see `lifecycle/session-journal.ts`. */
   readonly snapshots: { readonly type: 'session.snapshot' };
 }
 

@@ -17,13 +17,13 @@ import type { JournalEntry } from '../ports/journal.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
 import { isSetAside } from '../runtime/set-aside.ts';
 import { isOpening } from '../session/unit/session-entries.ts';
-import { snapshotIn } from '../session/lifecycle/snapshots.ts';
 import { SUBAGENT_SHAPES } from '../subagent/event-shapes.ts';
 import { SPAWNED } from '../subagent/spawned-event.ts';
 import { Facts, itemFact, sessionFacts, subagentFact, type Changes } from './facts.ts';
 import { ReplayedSession } from './replayed-session.ts';
 import { ReplayedSubagent } from './replayed-subagent.ts';
 import { emptySession, type ReplaySubagent, type ReplayView } from './replay-view.ts';
+import { snapshotIn } from '../session/lifecycle/session-journal.ts';
 
 /** The actor under which a program's service records the results that the program has received. */
 const OF_PROGRAM = 'service';

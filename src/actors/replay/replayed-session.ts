@@ -12,10 +12,8 @@ import { floorOf } from '../../machines/index.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { SessionRecords } from '../session/state/session-records.ts';
-import { foldSessionEvent, forgetWhatIsOver } from '../session/lifecycle/fold-session.ts';
 import { inputsIn, type SessionInputs, SESSION_SHAPES } from '../session/unit/session-entries.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
-import { SNAPSHOT, SNAPSHOT_FORMS, snapshotIn } from '../session/lifecycle/snapshots.ts';
 import { SessionUnit } from '../session/unit/session-unit.ts';
 import type { Waiting } from '../../machines/outbox-setup.ts';
 import { journalCut } from '../ports/journal-error.ts';
@@ -23,6 +21,13 @@ import { isUnreadable, unreadable } from '../runtime/snapshot-forms.ts';
 import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './replay-host.ts';
 import type { ReplayDelivery, ReplayItem, ReplayView } from './replay-view.ts';
 import { questionView } from '../session/state/projection.ts';
+import {
+  SNAPSHOT,
+  SNAPSHOT_FORMS,
+  snapshotIn,
+  foldSessionEvent,
+  forgetWhatIsOver,
+} from '../session/lifecycle/session-journal.ts';
 
 /** For a session whose opening cannot be read: the inputs with which most sessions begin. */
 const NOTHING_KNOWN: SessionInputs = {

@@ -2,7 +2,7 @@
 // process that continues the scope starts there, and folds only the later entries.
 //
 // Owns:     when a snapshot is made, and which entries it replaces.
-// Does not: know its content (session/lifecycle/snapshots.ts, subagents/service-ledger.ts).
+// Does not: know its content (session/lifecycle/session-journal.ts, subagents/service-ledger.ts).
 //
 // Invariants
 //   SCOPE-SNAPSHOTS-1. A snapshot is made when no unit of the scope has an event in its mailbox or at the

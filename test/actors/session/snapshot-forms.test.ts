@@ -14,13 +14,13 @@ import { SessionRecords } from '../../../src/actors/session/state/session-record
 import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
 import { replaySession } from '../../../src/entries/replay.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';
-import { SNAPSHOT_FORMS, snapshotIn } from '../../../src/actors/session/lifecycle/snapshots.ts';
 import { createRuntime, memoryJournal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { turns } from '../../support/crashes.ts';
 import { orderMonitor } from '../../support/order-monitor.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
+import { SNAPSHOT_FORMS, snapshotIn } from "../../../src/actors/session/lifecycle/session-journal.ts";
 
 const written = JSON.parse(
   readFileSync(new URL('../../corpus/session-snapshot-1.json', import.meta.url), 'utf8'),

@@ -87,7 +87,7 @@ export class CallEffects {
     this.#executing.clear();
   }
 
-  /** Continues, after a crash, calls that were being checked, run or delegated; see `recovery.ts`. */
+  /** Continues, after a crash, calls that were being checked, run or delegated; see `session-life.ts`. */
   resume(): void {
     const { records, unit, delegation } = this.#session;
     const workedOn = delegation.liveCalls;

@@ -213,7 +213,7 @@ export class SessionEffects {
 
   /**
    * Carries out everything that was due when the process ended, and follows from the state; see
-   * `recovery.ts`. `isAsleep`: the session was put away idle, and the app is told nothing of it again.
+   * `session-life.ts`. `isAsleep`: the session was put away idle, and the app is told nothing of it again.
    */
   resume(isAsleep: boolean): void {
     const { unit, projection, records } = this.#session;
@@ -327,7 +327,7 @@ export class SessionEffects {
     if (isNew) callSafely(host, 'hook onQuestion', () => hooks.onQuestion?.(record));
   }
 
-  /** Shows waiting deliveries again after a crash, and forgets those that are over; see `recovery.ts`. */
+  /** Shows waiting deliveries again after a crash, and forgets those that are over; see `session-life.ts`. */
   #resumeDeliveries(): void {
     const { records, unit } = this.#session;
     const { pending, current } = unit.outbox.getSnapshot().context;

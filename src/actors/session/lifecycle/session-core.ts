@@ -16,6 +16,7 @@ import type { MemoryFact } from '../../ports/memory-store.ts';
 import { callSafely, createHost, type Host } from '../../runtime/host.ts';
 import { UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { ScopeJournal } from '../../runtime/scope-journal.ts';
+import { ScopeSnapshots } from '../../runtime/scope-snapshots.ts';
 import { servicesOf } from '../effects/session-effects.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import type { SubagentView, SetAsideEntry } from '../../contracts/session-views.ts';
@@ -24,25 +25,22 @@ import { sessionLimits } from '../../admission/limits.ts';
 import { Awaited } from '../lead/awaited.ts';
 import { SessionRecords } from '../state/session-records.ts';
 import { checkedConversation } from '../lead/conversation-options.ts';
-import { foldSessionEvent } from './fold-session.ts';
 import type { SessionHooks } from '../lead/hooks.ts';
 import type { LeadDriver } from '../lead/lead-driver.ts';
 import { LeadAgents } from '../lead/lead-agents.ts';
 import { checkedNotice, postNotice, type NoticeOptions } from '../effects/notices.ts';
 import { Projection } from '../state/projection.ts';
 import type { Address, EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
-import { goBack } from './recovery.ts';
 import { SessionEffects } from '../effects/session-effects.ts';
 import { unitInputs, type CoreOptions } from './session-options.ts';
-import { SessionLife } from './session-life.ts';
+import { SessionLife, type HostedSession } from './session-life.ts';
 import { SessionScope } from './session-scope.ts';
-import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit } from '../unit/session-unit.ts';
-import { SNAPSHOT, Snapshots } from './snapshots.ts';
+import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit, SNAPSHOTS } from '../unit/session-unit.ts';
 import { UserInput } from '../questions/user-input.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
-import type { HostedSession } from './hosted-session.ts';
 import { withReading } from '../questions/user-words.ts';
 import { consolidationOf } from '../state/batches.ts';
+import { foldSessionEvent, SNAPSHOT, snapshotOf } from './session-journal.ts';
 
 function failureOf(error: unknown): Failure {
   const code = codeOf(error);
@@ -65,7 +63,7 @@ export class SessionCore implements HostedSession {
   readonly services: SessionServices;
   /** The journal as this session sees it. */
   readonly journal: ScopeJournal;
-  readonly snapshots: Snapshots;
+  readonly snapshots: ScopeSnapshots;
   /** The start and the end of the session in this process. */
   readonly life: SessionLife;
   readonly lead: LeadDriver;
@@ -176,7 +174,7 @@ export class SessionCore implements HostedSession {
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
         ignored: (event, error) => this.userInput.ignored(event, error),
-        goesOnWithout: (entry) => goBack(this, entry),
+        goesOnWithout: (entry) => this.life.revert(entry),
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);
           this.life.leave(failureOf(error));
@@ -185,7 +183,18 @@ export class SessionCore implements HostedSession {
         },
       },
     );
-    this.snapshots = new Snapshots(this, this.journal, runtime.snapshots);
+    const { id, host } = this;
+    this.snapshots = new ScopeSnapshots(
+      {
+        id,
+        host,
+        unit: this.unit.unit,
+        actor: SNAPSHOTS,
+        made: (isAsleep) => snapshotOf(this, isAsleep),
+      },
+      this.journal,
+      runtime.snapshots,
+    );
     // Last: invalid options have thrown by now.
     runtime.supervisor.open(this.id, limits);
   }

@@ -1,10 +1,12 @@
 // The life of a session in this process: it begins, as a new session or from its journal, and ends for good,
 // or is suspended.
 //
-// Owns:     the callers that wait for its start and for its end, and the order in which its parts begin and
-//           leave.
-// Does not: decide when it is connected or closed (its machine does), restore the parts from the journal
-//           (recovery.ts), or manage suspended sessions (session-pool.ts).
+//   read ─▶ restore the snapshot, refold the rest ─▶ what is due ─▶ session.recovered ─▶ session.start
+//
+// Owns:     the callers that wait for its start and for its end, and the order in which its parts begin, come
+//           back and leave.
+// Does not: decide when it is connected or closed (its machine does), or what is due of each kind (its
+//           effects), fold (units), or manage suspended sessions (session-pool.ts).
 //
 // Invariants
 //   SESSION-LIFE-1. A start is settled once: when the lead agent is connected, or when it cannot be any more.
@@ -15,21 +17,67 @@
 //   SESSION-LIFE-5. A start after the end, or after the session was left to its journal, is refused; the
 //       error names the state of the session and the remedy. The store shows the state, too: `closed` or
 //       `suspended`.
+//   RECOVERY-1. No effect of an old entry is carried out again as such. The state determines what is due:
+//       deadlines with their old time, interrupted work, unreported ends.
+//   RECOVERY-2. The state of things that no longer exist (a client, a connection, a voice) ends first
+//       (`session.recovered`), and the journal records that: questions are put again under their old ids, and
+//       unheard deliveries are due again. A session that was put away idle is the exception
+//       (`session.woken`): its clients are still attached.
+//   RECOVERY-3. Messages between units that the crash may have lost are sent again; a unit that has applied
+//       one ignores it.
+//   RECOVERY-4. An entry that cannot be applied is set aside (runtime/set-aside.ts), and so is a snapshot:
+//       then the entries before it are folded, if the journal has them.
 
-import { CancelledError, ConfigurationError, isA, OffstageError } from '../../../values/errors.ts';
 import type { Failure } from '../../../machines/index.ts';
+import {
+  CancelledError,
+  ConfigurationError,
+  isA,
+  messageOf,
+  OffstageError,
+} from '../../../values/errors.ts';
+import type { Supervisor } from '../../admission/supervisor.ts';
+import type { Upkeep } from '../../context/upkeep.ts';
+import type { EventFor } from '../../contracts/session-protocol.ts';
+import type { RecoveryReport, SessionEvent, SetAsideEntry } from '../../contracts/session-views.ts';
+import { isGreeting } from '../../conversation/prompts.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
+import type { WorkingMemory } from '../../ports/working-memory.ts';
 import { callSafely } from '../../runtime/host.ts';
+import type { ScopeJournal } from '../../runtime/scope-journal.ts';
+import type { ScopeSnapshots } from '../../runtime/scope-snapshots.ts';
+import { setAsideIn, UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { whenIdle } from '../../runtime/when-idle.ts';
-import { UnfoldableEntry } from '../../runtime/set-aside.ts';
-import type { SessionEvent } from '../../contracts/session-views.ts';
-import { recover } from './recovery.ts';
-import type { HostedSession } from './hosted-session.ts';
+import { restoredUnits } from '../../subagents/restoration.ts';
+import type { EffectsSession } from '../effects/effects-session.ts';
 import type { SessionEffects } from '../effects/session-effects.ts';
-import { goesOn } from './session-history.ts';
-import type { StartOptions } from './session-options.ts';
+import { isOfTelling } from '../lead/text-lead.ts';
 import type { Recovery } from '../lead/lead-agents.ts';
-import { writeLost } from '../unit/session-entries.ts';
+import { openedWith, OPENING_ACTOR, writeLost } from '../unit/session-entries.ts';
+import {
+  forgetWhatIsOver,
+  canContinue,
+  historyOf,
+  type SessionHistory,
+} from './session-journal.ts';
+import type { StartOptions } from './session-options.ts';
+import type { SessionScope } from './session-scope.ts';
+
+/** The session as its life sees it. */
+export interface HostedSession extends EffectsSession {
+  /** The ports that the subagents of background calls work for. */
+  readonly ofCalls: SessionScope;
+  /** The ports of the subagents that the lead agent spawned by a tool. */
+  readonly ofLead: SessionScope;
+  /** The journal as this session sees it. */
+  readonly journal: ScopeJournal;
+  readonly snapshots: ScopeSnapshots;
+  readonly upkeep: Upkeep;
+  readonly supervisor: Supervisor;
+  readonly workingMemory: WorkingMemory | undefined;
+  /** Entries that this process could not apply. */
+  readonly setAside: readonly SetAsideEntry[];
+}
 
 const suspended: Failure = {
   code: 'SUSPENDED',
@@ -80,6 +128,165 @@ export class SessionLife {
     return this.#started;
   }
 
+  async #read(ifKnown: boolean): Promise<readonly JournalEntry[]> {
+    const { agents, journal, id } = this.#core;
+    await agents.prepare();
+    this.#checkNotOver();
+    await journal.claim(id);
+    try {
+      const entries = await journal.read({ scope: id });
+      this.#checkNotOver();
+      if (ifKnown && !canContinue(entries, id))
+        throw new OffstageError(
+          'UNKNOWN_SESSION',
+          `The journal has no session "${id}", or it was closed: expected a session to continue`,
+        );
+      return entries;
+    } catch (error) {
+      // It does not continue here: another process may continue it.
+      callSafely(this.#core.host, 'journal', () => this.#release());
+      throw error;
+    }
+  }
+
+  /**
+   * Rejects the start of a session that was closed before, or meanwhile: nothing would settle it any more.
+   */
+  #checkNotOver(): void {
+    if (this.#unit.disposed) throw new CancelledError('closed');
+  }
+
+  #recover(entries: readonly JournalEntry[]): Recovery | null {
+    try {
+      return this.#open(this.#restore(entries, true));
+    } catch (error) {
+      // SESSION-LIFE-2. It does not fit this process: another one may continue it.
+      if (!this.#isLostBy(error)) callSafely(this.#core.host, 'journal', () => this.#release());
+      throw error;
+    }
+  }
+
+  /**
+   * Opens the session: as a new one, or with what is due in the state of the journal. Returns that state; null:
+   * the session is new, also if the former session with its id was closed.
+   * @throws {ConfigurationError} `UNKNOWN_AGENT` if the former lead agent does not exist any more.
+   */
+  #open(history: SessionHistory): Recovery | null {
+    const core = this.#core;
+    const effects = this.#effects;
+    const { unit, delegation, services } = core;
+    const { snapshot, lastAt, isAsleep } = history;
+    if (history.hasUnreadable) core.snapshots.keepAll();
+    services.refold(history, snapshot?.services);
+    if (history.isNew) {
+      unit.begin();
+      unit.unit.open({ actor: OPENING_ACTOR, event: openedWith(unit.inputs) });
+      return null;
+    }
+    core.agents.checkLeader();
+    if (isAsleep) core.upkeep.wasEnded();
+    const known = snapshot?.delegation;
+    const subagents = restoredUnits(history.units, known?.subagents);
+    const restored = delegation.restore(subagents, [core.ofCalls, core.ofLead], {
+      gone: known?.gone ?? [],
+      histories: known?.histories ?? {},
+      awakeMs: history.awakeMs,
+    });
+    // A running tool is examined separately: it may have had an effect (P6).
+    unit.unit.resume(unit.underWay.filter(({ effect }) => effect.name !== 'execute'));
+    effects.replyAgain();
+    const continues: EventFor<'session'> = isAsleep
+      ? { type: 'session.woken' }
+      : { type: 'session.recovered', lastAt };
+    unit.unit.open({ actor: 'session', event: continues });
+    const { items } = core.records.conversation;
+    const tookOver = items.findLastIndex(({ role }) => role === 'transfer');
+    const recovery = {
+      // An attached client got the reply before the session was put away, or will not get it.
+      owesReply:
+        !(isAsleep && unit.session.getSnapshot().value.client === 'attached') && owesReply(core),
+      // The result of a transfer tool is the answer to its call, not words of the new agent.
+      hasGreeted: items.slice(tookOver + 1).some(({ role }) => role !== 'tool_result'),
+      hasEntered: core.records.hasEntered || tookOver >= 0,
+      takesOverFrom: core.records.takesOverFrom,
+    };
+    for (const subagent of delegation.views)
+      core.projection.emit({ type: 'subagent.changed', subagent });
+    effects.resume(isAsleep);
+    const { live, untold, lost } = restored;
+    const continuing = [...live, ...untold, ...lost.map(({ record }) => record)];
+    core.ofLead.goesOnFor(new Set(continuing.map(({ id }) => id)));
+    delegation.resume(restored);
+    withdrawQuestionsOfNobody(core);
+    core.journal.found(history.folded);
+    const report: SessionEvent & RecoveryReport = {
+      type: 'session.recovered',
+      entries: history.folded,
+      resumed: live.map((record) => record.id),
+      lost: lost.map(({ record, reason }) => ({ subagentId: record.id, reason })),
+      setAside: core.setAside,
+      downMs: core.host.environment.clock.now() - lastAt,
+    };
+    core.projection.emit(report);
+    return recovery;
+  }
+
+  /**
+   * Sets the unit and the records to the state of the journal (RECOVERY-4). Returns the history. `isFresh`:
+   * both are in their first state. Their actors stay, because observers may follow them already.
+   * @throws {OffstageError} for a journal that does not fit.
+   */
+  #restore(entries: readonly JournalEntry[], isFresh = false): SessionHistory {
+    const { id, host, unit, records } = this.#core;
+    let isClean = isFresh;
+    const aside = setAsideIn(entries.filter((entry) => entry.unit === id));
+    for (;;) {
+      const history = historyOf(entries, id, aside);
+      const { snapshot, snapshotEntry, unfit } = history;
+      const [first] = unfit;
+      if (first && host.onUnfoldable === 'lose') throw first;
+      const begin = (): void => {
+        if (!isClean) {
+          unit.reset();
+          records.reset();
+        }
+        isClean = false;
+        if (!snapshot) {
+          unit.unit.setSequence(history.before(id));
+          return;
+        }
+        unit.restore(snapshot.unit, snapshot.inputs, history.before(id));
+        records.restore(snapshot.books);
+      };
+      const reason = snapshotEntry && failureOf(begin);
+      if (snapshotEntry && reason !== null) {
+        const { seq, event } = snapshotEntry;
+        const entry = { scope: id, unit: id, seq, event: event.type, reason };
+        if (host.onUnfoldable === 'lose')
+          throw new UnfoldableEntry(entry, null, 'The session is lost');
+        aside.add(seq);
+        unit.unit.setAside(new UnfoldableEntry(entry, null));
+        continue;
+      }
+      if (!snapshotEntry) begin();
+      if (!history.isNew) unit.refold(history.of(id), begin);
+      for (const one of unfit) unit.unit.setAside(one);
+      return history;
+    }
+  }
+
+  /** Resets the running session to the state of the journal: an entry was applied in part, and is set aside. */
+  async revert({ event }: SetAsideEntry): Promise<void> {
+    // A caller of `close` waits for its end, which would not come.
+    if (event === 'session.close') throw new Error('Its end was set aside');
+    const { journal, records, unit, id } = this.#core;
+    const entries = await journal.read({ scope: id });
+    if (unit.unit.disposed) return;
+    this.#restore(entries);
+    // Its effects were carried out here.
+    forgetWhatIsOver(records, unit);
+  }
+
   /** True if the session has ended, or is ending. */
   get #isEnding(): boolean {
     return (
@@ -122,44 +329,6 @@ export class SessionLife {
     throw new OffstageError('SESSION_LOST', `The session "${id}" is lost: ${error.message}`, {
       cause: error,
     });
-  }
-
-  #recover(entries: readonly JournalEntry[]): Recovery | null {
-    try {
-      return recover(this.#core, this.#effects, entries);
-    } catch (error) {
-      // SESSION-LIFE-2. It does not fit this process: another one may continue it.
-      if (!this.#isLostBy(error)) callSafely(this.#core.host, 'journal', () => this.#release());
-      throw error;
-    }
-  }
-
-  async #read(ifKnown: boolean): Promise<readonly JournalEntry[]> {
-    const { agents, journal, id } = this.#core;
-    await agents.prepare();
-    this.#checkNotOver();
-    await journal.claim(id);
-    try {
-      const entries = await journal.read({ scope: id });
-      this.#checkNotOver();
-      if (ifKnown && !goesOn(entries, id))
-        throw new OffstageError(
-          'UNKNOWN_SESSION',
-          `The journal has no session "${id}", or it was closed: expected a session to continue`,
-        );
-      return entries;
-    } catch (error) {
-      // It does not continue here: another process may continue it.
-      callSafely(this.#core.host, 'journal', () => this.#release());
-      throw error;
-    }
-  }
-
-  /**
-   * Rejects the start of a session that was closed before, or meanwhile: nothing would settle it any more.
-   */
-  #checkNotOver(): void {
-    if (this.#unit.disposed) throw new CancelledError('closed');
   }
 
   /** Handles a change of the connection; called by the effects. */
@@ -305,4 +474,49 @@ export class SessionLife {
   get #unit() {
     return this.#core.unit.unit;
   }
+}
+
+/** Returns the message of the error that `begin` throws; null: it throws none. */
+function failureOf(begin: () => void): string | null {
+  try {
+    begin();
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/**
+ * Withdraws questions of askers that ended in a process that could not write the end of their questions down.
+ */
+function withdrawQuestionsOfNobody(core: HostedSession): void {
+  for (const { requestId, subagentId } of core.records.questions.values()) {
+    const asker = core.delegation.get(subagentId);
+    if (asker?.outcome === null) continue;
+    const reason = 'its subagent has ended';
+    core.receive(`question:${requestId}`, { type: 'question.withdraw', reason });
+  }
+}
+
+/**
+ * Tells whether the last words of the user, a result of a tool that was called for them, or the greeting of
+ * the current agent are still unanswered by the lead agent. The outbox is responsible for the results of
+ * subagents.
+ */
+function owesReply({
+  records,
+  agents,
+  unit,
+}: Pick<HostedSession, 'records' | 'agents' | 'unit'>): boolean {
+  const { items } = records.conversation;
+  const asked = items.findLastIndex((item) => {
+    // A call in the telling of a due delivery is read when that is told again.
+    if (item.role === 'tool_result')
+      return (
+        unit.calls.stateOf(item.callId)?.value !== 'settled' &&
+        !isOfTelling({ records, unit }, item.callId)
+      );
+    return item.id === records.utteranceId || isGreeting(item, agents.current);
+  });
+  return asked >= 0 && !items.slice(asked + 1).some(({ role }) => role === 'assistant');
 }

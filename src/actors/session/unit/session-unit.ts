@@ -73,7 +73,7 @@ import {
   type SessionProtocol,
   type UnitEffects,
 } from '../../contracts/session-protocol.ts';
-/** The actor under which the unit writes the snapshots of the whole session; see `snapshots.ts`. */
+/** The actor under which the unit writes the snapshots of the whole session; see `session-journal.ts`. */
 export const SNAPSHOTS = 'snapshots';
 
 /** The lives of a session, as plain JSON. */

@@ -7,9 +7,9 @@ import { SessionRecords } from '../../../../src/actors/session/state/session-rec
 import { SessionUnit } from '../../../../src/actors/session/unit/session-unit.ts';
 import { replaySession, type ReplayView } from '../../../../src/entries/replay.ts';
 import { type JournalEntry } from '../../../../src/entries/journal.ts';
-import { snapshotIn } from '../../../../src/actors/session/lifecycle/snapshots.ts';
 import { simulateOnce } from '../../../../src/testing/index.ts';
 import { sessionEntries } from '../../../support/session-entries.ts';
+import { snapshotIn } from "../../../../src/actors/session/lifecycle/session-journal.ts";
 
 const isSnapshot = ({ event }: JournalEntry): boolean => event.type === 'session.snapshot';
 
