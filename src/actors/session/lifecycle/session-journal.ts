@@ -27,7 +27,7 @@ import {
 } from '../../runtime/snapshot-forms.ts';
 import { timeAwake } from '../../runtime/time-awake.ts';
 import { SERVICE_VERSION, type ServiceSnapshot } from '../../services/service.ts';
-import type { SessionServices, UnitHistory } from '../../services/session-services.ts';
+import type { SessionServices } from '../../services/session-services.ts';
 import { SUBAGENT_VERSION } from '../../subagent/spawned-event.ts';
 import type { SubagentTree } from '../../subagents/subagent-tree.ts';
 import type { SubagentTreeSnapshot } from '../../subagents/subagent-registry.ts';
@@ -122,7 +122,7 @@ export function snapshotOf(
 const CONTINUES: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 /** The journal of a session, as far as it is folded. */
-export interface SessionHistory extends UnitHistory {
+export interface SessionHistory {
   /** Nothing continues: the journal is empty, or its session was closed. */
   readonly isNew: boolean;
   /** The state of the continuing life before the folded entries; null: the entries hold all of it. */
@@ -143,6 +143,12 @@ export interface SessionHistory extends UnitHistory {
   readonly awakeMs: number;
   /** The folded entries, by their unit. */
   readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
+  /** Ids of the units that have entries, in any life. */
+  readonly unitIds: ReadonlySet<string>;
+  /** Returns the folded entries of a unit. */
+  of(unit: string): readonly JournalEntry[];
+  /** Returns the number of a unit's entries before these, in this life or an earlier one. */
+  before(unit: string): number;
 }
 
 /**
