@@ -364,9 +364,6 @@ export const layers: readonly Layer[] = [
   {
     files: 'voice/connection',
     sources: [
-      'actors/contracts',
-      'actors/conversation',
-      'actors/model',
       'actors/notes',
       'actors/ports',
       'actors/runtime',
@@ -432,6 +429,7 @@ export const layers: readonly Layer[] = [
       'actors/conversation',
       'actors/model',
       'actors/notes',
+      'actors/runtime',
       'actors/session/lead',
       'actors/session/lifecycle',
       'actors/session/questions',

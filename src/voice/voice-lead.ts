@@ -1,56 +1,57 @@
 // The lead agent of a voice session: a voice model behind a transport. No other component asks the model to
 // speak, so two responses never collide.
 //
-// Owns:     the connection, and the model's identity on it: its agent, its greeting, the instructions that it
-//           received.
+// Owns:     the connections, the model's identity on them (its agent, its greeting, the instructions that it
+//           received), and the usage that they have reported.
 // Does not: decide who speaks next (turns), when an offer may be said (outbox) or to whom an utterance is
-//           addressed (session), or run tools.
+//           addressed (session), run tools, or keep the raw messages about usage (`raw`): they may hold secrets.
 
 import type { Observable } from 'rxjs';
 import type { LeadDriver, Offer } from '../actors/session/lead/lead-driver.ts';
 import type { Prompt } from '../actors/notes/note.ts';
-import type { NoteMarks } from '../actors/notes/note-marks.ts';
+import type { Utterance } from '../actors/contracts/records.ts';
+import type { UsageView } from '../actors/contracts/session-views.ts';
+import { transferNote } from '../actors/conversation/model-messages.ts';
 import { directivesNote, greetingNote } from '../actors/conversation/prompts.ts';
+import { tokenCount } from '../actors/model/token-count.ts';
+import { callSafely } from '../actors/runtime/host.ts';
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
 import type { ShownImage } from '../actors/session/questions/shown-image.ts';
 import type { Failure } from '../machines/index.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
-import { Line } from './connection/line.ts';
-import {
-  configurationOf,
-  handoverNote,
-  lossOf,
-  type ReconnectDelays,
-} from './connection/line-words.ts';
-import type { LineClosed } from './connection/link.ts';
-import { Meter } from './connection/meter.ts';
-import { replay } from './output/replay.ts';
-import { shownNote } from './output/speech-prompts.ts';
+import type { ConnectionClosed } from './connection/connection.ts';
+import { ConnectionManager, type ConnectionOwner } from './connection/connection-manager.ts';
 import type {
   Transport,
   TransportCommand,
   TransportConfiguration,
+  TransportEvent,
 } from './connection/transport.ts';
+import { replay } from './output/replay.ts';
+import { shownNote } from './output/speech-prompts.ts';
 import { Turns, type TurnsOptions } from './turns/turns.ts';
-import type { Utterance } from '../actors/contracts/records.ts';
 
 /** A client that will attach has done so by then. */
 const UNATTENDED_MS = 10_000;
 
-export interface VoiceLeadOptions extends ReconnectDelays, Omit<TurnsOptions, 'capabilities'> {
+export interface VoiceLeadOptions extends Omit<TurnsOptions, 'capabilities'> {
   readonly transport: Transport;
+  /** Delay after the first loss, in milliseconds; doubles each time up to `maxReconnectDelayMs`. */
+  readonly reconnectDelayMs: number;
+  readonly maxReconnectDelayMs: number;
   /** The length of the user's sound that is kept while no model can hear it; the newest is kept. */
   readonly keptAudioMs: number;
   readonly connectTimeoutMs: number;
 }
 
-export class VoiceLead implements LeadDriver {
+export class VoiceLead implements LeadDriver, ConnectionOwner {
   readonly #core: LeadSession;
   readonly #options: VoiceLeadOptions;
-  readonly #line: Line;
+  readonly #connections: ConnectionManager;
   readonly #turns: Turns;
-  readonly #meter: Meter;
+  /** The sums over all connections of the session. */
+  #usage: UsageView = { inputTokens: null, outputTokens: null };
   #transferId = '';
   /** The current lead agent has not said its greeting yet. */
   #owesGreeting = false;
@@ -66,38 +67,16 @@ export class VoiceLead implements LeadDriver {
     const { transport } = options;
     this.#core = core;
     this.#options = options;
-    this.#meter = new Meter(core);
-    this.#turns = new Turns(
-      core,
-      { ...options, capabilities: transport.capabilities },
-      {
-        send: (command) => this.#line.send(command),
-        isOffLine: () => !this.#line.isUp || this.#line.isHandingOver,
-        rested: () => this.#line.rested(),
-      },
-    );
     const { keptAudioMs, connectTimeoutMs } = options;
     const { reconnectDelayMs: baseDelayMs, maxReconnectDelayMs: maxDelayMs } = options;
-    this.#line = new Line(
-      withNotes(transport, core.notes),
-      core.host,
-      {
-        configuration: () => this.#configurationOf(core.agents.current.name),
-        history: () => this.#history(),
-        told: () => this.#history().filter((command) => !this.#turns.memory.isWaiting(command)),
-        isAtRest: () => this.#turns.isAtRest,
-        ready: (untold) => this.#ready(untold),
-        lost: (event) => this.#lost(event),
-        renewing: () => this.#renewing(),
-        happened: (event) => {
-          if (!this.#meter.handle(event)) this.#turns.happened(event);
-        },
-        spoke: (frame) => this.#turns.spoke(frame),
-        replaced: (untold) => this.#replaced(untold),
-        transferred: (error) => this.#transferred(error),
-      },
-      { keptAudioMs, connectTimeoutMs, backoff: { baseDelayMs, maxDelayMs } },
-    );
+    this.#connections = new ConnectionManager(transport, core.host, this, {
+      keptAudioMs,
+      connectTimeoutMs,
+      backoff: { baseDelayMs, maxDelayMs },
+      notes: core.notes,
+    });
+    const { capabilities } = transport;
+    this.#turns = new Turns(core, { ...options, capabilities }, this.#connections);
   }
 
   get audioOut(): Observable<AudioFrame> {
@@ -106,32 +85,32 @@ export class VoiceLead implements LeadDriver {
 
   connect(): void {
     this.#turns.listening.reset();
-    this.#line.dial(this.#configurationOf(this.#core.agents.current.name));
+    this.#connections.connect(this.configuration);
   }
 
   hangUp(): void {
-    this.#line.hangUp();
+    this.#connections.disconnect();
   }
 
   disconnect(): void {
     this.#stopLooking?.();
     this.#turns.stop();
-    this.#line.close();
+    this.#connections.close();
   }
 
   transfer(transferId: string, to: string): void {
     this.#transferId = transferId;
-    this.#line.transfer(this.#configurationOf(to));
+    this.#connections.transfer(this.#configurationOf(to));
   }
 
   transferEnded(error: Failure | null): void {
-    const { current: agent } = this.#core.agents;
-    this.#line.endTransfer(error, () => this.#configurationOf(agent.name));
-    this.#giveSound();
+    this.#connections.endTransfer(error);
+    this.#sendKeptAudio();
     // A new connection receives the session settings together with the conversation.
     const isNew = !this.#options.transport.capabilities.updatesSession;
-    const told = handoverNote(this.#core.records.conversation.get(this.#transferId));
-    if (told && !error && !isNew) this.#turns.memory.tell(told.itemId, told.note);
+    const item = this.#core.records.conversation.get(this.#transferId);
+    if (item?.role === 'transfer' && !error && !isNew)
+      this.#turns.memory.tell(item.id, transferNote(item));
     this.#turns.next();
   }
 
@@ -146,17 +125,16 @@ export class VoiceLead implements LeadDriver {
   }
 
   configure(): void {
-    const { current: agent } = this.#core.agents;
-    if (this.#line.configure(this.#configurationOf(agent.name))) return;
+    if (this.#connections.configure(this.configuration)) return;
     const { inForce } = this.#core.records.directives;
     this.note(directivesNote(inForce));
   }
 
   /** Shows a picture to the model. Returns false if no model is connected. */
   showImage({ mediaType, data }: ShownImage): boolean {
-    if (!this.#line.isUp) return false;
+    if (!this.#connections.isReady) return false;
     const itemId = this.#core.host.environment.ids.next('img');
-    this.#line.send({ type: 'image.add', itemId, mediaType, data });
+    this.#connections.send({ type: 'image.add', itemId, mediaType, data });
     this.#turns.memory.noteShown(itemId, shownNote(mediaType));
     return true;
   }
@@ -164,7 +142,7 @@ export class VoiceLead implements LeadDriver {
   /** Handles sound of the user, at the transport's rate. */
   userSpoke(frame: AudioFrame): void {
     const { listening } = this.#turns;
-    const isSent = this.#line.sendAudio(frame, !listening.hasFloor);
+    const isSent = this.#connections.sendAudio(frame, !listening.hasFloor);
     listening.sound(frameDurationMs(frame), isSent);
   }
 
@@ -224,16 +202,132 @@ export class VoiceLead implements LeadDriver {
     this.#turns.clientLeft();
   }
 
-  #configurationOf(agentName: string): TransportConfiguration {
-    return configurationOf(this.#core.agents, agentName);
+  // As the owner of its connections
+
+  get configuration(): TransportConfiguration {
+    return this.#configurationOf(this.#core.agents.current.name);
   }
 
-  #ready(untold: readonly TransportCommand[]): void {
+  get isAtRest(): boolean {
+    return this.#turns.isAtRest;
+  }
+
+  /** Returns the commands that tell the conversation to a model that knows nothing. */
+  history(): readonly TransportCommand[] {
+    const { records, notes } = this.#core;
+    return replay(records.conversation.toReplay(), this.#options.transport.capabilities, notes);
+  }
+
+  toldHistory(): readonly TransportCommand[] {
+    return this.history().filter((command) => !this.#turns.memory.isWaiting(command));
+  }
+
+  connectionReady(untold: readonly TransportCommand[]): void {
     this.#tell(untold);
     this.#core.receive('session', { type: 'transport.ready' });
-    this.#giveSound();
+    this.#sendKeptAudio();
     this.#turns.next();
     this.#lookForClients();
+  }
+
+  /** Switches to another connection: for another agent, or because the previous one was about to end. */
+  connectionReplaced(untold: readonly TransportCommand[]): void {
+    this.#left();
+    // The untold messages go first: offers that follow must come after them.
+    this.#tell(untold);
+    this.#core.receive('session', { type: 'transport.replaced' });
+    this.#sendKeptAudio();
+    this.#turns.next();
+  }
+
+  /** Handles the planned close of the connection in use, before the session continues on another one. */
+  connectionRenewing(): void {
+    this.#left();
+    this.#core.receive('session', { type: 'transport.renewing' });
+  }
+
+  transferAnswered(error: Failure | null): void {
+    const transferId = this.#transferId;
+    this.#core.receive('session', { type: 'transfer.ended', transferId, error });
+  }
+
+  connectionLost({ reason, retryable, code }: ConnectionClosed): void {
+    const { host, unit } = this.#core;
+    const { failures } = unit.session.getSnapshot().context;
+    this.#left();
+    this.#turns.callsLost();
+    const { transport, reconnectDelayMs, maxReconnectDelayMs } = this.#options;
+    const delayMs = Math.min(reconnectDelayMs * 2 ** failures, maxReconnectDelayMs);
+    const chance = host.environment.random.next();
+    this.#core.receive('session', {
+      type: 'transport.lost',
+      error: {
+        code: 'TRANSPORT_LOST',
+        message: `The connection to ${transport.name} was lost (${code ?? 'no code'}): ${reason}`,
+        retryable,
+      },
+      // Jitter: sessions that were cut off together do not reconnect together.
+      retryInMs: retryable ? Math.round(delayMs * (0.5 + chance / 2)) : null,
+    });
+  }
+
+  handle(event: TransportEvent): void {
+    const { host, hooks, projection } = this.#core;
+    if (event.type === 'usage.reported') {
+      const used = {
+        inputTokens: tokenCount(event.inputTokens) ?? null,
+        outputTokens: tokenCount(event.outputTokens) ?? null,
+      };
+      const usage = {
+        inputTokens: sum(this.#usage.inputTokens, used.inputTokens),
+        outputTokens: sum(this.#usage.outputTokens, used.outputTokens),
+      };
+      this.#usage = usage;
+      projection.emit({ type: 'usage.changed', usage, used });
+      callSafely(host, 'hook onUsage', () => hooks.onUsage?.({ usage, used }));
+    } else if (event.type === 'limits.reported') {
+      const limits = event.limits.map(({ name, limit, remaining, resetInMs }) => ({
+        name,
+        limit,
+        remaining,
+        resetInMs,
+      }));
+      projection.emit({ type: 'limits.changed', limits });
+      callSafely(host, 'hook onLimits', () => hooks.onLimits?.({ limits }));
+    } else this.#turns.happened(event);
+  }
+
+  handleAudio(frame: AudioFrame): void {
+    this.#turns.spoke(frame);
+  }
+
+  /** Returns the instructions and tools of this agent for the model. */
+  #configurationOf(agentName: string): TransportConfiguration {
+    const { agents } = this.#core;
+    return {
+      instructions: agents.instructionsOf(agentName),
+      tools: [...agents.toolsOf(agentName)].map(([name, { definition, jsonSchema }]) => ({
+        name,
+        description: definition.description,
+        parameters: jsonSchema,
+      })),
+    };
+  }
+
+  /** Handles the loss of a model. Words that it was told and did not understand are sent again. */
+  #left(): void {
+    const isHeardAgain = this.#connections.keepSentAudio(this.#turns.unheardMs);
+    this.#turns.lineLost(isHeardAgain);
+  }
+
+  #tell(untold: readonly TransportCommand[]): void {
+    this.#turns.memory.retold();
+    for (const command of untold) this.#connections.send(command);
+  }
+
+  /** Sends the kept sound of the user to the current model. */
+  #sendKeptAudio(): void {
+    for (const frame of this.#connections.takeKeptAudio()) this.userSpoke(frame);
   }
 
   /**
@@ -270,68 +364,9 @@ export class VoiceLead implements LeadDriver {
       changes.unsubscribe();
     };
   }
-
-  /** Returns the commands that tell the conversation to a model that knows nothing. */
-  #history(): readonly TransportCommand[] {
-    const { records, notes } = this.#core;
-    return replay(records.conversation.toReplay(), this.#options.transport.capabilities, notes);
-  }
-
-  #tell(untold: readonly TransportCommand[]): void {
-    this.#turns.memory.retold();
-    for (const command of untold) this.#line.send(command);
-  }
-
-  /** Sends the kept sound of the user to the current model. */
-  #giveSound(): void {
-    for (const frame of this.#line.takeSound()) this.userSpoke(frame);
-  }
-
-  /** Switches to another connection: for another agent, or because the previous one was about to end. */
-  #replaced(untold: readonly TransportCommand[]): void {
-    this.#left();
-    // The untold messages go first: offers that follow must come after them.
-    this.#tell(untold);
-    this.#core.receive('session', { type: 'transport.replaced' });
-    this.#giveSound();
-    this.#turns.next();
-  }
-
-  /** Handles the planned close of the connection in use, before the session continues on another one. */
-  #renewing(): void {
-    this.#left();
-    this.#core.receive('session', { type: 'transport.renewing' });
-  }
-
-  /** Handles the loss of a model. Words that it was told and did not understand are sent again. */
-  #left(): void {
-    const hearsAgain = this.#line.hearAgain(this.#turns.unheardMs);
-    this.#turns.lineLost(hearsAgain);
-  }
-
-  #transferred(error: Failure | null): void {
-    const transferId = this.#transferId;
-    this.#core.receive('session', { type: 'transfer.ended', transferId, error });
-  }
-
-  #lost(event: LineClosed): void {
-    const { host, unit } = this.#core;
-    const { failures } = unit.session.getSnapshot().context;
-    this.#left();
-    this.#turns.callsLost();
-    const { transport } = this.#options;
-    const chance = host.environment.random.next();
-    const loss = lossOf(event, transport.name, this.#options, failures, chance);
-    this.#core.receive('session', loss);
-  }
 }
 
-/** Wraps a transport so that its connections mark notes as this session does. */
-function withNotes(transport: Transport, notes: NoteMarks): Transport {
-  const { name, capabilities } = transport;
-  return {
-    name,
-    capabilities,
-    connect: (configuration, context) => transport.connect(configuration, { ...context, notes }),
-  };
+/** Null: never reported. */
+function sum(before: number | null, more: number | null): number | null {
+  return more === null ? before : (before ?? 0) + more;
 }

@@ -158,7 +158,7 @@ describe('on a wire whose session can be changed', () => {
     ]);
   });
 
-  test('[BW28] CONNECTION-LINE-4: one that does not answer is told again who it was, after 30 s', async () => {
+  test('[BW28] CONNECTION-MANAGER-4: one that does not answer is told again who it was, after 30 s', async () => {
     const { start, hand, model, environment, state, connection } = handover();
     await start();
     model().autoConfigured = false;

@@ -589,7 +589,7 @@ async function story(
   expect(codes.filter((code) => code !== 'RESPONSE_TIMEOUT' && !code.includes('it broke'))).toEqual(
     [],
   );
-  // CONTINUATION-1, CONTINUATION-2, CONNECTION-LINE-3: whoever is on the line in the end knows everything, and was told it once.
+  // CONTINUATION-1, CONTINUATION-2, CONNECTION-MANAGER-3: whoever is on the line in the end knows everything, and was told it once.
   expect(passing?.violations ?? []).toEqual([]);
   if (passing && journalMs === 0) expect(passing.mistold).toEqual({ twice: [], missing: [] });
   // SESSION-RECORDS-2: at rest the books are what the journal makes of them.

@@ -327,7 +327,7 @@ describe('a connection that is gone on from', () => {
 });
 
 describe('words of the user without a connection', () => {
-  test('CONNECTION-LINE-2: is kept between attempts, the newest, and heard by the next connection', async () => {
+  test('CONNECTION-MANAGER-2: is kept between attempts, the newest, and heard by the next connection', async () => {
     const { transport, environment, hum } = await talkOver({}, { voice: { keptAudioMs: 60 } });
     hum(1);
     transport.autoReady = false;
@@ -345,7 +345,7 @@ describe('words of the user without a connection', () => {
     expect(marks(transport.inUse)).toEqual([3, 4, 5, 6]);
   });
 
-  test('USER-SOUND-2: an utterance that the line is lost in is heard again from its beginning, and answered once', async () => {
+  test('CONNECTION-MANAGER-6: an utterance that the line is lost in is heard again from its beginning, and answered once', async () => {
     const { transport, environment, hum, model, asked } = await talkOver();
     hum(1, 2);
     await environment.advance(5000);
@@ -365,7 +365,7 @@ describe('words of the user without a connection', () => {
     expect(model().openRequests).toHaveLength(1);
   });
 
-  test('USER-SOUND-2: an utterance that the model has answered in full is not heard again', async () => {
+  test('CONNECTION-MANAGER-6: an utterance that the model has answered in full is not heard again', async () => {
     const { transport, environment, hum, model, play, asked } = await talkOver(BY_ITSELF);
     hum(1, 2);
     model().speechStarted('u1');

@@ -54,7 +54,7 @@ export class PassingTransport extends FakeTransport {
     });
     const token = context.resume as Token | undefined;
     const chance = this.#random.next();
-    // CONNECTION-LINE-3: no two hear the user.
+    // CONNECTION-MANAGER-3: no two hear the user.
     if (token && !token.of.isClosed) this.violations.push('two go on from one');
     if (this.#refused.has(token)) this.violations.push('what was refused is tried again');
     if (token && chance < 0.3) {

@@ -99,7 +99,7 @@ test('ids of an app that no journal keeps are refused by name', () => {
   }
 });
 
-test('LINK-1: the wire gets its own id back in the answer to a call', async () => {
+test('CONNECTION-1: the wire gets its own id back in the answer to a call', async () => {
   const talk = voiceTalk({
     tools: [
       defineTool({

@@ -19,10 +19,10 @@
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { unheardNote, UNPLAYED_NOTE } from './speech-prompts.ts';
-import { noteMessages, type AddMessage } from '../connection/note-messages.ts';
 import type { Played } from './playout.ts';
 import type { TransportCapabilities, TransportCommand } from '../connection/transport.ts';
 import type { VoiceTranscript } from './voice-transcript.ts';
+import { noteMessages, type AddMessage } from './replay.ts';
 
 const MAX_NOTES = 50;
 

@@ -1,8 +1,9 @@
-// Replays the conversation to a model after a reconnect, including calls that are still open.
+// Translates the conversation, including calls that are still open, and single notes of the runtime into the
+// commands that tell a model about them.
 
 import type { ReplayItem } from '../../actors/conversation/replay.ts';
-import type { NoteMarks } from '../../actors/notes/note-marks.ts';
-import { noteMessages } from '../connection/note-messages.ts';
+import type { Prompt } from '../../actors/notes/note.ts';
+import type { NoteMarks, NoteWriter } from '../../actors/notes/note-marks.ts';
 import { answerNote, recallNote, tellsCallsInWords } from './speech-prompts.ts';
 import type { TransportCapabilities, TransportCommand } from '../connection/transport.ts';
 
@@ -58,5 +59,22 @@ export function replay(
         ];
       }
     }
+  });
+}
+
+export type AddMessage = Extract<TransportCommand, { type: 'message.add' }>;
+
+/** Returns the commands that send a note. */
+export function noteMessages(
+  notes: NoteWriter,
+  itemId: string,
+  prompt: Prompt,
+): readonly AddMessage[] {
+  const type = 'message.add';
+  // Earlier versions kept the prompt as text.
+  if (typeof prompt === 'string') return [{ type, itemId, role: 'system', text: prompt }];
+  return notes.messages(prompt, itemId).map(({ role, text, part }) => {
+    const id = part === 'data' && prompt.says !== undefined ? `${itemId}.data` : itemId;
+    return { type, itemId: id, role, text, ...(role === 'user' && { isNote: true as const }) };
   });
 }

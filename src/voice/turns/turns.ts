@@ -3,7 +3,7 @@
 //
 // Owns:     the choice of the next response.
 // Does not: decide when an offer may be said (outbox) or to whom an utterance is addressed (session), run
-//           tools, or hold connections (line); know which replies are owed (replies), the words of either
+//           tools, or hold connections (connection manager); know which replies are owed (replies), the words of either
 //           side (listening, model-voice), or the model's memory (model-memory) and delegations
 //           (delegations).
 //
@@ -28,6 +28,7 @@ import { Attempt } from '../connection/attempt.ts';
 import { BargeIn, type BargeInOptions } from './barge-in.ts';
 import type { WorkOut } from './delegation-step.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
+import type { ConnectionManager } from '../connection/connection-manager.ts';
 import { Delegations } from './delegations.ts';
 import { LeadCalls } from './lead-calls.ts';
 import { Listening } from './listening.ts';
@@ -51,21 +52,13 @@ export interface TurnsOptions extends ModelVoiceOptions, BargeInOptions, Waiting
   readonly workOut?: WorkOut;
 }
 
-export interface TurnsPorts {
-  send(command: TransportCommand): void;
-  /** Returns whether no model is connected. */
-  isOffLine(): boolean;
-  /** Reports that no side speaks or is about to. */
-  rested(): void;
-}
-
 export class Turns {
   readonly memory: ModelMemory;
   readonly voice: ModelVoice;
   readonly listening: Listening;
   readonly #core: LeadSession;
   readonly #options: TurnsOptions;
-  readonly #ports: TurnsPorts;
+  readonly #connections: ConnectionManager;
   readonly #transcript: VoiceTranscript;
   readonly #replies: Replies;
   readonly #bargeIn: BargeIn;
@@ -75,14 +68,14 @@ export class Turns {
   readonly #addressee: Addressee;
   #stopHolding: (() => void) | null = null;
 
-  constructor(core: LeadSession, options: TurnsOptions, ports: TurnsPorts) {
+  constructor(core: LeadSession, options: TurnsOptions, connections: ConnectionManager) {
     this.#core = core;
     this.#options = options;
-    this.#ports = ports;
+    this.#connections = connections;
     const { capabilities, settleTimeoutMs, maxUtteranceMs, workOut } = options;
     const { responseTimeoutMs: timeoutMs } = options;
     const { endsUtterances } = capabilities;
-    const send = (command: TransportCommand): void => ports.send(command);
+    const send = (command: TransportCommand): void => connections.send(command);
     const next = (): void => this.next();
     const userHasFloor = (): boolean => this.listening.hasFloor;
     this.#calls = new LeadCalls(core);
@@ -137,7 +130,7 @@ export class Turns {
       isToolAwaited: () => this.#isToolAwaited,
       isReplyAwaited: () => this.#replies.isWanted || (this.voice.isBusy && this.voice.isReply),
       userHasFloor,
-      isOffLine: () => ports.isOffLine(),
+      isOffLine: () => !connections.isAvailable,
       settled: next,
     });
     const delegationPorts = {
@@ -378,7 +371,7 @@ export class Turns {
       this.voice.reply();
     } else if (!this.#replies.isExpected) {
       this.#core.receive('session', { type: 'response.ended' });
-      this.#ports.rested();
+      this.#connections.rotateIfDue();
     }
   }
 
@@ -412,7 +405,7 @@ export class Turns {
         : output;
     const told = tellsCallsInWords(this.#options.capabilities) ? asNote() : undefined;
     const silent = this.#options.capabilities.responds === 'by_itself' && isSilent;
-    this.#ports.send({
+    this.#connections.send({
       type: 'tool.answer',
       callId,
       output,
@@ -455,7 +448,7 @@ export class Turns {
   /** Whether any side speaks or is about to, or no client or model is there. */
   get #isTaken(): boolean {
     const isSpeaking = this.voice.isBusy || this.#waiting.isAsked || this.listening.hasFloor;
-    return isSpeaking || this.#ports.isOffLine();
+    return isSpeaking || !this.#connections.isAvailable;
   }
 
   /** Whether the model waits for a tool result. */

@@ -11,11 +11,11 @@
 //        tells it about text that was never spoken.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
-import { noteMessages } from '../connection/note-messages.ts';
 import { UNPLAYED_NOTE, unheardNote } from '../output/speech-prompts.ts';
 import type { TransportCapabilities, TransportCommand } from '../connection/transport.ts';
 import type { SpokenItem } from './spoken-item.ts';
 import type { SpokenResponse } from './spoken-response.ts';
+import { noteMessages } from '../output/replay.ts';
 
 /** Only this many of the newest items can still be cut. */
 const MAX_ITEMS = 100;

@@ -16,7 +16,7 @@ import { defaultFaults, simulateOnce } from '../../../src/testing/index.ts';
 import type { SimulatedAppLike } from '../../../src/testing/simulate/log/app.ts';
 import { defaultApp } from '../../../src/testing/simulate/default-app.ts';
 import { Attempt } from '../../../src/voice/connection/attempt.ts';
-import { Beginning } from '../../../src/voice/connection/continuation.ts';
+import { Connection } from '../../../src/voice/connection/connection.ts';
 import { Listening } from '../../../src/voice/turns/listening.ts';
 import { Turns } from '../../../src/voice/turns/turns.ts';
 import { faults as faultsOfTrees } from '../../support/tree-faults.ts';
@@ -203,16 +203,7 @@ const planted: readonly Planted[] = [
     fault: 'a model that goes on is told all that it knows',
     session: 'voice',
     breaks: ['LIVE'],
-    plant() {
-      const { untold } = Beginning.prototype;
-      return patched(
-        Beginning.prototype,
-        'untold',
-        function (this: Beginning, ready: Parameters<typeof untold>[0]) {
-          return untold.call(this, { ...ready, resumed: false });
-        },
-      );
-    },
+    plant: () => patched(Connection.prototype, 'isResumed', false),
   },
   {
     fault: 'a client that leaves in the middle of a turn leaves the turn as it is',

@@ -1,11 +1,11 @@
-// The line to the voice model is exchanged for a fresh one before it ends, and gone on with
+// The connection to the voice model is exchanged for a fresh one before it ends, and gone on with
 // where it ended: what the new connection is told, and that nothing is lost in between.
 
 import { describe, expect, test } from 'vitest';
 import { createHost } from '../../../src/actors/runtime/host.ts';
 import { memoryJournal } from '../../../src/actors/runtime/memory-journal.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
-import { Line } from '../../../src/voice/connection/line.ts';
+import { ConnectionManager } from '../../../src/voice/connection/connection-manager.ts';
 import type {
   TransportCapabilities,
   TransportCommand,
@@ -30,7 +30,7 @@ const frame = (mark: number) => ({
 
 const marks = ({ heard }: FakeConnection): number[] => heard.map(({ samples }) => samples[0] ?? 0);
 
-function lineOf(capabilities: Partial<TransportCapabilities>) {
+function managerOf(capabilities: Partial<TransportCapabilities>) {
   const transport = new FakeTransport(capabilities);
   transport.autoReady = false;
   const environment = simulatedEnvironment();
@@ -38,7 +38,7 @@ function lineOf(capabilities: Partial<TransportCapabilities>) {
   const who = { leads: agent('lead'), history: [message('hello')], isAtRest: true };
   const texts = (untold: readonly TransportCommand[]): string =>
     untold.map((command) => ('text' in command ? command.text : command.type)).join(',');
-  const line = new Line(
+  const connections = new ConnectionManager(
     transport,
     createHost({
       environment,
@@ -46,17 +46,21 @@ function lineOf(capabilities: Partial<TransportCapabilities>) {
       onError: (error) => told.push(String(error)),
     }),
     {
-      configuration: () => who.leads,
+      get configuration() {
+        return who.leads;
+      },
       history: () => who.history,
-      told: () => who.history,
-      isAtRest: () => who.isAtRest,
-      ready: (untold) => told.push(`ready: ${texts(untold)}`),
-      lost: ({ reason }) => told.push(`lost: ${reason}`),
-      renewing: () => told.push('renewing'),
-      happened: ({ type }) => told.push(type),
-      spoke: () => told.push('spoke'),
-      replaced: (untold) => told.push(`replaced: ${texts(untold)}`),
-      transferred: (error) => told.push(`transferred: ${error?.code ?? 'ok'}`),
+      toldHistory: () => who.history,
+      get isAtRest() {
+        return who.isAtRest;
+      },
+      connectionReady: (untold) => told.push(`ready: ${texts(untold)}`),
+      connectionLost: ({ reason }) => told.push(`lost: ${reason}`),
+      connectionRenewing: () => told.push('renewing'),
+      handle: ({ type }) => told.push(type),
+      handleAudio: () => told.push('spoke'),
+      connectionReplaced: (untold) => told.push(`replaced: ${texts(untold)}`),
+      transferAnswered: (error) => told.push(`transferred: ${error?.code ?? 'ok'}`),
     },
     {
       keptAudioMs: 100,
@@ -64,7 +68,7 @@ function lineOf(capabilities: Partial<TransportCapabilities>) {
       backoff: { baseDelayMs: 1000, maxDelayMs: 8000 },
     },
   );
-  line.dial(who.leads);
+  connections.connect(who.leads);
   const at = (index: number): FakeConnection => {
     const connection = transport.connections[index];
     if (!connection) throw new Error(`Nobody has dialled ${index + 1} times`);
@@ -72,23 +76,23 @@ function lineOf(capabilities: Partial<TransportCapabilities>) {
   };
   at(0).ready();
   told.length = 0;
-  return { line, told, who, environment, transport, at };
+  return { connections, told, who, environment, transport, at };
 }
 
-const open = ({ transport }: ReturnType<typeof lineOf>): boolean[] =>
+const open = ({ transport }: ReturnType<typeof managerOf>): boolean[] =>
   transport.connections.map(({ isClosed }) => !isClosed);
 
 describe('make before break', () => {
-  test('ROTATION-2 CONNECTION-LINE-3: the fresh one is prepared in time, takes over in a pause, and then the old one is closed', async () => {
-    const made = lineOf({ maxConnectionMs: HOUR });
-    const { line, told, who, environment, transport, at } = made;
+  test('ROTATION-2 CONNECTION-MANAGER-3: the fresh one is prepared in time, takes over in a pause, and then the old one is closed', async () => {
+    const made = managerOf({ maxConnectionMs: HOUR });
+    const { connections, told, who, environment, transport, at } = made;
     who.isAtRest = false;
     await environment.advance(HOUR * 0.9 - 1);
     expect(transport.connections).toHaveLength(1);
     transport.autoReady = true;
     await environment.advance(HOUR * 0.05 + 1);
     expect(at(1).configuration).toEqual(agent('lead'));
-    line.sendAudio(frame(1), true);
+    connections.sendAudio(frame(1), true);
     at(0).utterance('wait');
     expect(open(made)).toEqual([true, true]);
     expect(marks(at(0))).toEqual([1]);
@@ -96,10 +100,10 @@ describe('make before break', () => {
     told.length = 0;
     who.history = [...who.history, message('wait')];
     who.isAtRest = true;
-    line.rested();
+    connections.rotateIfDue();
     expect(told).toEqual(['replaced: hello,wait']);
     expect(open(made)).toEqual([false, true]);
-    line.sendAudio(frame(2), true);
+    connections.sendAudio(frame(2), true);
     expect([marks(at(0)), marks(at(1))]).toEqual([[1], [2]]);
     // And so on.
     await environment.advance(HOUR * 0.95);
@@ -107,7 +111,7 @@ describe('make before break', () => {
   });
 
   test('ROTATION-2: no pause is awaited shortly before the end', async () => {
-    const made = lineOf({});
+    const made = managerOf({});
     const { told, who, environment, at } = made;
     who.isAtRest = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
@@ -120,7 +124,7 @@ describe('make before break', () => {
   });
 
   test('ROTATION-2: a prepared connection replaces a lost one', () => {
-    const made = lineOf({});
+    const made = managerOf({});
     const { told, who, at } = made;
     who.isAtRest = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
@@ -131,7 +135,7 @@ describe('make before break', () => {
   });
 
   test('ROTATION-2: a connection that is not ready is hung up', () => {
-    const made = lineOf({});
+    const made = managerOf({});
     const { told, at } = made;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
     at(0).drop(true, 'gone');
@@ -140,7 +144,7 @@ describe('make before break', () => {
   });
 
   test('ROTATION-4: a connection that fails or hangs is followed by another; the old one stays in use', async () => {
-    const { told, who, environment, transport, at } = lineOf({});
+    const { told, who, environment, transport, at } = managerOf({});
     at(0).events.next({ type: 'transport.expiring', inMs: 120_000 });
     at(1).drop(true, 'no room');
     await environment.advance(1000);
@@ -163,7 +167,7 @@ describe('make before break', () => {
   });
 
   test('changes during the rotation reach the connection that takes over', () => {
-    const { who, at } = lineOf({});
+    const { who, at } = managerOf({});
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
     who.leads = agent('lead, slowly');
     at(1).ready();
@@ -175,36 +179,36 @@ describe('make before break', () => {
   });
 
   test('ROTATION-3: a transfer takes the place of a rotation; one that fails is followed by it', async () => {
-    const made = lineOf({ updatesSession: false });
-    const { line, told, who, at } = made;
+    const made = managerOf({ updatesSession: false });
+    const { connections, told, who, at } = made;
     who.isAtRest = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
     at(1).ready();
-    line.transfer(agent('billing'));
+    connections.transfer(agent('billing'));
     expect(open(made)).toEqual([true, false, true]);
-    line.endTransfer(failure, () => agent('lead'));
+    connections.endTransfer(failure);
     expect(open(made)).toEqual([true, false, false, true]);
     expect(at(3).configuration).toEqual(agent('lead'));
-    line.transfer(agent('billing'));
+    connections.transfer(agent('billing'));
     at(4).ready();
-    line.endTransfer(null, () => agent('lead'));
+    connections.endTransfer(null);
     expect(told).toEqual(['transferred: ok', 'replaced: hello']);
     expect(open(made)).toEqual([false, false, false, false, true]);
   });
 
   test('ROTATION-3: a rotation that is due during a transfer on the same connection follows it', () => {
-    const { line, transport, at } = lineOf({});
-    line.transfer(agent('billing'));
+    const { connections, transport, at } = managerOf({});
+    connections.transfer(agent('billing'));
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
     expect(transport.connections).toHaveLength(1);
-    line.endTransfer(null, () => agent('lead'));
+    connections.endTransfer(null);
     expect(transport.connections).toHaveLength(2);
   });
 
-  test('a line that is closed is not exchanged any more', async () => {
-    const made = lineOf({ maxConnectionMs: HOUR });
+  test('a connection that is closed is not exchanged any more', async () => {
+    const made = managerOf({ maxConnectionMs: HOUR });
     made.at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
-    made.line.close();
+    made.connections.close();
     await made.environment.advance(HOUR);
     expect(open(made)).toEqual([false, false]);
     expect(made.environment.pendingTimers).toBe(0);
@@ -213,40 +217,40 @@ describe('make before break', () => {
 
 describe('going on where another one ended', () => {
   const resumable = () => {
-    const made = lineOf({ resumes: true });
+    const made = managerOf({ resumes: true });
     made.at(0).events.next({ type: 'transport.resumable', resume: 'token' });
     return made;
   };
 
-  test('CONNECTION-LINE-3: it is closed in a pause, before the other goes on; then that is told only what is new', async () => {
+  test('CONNECTION-MANAGER-3: it is closed in a pause, before the other goes on; then that is told only what is new', async () => {
     const made = resumable();
-    const { line, told, who, at } = made;
+    const { connections, told, who, at } = made;
     who.isAtRest = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
     expect(open(made)).toEqual([true]);
     who.isAtRest = true;
-    line.rested();
+    connections.rotateIfDue();
     expect(told).toEqual(['renewing']);
     expect(open(made)).toEqual([false]);
-    line.sendAudio(frame(1), true);
-    line.send(message('said to nobody'));
-    line.dial(who.leads);
+    connections.sendAudio(frame(1), true);
+    connections.send(message('said to nobody'));
+    connections.connect(who.leads);
     expect(at(1).resume).toBe('token');
-    line.sendAudio(frame(2), true);
+    connections.sendAudio(frame(2), true);
     who.history = [...who.history, message('new')];
     at(1).ready({ resumed: true });
     expect(told.at(-1)).toBe('ready: new');
-    expect(line.takeSound().map(({ samples }) => samples[0])).toEqual([1, 2]);
+    expect(connections.takeKeptAudio().map(({ samples }) => samples[0])).toEqual([1, 2]);
     expect(at(1).commands).toEqual([]);
   });
 
   test('it waits for what to go on with, but not beyond the last moment', async () => {
-    const { line, told, environment, at } = resumable();
+    const { connections, told, environment, at } = resumable();
     at(0).events.next({ type: 'transport.resumable', resume: null });
     at(0).events.next({ type: 'transport.resumable', resume: 'another' });
     at(0).events.next({ type: 'transport.expiring', inMs: 8000 });
     expect(told).toEqual(['renewing']);
-    line.dial(agent('lead'));
+    connections.connect(agent('lead'));
     expect(at(1).resume).toBe('another');
     at(1).ready({ resumed: true });
     at(1).events.next({ type: 'transport.expiring', inMs: 8000 });
@@ -258,58 +262,58 @@ describe('going on where another one ended', () => {
   });
 
   test('CONTINUATION-1: a server that begins anew is told everything', () => {
-    const { line, told, who, at } = resumable();
+    const { connections, told, who, at } = resumable();
     at(0).drop();
-    line.dial(who.leads);
+    connections.connect(who.leads);
     at(1).ready();
     expect(told.at(-1)).toBe('ready: hello');
   });
 
   test('CONTINUATION-1: a message that was cut since is not told again to one that has it', () => {
-    const { line, told, who, at } = resumable();
+    const { connections, told, who, at } = resumable();
     at(0).drop();
-    line.dial(who.leads);
+    connections.connect(who.leads);
     who.history = [{ ...message('hello'), text: 'hel' } as TransportCommand, message('new')];
     at(1).ready({ resumed: true });
     expect(told.at(-1)).toBe('ready: new');
   });
 
   test('CONTINUATION-2: a refused message is not sent again; one without an answer is, a few times', () => {
-    const { line, told, who, transport, at } = resumable();
+    const { connections, told, who, transport, at } = resumable();
     at(0).drop();
     const resumes = () => transport.connections.slice(1).map(({ resume }) => resume ?? null);
-    line.dial(who.leads);
+    connections.connect(who.leads);
     at(1).events.next({
       type: 'transport.closed',
       code: null,
       reason: 'no route',
       retryable: true,
     });
-    line.dial(who.leads);
-    line.hangUp();
-    line.dial(who.leads);
+    connections.connect(who.leads);
+    connections.disconnect();
+    connections.connect(who.leads);
     at(3).events.next({
       type: 'transport.closed',
       code: null,
       reason: 'no route',
       retryable: true,
     });
-    line.dial(who.leads);
+    connections.connect(who.leads);
     expect(resumes()).toEqual(['token', 'token', 'token', null]);
     at(4).ready();
     expect(told.at(-1)).toBe('ready: hello');
     at(4).events.next({ type: 'transport.resumable', resume: 'fresh' });
     at(4).drop();
-    line.dial(who.leads);
+    connections.connect(who.leads);
     at(5).events.next({ type: 'transport.closed', code: 1007, reason: 'refused', retryable: true });
-    line.dial(who.leads);
+    connections.connect(who.leads);
     expect(resumes().slice(4)).toEqual(['fresh', null]);
   });
 
   test('CONTINUATION-1: a wire that took the conversation with its first message is told what came after', () => {
-    const { line, told, who, at } = lineOf({});
+    const { connections, told, who, at } = managerOf({});
     at(0).drop();
-    line.dial(who.leads);
+    connections.connect(who.leads);
     expect(at(1).takeHistory()).toEqual([message('hello')]);
     who.history = [...who.history, message('new')];
     at(1).ready({ told: true });
@@ -317,51 +321,51 @@ describe('going on where another one ended', () => {
   });
 
   test('CONTINUATION-1: so is one that took it and had to wait for a pause', () => {
-    const { line, told, who, at } = lineOf({});
+    const { connections, told, who, at } = managerOf({});
     who.isAtRest = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
     at(1).takeHistory();
     at(1).ready({ told: true });
     who.history = [...who.history, message('new')];
     who.isAtRest = true;
-    line.rested();
+    connections.rotateIfDue();
     expect(told).toEqual(['replaced: new']);
   });
 });
 
 describe('the sound of the user', () => {
-  test('CONNECTION-LINE-2: is kept between two attempts, the newest, and given once', () => {
-    const { line, who, at } = lineOf({});
-    line.sendAudio(frame(1), true);
+  test('CONNECTION-MANAGER-2: is kept between two attempts, the newest, and given once', () => {
+    const { connections, who, at } = managerOf({});
+    connections.sendAudio(frame(1), true);
     at(0).drop();
-    for (const mark of [2, 3, 4, 5, 6, 7]) line.sendAudio(frame(mark), true);
-    line.dial(who.leads);
+    for (const mark of [2, 3, 4, 5, 6, 7]) connections.sendAudio(frame(mark), true);
+    connections.connect(who.leads);
     at(1).drop();
-    line.dial(who.leads);
-    line.sendAudio(frame(8), true);
-    expect(line.takeSound()).toEqual([]);
+    connections.connect(who.leads);
+    connections.sendAudio(frame(8), true);
+    expect(connections.takeKeptAudio()).toEqual([]);
     at(2).ready();
-    expect(line.takeSound().map(({ samples }) => samples[0])).toEqual([4, 5, 6, 7, 8]);
-    expect(line.takeSound()).toEqual([]);
+    expect(connections.takeKeptAudio().map(({ samples }) => samples[0])).toEqual([4, 5, 6, 7, 8]);
+    expect(connections.takeKeptAudio()).toEqual([]);
   });
 
-  test('USER-SOUND-2: sound without a transcript is given again, before the kept sound', () => {
-    const { line, who, at } = lineOf({});
-    for (const mark of [1, 2]) line.sendAudio(frame(mark), true);
-    for (const mark of [3, 4]) line.sendAudio(frame(mark), false);
+  test('CONNECTION-MANAGER-6: sound without a transcript is given again, before the kept sound', () => {
+    const { connections, who, at } = managerOf({});
+    for (const mark of [1, 2]) connections.sendAudio(frame(mark), true);
+    for (const mark of [3, 4]) connections.sendAudio(frame(mark), false);
     at(0).drop();
-    expect(line.hearAgain(40)).toBe(true);
-    line.sendAudio(frame(5), true);
-    expect(line.hearAgain(40)).toBe(false);
-    line.dial(who.leads);
+    expect(connections.keepSentAudio(40)).toBe(true);
+    connections.sendAudio(frame(5), true);
+    expect(connections.keepSentAudio(40)).toBe(false);
+    connections.connect(who.leads);
     at(1).ready();
-    const samples = line.takeSound().flatMap((given) => [...given.samples]);
+    const samples = connections.takeKeptAudio().flatMap((given) => [...given.samples]);
     expect(samples).toEqual([3, 4, 5].flatMap((mark) => [...frame(mark).samples]));
   });
 
-  test('CONNECTION-LINE-1: the usage of a connection is counted, also when it is reported last', () => {
-    const { line, told, at } = lineOf({});
-    line.hangUp();
+  test('CONNECTION-MANAGER-1: the usage of a connection is counted, also when it is reported last', () => {
+    const { connections, told, at } = managerOf({});
+    connections.disconnect();
     at(0).events.next({ type: 'usage.reported', inputTokens: 1, outputTokens: 2, raw: null });
     at(0).events.next({ type: 'utterance.ended', utteranceId: 'u' });
     expect(told).toEqual(['usage.reported']);

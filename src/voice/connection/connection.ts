@@ -1,14 +1,15 @@
-// One connection to the voice model, and the state that it has reported.
+// One connection to the voice model: how it began, the state that it has reported, and the part of the
+// conversation that its model knows.
 //
-// Owns:     its readiness, its configuration, and its resume value.
-// Does not: know whether it is in use.
+// Owns:     its readiness, its configuration, its resume value, and the history that its model had or took.
+// Does not: know whether it is in use, or where an earlier connection ended (connection manager).
 //
 // No fault of an adapter brings the process down: its events are handled safely, and an error of its stream
 // or its `connect` ends the connection.
 //
 // Invariant
-//   LINK-1. A wire id that no journal could store is replaced by another id in the session (storable.ts), and
-//           translated back in the commands that are sent.
+//   CONNECTION-1. A wire id that no journal could store is replaced by another id in the session (storable.ts),
+//       and translated back in the commands that are sent.
 
 import { EMPTY, of } from 'rxjs';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
@@ -16,16 +17,17 @@ import { storableId, storableText } from '../../values/storable.ts';
 import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, messageOf, ProviderError } from '../../values/errors.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
-import type { Beginning } from './continuation.ts';
+import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type {
   Transport,
   TransportCommand,
   TransportConfiguration,
   TransportConnection,
+  TransportContext,
   TransportEvent,
 } from './transport.ts';
 
-export type LineClosed = Extract<TransportEvent, { type: 'transport.closed' }>;
+export type ConnectionClosed = Extract<TransportEvent, { type: 'transport.closed' }>;
 type Ready = Extract<TransportEvent, { type: 'transport.ready' }>;
 
 /** The properties of events, commands and frames that hold a wire id. */
@@ -40,37 +42,36 @@ const ID_KEYS = [
 /** The properties of events that hold words. */
 const TEXT_KEYS = ['text', 'name', 'arguments', 'message', 'reason'] as const;
 
-export interface LinkPorts {
-  heard(link: Link, event: TransportEvent): void;
-  spoke(link: Link, frame: AudioFrame): void;
+/** The messages of the conversation that a model knows, by name. */
+export type KnownMessages = ReadonlySet<string>;
+
+/** What a connection needs to know of the conversation when it begins. */
+export interface Beginning {
+  /** Returns the conversation as the commands that tell it. */
+  history(): readonly TransportCommand[];
+  /** The notes of the session, which the transport may have to write. */
+  readonly notes: NoteWriter | undefined;
+  /** The end of the connection that this one resumes; null: it begins anew. */
+  readonly resumed: { readonly resume: unknown; readonly known: KnownMessages } | null;
 }
 
-/** Represents the connection of a transport that threw: it has ended, and will not be established later. */
-function refused(name: string, thrown: unknown): TransportConnection {
-  const retryable = thrown instanceof ProviderError && thrown.retryable;
-  const reason = `connect() of ${name} threw: ${messageOf(thrown)}`;
-  return {
-    events: of<TransportEvent>({ type: 'transport.closed', code: null, reason, retryable }),
-    audio: EMPTY,
-    sendAudio() {},
-    send() {},
-    close: () => Promise.resolve(),
-  };
-}
-
-export class Link {
-  readonly beginning: Beginning;
+export class Connection {
   /** When it was opened, in milliseconds since 1970. */
   readonly since: number;
+  /** The resume value of an earlier connection that this one received; undefined: none. */
+  readonly resumedFrom: unknown;
   readonly #host: Host;
   readonly #connection: TransportConnection;
+  readonly #beginning: Beginning;
+  /** The messages that the transport took with its first message. */
+  #taken: KnownMessages = new Set();
   #configuration: string;
   #configures = 0;
   #answered = 0;
   #ready: Ready | null = null;
   #resume: unknown = null;
-  #lost: LineClosed | null = null;
-  /** The replaced wire ids by the ids of the session; null for most transports (LINK-1). */
+  #lost: ConnectionClosed | null = null;
+  /** The replaced wire ids by the ids of the session; null for most transports (CONNECTION-1). */
   #wireIds: Map<string, string> | null = null;
 
   constructor(
@@ -79,12 +80,25 @@ export class Link {
     configuration: TransportConfiguration,
     beginning: Beginning,
   ) {
+    const { environment } = host;
+    const { notes, resumed } = beginning;
     this.#host = host;
-    this.beginning = beginning;
-    this.since = host.environment.clock.now();
+    this.#beginning = beginning;
+    this.since = environment.clock.now();
+    this.resumedFrom = resumed?.resume;
     this.#configuration = JSON.stringify(configuration);
+    const context: TransportContext = {
+      environment,
+      ...(notes && { notes }),
+      ...(resumed && { resume: resumed.resume }),
+      history: () => {
+        const commands = beginning.history();
+        this.#taken = knownMessages(commands);
+        return commands;
+      },
+    };
     try {
-      const connection = transport.connect(configuration, beginning.context);
+      const connection = transport.connect(configuration, context);
       if (typeof connection?.events?.subscribe !== 'function')
         throw new ConfigurationError(
           'INVALID_TRANSPORT',
@@ -103,7 +117,7 @@ export class Link {
   }
 
   /** How the connection ended; null while it is open. */
-  get lost(): LineClosed | null {
+  get lost(): ConnectionClosed | null {
     return this.#lost;
   }
 
@@ -122,26 +136,37 @@ export class Link {
     return this.#answered;
   }
 
-  /** The messages that the ready connection still needs. */
-  get untold(): readonly TransportCommand[] {
-    return this.#ready ? this.beginning.untold(this.#ready) : [];
+  /** Whether the model remembers the connection that this one resumes. */
+  get isResumed(): boolean {
+    return this.#ready?.resumed === true;
   }
 
-  /** Subscribes to its events, from the first one on. */
-  listen(ports: LinkPorts): void {
-    const heard = (event: TransportEvent): void =>
+  /** The messages that the model of the ready connection still needs, oldest first. */
+  get untold(): readonly TransportCommand[] {
+    if (!this.#ready) return [];
+    const before = this.isResumed ? this.#beginning.resumed?.known : undefined;
+    const taken = this.#ready.told ? this.#taken : undefined;
+    return this.#beginning.history().filter((command) => {
+      const name = nameOf(command);
+      return !before?.has(name) && !taken?.has(name);
+    });
+  }
+
+  /** Subscribes to its events, from the first one on, and to its sound. */
+  listen(onEvent: (event: TransportEvent) => void, onAudio: (frame: AudioFrame) => void): void {
+    const handle = (event: TransportEvent): void =>
       callSafely(this.#host, 'transport', () => {
         const storable = this.#fromWire(event);
-        this.#note(storable);
-        ports.heard(this, storable);
+        this.#record(storable);
+        onEvent(storable);
       });
     this.#connection.audio.subscribe((frame) =>
-      callSafely(this.#host, 'transport', () => ports.spoke(this, this.#withIds(frame))),
+      callSafely(this.#host, 'transport', () => onAudio(this.#withIds(frame))),
     );
     this.#connection.events.subscribe({
-      next: heard,
+      next: handle,
       error: (error: unknown) =>
-        heard({ type: 'transport.closed', code: null, reason: messageOf(error), retryable: true }),
+        handle({ type: 'transport.closed', code: null, reason: messageOf(error), retryable: true }),
     });
   }
 
@@ -168,7 +193,7 @@ export class Link {
     callSafely(this.#host, 'transport', () => this.#connection.close());
   }
 
-  /** LINK-1 */
+  /** CONNECTION-1 */
   #fromWire(event: TransportEvent): TransportEvent {
     const named = withTexts(this.#withIds(event));
     if (named.type !== 'response.ended') return named;
@@ -189,13 +214,36 @@ export class Link {
     return wireIds ? replaced(command, ID_KEYS, (id) => wireIds.get(id) ?? id) : command;
   }
 
-  #note(event: TransportEvent): void {
+  #record(event: TransportEvent): void {
     if (event.type === 'transport.ready') this.#ready = event;
     else if (event.type === 'transport.resumable') this.#resume = event.resume ?? null;
     else if (event.type === 'transport.closed') this.#lost = event;
     else if (event.type === 'session.configured' || event.type === 'session.refused')
       this.#answered += 1;
   }
+}
+
+/** The name of a message that a model knows: later changes of its text do not change it. */
+export const messageName = (itemId: string): string => `message ${itemId}`;
+
+/** A message that was cut since keeps its name: a note tells the model about the cut (model-memory). */
+const nameOf = (command: TransportCommand): string =>
+  command.type === 'message.add' ? messageName(command.itemId) : JSON.stringify(command);
+
+export const knownMessages = (commands: readonly TransportCommand[]): KnownMessages =>
+  new Set(commands.map(nameOf));
+
+/** Represents the connection of a transport that threw: it has ended, and will not be established later. */
+function refused(name: string, thrown: unknown): TransportConnection {
+  const retryable = thrown instanceof ProviderError && thrown.retryable;
+  const reason = `connect() of ${name} threw: ${messageOf(thrown)}`;
+  return {
+    events: of<TransportEvent>({ type: 'transport.closed', code: null, reason, retryable }),
+    audio: EMPTY,
+    sendAudio() {},
+    send() {},
+    close: () => Promise.resolve(),
+  };
 }
 
 function withTexts(event: TransportEvent): TransportEvent {

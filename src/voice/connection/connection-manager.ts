@@ -1,0 +1,533 @@
+// The succession of connections to the voice model: opened, used, replaced, closed. A connection is replaced
+// for another agent (if the transport cannot change the session) and, before it ends, for a fresh one
+// (rotation), in the same way.
+//
+// Owns:     the connection in use, the candidate that is being prepared to replace it, the value with which
+//           the next one can resume, the timers of the rotation, and the user's sound while no model can take
+//           it.
+// Does not: decide when to connect again (session machine) or when to rotate (rotation machine), tell a model
+//           the messages that it needs, or know the content of speech (lead agent).
+//
+// Invariants
+//   CONNECTION-MANAGER-1. Only the connection in use is listened to; usage is counted for every connection whenever
+//       it reports it. No fault of an adapter brings the process down.
+//   CONNECTION-MANAGER-2. While no model can take the user's sound (another agent is being prepared, the connection is
+//       lost or not ready), the newest `keptAudioMs` of it are kept and sent afterwards, in order, once.
+//   CONNECTION-MANAGER-3. Make before break: the connection in use stays until the candidate is ready, so that a
+//       failed replacement changes nothing. It is closed when the candidate takes over, so that no two models
+//       hear the user. If the candidate resumes where the connection in use ends, that one is closed first.
+//   CONNECTION-MANAGER-4. After a failed transfer the model gets its previous configuration again, if it may have
+//       adopted the new one.
+//   CONNECTION-MANAGER-5. A connection that is not ready receives no messages: when it is ready it receives those
+//       that it does not know.
+//   CONNECTION-MANAGER-6. Sent sound is remembered as long as it may have to be sent again, because the connection
+//       ended before the words were understood: up to `keptAudioMs` while the user speaks, otherwise for as
+//       long as a transport takes to detect speech.
+//   CONTINUATION-1. A resumed model knows the conversation as it was when its connection ended; the adapter
+//       resends the part that its server had not taken. A model that took the history knows that history. Any
+//       other model knows nothing. The session sends every model the part that it does not know. Speech on
+//       the connection itself is known to the model, even if it is not in the conversation yet.
+//   CONTINUATION-2. A resume value that the server refused is not tried again. A resume value that got no
+//       answer is tried up to `MAX_UNANSWERED` times.
+
+import type { NoteWriter } from '../../actors/notes/note-marks.ts';
+import { callSafely, type Host } from '../../actors/runtime/host.ts';
+import { sendHosted, startHosted, stopHosted, type Effect } from '../../actors/runtime/hosting.ts';
+import {
+  rotationMachine,
+  type BackoffInput,
+  type DeadlineInput,
+  type Failure,
+  type RotationEvent,
+  type RotationFact,
+} from '../../machines/index.ts';
+import type { AudioFrame } from '../audio/audio-frame.ts';
+import { createBoundedBuffer, RecentSound, type BoundedBuffer } from '../audio/bounded-buffer.ts';
+import { RecentIds } from '../audio/recent-ids.ts';
+import {
+  Connection,
+  knownMessages,
+  messageName,
+  type ConnectionClosed,
+  type KnownMessages,
+} from './connection.ts';
+import type {
+  Transport,
+  TransportCommand,
+  TransportConfiguration,
+  TransportEvent,
+} from './transport.ts';
+
+/** The fraction of its lifetime after which a connection is replaced; jitter makes it smaller. */
+const DUE = 0.95;
+const DUE_CHANCE = 0.05;
+/**
+ * This long before the end of the connection the rotation no longer waits for a pause; for a short lifetime,
+ * this fraction of it.
+ */
+const LAST_MOMENT_MS = 5000;
+const LAST_FRACTION = 0.25;
+/** The lag with which a transport detects the start of speech. */
+const ONSET_LAG_MS = 2000;
+const MAX_UNANSWERED = 3;
+
+export interface ConnectionManagerOptions {
+  /** The length of the user's sound that is kept while no model can hear it; the newest is kept. */
+  readonly keptAudioMs: number;
+  readonly connectTimeoutMs: number;
+  /** The pauses between two candidates that failed. */
+  readonly backoff: BackoffInput;
+  /** The notes of the session, for a transport that writes some itself. */
+  readonly notes?: NoteWriter;
+}
+
+/** The lead agent as its connections see it. */
+export interface ConnectionOwner {
+  /** The configuration of the current lead agent, for a connection that replaces the one in use. */
+  readonly configuration: TransportConfiguration;
+  /** Whether no side speaks or is about to. */
+  readonly isAtRest: boolean;
+  /** Returns the conversation as the commands that tell it. */
+  history(): readonly TransportCommand[];
+  /** Returns the part of the history that the current model received or said itself. */
+  toldHistory(): readonly TransportCommand[];
+  /** Reports that a connection is ready and needs these messages. */
+  connectionReady(untold: readonly TransportCommand[]): void;
+  /** Reports that another connection has replaced the one in use and needs these messages. */
+  connectionReplaced(untold: readonly TransportCommand[]): void;
+  /** Reports that the connection in use was closed and is about to be opened again to continue. */
+  connectionRenewing(): void;
+  connectionLost(event: ConnectionClosed): void;
+  /** Reports that the other agent is ready, or the error that prevents it. Once per `transfer`. */
+  transferAnswered(error: Failure | null): void;
+  /** Handles the events that do not concern the connection itself. */
+  handle(event: TransportEvent): void;
+  /** Handles a frame of the model's sound. */
+  handleAudio(frame: AudioFrame): void;
+}
+
+interface Transfer {
+  /** The number of the configuration that must be answered; 0 if the transfer uses a new connection. */
+  readonly configure: number;
+  /** Whether the other agent is ready. */
+  isReady: boolean;
+}
+
+export class ConnectionManager {
+  readonly #transport: Transport;
+  readonly #host: Host;
+  readonly #owner: ConnectionOwner;
+  readonly #options: ConnectionManagerOptions;
+  /** Whether the session has a connection or shall get one. */
+  #isWanted = false;
+  #inUse: Connection | null = null;
+  /** The connection that replaces the one in use if it becomes ready. */
+  #candidate: Connection | null = null;
+  #transfer: Transfer | null = null;
+
+  /** The sound for the next model that listens. */
+  readonly #keptAudio: BoundedBuffer;
+  readonly #sentAudio = new RecentSound();
+
+  /** The value with which a connection can resume where the one in use ends; null: none can. */
+  #resume: unknown = null;
+  /** The messages that the model knew when the connection with that value ended. */
+  #known: KnownMessages = new Set();
+  /**
+   * The newest messages that were spoken on the connection in use: all earlier ones are in the conversation.
+   */
+  readonly #spoken = new RecentIds();
+  #unanswered = 0;
+
+  readonly #rotation: ReturnType<typeof startHosted<typeof rotationMachine>>;
+  readonly #timers = new Map<string, () => void>();
+  #effects: Effect[] = [];
+  #facts: RotationFact[] = [];
+  #isRotating = false;
+
+  constructor(
+    transport: Transport,
+    host: Host,
+    owner: ConnectionOwner,
+    options: ConnectionManagerOptions,
+  ) {
+    this.#transport = transport;
+    this.#host = host;
+    this.#owner = owner;
+    this.#options = options;
+    this.#keptAudio = createBoundedBuffer({ maxMs: options.keptAudioMs, keep: 'newest' });
+    this.#rotation = startHosted(
+      rotationMachine,
+      { connectTimeoutMs: options.connectTimeoutMs, ...options.backoff },
+      { post: (effect) => this.#effects.push(effect) },
+      { id: 'rotation', inspect: host.inspect },
+    );
+  }
+
+  /** Whether a model is connected and ready. */
+  get isReady(): boolean {
+    return this.#inUse?.isReady === true;
+  }
+
+  /** Whether another agent is being prepared; no side is to speak meanwhile. */
+  get isTransferring(): boolean {
+    return this.#transfer !== null;
+  }
+
+  /** Whether a model can listen and speak now. */
+  get isAvailable(): boolean {
+    return this.isReady && !this.isTransferring;
+  }
+
+  connect(configuration: TransportConfiguration): void {
+    this.#isWanted = true;
+    this.#spoken.clear();
+    const resumed = this.#canResume ? { resume: this.#resume, known: this.#known } : null;
+    this.#inUse = this.#open(configuration, resumed);
+    this.#listen(this.#inUse);
+  }
+
+  /** Closes the connections; another one may be opened. */
+  disconnect(): void {
+    const connection = this.#inUse;
+    this.#clear();
+    if (connection && !connection.isReady) this.#resumeUnanswered(connection);
+    this.#rotate({ type: 'line.closed' });
+  }
+
+  /** Closes the connections for good. */
+  close(): void {
+    this.#isWanted = false;
+    this.disconnect();
+    stopHosted(this.#rotation);
+    for (const cancel of this.#timers.values()) cancel();
+    this.#timers.clear();
+    this.#keptAudio.clear();
+    this.#sentAudio.clear();
+  }
+
+  send(command: TransportCommand): void {
+    if (this.isReady) this.#inUse?.send(command);
+  }
+
+  /** Sends changed instructions or tools. Returns false if the transport cannot change them. */
+  configure(configuration: TransportConfiguration): boolean {
+    if (!this.#transport.capabilities.updatesSession) return false;
+    this.#inUse?.configure(configuration);
+    return true;
+  }
+
+  // The user's sound
+
+  /**
+   * Sends sound of the user. `isUnderstood`: no words of the user are still unknown. Returns whether the
+   * sound was sent; otherwise it was kept (CONNECTION-MANAGER-2).
+   */
+  sendAudio(frame: AudioFrame, isUnderstood: boolean): boolean {
+    if (this.isAvailable) {
+      this.#inUse?.sendAudio(frame);
+      const { keptAudioMs } = this.#options;
+      const mostMs = isUnderstood ? Math.min(ONSET_LAG_MS, keptAudioMs) : keptAudioMs;
+      this.#sentAudio.add(frame, mostMs);
+      return true;
+    }
+    if (this.#isWanted) this.#keptAudio.push(frame);
+    return false;
+  }
+
+  /**
+   * Keeps the newest `ms` of sent sound for the next model, because its words were not understood. Returns
+   * whether there is any (CONNECTION-MANAGER-6).
+   */
+  keepSentAudio(ms: number): boolean {
+    const later = this.#keptAudio.drain();
+    const again = this.#sentAudio.take(ms);
+    for (const frame of [...again, ...later]) this.#keptAudio.push(frame);
+    return again.length > 0;
+  }
+
+  /** Takes the kept sound, for the model that listens now. */
+  takeKeptAudio(): readonly AudioFrame[] {
+    return this.isAvailable ? this.#keptAudio.drain() : [];
+  }
+
+  // Transfers to another agent
+
+  /** Prepares the model for another agent. If the connection is already lost, the loss ends the transfer. */
+  transfer(configuration: TransportConfiguration): void {
+    if (!this.#inUse) return;
+    const configure = this.#inUse.configures + 1;
+    const { updatesSession } = this.#transport.capabilities;
+    this.#transfer = { configure: updatesSession ? configure : 0, isReady: false };
+    this.#rotate({ type: 'transfer.began' });
+    if (!this.configure(configuration)) this.#prepare(configuration);
+  }
+
+  /**
+   * Ends the transfer as the session decided. By now the owner's configuration is that of the agent that leads:
+   * after an error, the one before.
+   */
+  endTransfer(error: Failure | null): void {
+    const transfer = this.#transfer;
+    const candidate = this.#candidate;
+    const connection = this.#inUse;
+    this.#transfer = null;
+    if (!transfer || !connection) return;
+    if (candidate && !error) {
+      if (candidate.lost) this.#lose(candidate.lost);
+      else this.#takeOver();
+      return;
+    }
+    this.#dropCandidate();
+    // CONNECTION-MANAGER-4. A refusal has changed nothing; a missing or late answer may have.
+    const isRefused = connection.answered >= transfer.configure && !transfer.isReady;
+    if (transfer.configure > 0 && error && !isRefused)
+      connection.configure(this.#owner.configuration);
+    this.#rotate({ type: 'transfer.ended' });
+  }
+
+  // Connections
+
+  #open(
+    configuration: TransportConfiguration,
+    resumed: { readonly resume: unknown; readonly known: KnownMessages } | null,
+  ): Connection {
+    const { notes } = this.#options;
+    const history = (): readonly TransportCommand[] => this.#owner.history();
+    return new Connection(this.#transport, this.#host, configuration, { history, notes, resumed });
+  }
+
+  #listen(connection: Connection): void {
+    connection.listen(
+      (event) => this.#handle(connection, event),
+      (frame) => {
+        if (this.#inUse === connection) this.#owner.handleAudio(frame);
+      },
+    );
+  }
+
+  #prepare(configuration: TransportConfiguration): void {
+    this.#candidate = this.#open(configuration, null);
+    this.#listen(this.#candidate);
+  }
+
+  #dropCandidate(): void {
+    this.#candidate?.close();
+    this.#candidate = null;
+  }
+
+  /** Replaces the connection in use with the candidate (CONNECTION-MANAGER-3). */
+  #takeOver(): void {
+    const connection = this.#candidate;
+    if (!connection) return;
+    this.#candidate = null;
+    this.#inUse?.close();
+    this.#inUse = connection;
+    this.#spoken.clear();
+    this.#offerResume(connection.resume);
+    this.#owner.connectionReplaced(connection.untold);
+    const { configuration } = this.#owner;
+    if (!connection.isConfiguredAs(configuration)) this.configure(configuration);
+    this.#opened(connection);
+  }
+
+  #lose(event: ConnectionClosed): void {
+    this.#clear();
+    this.#rotate({ type: 'line.lost' });
+    this.#owner.connectionLost(event);
+  }
+
+  #clear(): void {
+    this.#transfer = null;
+    this.#dropCandidate();
+    this.#inUse?.close();
+    this.#inUse = null;
+  }
+
+  #handle(connection: Connection, event: TransportEvent): void {
+    if (event.type === 'usage.reported') this.#owner.handle(event);
+    else if (this.#inUse === connection) this.#handleInUse(connection, event);
+    else if (this.#candidate === connection) this.#handleCandidate(connection, event);
+  }
+
+  #handleInUse(connection: Connection, event: TransportEvent): void {
+    const { type } = event;
+    if (type === 'transport.ready') {
+      this.#resumeAnswered(connection);
+      this.#owner.connectionReady(connection.untold);
+      this.#opened(connection);
+    } else if (type === 'transport.resumable') {
+      this.#offerResume(event.resume);
+      this.rotateIfDue();
+    } else if (type === 'transport.expiring') {
+      const lastAt = this.#host.environment.clock.now() + event.inMs - lastMomentMs(event.inMs);
+      this.#rotate({ type: 'line.expiring', lastAt });
+    } else if (type === 'session.configured') this.#configured(connection, null);
+    else if (type === 'session.refused') {
+      const { code, message } = event;
+      this.#configured(connection, { code, message, retryable: false });
+    } else if (type === 'transport.closed') this.#closed(connection, event);
+    else {
+      if (type === 'utterance.transcribed' && event.final)
+        this.#spoken.add(messageName(event.utteranceId));
+      if (type === 'assistant.transcribed' && event.final)
+        this.#spoken.add(messageName(event.itemId));
+      this.#owner.handle(event);
+    }
+  }
+
+  #closed(connection: Connection, event: ConnectionClosed): void {
+    if (connection.isReady) this.#rememberKnown();
+    else if (event.code === null) this.#resumeUnanswered(connection);
+    else this.#resumeAnswered(connection);
+    // If a candidate is ready, the loss is no interruption.
+    if (this.#isPrepared) this.#rotate({ type: 'line.lost' });
+    else this.#lose(event);
+  }
+
+  #configured({ answered }: Connection, error: Failure | null): void {
+    const transfer = this.#transfer;
+    if (transfer && !transfer.isReady && transfer.configure === answered) {
+      transfer.isReady = error === null;
+      this.#owner.transferAnswered(error);
+    } else if (error) {
+      const { code, message } = error;
+      this.#owner.handle({ type: 'transport.error', code, message, responseKey: null, raw: null });
+    }
+  }
+
+  #handleCandidate(connection: Connection, event: TransportEvent): void {
+    if (event.type === 'transport.ready') {
+      if (this.#transfer) this.#owner.transferAnswered(null);
+      else this.#rotate({ type: 'candidate.ready' });
+    } else if (event.type === 'transport.closed') {
+      if (!this.#transfer) {
+        this.#candidate = null;
+        this.#rotate({ type: 'candidate.lost', jitter: this.#host.environment.random.next() });
+      } else if (!connection.isReady) {
+        const message = `The connection to ${this.#transport.name} for the other agent failed: ${event.reason}`;
+        const { retryable } = event;
+        this.#owner.transferAnswered({ code: 'TRANSPORT_LOST', message, retryable });
+      }
+    }
+  }
+
+  // Continuation of a connection that ended
+
+  get #canResume(): boolean {
+    return this.#resume !== null;
+  }
+
+  /** Records the resume value of the connection in use; null: it can no longer be resumed. */
+  #offerResume(resume: unknown): void {
+    this.#resume = resume ?? null;
+    this.#unanswered = 0;
+  }
+
+  /** Records the knowledge of the model when the connection in use ends. */
+  #rememberKnown(): void {
+    if (!this.#canResume) return;
+    const told = knownMessages(this.#owner.toldHistory());
+    this.#known = new Set([...told, ...this.#spoken.all]);
+  }
+
+  /**
+   * Records an answer of the server to a resumed connection, readiness or refusal: the resume value is spent.
+   */
+  #resumeAnswered({ resumedFrom }: Connection): void {
+    if (resumedFrom === this.#resume) this.#resume = null;
+  }
+
+  /** Records that a resumed connection failed before the server answered. */
+  #resumeUnanswered({ resumedFrom }: Connection): void {
+    if (resumedFrom === undefined) return;
+    this.#unanswered += 1;
+    if (this.#unanswered >= MAX_UNANSWERED) this.#resume = null;
+  }
+
+  // Rotation: the replacement of a connection by a fresh one
+
+  /** Handles a moment in which no side speaks: the connection may be replaced now. */
+  rotateIfDue(): void {
+    if (this.#isPrepared || this.#rotation.getSnapshot().matches('awaiting'))
+      this.#rotate({ type: 'line.rested' });
+  }
+
+  /** Whether a candidate is ready and waits for a pause. */
+  get #isPrepared(): boolean {
+    return this.#rotation.getSnapshot().matches({ making: 'prepared' });
+  }
+
+  /** Tells the rotation how long this connection lasts. */
+  #opened({ since }: Connection): void {
+    const maxMs = this.#transport.capabilities.maxConnectionMs;
+    const { random } = this.#host.environment;
+    this.#rotate(
+      maxMs === null
+        ? { type: 'line.opened', dueAt: null, lastAt: 0 }
+        : {
+            type: 'line.opened',
+            dueAt: since + maxMs * (DUE - DUE_CHANCE * random.next()),
+            lastAt: since + maxMs - lastMomentMs(maxMs),
+          },
+    );
+  }
+
+  /**
+   * Sends a fact to the rotation machine. Its effects are carried out before this returns, or after the effects
+   * that are running already.
+   */
+  #rotate(fact: RotationFact): void {
+    this.#facts.push(fact);
+    if (this.#isRotating) return;
+    this.#isRotating = true;
+    for (let next = this.#facts.shift(); next; next = this.#facts.shift()) {
+      const at = this.#host.environment.clock.now();
+      const { isAtRest } = this.#owner;
+      const canResume = this.#transport.capabilities.resumes && this.#canResume;
+      const event: RotationEvent = { ...next, at, isAtRest, canResume };
+      sendHosted(this.#rotation, event);
+      for (const effect of this.#effects.splice(0)) this.#carryOut(effect);
+    }
+    this.#isRotating = false;
+  }
+
+  #carryOut(effect: Effect): void {
+    if (effect.kind === 'stop') {
+      this.#timers.get(effect.id)?.();
+      this.#timers.delete(effect.id);
+    } else if (effect.kind === 'start') this.#arm(effect.id, effect.input as DeadlineInput);
+    else {
+      const name = effect.name as 'prepare' | 'drop' | 'takeOver' | 'renew';
+      callSafely(this.#host, 'transport', () => this.#rotationEffects[name]());
+    }
+  }
+
+  readonly #rotationEffects = {
+    prepare: (): void => this.#prepare(this.#owner.configuration),
+    drop: (): void => this.#dropCandidate(),
+    takeOver: (): void => this.#takeOver(),
+    renew: (): void => {
+      this.#rememberKnown();
+      this.#clear();
+      this.#owner.connectionRenewing();
+    },
+  };
+
+  #arm(id: string, { dueAt, event }: DeadlineInput): void {
+    const { clock, scheduler } = this.#host.environment;
+    const cancel = scheduler.schedule(
+      () => {
+        this.#timers.delete(id);
+        this.#rotate({ type: event, dueAt } as RotationFact);
+      },
+      dueAt - clock.now(),
+      { isBackground: true },
+    );
+    this.#timers.set(id, cancel);
+  }
+}
+
+function lastMomentMs(ofMs: number): number {
+  return Math.min(LAST_MOMENT_MS, ofMs * LAST_FRACTION);
+}
