@@ -50,7 +50,7 @@ export class ModelWork {
 
   /** Records a sign of life of the model. */
   sign(): void {
-    if (this.#isWorking) this.#watchdog.sign();
+    if (this.#isWorking) this.#watchdog.touch();
   }
 
   /** Forgets the state when the connection or its agent is gone. */

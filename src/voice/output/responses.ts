@@ -166,7 +166,7 @@ export class Responses {
   /** Returns whether a frame belongs to a wanted response, and if so records a sign of life. */
   wants({ responseId }: AudioFrame): boolean {
     if (this.#cancelled.has(responseId ?? '')) return false;
-    this.#watchdog.sign();
+    this.#watchdog.touch();
     return true;
   }
 

@@ -2,8 +2,7 @@
 // tools, and tells the offers of the outbox.
 //
 // Owns:     the one response under way, and the choice of the next.
-// Does not: ask the model (text-response), run tools (the session does), decide when something may be said
-//           (outbox).
+// Does not: run tools (the session does), decide when something may be said (outbox).
 //
 // Invariants
 //   TEXT-LEAD-1. One response at a time. A request for another one meanwhile is answered by the next.
@@ -15,6 +14,7 @@
 //       and holds up nothing. An acknowledgement counts whenever it comes.
 //   TEXT-LEAD-4. A reply that was cut off for an urgent item is given afterwards, whatever becomes of the
 //       item.
+//   TEXT-LEAD-5. A delivery without a listener is reported to the app, once for a session in this process.
 //   TEXT-LEAD-6. An offer is told in a few responses at most: the model may call tools in between, as in a
 //       reply, and in the last one it may not. It was told when words were said and no call follows. Calls
 //       alone are no telling. No call is made twice while one delivery is told, however often it is tried,
@@ -24,11 +24,21 @@
 //       waits for subagents.
 //   TEXT-LEAD-8. Each call of a response has an entry of its own, which records whether another one follows.
 //       After a crash between two of them the model is told which were made, and makes the others.
-//   TEXT-LEAD-5. A delivery without a listener is reported to the app, once for a session in this process.
+//   TEXT-RESPONSE-1. Words stand in the conversation where they began: before the calls that follow them, and
+//       before the words of the user meanwhile.
+//   TEXT-RESPONSE-2. A response without words and calls is a failure, unless all was said before the calls
+//       that it follows: silence explains nothing to a user.
+//   TEXT-RESPONSE-3. A response always ends, and never throws.
+//   TEXT-RESPONSE-4. A call is passed on with the next part of the stream, which tells whether another call
+//       follows: a crash between the two is visible in the journal.
 
-import type { LanguageModel } from 'ai';
-import { CancelledError, ConfigurationError, ProviderError } from '../../../values/errors.ts';
+import { streamText, type LanguageModel } from 'ai';
+import { CancelledError, ConfigurationError, isA, ProviderError } from '../../../values/errors.ts';
+import { asJson } from '../../../values/json.ts';
+import { storable, storableId, storableText } from '../../../values/storable.ts';
 import { callKey } from '../../model/approval.ts';
+import { toStepError } from '../../model/model-step.ts';
+import { cutOff, hasJustEnded } from '../../model/streamed-answer.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
 import { HOLDS_FLOOR_MS, type LeadDriver, type Offer, type SubagentWords } from './lead-driver.ts';
@@ -44,8 +54,8 @@ import {
 } from '../../conversation/prompts.ts';
 import type { QuestionRecord, Utterance } from '../../contracts/records.ts';
 import type { LeadSession } from './lead-session.ts';
+import { modelToolsOf } from './lead-tools.ts';
 import type { TextOutput, TextPart } from './text-output.ts';
-import { runResponse, type ResponseCall, type TextResponse } from './text-response.ts';
 import { Watchdog } from './watchdog.ts';
 
 /** Rounds of tool calls for one utterance, or one telling; then the model has to speak. */
@@ -70,6 +80,35 @@ interface Telling {
   rounds: number;
   /** The words of the last response, if calls followed them. */
   said: Said | null;
+}
+
+/** A call of the model. */
+interface Call {
+  /** The provider's id of the call: not always unique. */
+  readonly callId: string;
+  readonly name: string;
+  /** JSON text. */
+  readonly arguments: string;
+  /** The agent whose model made it, whichever leads by now. */
+  readonly agentName: string;
+}
+
+/** A piece of a response. */
+type ResponsePart =
+  | { readonly type: 'text'; readonly text: string }
+  /** The model begins to write a call. */
+  | { readonly type: 'calling' }
+  | { readonly type: 'call'; readonly call: Call }
+  | { readonly type: 'other' };
+
+/** The result of a response. */
+interface Response {
+  readonly itemId: string;
+  /** All words that were said. */
+  readonly text: string;
+  readonly hasCalled: boolean;
+  /** True if it was aborted, or failed, before its end. */
+  readonly isBroken: boolean;
 }
 
 export class TextLead implements LeadDriver {
@@ -403,38 +442,144 @@ export class TextLead implements LeadDriver {
     const telling = offer ? (this.#telling ??= this.#begin(offer)) : null;
     if (telling) telling.rounds += 1;
     else this.#rounds += 1;
-    let calls = 0;
-    const response = await runResponse({
-      core,
-      model: this.#model,
-      output: this.#output,
-      signal,
-      mayCall: telling
-        ? telling.rounds <= MAX_ROUNDS && this.#unasked < MAX_UNASKED
-        : this.#rounds <= MAX_ROUNDS,
-      tells: offer,
-      // The words were said, and the model only had to see the results of its calls.
-      maySayNothing: telling !== null && telling.said !== null,
-      onSign: () => this.#watchdog.sign(),
-      onWords: () => {
-        if (!offer) return;
-        this.#pushSaid(telling);
-        const { generation } = offer;
-        core.receive('outbox', { type: 'delivery.playing', generation });
-      },
-      onCall: (call) => {
-        calls += 1;
-        if (!offer) this.#call(call, requestId, this.#awaited);
-        else if (!wasMade(core, offer, call)) this.#call(call, null, this.#called);
-        else this.note(alreadyCalledNote(call.name));
-      },
-    });
+    const mayCall = telling
+      ? telling.rounds <= MAX_ROUNDS && this.#unasked < MAX_UNASKED
+      : this.#rounds <= MAX_ROUNDS;
+    const response = await this.#say(signal, offer, mayCall, requestId);
     this.#watchdog.stop();
-    if (telling && calls > 0) this.#unasked += 1;
-    this.#settle(response, offer, calls > 0);
+    if (telling && response.hasCalled) this.#unasked += 1;
+    this.#settle(response, offer);
     this.#response = null;
     this.#saying = null;
     this.#next();
+  }
+
+  /** Asks the model for a response, says its words as they come, and passes its calls on (TEXT-RESPONSE-3). */
+  async #say(
+    signal: AbortSignal,
+    offer: Offer | null,
+    mayCall: boolean,
+    requestId: string | null,
+  ): Promise<Response> {
+    const core = this.#core;
+    const { clock, ids } = core.host.environment;
+    const telling = offer ? this.#telling : null;
+    // The words were said, and the model only had to see the results of its calls.
+    const maySayNothing = telling !== null && telling.said !== null;
+    const itemId = ids.next('item');
+    let text = '';
+    let at = 0;
+    let hasCalled = false;
+    let isBroken = false;
+    let made: Call | null = null;
+    /** Passes the pending call on (TEXT-RESPONSE-4). */
+    const handOver = (isFollowed: boolean): void => {
+      if (!made) return;
+      if (!offer) this.#call(made, isFollowed, requestId, this.#awaited);
+      else if (!wasMade(core, offer, made)) this.#call(made, isFollowed, null, this.#called);
+      else this.note(alreadyCalledNote(made.name));
+      made = null;
+    };
+    const show = (final: boolean): void =>
+      core.projection.emit({
+        type: 'transcript.changed',
+        item: {
+          id: itemId,
+          role: 'assistant',
+          text,
+          final,
+          at,
+          ...(isBroken ? { interrupted: true } : {}),
+          // The ids by which a client acknowledges what was told.
+          ...(final && !isBroken && !hasCalled && offer
+            ? {
+                deliveryId: offer.deliveryId,
+                ...(offer.deliveryIds && { deliveryIds: offer.deliveryIds }),
+              }
+            : {}),
+        },
+      });
+    try {
+      for await (const part of this.#partsOf(signal, mayCall)) {
+        handOver(part.type === 'call' || part.type === 'calling');
+        if (part.type === 'call') {
+          hasCalled = true;
+          made = part.call;
+        }
+        if (part.type !== 'text') continue;
+        if (text === '') {
+          at = clock.now();
+          core.records.saying(itemId, '', at);
+          if (offer) {
+            this.#pushSaid(telling);
+            core.receive('outbox', { type: 'delivery.playing', generation: offer.generation });
+          }
+        }
+        text += part.text;
+        show(false);
+        this.#output.push({ type: 'text.delta', itemId, text: part.text });
+      }
+      if (text === '' && !hasCalled && !signal.aborted && !maySayNothing)
+        throw new ProviderError('EMPTY_OUTPUT', 'The model ended without a word', {
+          retryable: true,
+        });
+    } catch (error) {
+      isBroken = true;
+      if (!signal.aborted || isA(error, ProviderError)) {
+        const { code, message } = toStepError(error);
+        core.reportError(error, 'lead model');
+        this.#output.push({ type: 'response.failed', code, message });
+      }
+    }
+    handOver(false);
+    isBroken ||= signal.aborted;
+    // For the whole text, not for each delta: two deltas may hold half a character each.
+    text = storableText(text);
+    if (text !== '') {
+      intoConversation(core, { type: 'assistant.said', itemId, text, saidAt: at });
+      show(true);
+    }
+    return { itemId, text, hasCalled, isBroken };
+  }
+
+  async *#partsOf(signal: AbortSignal, mayCall: boolean): AsyncGenerator<ResponsePart> {
+    const { agents, notes, records } = this.#core;
+    const { name: agentName, providerOptions } = agents.current;
+    const { stream } = streamText({
+      model: this.#model,
+      instructions: agents.instructionsOf(agentName),
+      ...(providerOptions && { providerOptions }),
+      messages: records.conversation.toModelMessages({ notes }),
+      allowSystemInMessages: notes.systemAs === 'system',
+      tools: modelToolsOf(agents.toolsOf(agentName)),
+      toolChoice: mayCall ? 'auto' : 'none',
+      abortSignal: signal,
+      maxRetries: 0,
+      onError: () => {},
+    });
+    for await (const part of stream) {
+      if (signal.aborted) throw signal.reason;
+      this.#watchdog.touch();
+      if (part.type === 'text-delta' && part.text !== '') yield { type: 'text', text: part.text };
+      else if (part.type === 'error') throw part.error;
+      else if (part.type === 'abort') throw signal.reason;
+      else if (part.type === 'finish') {
+        const { finishReason, rawFinishReason, totalUsage } = part;
+        const tokens = totalUsage.inputTokens ?? totalUsage.outputTokens;
+        if (hasJustEnded(finishReason, rawFinishReason, tokens)) throw cutOff();
+      } else if (part.type === 'tool-call') {
+        const { toolCallId, toolName, input } = part;
+        yield {
+          type: 'call',
+          call: {
+            callId: storableId(toolCallId),
+            name: storableText(toolName),
+            arguments: storableText(argumentsOf(storable(input))),
+            agentName,
+          },
+        };
+      } else yield { type: part.type === 'tool-input-start' ? 'calling' : 'other' };
+    }
   }
 
   #begin(offer: Offer): Telling {
@@ -443,7 +588,7 @@ export class TextLead implements LeadDriver {
     return { rounds: 0, said: null };
   }
 
-  #call(call: ResponseCall, requestId: string | null, due: Set<string>): void {
+  #call(call: Call, isFollowed: boolean, requestId: string | null, due: Set<string>): void {
     const callId = this.#freshCallId(call.callId);
     due.add(callId);
     const calledAt = this.#core.host.environment.clock.now();
@@ -455,11 +600,11 @@ export class TextLead implements LeadDriver {
       agentName: call.agentName,
       calledAt,
       requestId,
-      ...(call.isFollowed && { isFollowed: true }),
+      ...(isFollowed && { isFollowed: true }),
     });
   }
 
-  #settle({ itemId, text, isBroken }: TextResponse, offer: Offer | null, hasCalled: boolean): void {
+  #settle({ itemId, text, hasCalled, isBroken }: Response, offer: Offer | null): void {
     const core = this.#core;
     const done = {
       type: 'text.done',
@@ -561,7 +706,7 @@ function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds
 function wasMade(
   { records }: LeadSession,
   { deliveryId, deliveryIds = [deliveryId] }: Offer,
-  { name, arguments: json }: ResponseCall,
+  { name, arguments: json }: Call,
 ): boolean {
   const key = callKey(name, inputOf(json));
   const isOwn = deliveryIds.some((id) => {
@@ -605,4 +750,14 @@ function questionPart(
   question: string,
 ): TextPart {
   return { type: 'question.asked', requestId, question, options, subagentName };
+}
+
+/**
+ * Returns the arguments as JSON text. A value that is no JSON is refused by the check of the arguments, and
+ * fails only its call.
+ */
+function argumentsOf(input: unknown): string {
+  if (typeof input === 'string') return input;
+  const json = asJson(input ?? {});
+  return json.ok ? json.text : `no JSON: ${json.message}`;
 }

@@ -7,27 +7,27 @@ import type { Environment } from '../../ports/environment.ts';
 
 export class Watchdog {
   readonly #environment: Environment;
-  readonly #bark: () => void;
-  #patienceMs = 0;
+  readonly #onTimeout: () => void;
+  #timeoutMs = 0;
   #lastSign = 0;
   #cancel: (() => void) | null = null;
 
-  /** Calls `bark` once when the patience is over; then nothing is watched any more. */
-  constructor(environment: Environment, bark: () => void) {
+  /** Calls `onTimeout` once when the time is over; then nothing is watched any more. */
+  constructor(environment: Environment, onTimeout: () => void) {
     this.#environment = environment;
-    this.#bark = bark;
+    this.#onTimeout = onTimeout;
   }
 
-  /** Begins, or begins again: a sign of life is due within `patienceMs`, repeatedly. */
-  watch(patienceMs: number): void {
+  /** Begins, or begins again: a sign of life is due within `timeoutMs`, repeatedly. */
+  watch(timeoutMs: number): void {
     this.stop();
-    this.#patienceMs = patienceMs;
+    this.#timeoutMs = timeoutMs;
     this.#lastSign = this.#environment.clock.now();
-    this.#arm(patienceMs);
+    this.#arm(timeoutMs);
   }
 
   /** Records a sign of life. Cheap: the timer looks back instead of being moved. */
-  sign(): void {
+  touch(): void {
     this.#lastSign = this.#environment.clock.now();
   }
 
@@ -38,10 +38,10 @@ export class Watchdog {
 
   #arm(delayMs: number): void {
     this.#cancel = this.#environment.scheduler.schedule(() => {
-      const leftMs = this.#lastSign + this.#patienceMs - this.#environment.clock.now();
+      const leftMs = this.#lastSign + this.#timeoutMs - this.#environment.clock.now();
       this.#cancel = null;
       if (leftMs > 0) this.#arm(leftMs);
-      else this.#bark();
+      else this.#onTimeout();
     }, delayMs);
   }
 }
