@@ -127,7 +127,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   configure(): void {
     if (this.#connections.configure(this.configuration)) return;
     const { inForce } = this.#core.records.directives;
-    this.note(directivesNote(inForce));
+    this.addNote(directivesNote(inForce));
   }
 
   /** Shows a picture to the model. Returns false if no model is connected. */
@@ -171,7 +171,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     this.#turns.deferTool(callId);
   }
 
-  note(prompt: Prompt): void {
+  addNote(prompt: Prompt): void {
     this.#turns.memory.note(prompt);
   }
 
@@ -191,7 +191,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     this.#stopLooking?.();
     const greeting = this.#owesGreeting ? greetingNote(this.#core.agents.current) : undefined;
     if (greeting === undefined && !this.#owesReply) return;
-    if (greeting !== undefined) this.note(greeting);
+    if (greeting !== undefined) this.addNote(greeting);
     this.#owesGreeting = false;
     this.#owesReply = false;
     this.#turns.askToSpeak();

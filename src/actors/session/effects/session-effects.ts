@@ -416,7 +416,7 @@ export class SessionEffects {
     if (!delivery) return;
     const words = silentNote(delivery.prompt);
     if (delivery.answersCall) this.#answerSilently(deliveryId, words);
-    else lead.note(words);
+    else lead.addNote(words);
     this.#showCard(deliveryId);
   }
 

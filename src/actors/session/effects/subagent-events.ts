@@ -125,7 +125,7 @@ export class SubagentEvents {
     }
     // The result of a cancelled call is not awaited; the model must learn that none will come.
     this.#session.receive(`call:${callId}`, { type: 'call.cancel' });
-    this.#session.lead.note(cancelledNote(view.toolName, outcome.error?.message ?? 'cancelled'));
+    this.#session.lead.addNote(cancelledNote(view.toolName, outcome.error?.message ?? 'cancelled'));
   }
 
   /** Tells whether its batch has stopped it, and tells its result with the others. */

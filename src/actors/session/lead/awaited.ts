@@ -57,10 +57,10 @@ export class Awaited {
   /** Results that were told, and not handed out. */
   readonly #told = new Map<string, DeliveryView>();
   /** Results that were handed out lately. */
-  readonly #handed = new Set<string>();
+  readonly #returned = new Set<string>();
   readonly #waiters = new Set<Waiter>();
   readonly #idle = new Set<() => void>();
-  #isLooking = false;
+  #isSettling = false;
   #isOver = false;
 
   constructor(session: LeadSession) {
@@ -68,7 +68,7 @@ export class Awaited {
     session.projection.events.subscribe({
       next: (event) => {
         if (event.type === 'delivery.changed') this.#changed(event.delivery);
-        this.look();
+        this.settleWaits();
       },
       complete: () => this.#ended(),
     });
@@ -96,14 +96,14 @@ export class Awaited {
         this.#idle.add(quiet);
         return () => this.#idle.delete(quiet);
       });
-      this.look();
+      this.settleWaits();
     });
   }
 
   nextResult(options: NextResultOptions): Promise<SessionResult> {
     const wanted = check('nextResult(options)', resultSchema, options, 'INVALID_ARGUMENT');
     const told = [...this.#told.values()].find((view) => this.#isWanted(view, wanted));
-    if (told) return Promise.resolve(this.#hand(told));
+    if (told) return Promise.resolve(this.#take(told));
     if (this.#isOver) return Promise.reject(ended());
     return new Promise((resolve, reject) => {
       this.#until(wanted.signal, reject, (done) => {
@@ -123,7 +123,7 @@ export class Awaited {
         this.#waiters.add(waiter);
         return () => this.#waiters.delete(waiter);
       });
-      this.look();
+      this.settleWaits();
     });
   }
 
@@ -144,15 +144,15 @@ export class Awaited {
     });
   }
 
-  /** Checks the waits after a change. */
-  look(): void {
-    if (this.#isLooking || (this.#idle.size === 0 && this.#waiters.size === 0)) return;
-    this.#isLooking = true;
+  /** Settles the waits whose time has come, soon after a change. */
+  settleWaits(): void {
+    if (this.#isSettling || (this.#idle.size === 0 && this.#waiters.size === 0)) return;
+    this.#isSettling = true;
     const { scheduler } = this.#session.host.environment;
     // Events that follow in this turn, and are on their way to the journal, come first.
     scheduler.yieldThen(() =>
       scheduler.yieldThen(() => {
-        this.#isLooking = false;
+        this.#isSettling = false;
         if (this.#isOver || !isQuiet(this.#session)) return;
         for (const quiet of this.#idle) quiet();
         this.#refuseWhatNeverComes();
@@ -168,10 +168,10 @@ export class Awaited {
       return;
     }
     // It was handed out as a card, and that has acknowledged it.
-    if (this.#handed.has(view.deliveryId)) return;
+    if (this.#returned.has(view.deliveryId)) return;
     const waiter = [...this.#waiters].find(({ wanted }) => this.#isWanted(view, wanted));
     if (waiter) {
-      waiter.resolve(this.#hand(view));
+      waiter.resolve(this.#take(view));
       return;
     }
     this.#told.set(view.deliveryId, view);
@@ -179,12 +179,12 @@ export class Awaited {
     if (this.#told.size > KEPT && oldest !== undefined) this.#told.delete(oldest);
   }
 
-  #hand(view: DeliveryView): SessionResult {
+  #take(view: DeliveryView): SessionResult {
     const { deliveryId } = view;
     this.#told.delete(deliveryId);
-    this.#handed.add(deliveryId);
-    const [oldest] = this.#handed;
-    if (this.#handed.size > KEPT && oldest !== undefined) this.#handed.delete(oldest);
+    this.#returned.add(deliveryId);
+    const [oldest] = this.#returned;
+    if (this.#returned.size > KEPT && oldest !== undefined) this.#returned.delete(oldest);
     const { projection, userInput } = this.#session;
     if (view.state !== 'delivered') userInput.shown(deliveryId);
     const item = projection.transcript.findLast(

@@ -377,7 +377,7 @@ export class LeadAgents {
       injectSystemMessage: (text) => {
         check('injectSystemMessage(text)', z.string(), text, 'INVALID_ARGUMENT');
         if (!session.unit.unit.disposed)
-          session.lead.note(note(wordsOfApp(session.notes.guard(text))));
+          session.lead.addNote(note(wordsOfApp(session.notes.guard(text))));
       },
       getRecentTurns: (count = 10) => session.records.conversation.recentTurns(count),
       getMemoryFacts: (limit = 10) => session.facts(limit),

@@ -83,7 +83,7 @@ export interface LeadDriver {
   /** Leaves the call open: an offer will answer it, later. */
   deferTool(callId: string): void;
   /** Tells the model a fact that it does not respond to. */
-  note(prompt: Prompt): void;
+  addNote(prompt: Prompt): void;
   /** Passes words of the user on to the lead agent, which answers them. */
   heardUser(utterance: Utterance): void;
   /**

@@ -128,7 +128,7 @@ export class TextLead implements LeadDriver {
   readonly #called = new Set<string>();
   /** Rounds of tools in tellings since the user spoke. */
   #unasked = 0;
-  #stopHolding: (() => void) | null = null;
+  #stopHoldingFloor: (() => void) | null = null;
   /**
    * The model was told something while a tool worked: that tool's result is not the last message that it
    * reads.
@@ -189,8 +189,8 @@ export class TextLead implements LeadDriver {
   greet(): void {
     const greeting = greetingNote(this.#core.agents.current);
     if (greeting === undefined) return;
-    this.note(greeting);
-    this.#want();
+    this.addNote(greeting);
+    this.#requestReply();
   }
 
   /** The instructions are read for each response. */
@@ -198,7 +198,7 @@ export class TextLead implements LeadDriver {
 
   disconnect(): void {
     this.#watchdog.stop();
-    this.#hold(false);
+    this.#holdFloor(false);
     for (const cancel of this.#acknowledging) cancel();
     this.#acknowledging.clear();
     this.#response?.abort(new CancelledError('the session was closed'));
@@ -223,7 +223,7 @@ export class TextLead implements LeadDriver {
     if (this.#response) return;
     // While only a tool works there is a pause.
     this.#breakOffTelling();
-    this.#rest();
+    this.#endTurn();
   }
 
   abandon(generation: number): void {
@@ -246,7 +246,7 @@ export class TextLead implements LeadDriver {
     this.#next();
   }
 
-  note(prompt: Prompt, role: 'system' | 'user' = 'system'): void {
+  addNote(prompt: Prompt, role: 'system' | 'user' = 'system'): void {
     this.#note(this.#core.host.environment.ids.next('note'), prompt, role);
   }
 
@@ -262,11 +262,11 @@ export class TextLead implements LeadDriver {
     this.#owesReply = false;
     // The lead agent may be about to begin such a wait, too (TEXT-LEAD-7).
     this.#core.delegation.waits.userWaits(true);
-    this.#want();
+    this.#requestReply();
   }
 
   overheard({ text }: Utterance, subagentName: string, isAnswer: boolean): void {
-    this.note(overheardNote(text, subagentName, isAnswer));
+    this.addNote(overheardNote(text, subagentName, isAnswer));
     this.#checkIdle();
   }
 
@@ -308,11 +308,11 @@ export class TextLead implements LeadDriver {
     const noteId = `${question.requestId}.note`;
     if (this.#core.records.conversation.get(noteId) === undefined)
       this.#note(noteId, openQuestionNote(offer.prompt));
-    this.#tell(questionPart(question, offer.text), generation);
+    this.#deliver(questionPart(question, offer.text), generation);
   }
 
   /** Pushes the whole text of an offer, and reports its fate to the outbox (TEXT-LEAD-3). */
-  #tell(part: TextPart, generation: number): void {
+  #deliver(part: TextPart, generation: number): void {
     const core = this.#core;
     let isOver = false;
     let stopClock = (): void => {};
@@ -354,7 +354,7 @@ export class TextLead implements LeadDriver {
     core.reportError(new ConfigurationError('NOBODY_LISTENS', expected), 'text output');
   }
 
-  #want(): void {
+  #requestReply(): void {
     this.#wantsReply = true;
     this.#next();
   }
@@ -366,7 +366,7 @@ export class TextLead implements LeadDriver {
     if (!this.#core.unit.session.getSnapshot().hasTag('connected')) return;
     if (this.#owesReply && !this.#offer && !this.#isUrgentWaiting()) {
       this.#owesReply = false;
-      this.note(OWED_REPLY_NOTE);
+      this.addNote(OWED_REPLY_NOTE);
       this.#wantsReply = true;
     }
     // TEXT-LEAD-2: answers that are still due belong to the next prompt.
@@ -374,19 +374,19 @@ export class TextLead implements LeadDriver {
     const isReply = this.#wantsReply && this.#awaited.size === 0 && isToldOn;
     const offer = isReply || !isToldOn ? null : this.#offer;
     if (!isReply && !offer) {
-      if (this.#awaited.size > 0 || !isToldOn) this.#hold(true);
-      else this.#rest();
+      if (this.#awaited.size > 0 || !isToldOn) this.#holdFloor(true);
+      else this.#endTurn();
       return;
     }
-    this.#hold(false);
+    this.#holdFloor(false);
     if (isReply) {
       this.#wantsReply = false;
       this.#core.delegation.waits.userWaits(false);
       // The interrupted telling comes again, as a whole.
       this.#breakOffTelling();
-      if (this.#hasToldBetween) this.note(LATE_ANSWER_NOTE);
+      if (this.#hasToldBetween) this.addNote(LATE_ANSWER_NOTE);
       this.#hasToldBetween = false;
-      if (this.#wasCutOff) this.note(CUT_OFF_NOTE);
+      if (this.#wasCutOff) this.addNote(CUT_OFF_NOTE);
       this.#wasCutOff = false;
     } else this.#hasToldBetween ||= this.#awaited.size > 0;
     const controller = new AbortController();
@@ -402,15 +402,15 @@ export class TextLead implements LeadDriver {
   }
 
   /** Gives up the floor while a tool takes long, unless it was called in a telling (TEXT-LEAD-7). */
-  #hold(holds: boolean): void {
-    if (holds && (this.#stopHolding || !this.#requested || this.#offer)) return;
-    this.#stopHolding?.();
-    const rest = (): void => {
-      this.#stopHolding = null;
-      if (!this.#response && !this.#offer) this.#rest();
+  #holdFloor(holds: boolean): void {
+    if (holds && (this.#stopHoldingFloor || !this.#requested || this.#offer)) return;
+    this.#stopHoldingFloor?.();
+    const release = (): void => {
+      this.#stopHoldingFloor = null;
+      if (!this.#response && !this.#offer) this.#endTurn();
     };
     const { scheduler } = this.#core.host.environment;
-    this.#stopHolding = holds ? scheduler.schedule(rest, HOLDS_FLOOR_MS) : null;
+    this.#stopHoldingFloor = holds ? scheduler.schedule(release, HOLDS_FLOOR_MS) : null;
   }
 
   #endTelling(): void {
@@ -426,7 +426,7 @@ export class TextLead implements LeadDriver {
     this.#core.receive('outbox', { type: 'delivery.interrupted', generation });
   }
 
-  #rest(): void {
+  #endTurn(): void {
     if (this.#requested) {
       this.#requested = false;
       this.#core.receive('session', { type: 'response.ended' });
@@ -477,7 +477,7 @@ export class TextLead implements LeadDriver {
       if (!made) return;
       if (!offer) this.#call(made, isFollowed, requestId, this.#awaited);
       else if (!wasMade(core, offer, made)) this.#call(made, isFollowed, null, this.#called);
-      else this.note(alreadyCalledNote(made.name));
+      else this.addNote(alreadyCalledNote(made.name));
       made = null;
     };
     const show = (final: boolean): void =>
@@ -638,7 +638,7 @@ export class TextLead implements LeadDriver {
       return;
     }
     if (text === '') showTold(core, said);
-    this.#tell(said, generation);
+    this.#deliver(said, generation);
   }
 
   /** Pushes words that more words of the same telling follow: they are not the whole of it. */

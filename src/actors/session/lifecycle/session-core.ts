@@ -95,7 +95,7 @@ export class SessionCore implements HostedSession {
       standsForAll: ({ event }) => event.type === SNAPSHOT,
       rested: () => {
         this.snapshots.entryKept();
-        this.awaited.look();
+        this.awaited.settleWaits();
       },
     });
     this.host = createHost({

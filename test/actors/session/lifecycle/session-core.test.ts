@@ -42,7 +42,7 @@ class NotingLead implements LeadDriver {
   answerTool = (callId: string, _: unknown, respond: boolean): void =>
     void this.said.push(`answer ${callId}${respond ? '' : ' silently'}`);
   deferTool = (callId: string): void => void this.said.push(`defer ${callId}`);
-  note = (text: string): void => void this.said.push(text);
+  addNote = (text: string): void => void this.said.push(text);
   heardUser = (): void => void this.said.push('heard user');
   overheard = (): void => void this.said.push('overheard');
 }
