@@ -18,6 +18,9 @@ import type { AnyUnit, UnitEvent } from './commit-unit.ts';
 import { callSafely, type Host } from './host.ts';
 import type { ScopeJournal } from './scope-journal.ts';
 
+/** The number of turns of the event loop for which a scope that is left waits for its journal. */
+const MAX_TURNS = 10_000;
+
 /** The scope that snapshots are made of. */
 export interface SnapshotScope {
   readonly id: string;
@@ -76,9 +79,25 @@ export class ScopeSnapshots {
     return unit.note(actor, () => made.event);
   }
 
-  /** Writes the final snapshot before the scope is left, unless snapshots are disabled. */
-  takeLast(isAsleep: boolean): boolean {
-    return (isAsleep || this.#policy.afterEntries !== Infinity) && this.take(isAsleep);
+  /**
+   * Waits until received events are written down, as far as the journal can, and writes the final snapshot
+   * before the scope is left, unless snapshots are disabled. Returns whether the scope was idle then, and the
+   * snapshot says so: an event that comes later is behind it. `isIdle` is evaluated at that instant, not at the
+   * call: an event may have come meanwhile.
+   */
+  async takeLast(isBusy: () => boolean, isIdle: () => boolean = () => false): Promise<boolean> {
+    await this.#rested(isBusy);
+    const wasIdle = isIdle();
+    const isWanted = wasIdle || this.#policy.afterEntries !== Infinity;
+    const isTaken = isWanted && this.take(wasIdle);
+    if (isTaken) await this.#rested(isBusy);
+    return wasIdle && isTaken;
+  }
+
+  async #rested(isBusy: () => boolean): Promise<void> {
+    const { scheduler } = this.#scope.host.environment;
+    for (let turns = 0; turns < MAX_TURNS && isBusy(); turns += 1)
+      await new Promise<void>((resolve) => scheduler.yieldThen(resolve));
   }
 
   /** Prevents deletions for the snapshots that this process makes. */

@@ -35,7 +35,6 @@ import { createHost } from '../runtime/host.ts';
 import { raceTime } from '../runtime/race-abort.ts';
 import { UnfoldableEntry, UNIT } from '../runtime/set-aside.ts';
 import type { UnitEvent } from '../runtime/unit-body.ts';
-import { whenIdle } from '../runtime/when-idle.ts';
 import { handlerChecks, ProgramPorts, type ProgramHandlers } from './program-ports.ts';
 import { failure } from './refusal.ts';
 import { restoredUnits } from './restoration.ts';
@@ -327,13 +326,8 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
 
   async #suspend(ledger: ServiceLedger): Promise<void> {
     const { snapshots } = ledger;
-    const { scheduler } = this.#ports.host.environment;
-    const isBusy = (): boolean => ledger.unit.isBusy || this.isBusy;
     await this.#recovered();
-    if (this.#isOpen) {
-      await whenIdle(scheduler, isBusy);
-      if (snapshots.takeLast(false)) await whenIdle(scheduler, isBusy);
-    }
+    if (this.#isOpen) await snapshots.takeLast(() => ledger.unit.isBusy || this.isBusy);
     this.#isOpen = false;
     this.release();
     this.#ports.suspend();

@@ -47,7 +47,6 @@ import { callSafely } from '../../runtime/host.ts';
 import type { ScopeJournal } from '../../runtime/scope-journal.ts';
 import type { ScopeSnapshots } from '../../runtime/scope-snapshots.ts';
 import { setAsideIn, UnfoldableEntry } from '../../runtime/set-aside.ts';
-import { whenIdle } from '../../runtime/when-idle.ts';
 import { restoredUnits } from '../../subagents/restoration.ts';
 import type { EffectsSession } from '../effects/effects-session.ts';
 import type { SessionEffects } from '../effects/session-effects.ts';
@@ -387,21 +386,12 @@ export class SessionLife {
       await this.#release();
       return false;
     }
-    await this.#rested();
-    // Evaluated now, not at the call: an event may have come meanwhile.
-    const wasIdle = isIdle();
-    const isTaken = snapshots.takeLast(wasIdle);
-    if (isTaken) await this.#rested();
-    const isAsleep = wasIdle && isTaken && journal.sinceAll === 0;
+    const wasIdle = await snapshots.takeLast(() => this.#isBusy, isIdle);
+    const isAsleep = wasIdle && journal.sinceAll === 0;
     this.leave(null);
     await Promise.all([upkeep.end(), snapshots.whenTrimmed()]);
     await this.#release();
     return isAsleep;
-  }
-
-  /** Writes accepted events down, as far as the journal can. */
-  async #rested(): Promise<void> {
-    await whenIdle(this.#core.host.environment.scheduler, () => this.#isBusy);
   }
 
   get #isBusy(): boolean {
