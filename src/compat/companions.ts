@@ -24,7 +24,7 @@ import { check } from '../values/checks.ts';
 import { readable } from '../values/plain-checks.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import { type SubagentConfig } from '../actors/contracts/config.ts';
-import { awaitEnd } from '../actors/subagents/toolsets/await-end.ts';
+import { awaitEnd } from '../actors/subagents/toolsets/toolset-scope.ts';
 import { DELEGATES, marked } from '../actors/model/tool-flags.ts';
 import { recipeOf, reconfigures } from '../actors/model/recipes.ts';
 import { checkView, USER_SPOKE } from '../actors/subagents/toolsets/parent-views.ts';

@@ -3,7 +3,7 @@
 export { isLargeOutput } from '../memory/large-output.ts';
 export type { LargeOutput } from '../memory/large-output.ts';
 export { speakable } from '../memory/speakable.ts';
-export type { OutcomeOptions } from '../results/outcome-options.ts';
+export type { OutcomeOptions } from '../results/outcome-processor.ts';
 export { verifyClaims } from '../results/verify-claims.ts';
 export type { DeclaredEffects } from '../results/verify-claims.ts';
 export { modelClaimJudge } from '../results/judge-claims.ts';

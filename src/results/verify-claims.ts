@@ -1,23 +1,27 @@
-// Compares the actions that a subagent claims with the calls that the runtime saw.
+// Compares the actions that the report of a subagent claims with the calls that the runtime saw.
 //
-// Owns:     which claims of the report have a call in the ledger that fits.
-// Does not: understand the report: a judge model may, and can add objections (judge-claims).
+// Finds the side effects that a report claims, in English and only in statements of the reporter's own name: reports
+// are full of other people's actions, quotations and drafts. A report that ends before announced work ("Now let me
+// save the results.") means that the subagent was cut off, or gave up its turn too early.
+//
+// Owns:     which claims of the report have a call in the ledger that fits; the words for side effects.
+// Does not: understand the report: a judge model may, in every language, and can add objections (judge-claims.ts).
 //
 // Invariants
+//   FIND-CLAIMS-1. A doubtful statement is no claim: a description of data accuses no subagent.
 //   VERIFY-CLAIMS-2. A claim is unverified only if no successful call can have done it: a tool whose effects
 //       are neither declared nor clear from its name counts as one that can.
 //   VERIFY-CLAIMS-3. A call that failed, was denied or was not run has done nothing.
 
-import { ownValue } from '../values/own-value.ts';
 import type {
+  ClaimVerification,
   LedgerEntry,
   Outcome,
   UnverifiedClaim,
-  ClaimVerification,
 } from '../actors/contracts/outcome.ts';
-import { declaredEffect, effectVerb, toolNature } from './effect-words.ts';
-import { findClaims, type Claim } from './find-claims.ts';
-import { isUnfinished } from './unfinished.ts';
+import { clip, head } from '../values/clip.ts';
+import { ownValue } from '../values/own-value.ts';
+
 /** The side effects of tools, by name: `{ send_mail: ['email.sent'], look_up: [] }`. Absent: not declared. */
 export type DeclaredEffects = Readonly<Record<string, readonly string[] | undefined>>;
 
@@ -103,4 +107,281 @@ function succeeded({ status, output }: LedgerEntry): boolean {
   if (typeof told['status'] === 'string' && /^(?:error|fail|rejected|denied)/i.test(told['status']))
     return false;
   return !REFUSING.some((name) => told[name] === false);
+}
+
+/** The rough kind of a side effect; a verb may have two kinds. */
+type EffectKind = 'send' | 'write' | 'book' | 'delete';
+
+interface EffectVerb {
+  readonly kinds: readonly EffectKind[];
+  /** Beginnings of words in the names of its tools. */
+  readonly stems: readonly string[];
+  /**
+   * The verb claims an effect only beside a thing outside the report: a report also "adds" a number,
+   * "updates" a plan.
+   */
+  readonly needsThing: boolean;
+}
+
+const rows: readonly [
+  past: string,
+  kinds: EffectKind | readonly EffectKind[],
+  stems: string,
+  needsThing?: 'thing',
+][] = [
+  ['sent|resent', 'send', 'send sent dispatch'],
+  ['emailed|e-mailed', 'send', 'email mail'],
+  ['mailed', 'send', 'mail'],
+  ['messaged|texted', 'send', 'message text sms'],
+  ['notified|alerted', 'send', 'notif alert'],
+  ['forwarded', 'send', 'forward'],
+  ['replied', 'send', 'repl respond answer'],
+  ['invited', ['send', 'book'], 'invit'],
+  ['submitted', ['send', 'write'], 'submit file'],
+  ['posted|published|tweeted', ['send', 'write'], 'post publish tweet'],
+  ['shared', ['send', 'write'], 'share', 'thing'],
+  ['saved|stored', 'write', 'save stor persist remember'],
+  ['uploaded', ['write', 'send'], 'upload'],
+  ['exported', 'write', 'export', 'thing'],
+  ['deployed|installed|committed', 'write', 'deploy install commit push releas'],
+  ['created', ['write', 'book'], 'creat new', 'thing'],
+  ['added', ['write', 'book'], 'add insert append', 'thing'],
+  [
+    'updated|renamed|moved',
+    ['write', 'book', 'delete'],
+    'updat edit modif renam mov patch',
+    'thing',
+  ],
+  ['recorded|logged|registered', 'write', 'record log regist', 'thing'],
+  ['enabled|disabled|configured', 'write', 'enabl disabl config set toggl', 'thing'],
+  ['booked|reserved|rebooked', 'book', 'book reserv'],
+  ['scheduled|rescheduled', ['book', 'write'], 'schedul calendar appoint'],
+  ['ordered|bought|purchased', 'book', 'order buy purchas checkout cart'],
+  ['paid|transferred|charged|refunded', ['book', 'send'], 'pay paid transfer charg refund'],
+  ['subscribed|rented', 'book', 'subscri rent'],
+  ['deleted|erased', 'delete', 'delet eras remov drop clear purg'],
+  ['removed', ['delete', 'write'], 'remov delet', 'thing'],
+  ['cancelled|canceled|revoked', ['delete', 'book'], 'cancel revok'],
+  ['unsubscribed|archived', ['delete', 'write'], 'unsubscri archiv'],
+];
+
+const verbs = new Map<string, EffectVerb>(
+  rows.flatMap(([past, kinds, stems, thing]) =>
+    past.split('|').map((word): [string, EffectVerb] => [
+      word,
+      {
+        kinds: typeof kinds === 'string' ? [kinds] : kinds,
+        stems: stems.split(' '),
+        needsThing: thing === 'thing',
+      },
+    ]),
+  ),
+);
+
+/** All words that claim an effect, for a pattern. */
+const CLAIMING = [...verbs.keys()].toSorted((a, b) => b.length - a.length).join('|');
+
+/** Returns the effect that this past tense claims. */
+function effectVerb(past: string): EffectVerb | undefined {
+  return verbs.get(past.toLowerCase());
+}
+
+/** Things outside a report: creating one of these is a side effect, creating a list is not. */
+const THINGS: ReadonlySet<string> = new Set(
+  (
+    'account accounts alarm appointment appointments basket board booking bookings branch calendar cart channel ' +
+    'contact contacts crm customer database email entry event events file files folder invoice invoices issue issues ' +
+    'memory meeting meetings note notes order orders playlist profile record records reminder reminders repository ' +
+    'reservation row rows server setting settings sheet spreadsheet subscription table-booking ticket tickets timer user users wiki'
+  ).split(' '),
+);
+
+const READING = new Set(
+  (
+    'get list search find read fetch lookup look check query view show load describe browse count calculate compute ' +
+    'convert summarize summarise analyze analyse compare translate extract parse scan inspect monitor status info ' +
+    'weather forecast web wikipedia retrieve recall ask request_input report_progress think plan verify validate test'
+  ).split(' '),
+);
+
+/** Verbs that may do anything, so that the name of the tool tells nothing. */
+const ANYTHING = new Set(
+  (
+    'run execute exec call invoke perform do make use http post put patch api request curl browser computer shell bash ' +
+    'terminal command python javascript code script sql mcp action tool workflow operate control'
+  ).split(' '),
+);
+
+/** The side effects that the name of a tool indicates. */
+interface ToolNature {
+  readonly words: readonly string[];
+  /** The tool only reads. */
+  readonly reads: boolean;
+  /** The name tells nothing. */
+  readonly unclear: boolean;
+  readonly kinds: ReadonlySet<EffectKind>;
+}
+
+function toolNature(toolName: string): ToolNature {
+  const words = toolName
+    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z\d]+/)
+    .filter((word) => word !== '');
+  const kinds = new Set<EffectKind>();
+  for (const word of words)
+    for (const verb of verbs.values())
+      if (verb.stems.some((stem) => word.startsWith(stem)))
+        for (const kind of verb.kinds) kinds.add(kind);
+  // The verb comes first, or last: `search_orders`, `order_status`.
+  const reads = READING.has(words[0] ?? '') || READING.has(words.at(-1) ?? '');
+  const unclear = words.some((word) => ANYTHING.has(word)) || kinds.size === 0;
+  return { words, reads: reads && !words.some((word) => ANYTHING.has(word)), unclear, kinds };
+}
+
+/** Splits a declared effect such as `email.sent`; its last part is the verb that a claim would use. */
+function declaredEffect(effect: string): { readonly word: string; readonly noun: string } {
+  const parts = effect.toLowerCase().split(/[.:/\s]+/);
+  return { word: parts.at(-1) ?? '', noun: parts.at(-2) ?? '' };
+}
+
+interface Claim {
+  /** The original sentence; at most 300 characters. */
+  readonly text: string;
+  readonly verb: EffectVerb;
+  /** The words after the verb, in lower case: the object of the action. */
+  readonly words: readonly string[];
+  /** In the passive: "has been sent". */
+  readonly passive: boolean;
+}
+
+const MAX_READ_CHARS = 20_000;
+const MAX_CLAIMS = 10;
+const MAX_READ_SENTENCE_CHARS = 1000;
+const MAX_SENTENCE_CHARS = 300;
+
+const VERB = `(?<verb>${CLAIMING})`;
+const ADVERBS = '(?:(?:now|also|just|already|then|successfully|finally|since|both) )*';
+const OBJECT = '(?= (?:the|an?|your|it|them|this|that|these|those|all|both|two|three|\\d+)\\b)';
+
+const firstPerson = new RegExp(`\\b(?:I|we)(?:['’]ve| have)? ${ADVERBS}${VERB}\\b`, 'i');
+/** "I found a flight and booked it": no other subject may come in between. */
+const coordinated = new RegExp(
+  `\\bI(?:['’]ve| have)? \\w+(?:(?! that\\b| who\\b| which\\b| he\\b| she\\b| they\\b| it (?:was|is|has)\\b)[^;:])*? and ${ADVERBS}${VERB}${OBJECT}`,
+  'i',
+);
+/** "Booked the flight.", "Done: sent it." */
+const elliptical = new RegExp(
+  `^(?:(?:all )?(?:done|finished|ok(?:ay)?|success|great)[.!:,;—–-]* +)?${ADVERBS}${VERB}${OBJECT}`,
+  'i',
+);
+/**
+ * "Your flight has been booked", "The mail was successfully sent": not "was sent", which data also contain.
+ */
+const passive = new RegExp(
+  `\\byour (?:[\\w-]+ ){1,5}?(?:has|have) been ${ADVERBS}${VERB}\\b` +
+    `|\\b(?:has|have|was|were|been) (?:been )?successfully (?<verb2>${CLAIMING})\\b`,
+  'i',
+);
+
+const hypothetical =
+  /\b(?:if|once|when|unless|until|whether|before|after|would|could|should|might|may|can)\b/i;
+const nothing =
+  /^ (?:(?:nothing|no|none|neither|money|time|you|attention|up to|by|about)\b|\$|€|£|[\d.]+ ?%)/i;
+
+/** Returns the claims of a report, in its order; at most ten. */
+function findClaims(text: string): Claim[] {
+  const all = sentencesIn(ownWords(head(text, MAX_READ_CHARS)));
+  const claims: Claim[] = [];
+  all.forEach(({ sentence, isItem }, index) => {
+    const isOutermost = !isItem && (index === 0 || index === all.length - 1);
+    const claim = claimIn(sentence, isOutermost);
+    if (claim && claims.length < MAX_CLAIMS) claims.push(claim);
+  });
+  return claims;
+}
+
+function claimIn(sentence: string, isOutermost: boolean): Claim | null {
+  if (sentence.endsWith('?') || spokenBySomebody.test(sentence)) return null;
+  for (const pattern of [firstPerson, coordinated, ...(isOutermost ? [elliptical] : []), passive]) {
+    const match = pattern.exec(sentence);
+    const past = match?.groups?.['verb'] ?? match?.groups?.['verb2'];
+    const verb = past === undefined ? undefined : effectVerb(past);
+    if (!match || !verb || past === undefined) continue;
+    const after = sentence.slice(match.index + match[0].length);
+    if (hypothetical.test(sentence.slice(0, match.index)) || nothing.test(after)) continue;
+    if (/^ordered$/i.test(past) && /\bby\b/.test(after)) continue;
+    const words = sentence.toLowerCase().match(/[\p{L}\p{N}-]+/gu) ?? [];
+    if (verb.needsThing && !words.some((word) => THINGS.has(word))) continue;
+    return {
+      text: clip(sentence, MAX_SENTENCE_CHARS),
+      verb,
+      words,
+      passive: pattern === passive,
+    };
+  }
+  return null;
+}
+
+/** "Anna: I sent it.", but not "Status: I sent it." */
+const spokenBySomebody =
+  /^(?!(?:done|result|results|summary|status|note|update|answer|ok|okay|report|final answer|actions?(?: taken)?)\b)[\p{L}\p{N} .'’_-]{1,40}: (?:I|we)\b/iu;
+
+/**
+ * Returns the text without code, quotations and letters: their contents are not the reporter's own
+ * statements.
+ */
+function ownWords(text: string): string {
+  return text
+    .replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, ' … ')
+    .replace(/^[ \t]*>.*$/gm, ' ')
+    .replace(/"[^"\n]{0,2000}"|“[^”]{0,2000}”|«[^»]{0,2000}»/g, ' … ')
+    .replace(
+      /^[ \t*]*(?:dear|hi|hello|hey)\b[^\n]{0,60}[,!:]?[ \t]*$[\s\S]*?(?:^[ \t]*(?:best|kind|warm|regards|sincerely|cheers|thanks|yours)\b[^\n]*(?:\n[^\n]*)?$|$(?![\s\S]))/gim,
+      ' … ',
+    );
+}
+
+interface Sentence {
+  readonly sentence: string;
+  /** The sentence belongs to a list or a table. */
+  readonly isItem: boolean;
+}
+
+function sentencesIn(text: string): Sentence[] {
+  return text.split('\n').flatMap((line) => {
+    const isItem = /^\s*(?:[-*+•|]|\d+[.)])\s/.test(line);
+    const plain = line
+      .replace(/^\s*(?:#{1,6}|[-*+•|]|\d+[.)])\s+/, '')
+      .replace(/\*\*|__/g, '')
+      .trim();
+    const parts = plain === '' ? [] : plain.split(/(?<=[.!?])\s+(?=\S)/);
+    return parts.map((sentence) => ({ sentence: head(sentence, MAX_READ_SENTENCE_CHARS), isItem }));
+  });
+}
+
+const ACTIONS =
+  'save|write|store|send|create|compile|check|search|look|fetch|read|analy[sz]e|start|begin|continue|proceed|try|do|run|get|gather|find|use|call|update|add|book|reserve|order|verify|review|summari[sz]e|put|make|generate|draft|calculate|compute|open|click|collect|prepare|build|examine|investigate|query|retrieve|download|upload|test|finish|complete|work|take|move|explore|dig';
+
+const opening = String.raw`(?:(?:ok(?:ay)?|alright|great|good|perfect|now|next|first|then|so|finally|and|with that)[,.!:]?\s+)*`;
+const announcement = new RegExp(
+  String.raw`^${opening}(?:let me|let us|let['’]s|I['’]ll|I will|I['’]m going to|I am going to|I need to|I should)\s+(?:now |next |then |first |also |just |quickly |go ahead and |start by |proceed to |begin by )*(?:${ACTIONS})(?:e?ing)?\b`,
+  'i',
+);
+
+/** An offer, or a promise that depends on another party, is an end. */
+const depends =
+  /\b(?:if|once|when|whenever|unless|until|as soon as|after you|upon|would you|let you know|let me know)\b|\?$/i;
+
+/** Tells whether the last sentence only announces the next action. */
+export function isUnfinished(text: string): boolean {
+  const said = ownWords(text.slice(-MAX_READ_CHARS)).trimEnd();
+  const last = said
+    .slice(-600)
+    .split(/(?<=[.!?])\s+|\n+/)
+    .findLast((sentence) => /[\p{L}]/u.test(sentence))
+    ?.replace(/^\s*(?:[-*+•>]|\d+[.)])\s+/, '')
+    .replace(/\*\*|__/g, '')
+    .trim();
+  return last !== undefined && announcement.test(last) && !depends.test(last);
 }

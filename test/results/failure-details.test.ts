@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { failureDetails, type RunFacts } from '../../src/results/failure-details.ts';
+import { failureDetails, type RunFacts } from '../../src/results/outcome-processor.ts';
 import type { LedgerEntry, Outcome } from '../../src/actors/contracts/outcome.ts';
 
 const facts: RunFacts = {

@@ -7,7 +7,7 @@ import {
   priorResults,
   readable,
   withPriorWork,
-} from '../../src/results/lineage.ts';
+} from '../../src/results/prior-work.ts';
 import type { Outcome } from '../../src/actors/contracts/outcome.ts';
 import { namespaceOf } from '../../src/memory/keys.ts';
 import { workingMemory } from '../../src/memory/working-memory.ts';

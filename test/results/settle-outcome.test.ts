@@ -3,7 +3,7 @@ import {
   settleOutcome,
   type EndedRun,
   type OutcomeSettings,
-} from '../../src/results/settle-outcome.ts';
+} from '../../src/results/outcome-processor.ts';
 import type { WorkingMemory } from '../../src/actors/ports/working-memory.ts';
 import type { Outcome } from '../../src/actors/contracts/outcome.ts';
 import { isLargeOutput } from '../../src/memory/large-output.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isUnfinished } from '../../src/results/unfinished.ts';
+import { isUnfinished } from '../../src/results/verify-claims.ts';
 import { effectsOf, verifyClaims, type DeclaredEffects } from '../../src/results/verify-claims.ts';
 import type { LedgerEntry } from '../../src/actors/contracts/outcome.ts';
 

@@ -13,7 +13,7 @@ import { CancelledError, ConfigurationError, ProtocolError } from '../../values/
 import { buildContextSnapshot } from '../context/context-snapshot.ts';
 import { ConversationLog } from '../conversation/conversation.ts';
 import { OutcomeProcessor } from '../../results/outcome-processor.ts';
-import type { OutcomeOptions } from '../../results/outcome-options.ts';
+import type { OutcomeOptions } from '../../results/outcome-processor.ts';
 import { checkedBy, mayAnswer, type VouchedFor } from '../contracts/identity.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import type { DoubtfulCall, SubagentView } from '../contracts/session-views.ts';

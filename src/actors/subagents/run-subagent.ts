@@ -38,7 +38,7 @@ import {
   outcomeChecks,
   splitOutcomeOptions,
   type OutcomeOptions,
-} from '../../results/outcome-options.ts';
+} from '../../results/outcome-processor.ts';
 import { createHost, type Host } from '../runtime/host.ts';
 import { journalOfPassing, type Runtime } from '../admission/runtime.ts';
 import { defaultSessionLimits } from '../admission/limits.ts';

@@ -25,7 +25,7 @@ import {
   outcomeChecks,
   splitOutcomeOptions,
   type OutcomeOptions,
-} from '../../results/outcome-options.ts';
+} from '../../results/outcome-processor.ts';
 import { sessionLimits, type SessionLimits } from '../admission/limits.ts';
 import { journalOfPassing, type Runtime } from '../admission/runtime.ts';
 import type { BudgetLimits, SubagentConfig } from '../contracts/config.ts';

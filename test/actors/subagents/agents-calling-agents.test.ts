@@ -5,7 +5,7 @@ import { withCaller } from '../../../src/actors/model/caller.ts';
 import { createChildSubagentToolset } from '../../../src/actors/subagent/child-toolset.ts';
 import { companions } from '../../../src/compat/companions.ts';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
-import { subAgentRefs } from '../../../src/actors/subagents/toolsets/sub-agent-refs.ts';
+import { subAgentRefs } from '../../../src/actors/subagents/toolsets/parent-views.ts';
 import { subAgentStream, type SubAgentStreamChunk } from '../../../src/compat/sub-agent-stream.ts';
 import {
   createSubAgentTool,

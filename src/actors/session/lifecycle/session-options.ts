@@ -6,7 +6,7 @@ import { anObject, check, scopeName, type ChecksOf } from '../../../values/check
 import type { OutboxInput } from '../../../machines/index.ts';
 import { identity } from '../../contracts/identity.ts';
 import { aModel } from '../../model/model.ts';
-import { outcomeChecks, type OutcomeOptions } from '../../../results/outcome-options.ts';
+import { outcomeChecks, type OutcomeOptions } from '../../../results/outcome-processor.ts';
 import type { SystemAs } from '../../notes/note-marks.ts';
 import type { MemoryStore } from '../../ports/memory-store.ts';
 import type { Runtime } from '../../admission/runtime.ts';

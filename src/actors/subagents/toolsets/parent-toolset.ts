@@ -3,7 +3,7 @@
 //
 // Owns:     the shapes of these tools, the interpretation of the names in a spawn (spawn-plan.ts), and their
 //           outputs for a model (parent-views.ts).
-// Does not: hold state. The service holds it, or it is kept for the service (sent-messages.ts): the service
+// Does not: hold state. The service holds it, or it is kept for the service (parent-views.ts): the service
 //           of the calling session or subagent, or the one in the options for a program.
 //
 // Invariants
@@ -22,26 +22,18 @@ import { anObject, check, type ChecksOf } from '../../../values/checks.ts';
 import { closeDanglingCalls } from '../../model/messages.ts';
 import { DELEGATES, marked } from '../../model/tool-flags.ts';
 import { recipeOf, reconfigures } from '../../model/recipes.ts';
-import {
-  awaitInput,
-  cancelInput,
-  checkInput,
-  killInput,
-  listInput,
-  sendInput,
-  spawnInput,
-  type AwaitInput,
-  type SpawnInput,
-} from './parent-schemas.ts';
 import { awaitManyView, awaitOneView, checkView, listedView } from './parent-views.ts';
-import { keepReceipt } from './sent-messages.ts';
+import { keepReceipt } from './parent-views.ts';
 import type { SubagentService } from '../../contracts/service-types.ts';
 import {
   checkSpawnBase,
   planSpawn,
   SPAWN_RECIPE,
   spawnChecks,
+  spawnInput,
   spawnRecipe,
+  words,
+  type SpawnInput,
   type SpawnOptions,
 } from './spawn-plan.ts';
 import { toolFailure, type ToolFailure } from '../../model/tool-failure.ts';
@@ -80,6 +72,52 @@ export interface ParentToolsetOptions extends SpawnOptions {
    */
   readonly service?: SubagentService;
 }
+
+const anId = z.string().min(1).max(200);
+const milliseconds = z.number().int().positive().max(86_400_000);
+const aSubagent = anId.describe('The subagentId that spawn_subagent returned');
+
+const checkInput = z.object({ subagentId: aSubagent });
+
+const sendInput = z.object({
+  subagentId: aSubagent,
+  content: words.describe('The message, or the answer'),
+  inResponseTo: anId
+    .optional()
+    .describe('The messageId of its pending request, if this is the answer to it'),
+  mode: z
+    .enum(['queue', 'steer', 'interrupt'])
+    .default('steer')
+    .describe(
+      'queue: it reads this when it would have ended; steer: at its next step; interrupt: at once',
+    ),
+});
+
+const awaitInput = z.object({
+  subagentId: aSubagent.optional(),
+  subagentIds: z.array(anId).min(1).max(100).optional().describe('Several, instead of one'),
+  mode: z
+    .enum(['any', 'all'])
+    .default('all')
+    .describe('Of several: until the first one, or all of them, ended or need input'),
+  timeoutMs: milliseconds.optional().describe('At most so long; default 300000'),
+});
+
+const killInput = z.object({
+  subagentId: aSubagent,
+  reason: z.string().trim().min(1).max(1000).default('Killed by parent'),
+});
+
+const cancelInput = z.object({
+  subagentId: aSubagent,
+  reason: z.string().trim().min(1).max(1000).default('Cancelled by parent'),
+});
+
+const listInput = z.object({
+  includeEnded: z.boolean().default(false).describe('Also those that have ended'),
+});
+
+type AwaitInput = z.infer<typeof awaitInput>;
 
 /** The part of the AI SDK's options for `execute` that is read. */
 interface CallOptions {

@@ -1,16 +1,20 @@
-// The outputs of a parent's tools: the service's reports in the terms of the tools.
+// The views of its children for a parent: the reports of the service in the terms of the tools, with the notes of
+// the runtime on an outcome, the fates of the messages that the parent sent, and references to grandchildren.
+//
+// Owns:     the receipts of messages that a parent sent: `send_to_subagent` does not wait until a message is read;
+//           later views tell the step at which it was, or the reason why it never was.
 
 import { clip } from '../../../values/clip.ts';
-import { outcomeNotes, type OutcomeNotes } from '../../../results/outcome-notes.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
-import { sentMessages, type SentMessage } from './sent-messages.ts';
+import type { Outcome } from '../../contracts/outcome.ts';
 import type {
   AwaitResult,
+  MessageReceipt,
   PendingInput,
+  Requester,
   SubagentReport,
   SubagentService,
 } from '../../contracts/service-types.ts';
-import { subAgentRefs, type SubAgentRef } from './sub-agent-refs.ts';
 
 const MAX_TASK_CHARS = 300;
 
@@ -108,7 +112,7 @@ export interface ListedView {
 }
 
 /** `ready` before the first step is still `spawning`; a subagent that waits for the user is `running`. */
-export function statusOf(report: SubagentReport): ChildStatus {
+function statusOf(report: SubagentReport): ChildStatus {
   const { state } = report;
   if (state === 'completed' || state === 'failed' || state === 'cancelled') return state;
   if (report.pendingRequest) return 'waiting_input';
@@ -116,7 +120,7 @@ export function statusOf(report: SubagentReport): ChildStatus {
   return state === 'spawning' || (state === 'ready' && report.step === 0) ? 'spawning' : 'running';
 }
 
-export function childView(service: SubagentService, report: SubagentReport): ChildView {
+function childView(service: SubagentService, report: SubagentReport): ChildView {
   const { id, pendingRequest, result, summary, error, partial } = report;
   const status = statusOf(report);
   const messages = sentMessages(service, id);
@@ -206,4 +210,105 @@ export function listedView(report: SubagentReport): ListedView {
 
 function requestView({ requestId, question, context }: PendingInput): PendingRequest {
   return { messageId: requestId, question, ...(context === undefined ? {} : { context }) };
+}
+
+interface OutcomeNotes {
+  /** Objections to the report, a sentence each. */
+  readonly caveats?: readonly string[];
+  /** Keys of working memory that the subagent left. */
+  readonly workingMemory?: readonly string[];
+}
+
+/** Returns the notes; empty if there are none, because a model would follow an empty hint. */
+export function outcomeNotes(outcome: Outcome | null): OutcomeNotes {
+  const { verification, notes = [] } = outcome ?? {};
+  const caveats = (verification?.unverified ?? []).map(({ claim, reason, toolName }) =>
+    reason === 'failed'
+      ? `The subagent says ${JSON.stringify(claim)}; its call of ${toolName ?? 'the tool'} did not succeed.`
+      : `The subagent says ${JSON.stringify(claim)}; the runtime has no record of it.`,
+  );
+  if (verification?.incomplete === true)
+    caveats.push('It ends where work was about to begin: the work may not be finished.');
+  return {
+    ...(caveats.length > 0 ? { caveats } : {}),
+    ...(notes.length > 0 ? { workingMemory: notes } : {}),
+  };
+}
+
+/** A message with its receipt; `pending` while it may still be read. */
+type SentMessage = { readonly messageId: string } & (
+  | MessageReceipt
+  | { readonly applied: 'pending' }
+);
+
+/** The limit of messages per subagent, and of subagents per service: the oldest are forgotten. */
+const MAX_MESSAGES = 20;
+const MAX_SUBAGENTS = 1000;
+
+const logs = new WeakMap<SubagentService, Map<string, SentMessage[]>>();
+
+export function keepReceipt(
+  service: SubagentService,
+  subagentId: string,
+  messageId: string,
+  receipt: Promise<MessageReceipt>,
+): void {
+  const log = logs.get(service) ?? new Map<string, SentMessage[]>();
+  logs.set(service, log);
+  const sent = log.get(subagentId) ?? [];
+  // The subagent that got the latest message is forgotten last.
+  log.delete(subagentId);
+  log.set(subagentId, sent);
+  for (const [oldest] of log) {
+    if (log.size <= MAX_SUBAGENTS) break;
+    log.delete(oldest);
+  }
+  sent.push({ messageId, applied: 'pending' });
+  sent.splice(0, sent.length - MAX_MESSAGES);
+  void receipt.then((settled) => {
+    const at = sent.findIndex((message) => message.messageId === messageId);
+    if (at >= 0) sent[at] = { messageId, ...settled };
+  });
+}
+
+/** Returns the messages, oldest first. */
+function sentMessages(service: SubagentService, subagentId: string): readonly SentMessage[] {
+  return logs.get(service)?.get(subagentId)?.slice() ?? [];
+}
+
+export interface SubAgentRef {
+  readonly id: string;
+  /** The parent's call that the child works for. */
+  readonly toolCallId: string | null;
+  readonly agentType: string;
+  readonly status: 'running' | 'waiting_input' | 'completed' | 'failed' | 'cancelled';
+  readonly output?: unknown;
+  readonly error?: string;
+}
+
+/**
+ * Returns the children of one subagent, or of the lead agent or program, oldest first. Ended ones are
+ * included as long as the service keeps their results.
+ */
+export function subAgentRefs(service: SubagentService, parent: Requester): SubAgentRef[] {
+  return service
+    .list(parent, { includeEnded: true })
+    .filter(({ parentId }) => parentId === parent.subagentId)
+    .map(refOf);
+}
+
+function refOf({ id, callId, name, state, result, error }: SubagentReport): SubAgentRef {
+  return {
+    id,
+    toolCallId: callId,
+    agentType: name,
+    status: statusOfRef(state),
+    ...(state === 'completed' ? { output: result } : {}),
+    ...(error ? { error: error.message } : {}),
+  };
+}
+
+function statusOfRef(state: SubagentReport['state']): SubAgentRef['status'] {
+  if (state === 'completed' || state === 'failed' || state === 'cancelled') return state;
+  return state === 'waiting_for_input' ? 'waiting_input' : 'running';
 }

@@ -5,20 +5,51 @@
 // Does not: decide whether another subagent may run (service), or check that the tools are a subset of the
 //           caller's and its denials apply (service: it knows the caller).
 
-import type { LanguageModel } from 'ai';
+import { jsonSchema, type JSONSchema7, type LanguageModel, type Schema } from 'ai';
 import { z } from 'zod';
 import { aFunction, type ChecksOf } from '../../../values/checks.ts';
 import { aModel } from '../../model/model.ts';
+import { messageOf } from '../../../values/errors.ts';
 import { ownValue } from '../../../values/own-value.ts';
 import { type SubagentConfig } from '../../contracts/config.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { unmarked } from '../../notes/note-marks.ts';
 import { note, sentence, type Quotes } from '../../notes/note.ts';
 import { createChildSubagentToolset } from '../../subagent/child-toolset.ts';
-import { spawnInput, type SpawnInput } from './parent-schemas.ts';
-import { responseSchemaOf } from './response-schema.ts';
 import { toolFailure, type ToolFailure } from '../../model/tool-failure.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
+
+const anId = z.string().min(1).max(200);
+const aName = z.string().min(1).max(200);
+const someNames = z.array(aName).max(200);
+
+/** Words of a model in the arguments of a tool. */
+export const words = z.string().trim().min(1).max(100_000);
+
+/** The arguments of `spawn_subagent`, as a model writes them. */
+export const spawnInput = z.object({
+  task: words.describe('What the subagent shall do: everything that it has to know'),
+  adapterName: aName.optional().describe('The kind of subagent; default: the usual one'),
+  providerConfigId: aName.optional(),
+  harnessId: aName.optional(),
+  model: aName.optional().describe('The name of another model'),
+  contextMode: z
+    .enum(['fork', 'fresh'])
+    .default('fork')
+    .describe('fork: it knows this conversation so far; fresh: only the task'),
+  tools: someNames.optional().describe('The only tools that it gets, out of yours; [] is none'),
+  disallowedTools: someNames.optional().describe('Tools that it and its own subagents do not get'),
+  systemPrompt: words.optional().describe('Instructions beside its own'),
+  maxDepth: z.number().int().min(1).max(100).optional().describe('How deep subagents may nest'),
+  responseSchema: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('JSON Schema of the result, if it shall be JSON'),
+  executionTargetId: aName.optional(),
+  workstreamId: anId.optional().describe('Subagents of one workstream see each other'),
+});
+
+export type SpawnInput = z.infer<typeof spawnInput>;
 
 /** The base configuration of a spawned subagent; the call may override it. */
 export type SpawnBase = Partial<Omit<SubagentConfig, 'inputSchema' | 'outputSchema'>>;
@@ -85,6 +116,11 @@ const DEFAULT_INSTRUCTIONS =
   'You work on a task for another agent, in the background. Do it with the tools that you have, ' +
   'say with report_progress how far you are after each significant step, ask with request_input ' +
   'what only the other agent can know, and hand in the result with complete_task.';
+
+type ResponseSchema =
+  | { readonly ok: true; readonly schema: Schema }
+  /** The message for the model that wrote the schema. */
+  | { readonly ok: false; readonly message: string };
 
 export type SpawnPlan =
   | { readonly ok: true; readonly config: SubagentConfig }
@@ -160,4 +196,27 @@ function hostNames(input: HostNames): HostNames {
   const { adapterName, providerConfigId, harnessId, model, executionTargetId, workstreamId } =
     input;
   return { adapterName, providerConfigId, harnessId, model, executionTargetId, workstreamId };
+}
+
+/**
+ * Returns a JSON Schema of a model as the schema of a result: the child is told exactly this schema, and its answer
+ * is checked against it. Refuses keywords that cannot be checked (`if`, `not`, an external `$ref`, …) instead of
+ * ignoring them.
+ */
+export function responseSchemaOf(raw: Readonly<Record<string, unknown>>): ResponseSchema {
+  let checker: z.ZodType;
+  try {
+    checker = z.fromJSONSchema(raw);
+  } catch (error) {
+    return { ok: false, message: `responseSchema: ${messageOf(error)}` };
+  }
+  const schema = jsonSchema(raw as JSONSchema7, {
+    validate(value) {
+      const checked = checker.safeParse(value);
+      return checked.success
+        ? { success: true, value: checked.data }
+        : { success: false, error: checked.error };
+    },
+  });
+  return { ok: true, schema };
 }

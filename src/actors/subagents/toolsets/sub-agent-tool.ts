@@ -18,7 +18,7 @@ import { ConfigurationError } from '../../../values/errors.ts';
 import { withInputNames } from '../../model/input-names.ts';
 import { wrapSchema } from '../../model/schema.ts';
 import { type SubagentConfig } from '../../contracts/config.ts';
-import { awaitEnd } from './await-end.ts';
+import { awaitEnd } from './toolset-scope.ts';
 import { DELEGATES, marked, SUB_AGENT, type SubAgentFlag } from '../../model/tool-flags.ts';
 import { programChecks, programService, type ProgramOptions } from '../subagent-service.ts';
 import type { SubagentReport } from '../../contracts/service-types.ts';

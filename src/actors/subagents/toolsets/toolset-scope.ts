@@ -1,8 +1,19 @@
-// The service and the requester of a tool call: the context of the call contains them in a session or a
-// subagent; a program passes them when it creates the tool.
+// One call of a tool that works with subagents: its service, its requester, and the wait for the end of a subagent.
+//
+// In a session or a subagent the context of the call contains service and requester; a program passes the service
+// when it creates the tool. A tool that stands for a subagent has one answer, its result, and its caller cannot be
+// asked during the call: so a question is returned as the result (`return`), or the subagent is told at once that it
+// gets no answer (`decline`). The call never waits for an answer that cannot come. Questions of other subagents to
+// the caller are not answered here.
 
+import {
+  type CheckResult,
+  type Requester,
+  type SubagentReport,
+  type SubagentService,
+  THE_LEAD,
+} from '../../contracts/service-types.ts';
 import { callerOf } from '../../model/caller.ts';
-import { THE_LEAD, type Requester, type SubagentService } from '../../contracts/service-types.ts';
 import {
   isToolFailure,
   thrownFailure,
@@ -47,5 +58,38 @@ export async function inScope<T>(
     return await work(scope);
   } catch (error) {
     return thrownFailure(error);
+  }
+}
+
+const NOBODY_ANSWERS =
+  'Nobody can answer now: the agent that gave you the task waits for your result. Go on without.';
+
+export interface AwaitEndOptions {
+  readonly questions: 'return' | 'decline';
+  readonly signal: AbortSignal | undefined;
+  /** Whether new words of the user end the wait of the lead agent. @defaultValue false */
+  readonly heedsUser?: boolean;
+}
+
+/**
+ * Returns the report on a subagent that has ended, asks a question (`return`), or still works (`heedsUser`).
+ */
+export async function awaitEnd(
+  service: SubagentService,
+  id: string,
+  requester: Requester,
+  { questions, signal, heedsUser = false }: AwaitEndOptions,
+): Promise<CheckResult> {
+  const options = { alsoAsking: false, heedsUser, ...(signal ? { signal } : {}) };
+  for (;;) {
+    const waited = await service.await([id], requester, options);
+    if (!waited.ok) return waited;
+    const report = waited.reports[0] as SubagentReport;
+    const { pendingRequest: request } = report;
+    if (waited.why === 'user') return { ok: true, report };
+    if (report.endedAt !== null || (request && questions === 'return')) return { ok: true, report };
+    // Refused if the request is over by now: the next report shows how.
+    if (request)
+      service.send(id, { content: NOBODY_ANSWERS, inResponseTo: request.requestId }, requester);
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { responseSchemaOf } from '../../../../src/actors/subagents/toolsets/response-schema.ts';
+import { responseSchemaOf } from '../../../../src/actors/subagents/toolsets/spawn-plan.ts';
 
 const count = {
   type: 'object',

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { delegates } from '../../../../src/actors/model/tool-flags.ts';
 import { isSubAgentTool } from '../../../../src/compat/plan-step.ts';
-import { subAgentRefs } from '../../../../src/actors/subagents/toolsets/sub-agent-refs.ts';
+import { subAgentRefs } from '../../../../src/actors/subagents/toolsets/parent-views.ts';
 import {
   createSubAgentTool,
   subAgentTools,

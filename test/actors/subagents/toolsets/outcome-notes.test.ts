@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { outcomeNotes } from '../../src/results/outcome-notes.ts';
-import type { Outcome } from '../../src/actors/contracts/outcome.ts';
+import { outcomeNotes } from '../../../../src/actors/subagents/toolsets/parent-views.ts';
+import type { Outcome } from '../../../../src/actors/contracts/outcome.ts';
 
 const outcome: Outcome = {
   status: 'completed',
