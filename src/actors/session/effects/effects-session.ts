@@ -1,10 +1,11 @@
+// The session as its effects see it.
+
 import type { Failure } from '../../../machines/index.ts';
 import type { ScopePorts } from '../../subagents/scope-ports.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import type { SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 
-/** The session as its effects see it. */
 export interface EffectsSession extends LeadSession {
   readonly services: SessionServices;
   readonly configs: Readonly<Record<string, SubagentConfig>>;
@@ -19,8 +20,8 @@ export interface EffectsSession extends LeadSession {
   readonly acknowledgesCalls: boolean;
   /** A result is shown as it is before the model puts it into words. */
   readonly showsRawResults: boolean;
-  /** Reports that the model has completed its turn. */
-  turnEnded(): void;
+  /** Receives the ends of the model's turns. */
+  readonly upkeep: { turnEnded(): void };
   /** Called when the floor may be free: settles whether results of tools were told. */
   settleTold(): void;
   readonly life: {

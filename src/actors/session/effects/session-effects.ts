@@ -92,7 +92,10 @@ export class SessionEffects {
       },
       'transfers.refused': ({ transferId }) =>
         session.agents.transferSettled(transferId, notActive(session.projection.connection)),
-      'session.turnEnded': () => session.turnEnded(),
+      'session.turnEnded': () => {
+        session.agents.turnEnded();
+        session.upkeep.turnEnded();
+      },
       'session.giveUpOnUser': () => {
         for (const id of session.unit.questions.ids)
           session.receive(`question:${id}`, {

@@ -249,11 +249,6 @@ export class SessionCore implements HostedSession {
     return memory && scope ? memory.facts({ scope, limit }) : [];
   }
 
-  turnEnded(): void {
-    this.agents.turnEnded();
-    this.upkeep.turnEnded();
-  }
-
   settleTold(): void {
     this.ofCalls.settleTold();
     this.ofLead.settleTold();
