@@ -5,8 +5,9 @@
 //      └────────┴────────┼─ cancelled ──────────────▶ ended: cancelled
 //                        └─ the voice has failed ───▶ ended: failed
 //
-// Owns:     the text still to be said, the synthesis under way, and the end of the response.
-// Does not: know other responses, or the model's memory.
+// Owns:     the text still to be said, the synthesis under way, the end of the response, and the positions of
+//           its words in the sound, so that played sound can be mapped to words.
+// Does not: know other responses, the model's memory, or how much was played.
 //
 // Invariants
 //   SPOKEN-RESPONSE-1. A response ends once, after its last sound and after the model has ended it; its end
@@ -16,39 +17,50 @@
 //   SPOKEN-RESPONSE-3. Words are shown when their sound is passed on: text that was never spoken is not in
 //        the transcript. The final transcript is the spoken text.
 //   SPOKEN-RESPONSE-4. A sentence is begun only when at most `maxAheadMs` of sound is unplayed.
+//   SPOKEN-ITEM-1. `textUntil` never returns words whose sound was not passed on, and returns all words whose
+//       sound was played.
+//   SPOKEN-ITEM-2. A sentence of unknown length is assumed to be as long as similar ones.
 
 import { messageOf } from '../../values/errors.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { createResampler, type Resampler } from '../audio/resampler.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
+import { SentenceChunker } from '../speech/sentence-chunker.ts';
+import { placeWords } from '../speech/spoken-words.ts';
 import type { TransportEvent } from '../connection/transport.ts';
-import { SpokenItem } from './spoken-item.ts';
 
 const FRAME_MS = 100;
+/** Milliseconds per character, before the pace of the voice is known. */
+const FIRST_GUESS_MS = 65;
 
 export type Started = Extract<TransportEvent, { type: 'response.started' }>;
 export type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 export type Written = Extract<TransportEvent, { type: 'assistant.transcribed' }>;
 
-export interface SpokenResponsePorts {
-  readonly environment: Environment;
+/** How responses are spoken. */
+export interface SpeechSettings {
   /** The rate of the sound that is passed on. */
   readonly sampleRateHz: number;
   readonly maxAheadMs: number;
   /** Returns the sound of a sentence. */
   sound(text: string, signal: AbortSignal): AsyncIterable<AudioFrame>;
+}
+
+/** The connection that a response belongs to. */
+export interface ResponseOwner {
+  readonly environment: Environment;
+  readonly settings: SpeechSettings;
   emit(event: TransportEvent): void;
   emitAudio(frame: AudioFrame): void;
-  /** Reports that the voice failed: the model need not continue. */
-  failed(response: SpokenResponse, error: unknown): void;
-  /** Reports the end of the response. */
-  ended(response: SpokenResponse, end: Ended): void;
+  /** Handles a voice that failed: the model need not continue. */
+  responseFailed(response: SpokenResponse, error: unknown): void;
+  responseEnded(response: SpokenResponse, end: Ended): void;
 }
 
 export class SpokenResponse {
   readonly responseId: string;
   readonly isOutOfBand: boolean;
-  readonly #ports: SpokenResponsePorts;
+  readonly #owner: ResponseOwner;
   readonly #abort = new AbortController();
   readonly #items = new Map<string, SpokenItem>();
   readonly #final = new Set<SpokenItem>();
@@ -62,10 +74,10 @@ export class SpokenResponse {
   /** When the sound that was passed on will have been played, in milliseconds since 1970. */
   #playedAt = 0;
 
-  constructor({ responseId }: Started, isOutOfBand: boolean, ports: SpokenResponsePorts) {
+  constructor({ responseId }: Started, isOutOfBand: boolean, owner: ResponseOwner) {
     this.responseId = responseId;
     this.isOutOfBand = isOutOfBand;
-    this.#ports = ports;
+    this.#owner = owner;
   }
 
   get items(): readonly SpokenItem[] {
@@ -73,14 +85,14 @@ export class SpokenResponse {
   }
 
   /** Whether the model may still write to it. */
-  get isInTheMaking(): boolean {
+  get isGenerating(): boolean {
     return this.#modelEnd === null;
   }
 
   /** Starts speaking, after the previous response. */
   begin(): void {
     this.#mayBegin = true;
-    this.#goOn();
+    this.#proceed();
   }
 
   written({ itemId, text, final }: Written): void {
@@ -92,7 +104,7 @@ export class SpokenResponse {
       this.#items.set(itemId, item);
     }
     this.#enqueue(item, item.write(text, final));
-    this.#goOn();
+    this.#proceed();
   }
 
   modelEnded(end: Ended): void {
@@ -102,13 +114,13 @@ export class SpokenResponse {
     // A failed response is repeated, so its first half is not spoken.
     if (status === 'cancelled' || status === 'failed') this.#breakOff(status, reason);
     else this.#endItems();
-    this.#goOn();
+    this.#proceed();
   }
 
   /** Stops the speech at once. The response ends when the model has ended it. */
   cancel(): void {
     this.#breakOff('cancelled', null);
-    this.#goOn();
+    this.#proceed();
   }
 
   /** Drops the response without an end, because the connection is gone. */
@@ -131,7 +143,7 @@ export class SpokenResponse {
     this.#unsaid.push(...sentences.map((text) => ({ item, text })));
   }
 
-  #goOn(): void {
+  #proceed(): void {
     if (!this.#mayBegin || this.#isSpeaking || this.#isOver) return;
     this.#isSpeaking = true;
     // Ends in a task of its own, so that the caller's work is complete by then.
@@ -140,7 +152,7 @@ export class SpokenResponse {
       .catch((error: unknown) => this.#fail(error))
       .then(() => {
         this.#isSpeaking = false;
-        if (this.#unsaid.length > 0) this.#goOn();
+        if (this.#unsaid.length > 0) this.#proceed();
         else this.#settle();
       });
   }
@@ -154,11 +166,11 @@ export class SpokenResponse {
   }
 
   async #say(item: SpokenItem, text: string): Promise<void> {
-    const { sampleRateHz: toHz } = this.#ports;
+    const { sampleRateHz: toHz, sound } = this.#owner.settings;
     const { signal } = this.#abort;
     let resampler: Resampler | null = null;
     item.begin(text);
-    for await (const frame of this.#ports.sound(text, signal)) {
+    for await (const frame of sound(text, signal)) {
       if (this.#brokenOff !== null) return;
       resampler ??= createResampler({ fromHz: frame.sampleRateHz, toHz });
       this.#handOn(item, resampler.process(frame.samples));
@@ -171,7 +183,8 @@ export class SpokenResponse {
 
   /** Passes sound on in pieces, each preceded by the words that begin in it. */
   #handOn(item: SpokenItem, samples: Int16Array): void {
-    const { sampleRateHz, emitAudio, environment } = this.#ports;
+    const { environment } = this.#owner;
+    const { sampleRateHz } = this.#owner.settings;
     const step = Math.round((sampleRateHz * FRAME_MS) / 1000);
     for (let start = 0; start < samples.length; start += step) {
       // A listener may have cancelled the response.
@@ -181,7 +194,7 @@ export class SpokenResponse {
       // The client runs out of sound while the voice is slow: the next sound begins at once.
       this.#playedAt = Math.max(this.#playedAt, environment.clock.now()) + durationMs;
       this.#show(item, item.sounds(durationMs), false);
-      emitAudio({
+      this.#owner.emitAudio({
         samples: piece,
         sampleRateHz,
         itemId: item.itemId,
@@ -193,7 +206,7 @@ export class SpokenResponse {
   #show({ itemId }: SpokenItem, text: string, final: boolean): void {
     if (text === '' && !final) return;
     const { responseId } = this;
-    this.#ports.emit({ type: 'assistant.transcribed', itemId, responseId, text, final });
+    this.#owner.emit({ type: 'assistant.transcribed', itemId, responseId, text, final });
   }
 
   /** Closes the items of which no more will be said. */
@@ -208,7 +221,8 @@ export class SpokenResponse {
 
   /** SPOKEN-RESPONSE-4 */
   async #room(): Promise<void> {
-    const { environment, maxAheadMs } = this.#ports;
+    const { environment } = this.#owner;
+    const { maxAheadMs } = this.#owner.settings;
     const aheadMs = this.#playedAt - environment.clock.now();
     if (aheadMs <= maxAheadMs) return;
     const { signal } = this.#abort;
@@ -226,7 +240,7 @@ export class SpokenResponse {
   #fail(error: unknown): void {
     if (this.#brokenOff !== null) return;
     this.#breakOff('failed', messageOf(error));
-    this.#ports.failed(this, error);
+    this.#owner.responseFailed(this, error);
   }
 
   #settle(): void {
@@ -241,6 +255,106 @@ export class SpokenResponse {
       durationMs > 0 ? [{ itemId, durationMs }] : [],
     );
     const { status, reason } = this.#brokenOff ?? this.#modelEnd;
-    this.#ports.ended(this, { ...this.#modelEnd, status, reason, audio });
+    this.#owner.responseEnded(this, { ...this.#modelEnd, status, reason, audio });
+  }
+}
+
+interface Sentence {
+  readonly text: string;
+  readonly startMs: number;
+  /** The length of the sound that was passed on. */
+  soundMs: number;
+  /** The length of the whole sentence, as far as known. */
+  lengthMs: number;
+}
+
+/** One message of the response: its sentences and their positions in the sound. */
+export class SpokenItem {
+  readonly itemId: string;
+  /** The model is not to remember the words of the item. */
+  readonly isOutOfBand: boolean;
+  readonly #chunker = new SentenceChunker();
+  readonly #sentences: Sentence[] = [];
+  #msPerCharacter = FIRST_GUESS_MS;
+  #written = '';
+  #shown = 0;
+  /** Whether the model has finished writing it. */
+  isWritten = false;
+
+  constructor(itemId: string, isOutOfBand: boolean) {
+    this.itemId = itemId;
+    this.isOutOfBand = isOutOfBand;
+  }
+
+  /** The whole text written by the model. */
+  get written(): string {
+    return this.#written;
+  }
+
+  /** The sound that was passed on, in milliseconds. */
+  get soundMs(): number {
+    return this.#sentences.reduce((sum, { soundMs }) => sum + soundMs, 0);
+  }
+
+  /** Adds text, or (`final`) sets the whole of it. Returns the sentences that can be spoken now. */
+  write(text: string, final: boolean): readonly string[] {
+    if (this.isWritten) return [];
+    const isWhole = final && text.startsWith(this.#written);
+    const added = isWhole ? text.slice(this.#written.length) : final ? '' : text;
+    this.#written += added;
+    const pieces = this.#chunker.push(added);
+    return final ? [...pieces, ...this.end()] : pieces;
+  }
+
+  /** Marks the text as complete. Returns the rest to be spoken. */
+  end(): readonly string[] {
+    this.isWritten = true;
+    return this.#chunker.flush();
+  }
+
+  /** Starts a sentence. */
+  begin(text: string): void {
+    const lengthMs = text.length * this.#msPerCharacter;
+    this.#sentences.push({ text, startMs: this.soundMs, soundMs: 0, lengthMs });
+    this.#shown = 0;
+  }
+
+  /** Records sound that is about to be passed on. Returns the words that begin in it. */
+  sounds(durationMs: number): string {
+    const sentence = this.#sentences.at(-1);
+    if (!sentence) return '';
+    sentence.soundMs += durationMs;
+    sentence.lengthMs = Math.max(sentence.lengthMs, sentence.soundMs);
+    const words = placeWords(sentence.text, 0, sentence.lengthMs);
+    return this.#show(words.filter(({ startMs }) => startMs < sentence.soundMs));
+  }
+
+  /** Ends the sentence. Returns its words that were not shown yet. */
+  spoken(): string {
+    const sentence = this.#sentences.at(-1);
+    if (!sentence) return '';
+    sentence.lengthMs = sentence.soundMs;
+    if (sentence.soundMs > 0) this.#msPerCharacter = sentence.soundMs / sentence.text.length;
+    return this.#show([sentence]);
+  }
+
+  /** Returns the words of which more than half had sounded by then. */
+  textUntil(ms: number): string {
+    return this.#sentences
+      .flatMap(({ text, startMs, soundMs, lengthMs }) =>
+        placeWords(text, startMs, lengthMs).filter(
+          (word) => (word.startMs + word.endMs) / 2 <= Math.min(ms, startMs + soundMs),
+        ),
+      )
+      .map(({ text }) => text)
+      .join('');
+  }
+
+  /** Returns those words of the sentence that were not shown yet. */
+  #show(words: readonly { readonly text: string }[]): string {
+    const text = words.map((word) => word.text).join('');
+    const added = text.slice(this.#shown);
+    this.#shown += added.length;
+    return added;
   }
 }

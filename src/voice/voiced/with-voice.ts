@@ -1,14 +1,54 @@
-// `withVoice`: makes a transport with a text model appear as one with a speaking model.
+// `withVoice`: makes a transport with a text model appear as one with a speaking model. A voice of the session
+// says the model's text, and the session sees sound, words and ends as with any other transport.
+//
+// Owns:     which responses are to be said, in which order, and which were cancelled; the items that may still
+//           be cut, and their replacements in the model's conversation: the model knows everything that it
+//           wrote, and is told which part was heard.
+// Does not: say the responses (spoken-response), or know how much was played: it receives reports.
+//
+// Invariants
+//   VOICED-CONNECTION-1. Responses are said one after the other, in the order in which the model began them.
+//   VOICED-CONNECTION-2. A cancellation applies to all earlier requests, even if the model begins to answer
+//        them later. The model receives it if it is generating.
+//   VOICED-CONNECTION-3. A failing voice is reported once per response, by `transport.error`; then the
+//        response ends as failed.
+//   VOICED-MEMORY-1. If the wire can delete an item, its unheard part is removed: a message with the heard
+//        part replaces it. The removed part is never put back.
+//   VOICED-MEMORY-2. Otherwise the session tells the model which part of a cut item was heard; this component
+//        tells it about text that was never spoken.
 
-import { check, type ChecksOf } from '../../values/checks.ts';
-import { readable } from '../../values/plain-checks.ts';
+import { Observable, type Subscriber } from 'rxjs';
 import { z } from 'zod';
-import { ConfigurationError } from '../../values/errors.ts';
+import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
+import type { Environment } from '../../actors/ports/environment.ts';
+import { check, type ChecksOf } from '../../values/checks.ts';
+import { codeOf, ConfigurationError, messageOf } from '../../values/errors.ts';
+import { readable } from '../../values/plain-checks.ts';
+import type { AudioFrame } from '../audio/audio-frame.ts';
 import { isSampleRateHz } from '../audio/resampler.ts';
+import type {
+  Transport,
+  TransportCapabilities,
+  TransportCommand,
+  TransportConnection,
+  TransportContext,
+  TransportEvent,
+} from '../connection/transport.ts';
+import { noteMessages } from '../output/replay.ts';
+import { UNPLAYED_NOTE, unheardNote } from '../output/speech-prompts.ts';
 import { checkVoice, soundOf, type Voice } from '../speech/voice.ts';
-import type { Transport } from '../connection/transport.ts';
-import { VoicedConnection } from './voiced-connection.ts';
-import { cutsWords } from './voiced-memory.ts';
+import {
+  SpokenResponse,
+  type Ended,
+  type ResponseOwner,
+  type SpeechSettings,
+  type SpokenItem,
+  type Started,
+  type Written,
+} from './spoken-response.ts';
+
+/** Only this many of the newest items can still be cut. */
+const MAX_ITEMS = 100;
 
 export interface WithVoiceOptions {
   /** The text to speech: `aiSdkVoice(…)` of `offstage/ai-sdk-speech`, or an implementation of your own. */
@@ -82,8 +122,7 @@ export function withVoice(transport: Transport, options: WithVoiceOptions): Voic
       truncatesAudio: cutsWords(inner),
     }),
     connect: (configuration, context) =>
-      new VoicedConnection(transport.connect(configuration, context), context, {
-        capabilities: inner,
+      new VoicedConnection(transport.connect(configuration, context), context, inner, {
         sampleRateHz,
         maxAheadMs,
         async *sound(text, signal) {
@@ -118,4 +157,230 @@ function withoutMarks(text: string): string {
     .replace(/\s+/g, ' ')
     .trim();
   return /[\p{L}\p{N}]/u.test(words) ? words : '';
+}
+
+/** Returns whether written text can be cut on this wire. */
+function cutsWords(can: TransportCapabilities): boolean {
+  return can.deletesItems && can.silentContext;
+}
+
+interface Remembered {
+  readonly item: SpokenItem;
+  /** The id of the message in the model's conversation; null if there is none any more. */
+  memoryId: string | null;
+  text: string;
+  heardMs: number;
+  cuts: number;
+}
+
+/** A request that the model has not begun to answer. */
+interface Request {
+  readonly isOutOfBand: boolean;
+  isCalledOff: boolean;
+}
+
+class VoicedConnection implements TransportConnection, ResponseOwner {
+  readonly events: Observable<TransportEvent>;
+  readonly audio: Observable<AudioFrame>;
+  readonly environment: Environment;
+  readonly settings: SpeechSettings;
+  readonly #inner: TransportConnection;
+  readonly #can: TransportCapabilities;
+  readonly #notes: NoteWriter;
+  readonly #requests = new Map<string, Request>();
+  /** The responses that are not over, in order. */
+  #responses: readonly SpokenResponse[] = [];
+  #listener: Subscriber<TransportEvent> | null = null;
+  #audioListener: Subscriber<AudioFrame> | null = null;
+  /** The newest items that may be cut, by id. */
+  readonly #items = new Map<string, Remembered>();
+
+  constructor(
+    inner: TransportConnection,
+    { environment, notes = unmarkedNotes }: TransportContext,
+    can: TransportCapabilities,
+    settings: SpeechSettings,
+  ) {
+    this.#inner = inner;
+    this.#can = can;
+    this.environment = environment;
+    this.settings = settings;
+    this.#notes = notes;
+    // Events wait in the connection until the session subscribes.
+    this.events = new Observable((listener) => {
+      this.#listener = listener;
+      return inner.events.subscribe({
+        next: (event) => this.#handle(event),
+        error: (error: unknown) => listener.error(error),
+        complete: () => listener.complete(),
+      });
+    });
+    this.audio = new Observable((listener) => {
+      this.#audioListener = listener;
+    });
+  }
+
+  sendAudio(frame: AudioFrame): void {
+    this.#inner.sendAudio(frame);
+  }
+
+  send(command: TransportCommand): void {
+    if (command.type === 'response.cancel') return this.#cancel();
+    if (command.type === 'playout.truncate') return this.#cutTo(command.itemId, command.playedMs);
+    if (command.type === 'response.request') {
+      const { responseKey, outOfBand: isOutOfBand = false } = command;
+      this.#requests.set(responseKey, { isOutOfBand, isCalledOff: false });
+    }
+    this.#inner.send(command);
+  }
+
+  close(): Promise<void> {
+    this.#abandon();
+    return this.#inner.close();
+  }
+
+  // As the owner of its responses
+
+  emit(event: TransportEvent): void {
+    this.#listener?.next(event);
+  }
+
+  emitAudio(frame: AudioFrame): void {
+    this.#audioListener?.next(frame);
+  }
+
+  responseFailed(response: SpokenResponse, error: unknown): void {
+    const code = codeOf(error, 'VOICE_FAILED');
+    const message = `The voice failed: ${messageOf(error)}`;
+    this.emit({ type: 'transport.error', code, message, responseKey: null, raw: error });
+    if (response.isGenerating && this.#can.cancelsResponses)
+      this.#inner.send({ type: 'response.cancel' });
+  }
+
+  responseEnded(response: SpokenResponse, end: Ended): void {
+    this.#responses = this.#responses.filter((other) => other !== response);
+    const isWhole = end.status === 'completed' || end.status === 'incomplete';
+    if (!isWhole) this.#correctMemory(response);
+    this.emit(end);
+    this.#responses[0]?.begin();
+  }
+
+  #handle(event: TransportEvent): void {
+    if (event.type === 'response.started') return this.#modelStarted(event);
+    if (event.type === 'response.ended') return this.#modelEnded(event);
+    if (event.type === 'assistant.transcribed') return this.#modelWrote(event);
+    if (event.type === 'transport.error') this.#requests.delete(event.responseKey ?? '');
+    const isClosed = event.type === 'transport.closed';
+    if (isClosed) this.#abandon();
+    this.emit(event);
+    if (isClosed) this.#audioListener?.complete();
+  }
+
+  #modelStarted(event: Started): void {
+    const { responseId, responseKey } = event;
+    if (this.#find(responseId)) return;
+    const request = this.#requests.get(responseKey ?? '');
+    this.#requests.delete(responseKey ?? '');
+    const response = new SpokenResponse(event, request?.isOutOfBand === true, this);
+    this.#responses = [...this.#responses, response];
+    this.emit(event);
+    if (request?.isCalledOff) response.cancel();
+    if (this.#responses[0] === response) response.begin();
+  }
+
+  /** Text of a response that is over is dropped. */
+  #modelWrote(event: Written): void {
+    const response = this.#find(event.responseId);
+    response?.written(event);
+    response?.items.forEach((item) => this.#remember(item));
+  }
+
+  #modelEnded(event: Ended): void {
+    this.#requests.delete(event.responseKey ?? '');
+    const response = this.#find(event.responseId);
+    // The request failed.
+    if (response === undefined) return this.emit(event);
+    response.modelEnded(event);
+  }
+
+  #cancel(): void {
+    const isGenerating =
+      this.#requests.size > 0 || this.#responses.some((response) => response.isGenerating);
+    for (const response of this.#responses) response.cancel();
+    for (const request of this.#requests.values()) request.isCalledOff = true;
+    if (isGenerating) this.#inner.send({ type: 'response.cancel' });
+  }
+
+  #abandon(): void {
+    for (const response of this.#responses) response.abandon();
+    this.#responses = [];
+    this.#requests.clear();
+  }
+
+  #find(responseId: string): SpokenResponse | undefined {
+    return this.#responses.find((response) => response.responseId === responseId);
+  }
+
+  // The model's memory
+
+  /** Cuts an item to the part that the user heard. */
+  #cutTo(itemId: string, playedMs: number): void {
+    const remembered = this.#items.get(itemId);
+    if (remembered) this.#cut(remembered, playedMs, false);
+  }
+
+  /** Records an item that may be cut from now on. */
+  #remember(item: SpokenItem): void {
+    if (item.isOutOfBand || this.#items.has(item.itemId)) return;
+    const { itemId } = item;
+    const begun = { item, memoryId: itemId, text: '', heardMs: Number.POSITIVE_INFINITY, cuts: 0 };
+    this.#items.set(itemId, begun);
+    for (const oldest of this.#items.keys()) {
+      if (this.#items.size <= MAX_ITEMS) break;
+      this.#items.delete(oldest);
+    }
+  }
+
+  /** Handles a response that was not spoken to its end, however much of it is played. */
+  #correctMemory({ items, isOutOfBand }: SpokenResponse): void {
+    if (isOutOfBand) return;
+    if (cutsWords(this.#can)) {
+      // The model may have written more before it learned of the cancellation.
+      for (const { itemId } of items) {
+        const remembered = this.#items.get(itemId);
+        if (remembered) this.#cut(remembered, Number.POSITIVE_INFINITY, true);
+      }
+      return;
+    }
+    const soundMs = items.reduce((sum, item) => sum + item.soundMs, 0);
+    const isWritten = items.some(({ written }) => written.trim() !== '');
+    if (!isWritten || !this.#can.silentContext) return;
+    const spoken = items.map((item) => item.textUntil(Number.POSITIVE_INFINITY)).join('');
+    const note = soundMs === 0 ? UNPLAYED_NOTE : unheardNote(spoken.trim(), soundMs);
+    const noteId = this.environment.ids.next('note');
+    for (const message of noteMessages(this.#notes, noteId, note)) this.#inner.send(message);
+  }
+
+  #cut(remembered: Remembered, playedMs: number, isUnsure: boolean): void {
+    if (!cutsWords(this.#can)) return;
+    const { item, memoryId, cuts } = remembered;
+    remembered.heardMs = Math.min(remembered.heardMs, playedMs);
+    const text = item.textUntil(remembered.heardMs).trimEnd();
+    const isKnown = cuts > 0 || !isUnsure;
+    const before = cuts > 0 ? remembered.text : item.written.trimEnd();
+    if (memoryId === null || (isKnown && text === before)) return;
+    remembered.cuts += 1;
+    remembered.text = text;
+    remembered.memoryId = text === '' ? null : `${item.itemId}.${remembered.cuts}`;
+    if (remembered.memoryId !== null) {
+      this.#inner.send({
+        type: 'message.add',
+        itemId: remembered.memoryId,
+        role: 'assistant',
+        text,
+        afterItemId: memoryId,
+      });
+    }
+    this.#inner.send({ type: 'item.delete', itemId: memoryId });
+  }
 }
