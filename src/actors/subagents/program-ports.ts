@@ -73,8 +73,8 @@ export const handlerChecks = {
   onCallInDoubt: handler,
 } satisfies ChecksOf<ProgramHandlers>;
 
-/** The way of the program's answers to the subagents. */
-export interface ProgramLine {
+/** The program, as its subagents reach it. */
+export interface ProgramPortsOptions {
   readonly host: Host;
   readonly model: LanguageModel | undefined;
   readonly handlers: ProgramHandlers;
@@ -104,46 +104,46 @@ export class ProgramPorts implements ScopePorts {
   readonly host: Host;
   readonly model: LanguageModel | undefined;
   readonly outcomes: OutcomeProcessor;
-  readonly #line: ProgramLine;
+  readonly #options: ProgramPortsOptions;
   readonly #questions = new Map<string, OpenQuestion>();
 
-  constructor(line: ProgramLine) {
-    this.host = line.host;
-    this.model = line.model;
-    this.outcomes = new OutcomeProcessor(line.host, line.outcomes ?? {});
-    this.#line = line;
+  constructor(options: ProgramPortsOptions) {
+    this.host = options.host;
+    this.model = options.model;
+    this.outcomes = new OutcomeProcessor(options.host, options.outcomes ?? {});
+    this.#options = options;
   }
 
   /** A handler of the program holds the questions, and ends with its process. */
   readonly keepsQuestions = false;
 
   get goesOn(): boolean {
-    return this.#line.ledger !== undefined;
+    return this.#options.ledger !== undefined;
   }
 
   get handlesInput(): boolean {
-    return this.#line.handlers.onInput !== undefined;
+    return this.#options.handlers.onInput !== undefined;
   }
 
   tools(): Readonly<Record<string, unknown>> {
-    return this.#line.tools ?? {};
+    return this.#options.tools ?? {};
   }
 
   configOf(_toolName: string, name: string): SubagentConfig | undefined {
-    return ownValue(this.#line.configs ?? {}, name);
+    return ownValue(this.#options.configs ?? {}, name);
   }
 
   knowsEnd(id: string): boolean {
-    return this.#line.ledger?.hasHad(id) ?? true;
+    return this.#options.ledger?.hasHad(id) ?? true;
   }
 
   delivered(id: string, parentId: string | null): void {
-    if (parentId === null) this.#line.ledger?.had(id);
+    if (parentId === null) this.#options.ledger?.had(id);
   }
 
   inDoubt({ id, name }: SubagentView, call: CallInDoubt): void {
     callSafely(this.host, 'onCallInDoubt', () =>
-      this.#line.handlers.onCallInDoubt?.({ subagentId: id, subagentName: name, ...call }),
+      this.#options.handlers.onCallInDoubt?.({ subagentId: id, subagentName: name, ...call }),
     );
   }
 
@@ -165,7 +165,7 @@ export class ProgramPorts implements ScopePorts {
 
   ask(question: AskedQuestion): void {
     const { requestId, subagentId, timeoutMs } = question;
-    const { handlers, tree } = this.#line;
+    const { handlers, tree } = this.#options;
     const { onQuestion } = handlers;
     if (!onQuestion) {
       const reason = 'withdrawn: nobody is there';
@@ -213,9 +213,9 @@ export class ProgramPorts implements ScopePorts {
 
   inputRequested({ id, name }: SubagentView, request: PendingInput): void {
     const { requestId } = request;
-    const { answersBySend, handlers } = this.#line;
+    const { answersBySend, handlers } = this.#options;
     const answer = (content: string | null): void =>
-      this.#line.tree()?.settleRequest(id, requestId, content);
+      this.#options.tree()?.settleRequest(id, requestId, content);
     const { onInput } = handlers;
     if (!onInput) {
       if (!answersBySend) answer(null);
@@ -237,19 +237,19 @@ export class ProgramPorts implements ScopePorts {
   }
 
   progressed({ id }: SubagentView, note: ProgressNote): void {
-    callSafely(this.host, 'onProgress', () => this.#line.handlers.onProgress?.(note, id));
+    callSafely(this.host, 'onProgress', () => this.#options.handlers.onProgress?.(note, id));
   }
 
   changed(): void {}
 
   stepped({ id }: SubagentView, report: StepReport): void {
-    callSafely(this.host, 'onStep', () => this.#line.handlers.onStep?.(report, id));
+    callSafely(this.host, 'onStep', () => this.#options.handlers.onStep?.(report, id));
   }
 
   ended(view: SubagentView, outcome: Outcome, { disposed }: EndFacts): void {
     for (const [requestId, { subagentId }] of this.#questions)
       if (subagentId === view.id) this.withdraw(requestId);
-    this.#line.ended?.(view, outcome, disposed);
+    this.#options.ended?.(view, outcome, disposed);
   }
 }
 

@@ -212,14 +212,14 @@ function scopeOf(runtime: Runtime): Scope {
     // The caller that started a run has its result.
     stateRetentionMs: 0,
   };
-  const nobody = new ProgramPorts({
+  const noProgram = new ProgramPorts({
     host,
     model: undefined,
     handlers: {},
     answersBySend: false,
     tree: () => null,
   });
-  const tree = new SubagentTree({ id, supervisor, limits, ports: nobody });
+  const tree = new SubagentTree({ id, supervisor, limits, ports: noProgram });
   supervisor.open(id, limits);
   const scope = { tree, host };
   scopes.set(runtime, scope);

@@ -178,7 +178,8 @@ export class ServiceLedger implements UnitBody {
   }
 }
 
-export class ServiceHistory {
+/** The entries of a service from the beginning of the life that continues. */
+export interface ServiceHistory {
   /** Nothing continues: the journal is empty, or its service was closed. */
   readonly isNew: boolean;
   /** The state of its subagents before the folded entries; null: the entries hold all of it. */
@@ -195,59 +196,61 @@ export class ServiceHistory {
   readonly before: number;
   /** Time that it spent in some process, in milliseconds. */
   readonly awakeMs: number;
+}
 
-  /**
-   * `entries`: all entries of the service `id`.
-   * @throws {JournalError} `JOURNAL_CUT` if the beginning of the life is missing; `JOURNAL_VERSION` if it has
-   * a snapshot that this version cannot read, and the entries before it are not complete, or may not be.
-   */
-  constructor(entries: readonly JournalEntry[], id: string) {
-    const isOwn = ({ unit }: JournalEntry): boolean => unit === id;
-    const aside = setAsideIn(entries.filter(isOwn));
-    const unfit: UnfoldableEntry[] = [];
-    const isFit = (entry: JournalEntry): boolean => {
-      const { scope, unit, seq, event } = entry;
-      if (treeSnapshotIn(entry) === null || aside.has(seq)) return false;
-      const reason = misshapen(event, SNAPSHOT_SHAPES);
-      if (reason !== null)
-        unfit.push(new UnfoldableEntry({ scope, unit, seq, event: event.type, reason }, null));
-      return reason === null;
-    };
-    const begins =
-      entries.findLastIndex((entry) => isOwn(entry) && entry.event.type === CLOSED) + 1;
-    const snapshot = entries.findLastIndex(
-      (entry, index) => index >= begins && isOwn(entry) && isFit(entry),
-    );
-    this.unfit = unfit;
-    const [first] = entries;
-    const passedOver = entries.filter((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
-    const lastOfThese = passedOver.at(-1);
-    this.hasUnreadable = lastOfThese !== undefined || unfit.length > 0 || aside.size > 0;
-    // No entry marks the beginning of a life. After an interrupted deletion, the first remaining entry may be
-    // a `subagent.spawned`.
-    const isCut =
-      first &&
-      (first.seq > 1 ||
-        first.event.type === SNAPSHOT ||
-        passedOver.some(({ event }) => (event as SnapshotEvent).trims));
-    if (isCut && begins === 0 && snapshot === -1)
-      throw lastOfThese
-        ? unreadable(lastOfThese, SNAPSHOT_FORMS)
-        : journalCut(first, unfit[0] ?? lastAside(entries, id, aside));
-    const from = snapshot === -1 ? begins : snapshot + 1;
-    const last = entries[snapshot];
-    this.isNew = begins === entries.length;
-    this.known = last ? treeSnapshotIn(last) : null;
-    this.folded = entries.length - from;
-    this.units = byUnit(entries.slice(from));
-    this.before = entries.slice(0, from).findLast(isOwn)?.seq ?? 0;
-    this.awakeMs =
-      (this.known?.awakeMs ?? 0) +
-      timeAwake(
-        entries.slice(last ? snapshot : begins),
-        (entry) => isOwn(entry) && entry.event.type === RECOVERED,
-      );
-  }
+/**
+ * Reads the history out of all entries of the service `id`.
+ * @throws {JournalError} `JOURNAL_CUT` if the beginning of the life is missing; `JOURNAL_VERSION` if it has
+ * a snapshot that this version cannot read, and the entries before it are not complete, or may not be.
+ */
+export function readServiceHistory(entries: readonly JournalEntry[], id: string): ServiceHistory {
+  const isOwn = ({ unit }: JournalEntry): boolean => unit === id;
+  const aside = setAsideIn(entries.filter(isOwn));
+  const unfit: UnfoldableEntry[] = [];
+  const isFit = (entry: JournalEntry): boolean => {
+    const { scope, unit, seq, event } = entry;
+    if (treeSnapshotIn(entry) === null || aside.has(seq)) return false;
+    const reason = misshapen(event, SNAPSHOT_SHAPES);
+    if (reason !== null)
+      unfit.push(new UnfoldableEntry({ scope, unit, seq, event: event.type, reason }, null));
+    return reason === null;
+  };
+  const begins = entries.findLastIndex((entry) => isOwn(entry) && entry.event.type === CLOSED) + 1;
+  const snapshot = entries.findLastIndex(
+    (entry, index) => index >= begins && isOwn(entry) && isFit(entry),
+  );
+  const [first] = entries;
+  const passedOver = entries.filter((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
+  const lastOfThese = passedOver.at(-1);
+  const hasUnreadable = lastOfThese !== undefined || unfit.length > 0 || aside.size > 0;
+  // No entry marks the beginning of a life. After an interrupted deletion, the first remaining entry may be
+  // a `subagent.spawned`.
+  const isCut =
+    first &&
+    (first.seq > 1 ||
+      first.event.type === SNAPSHOT ||
+      passedOver.some(({ event }) => (event as SnapshotEvent).trims));
+  if (isCut && begins === 0 && snapshot === -1)
+    throw lastOfThese
+      ? unreadable(lastOfThese, SNAPSHOT_FORMS)
+      : journalCut(first, unfit[0] ?? lastAside(entries, id, aside));
+  const from = snapshot === -1 ? begins : snapshot + 1;
+  const last = entries[snapshot];
+  const known = last ? treeSnapshotIn(last) : null;
+  const awakeSince = timeAwake(
+    entries.slice(last ? snapshot : begins),
+    (entry) => isOwn(entry) && entry.event.type === RECOVERED,
+  );
+  return {
+    isNew: begins === entries.length,
+    known,
+    hasUnreadable,
+    unfit,
+    folded: entries.length - from,
+    units: byUnit(entries.slice(from)),
+    before: entries.slice(0, from).findLast(isOwn)?.seq ?? 0,
+    awakeMs: (known?.awakeMs ?? 0) + awakeSince,
+  };
 }
 
 /** Returns the state in a snapshot; null: the entry is no snapshot, or one of another version. */

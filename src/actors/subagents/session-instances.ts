@@ -68,7 +68,7 @@ export class SessionInstances {
   /** Puts a run into the queue for the lock. */
   enter({ id, admission }: SubagentRecord): void {
     if (admission.definition.lifetime !== 'session') return;
-    this.#letGo();
+    this.#releaseUnwanted();
     const { name, source } = admission.definition;
     const { [IS_WANTED]: isWanted = () => true } = source as { [IS_WANTED]?: () => boolean };
     const instance = this.#byName.get(name) ?? {
@@ -149,7 +149,7 @@ export class SessionInstances {
       history.splice(0, history.length, ...said);
     }
     pass(instance);
-    this.#letGo();
+    this.#releaseUnwanted();
   }
 
   /** Disposes all instances at the end, after the last run. Resolves when every instance is disposed. */
@@ -158,7 +158,7 @@ export class SessionInstances {
     await Promise.all(this.#leaving);
   }
 
-  #letGo(): void {
+  #releaseUnwanted(): void {
     for (const [name, { users, isWanted }] of this.#byName)
       if (users.length === 0 && !isWanted()) this.#release(name);
   }

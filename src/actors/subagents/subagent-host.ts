@@ -114,11 +114,11 @@ export class SubagentHost implements SubagentPorts {
   }
 
   async prepare(
-    face: SubagentHandle,
+    handle: SubagentHandle,
     signal: AbortSignal,
     again?: PreparedBefore,
   ): Promise<PreparedInstance> {
-    const record = this.#recordOf(face.id);
+    const record = this.#recordOf(handle.id);
     const { ports } = record.admission;
     const messages = record.opening;
     record.opening = undefined;
@@ -141,15 +141,15 @@ export class SubagentHost implements SubagentPorts {
     );
   }
 
-  settle(face: SubagentHandle, tools: Tools, outcome: Outcome): Outcome | Promise<Outcome> {
-    const { parentId, admission, progress } = this.#recordOf(face.id);
+  settle(handle: SubagentHandle, tools: Tools, outcome: Outcome): Outcome | Promise<Outcome> {
+    const { parentId, admission, progress } = this.#recordOf(handle.id);
     const { outcomes } = admission.ports;
     if (!outcomes) return outcome;
     const parent = parentId === null ? undefined : this.registry.get(parentId);
     const readerTools = parent?.admission.definition.tools ?? admission.ports.tools();
-    const owner = this.#memoryOf(face.id);
+    const owner = this.#memoryOf(handle.id);
     const { startedAt } = admission;
-    return outcomes.settle(face, { owner, startedAt, tools, readerTools, progress }, outcome);
+    return outcomes.settle(handle, { owner, startedAt, tools, readerTools, progress }, outcome);
   }
 
   /**
@@ -226,8 +226,8 @@ export class SubagentHost implements SubagentPorts {
     this.#closeRequest(this.#recordOf(id), 'withdrawn');
   }
 
-  deniedAbove(face: SubagentHandle, toolName: string, input: unknown): boolean {
-    return this.#recordOf(face.id).admission.lineage.some((id) =>
+  deniedAbove(handle: SubagentHandle, toolName: string, input: unknown): boolean {
+    return this.#recordOf(handle.id).admission.lineage.some((id) =>
       this.registry.get(id)?.subagent?.hasDenied(toolName, input),
     );
   }

@@ -39,7 +39,13 @@ import { handlerChecks, ProgramPorts, type ProgramHandlers } from './program-por
 import { failure } from './refusal.ts';
 import { restoredUnits } from './restoration.ts';
 import { argument } from './service-arguments.ts';
-import { CLOSED, LEDGER_VERSION, ServiceHistory, ServiceLedger } from './service-ledger.ts';
+import {
+  CLOSED,
+  LEDGER_VERSION,
+  readServiceHistory,
+  ServiceLedger,
+  type ServiceHistory,
+} from './service-ledger.ts';
 import { DEFAULT_GRACE_MS, type SubagentTreeOptions } from './subagent-host.ts';
 import { SubagentTree } from './subagent-tree.ts';
 
@@ -236,7 +242,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
       const entries = await journal.read({ scope: this.id });
       // `close` and `suspend` give the claim back.
       if (this.#leaving) return nothing;
-      return this.#continue(new ServiceHistory(entries, this.id), ledger);
+      return this.#continue(readServiceHistory(entries, this.id), ledger);
     } catch (error) {
       if (isA(error, UnfoldableEntry) && ledger.host.onUnfoldable === 'lose')
         throw await this.#lost(ledger, error);
