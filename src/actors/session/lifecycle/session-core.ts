@@ -6,7 +6,7 @@
 //           (session-effects), speak (lead), hold sockets or audio.
 
 import { codeOf, isA, messageOf, quietly } from '../../../values/errors.ts';
-import type { Failure } from '../../../machines/index.ts';
+import type { Failure, OutboxInput } from '../../../machines/index.ts';
 import { SubagentTree } from '../../subagents/subagent-tree.ts';
 import type { FactSource } from '../../context/context-snapshot.ts';
 import { Upkeep } from '../../context/upkeep.ts';
@@ -19,7 +19,7 @@ import { ScopeJournal } from '../../runtime/scope-journal.ts';
 import { ScopeSnapshots } from '../../runtime/scope-snapshots.ts';
 import { servicesOf } from '../effects/session-effects.ts';
 import type { SessionServices } from '../../services/session-services.ts';
-import type { SubagentView, SetAsideEntry } from '../../contracts/session-views.ts';
+import type { SetAsideEntry } from '../../contracts/session-views.ts';
 import type { SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
 import { sessionLimits } from '../../admission/limits.ts';
 import { Awaited } from '../lead/awaited.ts';
@@ -32,7 +32,7 @@ import { checkedNotice, postNotice, type NoticeOptions } from '../effects/notice
 import { Projection } from '../state/projection.ts';
 import type { Address, EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
 import { SessionEffects } from '../effects/session-effects.ts';
-import { unitInputs, type CoreOptions } from './session-options.ts';
+import type { SessionOptions } from './session-options.ts';
 import { SessionLife, type HostedSession } from './session-life.ts';
 import { SessionScope } from './session-scope.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit, SNAPSHOTS } from '../unit/session-unit.ts';
@@ -41,6 +41,34 @@ import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import { withReading } from '../questions/user-words.ts';
 import { consolidationOf } from '../state/batches.ts';
 import { foldSessionEvent, SNAPSHOT, snapshotOf } from './session-journal.ts';
+import type { Runtime } from '../../admission/runtime.ts';
+import type { LeadSession } from '../lead/lead-session.ts';
+import type { PromptStyle } from '../state/synthetic-turns.ts';
+import type { SessionInputs } from '../unit/session-entries.ts';
+
+/** The options that voice and text sessions add to those of the app. */
+interface CoreOptions extends SessionOptions {
+  readonly runtime: Runtime;
+  readonly outbox: Omit<OutboxInput, 'capacity'>;
+  readonly settleTimeoutMs: number;
+  readonly maxReconnects: number;
+  /** @defaultValue 30000 */
+  readonly connectTimeoutMs?: number;
+  /** @defaultValue 30000 */
+  readonly transferTimeoutMs?: number;
+  /** True if the lead agent's speech can be stopped in mid-sentence. */
+  readonly canInterrupt: boolean;
+  /**
+   * The lead model cannot leave a call open: every background call is answered at once, and its result told
+   * as a notice. @defaultValue false
+   */
+  readonly acknowledgesCalls?: boolean;
+  /** True if a question is heard (voice), not only shown (text). */
+  readonly hasVoice: boolean;
+  readonly makeLead: (session: LeadSession) => LeadDriver;
+  /** The form in which results reach the lead model. @defaultValue 'notice' */
+  readonly promptStyle?: PromptStyle;
+}
 
 function failureOf(error: unknown): Failure {
   const code = codeOf(error);
@@ -254,10 +282,6 @@ export class SessionCore implements HostedSession {
     this.ofLead.settleTold();
   }
 
-  listSubagents(): readonly SubagentView[] {
-    return this.projection.subagents();
-  }
-
   reportError(error: unknown, where: string): void {
     this.#tellOfError(error, where);
     const code = codeOf(error);
@@ -301,4 +325,27 @@ export class SessionCore implements HostedSession {
     const delivery = tool.delivery ?? config?.delivery ?? 'when_idle';
     return delivery === 'when_idle' && (tool.consolidate ?? config?.consolidate ?? true);
   }
+}
+
+/** Returns the inputs of the session's machines. */
+function unitInputs({
+  maxReconnects,
+  connectTimeoutMs,
+  transferTimeoutMs,
+  settleTimeoutMs,
+  closeGraceMs = 5000,
+  detachGraceMs = null,
+  canInterrupt,
+}: CoreOptions): Pick<SessionInputs, 'session' | 'canInterrupt'> {
+  return {
+    session: {
+      maxReconnects,
+      ...(connectTimeoutMs && { connectTimeoutMs }),
+      ...(transferTimeoutMs && { transferTimeoutMs }),
+      settleTimeoutMs,
+      closeGraceMs,
+      detachGraceMs,
+    },
+    canInterrupt,
+  };
 }

@@ -214,7 +214,7 @@ export class SessionLife {
     effects.resume(isAsleep);
     const { live, untold, lost } = restored;
     const continuing = [...live, ...untold, ...lost.map(({ record }) => record)];
-    core.ofLead.goesOnFor(new Set(continuing.map(({ id }) => id)));
+    core.ofLead.expectOnly(new Set(continuing.map(({ id }) => id)));
     delegation.resume(restored);
     withdrawQuestionsOfNobody(core);
     core.journal.found(history.folded);

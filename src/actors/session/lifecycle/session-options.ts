@@ -3,13 +3,11 @@
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { anObject, check, scopeName, type ChecksOf } from '../../../values/checks.ts';
-import type { OutboxInput } from '../../../machines/index.ts';
 import { identity } from '../../contracts/identity.ts';
 import { aModel } from '../../model/model.ts';
 import { outcomeChecks, type OutcomeOptions } from '../../../results/outcome-processor.ts';
 import type { SystemAs } from '../../notes/note-marks.ts';
 import type { MemoryStore } from '../../ports/memory-store.ts';
-import type { Runtime } from '../../admission/runtime.ts';
 import type { ServiceSubagentConfig } from '../../services/service-config.ts';
 import {
   SPEAK_PROGRESS,
@@ -22,10 +20,6 @@ import type { SessionLimits } from '../../admission/limits.ts';
 import { checkAgents, type LeadAgent } from '../lead/lead-agent.ts';
 import type { ConversationOptions } from '../lead/conversation-options.ts';
 import { hookChecks, type SessionHooks } from '../lead/hooks.ts';
-import type { LeadDriver } from '../lead/lead-driver.ts';
-import type { SessionInputs } from '../unit/session-entries.ts';
-import type { LeadSession } from '../lead/lead-session.ts';
-import type { PromptStyle } from '../state/synthetic-turns.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
 import type { Consolidation } from '../state/batches.ts';
 
@@ -88,29 +82,6 @@ export interface StartOptions {
   readonly ifKnown?: boolean;
 }
 
-export interface CoreOptions extends SessionOptions {
-  readonly runtime: Runtime;
-  readonly outbox: Omit<OutboxInput, 'capacity'>;
-  readonly settleTimeoutMs: number;
-  readonly maxReconnects: number;
-  /** @defaultValue 30000 */
-  readonly connectTimeoutMs?: number;
-  /** @defaultValue 30000 */
-  readonly transferTimeoutMs?: number;
-  /** True if the lead agent's speech can be stopped in mid-sentence. */
-  readonly canInterrupt: boolean;
-  /**
-   * The lead model cannot leave a call open: every background call is answered at once, and its result told
-   * as a notice. @defaultValue false
-   */
-  readonly acknowledgesCalls?: boolean;
-  /** True if a question is heard (voice), not only shown (text). */
-  readonly hasVoice: boolean;
-  readonly makeLead: (session: LeadSession) => LeadDriver;
-  /** The form in which results reach the lead model. @defaultValue 'notice' */
-  readonly promptStyle?: PromptStyle;
-}
-
 const durationMs = z.number().nonnegative().optional();
 const name = z.string().min(1).max(200).optional();
 /** For options with a check of their own, where they are read. */
@@ -152,27 +123,4 @@ export function checkSessionOptions(
   checkAgents(options.agents);
   for (const [key, config] of Object.entries(options.subagentConfigs ?? {}))
     toolsOf(checkSubagentConfig(config, `subagentConfigs.${key}`));
-}
-
-/** Returns the inputs of the session's machines. */
-export function unitInputs({
-  maxReconnects,
-  connectTimeoutMs,
-  transferTimeoutMs,
-  settleTimeoutMs,
-  closeGraceMs = 5000,
-  detachGraceMs = null,
-  canInterrupt,
-}: CoreOptions): Pick<SessionInputs, 'session' | 'canInterrupt'> {
-  return {
-    session: {
-      maxReconnects,
-      ...(connectTimeoutMs && { connectTimeoutMs }),
-      ...(transferTimeoutMs && { transferTimeoutMs }),
-      settleTimeoutMs,
-      closeGraceMs,
-      detachGraceMs,
-    },
-    canInterrupt,
-  };
 }

@@ -337,17 +337,17 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Lets batches wait, after a crash, for the subagents that continue, and for no others. `goOn`: the ids of
+   * Lets batches wait, after a crash, for the subagents that continue, and for no others. `live`: the ids of
    * live subagents, and of those whose ends are about to be reported.
    */
-  goesOnFor(goOn: ReadonlySet<string>): void {
+  expectOnly(live: ReadonlySet<string>): void {
     const { batches, calls } = this.#session.unit;
     for (const batchId of batches.ids)
       for (const member of batches.contextOf(batchId)?.working ?? []) {
         if (calls.has(member)) continue;
         const id = subjectOf(member);
         this.#expected.set(id, batches.contextOf(batchId)?.asking.includes(member) !== true);
-        if (!goOn.has(id)) this.#leave(id);
+        if (!live.has(id)) this.#leave(id);
       }
   }
 
