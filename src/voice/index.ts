@@ -23,8 +23,7 @@ export type {
   TransportEvent,
   TransportTool,
 } from './connection/transport.ts';
-export type { FillerOptions } from './output/filler-options.ts';
-export type { ThinkingSoundOptions } from './output/thinking-sound.ts';
+export type { FillerOptions, ThinkingSoundOptions } from './output/waiting.ts';
 export type { PlayoutReport } from './voice-session.ts';
 export type { VoicedTransport, WithVoiceOptions } from './voiced/with-voice.ts';
 export { reframe } from './audio/frame-operators.ts';

@@ -80,7 +80,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   }
 
   get audioOut(): Observable<AudioFrame> {
-    return this.#turns.voice.audioOut;
+    return this.#turns.speech.audioOut;
   }
 
   connect(): void {
@@ -110,7 +110,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     const isNew = !this.#options.transport.capabilities.updatesSession;
     const item = this.#core.records.conversation.get(this.#transferId);
     if (item?.role === 'transfer' && !error && !isNew)
-      this.#turns.memory.tell(item.id, transferNote(item));
+      this.#turns.memory.sendNote(item.id, transferNote(item));
     this.#turns.next();
   }
 
@@ -148,7 +148,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
 
   /** Handles a client report of played sound. */
   played(itemId: string, playedMs: number): void {
-    this.#turns.voice.played(itemId, playedMs);
+    this.#turns.speech.played(itemId, playedMs);
   }
 
   offer(offer: Offer): void {
@@ -160,7 +160,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   }
 
   abandon(generation: number): void {
-    this.#turns.voice.abandon(generation);
+    this.#turns.responses.abandon(generation);
   }
 
   answerTool(callId: string, output: unknown, respond: boolean, noteId?: string): void {
@@ -219,7 +219,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   }
 
   toldHistory(): readonly TransportCommand[] {
-    return this.history().filter((command) => !this.#turns.memory.isWaiting(command));
+    return this.history().filter((command) => !this.#turns.memory.isQueued(command));
   }
 
   connectionReady(untold: readonly TransportCommand[]): void {
@@ -294,11 +294,11 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
       }));
       projection.emit({ type: 'limits.changed', limits });
       callSafely(host, 'hook onLimits', () => hooks.onLimits?.({ limits }));
-    } else this.#turns.happened(event);
+    } else this.#turns.handle(event);
   }
 
   handleAudio(frame: AudioFrame): void {
-    this.#turns.spoke(frame);
+    this.#turns.handleFrame(frame);
   }
 
   /** Returns the instructions and tools of this agent for the model. */
@@ -317,11 +317,11 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   /** Handles the loss of a model. Words that it was told and did not understand are sent again. */
   #left(): void {
     const isHeardAgain = this.#connections.keepSentAudio(this.#turns.unheardMs);
-    this.#turns.lineLost(isHeardAgain);
+    this.#turns.connectionLost(isHeardAgain);
   }
 
   #tell(untold: readonly TransportCommand[]): void {
-    this.#turns.memory.retold();
+    this.#turns.memory.clearQueue();
     for (const command of untold) this.#connections.send(command);
   }
 

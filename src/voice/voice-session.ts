@@ -25,9 +25,9 @@ import {
 import { withoutUndefined } from '../values/without-undefined.ts';
 import { isSampleRateHz } from './audio/resampler.ts';
 import { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
-import { checkedFiller, type FillerOptions } from './output/filler-options.ts';
-import { checkDelegable, withModel, withoutModel, type WorkOut } from './turns/delegation-step.ts';
-import type { ThinkingSoundOptions } from './output/thinking-sound.ts';
+import { checkedFiller, type FillerOptions } from './output/waiting.ts';
+import { checkDelegable, withModel, withoutModel, type WorkOut } from './turns/delegations.ts';
+import type { ThinkingSoundOptions } from './output/waiting.ts';
 import type { Transport } from './connection/transport.ts';
 import { VoiceLead } from './voice-lead.ts';
 import { resampleFrames } from './audio/frame-operators.ts';

@@ -24,7 +24,7 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
   TextSessionOptions: ['CoreOptions'],
   TwilioCallOptions: ['OutgoingSoundOptions'],
   VoiceOptions: [
-    'InterruptionsOptions', 'LineOptions', 'ListeningOptions', 'ModelVoiceOptions', 'OutboxInput', 'ReconnectDelays', 'TurnsOptions',
+    'BargeInOptions', 'ConnectionManagerOptions', 'ListeningOptions', 'OutboxInput', 'ResponsesOptions', 'TurnsOptions', 'VoiceLeadOptions',
   ], // prettier-ignore
   WebhookSourceOptions: ['CheckedOptions'],
   'WebhookSourceOptions.listen': ['ListenerOptions'],

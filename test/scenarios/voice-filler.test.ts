@@ -11,7 +11,7 @@ import {
 } from '../../src/testing/index.ts';
 import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 import { workingSound } from '../../src/voice/audio/working-sound.ts';
-import type { FillerOptions } from '../../src/voice/output/filler-options.ts';
+import type { FillerOptions } from '../../src/voice/output/waiting.ts';
 import type { Voice } from '../../src/voice/speech/voice.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 import { calls, steps } from '../support/subagent-runs.ts';

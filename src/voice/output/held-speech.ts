@@ -33,8 +33,8 @@ export interface HeldSpeechPorts {
   /** Returns whether the user still has the floor. */
   hasFloor(): boolean;
   /** Plays a released frame as if it had just arrived. */
-  spoke(frame: AudioFrame): void;
-  happened(event: TransportEvent): void;
+  play(frame: AudioFrame): void;
+  handle(event: TransportEvent): void;
   /** Silences a response. `isOver`: the model no longer generates it. */
   silenced(responseId: string, isOver: boolean): void;
   /** Answers a call of a silenced response without running it. */
@@ -80,7 +80,7 @@ export class HeldSpeech {
   }
 
   /** Holds or drops a frame. Returns whether it did; otherwise the frame is to be heard now. */
-  takesFrame(frame: AudioFrame): boolean {
+  handleFrame(frame: AudioFrame): boolean {
     const { responseId = '', itemId } = frame;
     if (this.#silenced.has(responseId)) {
       this.#drop(itemId);
@@ -94,8 +94,8 @@ export class HeldSpeech {
   }
 
   /** Holds or drops an event of a held or silenced response. Returns whether it did. */
-  takesEvent(event: TransportEvent): boolean {
-    if (event.type === 'tool.cancelled') return this.#takesBack(event.callId);
+  handleEvent(event: TransportEvent): boolean {
+    if (event.type === 'tool.cancelled') return this.#takeBack(event.callId);
     if (!('responseId' in event)) return false;
     const { responseId, type } = event;
     if (this.#silenced.has(responseId)) {
@@ -115,9 +115,9 @@ export class HeldSpeech {
   release(): void {
     this.#stopWaiting();
     for (const held of this.#takeAll()) {
-      for (const frame of held.frames.drain()) this.#ports.spoke(frame);
+      for (const frame of held.frames.drain()) this.#ports.play(frame);
       if (held.isFull) this.#cutOff.add(held.responseId);
-      for (const event of held.events) this.#ports.happened(event);
+      for (const event of held.events) this.#ports.handle(event);
     }
   }
 
@@ -134,7 +134,7 @@ export class HeldSpeech {
         events.some(({ type }) => type === 'response.ended'),
       );
       for (const { itemId } of frames.drain()) this.#drop(itemId);
-      for (const event of events) if (!this.takesEvent(event)) this.#ports.happened(event);
+      for (const event of events) if (!this.handleEvent(event)) this.#ports.handle(event);
     }
     return all.length > 0;
   }
@@ -172,7 +172,7 @@ export class HeldSpeech {
   }
 
   /** Removes a held call, as if it had never been made. */
-  #takesBack(callId: string): boolean {
+  #takeBack(callId: string): boolean {
     for (const { events } of this.#held.values()) {
       const index = events.findIndex(
         (event) => event.type === 'tool.called' && event.callId === callId,

@@ -18,11 +18,11 @@
 
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import { noteMessages, type AddMessage } from './replay.ts';
 import { unheardNote, UNPLAYED_NOTE } from './speech-prompts.ts';
 import type { Played } from './playout.ts';
 import type { TransportCapabilities, TransportCommand } from '../connection/transport.ts';
 import type { VoiceTranscript } from './voice-transcript.ts';
-import { noteMessages, type AddMessage } from './replay.ts';
 
 const MAX_NOTES = 50;
 
@@ -31,7 +31,7 @@ export class ModelMemory {
   readonly #transcript: VoiceTranscript;
   readonly #capabilities: TransportCapabilities;
   readonly #send: (command: TransportCommand) => void;
-  #waiting: (readonly AddMessage[])[] = [];
+  #queued: (readonly AddMessage[])[] = [];
   /** Items made on an earlier connection: on the current connection they are only text. */
   #ofAnother: ReadonlySet<string> = new Set();
 
@@ -49,14 +49,14 @@ export class ModelMemory {
 
   /** Tells the model a fact without having it answered. */
   note(prompt: Prompt): void {
-    this.tell(this.#transcript.note(prompt), prompt);
+    this.sendNote(this.#transcript.note(prompt), prompt);
   }
 
   /** Sends the note that the next request is about; once per id. */
   noteOnce(itemId: string, prompt: Prompt): void {
     if (this.#core.records.conversation.get(itemId)) return;
     this.#transcript.note(prompt, itemId);
-    this.tell(itemId, prompt);
+    this.sendNote(itemId, prompt);
   }
 
   /**
@@ -67,7 +67,7 @@ export class ModelMemory {
   }
 
   /** Sends a note that the conversation already has under this id. */
-  tell(itemId: string, prompt: Prompt): void {
+  sendNote(itemId: string, prompt: Prompt): void {
     this.#add(noteMessages(this.#core.notes, itemId, prompt));
   }
 
@@ -80,30 +80,30 @@ export class ModelMemory {
   /** Adds messages that the model must not answer. */
   #add(messages: readonly AddMessage[]): void {
     if (this.#capabilities.silentContext) for (const message of messages) this.#send(message);
-    else this.#waiting = [...this.#waiting, messages].slice(-MAX_NOTES);
+    else this.#queued = [...this.#queued, messages].slice(-MAX_NOTES);
   }
 
   /** Returns whether this command is to be queued. */
-  isWaiting(command: TransportCommand): boolean {
+  isQueued(command: TransportCommand): boolean {
     if (command.type !== 'message.add') return false;
-    return this.#waiting.flat().some(({ itemId }) => itemId === command.itemId);
+    return this.#queued.flat().some(({ itemId }) => itemId === command.itemId);
   }
 
   /** Sends the queued notes just before a request to speak. */
-  tellWaiting(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const message of waiting.flat()) this.#send(message);
+  sendQueued(): void {
+    const queued = this.#queued;
+    this.#queued = [];
+    for (const message of queued.flat()) this.#send(message);
   }
 
   /** Handles the loss of the connection. The heard part of `unsettled` items is not known yet. */
-  lineLost(unsettled: readonly string[]): void {
+  connectionLost(unsettled: readonly string[]): void {
     this.#ofAnother = new Set(unsettled);
   }
 
   /** Records that a new connection has received the conversation. */
-  retold(): void {
-    this.#waiting = [];
+  clearQueue(): void {
+    this.#queued = [];
   }
 
   /** Cuts an item to the part that the user heard. */

@@ -1,8 +1,10 @@
-// The responses of a voice model: the requested one, and those that the model began by itself.
+// The responses of a voice model, requested or begun by itself: from the request over held output to the sound that
+// is sent.
 //
-// Owns:     the responses, their cancellations, and their timeouts.
-// Does not: decide the next response (voice-lead), decide whether an unprompted response is wanted
-//           (held-speech), or hold audio (speech).
+// Owns:     the responses, their cancellations and timeouts, their held output, and whether the model reports that
+//           it is thinking before it speaks.
+// Does not: decide what is requested next or to whom the user's words are addressed (turns), decide whether an
+//           unprompted response is wanted (held-speech), or track what is heard (speech).
 //
 // Invariants
 //   RESPONSES-1. At most one response is requested at a time, and none while another one is being generated.
@@ -10,47 +12,44 @@
 //       the two the model says is unknown, so the request is repeated; it is also withdrawn, in case it was
 //       not sent yet.
 //   RESPONSES-4. Each offer ends in exactly one of: heard, interrupted, failed (with `speech`).
+//   RESPONSES-6. A response without progress is cancelled after `responseTimeoutMs`, and counts as ended after
+//       a further grace time, so that no component waits for it forever. This holds for requested and
+//       unprompted responses.
 //   RESPONSES-8. At most `MAX_OWN` unended responses that the model began by itself are kept: beyond that the
 //       oldest counts as ended.
-//   RESPONSES-6. A response without progress is cancelled after `timeoutMs`, and counts as ended after a
-//       further grace time, so that no component waits for it forever. This holds for requested and
-//       unprompted responses.
+//   MODEL-VOICE-3. The user's voice stops the model's speech at once, including held output.
+//   MODEL-VOICE-7. An utterance is answered once: a reply to words that may be addressed to a subagent is not
+//       heard before the addressee is known (held-speech).
+//   MODEL-WORK-1. A model that reports that it is working counts as generating: it receives no request and no
+//       offer.
+//   MODEL-WORK-2. After `responseTimeoutMs` without a sign of life such a model counts as idle.
 
-import type { Environment } from '../../actors/ports/environment.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
 import { ProviderError } from '../../values/errors.ts';
-import type { Attempt } from '../connection/attempt.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
+import type { Attempt } from '../connection/attempt.ts';
+import type { TransportCapabilities, TransportEvent } from '../connection/transport.ts';
+import { HeldSpeech } from './held-speech.ts';
+import type { ModelMemory } from './model-memory.ts';
 import type { Speech } from './speech.ts';
-import type {
-  TransportCapabilities,
-  TransportCommand,
-  TransportEvent,
-} from '../connection/transport.ts';
+import { NOT_RUN } from './speech-prompts.ts';
+import type { Turn } from './turn.ts';
 
 /** A cancelled response reports its end within this time, or counts as ended. */
 const CANCEL_GRACE_MS = 3000;
 /** The limit of unprompted responses. A model makes one response at a time, so more can only be a fault. */
 const MAX_OWN = 16;
 
-type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
-
-export interface ResponsesPorts {
-  send(command: TransportCommand): void;
-  /** Reports that a response has begun. */
-  begun(): void;
-  /**
-   * Reports the end of the requested response. `said`: the attempt that it spoke; null for a reply.
-   * `calledOff`: the session cancelled it.
-   */
-  ended(said: Attempt | null, status: Ended['status'], calledOff: boolean): void;
-  /** Reports that the model may be free for the next request. */
-  settled(): void;
-  interrupted(attempt: Attempt): void;
-  failed(attempt: Attempt): void;
-  report(error: unknown): void;
+export interface ResponsesOptions {
+  readonly capabilities: TransportCapabilities;
+  readonly responseTimeoutMs: number;
+  /** The longest time for which output is held after the user has fallen silent. */
+  readonly settleTimeoutMs: number;
 }
+
+type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 
 interface Asked {
   readonly key: string;
@@ -61,45 +60,74 @@ interface Asked {
 }
 
 export class Responses {
-  readonly #ports: ResponsesPorts;
+  /** The held responses to words that may not be addressed to the model. */
+  readonly held: HeldSpeech;
+  readonly #core: LeadSession;
   readonly #speech: Speech;
-  readonly #watchdog: Watchdog;
+  readonly #turn: Turn;
   readonly #timeoutMs: number;
   readonly #cancels: boolean;
   readonly #isByItself: boolean;
+  readonly #watchdog: Watchdog;
+  #asked: Asked | null = null;
+  /** The responses that the model began by itself, by id; true if cancelled. */
+  readonly #own = new Map<string, boolean>();
   readonly #cancelled = new RecentIds();
   /** The responses that reply to the user. */
   readonly #replied = new RecentIds();
-  /** The responses that the model began by itself, by id; true if cancelled. */
-  readonly #own = new Map<string, boolean>();
-  readonly #clock: Environment['clock'];
-  #asked: Asked | null = null;
   #replies = 0;
   #ownSince = Number.NEGATIVE_INFINITY;
+  /** The working state that the model last reported, and its timeout (MODEL-WORK-2). */
+  #isWorking = false;
+  readonly #workWatchdog: Watchdog;
 
   constructor(
-    ports: ResponsesPorts,
+    core: LeadSession,
+    memory: ModelMemory,
     speech: Speech,
-    environment: Environment,
-    { cancelsResponses, responds }: Pick<TransportCapabilities, 'cancelsResponses' | 'responds'>,
-    timeoutMs: number,
+    turn: Turn,
+    { capabilities, responseTimeoutMs, settleTimeoutMs }: ResponsesOptions,
   ) {
-    this.#ports = ports;
+    const { environment } = core.host;
+    this.#core = core;
     this.#speech = speech;
-    this.#cancels = cancelsResponses;
-    this.#isByItself = responds === 'by_itself';
-    this.#timeoutMs = timeoutMs;
-    this.#clock = environment.clock;
+    this.#turn = turn;
+    this.#timeoutMs = responseTimeoutMs;
+    this.#cancels = capabilities.cancelsResponses;
+    this.#isByItself = capabilities.responds === 'by_itself';
     this.#watchdog = new Watchdog(environment, () => this.#overdue());
+    this.#workWatchdog = new Watchdog(environment, () => {
+      const message = `The model announced work, and sent no further event for ${responseTimeoutMs} ms`;
+      this.#reportTimeout(message);
+      this.#workChanged('idle');
+    });
+    this.held = new HeldSpeech(
+      environment,
+      {
+        isUndecided: () => turn.isUndecided,
+        hasFloor: () => turn.userHasFloor,
+        play: (frame) => this.#play(frame),
+        handle: (event) => turn.handle(event),
+        silenced: (responseId, isOver) => {
+          this.#silenceOwn(responseId, isOver);
+          memory.silenced();
+        },
+        refused: (callId) =>
+          turn.send({ type: 'tool.answer', callId, output: NOT_RUN, silent: true }),
+        unplayed: (itemId) => memory.unplayed(itemId),
+      },
+      settleTimeoutMs,
+    );
   }
 
-  get isUnderWay(): boolean {
-    return this.#asked !== null || this.#own.size > 0;
+  /** Whether a response is being generated, or the model works on one. */
+  get isBusy(): boolean {
+    return this.#isUnderWay || this.#isWorking;
   }
 
-  /** The ids of the responses under way. */
-  get underWay(): readonly string[] {
-    return [...(this.#asked?.id ? [this.#asked.id] : []), ...this.#own.keys()];
+  /** Whether there is or will soon be speech that the user could interrupt. */
+  get isSpeaking(): boolean {
+    return this.#isUnderWay || !this.#speech.isSilent;
   }
 
   /**
@@ -107,8 +135,13 @@ export class Responses {
    * response that still plays does.
    */
   get isReply(): boolean {
-    if (!this.isUnderWay) return this.#speech.playingOf.some((id) => this.#replied.has(id));
+    if (!this.#isUnderWay) return this.#speech.playingOf.some((id) => this.#replied.has(id));
     return this.#asked === null || this.#asked.attempt === null;
+  }
+
+  /** The ids of the responses being generated. */
+  get underWay(): readonly string[] {
+    return [...(this.#asked?.id ? [this.#asked.id] : []), ...this.#own.keys()];
   }
 
   /** When the model last began a response by itself, in milliseconds since 1970. */
@@ -131,8 +164,101 @@ export class Responses {
     });
   }
 
+  /** Gives up an attempt that need not be said any more. */
+  abandon(generation: number): void {
+    if (this.#speech.attempt?.offer.generation !== generation) return;
+    this.#speech.giveUp();
+    this.#stopAll();
+  }
+
+  /** Handles a frame of the model's sound. */
+  handleFrame(frame: AudioFrame): void {
+    if (!this.held.handleFrame(frame)) this.#play(frame);
+  }
+
+  /** Handles events about responses, and events that are to be held. Returns whether the event was one. */
+  handle(event: TransportEvent): boolean {
+    if (this.held.handleEvent(event)) return true;
+    if (event.type === 'response.started') {
+      const isOwn = this.#started(event.responseId, event.responseKey);
+      if (isOwn) this.held.began(event.responseId);
+    } else if (event.type === 'response.ended') this.#ended(event);
+    else if (event.type === 'model.changed') this.#workChanged(event.status);
+    else return false;
+    return true;
+  }
+
+  /** Handles the transport's refusal of the request. */
+  refused(responseKey: string, code: string): void {
+    if (responseKey === this.#asked?.key) this.#fail(responseKey, code);
+  }
+
+  /** Records a sign of life of a working model. */
+  sign(): void {
+    if (this.#isWorking) this.#workWatchdog.touch();
+  }
+
+  /** Stops all speech at once. */
+  silence(): void {
+    this.held.silence();
+    this.#stopAll();
+  }
+
+  /** Handles the loss of the client: the sound is not heard, and no report tells how much of it was. */
+  clientLeft(): void {
+    this.#speech.stopWaiting();
+    this.#speech.giveUp();
+    this.silence();
+    this.#speech.stopWaiting();
+  }
+
+  /**
+   * Handles the loss of the connection and of the responses on it; sound that was sent plays on. Returns
+   * whether a reply was being generated.
+   */
+  lost(): boolean {
+    this.#speech.completedAll();
+    const asked = this.#asked;
+    const { attempt } = this.#speech;
+    const wasReply = asked ? asked.attempt === null : [...this.#own.values()].includes(false);
+    if (attempt && asked?.attempt === attempt) {
+      this.#speech.giveUp();
+      this.#speech.notHeard('delivery.interrupted', attempt);
+    }
+    this.#forgetAll();
+    this.#cancelled.clear();
+    this.#ownSince = Number.NEGATIVE_INFINITY;
+    return wasReply;
+  }
+
+  /** Stops for good. */
+  stop(): void {
+    this.#forgetAll();
+    this.#speech.complete();
+  }
+
+  get #isUnderWay(): boolean {
+    return this.#asked !== null || this.#own.size > 0;
+  }
+
+  #request(
+    responseKey: string,
+    attempt: Attempt | null,
+    { instructions, about }: { readonly instructions?: string; readonly about?: string } = {},
+  ): void {
+    this.#asked = { key: responseKey, id: null, attempt, isCancelled: false };
+    this.#watchdog.watch(this.#timeoutMs);
+    this.#reportBegun();
+    this.#turn.send({
+      type: 'response.request',
+      responseKey,
+      ...(instructions === undefined ? {} : { instructions }),
+      ...(about === undefined ? {} : { about }),
+    });
+  }
+
   /** Handles the start of a response. Returns whether the model began it by itself. */
-  started(responseId: string, responseKey: string | null): boolean {
+  #started(responseId: string, responseKey: string | null): boolean {
     const asked = this.#asked;
     if (asked && this.#answers(responseKey, asked)) {
       asked.id = responseId;
@@ -146,12 +272,17 @@ export class Responses {
     this.#own.set(responseId, false);
     if (this.#own.size > MAX_OWN) this.#forgetOldest();
     this.#replied.add(responseId);
-    this.#ownSince = this.#clock.now();
+    this.#ownSince = this.#core.host.environment.clock.now();
     this.#watchdog.watch(this.#timeoutMs);
-    this.#ports.begun();
+    this.#reportBegun();
     // A response that names an older request is unambiguous: the requested response is still to come.
     if (responseKey === null && asked?.id === null) this.#collided(asked);
     return true;
+  }
+
+  /** A response without a key is the requested one only if the model never speaks unprompted. */
+  #answers(responseKey: string | null, { key }: Asked): boolean {
+    return responseKey === null ? !this.#isByItself : responseKey === key;
   }
 
   /** RESPONSES-8 */
@@ -159,18 +290,31 @@ export class Responses {
     const [oldest] = this.#own.keys();
     if (oldest === undefined) return;
     const message = `The model has begun more than ${MAX_OWN} responses and ended none: the oldest counts as ended`;
-    this.#ports.report(new ProviderError('TOO_MANY_RESPONSES', message));
+    this.#core.reportError(new ProviderError('TOO_MANY_RESPONSES', message), 'transport');
     this.#gone(oldest, null, 'forgotten');
   }
 
-  /** Returns whether a frame belongs to a wanted response, and if so records a sign of life. */
-  wants({ responseId }: AudioFrame): boolean {
-    if (this.#cancelled.has(responseId ?? '')) return false;
-    this.#watchdog.touch();
-    return true;
+  /** The model began a response by itself before the requested one (RESPONSES-1). */
+  #collided(asked: Asked): void {
+    const { attempt, isCancelled } = asked;
+    this.#asked = null;
+    this.#withdraw(asked);
+    if (attempt && this.#speech.attempt === attempt) {
+      this.#speech.giveUp();
+      this.#speech.notHeard('delivery.interrupted', attempt);
+    }
+    this.#turn.responded(attempt, 'cancelled', isCancelled);
   }
 
-  ended(event: Ended): void {
+  #play(frame: AudioFrame): void {
+    if (this.#cancelled.has(frame.responseId ?? '')) return;
+    this.#watchdog.touch();
+    this.sign();
+    if (this.isReply) this.#turn.replying(frame.responseId ?? '');
+    this.#speech.play(frame);
+  }
+
+  #ended(event: Ended): void {
     const asked = this.#asked;
     const isOwn = this.#own.delete(event.responseId);
     const isAsked = asked !== null && !isOwn && this.#answers(event.responseKey, asked);
@@ -178,24 +322,31 @@ export class Responses {
     // The key was withdrawn: the response goes on, and it is unknown what it answers.
     if (isAsked && this.#isByItself && asked.id !== null && asked.id !== event.responseId)
       this.#own.set(asked.id, asked.isCancelled);
-    if (!this.isUnderWay) this.#watchdog.stop();
+    if (!this.#isUnderWay) this.#watchdog.stop();
     if (isAsked) {
       // A transport that cannot cancel generates to the end; that end was not heard.
       const wasCancelled = this.#cancelled.has(event.responseId);
       this.#judge(asked.attempt, wasCancelled ? { ...event, status: 'cancelled' } : event);
-      this.#ports.ended(asked.attempt, event.status, asked.isCancelled);
+      this.#turn.responded(asked.attempt, event.status, asked.isCancelled);
     }
     this.#speech.completed(event.responseId);
-    this.#ports.settled();
+    this.#turn.next();
   }
 
-  /** Handles the transport's refusal of the request. */
-  refused(responseKey: string, code: string): void {
-    if (responseKey === this.#asked?.key) this.#fail(responseKey, code);
+  /** Derives the outcome of the offer from the end of its response. */
+  #judge(attempt: Attempt | null, { status, audio }: Ended): void {
+    if (!attempt || this.#speech.attempt !== attempt) return;
+    if (status === 'completed') attempt.ended(audio);
+    if (status === 'completed' && attempt.hasAudio) return;
+    this.#speech.giveUp();
+    this.#speech.notHeard(
+      status === 'cancelled' ? 'delivery.interrupted' : 'delivery.failed',
+      attempt,
+    );
   }
 
   /** Stops the generation and the unplayed sound at once. */
-  stop(): void {
+  #stopAll(): void {
     const asked = this.#asked;
     let isNew = false;
     if (asked && !asked.isCancelled) {
@@ -212,55 +363,10 @@ export class Responses {
   }
 
   /** Silences an unprompted response. `isOver`: the transport has finished it. */
-  silence(responseId: string, isOver: boolean): void {
+  #silenceOwn(responseId: string, isOver: boolean): void {
     if (this.#own.get(responseId) !== false) return;
     this.#callOff(responseId);
     if (!isOver) this.#cancel();
-  }
-
-  /**
-   * Handles the loss of the connection and of the responses on it. Returns whether one of them was a reply.
-   */
-  lost(): boolean {
-    const asked = this.#asked;
-    const { attempt } = this.#speech;
-    const wasReply = asked ? asked.attempt === null : [...this.#own.values()].includes(false);
-    if (attempt && asked?.attempt === attempt) {
-      this.#speech.giveUp();
-      this.#ports.interrupted(attempt);
-    }
-    this.stopWatching();
-    this.#cancelled.clear();
-    this.#ownSince = Number.NEGATIVE_INFINITY;
-    return wasReply;
-  }
-
-  /** Cancels the timeouts: the responses under way are no longer waited for. */
-  stopWatching(): void {
-    this.#asked = null;
-    this.#own.clear();
-    this.#watchdog.stop();
-  }
-
-  /** A response without a key is the requested one only if the model never speaks unprompted. */
-  #answers(responseKey: string | null, { key }: Asked): boolean {
-    return responseKey === null ? !this.#isByItself : responseKey === key;
-  }
-
-  #request(
-    responseKey: string,
-    attempt: Attempt | null,
-    { instructions, about }: { readonly instructions?: string; readonly about?: string } = {},
-  ): void {
-    this.#asked = { key: responseKey, id: null, attempt, isCancelled: false };
-    this.#watchdog.watch(this.#timeoutMs);
-    this.#ports.begun();
-    this.#ports.send({
-      type: 'response.request',
-      responseKey,
-      ...(instructions === undefined ? {} : { instructions }),
-      ...(about === undefined ? {} : { about }),
-    });
   }
 
   #callOff(responseId: string): void {
@@ -273,44 +379,21 @@ export class Responses {
       if (this.#asked?.id === null) this.#withdraw(this.#asked);
       return;
     }
-    this.#ports.send({ type: 'response.cancel' });
+    this.#turn.send({ type: 'response.cancel' });
     this.#watchdog.watch(CANCEL_GRACE_MS);
   }
 
   /** Withdraws a request that the transport may still hold. */
   #withdraw({ key: responseKey }: Asked): void {
-    this.#ports.send({ type: 'response.withdraw', responseKey });
-  }
-
-  /** The model began a response by itself before the requested one (RESPONSES-1). */
-  #collided(asked: Asked): void {
-    const { attempt, isCancelled } = asked;
-    this.#asked = null;
-    this.#withdraw(asked);
-    if (attempt && this.#speech.attempt === attempt) {
-      this.#speech.giveUp();
-      this.#ports.interrupted(attempt);
-    }
-    this.#ports.ended(attempt, 'cancelled', isCancelled);
-  }
-
-  /** Derives the outcome of the offer from the end of its response. */
-  #judge(attempt: Attempt | null, { status, audio }: Ended): void {
-    if (!attempt || this.#speech.attempt !== attempt) return;
-    if (status === 'completed') attempt.ended(audio);
-    if (status === 'completed' && attempt.hasAudio) return;
-    this.#speech.giveUp();
-    if (status === 'cancelled') this.#ports.interrupted(attempt);
-    else this.#ports.failed(attempt);
+    this.#turn.send({ type: 'response.withdraw', responseKey });
   }
 
   #overdue(): void {
     const isCalledOff =
       this.#asked?.isCancelled !== false && ![...this.#own.values()].includes(false);
     if (!isCalledOff) {
-      const message = `The model showed no sign of life for ${this.#timeoutMs} ms`;
-      this.#ports.report(new ProviderError('RESPONSE_TIMEOUT', message, { retryable: true }));
-      this.stop();
+      this.#reportTimeout(`The model showed no sign of life for ${this.#timeoutMs} ms`);
+      this.#stopAll();
       if (this.#cancels) return;
     }
     // The end of a response frees the model, and a new request may follow at once: that one is not overdue.
@@ -325,13 +408,36 @@ export class Responses {
 
   /** Forgets a response: none of its sound will be heard any more. */
   #gone(responseId: string, responseKey: string | null, reason: string): void {
-    this.ended({
-      type: 'response.ended',
-      responseId,
-      responseKey,
-      status: 'failed',
-      reason,
-      audio: [],
-    });
+    const type = 'response.ended';
+    this.#ended({ type, responseId, responseKey, status: 'failed', reason, audio: [] });
+  }
+
+  /** MODEL-WORK-1 */
+  #workChanged(status: 'working' | 'idle'): void {
+    const wasWorking = this.#isWorking;
+    this.#isWorking = status === 'working';
+    if (this.#isWorking) this.#workWatchdog.watch(this.#timeoutMs);
+    else this.#workWatchdog.stop();
+    if (this.#isWorking && !wasWorking) this.#reportBegun();
+    if (!this.#isWorking && wasWorking) this.#turn.next();
+  }
+
+  /** Forgets all responses and their held output: none of them is waited for any more. */
+  #forgetAll(): void {
+    this.held.reset();
+    this.#isWorking = false;
+    this.#workWatchdog.stop();
+    this.#asked = null;
+    this.#own.clear();
+    this.#watchdog.stop();
+  }
+
+  #reportBegun(): void {
+    this.#core.receive('session', { type: 'response.requested' });
+  }
+
+  #reportTimeout(message: string): void {
+    const error = new ProviderError('RESPONSE_TIMEOUT', message, { retryable: true });
+    this.#core.reportError(error, 'transport');
   }
 }

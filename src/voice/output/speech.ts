@@ -1,8 +1,14 @@
-// The current speech of the session as the user hears it: the audio on its way to the speaker, the offer
-// being said, and the remainder of both after an interruption.
+// The speech of the session as the user hears it: the audio on its way to the speaker, the offer being said, and
+// the remainder of both after an interruption. Speech can be paused at once and continued from where it was
+// heard: sent sound is kept until the client has reported it as played.
 //
-// Owns:     the playout, the attempt under way, and the speech that was cut off.
-// Does not: talk to the model; its owner receives events.
+//   playing ── pause ─▶ paused ─┬─ resume ─▶ playing    the rest, as new items `<id>~2` …
+//      ▲                        └─ stop ─┐
+//      └──────── stop ◀──────────────────┘              nothing of it is heard any more
+//
+// Owns:     the stream of sound, the kept part of it, the names by which the client knows the items, the
+//           attempt under way, and the speech that was cut off.
+// Does not: talk to the model, or decide when speech stops or continues (barge-in, turns).
 //
 // Invariants
 //   SPEECH-1. An attempt ends in exactly one of heard, interrupted, failed, or is given up by the session.
@@ -11,37 +17,36 @@
 //   SPEECH-3. A client that stops reporting does not block the session: long after all sound must have been
 //       played, the speaker counts as silent and the unreported sound as not heard. An attempt whose playback
 //       had begun counts as interrupted.
+//   LOUDSPEAKER-1. Continued sound begins where the last report ended: nothing is left out, and only the
+//       sound played since that report is heard twice.
+//   LOUDSPEAKER-2. Sound of a paused item reaches the client in order after the item continues, or never.
+//   LOUDSPEAKER-3. Each report is translated to the item that the model made: its milliseconds stay those of
+//       that item, however often it was paused.
+//   LOUDSPEAKER-4. At most `KEPT_MS` of sound is kept. If more would be needed, the item cannot be paused.
 
+import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { Attempt } from '../connection/attempt.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
+import type { Attempt } from '../connection/attempt.ts';
+import type { ModelMemory } from './model-memory.ts';
 import { Playout, type Played } from './playout.ts';
+import type { Turn } from './turn.ts';
 
 /** The client reports about every 100 ms: after this long without a report none will come. */
 const STALL_GRACE_MS = 5000;
-
-export interface SpeechPorts {
-  /** Reports that audio is on its way again. */
-  started(): void;
-  /** Reports that no audio is on its way any more. */
-  drained(): void;
-  /** Reports that the user begins to hear the attempt. */
-  begun(attempt: Attempt): void;
-  heard(attempt: Attempt): void;
-  interrupted(attempt: Attempt): void;
-  /** Tells the client to drop the sound that it has not played. */
-  clear(): void;
-  /** Reports the part of an item that the user heard before it was cut off. */
-  cut(item: Played): void;
-  /** Reports that the heard part of all cut-off speech is known. */
-  settled(): void;
-}
+const KEPT_MS = 120_000;
+/** Number of names whose reports are still translated; older names are forgotten. */
+const MAX_RENAMED = 50;
 
 export class Speech {
-  readonly #ports: SpeechPorts;
-  readonly #environment: Environment;
+  readonly #core: LeadSession;
+  readonly #memory: ModelMemory;
+  readonly #turn: Turn;
   readonly #clearReportMs: number;
+  readonly #environment: Environment;
   readonly #playout = new Playout();
+  readonly #loudspeaker: Loudspeaker;
   #attempt: Attempt | null = null;
   #isPlaying = false;
   #cut: readonly Played[] = [];
@@ -49,14 +54,27 @@ export class Speech {
   #lastWordAt = 0;
   #cancelStall: (() => void) | null = null;
 
-  constructor(ports: SpeechPorts, environment: Environment, clearReportMs: number) {
-    this.#ports = ports;
-    this.#environment = environment;
+  /** @param clearReportMs The time allowed for the client's report after a stop. */
+  constructor(core: LeadSession, memory: ModelMemory, turn: Turn, clearReportMs: number) {
+    this.#core = core;
+    this.#memory = memory;
+    this.#turn = turn;
     this.#clearReportMs = clearReportMs;
+    this.#environment = core.host.environment;
+    this.#loudspeaker = new Loudspeaker(() => core.projection.emit({ type: 'playout.clear' }));
+  }
+
+  /** The sound on its way to the client. Hot. */
+  get audioOut(): Observable<AudioFrame> {
+    return this.#loudspeaker.audioOut;
   }
 
   get isSilent(): boolean {
     return this.#playout.isDrained;
+  }
+
+  get isPaused(): boolean {
+    return this.#loudspeaker.isPaused;
   }
 
   /** The ids of the items that were sent and are not played to their end. */
@@ -88,14 +106,35 @@ export class Speech {
     this.#attempt = null;
   }
 
-  sent(frame: AudioFrame): void {
+  /** Tells the outbox that an attempt began to be heard, or that it was not heard. */
+  notHeard(
+    type: 'delivery.playing' | 'delivery.interrupted' | 'delivery.failed',
+    { offer: { generation } }: Attempt,
+  ): void {
+    this.#core.receive('outbox', { type, generation });
+  }
+
+  /** Sends a frame of the model's speech to the client. */
+  play(frame: AudioFrame): void {
     const { itemId = '', responseId = '' } = frame;
     this.#playout.sent(itemId, responseId, frameDurationMs(frame));
     this.#lastWordAt = this.#environment.clock.now();
-    if (this.#isPlaying) return;
-    this.#isPlaying = true;
-    this.#watchStall(this.#playout.unplayedMs + STALL_GRACE_MS);
-    this.#ports.started();
+    if (!this.#isPlaying) {
+      this.#isPlaying = true;
+      this.#watchStall(this.#playout.unplayedMs + STALL_GRACE_MS);
+      this.#core.receive('session', { type: 'playout.started' });
+    }
+    this.#loudspeaker.say(frame);
+  }
+
+  /** Plays background sound that is not speech: no report tells whether it was heard. */
+  playBackground(frame: AudioFrame): void {
+    this.#loudspeaker.playBackground(frame);
+  }
+
+  /** Drops the background sound that the client has not played. */
+  endBackground(): void {
+    this.#loudspeaker.endBackground();
   }
 
   /** Marks the audio of a response as complete. */
@@ -110,6 +149,57 @@ export class Speech {
 
   /** Handles a client report of played sound. */
   played(itemId: string, playedMs: number): void {
+    this.#reported(this.#loudspeaker.played({ itemId, playedMs }));
+  }
+
+  /**
+   * Stops all speech at once so that it can continue later. Returns false if there is nothing to continue.
+   */
+  pause(): boolean {
+    return !this.isSilent && this.#loudspeaker.pause();
+  }
+
+  /** Continues the speech from where it was heard. */
+  resume(): void {
+    const from = this.#loudspeaker.resume();
+    if (!from) return;
+    const { itemId, playedMs } = from;
+    this.#core.projection.emit({ type: 'speech.resumed', itemId, playedMs });
+  }
+
+  /** Stops all speech at once. `isGenerating`: the attempt's response will still report its end. */
+  stop(isGenerating: boolean): void {
+    if (this.#playout.isDrained) return;
+    this.#endCut?.();
+    this.#cut = this.#playout.clear();
+    const stoppedAt = this.#loudspeaker.drop();
+    this.#drained();
+    const cancel = this.#environment.scheduler.schedule(
+      () => this.#endCut?.(),
+      this.#clearReportMs,
+    );
+    this.#endCut = () => {
+      cancel();
+      this.#endCut = null;
+      this.#settleCut(isGenerating);
+    };
+    // A paused client has already reported its position.
+    if (stoppedAt) this.#reported(stoppedAt);
+  }
+
+  /** Stops waiting for reports: the last one counts. */
+  stopWaiting(): void {
+    this.#endCut?.();
+    this.#cancelStall?.();
+  }
+
+  /** Ends the stream. */
+  complete(): void {
+    this.stopWaiting();
+    this.#loudspeaker.complete();
+  }
+
+  #reported({ itemId, playedMs }: PlayedItem): void {
     const cut = this.#cut.find((item) => item.itemId === itemId);
     if (cut) {
       const known = { ...cut, playedMs: Math.min(Math.max(playedMs, 0), cut.sentMs) };
@@ -124,51 +214,28 @@ export class Speech {
     if (attempt && item && item.responseId === attempt.responseId) {
       if (!attempt.hasBegun && playedMs > 0) {
         attempt.hasBegun = true;
-        this.#ports.begun(attempt);
+        this.notHeard('delivery.playing', attempt);
       }
       attempt.played(itemId, playedMs);
     }
     this.#over(over);
   }
 
-  /** Stops all speech at once. `isGenerating`: the attempt's response will still report its end. */
-  stop(isGenerating: boolean): void {
-    if (this.#playout.isDrained) return;
-    this.#endCut?.();
-    this.#cut = this.#playout.clear();
-    this.#ports.clear();
-    this.#drained();
-    const cancel = this.#environment.scheduler.schedule(
-      () => this.#endCut?.(),
-      this.#clearReportMs,
-    );
-    this.#endCut = () => {
-      cancel();
-      this.#endCut = null;
-      this.#settleCut(isGenerating);
-    };
-  }
-
-  /** Stops waiting for reports: the last one counts. */
-  stopWaiting(): void {
-    this.#endCut?.();
-    this.#cancelStall?.();
-  }
-
-  /** Ends the attempt if it has been heard. */
-  checkHeard(): void {
-    const attempt = this.#attempt;
-    if (!attempt?.isHeard) return;
-    this.#attempt = null;
-    if (!attempt.hasBegun) this.#ports.begun(attempt);
-    this.#ports.heard(attempt);
-  }
-
   #over(items: readonly Played[]): void {
     for (const { itemId, playedMs, responseId } of items)
       if (responseId === this.#attempt?.responseId) this.#attempt.played(itemId, playedMs);
-    this.checkHeard();
+    this.#checkHeard();
     if (this.#playout.isDrained) this.#drained();
+  }
+
+  /** Ends the attempt if it has been heard. */
+  #checkHeard(): void {
+    const attempt = this.#attempt;
+    if (!attempt?.isHeard) return;
+    this.#attempt = null;
+    if (!attempt.hasBegun) this.notHeard('delivery.playing', attempt);
+    const { generation } = attempt.offer;
+    this.#core.receive('outbox', { type: 'delivery.heard', generation, grade: 'played' });
   }
 
   #watchStall(delayMs: number): void {
@@ -192,7 +259,9 @@ export class Speech {
     this.#cancelStall = null;
     if (!this.#isPlaying) return;
     this.#isPlaying = false;
-    this.#ports.drained();
+    this.#loudspeaker.drained();
+    this.#core.receive('session', { type: 'playout.drained' });
+    this.#turn.drained();
   }
 
   #settleCut(isGenerating: boolean): void {
@@ -201,11 +270,11 @@ export class Speech {
     for (const item of cut) {
       if (this.#attempt?.responseId === item.responseId)
         this.#attempt.played(item.itemId, item.playedMs);
-      this.#ports.cut(item);
+      this.#memory.heardPart(item);
     }
-    this.checkHeard();
+    this.#checkHeard();
     if (!isGenerating) this.#endAttempt(cut);
-    this.#ports.settled();
+    this.#turn.next();
   }
 
   /** Ends the attempt: these items will not be played any further, so their content was not heard. */
@@ -213,6 +282,182 @@ export class Speech {
     const attempt = this.#attempt;
     if (!attempt || !items.some(({ responseId }) => responseId === attempt.responseId)) return;
     this.#attempt = null;
-    this.#ports.interrupted(attempt);
+    this.notHeard('delivery.interrupted', attempt);
   }
+}
+
+/** How far an item was played, from its beginning. */
+export interface PlayedItem {
+  readonly itemId: string;
+  readonly playedMs: number;
+}
+
+interface Kept {
+  readonly frame: AudioFrame;
+  readonly itemId: string;
+  /** The position in its item where this sound begins. */
+  readonly startMs: number;
+}
+
+/** Another name by which the client knows an item from some position on. */
+interface Renamed {
+  readonly itemId: string;
+  readonly alias: string;
+  readonly offsetMs: number;
+}
+
+/** The stream of sound to the client, with the part of it that may have to be sent again. */
+export class Loudspeaker {
+  readonly #clear: () => void;
+  readonly #audioOut = new Subject<AudioFrame>();
+  /** The length of the sound sent for each item that may still be needed. */
+  readonly #saidMs = new Map<string, number>();
+  #kept: Kept[] = [];
+  #keptMs = 0;
+  #isWhole = true;
+  #renamed: readonly Renamed[] = [];
+  #pauses = 0;
+  #isPaused = false;
+  /** The position where the client stopped, as reported since the pause. */
+  #stoppedAt: PlayedItem | null = null;
+
+  /** @param clear Tells the client to drop the sound that it has not played. */
+  constructor(clear: () => void) {
+    this.#clear = clear;
+  }
+
+  get audioOut(): Observable<AudioFrame> {
+    return this.#audioOut.asObservable();
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  say(frame: AudioFrame): void {
+    const { itemId = '' } = frame;
+    const startMs = this.#saidMs.get(itemId) ?? 0;
+    const durationMs = frameDurationMs(frame);
+    this.#saidMs.set(itemId, startMs + durationMs);
+    // LOUDSPEAKER-4: sound behind a hole is useless.
+    this.#isWhole &&= this.#keptMs + durationMs <= KEPT_MS;
+    if (this.#isWhole) {
+      this.#kept.push({ frame, itemId, startMs });
+      this.#keptMs += durationMs;
+    }
+    if (!this.#isPaused) this.#send(frame, itemId);
+  }
+
+  /** Translates a report of the client to the item that the model made. */
+  played(report: PlayedItem): PlayedItem {
+    const renamed = this.#renamed.find(({ alias }) => alias === report.itemId);
+    const itemId = renamed?.itemId ?? report.itemId;
+    const playedMs = Math.max(0, report.playedMs) + (renamed?.offsetMs ?? 0);
+    // A client that is told to stop also reports items that it had not begun: that implies nothing about
+    // earlier items.
+    const hasBegun = report.playedMs > 0;
+    if (hasBegun) this.#wasPlayed(itemId, playedMs);
+    if (this.#isPaused && (hasBegun || !this.#stoppedAt)) this.#stoppedAt = { itemId, playedMs };
+    return { itemId, playedMs };
+  }
+
+  /**
+   * Stops the sound so that it can continue later. Returns false, and changes nothing, if it could not
+   * continue.
+   */
+  pause(): boolean {
+    if (!this.#isWhole || this.#isPaused) return false;
+    this.#isPaused = true;
+    this.#stoppedAt = null;
+    this.#clear();
+    return true;
+  }
+
+  /** Continues from where the sound was heard. Returns that position; null if no sound is left. */
+  resume(): PlayedItem | null {
+    this.#isPaused = false;
+    this.#pauses += 1;
+    // The client knows each of these names and has dropped its sound.
+    for (const [itemId, saidMs] of this.#saidMs) {
+      const first = this.#kept.find((kept) => kept.itemId === itemId);
+      const alias = `${itemId}~${this.#pauses + 1}`;
+      const renamed = { itemId, alias, offsetMs: first?.startMs ?? saidMs };
+      if (itemId !== '') this.#renamed = [...this.#renamed, renamed].slice(-MAX_RENAMED);
+    }
+    for (const { frame, itemId } of this.#kept) this.#send(frame, itemId);
+    const [first] = this.#kept;
+    return first ? { itemId: first.itemId, playedMs: first.startMs } : null;
+  }
+
+  /** Drops the sound for good. Returns where the client stopped, if it was paused and has reported that. */
+  drop(): PlayedItem | null {
+    const stoppedAt = this.#stoppedAt;
+    // A paused client has already dropped all sound.
+    if (!this.#isPaused) this.#clear();
+    this.drained();
+    return stoppedAt;
+  }
+
+  /** Plays background sound that is not speech: no report tells whether it was heard. */
+  playBackground(frame: AudioFrame): void {
+    this.#audioOut.next(frame);
+  }
+
+  /** Drops the background sound that the client has not played. */
+  endBackground(): void {
+    // Speech that is on its way takes precedence over silencing the background sound.
+    if (this.#kept.length === 0) this.#clear();
+  }
+
+  /** Forgets the kept sound: none of it will be played any more. */
+  drained(): void {
+    this.#isPaused = false;
+    this.#stoppedAt = null;
+    this.#saidMs.clear();
+    this.#kept = [];
+    this.#keptMs = 0;
+    this.#isWhole = true;
+  }
+
+  /** Ends the stream. */
+  complete(): void {
+    this.drained();
+    this.#audioOut.complete();
+  }
+
+  #send(frame: AudioFrame, itemId: string): void {
+    const renamed = this.#renamed.findLast((each) => each.itemId === itemId);
+    this.#audioOut.next(renamed ? { ...frame, itemId: renamed.alias } : frame);
+  }
+
+  /** Records that all sound before this item was played, and the item itself up to `playedMs`. */
+  #wasPlayed(itemId: string, playedMs: number): void {
+    if (!this.#saidMs.has(itemId)) return;
+    for (const earlier of this.#saidMs.keys()) {
+      if (earlier === itemId) break;
+      this.#saidMs.delete(earlier);
+    }
+    for (let [first] = this.#kept; first; [first] = this.#kept) {
+      const isEarlier = !this.#saidMs.has(first.itemId);
+      if (!isEarlier && first.itemId !== itemId) break;
+      const rest = isEarlier ? null : restOf(first, playedMs);
+      this.#keptMs -= frameDurationMs(first.frame) - (rest ? frameDurationMs(rest.frame) : 0);
+      if (rest) {
+        this.#kept[0] = rest;
+        break;
+      }
+      this.#kept.shift();
+    }
+  }
+}
+
+/** Returns the unplayed part of the kept sound; null if all was played. */
+function restOf(kept: Kept, playedMs: number): Kept | null {
+  const { frame, startMs } = kept;
+  const { samples, sampleRateHz } = frame;
+  const skipped = Math.round(((playedMs - startMs) * sampleRateHz) / 1000);
+  if (skipped <= 0) return kept;
+  if (skipped >= samples.length) return null;
+  const rest = { ...frame, samples: samples.subarray(skipped) };
+  return { ...kept, frame: rest, startMs: startMs + (skipped * 1000) / sampleRateHz };
 }

@@ -46,7 +46,7 @@ export class VoiceTranscript {
   }
 
   /** Handles the loss of the connection: unfinished words of the model and the user stay as they are. */
-  lost(): void {
+  connectionLost(): void {
     this.reset();
     for (const { itemId, text, saidAt } of this.#core.records.unfinished) {
       intoConversation(this.#core, { type: 'assistant.said', itemId, text, saidAt });

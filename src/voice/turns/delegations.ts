@@ -6,40 +6,49 @@
 //      │              └─ for a subagent: nothing       └─▶ failed: the model says so
 //      └─ the connection is lost, the session is closed: aborted, forgotten
 //
-// Owns:     the delegations that are not interpreted yet.
-// Does not: know how they are interpreted (delegation-step), or run the calls (session).
+// Owns:     the delegations that are not interpreted yet, and how they are interpreted: by one step of a text
+//           model, or without a model.
+// Does not: run the calls (session).
 //
 // Invariants
 //   DELEGATIONS-1. Each delegation is answered once (`delegation.accept` or `delegation.answer`), or
 //       forgotten with its connection; no later connection hears of it.
 //   DELEGATIONS-2. The lead agent does not repeat a task that the user gave to a subagent.
 //   DELEGATIONS-3. Each delegation ends: the words are awaited for at most `settleTimeoutMs`, the model for
-//       `timeoutMs`.
+//       `responseTimeoutMs`.
 //   DELEGATIONS-4. The model learns which calls are meant before any of them is answered.
 
-import { CancelledError, ProviderError } from '../../values/errors.ts';
+import type { LanguageModel, ModelMessage } from 'ai';
+import { runModelStep } from '../../actors/model/model-step.ts';
+import { knownJsonSchema, wrapSchema } from '../../actors/model/schema.ts';
+import { note, sentence } from '../../actors/notes/note.ts';
+import type { LeadAgent } from '../../actors/session/lead/lead-agent.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import { modelToolsOf } from '../../actors/session/lead/lead-tools.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
-import type { WorkOut } from './delegation-step.ts';
-import type { MadeCall } from './lead-calls.ts';
+import { CancelledError, ConfigurationError, ProviderError } from '../../values/errors.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
-import type { TransportCommand } from '../connection/transport.ts';
+import type { MadeCall, Turn } from '../output/turn.ts';
+import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
-export interface DelegationsPorts {
-  send(command: TransportCommand): void;
-  /** Handles a call as if the model had named it. */
-  called(call: MadeCall): void;
-  /** Returns whether the user speaks or their last words are not known yet. */
-  userHasFloor(): boolean;
-  /** Returns the words understood so far of the unfinished utterances. */
-  unfinished(): string;
-  /** Reports that a delegation is no longer under way. */
-  settled(): void;
+/** The result of interpreting a delegation: calls, or words to say if there are none. */
+export interface Meant {
+  readonly calls: readonly { readonly name: string; readonly arguments: string }[];
+  readonly text: string;
 }
+
+export interface DelegationRequest {
+  /** The words understood so far of an unfinished utterance; may be empty. */
+  readonly unfinished: string;
+  readonly signal: AbortSignal;
+}
+
+/** Rejects with the model's error, or with `signal.reason`. */
+export type WorkOut = (request: DelegationRequest) => Promise<Meant>;
 
 export interface DelegationsOptions {
   readonly settleTimeoutMs: number;
-  readonly timeoutMs: number;
+  readonly responseTimeoutMs: number;
 }
 
 const FAILED = 'Sorry, something went wrong with that. Could you say it again?';
@@ -47,7 +56,8 @@ const FAILED = 'Sorry, something went wrong with that. Could you say it again?';
 export class Delegations {
   readonly #core: LeadSession;
   readonly #workOut: WorkOut;
-  readonly #ports: DelegationsPorts;
+  readonly #turn: Turn;
+  readonly #transcript: VoiceTranscript;
   readonly #timeoutMs: number;
   readonly #settleTimeoutMs: number;
   readonly #patience: Watchdog;
@@ -62,13 +72,15 @@ export class Delegations {
   constructor(
     core: LeadSession,
     workOut: WorkOut,
-    ports: DelegationsPorts,
-    { settleTimeoutMs, timeoutMs }: DelegationsOptions,
+    turn: Turn,
+    transcript: VoiceTranscript,
+    { settleTimeoutMs, responseTimeoutMs }: DelegationsOptions,
   ) {
     this.#core = core;
     this.#workOut = workOut;
-    this.#ports = ports;
-    this.#timeoutMs = timeoutMs;
+    this.#turn = turn;
+    this.#transcript = transcript;
+    this.#timeoutMs = responseTimeoutMs;
     this.#settleTimeoutMs = settleTimeoutMs;
     this.#patience = new Watchdog(core.host.environment, () => this.#begin());
   }
@@ -81,7 +93,7 @@ export class Delegations {
   created(delegationId: string): void {
     if (!this.#known.add(delegationId)) return;
     this.#waiting.add(delegationId);
-    if (this.#ports.userHasFloor()) this.#patience.watch(this.#settleTimeoutMs);
+    if (this.#turn.userHasFloor) this.#patience.watch(this.#settleTimeoutMs);
     else this.#begin();
   }
 
@@ -93,7 +105,7 @@ export class Delegations {
 
   /** Continues the waiting delegations once the user has fallen silent. */
   wordsSettled(): void {
-    if (this.#waiting.size > 0 && !this.#ports.userHasFloor()) this.#begin();
+    if (this.#waiting.size > 0 && !this.#turn.userHasFloor) this.#begin();
   }
 
   /** Handles the loss of the connection. Returns whether the user still waits for a delegated task. */
@@ -123,7 +135,7 @@ export class Delegations {
       else void this.#work(delegationId);
     }
     this.#wereForLead = this.#wereForSubagent = false;
-    this.#ports.settled();
+    this.#turn.next();
   }
 
   async #work(delegationId: string): Promise<void> {
@@ -137,7 +149,7 @@ export class Delegations {
     }, this.#timeoutMs);
     const isWanted = (): boolean => this.#working.get(delegationId) === controller;
     try {
-      const unfinished = this.#ports.unfinished();
+      const unfinished = this.#transcript.unfinished;
       const { calls, text } = await this.#workOut({ unfinished, signal });
       if (!isWanted()) return;
       if (calls.length > 0) this.#accept(delegationId, calls);
@@ -152,7 +164,7 @@ export class Delegations {
       cancel();
       if (isWanted()) {
         this.#working.delete(delegationId);
-        this.#ports.settled();
+        this.#turn.next();
       }
     }
   }
@@ -161,11 +173,107 @@ export class Delegations {
     const { ids } = this.#core.host.environment;
     const made = calls.map((call) => ({ ...call, callId: ids.next('call') }));
     const callIds = made.map(({ callId }) => callId);
-    this.#ports.send({ type: 'delegation.accept', delegationId, callIds });
-    for (const call of made) this.#ports.called(call);
+    this.#turn.send({ type: 'delegation.accept', delegationId, callIds });
+    for (const call of made) this.#turn.called(call);
   }
 
   #answer(delegationId: string, text: string): void {
-    this.#ports.send({ type: 'delegation.answer', delegationId, text });
+    this.#turn.send({ type: 'delegation.answer', delegationId, text });
   }
+}
+
+const INSTRUCTIONS =
+  'The conversation is spoken: a voice assistant talks to the user, and has handed over to you ' +
+  'what they want done. You do not talk to the user yourself. Call the tools that their latest ' +
+  'request needs, all of them at once; do not call again what was called for it already. If no ' +
+  'tool is needed, or something is missing, answer in one or two sentences that can be said aloud.';
+
+const REQUEST = note(sentence`The voice assistant asks what is to be done for the user now.`);
+
+/** Runs one step of `model` over the conversation, with the tools of the current lead agent. */
+export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
+  return async ({ unfinished, signal }) => {
+    const { records, agents, host } = core;
+    // The notes' role is that of the voice model's transport; providers of text models refuse a system
+    // message in mid-conversation.
+    const notes = core.notes.writtenAs('user');
+    const { agentName } = records;
+    const { ids, clock } = host.environment;
+    const messages: ModelMessage[] = [
+      ...records.conversation.toModelMessages({ notes }),
+      ...(unfinished === '' ? [] : [{ role: 'user' as const, content: notes.guard(unfinished) }]),
+      { role: 'user', content: notes.text(REQUEST, 'delegation request') },
+    ];
+    const { calls, text, finish } = await runModelStep({
+      model,
+      instructions: `${agents.instructionsOf(agentName)}\n\n${INSTRUCTIONS}`,
+      messages,
+      tools: { modelTools: modelToolsOf(agents.toolsOf(agentName)), execution: new Map() },
+      signal,
+      ids,
+      clock,
+    });
+    // Calls of a response that was cut off may be incomplete and must not be run.
+    if (finish === 'length')
+      throw new ProviderError('INCOMPLETE', 'The answer reached the output limit of the model');
+    return {
+      text,
+      calls: calls.map(({ toolName: name, input }) => ({
+        name,
+        arguments: typeof input === 'string' ? input : JSON.stringify(input ?? {}),
+      })),
+    };
+  };
+}
+
+const NOTHING_TO_CALL = 'That is something I cannot do from here.';
+
+/** Interprets without a model: the user's words are the task of the agent's only tool. */
+export function withoutModel(core: LeadSession): WorkOut {
+  return ({ unfinished }) => {
+    const { records, agents } = core;
+    const said =
+      records.utteranceId === null ? undefined : records.conversation.get(records.utteranceId);
+    const heard = said?.role === 'user' ? said.text : '';
+    const task = [heard, unfinished].filter((words) => words !== '').join(' ');
+    const [tool] = agents.toolsOf(records.agentName).values();
+    const field = tool && taskField(tool.jsonSchema);
+    if (!tool || field === null || field === undefined || task === '')
+      return Promise.resolve({ calls: [], text: NOTHING_TO_CALL });
+    const call = { name: tool.definition.name, arguments: JSON.stringify({ [field]: task }) };
+    return Promise.resolve({ calls: [call], text: '' });
+  };
+}
+
+/**
+ * Checks that delegations of these agents can be interpreted without a model.
+ * @throws {ConfigurationError} NO_DELEGATION_MODEL if not; the message names the tools that prevent it.
+ */
+export function checkDelegable(agents: readonly LeadAgent[]): void {
+  for (const { name, tools = [] } of agents) {
+    const [only] = tools;
+    const count = tools.length + (agents.length > 1 ? 1 : 0);
+    if (count === 0) continue;
+    const schema = only && knownJsonSchema(wrapSchema(only.parameters, `tool "${only.name}"`));
+    if (count === 1 && schema && taskField(schema) !== null) continue;
+    const names = tools.map((tool) => `"${tool.name}"`).join(', ') || 'transfers';
+    throw new ConfigurationError(
+      'NO_DELEGATION_MODEL',
+      `Expected \`delegationModel\` (or \`model\`) to be a language model, got undefined: this voice ` +
+        `model delegates without naming a tool, and agent "${name}" has more to choose from than ` +
+        `one tool that takes one required string (${names})`,
+    );
+  }
+}
+
+/** Returns the name of the tool's only required property if that is a string; null otherwise. */
+function taskField(schema: Readonly<Record<string, unknown>> | null): string | null {
+  const { properties = {}, required = [] } = (schema ?? {}) as {
+    properties?: Readonly<Record<string, { readonly type?: unknown; readonly enum?: unknown }>>;
+    required?: readonly string[];
+  };
+  const [name, ...others] = required;
+  if (name === undefined || others.length > 0) return null;
+  const { type, enum: choices } = properties[name] ?? {};
+  return type === 'string' && choices === undefined ? name : null;
 }

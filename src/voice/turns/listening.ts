@@ -1,6 +1,13 @@
-// The user's side of a spoken conversation: when they speak, and their words.
+// The user's side of a spoken conversation: when they speak, their words, and whether their speech over the lead
+// agent is an interruption. Speech pauses at once in any case; after a noise or a backchannel ("mm-hm") it continues.
 //
-// Owns:     whether the user's speech holds the floor, and how long the session waits for a transcript.
+//   speaking ─ user begins ─▶ in doubt ─┬─ other words, long, once more ─▶ real: broken off
+//                                       ├─ a backchannel, a noise ───────▶ false: continues
+//                                       └─ no words in time ─────────────▶ continues, until they come
+//
+// Owns:     whether the user's speech holds the floor, how long the session waits for a transcript, the start of each
+//           utterance on the session's clock (a transport counts from the first audio that it received), and the
+//           doubt about an interruption.
 // Does not: decide the answer, or the addressee of the words (session).
 //
 // Invariants
@@ -12,61 +19,81 @@
 //   LISTEN-2. Sound that directly follows an overlong utterance (a television) is background, as is speech
 //       reported without any sound: it neither takes the floor nor interrupts, until `QUIET_MS` of quiet have
 //       passed. Its words are handled like any others.
+//   BARGE-IN-5. Interrupting the voice cancels no subagent, unless the subagent requests that (`onBargeIn`).
+//   INTERRUPTIONS-1. The user's voice stops the model's speech at once, in doubt as well (MODEL-VOICE-3).
+//   INTERRUPTIONS-2. A doubt ends exactly once: at the words, when the utterance is longer than
+//       `backchannelMs`, when the user begins again, or `falseInterruptionMs` after the user fell silent.
+//   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel: not while a question is open,
+//       and not over a question of the lead agent. If the listening model is lost meanwhile, the doubt counts
+//       as an interruption while the user is still speaking.
+//   INTERRUPTIONS-4. Words that arrive after the doubt still interrupt, if they are an interruption.
 
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
-import type { TransportEvent } from '../connection/transport.ts';
+import { backchannelIn } from '../../language/backchannel.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
-import { Utterances } from './utterances.ts';
+import type { TransportCapabilities, TransportEvent } from '../connection/transport.ts';
+import type { ModelMemory } from '../output/model-memory.ts';
+import type { Responses } from '../output/responses.ts';
+import type { Speech } from '../output/speech.ts';
+import type { Turn } from '../output/turn.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
+import type { Replies } from './replies.ts';
 
 /** Lag with which a transport detects speech. */
 const ONSET_MS = 300;
+/** A transport reports the end of an utterance this long after it happened. */
+const END_LAG_MS = 600;
 /** An open microphone that has sent nothing for this long counts as off. */
 const MICROPHONE_GAP_MS = 2000;
 /** After this long a pause new sound no longer belongs to the earlier noise. */
 const QUIET_MS = 3000;
+/** Utterances without a transcript are forgotten after this many others. */
+const MAX_BEGINNINGS = 50;
 
 type UtteranceEvent = Extract<TransportEvent, { type: `utterance.${string}` }>;
 
-export interface ListeningPorts {
-  /** Reports that the user has spoken since `startedAt` on the session's clock. */
-  brokeIn(utteranceId: string, startedAt: number): void;
-  fellSilent(utteranceId: string): void;
-  /**
-   * Reports words of an utterance, all or some; empty if there are none. Returns whether they are a
-   * backchannel.
-   */
-  isBackchannel(utteranceId: string, text: string, final: boolean): boolean;
-  /** Reports that the utterance was a noise without words. */
-  meantNothing(utteranceId: string): void;
-  /** Reports that the user may no longer have the floor. */
-  settled(): void;
-  /** Asks the transport to end this utterance. */
-  end(utteranceId: string): void;
+export interface ListeningOptions {
+  readonly capabilities: TransportCapabilities;
+  readonly settleTimeoutMs: number;
+  /** Length after which the session ends an utterance, in milliseconds. */
+  readonly maxUtteranceMs: number;
 }
 
-export interface ListeningOptions {
-  readonly settleTimeoutMs: number;
-  readonly maxUtteranceMs: number;
-  /** Whether the transport can end an utterance. */
-  readonly endsUtterances: boolean;
+export interface BargeInOptions {
+  readonly capabilities: TransportCapabilities;
+  /**
+   * Duration of the doubt after the user fell silent, in milliseconds; 0: every utterance is an interruption.
+   */
+  readonly falseInterruptionMs: number;
+  /** Utterances longer than this are interruptions. */
+  readonly backchannelMs: number;
 }
 
 export class Listening {
   readonly #core: LeadSession;
   readonly #transcript: VoiceTranscript;
-  readonly #ports: ListeningPorts;
-  readonly #utterances = new Utterances();
+  readonly #memory: ModelMemory;
+  readonly #bargeIn: BargeIn;
+  readonly #turn: Turn;
+  readonly #options: ListeningOptions;
+  /** LISTENING-2: the user is saying the newest utterance, and it holds the floor. */
+  #isSpeaking = false;
+  #newest = '';
+  /** LISTENING-2: the utterances that have ended and whose words or addressee are not known yet. */
+  readonly #untranscribed = new Set<string>();
+  readonly #patience: Watchdog;
+  /** The utterance under way as the transport reports it, with its start on the session's clock. */
+  #underWay: { readonly id: string; readonly since: number } | null = null;
+  readonly #limit: Watchdog;
   /** The utterances whose words are known: a transport may report them twice. */
   readonly #known = new RecentIds();
   /** The utterances without the floor: the session ended them, or they never held it. */
   readonly #floorless = new RecentIds();
-  readonly #patience: Watchdog;
-  readonly #limit: Watchdog;
-  readonly #options: ListeningOptions;
-  /** The utterance under way as the transport reports it, with its start on the session's clock. */
-  #underWay: { readonly id: string; readonly since: number } | null = null;
+  /** When each utterance began, on the session's clock. */
+  readonly #beginnings = new Map<string, number>();
+  /** The length of the user's audio that went to the transport on this connection. */
+  #sentMs = 0;
   /** When the microphone last sent sound; null if never. */
   #soundAt: number | null = null;
   /** LISTEN-2: when the background was last heard; null if there is none. */
@@ -75,36 +102,78 @@ export class Listening {
   constructor(
     core: LeadSession,
     transcript: VoiceTranscript,
-    ports: ListeningPorts,
+    memory: ModelMemory,
+    bargeIn: BargeIn,
+    turn: Turn,
     options: ListeningOptions,
   ) {
     this.#core = core;
     this.#transcript = transcript;
-    this.#ports = ports;
+    this.#memory = memory;
+    this.#bargeIn = bargeIn;
+    this.#turn = turn;
     this.#options = options;
     this.#patience = new Watchdog(core.host.environment, () => {
-      this.#utterances.wordsAreOverdue();
-      ports.settled();
+      this.#untranscribed.clear();
+      turn.settled();
     });
-    this.#limit = new Watchdog(core.host.environment, () => this.#look());
+    this.#limit = new Watchdog(core.host.environment, () => this.#checkLimits());
   }
 
+  /** Whether the user speaks, or the words and the addressee of the last utterance are not known yet. */
   get hasFloor(): boolean {
-    return this.#utterances.hasFloor;
+    return this.#isSpeaking || this.#untranscribed.size > 0;
   }
 
   /** How much of the newest sound holds words of the user that are not known yet, in milliseconds. */
   get unknownMs(): number {
-    const since = this.#utterances.unknownSince;
-    return since === null ? 0 : this.#now - since + ONSET_MS;
+    const open = [...this.#untranscribed, ...(this.#isSpeaking ? [this.#newest] : [])];
+    const begun = open.flatMap((id) => this.#beginnings.get(id) ?? []);
+    return begun.length === 0 ? 0 : this.#now - Math.min(...begun) + ONSET_MS;
   }
 
   /** Records sound of the microphone. `isSent`: it went to the transport instead of being kept. */
   sound(durationMs: number, isSent: boolean): void {
     const isFirst = this.#soundAt === null;
     this.#soundAt = this.#now;
-    if (isFirst && this.#underWay) this.#watch();
-    if (isSent) this.#utterances.sent(durationMs);
+    if (isFirst && this.#underWay) this.#watchLimits();
+    if (isSent) this.#sentMs += durationMs;
+  }
+
+  handle(event: UtteranceEvent): void {
+    switch (event.type) {
+      case 'utterance.started':
+        this.#started(event.utteranceId, event.audioStartMs);
+        break;
+      case 'utterance.ended':
+        if (this.#underWay?.id === event.utteranceId) this.#isOver();
+        if (!this.#floorless.has(event.utteranceId)) this.#ended(event.utteranceId);
+        break;
+      case 'utterance.transcribed':
+        this.#transcribed(event);
+        break;
+      case 'utterance.untranscribed':
+        this.#core.reportError(new Error(event.reason), 'transcription');
+        this.#bargeIn.isBackchannel(event.utteranceId, '', true);
+        this.understood(event.utteranceId);
+        this.#turn.settled();
+        break;
+    }
+  }
+
+  /** Records that the words of an utterance are known; unless the user speaks again, the floor is free. */
+  understood(utteranceId: string): void {
+    this.#transcript.finished(utteranceId);
+    this.#untranscribed.delete(utteranceId);
+    if (!this.hasFloor) this.#core.receive('session', { type: 'utterance.settled' });
+  }
+
+  /** Handles the loss of the client: the words so far count as all of them. */
+  clientLeft(): void {
+    this.#soundAt = null;
+    this.#end();
+    this.#untranscribed.clear();
+    this.#isSpeaking = false;
   }
 
   /** Handles a new connection: utterances on the previous one are no longer waited for. */
@@ -115,63 +184,43 @@ export class Listening {
     this.#noiseAt = null;
     this.#limit.stop();
     this.#patience.stop();
-    this.#utterances.reset();
-    this.#transcript.lost();
+    this.#sentMs = 0;
+    this.#beginnings.clear();
+    this.#untranscribed.clear();
+    this.#isSpeaking = false;
+    this.#transcript.connectionLost();
   }
 
-  /** Handles the loss of the client: the words so far count as all of them. */
-  giveUpWaiting(): void {
-    this.#soundAt = null;
-    this.#end();
-    this.#utterances.giveUpWaiting();
-  }
-
-  happened(event: UtteranceEvent): void {
-    const core = this.#core;
-    switch (event.type) {
-      case 'utterance.started': {
-        const { utteranceId: id, audioStartMs } = event;
-        const isNoise = this.#isNoisy;
-        const startedAt = this.#utterances.began(id, audioStartMs, this.#now, !isNoise);
-        this.#underWay = { id, since: this.#now };
-        this.#watch();
-        // No more words of the earlier utterance will come.
-        this.#transcript.reset();
-        if (isNoise) this.#floorless.add(id);
-        else {
-          core.receive('session', { type: 'utterance.started' });
-          this.#ports.brokeIn(id, startedAt);
-        }
-        break;
-      }
-      case 'utterance.ended':
-        if (this.#underWay?.id === event.utteranceId) this.#isOver();
-        if (!this.#floorless.has(event.utteranceId)) this.#ended(event.utteranceId);
-        break;
-      case 'utterance.transcribed':
-        this.#transcribed(event);
-        break;
-      case 'utterance.untranscribed':
-        core.reportError(new Error(event.reason), 'transcription');
-        this.#ports.isBackchannel(event.utteranceId, '', true);
-        this.understood(event.utteranceId);
-        this.#ports.settled();
-        break;
+  #started(id: string, audioStartMs: number): void {
+    const isNoise = this.#isNoisy;
+    // Audio is sent as it is recorded: the length sent since the start tells how long ago it was.
+    const startedAt = this.#now - Math.max(0, this.#sentMs - audioStartMs);
+    this.#beginnings.set(id, startedAt);
+    for (const oldest of this.#beginnings.keys()) {
+      if (this.#beginnings.size <= MAX_BEGINNINGS) break;
+      this.#beginnings.delete(oldest);
     }
-  }
-
-  /** Records that the words of an utterance are known; unless the user speaks again, the floor is free. */
-  understood(utteranceId: string): void {
-    this.#transcript.finished(utteranceId);
-    this.#utterances.understood(utteranceId);
-    if (!this.#utterances.hasFloor) this.#core.receive('session', { type: 'utterance.settled' });
+    this.#underWay = { id, since: this.#now };
+    this.#watchLimits();
+    // No more words of the earlier utterance will come.
+    this.#transcript.reset();
+    if (isNoise) {
+      this.#floorless.add(id);
+      return;
+    }
+    this.#isSpeaking = true;
+    this.#newest = id;
+    this.#core.receive('session', { type: 'utterance.started' });
+    this.#bargeIn.began(id, startedAt);
   }
 
   #ended(utteranceId: string): void {
-    this.#utterances.ended(utteranceId);
+    // The words of a client that has left are not waited for.
+    if (this.#isSpeaking) this.#untranscribed.add(utteranceId);
+    this.#isSpeaking = false;
     this.#patience.watch(this.#options.settleTimeoutMs);
     this.#core.receive('session', { type: 'utterance.ended' });
-    this.#ports.fellSilent(utteranceId);
+    this.#bargeIn.ended(utteranceId);
   }
 
   /** Handles the end of the utterance under way. */
@@ -181,20 +230,40 @@ export class Listening {
     if (this.#noiseAt !== null) this.#noiseAt = this.#now;
   }
 
+  #transcribed({
+    utteranceId,
+    text,
+    final,
+  }: Extract<UtteranceEvent, { type: 'utterance.transcribed' }>): void {
+    const startedAt = this.#beginnings.get(utteranceId) ?? this.#now;
+    if (this.#known.has(utteranceId)) return;
+    if (final) this.#known.add(utteranceId);
+    const isBackchannel = this.#bargeIn.isBackchannel(utteranceId, text, final);
+    if (!final) this.#transcript.userPartial(utteranceId, text, startedAt);
+    else if (text.trim() === '' || isBackchannel) {
+      this.#memory.forget(utteranceId);
+      this.understood(utteranceId);
+      this.#turn.settled();
+    } else
+      this.#core.receive('user', {
+        type: 'user.said',
+        utteranceId,
+        text: text.trim(),
+        channel: 'speech',
+        startedAt,
+      });
+  }
+
   /** LISTEN-2 */
   get #isNoisy(): boolean {
     if (this.#noiseAt === null) return false;
-    // Background that goes on counts as heard now.
+    // Background that continues counts as heard now.
     if (this.#underWay === null && this.#now - this.#noiseAt >= QUIET_MS) this.#noiseAt = null;
     return this.#noiseAt !== null;
   }
 
-  get #now(): number {
-    return this.#core.host.environment.clock.now();
-  }
-
   /** Checks the utterance under way when it may be too long, or its microphone off (LISTEN-1). */
-  #watch(): void {
+  #watchLimits(): void {
     const { since = 0 } = this.#underWay ?? {};
     const tooLongAt = since + this.#options.maxUtteranceMs;
     const offAt =
@@ -202,7 +271,7 @@ export class Listening {
     this.#limit.watch(Math.max(0, Math.min(tooLongAt, offAt) - this.#now));
   }
 
-  #look(): void {
+  #checkLimits(): void {
     if (!this.#underWay) return;
     const { since } = this.#underWay;
     const soundAt = this.#soundAt ?? this.#now;
@@ -211,7 +280,7 @@ export class Listening {
     // Speech reported without any sound of the microphone is not the user's either.
     if (isTooLong || (isOff && soundAt < since)) this.#noiseAt = this.#now;
     if (isTooLong || isOff) this.#end();
-    else this.#watch();
+    else this.#watchLimits();
   }
 
   /** LISTEN-1: ends the utterance under way. */
@@ -222,40 +291,139 @@ export class Listening {
     const heldFloor = !this.#floorless.has(id);
     this.#floorless.add(id);
     if (heldFloor) this.#ended(id);
-    if (this.#options.endsUtterances) {
-      this.#ports.end(id);
+    if (this.#options.capabilities.endsUtterances) {
+      this.#turn.send({ type: 'utterance.end', utteranceId: id });
       return;
     }
     const text = this.#transcript.unfinishedOf(id);
     // No words are known; words that arrive later are handled then.
     if (text === '') {
       this.understood(id);
-      this.#ports.settled();
+      this.#turn.settled();
     } else this.#transcribed({ type: 'utterance.transcribed', utteranceId: id, text, final: true });
   }
 
-  #transcribed({
-    utteranceId,
-    text,
-    final,
-  }: Extract<UtteranceEvent, { type: 'utterance.transcribed' }>): void {
-    const core = this.#core;
-    const startedAt = this.#utterances.beganAt(utteranceId) ?? this.#now;
-    if (this.#known.has(utteranceId)) return;
-    if (final) this.#known.add(utteranceId);
-    const isBackchannel = this.#ports.isBackchannel(utteranceId, text, final);
-    if (!final) this.#transcript.userPartial(utteranceId, text, startedAt);
-    else if (text.trim() === '' || isBackchannel) {
-      this.#ports.meantNothing(utteranceId);
-      this.understood(utteranceId);
-      this.#ports.settled();
-    } else
-      core.receive('user', {
-        type: 'user.said',
-        utteranceId,
-        text: text.trim(),
-        channel: 'speech',
-        startedAt,
-      });
+  get #now(): number {
+    return this.#core.host.environment.clock.now();
+  }
+}
+
+/** The effect of an utterance on the speech under way. */
+export class BargeIn {
+  readonly #core: LeadSession;
+  readonly #options: BargeInOptions;
+  readonly #transcript: VoiceTranscript;
+  readonly #responses: Responses;
+  readonly #speech: Speech;
+  readonly #replies: Replies;
+  readonly #patience: Watchdog;
+  /** The utterance in doubt, or the one whose doubt ended without words. */
+  #utteranceId: string | null = null;
+  #hasEnded = false;
+
+  constructor(
+    core: LeadSession,
+    options: BargeInOptions,
+    transcript: VoiceTranscript,
+    responses: Responses,
+    speech: Speech,
+    replies: Replies,
+  ) {
+    this.#core = core;
+    this.#options = options;
+    this.#transcript = transcript;
+    this.#responses = responses;
+    this.#speech = speech;
+    this.#replies = replies;
+    this.#patience = new Watchdog(core.host.environment, () => this.#overdue());
+  }
+
+  /** Handles the start of an utterance. `startedAt` is in milliseconds since 1970. */
+  began(utteranceId: string, startedAt: number): void {
+    const { capabilities, falseInterruptionMs, backchannelMs } = this.#options;
+    // If the start is reported late, the model may already be answering these very words.
+    if (capabilities.utterances === 'inferred' && startedAt <= this.#responses.ownSince) return;
+    this.#replies.userSpeaks();
+    this.#responses.held.expectWanted();
+    if (!this.#responses.isSpeaking) return;
+    const isNew = !this.#speech.isPaused;
+    this.#forget();
+    if (falseInterruptionMs <= 0 || !isNew || !this.#pause()) {
+      this.#breakOff();
+      return;
+    }
+    this.#utteranceId = utteranceId;
+    this.#hasEnded = false;
+    this.#patience.watch(backchannelMs + END_LAG_MS);
+  }
+
+  /** Handles the end of an utterance. */
+  ended(utteranceId: string): void {
+    if (utteranceId !== this.#utteranceId || !this.#speech.isPaused) return;
+    this.#hasEnded = true;
+    this.#patience.watch(this.#options.falseInterruptionMs);
+  }
+
+  /**
+   * Handles words of an utterance: all of them (`final`) or the first; empty if there are none. Returns
+   * whether they are a backchannel, which needs no answer.
+   */
+  isBackchannel(utteranceId: string, text: string, final: boolean): boolean {
+    if (utteranceId !== this.#utteranceId) return false;
+    const isEmpty = text.trim() === '';
+    const reading = isEmpty ? 'beginning' : this.#read(text);
+    if (!final && reading !== 'none') return false;
+    const isFalse = isEmpty || reading === 'whole';
+    this.#forget();
+    if (!isFalse) this.#breakOff();
+    else if (this.#speech.isPaused) this.#speech.resume();
+    if (!isFalse || isEmpty) return false;
+    this.#core.projection.emit({ type: 'backchannel.heard', utteranceId, text: text.trim() });
+    return true;
+  }
+
+  /** Ends the doubt as an interruption: the model itself has stopped. */
+  confirm(): void {
+    if (this.#utteranceId === null || !this.#speech.isPaused) return;
+    this.#forget();
+    this.#breakOff();
+  }
+
+  /** Ends the doubt without words: the speech stays interrupted if the user is still speaking. */
+  reset(): void {
+    const isSpeaking = this.#utteranceId !== null && !this.#hasEnded;
+    this.#forget();
+    if (!this.#speech.isPaused) return;
+    if (isSpeaking) this.#breakOff();
+    else this.#speech.resume();
+  }
+
+  #overdue(): void {
+    if (!this.#speech.isPaused) return;
+    if (this.#hasEnded) this.#speech.resume();
+    else this.confirm();
+  }
+
+  /** Pauses the speech; while a question is open, every word may be its answer (INTERRUPTIONS-3). */
+  #pause(): boolean {
+    return this.#core.unit.owner === null && this.#speech.pause();
+  }
+
+  /** Returns whether the text is a backchannel and no answer, in full or so far (INTERRUPTIONS-3). */
+  #read(text: string): 'whole' | 'beginning' | 'none' {
+    if (this.#transcript.asks(this.#speech.playing)) return 'none';
+    return backchannelIn(text, this.#core.agents.current.language);
+  }
+
+  #breakOff(): void {
+    if (!this.#responses.isSpeaking) return;
+    for (const subagent of this.#core.delegation.live)
+      if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
+    this.#responses.silence();
+  }
+
+  #forget(): void {
+    this.#utteranceId = null;
+    this.#patience.stop();
   }
 }

@@ -1,7 +1,7 @@
 // The replies that the lead agent owes the user: to their words, or to a tool result.
 //
 // Owns:     whether a reply is due, and how long a reply is awaited from a model that answers by itself.
-// Does not: request it (voice-lead), or know the content of the model's speech.
+// Does not: request it (turns), or know the content of the model's speech.
 //
 // Invariants
 //   REPLIES-1. A model that speaks when asked gets a request for each reply. A model that answers by itself
@@ -25,17 +25,11 @@ export interface RepliesOptions {
   readonly timeoutMs: number;
 }
 
-export interface RepliesPorts {
-  /** Returns whether anyone speaks or is about to: then the model is not silent. */
-  isBusy(): boolean;
-  /** Reports that the model stayed silent and a reply is due. */
-  overdue(): void;
-}
-
 export class Replies {
   readonly #environment: Environment;
   readonly #options: RepliesOptions;
-  readonly #ports: RepliesPorts;
+  readonly #isBusy: () => boolean;
+  readonly #overdue: () => void;
   #isDue = false;
   /** The reply did not come in time, and is due unless the model still speaks. */
   #isOverdue = false;
@@ -46,10 +40,20 @@ export class Replies {
   #asked = 0;
   #cancel: (() => void) | null = null;
 
-  constructor(environment: Environment, options: RepliesOptions, ports: RepliesPorts) {
+  /**
+   * @param isBusy Returns whether any side speaks or is about to: then the model is not silent.
+   * @param overdue Called when the model stayed silent and a reply is due.
+   */
+  constructor(
+    environment: Environment,
+    options: RepliesOptions,
+    isBusy: () => boolean,
+    overdue: () => void,
+  ) {
     this.#environment = environment;
     this.#options = options;
-    this.#ports = ports;
+    this.#isBusy = isBusy;
+    this.#overdue = overdue;
   }
 
   /** Whether the model is about to reply by itself, or should be. */
@@ -160,13 +164,13 @@ export class Replies {
 
   #await(): void {
     this.#cancel = this.#environment.scheduler.schedule(() => {
-      if (this.#ports.isBusy()) {
+      if (this.#isBusy()) {
         this.#await();
         return;
       }
       this.#cancel = null;
       this.#isOverdue = true;
-      this.#ports.overdue();
+      this.#overdue();
     }, this.#options.timeoutMs);
   }
 

@@ -1,11 +1,20 @@
 // Decides who speaks next in a voice session: each utterance is answered once, each tool result is reported,
 // and two responses are never spoken at the same time.
 //
-// Owns:     the choice of the next response.
+//   state of the turn                                       kept by
+//   the user speaks, or their words are not known yet       listening
+//   the user may be interrupting the model                  listening (BargeIn)
+//   the words may be addressed to a subagent                isUndecided, mayAnswerBoth
+//   a response is requested, generated, held                responses
+//   sound is playing, paused, or cut off                    speech
+//   the model waits for a tool                              awaitedCalls, delegations
+//   a reply is owed                                         replies
+//   the model is asked for a filler                         waiting
+//
+// Owns:     the choice of the next response, the calls whose results the model gets at once, and which answers of
+//           a model that hears every word are not wanted.
 // Does not: decide when an offer may be said (outbox) or to whom an utterance is addressed (session), run
-//           tools, or hold connections (connection manager); know which replies are owed (replies), the words of either
-//           side (listening, model-voice), or the model's memory (model-memory) and delegations
-//           (delegations).
+//           tools, or hold connections (connection-manager).
 //
 // Invariants
 //   TURNS-1. At most one response is under way (responses). Further requests meanwhile are answered by the
@@ -16,45 +25,50 @@
 //   TURNS-9. While a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, due deliveries are spoken
 //       before the tool's result. This requires a transport that can respond while a call is open, and a
 //       model that does not speak to results by itself. The lead agent's turn continues.
+//   ADDRESSEE-1. While a question has the floor and the user's words are unknown, every response that the
+//        model begins is undecided.
+//   ADDRESSEE-2. Words addressed to a subagent silence at most one answer of the model; two if the model may
+//        answer twice, because its requested response failed meanwhile.
 
-import type { Prompt } from '../../actors/notes/note.ts';
-import { shortNameOf } from '../../actors/notes/note-marks.ts';
-import { HOLDS_FLOOR_MS, type Offer } from '../../actors/session/lead/lead-driver.ts';
+import type { Utterance } from '../../actors/contracts/records.ts';
 import { overheardNote, OWED_REPLY_NOTE } from '../../actors/conversation/prompts.ts';
+import { shortNameOf } from '../../actors/notes/note-marks.ts';
+import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import { HOLDS_FLOOR_MS, type Offer } from '../../actors/session/lead/lead-driver.ts';
+import { intoConversation } from '../../actors/session/state/live-conversation.ts';
 import { ProviderError } from '../../values/errors.ts';
-import { Addressee } from './addressee.ts';
-import { Attempt } from '../connection/attempt.ts';
-import { BargeIn, type BargeInOptions } from './barge-in.ts';
-import type { WorkOut } from './delegation-step.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
+import { Attempt } from '../connection/attempt.ts';
 import type { ConnectionManager } from '../connection/connection-manager.ts';
-import { Delegations } from './delegations.ts';
-import { LeadCalls } from './lead-calls.ts';
-import { Listening } from './listening.ts';
-import { ModelMemory } from '../output/model-memory.ts';
-import { ModelVoice, type ModelVoiceOptions } from '../output/model-voice.ts';
-import { Replies } from './replies.ts';
-import { answerNote, offerInstructions, tellsCallsInWords } from '../output/speech-prompts.ts';
 import type { TransportCommand, TransportEvent } from '../connection/transport.ts';
+import { ModelMemory } from '../output/model-memory.ts';
+import { Responses, type ResponsesOptions } from '../output/responses.ts';
+import { answerNote, offerInstructions, tellsCallsInWords } from '../output/speech-prompts.ts';
+import { Speech } from '../output/speech.ts';
+import type { MadeCall, Turn } from '../output/turn.ts';
 import { VoiceTranscript } from '../output/voice-transcript.ts';
 import { Waiting, type WaitingOptions } from '../output/waiting.ts';
-import type { Utterance } from '../../actors/contracts/records.ts';
+import { Delegations, type WorkOut } from './delegations.ts';
+import { BargeIn, Listening, type BargeInOptions, type ListeningOptions } from './listening.ts';
+import { Replies } from './replies.ts';
 
-export interface TurnsOptions extends ModelVoiceOptions, BargeInOptions, WaitingOptions {
+export interface TurnsOptions
+  extends ResponsesOptions, ListeningOptions, BargeInOptions, WaitingOptions {
+  /** Time allowed for the client's playout report after a stop, in milliseconds. */
+  readonly clearReportMs: number;
   /** Fraction of an item's audio that must have been played for it to count as heard. */
   readonly heardFraction: number;
   /** Silence after which a model that answers by itself is asked to speak, in milliseconds. */
   readonly replyTimeoutMs: number;
-  /** Length after which the session ends an utterance, in milliseconds. */
-  readonly maxUtteranceMs: number;
   /** Interprets a delegation, for a transport that delegates. */
   readonly workOut?: WorkOut;
 }
 
-export class Turns {
+export class Turns implements Turn {
   readonly memory: ModelMemory;
-  readonly voice: ModelVoice;
+  readonly speech: Speech;
+  readonly responses: Responses;
   readonly listening: Listening;
   readonly #core: LeadSession;
   readonly #options: TurnsOptions;
@@ -62,103 +76,96 @@ export class Turns {
   readonly #transcript: VoiceTranscript;
   readonly #replies: Replies;
   readonly #bargeIn: BargeIn;
-  readonly #calls: LeadCalls;
   readonly #delegations: Delegations | null;
   readonly #waiting: Waiting;
-  readonly #addressee: Addressee;
+  /** The response that made each call whose result the model gets at once, by call id. */
+  readonly #awaitedCalls = new Map<string, string>();
+  /** ADDRESSEE-2: a requested response failed since the user spoke: the model may still answer both. */
+  #mayAnswerBoth = false;
+  /** TURNS-9: ends the time in which a tool keeps the floor. */
   #stopHolding: (() => void) | null = null;
 
   constructor(core: LeadSession, options: TurnsOptions, connections: ConnectionManager) {
     this.#core = core;
     this.#options = options;
     this.#connections = connections;
-    const { capabilities, settleTimeoutMs, maxUtteranceMs, workOut } = options;
-    const { responseTimeoutMs: timeoutMs } = options;
-    const { endsUtterances } = capabilities;
-    const send = (command: TransportCommand): void => connections.send(command);
-    const next = (): void => this.next();
-    const userHasFloor = (): boolean => this.listening.hasFloor;
-    this.#calls = new LeadCalls(core);
-    this.#transcript = new VoiceTranscript(core);
-    this.memory = new ModelMemory(core, this.#transcript, capabilities, send);
-    this.listening = new Listening(
-      core,
-      this.#transcript,
-      {
-        brokeIn: (utteranceId, startedAt) => this.#bargeIn.began(utteranceId, startedAt),
-        fellSilent: (utteranceId) => this.#bargeIn.ended(utteranceId),
-        isBackchannel: (utteranceId, text, final) =>
-          this.#bargeIn.isBackchannel(utteranceId, text, final),
-        meantNothing: (utteranceId) => this.memory.forget(utteranceId),
-        settled: () => this.#settled(),
-        end: (utteranceId) => send({ type: 'utterance.end', utteranceId }),
-      },
-      { settleTimeoutMs, maxUtteranceMs, endsUtterances },
-    );
-    this.voice = new ModelVoice(core, this.memory, options, {
-      send,
-      happened: (event) => this.happened(event),
-      isUndecided: () => this.#addressee.isUndecided,
-      userHasFloor,
-      replying: (responseId) => this.#replies.given(responseId),
-      responded: (said, status, calledOff) => this.#responded(said, status, calledOff),
-      settled: next,
-      drained: () => this.#waiting.look(),
-    });
+    const { capabilities, clearReportMs, replyTimeoutMs, workOut } = options;
+    const transcript = (this.#transcript = new VoiceTranscript(core));
+    const send = (command: TransportCommand): void => this.send(command);
+    this.memory = new ModelMemory(core, transcript, capabilities, send);
+    this.speech = new Speech(core, this.memory, this, clearReportMs);
+    this.responses = new Responses(core, this.memory, this.speech, this, options);
     this.#replies = new Replies(
       core.host.environment,
       {
         answersWords: capabilities.responds === 'by_itself',
         answersResults: this.#answersResults,
-        timeoutMs: options.replyTimeoutMs,
+        timeoutMs: replyTimeoutMs,
       },
-      { isBusy: () => this.#isBusy, overdue: next },
+      () => this.#isBusy,
+      () => this.next(),
     );
-    this.#addressee = new Addressee(core, capabilities, options.replyTimeoutMs, {
-      held: this.voice.held,
-      hasFloor: userHasFloor,
-      isReplyExpected: () => this.#replies.isExpected,
-    });
-    this.#bargeIn = new BargeIn(core, options, this.#transcript, this.voice, this.#replies);
-    this.#waiting = new Waiting(core, this.voice, options, capabilities.outputSampleRateHz, {
-      send: (command) => {
-        // TURNS-1: no offer while the model is asked for a filler.
-        if (command.type === 'response.request')
-          core.receive('session', { type: 'response.requested' });
-        send(command);
-      },
-      isToolAwaited: () => this.#isToolAwaited,
-      isReplyAwaited: () => this.#replies.isWanted || (this.voice.isBusy && this.voice.isReply),
-      userHasFloor,
-      isOffLine: () => !connections.isAvailable,
-      settled: next,
-    });
-    const delegationPorts = {
-      send,
-      called: this.#calls.made.bind(this.#calls),
-      userHasFloor,
-      unfinished: () => this.#transcript.unfinished,
-      settled: next,
-    };
-    this.#delegations = workOut
-      ? new Delegations(core, workOut, delegationPorts, { settleTimeoutMs, timeoutMs })
-      : null;
+    const { memory, speech, responses } = this;
+    const { outputSampleRateHz } = capabilities;
+    this.#bargeIn = new BargeIn(core, options, transcript, responses, speech, this.#replies);
+    this.listening = new Listening(core, transcript, memory, this.#bargeIn, this, options);
+    this.#waiting = new Waiting(core, responses, speech, this, options, outputSampleRateHz);
+    this.#delegations = workOut ? new Delegations(core, workOut, this, transcript, options) : null;
+  }
+
+  get userHasFloor(): boolean {
+    return this.listening.hasFloor;
+  }
+
+  /** ADDRESSEE-1 */
+  get isUndecided(): boolean {
+    const { owner, questions } = this.#core.unit;
+    if (owner === null) return false;
+    if (this.userHasFloor) return true;
+    // If the user's speech is inferred, the model may begin before the transport reports the utterance.
+    if (this.#options.capabilities.utterances === 'reported') return false;
+    const asked = questions.stateOf(owner)?.context as { playingSince: number | null } | undefined;
+    const isBeingAsked = asked !== undefined && asked.playingSince !== null;
+    return isBeingAsked && !this.#replies.isExpected;
+  }
+
+  get isToolAwaited(): boolean {
+    return this.#awaitedCalls.size > 0 || this.#delegations?.areUnderWay === true;
+  }
+
+  get isReplyAwaited(): boolean {
+    return this.#replies.isWanted || (this.responses.isBusy && this.responses.isReply);
+  }
+
+  get isOffLine(): boolean {
+    return !this.#connections.isAvailable;
+  }
+
+  /** Whether no side speaks or is about to; earlier speech may still be playing. */
+  get isAtRest(): boolean {
+    return !this.#isBusy && !this.#replies.isWanted;
+  }
+
+  /** How much of the user's newest sound holds words that are not understood or answered, in milliseconds. */
+  get unheardMs(): number {
+    const isAnswered = this.#replies.hasAnswered && !this.responses.isBusy;
+    return isAnswered ? 0 : this.listening.unknownMs;
   }
 
   /** Handles the events of the transport, except those about the connection itself. */
-  happened(event: TransportEvent): void {
-    if (!this.#waiting.handle(event)) this.#happened(event);
-    this.#waiting.look();
+  handle(event: TransportEvent): void {
+    if (!this.#waiting.handle(event)) this.#handle(event);
+    this.#waiting.update();
     this.#holdFloor(this.#onlyToolWorks);
   }
 
   /** Handles a frame of the model's sound. */
-  spoke(frame: AudioFrame): void {
-    if (!this.#waiting.takesFrame(frame)) this.voice.spoke(frame);
+  handleFrame(frame: AudioFrame): void {
+    if (!this.#waiting.handleFrame(frame)) this.responses.handleFrame(frame);
   }
 
-  #happened(event: TransportEvent): void {
-    if (this.voice.handle(event)) {
+  #handle(event: TransportEvent): void {
+    if (this.responses.handle(event)) {
       if (event.type === 'response.ended' && event.status === 'cancelled') this.#bargeIn.confirm();
       return;
     }
@@ -167,18 +174,18 @@ export class Turns {
       case 'utterance.ended':
       case 'utterance.transcribed':
       case 'utterance.untranscribed':
-        this.listening.happened(event);
+        this.listening.handle(event);
         break;
       case 'assistant.transcribed':
-        this.voice.sign();
+        this.responses.sign();
         this.#transcript.modelSaid(event);
         break;
       case 'tool.called':
         this.#replies.given();
-        this.#calls.made(event);
+        this.called(event);
         break;
       case 'tool.cancelled':
-        this.#calls.cancelled(event.callId);
+        this.#cancelCall(event.callId);
         this.next();
         break;
       case 'delegation.created':
@@ -190,9 +197,9 @@ export class Turns {
           new ProviderError(event.code, `${event.code}: ${event.message}`),
           'transport',
         );
-        if (event.responseKey !== null) this.voice.refused(event.responseKey, event.code);
+        if (event.responseKey !== null) this.responses.refused(event.responseKey, event.code);
         break;
-      // The model voice has already handled these events.
+      // `responses` has already handled these events.
       case 'response.started':
       case 'response.ended':
       case 'model.changed':
@@ -214,23 +221,32 @@ export class Turns {
     const { answersCallId: callId, deliveryId, prompt } = offer;
     const { notes } = this.#core;
     const noteId = this.#noteIdOf(deliveryId, prompt);
-    if (callId !== null) this.#tellResult(callId, notes.text(prompt, noteId), true, noteId);
+    if (callId !== null) this.#sendResult(callId, notes.text(prompt, noteId), true, noteId);
     // An earlier offer is already in the model's conversation.
     else this.memory.noteOnce(noteId, prompt);
     // The journal may be slow: the user may have begun to speak meanwhile, or be gone.
     if (this.#isTaken) {
-      this.voice.notHeard('delivery.interrupted', attempt);
+      this.speech.notHeard('delivery.interrupted', attempt);
       return;
     }
-    this.memory.tellWaiting();
+    this.memory.sendQueued();
     const words = offerInstructions(offer, notes.markOf(noteId));
     // If instructions have the role of the user, they are sent as a note.
     const instructions =
       notes.systemAs === 'user'
         ? notes.text({ says: words }, `${noteId} ${offer.generation}`)
         : words;
-    this.voice.say(attempt, instructions, notes.data(prompt, noteId));
-    this.#waiting.look();
+    this.responses.say(attempt, instructions, notes.data(prompt, noteId));
+    this.#waiting.update();
+  }
+
+  /** Cancels a call whose result the model no longer wants. */
+  #cancelCall(callId: string): void {
+    this.#awaitedCalls.delete(callId);
+    this.#core.receive(`call:${callId}`, {
+      type: 'call.cancel',
+      reason: 'the voice model does not want the result any more',
+    });
   }
 
   /** Returns the id of the note about a delivery; a reworded delivery gets a new note. */
@@ -244,35 +260,35 @@ export class Turns {
 
   /** Interrupts for an urgent delivery. */
   interrupt(): void {
-    if (this.voice.isReply) this.#replies.cutOff();
+    if (this.responses.isReply) this.#replies.cutOff();
     this.#waiting.silence();
-    this.voice.silence();
+    this.responses.silence();
     // While only a tool works there is a pause anyway.
-    if (this.voice.isBusy) return;
-    const type = this.#calls.areAwaited ? 'response.waiting' : 'response.ended';
+    if (this.responses.isBusy) return;
+    const type = this.#awaitedCalls.size > 0 ? 'response.waiting' : 'response.ended';
     this.#core.receive('session', { type });
   }
 
   answerTool(callId: string, output: unknown, respond: boolean, noteId?: string): void {
     const { notes } = this.#core;
     const text = typeof output === 'string' ? output : JSON.stringify(output ?? null);
-    this.#tellResult(
+    this.#sendResult(
       callId,
       noteId === undefined ? notes.guard(text) : notes.text(output as Prompt, noteId),
       !respond || !this.#answersResults,
       noteId,
     );
-    const calledIn = this.#calls.responseOf(callId);
-    this.#calls.settled(callId);
+    const calledIn = this.#awaitedCalls.get(callId);
+    this.#awaitedCalls.delete(callId);
     if (respond) {
-      this.voice.held.expectWanted();
-      this.#replies.toResult(this.voice.underWay.filter((id) => id !== calledIn));
+      this.responses.held.expectWanted();
+      this.#replies.toResult(this.responses.underWay.filter((id) => id !== calledIn));
     }
     this.next();
   }
 
   deferTool(callId: string): void {
-    this.#calls.settled(callId);
+    this.#awaitedCalls.delete(callId);
     this.next();
   }
 
@@ -285,9 +301,10 @@ export class Turns {
   heardUser({ id, text, typed }: Utterance): void {
     if (typed) {
       this.memory.typed(id, text);
-      this.voice.silence();
+      this.responses.silence();
     }
-    this.#addressee.isLead();
+    this.responses.held.expectWanted();
+    this.#mayAnswerBoth = false;
     this.#delegations?.understood(true);
     const isDue = this.#replies.toWords(typed);
     if (isDue) this.#core.receive('session', { type: 'response.requested' });
@@ -295,7 +312,8 @@ export class Turns {
   }
 
   overheard({ id, text, typed }: Utterance, subagentName: string, isAnswer: boolean): void {
-    const wasHeld = this.#addressee.isSubagent(typed);
+    // ADDRESSEE-2: the reply that the model has begun is dropped.
+    const wasHeld = !typed && this.responses.held.silence();
     if (!typed) {
       this.memory.forget(id);
       this.#delegations?.understood(false);
@@ -304,38 +322,92 @@ export class Turns {
     // Other words of the user wait for a reply that was part of the dropped output.
     if (wasHeld && this.#replies.isExpected) this.#replies.ask();
     this.#understood(id);
-    this.#addressee.expectsNothing(typed, wasHeld);
+    this.#expectNoAnswer(typed, wasHeld);
+  }
+
+  /** ADDRESSEE-2: silences the further replies to words that were addressed to a subagent. */
+  #expectNoAnswer(typed: boolean, wasHeld: boolean): void {
+    const { capabilities, replyTimeoutMs } = this.#options;
+    const isAnswered = wasHeld && !this.#mayAnswerBoth;
+    this.#mayAnswerBoth = false;
+    const mayAnswer = capabilities.responds === 'by_itself' && !typed && !isAnswered;
+    // A reply to words that are not settled yet is held anyway.
+    if (mayAnswer && !this.userHasFloor) this.responses.held.expectUnwanted(replyTimeoutMs);
+  }
+
+  send(command: TransportCommand): void {
+    this.#connections.send(command);
+  }
+
+  called({ callId, name, arguments: json, responseId = '' }: MadeCall): void {
+    const { records, host } = this.#core;
+    // A known call id is a repetition: the call has its answer, or will have it.
+    if (records.calls.has(callId) || records.conversation.get(callId)) return;
+    this.#awaitedCalls.set(callId, responseId);
+    intoConversation(this.#core, {
+      type: 'tool.called',
+      callId,
+      name,
+      arguments: json,
+      calledAt: host.environment.clock.now(),
+      requestId: records.utteranceId,
+    });
+  }
+
+  replying(responseId: string): void {
+    this.#replies.given(responseId);
+  }
+
+  responded(said: Attempt | null, status: string, calledOff: boolean): void {
+    this.#mayAnswerBoth = status === 'cancelled' && !calledOff;
+    if (said === null) {
+      if (!calledOff && status !== 'completed') this.#replies.cameToNothing();
+    } else if (status === 'completed' && this.#replies.resume()) this.memory.note(OWED_REPLY_NOTE);
+  }
+
+  settled(): void {
+    if (!this.userHasFloor) this.responses.held.release();
+    this.#delegations?.wordsSettled();
+    this.next();
+  }
+
+  drained(): void {
+    this.#waiting.update();
+  }
+
+  /** Requests the wanted reply, if nothing prevents it. */
+  next(): void {
+    this.#waiting.update();
+    this.#holdFloor(this.#onlyToolWorks);
+    if (this.#isBusy) return;
+    if (this.#replies.take()) {
+      this.responses.held.expectWanted();
+      this.memory.sendQueued();
+      this.responses.reply();
+    } else if (!this.#replies.isExpected) {
+      this.#core.receive('session', { type: 'response.ended' });
+      this.#connections.rotateIfDue();
+    }
   }
 
   /** Handles the loss of the client: no side speaks, and the speech so far is settled. */
   clientLeft(): void {
-    this.listening.giveUpWaiting();
-    this.voice.nobodyListens();
+    this.listening.clientLeft();
+    this.responses.clientLeft();
     this.#bargeIn.reset();
     this.#waiting.stop();
-    this.#settled();
-  }
-
-  /** Whether no side speaks or is about to; earlier speech may still be playing. */
-  get isAtRest(): boolean {
-    return !this.#isBusy && !this.#replies.isWanted;
-  }
-
-  /** How much of the user's newest sound holds words that are not understood or answered, in milliseconds. */
-  get unheardMs(): number {
-    const isAnswered = this.#replies.hasAnswered && !this.voice.isBusy;
-    return isAnswered ? 0 : this.listening.unknownMs;
+    this.settled();
   }
 
   /**
    * Handles the loss of a connection: the responses on it fail. `hearsAgain`: the user's current words are
    * sent to the next connection.
    */
-  lineLost(hearsAgain: boolean): void {
+  connectionLost(hearsAgain: boolean): void {
     this.#waiting.lost();
-    this.memory.lineLost(this.voice.unsettled);
+    this.memory.connectionLost(this.speech.unsettled);
     this.#bargeIn.reset();
-    const wasReplying = this.voice.lost();
+    const wasReplying = this.responses.lost();
     const wasDelegating = this.#delegations?.lost() === true;
     // The unanswered words are part of the history that the next connection receives.
     this.#replies.moved(!hearsAgain && (wasReplying || wasDelegating));
@@ -344,8 +416,8 @@ export class Turns {
 
   /** Handles lost calls: the model no longer waits for their results. */
   callsLost(): void {
-    this.#calls.reset();
-    this.#waiting.look();
+    this.#awaitedCalls.clear();
+    this.#waiting.update();
   }
 
   stop(): void {
@@ -356,23 +428,8 @@ export class Turns {
     this.#holdFloor(false);
     this.#delegations?.stop();
     this.listening.reset();
-    this.voice.stop();
+    this.responses.stop();
     this.#bargeIn.reset();
-  }
-
-  /** Requests the wanted reply, if nothing prevents it. */
-  next(): void {
-    this.#waiting.look();
-    this.#holdFloor(this.#onlyToolWorks);
-    if (this.#isBusy) return;
-    if (this.#replies.take()) {
-      this.voice.held.expectWanted();
-      this.memory.tellWaiting();
-      this.voice.reply();
-    } else if (!this.#replies.isExpected) {
-      this.#core.receive('session', { type: 'response.ended' });
-      this.#connections.rotateIfDue();
-    }
   }
 
   /** TURNS-9: `holds`: the tool keeps the floor for a while; afterwards due deliveries may be spoken. */
@@ -390,12 +447,12 @@ export class Turns {
   /** TURNS-9: whether an open tool call is the only reason not to request a response. */
   get #onlyToolWorks(): boolean {
     const isPossible = this.#options.capabilities.defersToolResults && !this.#answersResults;
-    const isToolAwaited = this.#calls.areAwaited && this.#delegations?.areUnderWay !== true;
+    const isToolAwaited = this.#awaitedCalls.size > 0 && this.#delegations?.areUnderWay !== true;
     return isPossible && isToolAwaited && !this.#isTaken && !this.#replies.isExpected;
   }
 
   /** Only a model that speaks by itself has to be told when to stay silent. */
-  #tellResult(callId: string, output: string, isSilent: boolean, noteId?: string): void {
+  #sendResult(callId: string, output: string, isSilent: boolean, noteId?: string): void {
     const { records, notes } = this.#core;
     const name = records.calls.get(callId)?.name ?? null;
     // A note is marked as one on every transport.
@@ -405,7 +462,7 @@ export class Turns {
         : output;
     const told = tellsCallsInWords(this.#options.capabilities) ? asNote() : undefined;
     const silent = this.#options.capabilities.responds === 'by_itself' && isSilent;
-    this.#connections.send({
+    this.send({
       type: 'tool.answer',
       callId,
       output,
@@ -417,21 +474,7 @@ export class Turns {
   /** Handles the settlement of an utterance: its words and its addressee are known. */
   #understood(utteranceId: string): void {
     this.listening.understood(utteranceId);
-    this.#settled();
-  }
-
-  /** Handles a floor that may have become free. */
-  #settled(): void {
-    if (!this.listening.hasFloor) this.voice.held.release();
-    this.#delegations?.wordsSettled();
-    this.next();
-  }
-
-  #responded(said: Attempt | null, status: string, calledOff: boolean): void {
-    this.#addressee.responded(status, calledOff);
-    if (said === null) {
-      if (!calledOff && status !== 'completed') this.#replies.cameToNothing();
-    } else if (status === 'completed' && this.#replies.resume()) this.memory.note(OWED_REPLY_NOTE);
+    this.settled();
   }
 
   /** Whether the model speaks to the results of its calls without being asked. */
@@ -442,17 +485,12 @@ export class Turns {
 
   /** Whether the model can receive no request now. */
   get #isBusy(): boolean {
-    return this.#isTaken || this.#isToolAwaited;
+    return this.#isTaken || this.isToolAwaited;
   }
 
   /** Whether any side speaks or is about to, or no client or model is there. */
   get #isTaken(): boolean {
-    const isSpeaking = this.voice.isBusy || this.#waiting.isAsked || this.listening.hasFloor;
-    return isSpeaking || !this.#connections.isAvailable;
-  }
-
-  /** Whether the model waits for a tool result. */
-  get #isToolAwaited(): boolean {
-    return this.#calls.areAwaited || this.#delegations?.areUnderWay === true;
+    const isSpeaking = this.responses.isBusy || this.#waiting.isAsked || this.userHasFloor;
+    return isSpeaking || this.isOffLine;
   }
 }

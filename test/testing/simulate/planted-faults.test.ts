@@ -234,13 +234,13 @@ const planted: readonly Planted[] = [
     session: 'voice',
     breaks: ['LIVE'],
     plant() {
-      const { happened } = Listening.prototype;
+      const { handle } = Listening.prototype;
       return patched(
         Listening.prototype,
-        'happened',
-        function (this: Listening, event: Parameters<typeof happened>[0]) {
+        'handle',
+        function (this: Listening, event: Parameters<typeof handle>[0]) {
           if (event.type === 'utterance.started') this.reset();
-          happened.call(this, event);
+          handle.call(this, event);
         },
       );
     },

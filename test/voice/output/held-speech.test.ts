@@ -17,8 +17,8 @@ function heldOf() {
     {
       isUndecided: () => world.isUndecided,
       hasFloor: () => world.hasFloor,
-      spoke: ({ itemId, samples }) => told.push(`sound ${itemId} ${samples.length}`),
-      happened: (event) => told.push(nameOf(event)),
+      play: ({ itemId, samples }) => told.push(`sound ${itemId} ${samples.length}`),
+      handle: (event) => told.push(nameOf(event)),
       silenced: (responseId, isOver) => told.push(`silenced ${responseId} ${isOver}`),
       refused: (callId) => told.push(`refused ${callId}`),
       unplayed: (itemId) => told.push(`unplayed ${itemId}`),
@@ -33,10 +33,10 @@ function heldOf() {
       itemId: `i_${responseId}`,
       responseId,
     };
-    if (!held.takesFrame(frame)) told.push(`sound ${frame.itemId} ${frame.samples.length}`);
+    if (!held.handleFrame(frame)) told.push(`sound ${frame.itemId} ${frame.samples.length}`);
   };
   const happen = (event: TransportEvent): void => {
-    if (!held.takesEvent(event)) told.push(nameOf(event));
+    if (!held.handleEvent(event)) told.push(nameOf(event));
   };
   return { environment, world, told, held, say, happen };
 }

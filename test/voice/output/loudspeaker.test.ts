@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Loudspeaker } from '../../../src/voice/output/loudspeaker.ts';
+import { Loudspeaker } from '../../../src/voice/output/speech.ts';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 
 /** One sample a millisecond: sound is the numbers of its milliseconds. */

@@ -10,7 +10,8 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
   const replies = new Replies(
     environment,
     { answersWords, answersResults, timeoutMs: 5000 },
-    { isBusy: () => world.isBusy, overdue: () => (world.overdue += 1) },
+    () => world.isBusy,
+    () => (world.overdue += 1),
   );
   return { environment, world, replies };
 }

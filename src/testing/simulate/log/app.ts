@@ -4,7 +4,7 @@ import type { SessionOptions } from '../../../actors/session/lifecycle/session-o
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { SubagentConfig } from '../../../actors/contracts/config.ts';
 import type { Runtime } from '../../../actors/admission/runtime.ts';
-import type { ThinkingSoundOptions } from '../../../voice/output/thinking-sound.ts';
+import type { ThinkingSoundOptions } from '../../../voice/output/waiting.ts';
 import type { VoiceOptions, VoiceSession } from '../../../voice/voice-session.ts';
 import type { PromptStyle } from '../../../actors/session/state/synthetic-turns.ts';
 import type { TextSession } from '../../../actors/session/view/text-session.ts';

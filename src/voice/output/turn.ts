@@ -1,0 +1,46 @@
+// The turn of a voice session as its parts see it; `Turns` implements it.
+
+import type { Attempt } from '../connection/attempt.ts';
+import type { TransportCommand, TransportEvent } from '../connection/transport.ts';
+
+/** A tool call of the voice model. */
+export interface MadeCall {
+  readonly callId: string;
+  readonly name: string;
+  /** JSON text. */
+  readonly arguments: string;
+  /** The response in which the model made the call, if the transport reports it. */
+  readonly responseId?: string;
+}
+
+export interface Turn {
+  /** Whether the user speaks, or their last words are not known yet. */
+  readonly userHasFloor: boolean;
+  /** Whether a response that the model begins now may answer words that are addressed to a subagent. */
+  readonly isUndecided: boolean;
+  /** Whether the model waits for a tool, or for the choice of the tool. */
+  readonly isToolAwaited: boolean;
+  /** Whether a reply is owed or about to be given. */
+  readonly isReplyAwaited: boolean;
+  /** Whether no model is connected. */
+  readonly isOffLine: boolean;
+  /** Sends a command to the model. */
+  send(command: TransportCommand): void;
+  /** Takes a call to the session. */
+  called(call: MadeCall): void;
+  /** Handles a released event as if it had just arrived. */
+  handle(event: TransportEvent): void;
+  /** Records that the model replies to the user in this response. */
+  replying(responseId: string): void;
+  /**
+   * Handles the end of a requested response. `said`: the attempt that it spoke; null for a reply.
+   * `calledOff`: the session cancelled it.
+   */
+  responded(said: Attempt | null, status: string, calledOff: boolean): void;
+  /** Handles a floor that the user may have left: an utterance or its words are settled. */
+  settled(): void;
+  /** Handles a speaker that has fallen silent. */
+  drained(): void;
+  /** Makes the next request, if the model is free for one. */
+  next(): void;
+}

@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest';
+import { BargeIn } from '../../../src/voice/turns/listening.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+
+type Parts = ConstructorParameters<typeof BargeIn>;
+
+/** The lead agent is speaking, as far as an interruption sees of it. */
+function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
+  const environment = simulatedEnvironment();
+  const done: string[] = [];
+  let isPaused = false;
+  const core = {
+    host: { environment },
+    unit: { owner: null },
+    agents: { current: { language: 'en' } },
+    delegation: { live: [] },
+    projection: { emit: () => {} },
+  };
+  const speech = {
+    playing: ['i1'],
+    get isPaused() {
+      return isPaused;
+    },
+    pause() {
+      if (!canPause) return false;
+      isPaused = true;
+      done.push('pause');
+      return true;
+    },
+    resume() {
+      isPaused = false;
+      done.push('resume');
+    },
+  };
+  const responses = {
+    ownSince: Number.NEGATIVE_INFINITY,
+    isSpeaking: true,
+    held: { expectWanted: () => {} },
+    silence() {
+      isPaused = false;
+      done.push('breakOff');
+    },
+  };
+  const bargeIn = new BargeIn(
+    core as unknown as Parts[0],
+    { falseInterruptionMs, backchannelMs: 1000, capabilities: { utterances: 'reported' } as never },
+    { asks: () => false } as unknown as Parts[2],
+    responses as unknown as Parts[3],
+    speech as unknown as Parts[4],
+    { userSpeaks: () => {} } as unknown as Parts[5],
+  );
+  return { environment, bargeIn, done };
+}
+
+describe('INTERRUPTIONS-1 INTERRUPTIONS-2: speech stops at once, and', () => {
+  test('goes on after a word of somebody who listens', () => {
+    const { bargeIn, done } = speaking();
+    bargeIn.began('u1', 0);
+    expect(done).toEqual(['pause']);
+    expect(bargeIn.isBackchannel('u1', 'mm', false)).toBe(false);
+    bargeIn.ended('u1');
+    expect(bargeIn.isBackchannel('u1', 'mm-hm', true)).toBe(true);
+    expect(done).toEqual(['pause', 'resume']);
+  });
+
+  test('goes on after a noise', () => {
+    const { bargeIn, done } = speaking();
+    bargeIn.began('u1', 0);
+    bargeIn.ended('u1');
+    expect(bargeIn.isBackchannel('u1', ' ', true)).toBe(false);
+    expect(done).toEqual(['pause', 'resume']);
+  });
+
+  test.each([
+    ['all of the words', true],
+    ['the first words', false],
+  ])('is broken off by %s', (_what, final) => {
+    const { bargeIn, done } = speaking();
+    bargeIn.began('u1', 0);
+    expect(bargeIn.isBackchannel('u1', 'stop', final)).toBe(false);
+    expect(done).toEqual(['pause', 'breakOff']);
+  });
+
+  test('is broken off when the user goes on for too long', async () => {
+    const { bargeIn, done, environment } = speaking();
+    bargeIn.began('u1', 0);
+    await environment.advance(1599);
+    expect(done).toEqual(['pause']);
+    await environment.advance(1);
+    expect(done).toEqual(['pause', 'breakOff']);
+    // What it was does not matter any more.
+    bargeIn.ended('u1');
+    expect(bargeIn.isBackchannel('u1', 'mm-hm', true)).toBe(false);
+    expect(done).toEqual(['pause', 'breakOff']);
+    expect(environment.pendingTimers).toBe(0);
+  });
+
+  test('is broken off when the user begins once more', () => {
+    const { bargeIn, done } = speaking();
+    bargeIn.began('u1', 0);
+    bargeIn.ended('u1');
+    bargeIn.began('u2', 0);
+    expect(done).toEqual(['pause', 'breakOff']);
+  });
+
+  test('is broken off when the model has stopped by itself', () => {
+    const { bargeIn, done } = speaking();
+    bargeIn.confirm();
+    expect(done).toEqual([]);
+    bargeIn.began('u1', 0);
+    bargeIn.confirm();
+    bargeIn.confirm();
+    expect(done).toEqual(['pause', 'breakOff']);
+  });
+
+  test('goes on when nobody will say what it was, and the user is silent', async () => {
+    const { bargeIn, done, environment } = speaking();
+    bargeIn.began('u1', 0);
+    bargeIn.ended('u1');
+    bargeIn.reset();
+    bargeIn.reset();
+    await environment.advance(10_000);
+    expect(done).toEqual(['pause', 'resume']);
+  });
+
+  test('is broken off when nobody will say what it was, and the user is still speaking', () => {
+    const { bargeIn, done } = speaking();
+    bargeIn.began('u1', 0);
+    bargeIn.reset();
+    bargeIn.reset();
+    expect(done).toEqual(['pause', 'breakOff']);
+  });
+});
+
+describe('without words in time', () => {
+  async function withoutWords() {
+    const talk = speaking();
+    talk.bargeIn.began('u1', 0);
+    await talk.environment.advance(900);
+    talk.bargeIn.ended('u1');
+    await talk.environment.advance(1999);
+    expect(talk.done).toEqual(['pause']);
+    await talk.environment.advance(1);
+    expect(talk.done).toEqual(['pause', 'resume']);
+    return talk;
+  }
+
+  test('INTERRUPTIONS-4: it goes on, and words that come then still break it off', async () => {
+    const { bargeIn, done } = await withoutWords();
+    expect(bargeIn.isBackchannel('u1', 'stop', true)).toBe(false);
+    expect(done).toEqual(['pause', 'resume', 'breakOff']);
+  });
+
+  test('words of somebody who listens change nothing', async () => {
+    const { bargeIn, done } = await withoutWords();
+    expect(bargeIn.isBackchannel('u1', 'mm-hm', true)).toBe(true);
+    expect(done).toEqual(['pause', 'resume']);
+  });
+
+  test('the next utterance is in doubt again', async () => {
+    const { bargeIn, done } = await withoutWords();
+    bargeIn.began('u2', 0);
+    expect(bargeIn.isBackchannel('u1', 'stop', true)).toBe(false);
+    expect(bargeIn.isBackchannel('u2', 'mm-hm', true)).toBe(true);
+    expect(done).toEqual(['pause', 'resume', 'pause', 'resume']);
+  });
+});
+
+test.each([{ falseInterruptionMs: 0 }, { canPause: false }])(
+  'there may be no doubt: %j',
+  (options) => {
+    const { bargeIn, done, environment } = speaking(options);
+    bargeIn.began('u1', 0);
+    expect(bargeIn.isBackchannel('u1', 'mm-hm', true)).toBe(false);
+    expect(done).toEqual(['breakOff']);
+    expect(environment.pendingTimers).toBe(0);
+  },
+);
