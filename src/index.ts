@@ -16,10 +16,8 @@ export {
 } from './real-time.ts';
 export type { SubagentRun } from './actors/subagents/run-subagent.ts';
 export type { Runtime, RuntimeOptions } from './actors/admission/runtime.ts';
-export { createSessionPool, type SessionPool } from './actors/pool/session-pool.ts';
-export type { PooledSession } from './actors/pool/pooled-entry.ts';
 export type { StartOptions } from './actors/session/lifecycle/session-options.ts';
-export type { SessionPoolOptions } from './actors/pool/pool-options.ts';
+export type { SessionPoolOptions } from './actors/pool/session-pool.ts';
 export type { SpeakProgress } from './actors/contracts/config.ts';
 export type { PromptStyle } from './actors/session/state/synthetic-turns.ts';
 export type { TextPart } from './actors/session/lead/text-output.ts';
@@ -112,3 +110,6 @@ export type { ToolDefinition } from './actors/contracts/lead-tool.ts';
 export type { Consolidation } from './actors/session/state/batches.ts';
 export type { ConsolidationOptions } from './actors/session/state/batches.ts';
 export type { SessionSubagents } from './actors/session/view/base-session.ts';
+export type { PooledSession } from './actors/pool/session-pool.ts';
+export { createSessionPool } from './actors/pool/session-pool.ts';
+export type { SessionPool } from './actors/pool/session-pool.ts';

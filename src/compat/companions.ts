@@ -16,7 +16,7 @@
 //   COMPANIONS-5. After a crash the companions of an agent are restored from their runs: their names, and
 //        the number of companions of each type. A companion that was sent away while it was idle comes back.
 
-import type { Toolset } from '../actors/contracts/toolset.ts';
+import type { Toolset } from '../actors/contracts/task.ts';
 import { tool, zodSchema } from 'ai';
 import { filter, firstValueFrom } from 'rxjs';
 import { z } from 'zod';

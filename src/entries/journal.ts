@@ -17,4 +17,4 @@ export { redactingJournal } from '../actors/runtime/redacting-journal.ts';
 export type { RedactionOptions } from '../actors/runtime/redacting-journal.ts';
 export { SECRET_NAMES } from '../values/secrets.ts';
 export type { SetAsideEntry } from '../actors/contracts/session-views.ts';
-export type { SnapshotPolicy } from '../actors/runtime/scope-snapshots.ts';
+export type { SnapshotPolicy } from '../actors/runtime/scope-journal.ts';

@@ -2,7 +2,6 @@
 
 export { replaySession } from '../actors/replay/replay-session.ts';
 export type { ReplayStep } from '../actors/replay/replay-session.ts';
-export type { Changes } from '../actors/replay/facts.ts';
 export type {
   ReplayCall,
   ReplayDelivery,
@@ -19,3 +18,4 @@ export {
 export type { RecordedStep, Recording, RecordingDifference } from '../actors/replay/recording.ts';
 export { forkSession } from '../actors/replay/fork-session.ts';
 export type { ForkOptions } from '../actors/replay/fork-session.ts';
+export type { Changes } from '../actors/replay/replay-view.ts';

@@ -2,12 +2,6 @@
 
 export { pollingSource } from '../actors/services/polling-source.ts';
 export type { Polled, PollingSourceOptions } from '../actors/services/polling-source.ts';
-export type {
-  DroppedEvent,
-  EventSourceView,
-  ServiceCounts,
-  ServiceView,
-} from '../actors/contracts/service-view.ts';
 export type { SessionServiceViews } from '../actors/session/view/base-session.ts';
 export type {
   EmitEvent,
@@ -17,3 +11,7 @@ export type {
   EventSourceContext,
   ExternalEvent,
 } from '../actors/ports/event-source.ts';
+export type { DroppedEvent } from '../actors/contracts/session-views.ts';
+export type { EventSourceView } from '../actors/contracts/session-views.ts';
+export type { ServiceCounts } from '../actors/contracts/session-views.ts';
+export type { ServiceView } from '../actors/contracts/session-views.ts';

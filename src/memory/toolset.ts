@@ -8,11 +8,9 @@
 //       }`.
 //   TOOLSET-4. The result of a read is at most `pageBytes` of JSON, and states how much is left.
 
-import type { Toolset } from '../actors/contracts/toolset.ts';
 import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
-import { anObject, check, type ChecksOf } from '../values/checks.ts';
-import { ConfigurationError } from '../values/errors.ts';
+import type { Toolset } from '../actors/contracts/task.ts';
 import { marked } from '../actors/model/tool-flags.ts';
 import type {
   MemoryEntryInfo,
@@ -20,6 +18,8 @@ import type {
   MemoryRefusal,
   WorkingMemory,
 } from '../actors/ports/working-memory.ts';
+import { anObject, check, type ChecksOf } from '../values/checks.ts';
+import { ConfigurationError } from '../values/errors.ts';
 import { memoryOwnerOf } from './owner.ts';
 import { fitting, pageOf } from './pages.ts';
 

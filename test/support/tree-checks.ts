@@ -4,9 +4,9 @@ import type { SubagentChunk } from '../../src/entries/subagents.ts';
 // that nobody was cancelled without a reason (P5).
 
 import type { Runtime } from '../../src/index.ts';
-import { Budgets } from '../../src/actors/admission/budgets.ts';
 import type { Supervisor } from '../../src/actors/admission/supervisor.ts';
 import type { Person, Stage } from './tree-stage.ts';
+import { Budgets } from '../../src/actors/admission/budget.ts';
 
 /** Tools that the runtime adds to whoever is spawned, and that are not watched. */
 const RUNTIMES_OWN = new Set(['ask_user', 'request_input', 'complete_task', 'report_progress']);

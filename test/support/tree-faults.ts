@@ -10,11 +10,10 @@ import { SessionUnit } from '../../src/actors/session/unit/session-unit.ts';
 import { UserInput } from '../../src/actors/session/questions/user-input.ts';
 import { Subagent } from '../../src/actors/subagent/subagent.ts';
 import { SubagentLog } from '../../src/actors/subagent/subagent-log.ts';
-import { Budget } from '../../src/actors/admission/budget.ts';
-import { Budgets } from '../../src/actors/admission/budgets.ts';
 import { Supervisor } from '../../src/actors/admission/supervisor.ts';
 import type { Answer } from '../../src/actors/contracts/records.ts';
 import type { Scene } from './tree-story.ts';
+import { Budget, Budgets } from '../../src/actors/admission/budget.ts';
 
 export interface Fault {
   readonly name: string;

@@ -1,9 +1,20 @@
-// The budget of a session, or of a subagent with its whole subtree: tokens, steps, agents, time.
+// The budgets of one scope (a session, or a program): its own, and that of a subagent with its whole subtree.
+// Tokens, steps and agents are counted by accounts; a child's account is cut from its parent's. Time is a
+// deadline.
 //
-// Owns:     the accounts, and the amounts that a running model call holds.
+// Owns:     the granted, held and spent amounts, the parent of each budget, and the timers of time limits.
 // Does not: end a subagent (the component that gets the refusal or the timeout does).
 //
 // Invariants
+//   BUDGET-ACCOUNT-1. Held and spent amounts together never exceed the grant, unless a call cost more than was
+//       held for it; then nothing more can be taken. Every operation is atomic: no amount is read now and taken
+//       later.
+//   BUDGET-ACCOUNT-2. A held amount is settled once: the used part is spent, the rest is free again.
+//   BUDGET-ACCOUNT-3. An account cut from another returns its unused amount once, when it is closed; amounts
+//       held at that time are settled in the parent.
+//   BUDGET-ACCOUNT-4. A refused request changes nothing.
+//   BUDGET-ACCOUNT-12. A used amount is never negative: a provider's count that is negative or not a number
+//        gives nothing back.
 //   BUDGET-5. A child's own limits are reserved from the rest of its parent's budget at admission, all of
 //       them or none; limits that it does not set are shared with its parent.
 //   BUDGET-6. A model call is refused before it is made if its tokens do not fit, no step is left, or the
@@ -11,15 +22,134 @@
 //   BUDGET-7. A call is settled once, at its end, and returns the amounts that it did not use.
 //   BUDGET-8. The single final call that hands in partial work is always made: it is counted, and may exceed
 //       the grant.
+//   BUDGETS-9. A subagent whose subtree has no limits has no budget, and costs nothing here.
+//   BUDGETS-10. The end of a time limit is reported once, unless the subagent has ended.
+//   BUDGETS-11. The time of the scope counts only while it is loaded in a process: a scope that sleeps, or
+//        whose process has died, uses none. The time of a subagent continues.
 
+import { z } from 'zod';
 import type { Failure } from '../../machines/index.ts';
-import { BudgetAccount, type Reservation } from './budget-account.ts';
+import { check } from '../../values/checks.ts';
 import type { BudgetLimits } from '../contracts/config.ts';
+import type { Environment } from '../ports/environment.ts';
 
-export type BudgetResource = keyof BudgetLimits;
+/** An amount that is held until its cost is known. */
+export interface Reservation {
+  readonly amount: number;
+  /** Settles the held amount; repeated calls have no effect. `used` may exceed the held amount. */
+  settle(used: number): void;
+}
+
+export class BudgetAccount {
+  readonly granted: number;
+  readonly #above: Reservation | null;
+  readonly #parent: BudgetAccount | null;
+  #spent = 0;
+  #held = 0;
+  #isClosed = false;
+
+  /** @param above The amount that the parent holds for this account. */
+  constructor(
+    granted: number,
+    parent: BudgetAccount | null = null,
+    above: Reservation | null = null,
+  ) {
+    this.granted = granted;
+    this.#parent = parent;
+    this.#above = above;
+  }
+
+  get spent(): number {
+    return this.#spent;
+  }
+
+  get held(): number {
+    return this.#held;
+  }
+
+  get left(): number {
+    return this.#isClosed ? 0 : Math.max(0, this.granted - this.#spent - this.#held);
+  }
+
+  /** Holds an amount; returns null if not enough is left. */
+  take(amount: number): Reservation | null {
+    if (amount > this.left) return null;
+    this.#held += amount;
+    return this.#hold(amount);
+  }
+
+  /** Counts an amount that was used without a request: it is spent, whatever is left. */
+  charge(used: number): void {
+    if (this.#isClosed) this.#parent?.charge(used);
+    else this.#spent += amountOf(used);
+  }
+
+  /** Cuts a child account from this one; returns null if not enough is left. */
+  cut(amount: number): BudgetAccount | null {
+    const above = this.take(amount);
+    return above && new BudgetAccount(amount, this, above);
+  }
+
+  /** Returns the unused amount to the parent. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#above?.settle(this.#spent);
+    // Amounts that are still held stay held in the parent, and are settled there.
+    if (this.#parent) this.#parent.#keepHeld(this.#held);
+  }
+
+  #keepHeld(amount: number): void {
+    if (this.#isClosed && this.#parent) this.#parent.#keepHeld(amount);
+    else this.#held += amount;
+  }
+
+  #hold(amount: number): Reservation {
+    let isSettled = false;
+    return {
+      amount,
+      settle: (used) => {
+        if (isSettled) return;
+        isSettled = true;
+        this.#settle(amount, used);
+      },
+    };
+  }
+
+  #settle(amount: number, used: number): void {
+    if (this.#isClosed && this.#parent) {
+      this.#parent.#settle(amount, used);
+      return;
+    }
+    this.#held -= amount;
+    this.#spent += amountOf(used);
+  }
+}
+
+/** BUDGET-ACCOUNT-12 */
+function amountOf(used: number): number {
+  return used > 0 ? used : 0;
+}
+
+const count = z.number().int().min(1);
+
+export const budgetLimits = z.strictObject({
+  tokens: count.optional(),
+  steps: count.optional(),
+  timeMs: z.number().positive().optional(),
+  agents: z.number().int().min(0).optional(),
+});
+
+/** @throws {ConfigurationError} for a limit that is unknown or out of range. */
+function checkBudget(limits: BudgetLimits = {}, path = 'budget'): BudgetLimits {
+  check(path, budgetLimits, limits);
+  return limits;
+}
+
+type BudgetResource = keyof BudgetLimits;
 
 /** The use of one limit. */
-export interface BudgetUse {
+interface BudgetUse {
   readonly granted: number;
   readonly spent: number;
   /** Held by running calls, and reserved for children. */
@@ -27,7 +157,7 @@ export interface BudgetUse {
   readonly left: number;
 }
 
-export type BudgetReport = { readonly [resource in BudgetResource]?: BudgetUse };
+type BudgetReport = { readonly [resource in BudgetResource]?: BudgetUse };
 
 /** A model call that may be made. */
 export interface BudgetedCall {
@@ -47,10 +177,11 @@ const OUTPUT_ALLOWANCE = 4_096;
 const FINAL_OUTPUT_TOKENS = 1_024;
 
 type Accounts = { readonly [resource in 'tokens' | 'steps' | 'agents']: BudgetAccount | null };
+
 const counted = ['tokens', 'steps', 'agents'] as const;
 
 /** Amounts used of a budget. */
-export interface BudgetCharge {
+interface BudgetCharge {
   readonly tokens: number;
   readonly steps: number;
   /** @defaultValue 0 */
@@ -220,4 +351,175 @@ function exceeded(resource: BudgetResource, wanted: number, left: number): Refus
 export function exhausted(resource: BudgetResource): Refusal {
   const message = `The budget is used up: no ${resource} left`;
   return { ok: false, error: { code: 'BUDGET_EXHAUSTED', message, retryable: false } };
+}
+
+/** The amounts used before, and the start of the time. */
+interface BudgetUsed {
+  readonly startedAt: number;
+  readonly tokens: number;
+  readonly steps: number;
+}
+
+interface Entry {
+  readonly budget: Budget;
+  readonly stopTimer: () => void;
+  /** Whether it or an ancestor has a time limit, which continues while the scope sleeps (BUDGETS-11). */
+  readonly hasOwnTime: boolean;
+}
+
+export class Budgets {
+  readonly #environment: Pick<Environment, 'clock' | 'scheduler'>;
+  /** Null: the scope has no limits. */
+  readonly #limits: BudgetLimits | null;
+  #scope: Budget | null = null;
+  /** The start of the scope's time as if it had been loaded ever since, in milliseconds since 1970. */
+  #startedAt = 0;
+  readonly #entries = new Map<string, Entry>();
+
+  /**
+   * @param limits The limits of the whole scope; its time begins now.
+   * @throws {ConfigurationError} for a limit that is unknown or out of range.
+   */
+  constructor(environment: Pick<Environment, 'clock' | 'scheduler'>, limits: BudgetLimits = {}) {
+    checkBudget(limits);
+    this.#environment = environment;
+    this.#limits = Object.values(limits).some((limit) => limit !== undefined) ? limits : null;
+    this.continue(0);
+  }
+
+  /**
+   * Sets the time for which the scope was loaded before, in milliseconds. Must precede the first admission.
+   */
+  continue(awakeMs: number): void {
+    const now = (): number => this.#environment.clock.now();
+    this.#startedAt = now() - awakeMs;
+    this.#scope = this.#limits && Budget.create(this.#limits, now, this.#startedAt);
+  }
+
+  /** The time for which the scope was loaded, in milliseconds. */
+  get awakeMs(): number {
+    return this.#environment.clock.now() - this.#startedAt;
+  }
+
+  /**
+   * Admits a subagent; `parentId` is null for a subagent of the lead agent or of a program. Returns null, or
+   * the reason why its budget does not fit. `exhaust` is called when its time is over.
+   */
+  admit(
+    id: string,
+    parentId: string | null,
+    limits: BudgetLimits | undefined,
+    exhaust: (message: string) => void,
+  ): Failure | null {
+    const above = this.#above(parentId);
+    if (!above && !limits) return null;
+    const { clock } = this.#environment;
+    const now = (): number => clock.now();
+    const admission = above?.admit(limits) ?? {
+      ok: true,
+      budget: Budget.create(limits ?? {}, now),
+    };
+    if (!admission.ok) return admission.error;
+    this.#enter(id, { parentId, limits, budget: admission.budget, exhaust });
+    return null;
+  }
+
+  /**
+   * Restores the budget of a subagent that an earlier process admitted, less the amounts that it has used.
+   */
+  readmit(
+    id: string,
+    parentId: string | null,
+    limits: BudgetLimits | undefined,
+    used: BudgetUsed,
+    exhaust: (message: string) => void,
+  ): void {
+    const above = this.#above(parentId);
+    if (!above && !limits) return;
+    const { startedAt } = used;
+    const now = (): number => this.#environment.clock.now();
+    const budget =
+      above?.readmit(limits ?? {}, startedAt) ?? Budget.create(limits ?? {}, now, startedAt);
+    budget.charge(used);
+    this.#enter(id, { parentId, limits, budget, exhaust });
+  }
+
+  /**
+   * Charges the use of subagents of `parentId` that are no longer known; null, or a parent that is gone:
+   * charges the scope.
+   */
+  charge(parentId: string | null, used: BudgetCharge): void {
+    this.#above(parentId)?.charge(used);
+  }
+
+  /** Returns the budget for the model calls of a subagent; null if it has none. */
+  of(id: string): Budget | null {
+    return this.#entries.get(id)?.budget ?? null;
+  }
+
+  /** Handles the end of a subagent: unused amounts return to the parent. Idempotent. */
+  ended(id: string): void {
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    this.#entries.delete(id);
+    entry.stopTimer();
+    entry.budget.close();
+  }
+
+  /**
+   * When the first time limit of a subagent ends, however long the scope sleeps, in milliseconds since 1970.
+   * `Infinity`: never.
+   */
+  get nextDueAt(): number {
+    let next = Infinity;
+    for (const { budget, hasOwnTime } of this.#entries.values())
+      if (hasOwnTime) next = Math.min(next, budget.dueAt ?? Infinity);
+    return next;
+  }
+
+  /** Stops all timers: the scope continues in another process, or later. */
+  stop(): void {
+    for (const { stopTimer } of this.#entries.values()) stopTimer();
+  }
+
+  /** The use of the whole scope; empty if it has no limits. */
+  get report(): BudgetReport {
+    return this.#scope?.report ?? {};
+  }
+
+  #enter(
+    id: string,
+    {
+      parentId,
+      limits,
+      budget,
+      exhaust,
+    }: {
+      readonly parentId: string | null;
+      readonly limits: BudgetLimits | undefined;
+      readonly budget: Budget;
+      readonly exhaust: (message: string) => void;
+    },
+  ): void {
+    const { clock, scheduler } = this.#environment;
+    const { dueAt } = budget;
+    const stopTimer =
+      dueAt === null
+        ? () => {}
+        : scheduler.schedule(
+            () => exhaust(exhausted('timeMs').error.message),
+            Math.max(0, dueAt - clock.now()),
+          );
+    const isAboves = parentId !== null && this.#entries.get(parentId)?.hasOwnTime === true;
+    this.#entries.set(id, {
+      budget,
+      stopTimer,
+      hasOwnTime: limits?.timeMs !== undefined || isAboves,
+    });
+  }
+
+  #above(parentId: string | null): Budget | null {
+    const parent = parentId === null ? null : this.#entries.get(parentId)?.budget;
+    return parent ?? this.#scope;
+  }
 }

@@ -10,14 +10,14 @@ import {
   type ChecksOf,
 } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Journal } from '../ports/journal.ts';
+import { isMemoryJournal, memoryJournal } from '../runtime/memory-journal.ts';
+import type { SnapshotPolicy } from '../runtime/scope-journal.ts';
+import type { OnUnfoldable } from '../runtime/set-aside.ts';
 import { DEFAULT_MAX_TOTAL_ACTIVE } from './limits.ts';
 import { Supervisor } from './supervisor.ts';
-import { withoutUndefined } from '../../values/without-undefined.ts';
-import { isMemoryJournal, memoryJournal } from '../runtime/memory-journal.ts';
-import type { OnUnfoldable } from '../runtime/set-aside.ts';
-import type { SnapshotPolicy } from '../runtime/scope-snapshots.ts';
 
 export interface RuntimeOptions {
   /** Time and chance: `nodeEnvironment()` of `offstage/node`, or a simulated one in tests. */

@@ -1,3 +1,7 @@
+// The task of a subagent, the content of its steps, and the type of the tools that the runtime ships.
+
+import type { Tool } from 'ai';
+
 /** A delegated task. */
 export interface SubagentTask {
   readonly toolName: string;
@@ -52,3 +56,9 @@ export interface AskedInput {
   /** The time to answer, in milliseconds, if the call states it; otherwise the scope's default. */
   readonly timeoutMs?: number;
 }
+
+/**
+ * AI SDK tools, by name. Their schemas describe the inputs; as a type they would expose the types of another
+ * package.
+ */
+export type Toolset<Name extends string> = Readonly<Record<Name, Tool>>;

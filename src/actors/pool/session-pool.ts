@@ -23,12 +23,72 @@
 //        session is opened or room is made. The others stay quiet.
 
 import { z } from 'zod';
-import { check } from '../../values/checks.ts';
-import { ConfigurationError, isError, messageOf, OffstageError } from '../../values/errors.ts';
+import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
+import {
+  ConfigurationError,
+  OffstageError,
+  isError,
+  messageOf,
+  quietly,
+} from '../../values/errors.ts';
+import type { Runtime } from '../admission/runtime.ts';
 import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
-import { WakeScheduler, AT_ONCE } from './wake-scheduler.ts';
-import { PooledEntry, type PooledSession } from './pooled-entry.ts';
-import { checkedPool, type SessionPoolOptions } from './pool-options.ts';
+import type { BaseSession } from '../session/view/base-session.ts';
+import { AT_ONCE, WakeScheduler } from './wake-scheduler.ts';
+
+export interface SessionPoolOptions<S extends PooledSession> {
+  /** The runtime of the sessions. Its journal also stores when sleeping sessions must be woken, if it can. */
+  readonly runtime: Runtime;
+  /** Creates the session with this id, not started yet: with this `sessionId` and `runtime`. */
+  readonly open: (sessionId: string) => S;
+  /** Time after which an idle, unused session is suspended, in milliseconds. @defaultValue 30_000 */
+  readonly idleMs?: number;
+  /**
+   * The number of awake sessions above which the one that was idle longest is suspended at once.
+   * @defaultValue 1000
+   */
+  readonly maxAwake?: number;
+  /**
+   * The approximate interval in milliseconds at which the pool looks for sessions that must be awake: the
+   * process that suspended them may have died, and sessions that could not be woken are tried again.
+   * @defaultValue 30_000
+   */
+  readonly lookMs?: number;
+  /** Called with the errors of a session that is not in use at the moment. */
+  readonly onError?: (error: unknown, where: string) => void;
+}
+
+const optionsSchema = z.strictObject({
+  runtime: z.looseObject({ environment: z.looseObject({}), journal: z.looseObject({}) }),
+  open: z.custom((open) => typeof open === 'function', 'expected a function'),
+  idleMs: z.number().nonnegative().optional(),
+  maxAwake: z.union([z.int().positive(), z.literal(Infinity)]).optional(),
+  lookMs: z.number().positive().optional(),
+  onError: aFunction.optional(),
+} satisfies ChecksOf<SessionPoolOptions<PooledSession>>);
+
+/** @throws {ConfigurationError} `INVALID_OPTION` */
+function checkedPool<S extends PooledSession>(
+  options: SessionPoolOptions<S>,
+): Required<SessionPoolOptions<S>> {
+  check('createSessionPool(options)', optionsSchema, options);
+  const { runtime, open, onError } = options;
+  const { idleMs = 30_000, maxAwake = 1000, lookMs = 30_000 } = options;
+  return {
+    runtime,
+    open,
+    idleMs,
+    maxAwake,
+    lookMs,
+    onError: quietly(onError),
+  };
+}
+
+/** The part of a session that a pool needs; `TextSession` and `VoiceSession` implement it. */
+export type PooledSession = Pick<
+  BaseSession,
+  'id' | 'start' | 'hibernate' | 'events' | 'isIdle' | 'nextDueAt'
+>;
 
 export interface SessionPool<S extends PooledSession> {
   /** The number of awake sessions. */
@@ -52,6 +112,7 @@ export interface SessionPool<S extends PooledSession> {
 }
 
 const sessionName = z.string().min(1).max(200);
+
 const anyFunction = z.custom((value) => typeof value === 'function', {
   error: 'expected a function',
 });
@@ -342,6 +403,77 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
 
   get #now(): number {
     return this.#options.runtime.environment.clock.now();
+  }
+}
+
+/** One awake session with its current users and the time of its last use. */
+class PooledEntry<S extends PooledSession> {
+  readonly id: string;
+  readonly session: S;
+  /** When it was last used, or an event last happened in it, in milliseconds since 1970. */
+  usedAt: number;
+  /** Whether the session has ended or left this process, for any reason. */
+  isOver = false;
+  /** Settles when it can be used, or when its start has failed. */
+  started: Promise<void> = Promise.resolve();
+  readonly #now: () => number;
+  #uses = 0;
+  #leaving: Promise<void> | null = null;
+
+  /**
+   * @param gone Called when it is over without having been suspended by the pool; `hasEnded`: it continues
+   *   nowhere.
+   */
+  constructor(id: string, session: S, now: () => number, gone: (hasEnded: boolean) => void) {
+    this.id = id;
+    this.session = session;
+    this.#now = now;
+    this.usedAt = now();
+    session.events.subscribe(({ type }) => {
+      this.usedAt = now();
+      if (type !== 'session.ended' && type !== 'session.suspended') return;
+      this.isOver = true;
+      gone(type === 'session.ended');
+    });
+  }
+
+  begin(start: () => Promise<void>): void {
+    this.started = start();
+    // The users of the session receive the error.
+    this.started.catch(() => {});
+  }
+
+  enter(): void {
+    this.#uses += 1;
+    this.usedAt = this.#now();
+  }
+
+  leave(): void {
+    this.#uses -= 1;
+    this.usedAt = this.#now();
+  }
+
+  /** Whether the session is unused and idle. */
+  get mayLeave(): boolean {
+    return this.#uses === 0 && !this.isLeaving && (this.isOver || this.session.isIdle);
+  }
+
+  get isLeaving(): boolean {
+    return this.#leaving !== null;
+  }
+
+  /** Settles when it has left, or stays after all. */
+  get left(): Promise<void> {
+    return (this.#leaving ?? Promise.resolve()).catch(() => {});
+  }
+
+  /** Makes the session leave; concurrent calls share one attempt. */
+  goAway(leave: () => Promise<void>): Promise<void> {
+    // `#leaving` is set before `leave` runs, so that events that `leave` causes see it.
+    this.#leaving ??= Promise.resolve()
+      .then(leave)
+      .finally(() => (this.#leaving = null));
+    return this.#leaving;
   }
 }
 

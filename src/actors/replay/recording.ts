@@ -12,20 +12,20 @@
 //   RECORDING-1. An exported recording can be read again, and the code that exported it finds no difference.
 //   RECORDING-2. A text that is cut, changed or of a newer version is an error that names the line.
 
-import { check } from '../../values/checks.ts';
 import { z } from 'zod';
+import { check } from '../../values/checks.ts';
 import {
   ConfigurationError,
-  isA,
-  messageOf,
   OffstageError,
   ProtocolError,
+  isA,
+  messageOf,
 } from '../../values/errors.ts';
 import { journalEntryOf } from '../ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
-import type { Changes } from './facts.ts';
 import { writeScope } from './fork-session.ts';
 import { replaySession } from './replay-session.ts';
+import type { Changes } from './replay-view.ts';
 
 /** Raised when the format of the text changes. */
 const VERSION = 1;

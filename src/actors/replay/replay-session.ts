@@ -1,29 +1,68 @@
 // Replays a session entry by entry: the reaction of its machines to each, without its app, models, tools or
-// keys, and without a network.
+// keys, and without a network. The units and records that run live fold the entries.
 //
-// Owns:     the assignment of entries to units, and the successive lives of one scope.
-// Does not: fold (the units that run live do), print, or compare.
+// Owns:     the assignment of entries to units, the successive lives of one scope, and the views of its units.
+// Does not: carry out effects, call models or tools, print, or compare.
 //
 // Invariants
 //   REPLAY-SESSION-1. The same entries lead to the same steps, in any process.
 //   REPLAY-SESSION-2. The replay holds no more than the session would hold, and the views of subagents that
 //       have ended.
+//   REPLAYED-SESSION-1. The replay depends on the entries alone: they contain the app's input.
+//   REPLAYED-SESSION-2. An actor that is over is forgotten after the entry that ended it, as a live session
+//        forgets it when its effects are carried out.
 
 import { z } from 'zod';
+import { floorOf, type Stamped } from '../../machines/index.ts';
+import type { Waiting } from '../../machines/outbox-setup.ts';
 import { check } from '../../values/checks.ts';
+import { ConfigurationError, OffstageError, isA, messageOf } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
-import { ConfigurationError, isA, messageOf, OffstageError } from '../../values/errors.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import type { ConversationItem } from '../conversation/items.ts';
+import { journalCut } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
+import { CommitUnit, type AnyUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
-import { isSetAside } from '../runtime/set-aside.ts';
-import { isOpening } from '../session/unit/session-entries.ts';
+import { createHost, type Host } from '../runtime/host.ts';
+import type { Effect } from '../runtime/hosting.ts';
+import { UnfoldableEntry, isSetAside } from '../runtime/set-aside.ts';
+import { isUnreadable, unreadable } from '../runtime/upcasters.ts';
+import {
+  SNAPSHOT,
+  SNAPSHOT_FORMS,
+  foldSessionEvent,
+  forgetWhatIsOver,
+  snapshotIn,
+} from '../session/lifecycle/session-journal.ts';
+import { questionView } from '../session/state/projection.ts';
+import { SessionRecords } from '../session/state/session-records.ts';
+import {
+  SESSION_SHAPES,
+  inputsIn,
+  isOpening,
+  type SessionInputs,
+} from '../session/unit/session-entries.ts';
+import { SessionUnit } from '../session/unit/session-unit.ts';
 import { SUBAGENT_SHAPES } from '../subagent/event-shapes.ts';
-import { SPAWNED } from '../subagent/spawned-event.ts';
-import { Facts, itemFact, sessionFacts, subagentFact, type Changes } from './facts.ts';
-import { ReplayedSession } from './replayed-session.ts';
-import { ReplayedSubagent } from './replayed-subagent.ts';
-import { emptySession, type ReplaySubagent, type ReplayView } from './replay-view.ts';
-import { snapshotIn } from '../session/lifecycle/session-journal.ts';
+import { outcomeOf } from '../subagent/outcome-of.ts';
+import { SPAWNED, SUBAGENT_VERSION, type SpawnedEvent } from '../subagent/spawned-event.ts';
+import { SubagentLife, stateOf } from '../subagent/subagent-life.ts';
+import type { SubagentUnitEvent } from '../subagent/subagent-ports.ts';
+import type { SubagentUnitSnapshot } from '../subagent/subagent.ts';
+import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
+import {
+  Facts,
+  emptySession,
+  itemFact,
+  sessionFacts,
+  subagentFact,
+  type Changes,
+  type ReplayDelivery,
+  type ReplayItem,
+  type ReplaySubagent,
+  type ReplayView,
+} from './replay-view.ts';
 
 /** The actor under which a program's service records the results that the program has received. */
 const OF_PROGRAM = 'service';
@@ -228,3 +267,357 @@ class Replay {
       );
   }
 }
+
+/** For a session whose opening cannot be read: the inputs with which most sessions begin. */
+const NOTHING_KNOWN: SessionInputs = {
+  session: { maxReconnects: 5, settleTimeoutMs: 5000, closeGraceMs: 5000, detachGraceMs: null },
+  outbox: {
+    capacity: 200,
+    quietMs: 300,
+    offerTimeoutMs: 15_000,
+    playTimeoutMs: 120_000,
+    maxAttempts: 3,
+  },
+  canInterrupt: true,
+};
+
+class ReplayedSession {
+  readonly #unit: SessionUnit;
+  readonly #entries: EntryByEntry;
+  readonly #records: SessionRecords;
+  /** Cached: most items of a conversation do not change with an entry. */
+  readonly #shown = new WeakMap<ConversationItem, ReplayItem>();
+  #transcript: { of: readonly ConversationItem[]; items: readonly ReplayItem[] } = {
+    of: [],
+    items: [],
+  };
+
+  /**
+   * @param first The opening entry, or a snapshot to continue from.
+   * @throws {JournalError} `JOURNAL_CUT` if it is neither; `JOURNAL_VERSION` for a snapshot that this version
+   *   cannot read.
+   */
+  constructor(first: JournalEntry) {
+    const isSnapshot = first.event.type === SNAPSHOT;
+    const snapshot = misshapen(first.event, SESSION_SHAPES) ? null : snapshotIn(first);
+    const inputs =
+      snapshot?.inputs ??
+      inputsIn([first]) ??
+      (first.seq === 1 && !isSnapshot ? NOTHING_KNOWN : null);
+    if (isUnreadable(first, SNAPSHOT_FORMS)) throw unreadable(first, SNAPSHOT_FORMS);
+    if (!inputs) throw journalCut(first);
+    const { agentName = '', limits, promptStyle } = inputs.books ?? {};
+    const host = replayHost(first.at);
+    this.#records = new SessionRecords(agentName, limits, promptStyle);
+    this.#unit = new SessionUnit(
+      host,
+      { id: first.unit, ...inputs },
+      {
+        ...nothingFollows,
+        fold: (received) => foldSessionEvent(this.#records, this.#unit, received),
+      },
+    );
+    const begin = (): void => {
+      this.#unit.reset();
+      this.#records.reset();
+      this.#unit.unit.setSequence(first.seq - 1);
+      if (!snapshot) {
+        this.#unit.begin();
+        return;
+      }
+      this.#unit.restore(snapshot.unit, inputs, first.seq - 1);
+      this.#records.restore(snapshot.books);
+    };
+    begin();
+    this.#entries = new EntryByEntry(this.#unit.unit, begin, () => this.forgetWhatIsOver());
+  }
+
+  /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
+  take(entry: JournalEntry, reason: string | null): TakenEntry {
+    return this.#entries.take(entry, reason);
+  }
+
+  get view(): Omit<ReplayView, 'at' | 'subagents'> {
+    const { session } = this.#unit;
+    const snapshot = session.getSnapshot();
+    return {
+      connection: snapshot.value.connection,
+      client: snapshot.matches({ client: 'attached' }) ? 'attached' : 'detached',
+      floor: floorOf(snapshot),
+      agent: this.#records.agentName,
+      owner: this.#unit.owner,
+      questions: this.#questions,
+      calls: this.#calls,
+      outbox: this.#outbox,
+      transcript: this.transcript,
+    };
+  }
+
+  /**
+   * REPLAYED-SESSION-2. Call it before the next entry. Returns the names of the facts that are over:
+   * `question sub_1:1`.
+   */
+  forgetWhatIsOver(): readonly string[] {
+    return forgetWhatIsOver(this.#records, this.#unit);
+  }
+
+  /** The transcript; the same array as long as its items have not changed. */
+  get transcript(): ReplayView['transcript'] {
+    const { items: of } = this.#records.conversation;
+    if (this.#transcript.of !== of) {
+      const items = of.map((item) => {
+        const known = this.#shown.get(item) ?? itemOf(item);
+        this.#shown.set(item, known);
+        return known;
+      });
+      this.#transcript = { of, items };
+    }
+    return this.#transcript.items;
+  }
+
+  /** The open batches of calls, with their states. */
+  get batches(): readonly { readonly batchId: string; readonly state: string }[] {
+    const { batches } = this.#unit;
+    return batches.ids.map((batchId) => ({
+      batchId,
+      state: nameOf(batches.stateOf(batchId)?.value),
+    }));
+  }
+
+  get #questions(): ReplayView['questions'] {
+    return [...this.#records.questions.values()].flatMap((record) => {
+      const state = this.#unit.questions.stateOf(record.requestId);
+      return state ? [questionView(record, state)] : [];
+    });
+  }
+
+  get #calls(): ReplayView['calls'] {
+    return this.#unit.calls.ids.map((callId) => ({
+      callId,
+      name: this.#records.calls.get(callId)?.name ?? '',
+      state: nameOf(this.#unit.calls.stateOf(callId)?.value),
+      batchId: this.#unit.batchOf(callId),
+    }));
+  }
+
+  get #outbox(): ReplayView['outbox'] {
+    const snapshot = this.#unit.outbox.getSnapshot();
+    const { current, pending, reserved } = snapshot.context;
+    const isPlaying = snapshot.matches({ slot: { speaking: 'playing' } });
+    return {
+      current: current && this.#deliveryOf(current, isPlaying ? 'playing' : 'offered'),
+      pending: pending.map((item) => this.#deliveryOf(item, item.resting ? 'resting' : 'pending')),
+      reserved,
+    };
+  }
+
+  #deliveryOf(
+    { deliveryId, kind, priority, attempts }: Waiting,
+    state: ReplayDelivery['state'],
+  ): ReplayDelivery {
+    const parts = this.#unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
+    const text = parts.map((id) => this.#records.delivery(id)?.text ?? '').join('\n');
+    return { deliveryId, kind, priority, state, attempts, text };
+  }
+}
+
+/** `{ gathering: 'idle' }` is `gathering.idle`. */
+function nameOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Object.entries(value)
+    .map(([state, within]) => `${state}.${nameOf(within)}`)
+    .join(' ');
+}
+
+function itemOf(item: ConversationItem): ReplayItem {
+  const { id, role, at } = item;
+  const interrupted = 'interrupted' in item && item.interrupted === true;
+  return { id, role, text: wordsOf(item), at, interrupted };
+}
+
+function wordsOf(item: ConversationItem): string {
+  if (item.role === 'tool_call') return `${item.toolName} ${JSON.stringify(item.args)}`;
+  if (item.role === 'transfer') return `${item.from} → ${item.to}`;
+  if (item.role !== 'tool_result') return item.text;
+  const { output, toolName } = item;
+  return `${toolName}: ${output.type === 'value' ? JSON.stringify(output.value) : output.message}`;
+}
+
+/** The state to continue from. */
+interface Begun extends Pick<RecordSnapshot, 'id' | 'bornAt' | 'birth'> {
+  /** Null: from its birth. */
+  readonly rest: SubagentUnitSnapshot | null;
+}
+
+class ReplayedSubagent implements UnitBody {
+  readonly release = nothingFollows.release;
+  readonly crashed = nothingFollows.crashed;
+  readonly journalRefused = nothingFollows.journalRefused;
+  readonly #id: string;
+  readonly #birth: SpawnedEvent;
+  readonly shapes = SUBAGENT_SHAPES;
+  readonly #unit: CommitUnit;
+  readonly #entries: EntryByEntry;
+  #life: SubagentLife;
+  #outcome: Outcome | null = null;
+
+  private constructor(scope: string, { id, bornAt, birth, rest }: Begun, seq: number) {
+    this.#id = id;
+    this.#birth = birth;
+    const identity = { id, scope, kind: 'subagent', definitionVersion: SUBAGENT_VERSION };
+    this.#unit = new CommitUnit(identity, replayHost(bornAt), this);
+    this.#unit.setSequence(seq);
+    const postbox = { post: (effect: Effect) => this.#unit.post('subagent', effect) };
+    const from = rest ? { id, ...rest.life } : { id, at: bornAt, ...birth.limits };
+    const life = () => new SubagentLife(from, postbox, { id });
+    this.#life = life();
+    this.#entries = new EntryByEntry(this.#unit, () => (this.#life = life()));
+  }
+
+  /** @throws {JournalError} `JOURNAL_CUT` if `spawned` is not its birth. */
+  static born(spawned: JournalEntry): ReplayedSubagent {
+    const { scope, unit: id, seq, at: bornAt, event } = spawned;
+    if (event.type !== SPAWNED) throw journalCut(spawned);
+    const birth = event as SpawnedEvent;
+    return new ReplayedSubagent(scope, { id, bornAt, birth, rest: null }, seq - 1);
+  }
+
+  /** Restores it from a snapshot: a live one continues from there, an ended one is only a view. */
+  static known(scope: string, record: RecordSnapshot): ReplayedSubagent | ReplaySubagent {
+    const { rest, ...begun } = record;
+    if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
+    const { name, parentId, callId, task } = record.birth;
+    const { outcome, step } = rest;
+    return {
+      id: record.id,
+      name,
+      parentId,
+      callId,
+      task: task.description,
+      state:
+        outcome.status === 'completed' || outcome.status === 'cancelled'
+          ? outcome.status
+          : 'failed',
+      step,
+      messages: 0,
+      settledCalls: outcome.toolLedger.length,
+      outcome,
+    };
+  }
+
+  /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
+  take(entry: JournalEntry, reason: string | null): TakenEntry {
+    return this.#entries.take(entry, reason);
+  }
+
+  /** Marks it as ended by an entry that is set aside. */
+  endedBy(message: string): void {
+    const { step: steps } = this.#life.actor.getSnapshot().context;
+    const error = { code: 'INTERNAL', message, retryable: false };
+    this.#outcome ??= outcomeOf({ status: 'failed', steps, error }, this.#life.log);
+  }
+
+  accepts(_actor: string, event: UnitEvent & Stamped): boolean {
+    return event.type === SPAWNED || this.#life.accepts(event);
+  }
+
+  apply(_actor: string, event: UnitEvent & Stamped): void {
+    if (event.type === SPAWNED) return;
+    const snapshot = this.#life.apply(event as SubagentUnitEvent & Stamped);
+    if (snapshot.status === 'done') this.#outcome ??= outcomeOf(snapshot.output, this.#life.log);
+  }
+
+  get view(): ReplaySubagent {
+    const { actor, log } = this.#life;
+    const { name, parentId, callId, task } = this.#birth;
+    const snapshot = actor.getSnapshot();
+    return {
+      id: this.#id,
+      name,
+      parentId,
+      callId,
+      task: task.description,
+      state: stateOf(snapshot),
+      step: snapshot.context.step,
+      messages: log.messages.length,
+      settledCalls: log.ledger.length,
+      outcome: this.#outcome,
+    };
+  }
+}
+
+/** @param at The start of the replay; later times are those of its entries. */
+export function replayHost(at: number): Host {
+  return createHost({
+    environment: {
+      clock: { now: () => at },
+      scheduler: { schedule: () => () => {}, yieldThen: () => {} },
+      ids: { next: (prefix) => `${prefix}_replay` },
+      random: { next: () => 0 },
+    },
+    journal: { append() {}, read: () => [] },
+  });
+}
+
+/** The fate of one entry. */
+interface TakenEntry {
+  /** Whether the unit would accept it here. */
+  readonly isAccepted: boolean;
+  /** The reason why it is set aside; null if it is folded. */
+  readonly setAside: string | null;
+}
+
+/**
+ * Folds entries into a replayed unit, one by one. An entry that cannot be folded is set aside: `begin` resets
+ * the unit to the state before the entries, and those before it are folded again.
+ */
+class EntryByEntry {
+  readonly #unit: AnyUnit;
+  readonly #begin: () => void;
+  readonly #between: () => void;
+  readonly #taken: JournalEntry[] = [];
+
+  /** @param between The work that a running process does before the next entry is folded. */
+  constructor(unit: AnyUnit, begin: () => void, between: () => void = () => {}) {
+    this.#unit = unit;
+    this.#begin = begin;
+    this.#between = between;
+  }
+
+  /** @param reason The reason why a later entry sets it aside; null if none does. */
+  take(entry: JournalEntry, reason: string | null): TakenEntry {
+    if (isSetAside(entry.event)) {
+      this.#unit.refold([entry]);
+      return { isAccepted: true, setAside: null };
+    }
+    if (reason !== null) return this.#without(entry, reason);
+    const isAccepted = this.#unit.wouldAccept(entry);
+    try {
+      const [malformed] = this.#unit.refold([entry]);
+      if (malformed) return { isAccepted: false, setAside: malformed.reason };
+    } catch (error) {
+      if (!(error instanceof UnfoldableEntry)) throw error;
+      this.#begin();
+      for (const before of this.#taken) {
+        this.#between();
+        this.#unit.setSequence(before.seq - 1);
+        this.#unit.refold([before]);
+      }
+      return this.#without(entry, error.entry.reason);
+    }
+    this.#taken.push(entry);
+    return { isAccepted, setAside: null };
+  }
+
+  #without({ seq }: JournalEntry, setAside: string): TakenEntry {
+    this.#unit.setSequence(seq);
+    return { isAccepted: false, setAside };
+  }
+}
+
+/** Handlers that ignore every consequence, for a replayed unit. */
+export const nothingFollows = {
+  release() {},
+  crashed() {},
+  journalRefused() {},
+} satisfies Partial<UnitBody>;

@@ -25,28 +25,27 @@
 //       by a further entry, and the unit continues as if it had not been written: always in a refold, and in
 //       a running process if the body supports it (`goesOnWithout`).
 
+import type { DeadlineInput, MessageIn, Stamped } from '../../machines/index.ts';
 import {
   CapacityError,
-  isA,
-  messageOf,
   OffstageError,
   ProtocolError,
+  isA,
+  messageOf,
 } from '../../values/errors.ts';
-import type { DeadlineInput, MessageIn, Stamped } from '../../machines/index.ts';
-import { isForGood, JournalError } from '../ports/journal-error.ts';
-import type { JournalEntry } from '../ports/journal.ts';
-import { Deadlines } from './deadlines.ts';
-import type { Effect } from './hosting.ts';
-import type { Host } from './host.ts';
-import type { Task } from './router.ts';
 import { storable, storableText } from '../../values/storable.ts';
+import type { SetAsideEntry } from '../contracts/session-views.ts';
+import { JournalError, isForGood } from '../ports/journal-error.ts';
+import type { JournalEntry } from '../ports/journal.ts';
 import { misshapen } from './event-shapes.ts';
+import type { Host, Task } from './host.ts';
+import type { Effect } from './hosting.ts';
 import {
-  isSetAside,
   SET_ASIDE,
-  setAsideIn,
   UNIT,
   UnfoldableEntry,
+  isSetAside,
+  setAsideIn,
   type SetAside,
 } from './set-aside.ts';
 import type {
@@ -58,7 +57,6 @@ import type {
   UnitIdentity,
 } from './unit-body.ts';
 import { upcast } from './upcasters.ts';
-import type { SetAsideEntry } from '../contracts/session-views.ts';
 
 export type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
 
@@ -92,8 +90,8 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   #disposed = false;
   #posted: Release[] | null = null;
   #cancelRetry: (() => void) | null = null;
-  /** The deadlines; null if there are none. */
-  #deadlines: Deadlines | null = null;
+  /** The armed deadlines by the name of their activity; null if there are none. */
+  #deadlines: Map<string, Deadline> | null = null;
   /** Entries that a refold has set aside and that are not written down yet. */
   #toSetAside: readonly SetAside[] = [];
   /** The reason why the last entry could not be folded, until that is written down. */
@@ -124,7 +122,9 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
 
   /** When the first deadline is due, in milliseconds since 1970; `Infinity` if there is none. */
   get nextDueAt(): number {
-    return this.#deadlines?.nextDueAt ?? Infinity;
+    let next = Infinity;
+    for (const { dueAt } of this.#deadlines?.values() ?? []) next = Math.min(next, dueAt);
+    return next;
   }
 
   /** The number of entries that the unit has written. */
@@ -346,7 +346,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     this.#disposed = true;
     this.#mailbox = null;
     this.#cancelRetry?.();
-    this.#deadlines?.disarmAll();
+    for (const { cancel } of this.#deadlines?.values() ?? []) cancel();
     this.#deadlines = null;
   }
 
@@ -540,21 +540,41 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
 
   #arm(actor: string, id: string, input: unknown): void {
     if (this.#disposed) return;
-    const { dueAt, event } = input as DeadlineInput;
-    this.#deadlines ??= new Deadlines();
-    this.#deadlines.arm(`${actor}/${id}`, { dueAt }, this.#host.environment, () =>
-      this.#admit(actor, { type: event, dueAt } as UnitEvent),
-    );
+    const { dueAt, event: type } = input as DeadlineInput;
+    const key = `${actor}/${id}`;
+    this.#disarm(key);
+    const { clock, scheduler } = this.#host.environment;
+    const cancel = scheduler.schedule(() => {
+      this.#forget(key);
+      const due: Due = { type, dueAt };
+      this.#admit(actor, due);
+    }, dueAt - clock.now());
+    (this.#deadlines ??= new Map()).set(key, { dueAt, cancel });
   }
 
   #disarm(key: string): void {
-    this.#deadlines?.disarm(key);
-    if (this.#deadlines?.isEmpty) this.#deadlines = null;
+    this.#deadlines?.get(key)?.cancel();
+    this.#forget(key);
+  }
+
+  #forget(key: string): void {
+    this.#deadlines?.delete(key);
+    if (this.#deadlines?.size === 0) this.#deadlines = null;
   }
 }
 
 function mailboxFull(id: string, but: string): CapacityError {
   return new CapacityError('MAILBOX_FULL', `${id}: ${MAX_MAILBOX} events wait already; ${but}`);
+}
+
+interface Deadline {
+  readonly dueAt: number;
+  readonly cancel: () => void;
+}
+
+/** The event of a deadline that is due. */
+interface Due extends UnitEvent {
+  readonly dueAt: number;
 }
 
 /** An effect that is queued for release. */

@@ -3,15 +3,27 @@
 // So no effect of a machine happens by itself: the router releases it after the entry that caused it is
 // committed.
 //
+// An activity of an inspected machine is an actor. Otherwise two actions replace it, one on entry and one on exit
+// of its state: XState makes an actor for each invocation, which costs as much as the rest of the transition.
+//
+// Owns:     the two forms of each machine, and the observers of an actor that an app holds (`ActorView`).
+// Does not: decide when an actor is moved or replaced (its unit does).
+//
 // Invariants
 //   HOST-1. Only its host moves a hosted actor: `send` and `stop` of the actor itself throw for every caller
 //           (`session.actor`, an inspector, a snapshot). An event that is not in the journal would be lost at
 //           the next start, and components that wait for the machine would wait forever.
+//   UNFOLD-ACTIVITIES-1. The unfolded machine starts and stops the same activities, with the same inputs, in
+//       the same states.
+//   UNFOLD-ACTIVITIES-2. Everything else equals the original machine: states, transitions, ids, output.
+//   VIEW-1. Observers follow the unit instead of one actor: they see the states before and after a
+//           replacement, and none of those that the new actor passes through while it catches up.
+//   VIEW-2. Observers complete once: when the unit ends.
 
-import { ConfigurationError } from '../../values/errors.ts';
 import {
   Actor,
   createActor,
+  createMachine,
   fromCallback,
   type AnyActorRef,
   type AnyMachineSnapshot,
@@ -21,9 +33,12 @@ import {
   type InspectionEvent,
   type Observer,
   type Snapshot,
+  type SnapshotFrom,
+  type Subscription,
 } from 'xstate';
 import { isEffect } from '../../machines/effect.ts';
-import { activitiesOf, unfoldActivities, type Activity } from './unfold-activities.ts';
+import { ConfigurationError, quietly } from '../../values/errors.ts';
+import type { Host } from './host.ts';
 
 /** An effect of a machine, as data. */
 export type Effect =
@@ -52,11 +67,6 @@ export interface HostOptions {
 }
 
 /**
- * The system of an actor is the only object that the actor, its actions and its activities share: it carries
- * the postbox. (A weak map would keep an entry for each actor that ever woke, until the garbage collector has
- * visited all of them.)
- */
-/**
  * An actor that only its host moves, and that all others may observe: `useSelector`, `waitFor`, `toPromise`
  * and the inspector work as with any other actor.
  */
@@ -80,6 +90,11 @@ export const readOnly = {
   stop: (): never => refuse('actor.stop()'),
 };
 
+/**
+ * The system of an actor is the only object that the actor, its actions and its activities share: it carries
+ * the postbox. (A weak map would keep an entry for each actor that ever woke, until the garbage collector has
+ * visited all of them.)
+ */
 const postboxKey = Symbol('postbox');
 
 interface System {
@@ -95,7 +110,7 @@ const lean = new WeakMap<AnyStateMachine, AnyStateMachine>();
 
 // XState throws the error of a root without an error observer globally; the unit checks the snapshot after
 // each event instead. One observer serves all actors.
-const observer: Observer<unknown> = { error() {} };
+const silentObserver: Observer<unknown> = { error() {} };
 
 /** Starts a machine whose effects go to `postbox`. */
 export function startHosted<M extends AnyStateMachine>(
@@ -114,7 +129,7 @@ export function startHosted<M extends AnyStateMachine>(
       : {}),
   } as never) as unknown as HostedActor<M>;
   ((actor as AnyActorRef).system as System)[postboxKey] = postbox;
-  (actor as AnyActorRef).subscribe(observer as never);
+  (actor as AnyActorRef).subscribe(silentObserver as never);
   // HOST-1. XState itself never calls these methods: it relays events through the system.
   Object.assign(actor, readOnly);
   actor.start();
@@ -243,4 +258,283 @@ function actors(activities: readonly Activity[]): Record<string, unknown> {
       { src: name, snapshot: { status: 'active', output: undefined, error: undefined, input } },
     ]),
   );
+}
+
+/** Work that lasts as long as a state. */
+export interface Activity {
+  /** The name of its logic among the machine's actors. */
+  readonly name: string;
+  readonly id: string;
+  readonly input: unknown;
+}
+
+/** The actions that replace the invocations. */
+interface ActivityActions {
+  start(args: { system: object }, activity: Activity): void;
+  stop(args: { system: object }, activity: Pick<Activity, 'name' | 'id'>): void;
+}
+
+interface StateConfig {
+  readonly invoke?: Invocation | readonly Invocation[];
+  readonly entry?: unknown;
+  readonly exit?: unknown;
+  readonly states?: Readonly<Record<string, StateConfig>>;
+}
+
+/** A state value: the state, or the value of each of its regions. */
+type Value = string | { readonly [state: string]: Value | undefined };
+
+/** An invocation with its id; the input is a value, or a function of the context and the event. */
+interface Invocation {
+  readonly id: string;
+  readonly src: string;
+  readonly input?: unknown;
+}
+
+interface Args {
+  readonly context: unknown;
+  readonly event: unknown;
+}
+
+const START = 'offstage.startActivity';
+
+const STOP = 'offstage.stopActivity';
+
+/** Returns the same machine with these actions in place of its invoked actors. */
+function unfoldActivities(
+  machine: AnyStateMachine,
+  { start, stop }: ActivityActions,
+): AnyStateMachine {
+  const { config, implementations } = machine;
+  const actions = { ...implementations.actions, [START]: start, [STOP]: stop };
+  return createMachine(
+    unfolded(config as unknown as StateConfig) as never,
+    { ...implementations, actions } as never,
+  );
+}
+
+/** Returns the activities that run in the states of a snapshot, with inputs from its context. */
+function activitiesOf(machine: AnyStateMachine, snapshot: Snapshot<unknown>): Activity[] {
+  const { value, context } = snapshot as unknown as { value: Value; context: unknown };
+  const found: Activity[] = [];
+  collect(planOf(machine), value, { context, event: { type: '' } }, found);
+  return found;
+}
+
+/** The states of a machine that invoke an activity themselves or in a substate. */
+interface Plan {
+  readonly invocations: readonly Invocation[];
+  readonly states: readonly (readonly [name: string, plan: Plan])[];
+}
+
+// Cached because it is needed at each wake: XState would search the nodes of the whole machine.
+const plans = new WeakMap<AnyStateMachine, Plan>();
+
+function planOf(machine: AnyStateMachine): Plan {
+  const known = plans.get(machine);
+  if (known) return known;
+  const plan = planned(machine.config as unknown as StateConfig);
+  plans.set(machine, plan);
+  return plan;
+}
+
+function planned({ invoke, states = {} }: StateConfig): Plan {
+  return {
+    invocations: listOf(invoke),
+    states: Object.entries(states)
+      .map(([name, state]) => [name, planned(state)] as const)
+      .filter(([, plan]) => plan.invocations.length + plan.states.length > 0),
+  };
+}
+
+/** Collects the activities from the outer states to the inner ones. */
+function collect(plan: Plan, value: Value | undefined, args: Args, found: Activity[]): void {
+  for (const invocation of plan.invocations) found.push(activityOf(invocation, args));
+  for (const [name, state] of plan.states) {
+    if (value === name) collect(state, undefined, args, found);
+    else if (typeof value === 'object' && name in value) collect(state, value[name], args, found);
+  }
+}
+
+function unfolded({ invoke, states, ...state }: StateConfig): object {
+  const invocations = listOf(invoke);
+  return {
+    ...state,
+    entry: [
+      ...listOf(state.entry),
+      ...invocations.map((invocation) => ({
+        type: START,
+        params: (args: Args) => activityOf(invocation, args),
+      })),
+    ],
+    exit: [
+      ...listOf(state.exit),
+      ...invocations.map(({ src: name, id }) => ({ type: STOP, params: { name, id } })),
+    ],
+    ...(states && {
+      states: Object.fromEntries(
+        Object.entries(states).map(([name, inner]) => [name, unfolded(inner)]),
+      ),
+    }),
+  };
+}
+
+function activityOf({ id, src, input }: Invocation, args: Args): Activity {
+  return { name: src, id, input: typeof input === 'function' ? (input(args) as unknown) : input };
+}
+
+function listOf<T>(value: T | readonly T[] | undefined): readonly T[] {
+  if (value === undefined) return [];
+  return Array.isArray(value) ? (value as readonly T[]) : [value as T];
+}
+
+/** The key under which RxJS and XState look for it. */
+const observable = ((Symbol as { readonly observable?: symbol }).observable ??
+  '@@observable') as '@@observable';
+
+export class ActorView<M extends AnyStateMachine> {
+  readonly #report: Host['report'];
+  readonly #observers = new Set<Observer<SnapshotFrom<M>>>();
+  #actor: HostedActor<M>;
+  /** The snapshot before the replacement, while another actor catches up; null otherwise. */
+  #before: SnapshotFrom<M> | null = null;
+  #following: Subscription | null = null;
+  #isOver = false;
+
+  readonly send = readOnly.send;
+  readonly stop = readOnly.stop;
+
+  constructor(actor: HostedActor<M>, host: Pick<Host, 'report'>) {
+    this.#report = quietly((error, where) => host.report(error, where));
+    this.#actor = actor;
+    this.#follow();
+  }
+
+  /** Prepares for a replacement or a rollback: observers see no states until `goesOnAs`. */
+  release(): void {
+    if (this.#isOver || this.#before) return;
+    this.#before = this.#actor.getSnapshot();
+    this.#following?.unsubscribe();
+    this.#following = null;
+  }
+
+  /** Shows this actor, which has caught up. */
+  goesOnAs(actor: HostedActor<M>): void {
+    if (this.#isOver || !this.#before) return;
+    const isSame = this.#before === actor.getSnapshot();
+    this.#before = null;
+    this.#actor = actor;
+    this.#follow();
+    if (!isSame) this.#each((observer) => observer.next?.(this.getSnapshot()));
+  }
+
+  /** Completes the observers when the unit has ended. */
+  complete(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#following?.unsubscribe();
+    this.#each((observer) => observer.complete?.());
+    this.#observers.clear();
+  }
+
+  getSnapshot(): SnapshotFrom<M> {
+    return this.#before ?? this.#actor.getSnapshot();
+  }
+
+  subscribe(
+    next?: Observer<SnapshotFrom<M>> | ((snapshot: SnapshotFrom<M>) => void),
+    error?: (error: unknown) => void,
+    complete?: () => void,
+  ): Subscription {
+    const observer: Observer<SnapshotFrom<M>> =
+      typeof next === 'object'
+        ? // Methods of an observer object keep their `this`.
+          {
+            next: (snapshot) => next.next?.(snapshot),
+            error: (thrown) => next.error?.(thrown),
+            complete: () => next.complete?.(),
+          }
+        : { ...(next && { next }), ...(error && { error }), ...(complete && { complete }) };
+    if (this.#isOver) this.#safely(() => observer.complete?.());
+    else this.#observers.add(observer);
+    return { unsubscribe: () => void this.#observers.delete(observer) };
+  }
+
+  get id() {
+    return this.#actor.id;
+  }
+  get sessionId() {
+    return this.#actor.sessionId;
+  }
+  get systemId() {
+    return this.#actor.systemId;
+  }
+  get system(): HostedActor<M>['system'] {
+    return this.#actor.system;
+  }
+  get src() {
+    return this.#actor.src;
+  }
+  get logic() {
+    return this.#actor.logic;
+  }
+  get options() {
+    return this.#actor.options;
+  }
+  get clock(): HostedActor<M>['clock'] {
+    return this.#actor.clock;
+  }
+  get ref() {
+    return this;
+  }
+
+  /** Does nothing: the actor runs already. */
+  start(): this {
+    return this;
+  }
+
+  select<T>(selector: (snapshot: SnapshotFrom<M>) => T, isSame?: (a: T, b: T) => boolean): unknown {
+    // XState's `select` needs only the two methods above.
+    return Actor.prototype.select.call(this, selector, isSame as never);
+  }
+
+  /** The machines of sessions emit nothing. */
+  on(type: string, handler: (emitted: never) => void): Subscription {
+    return this.#actor.on(type as never, handler);
+  }
+
+  [observable](): this {
+    return this;
+  }
+
+  getPersistedSnapshot() {
+    return this.#actor.getPersistedSnapshot();
+  }
+
+  toJSON() {
+    return this.#actor.toJSON();
+  }
+
+  #follow(): void {
+    const actor = this.#actor;
+    this.#following = actor.subscribe({
+      next: (snapshot: SnapshotFrom<M>) => this.#each((observer) => observer.next?.(snapshot)),
+      // The unit is rolled back, or ends.
+      error: () => {},
+      complete: () => this.complete(),
+    } as never);
+  }
+
+  #each(tell: (observer: Observer<SnapshotFrom<M>>) => void): void {
+    for (const observer of this.#observers) this.#safely(() => tell(observer));
+  }
+
+  /** Calls an observer of the app: its errors affect neither the other observers nor the unit. */
+  #safely(tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      this.#report(error, 'observer of the actor');
+    }
+  }
 }

@@ -1,18 +1,31 @@
-// The journal as one scope sees it: the number of entries since the last snapshot entry (an entry that stands
-// for all before it), and whether an entry is being written.
+// The journal as one scope (a session, or a service of the program) sees it, and its snapshots: each is one entry
+// that stands for all before it. A process that continues the scope starts there, and folds only the later
+// entries.
 //
-// Owns:     the count, and the order around a snapshot entry.
-// Does not: know the content of an entry, or when a snapshot is made (scope-snapshots.ts).
+// Owns:     the number of entries since the last snapshot, when a snapshot is made, the order around its entry,
+//           and which entries it replaces.
+// Does not: know the content of an entry or a snapshot (session/lifecycle/session-journal.ts,
+//           subagents/service-ledger.ts).
 //
 // Invariants
 //   SCOPE-JOURNAL-1. While a snapshot entry is being written, no other entry of the scope is: later entries
 //        wait behind it, however often it has to be retried.
 //   SCOPE-JOURNAL-2. Entries do not wait for a snapshot entry that is refused permanently.
+//   SCOPE-SNAPSHOTS-1. A snapshot is made when no unit of the scope has an event in its mailbox or at the
+//        journal. So information that one part has passed on and forgotten is in the part that received it.
+//   SCOPE-SNAPSHOTS-2. No entry is written between the instant of a snapshot and its place in the journal.
+//   SCOPE-SNAPSHOTS-3. Continuing from a snapshot equals continuing from all entries before it: it holds
+//       nothing else.
+//   SCOPE-SNAPSHOTS-4. Entries before a snapshot are deleted only once the snapshot itself is kept, only if
+//        that is requested, and never if there is a snapshot that this version cannot read
+//        (upcasters.ts, SNAPSHOT-FORMS-2).
 
-import type { Journal, JournalEntry, JournalPosition, JournalQuery } from '../ports/journal.ts';
 import { isForGood } from '../ports/journal-error.ts';
+import type { Journal, JournalEntry, JournalPosition, JournalQuery } from '../ports/journal.ts';
+import type { AnyUnit, UnitEvent } from './commit-unit.ts';
+import { callSafely, type Host } from './host.ts';
 
-export interface ScopeJournalOptions {
+interface ScopeJournalOptions {
   /** Returns whether this entry stands for all before it. */
   standsForAll(entry: JournalEntry): boolean;
   /** Reports that an entry was kept and none is being written. */
@@ -113,4 +126,145 @@ function barrier(): { readonly lifted: Promise<void>; readonly lift: () => void 
   let lift = (): void => {};
   const lifted = new Promise<void>((resolve) => (lift = resolve));
   return { lifted, lift };
+}
+
+/** The number of turns of the event loop for which a scope that is left waits for its journal. */
+const MAX_TURNS = 10_000;
+
+/** The scope that snapshots are made of. */
+interface SnapshotScope {
+  readonly id: string;
+  readonly host: Host;
+  /** The unit that writes the entry. */
+  readonly unit: AnyUnit;
+  /** The actor of the unit that the entry is for. */
+  readonly actor: string;
+  /** Returns the snapshot; null if a part of the scope is busy. */
+  made(isAsleep: boolean): MadeSnapshot | null;
+}
+
+export interface MadeSnapshot {
+  readonly event: UnitEvent;
+  /** The number of members in it. */
+  readonly lives: number;
+}
+
+export class ScopeSnapshots {
+  readonly #scope: SnapshotScope;
+  readonly #journal: ScopeJournal;
+  readonly #policy: SnapshotPolicy;
+  /** The number of members in the latest snapshot: writing one costs about as much as that many entries. */
+  #lives = 0;
+  #isScheduled = false;
+  #trimmed: Promise<void> | null = null;
+  #keepsAll = false;
+
+  constructor(scope: SnapshotScope, journal: ScopeJournal, policy: SnapshotPolicy) {
+    this.#scope = scope;
+    this.#journal = journal;
+    this.#policy = policy;
+  }
+
+  /** Handles a kept entry. Whether a snapshot is due is checked a turn of the event loop later. */
+  entryKept(): void {
+    if (this.#isScheduled || this.#scope.unit.disposed || !this.#isDue) return;
+    this.#isScheduled = true;
+    this.#scope.host.environment.scheduler.yieldThen(() => {
+      this.#isScheduled = false;
+      if (this.#isDue) this.take();
+    });
+  }
+
+  /**
+   * Writes a snapshot now. Returns false if an entry is under way (SCOPE-SNAPSHOTS-1) or nothing has happened
+   * since the last one.
+   */
+  take(isAsleep = false): boolean {
+    const { unit, actor } = this.#scope;
+    if (unit.disposed || unit.isHeld || unit.isBusy || !this.#journal.isIdle) return false;
+    if (this.#journal.sinceAll === 0 && !isAsleep) return false;
+    const made = this.#scope.made(isAsleep);
+    if (!made) return false;
+    this.#lives = made.lives;
+    return unit.note(actor, () => made.event);
+  }
+
+  /**
+   * Waits until received events are written down, as far as the journal can, and writes the final snapshot
+   * before the scope is left, unless snapshots are disabled. Returns whether the scope was idle then, and the
+   * snapshot says so: an event that comes later is behind it. `isIdle` is evaluated at that instant, not at the
+   * call: an event may have come meanwhile.
+   */
+  async takeLast(isBusy: () => boolean, isIdle: () => boolean = () => false): Promise<boolean> {
+    await this.#rested(isBusy);
+    const wasIdle = isIdle();
+    const isWanted = wasIdle || this.#policy.afterEntries !== Infinity;
+    const isTaken = isWanted && this.take(wasIdle);
+    if (isTaken) await this.#rested(isBusy);
+    return wasIdle && isTaken;
+  }
+
+  async #rested(isBusy: () => boolean): Promise<void> {
+    const { scheduler } = this.#scope.host.environment;
+    for (let turns = 0; turns < MAX_TURNS && isBusy(); turns += 1)
+      await new Promise<void>((resolve) => scheduler.yieldThen(resolve));
+  }
+
+  /** Prevents deletions for the snapshots that this process makes. */
+  keepAll(): void {
+    this.#keepsAll = true;
+  }
+
+  /** Records that a snapshot was kept as the entry `seq` of its unit. */
+  written(seq: number): void {
+    const { host, id: scope, unit } = this.#scope;
+    if (!this.#policy.trim || this.#keepsAll) return;
+    callSafely(host, 'trimming of the journal', () => {
+      const trimmed = this.#journal.trim({ scope, unit: unit.id, seq });
+      this.#trimmed = Promise.resolve(trimmed).catch(() => {});
+      return trimmed;
+    });
+  }
+
+  /** Resolves when the entries before the latest snapshot are deleted, if they are to be. */
+  async whenTrimmed(): Promise<void> {
+    await this.#trimmed;
+  }
+
+  get #isDue(): boolean {
+    return this.#journal.sinceAll >= Math.max(this.#policy.afterEntries, this.#lives);
+  }
+}
+
+export interface SnapshotPolicy {
+  /**
+   * The number of entries of a session after which a snapshot is made, at the next instant in which none of
+   * its entries is under way; more if the session has more members (calls, questions, subagents) than that. A
+   * snapshot is also made when it is suspended. `Infinity`: never. @defaultValue 1000; `Infinity` if no
+   * `journal` is given
+   */
+  readonly afterEntries: number;
+  /**
+   * Deletes the entries before a snapshot, if the journal can: the session takes less space, and cannot be
+   * replayed, recorded or forked from an earlier point. @defaultValue false
+   */
+  readonly trim: boolean;
+}
+
+/**
+ * Returns the milliseconds from the first of these entries to the last, without the gaps before entries with
+ * which a process resumed. The time after the last entry of a process is unknown and not counted.
+ */
+export function timeAwake(
+  entries: readonly JournalEntry[],
+  goesOn: (entry: JournalEntry) => boolean,
+): number {
+  let awakeMs = 0;
+  let before = entries[0]?.at ?? 0;
+  for (const entry of entries) {
+    // The previous process may have had another clock.
+    if (!goesOn(entry)) awakeMs += Math.max(0, entry.at - before);
+    before = entry.at;
+  }
+  return awakeMs;
 }

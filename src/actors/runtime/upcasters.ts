@@ -1,17 +1,28 @@
-// Converts entries of an older version to those that this version reads.
+// Converts entries and snapshots of an older version to those that this version reads.
 //
 // A machine's definition has a version, which each entry carries. After a change of the machine's reaction to
 // an event, count the version up and add an upcaster here that converts an event of the previous version; add
 // a journal of the previous version to test/corpus.
 //
-// UPCASTERS-1. An entry is converted one version at a time, and only `actor` and `event` change: its unit,
+// A snapshot states the versions of the machines in it, and its own `form`. After a change that makes an
+// older snapshot unreadable as it is, or of the version of one of its machines, count the form up and add an
+// upcaster of the previous form to its `SnapshotForms`; add a snapshot written just before the change to
+// test/corpus. A new property that may be missing needs none of this.
+//
+// Invariants
+//   UPCASTERS-1. An entry is converted one version at a time, and only `actor` and `event` change: its unit,
 //      its time and its place in the journal are facts.
+//   SNAPSHOT-FORMS-1. A snapshot is converted one form at a time. It is readable if all its versions are
+//      current in the end.
+//   SNAPSHOT-FORMS-2. An unreadable snapshot is not read in part, and no entry before it is deleted: it may be
+//      all that is left of a trimmed journal, for a version that can read it.
 
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
+import type { UnitEvent } from './unit-body.ts';
 
 /** Converts an entry of one version to the next. */
-export type Upcaster = (entry: JournalEntry) => Pick<JournalEntry, 'actor' | 'event'>;
+type Upcaster = (entry: JournalEntry) => Pick<JournalEntry, 'actor' | 'event'>;
 
 /**
  * Upcasters for each kind of unit (`session`, `subagent`, `service`), by the version that they start from.
@@ -22,7 +33,7 @@ export type Upcasters = Readonly<Record<string, Readonly<Record<number, Upcaster
 export const upcasters: Upcasters = {};
 
 /** The definition that reads the entry. */
-export interface CurrentDefinition {
+interface CurrentDefinition {
   readonly kind: string;
   readonly version: number;
 }
@@ -48,4 +59,87 @@ export function upcast(
     );
   const { actor, event } = step(entry);
   return upcast({ ...entry, actor, event, definitionVersion: from + 1 }, definition, table);
+}
+
+/** The versions in a snapshot; `form` is that of the whole. A snapshot without one has form 1. */
+type SnapshotVersions = Readonly<Record<string, number>>;
+
+/** A snapshot as it stands in the journal. */
+export interface WrittenSnapshot extends UnitEvent {
+  readonly versions: SnapshotVersions;
+}
+
+/** Converts a snapshot of one form to the next, with the versions of its machines at that time. */
+type SnapshotUpcaster = (snapshot: WrittenSnapshot) => WrittenSnapshot;
+
+export interface SnapshotForms {
+  /** The type of the snapshot's event. */
+  readonly type: string;
+  /** The versions that this version of the package writes. */
+  readonly versions: SnapshotVersions & { readonly form: number };
+  /** Upcasters by the form that they start from. */
+  readonly upcasters: Readonly<Record<number, SnapshotUpcaster>>;
+}
+
+/**
+ * Returns the snapshot as this version would have written it (SNAPSHOT-FORMS-1); null if the entry is no
+ * snapshot or cannot be read.
+ */
+export function readSnapshot(
+  { event }: JournalEntry,
+  forms: SnapshotForms,
+): WrittenSnapshot | null {
+  return event.type === forms.type ? broughtUp(event as WrittenSnapshot, forms) : null;
+}
+
+/** Returns whether the entry is a snapshot that this version cannot read. */
+export function isUnreadable(entry: JournalEntry, forms: SnapshotForms): boolean {
+  return entry.event.type === forms.type && readSnapshot(entry, forms) === null;
+}
+
+/** Returns the error for an unreadable snapshot whose earlier entries are gone. */
+export function unreadable(
+  { scope, unit, seq, event }: JournalEntry,
+  forms: SnapshotForms,
+): JournalError {
+  const versions = versionsOf(event as WrittenSnapshot);
+  const isNewer = Object.entries(versions).some(
+    ([part, version]) => version > (forms.versions[part] ?? 0),
+  );
+  return new JournalError(
+    'JOURNAL_VERSION',
+    `Entry ${seq} of ${unit} in ${scope} is a snapshot of ${told(versions)}; this version of Offstage reads ${told(forms.versions)}, and the entries before it were trimmed away. ${
+      isNewer
+        ? 'A newer version of Offstage wrote it: go on with it there, or update this process.'
+        : 'An older version of Offstage wrote it, and this one has no upcaster for it: continue the session there until it is closed.'
+    }`,
+    { retryable: false },
+  );
+}
+
+function broughtUp(snapshot: WrittenSnapshot, forms: SnapshotForms): WrittenSnapshot | null {
+  const versions = versionsOf(snapshot);
+  const { form } = versions;
+  if (isSame(versions, forms.versions)) return snapshot;
+  const step = form < forms.versions.form ? forms.upcasters[form] : undefined;
+  if (!step) return null;
+  const next = step(snapshot);
+  return broughtUp({ ...next, versions: { ...next.versions, form: form + 1 } }, forms);
+}
+
+function versionsOf({ versions }: WrittenSnapshot): SnapshotVersions & { readonly form: number } {
+  return { form: 1, ...versions };
+}
+
+function isSame(one: SnapshotVersions, other: SnapshotVersions): boolean {
+  const parts = Object.keys(one);
+  return (
+    parts.length === Object.keys(other).length && parts.every((part) => one[part] === other[part])
+  );
+}
+
+/** Returns a text such as `form 1 (session 2, subagent 3)`. */
+function told({ form, ...machines }: SnapshotVersions): string {
+  const parts = Object.entries(machines).map(([part, version]) => `${part} ${version}`);
+  return `form ${form} (${parts.join(', ')})`;
 }

@@ -11,7 +11,7 @@
 
 import { eventSourceMachine, type EventSourceEvent, type Unstamped } from '../../machines/index.ts';
 import { CancelledError, CapacityError, messageOf } from '../../values/errors.ts';
-import type { EventSourceView } from '../contracts/service-view.ts';
+import type { EventSourceView } from '../contracts/session-views.ts';
 import type { EventReceipt, EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';
 import type { AnyUnit } from '../runtime/commit-unit.ts';
 import { callSafely, type Host } from '../runtime/host.ts';

@@ -31,7 +31,7 @@ import {
 } from '../../machines/index.ts';
 import { CapacityError, OffstageError, ProtocolError } from '../../values/errors.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import type { DroppedEvent, ServiceView } from '../contracts/service-view.ts';
+import type { DroppedEvent, ServiceView } from '../contracts/session-views.ts';
 import type { EventReceipt, ExternalEvent } from '../ports/event-source.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import {

@@ -20,7 +20,7 @@ import { ownValue } from '../../values/own-value.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { deliveryAbout } from '../contracts/records.ts';
-import type { DroppedEvent, ServiceView } from '../contracts/service-view.ts';
+import type { DroppedEvent, ServiceView } from '../contracts/session-views.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SubagentTask } from '../subagent/subagent.ts';

@@ -1,8 +1,8 @@
 // One model call, charged to a budget: estimates the size of its input and records its cost.
 
 import type { ModelMessage } from 'ai';
-import type { StepUsage } from '../model/model-step.ts';
 import type { Budget } from '../admission/budget.ts';
+import type { StepUsage } from '../model/model-step.ts';
 
 const CHARACTERS_PER_TOKEN = 4;
 /** Tokens counted for an image or a file, whose size does not tell its tokens. */

@@ -5,13 +5,13 @@
 //           role and settles them itself. Their `execute` is reached only outside a subagent, and reports
 //           that.
 
-import type { Toolset } from '../contracts/toolset.ts';
 import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
+import type { Toolset } from '../contracts/task.ts';
 import { callerOf } from '../model/caller.ts';
-import { marked, ROLE } from '../model/tool-flags.ts';
 import { toolFailure, type ToolFailure } from '../model/tool-failure.ts';
+import { ROLE, marked } from '../model/tool-flags.ts';
 
 /** Identifies the toolset in a registry of toolsets. */
 export const CHILD_TOOLSET = { name: 'subagent-child', version: '0.1.0' } as const;

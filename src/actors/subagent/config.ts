@@ -1,17 +1,17 @@
+import { z } from 'zod';
+import { DELIVERY_MODES } from '../../machines/index.ts';
+import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
+import { checkIsObject, notAnObject } from '../../values/plain-checks.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
+import { budgetLimits } from '../admission/budget.ts';
 import {
   SPEAK_PROGRESS,
-  type SubagentConfig,
   type RetryOptions,
+  type SubagentConfig,
   type SubagentDefinition,
 } from '../contracts/config.ts';
-import { z } from 'zod';
-import { aFunction, type ChecksOf, check } from '../../values/checks.ts';
-import { checkIsObject, notAnObject } from '../../values/plain-checks.ts';
-import { aModel } from '../model/model.ts';
-import { DELIVERY_MODES } from '../../machines/index.ts';
 import { identities } from '../contracts/identity.ts';
-import { budgetLimits } from '../admission/budget-limits.ts';
-import { withoutUndefined } from '../../values/without-undefined.ts';
+import { aModel } from '../model/model.ts';
 
 export const defaultSubagentOptions = {
   maxSteps: 5,

@@ -1,26 +1,26 @@
 // The contract between a subagent and its host.
 
 import type { JSONValue, ModelMessage } from 'ai';
-import type { Caller } from '../model/caller.ts';
-import type { Note } from '../notes/note.ts';
 import type { Carrying, SubagentEvent, Unstamped } from '../../machines/index.ts';
-import type { ModelResponse } from '../model/model-step.ts';
-import type { ToolOutcome } from '../model/tool-run.ts';
-import type { Answer, AskedQuestion } from '../contracts/records.ts';
-import type { SpawnedEvent } from './spawned-event.ts';
-import type { Responded } from './subagent-log.ts';
-import type { SubagentState } from '../contracts/session-views.ts';
 import type { Budget } from '../admission/budget.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
-import type { PreparedInstance } from './instance.ts';
 import type { Outcome } from '../contracts/outcome.ts';
+import type { Answer, AskedQuestion } from '../contracts/records.ts';
+import type { SubagentState } from '../contracts/session-views.ts';
 import type {
-  SubagentTask,
-  StreamedChunk,
-  StepReport,
-  CallInDoubt,
   AskedInput,
+  CallInDoubt,
+  StepReport,
+  StreamedChunk,
+  SubagentTask,
 } from '../contracts/task.ts';
+import type { Caller } from '../model/caller.ts';
+import type { ModelResponse } from '../model/model-step.ts';
+import type { ToolOutcome } from '../model/tool-run.ts';
+import type { Note } from '../notes/note.ts';
+import type { PreparedInstance } from './instance.ts';
+import type { SpawnedEvent } from './spawned-event.ts';
+import type { Responded } from './subagent-log.ts';
 
 /** Fields that the log of a subagent keeps of an event; its machine does not read them. */
 interface KeptFields {

@@ -3,24 +3,25 @@
 
 import type { ModelMessage } from 'ai';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
-import { checkOutput, structuredOutput } from '../model/output.ts';
+import type { Budget } from '../admission/budget.ts';
+import type { StepReport, StreamedChunk } from '../contracts/task.ts';
+import { consentFor } from '../model/approval.ts';
 import {
   runModelStep,
   toStepError,
   type ModelCall,
   type ModelResponse,
 } from '../model/model-step.ts';
+import { checkOutput, structuredOutput } from '../model/output.ts';
 import type { Structured } from '../model/structured.ts';
 import { approvalNeeded } from '../model/tool-run.ts';
-import { consentFor } from '../model/approval.ts';
 import type { Host } from '../runtime/host.ts';
-import type { Budget } from '../admission/budget.ts';
 import { ASK_USER } from './ask-user.ts';
 import { permitFor } from './budgeted-call.ts';
 import { checkHandIn, completionToolIn, notHandedInMessage } from './complete-task.ts';
 import type { Instance } from './instance.ts';
 import type { SubagentUnitEvent } from './subagent-ports.ts';
-import type { StepReport, StreamedChunk } from '../contracts/task.ts';
+
 const CUT_OFF = 'The budget is used up: its last tokens were not enough for the answer';
 
 interface Thinking {

@@ -19,16 +19,14 @@ import { byUnit, type JournalEntry } from '../ports/journal.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { misshapen, text, type EventShapes } from '../runtime/event-shapes.ts';
 import { createHost, type Host, type HostOptions } from '../runtime/host.ts';
-import { ScopeJournal } from '../runtime/scope-journal.ts';
-import { ScopeSnapshots } from '../runtime/scope-snapshots.ts';
+import { ScopeJournal, ScopeSnapshots, timeAwake } from '../runtime/scope-journal.ts';
 import { asideErrorOf, setAsideIn, UnfoldableEntry } from '../runtime/set-aside.ts';
 import {
   isUnreadable,
   readSnapshot,
   unreadable,
   type SnapshotForms,
-} from '../runtime/snapshot-forms.ts';
-import { timeAwake } from '../runtime/time-awake.ts';
+} from '../runtime/upcasters.ts';
 import { delegationShape } from '../subagent/event-shapes.ts';
 import { SUBAGENT_VERSION } from '../subagent/spawned-event.ts';
 import type { SubagentTreeSnapshot } from './subagent-registry.ts';

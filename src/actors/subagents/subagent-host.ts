@@ -17,8 +17,7 @@
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { Subject, type Observable } from 'rxjs';
-import type { Budget } from '../admission/budget.ts';
-import { Budgets } from '../admission/budgets.ts';
+import { Budgets, type Budget } from '../admission/budget.ts';
 import type { SessionLimits } from '../admission/limits.ts';
 import type { Supervisor } from '../admission/supervisor.ts';
 import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';

@@ -3,24 +3,25 @@
 //
 // Owns:     the choice of runs, and the treatment of one that fails.
 // Does not: play one (player), or judge it (promises).
+
+import type { SnapshotPolicy } from '../../actors/runtime/scope-journal.ts';
 import { ConfigurationError } from '../../values/errors.ts';
-import { chanceOf } from '../doubles/chance.ts';
 import type { ConformanceSetup } from '../conformance/stage.ts';
+import { chanceOf } from '../doubles/chance.ts';
 import type { Script as ModelScript } from '../doubles/scripted-model.ts';
-import type { SimulatedApp, SimulatedAppLike } from './log/app.ts';
 import { defaultApp } from './default-app.ts';
-import { defaultFaults, type FaultPlan, type Strike } from './log/fault-points.ts';
 import { generateSteps, type GenerateOptions } from './generate-script.ts';
+import type { SimulatedApp, SimulatedAppLike } from './log/app.ts';
+import { defaultFaults, type FaultPlan, type Strike } from './log/fault-points.ts';
 import type { RunRecord } from './log/log.ts';
+import type { Script, Step } from './log/script.ts';
 import { play } from './player.ts';
 import type { Broken, PromiseCheck } from './promises/broken.ts';
 import { brokenPromises } from './promises/check.ts';
-import type { Script, Step } from './log/script.ts';
 import { shrink } from './shrink.ts';
 import { SimulationError } from './simulation-error.ts';
 import { simulatedVoice } from './voice-stage.ts';
 import { WorkDone, workIn, type Work } from './work.ts';
-import type { SnapshotPolicy } from '../../actors/runtime/scope-snapshots.ts';
 
 /** The simulated app, and the conditions of its runs. */
 export interface SimulationOptions {

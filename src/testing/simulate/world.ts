@@ -10,29 +10,29 @@
 
 import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
+import type { SnapshotPolicy } from '../../actors/runtime/scope-journal.ts';
 import { TextSession } from '../../actors/session/view/text-session.ts';
 import { messageOf } from '../../values/errors.ts';
 import { VoiceSession } from '../../voice/voice-session.ts';
-import { chanceOf } from '../doubles/chance.ts';
 import { LeadMind } from '../conformance/mind.ts';
 import { outputsIn, tellableIn } from '../conformance/session-of-case.ts';
 import type { ConformanceSetup, ConformanceStage } from '../conformance/stage.ts';
+import { chanceOf } from '../doubles/chance.ts';
 import {
   simulatedEnvironment,
   type SimulatedEnvironment,
 } from '../doubles/simulated-environment.ts';
-import type { SimulatedApp, SimulatedProgram, AnySession } from './log/app.ts';
 import { Client, type Talking } from './client.ts';
 import { Effects } from './effects.ts';
-import type { FaultPlan, Strike } from './log/fault-points.ts';
 import { Faults } from './faults.ts';
 import { lineOf, openModel, type ItemWords } from './line.ts';
+import type { AnySession, SimulatedApp, SimulatedProgram } from './log/app.ts';
+import type { FaultPlan, Strike } from './log/fault-points.ts';
 import type { Happening, LogEntry } from './log/log.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { appIn, sessionModelIn, voiceCalls, type AppStage } from './staged-app.ts';
 import { User } from './user.ts';
 import { WorldJournal } from './world-journal.ts';
-import type { SnapshotPolicy } from '../../actors/runtime/scope-snapshots.ts';
 
 const SESSION_ID = 'session_1';
 const DOWN_MS = 2000;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { BudgetAccount, type Reservation } from '../../../src/actors/admission/budget-account.ts';
+import { BudgetAccount, type Reservation } from '../../../src/actors/admission/budget.ts';
 
 /** A purse with what the test knows of it. */
 interface Known {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Budget, type BudgetedCall } from '../../../src/actors/admission/budget.ts';
 import type { BudgetLimits } from '../../../src/actors/contracts/config.ts';
+import { Budget, type BudgetedCall } from '../../../src/actors/admission/budget.ts';
 
 function budgetOf(limits: BudgetLimits) {
   const clock = { at: 1_000 };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { Budgets } from '../../../src/actors/admission/budgets.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { Budgets } from '../../../src/actors/admission/budget.ts';
 
 function scope(limits?: ConstructorParameters<typeof Budgets>[1]) {
   const environment = simulatedEnvironment();

@@ -3,7 +3,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Slots } from '../../../src/actors/admission/slots.ts';
+import { Slots } from '../../../src/actors/admission/supervisor.ts';
 
 function slotsOf(total: number, sessions: Record<string, number>) {
   const slots = new Slots(total);

@@ -1,7 +1,7 @@
 // The run loop: order, no re-entrance, and one task's failure is its own.
 
 import { describe, expect, test } from 'vitest';
-import { Router } from '../../../src/actors/runtime/router.ts';
+import { Router } from '../../../src/actors/runtime/host.ts';
 
 function routed() {
   const errors: unknown[] = [];

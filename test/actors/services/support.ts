@@ -13,11 +13,11 @@ import {
   checkServiceConfig,
   type ServiceSubagentConfig,
 } from '../../../src/actors/services/service-config.ts';
-import type { DroppedEvent, ServiceView } from '../../../src/actors/contracts/service-view.ts';
 import { Service } from '../../../src/actors/services/service.ts';
 import type { Outcome } from '../../../src/actors/contracts/outcome.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { gatedJournal } from '../../support/journals.ts';
+import type { DroppedEvent, ServiceView } from '../../../src/actors/contracts/session-views.ts';
 
 export const order = (data: unknown = {}, rest: Partial<ExternalEvent> = {}): ExternalEvent => ({
   source: 'shop',

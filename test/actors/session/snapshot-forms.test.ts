@@ -8,8 +8,8 @@ import {
   readSnapshot,
   type SnapshotForms,
   type WrittenSnapshot,
-} from '../../../src/actors/runtime/snapshot-forms.ts';
-import { nothingFollows, replayHost } from '../../../src/actors/replay/replay-host.ts';
+} from '../../../src/actors/runtime/upcasters.ts';
+import { nothingFollows, replayHost } from '../../../src/actors/replay/replay-session.ts';
 import { SessionRecords } from '../../../src/actors/session/state/session-records.ts';
 import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
 import { replaySession } from '../../../src/entries/replay.ts';
@@ -20,7 +20,10 @@ import { turns } from '../../support/crashes.ts';
 import { orderMonitor } from '../../support/order-monitor.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
-import { SNAPSHOT_FORMS, snapshotIn } from "../../../src/actors/session/lifecycle/session-journal.ts";
+import {
+  SNAPSHOT_FORMS,
+  snapshotIn,
+} from '../../../src/actors/session/lifecycle/session-journal.ts';
 
 const written = JSON.parse(
   readFileSync(new URL('../../corpus/session-snapshot-1.json', import.meta.url), 'utf8'),

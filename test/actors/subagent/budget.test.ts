@@ -3,9 +3,9 @@
 
 import { describe, expect, test } from 'vitest';
 import { estimateTokens, permitFor } from '../../../src/actors/subagent/budgeted-call.ts';
-import { Budget } from '../../../src/actors/admission/budget.ts';
 import type { ScriptedStep } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
+import { Budget } from '../../../src/actors/admission/budget.ts';
 
 type Runs = ReturnType<typeof subagentRuns>;
 type Generate = Runs['model']['doGenerate'];

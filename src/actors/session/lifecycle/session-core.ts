@@ -16,7 +16,7 @@ import type { MemoryFact } from '../../ports/memory-store.ts';
 import { callSafely, createHost, type Host } from '../../runtime/host.ts';
 import { UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { ScopeJournal } from '../../runtime/scope-journal.ts';
-import { ScopeSnapshots } from '../../runtime/scope-snapshots.ts';
+import { ScopeSnapshots } from '../../runtime/scope-journal.ts';
 import { servicesOf } from '../effects/session-effects.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import type { SetAsideEntry } from '../../contracts/session-views.ts';

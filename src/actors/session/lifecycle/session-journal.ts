@@ -7,7 +7,7 @@
 //
 // Owns:     the forms of the snapshot, where the life that continues begins, and the route of an event to the
 //           component that folds it.
-// Does not: decide when a snapshot is made (runtime/scope-snapshots.ts), restore the parts (session-life.ts),
+// Does not: decide when a snapshot is made (runtime/scope-journal.ts), restore the parts (session-life.ts),
 //           know the content of a part (each defines its own), or the app: an event holds all that its
 //           folding needs.
 
@@ -17,15 +17,14 @@ import { journalCut } from '../../ports/journal-error.ts';
 import { byUnit, type JournalEntry } from '../../ports/journal.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import { misshapen } from '../../runtime/event-shapes.ts';
-import type { MadeSnapshot } from '../../runtime/scope-snapshots.ts';
 import { SET_ASIDE, UnfoldableEntry, asideErrorOf } from '../../runtime/set-aside.ts';
 import {
   isUnreadable,
   readSnapshot,
   unreadable,
   type SnapshotForms,
-} from '../../runtime/snapshot-forms.ts';
-import { timeAwake } from '../../runtime/time-awake.ts';
+} from '../../runtime/upcasters.ts';
+import { timeAwake, type MadeSnapshot } from '../../runtime/scope-journal.ts';
 import { SERVICE_VERSION, type ServiceSnapshot } from '../../services/service.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import { SUBAGENT_VERSION } from '../../subagent/spawned-event.ts';

@@ -44,8 +44,8 @@ import {
 } from '../../runtime/commit-unit.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import type { Host } from '../../runtime/host.ts';
-import { ActorView } from '../../runtime/actor-view.ts';
 import {
+  ActorView,
   sendHosted,
   snapshotOf,
   startHosted,

@@ -4,21 +4,25 @@ import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
-import type {
-  AnswerReceipt,
-  DeliveryView,
-  QuestionView,
-  SessionEvent,
-  SubagentView,
-  TranscriptItem,
-} from '../../contracts/session-views.ts';
+import type { SetDirective } from '../../contracts/directives.ts';
+import { checkedBy, type VouchedFor } from '../../contracts/identity.ts';
 import {
   THE_LEAD,
   type SendRequest,
   type SendResult,
   type SubagentService,
 } from '../../contracts/service-types.ts';
-import type { ServiceView } from '../../contracts/service-view.ts';
+import type {
+  AnswerReceipt,
+  DeliveryView,
+  QuestionView,
+  ServiceView,
+  SessionEvent,
+  SubagentView,
+  TranscriptItem,
+} from '../../contracts/session-views.ts';
+import { checkedAnswer, type GivenAnswer } from '../../subagent/ask-user.ts';
+import type { NoticeOptions } from '../effects/notices.ts';
 import {
   isIdle,
   nextDueAt,
@@ -26,14 +30,10 @@ import {
   type NextResultOptions,
   type SessionResult,
 } from '../lead/awaited.ts';
-import type { SetDirective } from '../../contracts/directives.ts';
-import { checkedBy, type VouchedFor } from '../../contracts/identity.ts';
-import type { NoticeOptions } from '../effects/notices.ts';
+import type { TransferAnswer } from '../lead/lead-agents.ts';
 import type { SessionCore } from '../lifecycle/session-core.ts';
 import type { StartOptions } from '../lifecycle/session-options.ts';
 import { refuseImages, type ShownImage } from '../questions/shown-image.ts';
-import type { TransferAnswer } from '../lead/lead-agents.ts';
-import { checkedAnswer, type GivenAnswer } from '../../subagent/ask-user.ts';
 import type { SessionStore } from '../state/projection.ts';
 
 /** The states of a tool call that has no result yet. */

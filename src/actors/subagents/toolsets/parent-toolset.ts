@@ -14,7 +14,7 @@
 //        the key, the recipient recognises a message by its key, the other tools only read, or cancel a
 //        subagent that has already ended. A message is answered once it is in the journal: it is never lost.
 
-import type { Toolset } from '../../contracts/toolset.ts';
+import type { Toolset } from '../../contracts/task.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { tool, zodSchema, type ModelMessage, type Tool } from 'ai';
 import { z } from 'zod';

@@ -2,14 +2,14 @@
 // with everything that goes wrong, each snapshot of them; what follows is looked at both ways.
 
 import { expect, test } from 'vitest';
-import { nothingFollows, replayHost } from '../../../../src/actors/replay/replay-host.ts';
+import { nothingFollows, replayHost } from '../../../../src/actors/replay/replay-session.ts';
 import { SessionRecords } from '../../../../src/actors/session/state/session-records.ts';
 import { SessionUnit } from '../../../../src/actors/session/unit/session-unit.ts';
 import { replaySession, type ReplayView } from '../../../../src/entries/replay.ts';
 import { type JournalEntry } from '../../../../src/entries/journal.ts';
 import { simulateOnce } from '../../../../src/testing/index.ts';
 import { sessionEntries } from '../../../support/session-entries.ts';
-import { snapshotIn } from "../../../../src/actors/session/lifecycle/session-journal.ts";
+import { snapshotIn } from '../../../../src/actors/session/lifecycle/session-journal.ts';
 
 const isSnapshot = ({ event }: JournalEntry): boolean => event.type === 'session.snapshot';
 
