@@ -59,9 +59,9 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   #owesReply = false;
   /** A client has attached, in this process. */
   #hasAttached = false;
-  #hasLooked = false;
-  /** Ends the look-out for clients; null: there is none, or no longer. */
-  #stopLooking: (() => void) | null = null;
+  #hasWatched = false;
+  /** Ends the watch for clients; null: there is none, or no longer. */
+  #stopWatching: (() => void) | null = null;
 
   constructor(core: LeadSession, options: VoiceLeadOptions) {
     const { transport } = options;
@@ -93,7 +93,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   }
 
   disconnect(): void {
-    this.#stopLooking?.();
+    this.#stopWatching?.();
     this.#turns.stop();
     this.#connections.close();
   }
@@ -116,12 +116,14 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
 
   resume(owes: boolean): void {
     this.#owesReply = owes;
-    if (this.#core.unit.session.getSnapshot().matches({ client: 'attached' })) this.clientCame();
+    if (this.#core.unit.session.getSnapshot().matches({ client: 'attached' }))
+      this.clientAttached();
   }
 
   greet(): void {
     this.#owesGreeting = this.#core.agents.current.greeting !== undefined;
-    if (this.#core.unit.session.getSnapshot().matches({ client: 'attached' })) this.clientCame();
+    if (this.#core.unit.session.getSnapshot().matches({ client: 'attached' }))
+      this.clientAttached();
   }
 
   configure(): void {
@@ -186,9 +188,9 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   /**
    * Handles the arrival of a client. The first one is greeted; before that no one would hear the greeting.
    */
-  clientCame(): void {
+  clientAttached(): void {
     this.#hasAttached = true;
-    this.#stopLooking?.();
+    this.#stopWatching?.();
     const greeting = this.#owesGreeting ? greetingNote(this.#core.agents.current) : undefined;
     if (greeting === undefined && !this.#owesReply) return;
     if (greeting !== undefined) this.addNote(greeting);
@@ -198,7 +200,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   }
 
   /** Handles the loss of the client: the sound that it has not played will not be heard. */
-  clientLeft(): void {
+  clientDetached(): void {
     this.#turns.clientLeft();
   }
 
@@ -223,18 +225,18 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   }
 
   connectionReady(untold: readonly TransportCommand[]): void {
-    this.#tell(untold);
+    this.#sendUntold(untold);
     this.#core.receive('session', { type: 'transport.ready' });
     this.#sendKeptAudio();
     this.#turns.next();
-    this.#lookForClients();
+    this.#watchForClients();
   }
 
   /** Switches to another connection: for another agent, or because the previous one was about to end. */
   connectionReplaced(untold: readonly TransportCommand[]): void {
-    this.#left();
+    this.#modelLost();
     // The untold messages go first: offers that follow must come after them.
-    this.#tell(untold);
+    this.#sendUntold(untold);
     this.#core.receive('session', { type: 'transport.replaced' });
     this.#sendKeptAudio();
     this.#turns.next();
@@ -242,7 +244,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
 
   /** Handles the planned close of the connection in use, before the session continues on another one. */
   connectionRenewing(): void {
-    this.#left();
+    this.#modelLost();
     this.#core.receive('session', { type: 'transport.renewing' });
   }
 
@@ -254,7 +256,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   connectionLost({ reason, retryable, code }: ConnectionClosed): void {
     const { host, unit } = this.#core;
     const { failures } = unit.session.getSnapshot().context;
-    this.#left();
+    this.#modelLost();
     this.#turns.callsLost();
     const { transport, reconnectDelayMs, maxReconnectDelayMs } = this.#options;
     const delayMs = Math.min(reconnectDelayMs * 2 ** failures, maxReconnectDelayMs);
@@ -315,12 +317,12 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   }
 
   /** Handles the loss of a model. Words that it was told and did not understand are sent again. */
-  #left(): void {
+  #modelLost(): void {
     const isHeardAgain = this.#connections.keepSentAudio(this.#turns.unheardMs);
     this.#turns.connectionLost(isHeardAgain);
   }
 
-  #tell(untold: readonly TransportCommand[]): void {
+  #sendUntold(untold: readonly TransportCommand[]): void {
     this.#turns.memory.clearQueue();
     for (const command of untold) this.#connections.send(command);
   }
@@ -334,16 +336,16 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
    * Reports once that something is due and that no client has ever attached: nothing is told before one does, and
    * an app that forgot `attach()` would only hear silence.
    */
-  #lookForClients(): void {
-    if (this.#hasAttached || this.#hasLooked) return;
-    this.#hasLooked = true;
+  #watchForClients(): void {
+    if (this.#hasAttached || this.#hasWatched) return;
+    this.#hasWatched = true;
     const { host, projection, unit } = this.#core;
     let isLate = false;
-    const look = (): void => {
+    const check = (): void => {
       const { pending } = unit.outbox.getSnapshot().context;
       const isDue = this.#owesGreeting || this.#owesReply || pending.length > 0;
       if (!isLate || !isDue) return;
-      this.#stopLooking?.();
+      this.#stopWatching?.();
       const message =
         `Something is due, and no client has attached for ${UNATTENDED_MS / 1000} s: nothing is told before one does. ` +
         'Call session.attach() when a client listens, and the function that it returns when the client leaves.';
@@ -351,15 +353,15 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     };
     const late = (): void => {
       isLate = true;
-      look();
+      check();
     };
     const { scheduler } = host.environment;
     const cancel = scheduler.schedule(late, UNATTENDED_MS, { isBackground: true });
     const changes = projection.events.subscribe(({ type }) => {
-      if (type === 'delivery.changed') look();
+      if (type === 'delivery.changed') check();
     });
-    this.#stopLooking = () => {
-      this.#stopLooking = null;
+    this.#stopWatching = () => {
+      this.#stopWatching = null;
       cancel();
       changes.unsubscribe();
     };

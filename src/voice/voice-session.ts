@@ -282,10 +282,10 @@ export class VoiceSession extends BaseSession {
 
   override attach(): () => void {
     const leave = super.attach();
-    this.#lead.clientCame();
+    this.#lead.clientAttached();
     return () => {
       leave();
-      if (!this.isAttached) this.#lead.clientLeft();
+      if (!this.isAttached) this.#lead.clientDetached();
     };
   }
 }

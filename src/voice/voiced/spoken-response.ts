@@ -159,7 +159,7 @@ export class SpokenResponse {
 
   async #speak(): Promise<void> {
     for (let next = this.#unsaid.shift(); next; next = this.#unsaid.shift()) {
-      await this.#room();
+      await this.#waitForRoom();
       if (this.#brokenOff !== null) return;
       await this.#say(next.item, next.text);
     }
@@ -173,16 +173,16 @@ export class SpokenResponse {
     for await (const frame of sound(text, signal)) {
       if (this.#brokenOff !== null) return;
       resampler ??= createResampler({ fromHz: frame.sampleRateHz, toHz });
-      this.#handOn(item, resampler.process(frame.samples));
+      this.#passOn(item, resampler.process(frame.samples));
     }
     if (this.#brokenOff !== null) return;
-    if (resampler !== null) this.#handOn(item, resampler.flush());
+    if (resampler !== null) this.#passOn(item, resampler.flush());
     this.#show(item, item.spoken(), false);
     this.#finishItems();
   }
 
   /** Passes sound on in pieces, each preceded by the words that begin in it. */
-  #handOn(item: SpokenItem, samples: Int16Array): void {
+  #passOn(item: SpokenItem, samples: Int16Array): void {
     const { environment } = this.#owner;
     const { sampleRateHz } = this.#owner.settings;
     const step = Math.round((sampleRateHz * FRAME_MS) / 1000);
@@ -220,7 +220,7 @@ export class SpokenResponse {
   }
 
   /** SPOKEN-RESPONSE-4 */
-  async #room(): Promise<void> {
+  async #waitForRoom(): Promise<void> {
     const { environment } = this.#owner;
     const { maxAheadMs } = this.#owner.settings;
     const aheadMs = this.#playedAt - environment.clock.now();
