@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { secretRemover, isSecretName } from '../../src/values/secrets.ts';
-import { redactKey, redactWords } from '../../src/adapters/inspect/redact.ts';
+import { redactKey, redactWords } from '../../src/adapters/inspect/shown-value.ts';
 import { shown } from '../../src/values/plain-checks.ts';
 import { redactingJournal, type JournalEntry } from '../../src/entries/journal.ts';
 import { memoryJournal } from '../../src/index.ts';

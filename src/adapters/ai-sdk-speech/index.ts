@@ -2,6 +2,6 @@ export {
   aiSdkTranscriber,
   defaultAiSdkTranscriberOptions,
   type AiSdkTranscriberOptions,
-} from './ai-sdk-transcriber.ts';
-export { aiSdkVoice, defaultAiSdkVoiceOptions, type AiSdkVoiceOptions } from './ai-sdk-voice.ts';
+} from './ai-sdk-speech.ts';
+export { aiSdkVoice, defaultAiSdkVoiceOptions, type AiSdkVoiceOptions } from './ai-sdk-speech.ts';
 export type { Transcriber, Voice, VoiceRequest } from '../../voice/speech/voice.ts';

@@ -4,11 +4,11 @@ export {
   type InspectorOptions,
   type InspectorTarget,
   type SinkTarget,
-} from './options.ts';
-export { redactWords, type Leaf, type Redact } from './redact.ts';
-export type { BrowserTarget, BrowserWindow } from './browser-viewer.ts';
+} from './inspector.ts';
+export { redactWords, type Leaf, type Redact } from './shown-value.ts';
+export type { BrowserTarget, BrowserWindow } from './viewers.ts';
 export type { RelayTarget } from './relay.ts';
-export type { WebSocketTarget } from './web-socket-viewer.ts';
+export type { WebSocketTarget } from './viewers.ts';
 export type {
   ActorMessage,
   EventMessage,
@@ -16,4 +16,4 @@ export type {
   ShownEvent,
   ShownSnapshot,
   SnapshotMessage,
-} from './wire.ts';
+} from './trace-line.ts';

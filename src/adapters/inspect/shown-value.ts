@@ -1,13 +1,22 @@
 // Converts any value to the form that may be shown: plain data, redacted, of bounded size. It works from the
 // top and stops when the budget is spent, so a large value costs no more than its shown part.
 //
+// Redacts the values in a message by an allow-list. Texts of users and models are hidden without a list of
+// their places; values that distinguish states, events and actors are shown.
+//
 // Invariants
 //   SHOWN-VALUE-1. The result is JSON: no cycles, no functions, nothing with a behaviour.
 //   SHOWN-VALUE-2. Parts that do not fit are left out, with a mark: `[truncated …]`.
 //   SHOWN-VALUE-3. Only plain objects, lists, maps and sets are traversed; for anything else (sockets,
 //       controllers, audio) only the kind is shown, and none of its getters runs.
+//   REDACT-1. A text is shown only if its key is one of the known ones (ids, `type`, `status` …)
+//       and it looks like a name: ASCII without spaces, at most 64 characters.
+//   REDACT-2. Within a payload (tool arguments, messages, results …) no value is shown, including numbers and
+//       ids: its keys and their meaning are foreign.
+//   REDACT-3. A key is shown only if it looks like a name.
+//   REDACT-4. Values with the shape of a credential (values/secrets.ts) are never shown.
 
-import { redactKey, redactNothing, type Leaf, type Redact } from './redact.ts';
+import { secretRemover } from '../../values/secrets.ts';
 
 /** The remaining size of a message, in bytes. Shared by the values of one message. */
 export interface Budget {
@@ -47,7 +56,7 @@ function walk(value: unknown, at: Walk): unknown {
     case 'number':
     case 'boolean':
     case 'bigint':
-      return leaf(value, at);
+      return shownLeaf(value, at);
     case 'function':
       return record({ type: value.name }, at);
     case 'object':
@@ -59,7 +68,7 @@ function walk(value: unknown, at: Walk): unknown {
   }
 }
 
-function leaf(value: Leaf, at: Walk): unknown {
+function shownLeaf(value: Leaf, at: Walk): unknown {
   const shown = at.redact(value, at.path);
   if (typeof shown === 'number' || typeof shown === 'boolean') return spend(shown, 25, at);
   const text = typeof shown === 'object' ? '[redacted]' : String(shown);
@@ -89,7 +98,7 @@ function structure(value: object, at: Walk): unknown {
   if (value instanceof Set) return list([...value], at);
   if (value instanceof Map) return record(mapFields(value), at);
   if (value instanceof Error) return record(errorFields(value), at);
-  if (value instanceof Date) return leaf(dateText(value), at);
+  if (value instanceof Date) return shownLeaf(dateText(value), at);
   if (isActorRef(value)) return record({ xstate$$type: 1, id: value.id }, at);
   return spend(kindOf(value), 40, at);
 }
@@ -183,4 +192,112 @@ function kindOf(value: unknown): string {
   const maker = (Object.getPrototypeOf(value) as { constructor?: unknown } | null)?.constructor;
   const kind = typeof maker === 'function' && maker.name !== '' ? maker.name : 'object';
   return ArrayBuffer.isView(value) ? `[${kind}, ${value.byteLength} bytes]` : `[${kind}]`;
+}
+
+const withoutSecrets = secretRemover([]);
+
+/** A value with nothing inside it. */
+export type Leaf = string | number | bigint | boolean;
+
+/**
+ * Decides the shown value of a leaf. `path` names its place: first the part of the message (`context`,
+ * `event`, `input`, `output`, `error`, `meta` or `params`), then the keys that lead to it; the items of a
+ * list have the path of the list.
+ */
+export type Redact = (leaf: Leaf, path: readonly string[]) => Leaf;
+
+const SHOWN_KEYS = new Set([
+  'type',
+  'kind',
+  'status',
+  'state',
+  'code',
+  'channel',
+  'priority',
+  'phase',
+  'grade',
+  'role',
+  'mode',
+  'end',
+  'event',
+  'execution',
+  'lifetime',
+  'finishReason',
+  'toolName',
+  'src',
+  'owner',
+  'queue',
+]);
+
+/** `id`, `callId`, `deliveryIds` … */
+const ID_KEY = /^ids?$|[a-z\d]Ids?$/;
+
+/** Ids that reveal the user's choice. */
+const ANSWER_KEYS = new Set(['optionId', 'optionIds', 'answerId']);
+
+const PAYLOAD_KEYS = new Set([
+  'answer',
+  'answers',
+  'args',
+  'arguments',
+  'artifacts',
+  'body',
+  'content',
+  'data',
+  'description',
+  'facts',
+  'headers',
+  'history',
+  'input',
+  'instructions',
+  'label',
+  'memory',
+  'message',
+  'messages',
+  'metadata',
+  'options',
+  'output',
+  'parameters',
+  'partial',
+  'parts',
+  'payload',
+  'prompt',
+  'question',
+  'response',
+  'responses',
+  'result',
+  'results',
+  'text',
+  'toolLedger',
+  'transcript',
+  'transcripts',
+  'value',
+]);
+
+const NAME = /^[\w.:/@#$+-]{1,64}$/;
+
+/** The default: hides texts of users and models, by REDACT-1 and REDACT-2. */
+export const redactWords: Redact = (leaf, path) => {
+  const isPayload = path[0] === 'output' || path.some((key, at) => at > 0 && PAYLOAD_KEYS.has(key));
+  if (typeof leaf !== 'string') return isPayload ? `[redacted ${typeof leaf}]` : leaf;
+  if (leaf === '') return leaf;
+  const isName = NAME.test(leaf) && withoutSecrets(leaf) === leaf;
+  if (!isPayload && isName && isShownKey(path.at(-1) ?? '')) return leaf;
+  return hidden(leaf);
+};
+
+/** Shows everything. */
+export const redactNothing: Redact = (leaf) => leaf;
+
+/** Redacts a key by REDACT-3. */
+export function redactKey(key: string): string {
+  return NAME.test(key) && withoutSecrets(key) === key ? key : hidden(key);
+}
+
+function isShownKey(key: string): boolean {
+  return SHOWN_KEYS.has(key) || (ID_KEY.test(key) && !ANSWER_KEYS.has(key));
+}
+
+function hidden(text: string): string {
+  return `[redacted ${text.length} chars]`;
 }

@@ -1,10 +1,142 @@
-// The client events of the GA Realtime wire: the eleven events of the official union, each with its schema.
+// The client events of the GA Realtime wire: the eleven events of the official union, each with its schema, and the
+// content that they carry: items of the conversation, tools, the parameters of a response. Unknown fields are
+// refused, as by the real server.
 
 import { z } from 'zod';
 import type { RealtimeClientEvent } from '../openai-realtime/official.ts';
-import { newItem, responseParameters } from './client-schemas.ts';
 import { Refusal } from './wire-events.ts';
 import { refusalOf } from './zod-refusal.ts';
+
+const MAX_ID_LENGTH = 32;
+const MAX_METADATA_PAIRS = 16;
+const MAX_METADATA_KEY_LENGTH = 64;
+const MAX_METADATA_VALUE_LENGTH = 512;
+const MAX_OUTPUT_TOKENS = 4096;
+
+const id = z.string().min(1).max(MAX_ID_LENGTH);
+/** Ids of other servers, which a client sends along, may be longer. */
+const callId = z.string().min(1).max(256);
+
+const itemFields = {
+  id: id.nullish(),
+  object: z.literal('realtime.item').nullish(),
+  status: z.enum(['completed', 'incomplete', 'in_progress']).nullish(),
+};
+
+const inputText = z.strictObject({ type: z.literal('input_text'), text: z.string() });
+const inputAudio = z.strictObject({
+  type: z.literal('input_audio'),
+  audio: z.string(),
+  transcript: z.string().nullish(),
+});
+const inputImage = z.strictObject({
+  type: z.literal('input_image'),
+  image_url: z.string().startsWith('data:image/'),
+  detail: z.enum(['auto', 'low', 'high']).nullish(),
+});
+const outputText = z.strictObject({ type: z.literal('output_text'), text: z.string() });
+/** The assistant's sound cannot be sent back, only its transcript. */
+const outputAudio = z.strictObject({
+  type: z.literal('output_audio'),
+  transcript: z.string(),
+});
+
+const messageItem = z.discriminatedUnion('role', [
+  z.strictObject({
+    ...itemFields,
+    type: z.literal('message'),
+    role: z.literal('system'),
+    content: z.array(inputText),
+  }),
+  z.strictObject({
+    ...itemFields,
+    type: z.literal('message'),
+    role: z.literal('user'),
+    content: z.array(z.discriminatedUnion('type', [inputText, inputAudio, inputImage])),
+  }),
+  z.strictObject({
+    ...itemFields,
+    type: z.literal('message'),
+    role: z.literal('assistant'),
+    content: z.array(z.discriminatedUnion('type', [outputText, outputAudio])),
+  }),
+]);
+const functionCall = z.strictObject({
+  ...itemFields,
+  type: z.literal('function_call'),
+  call_id: callId.nullish(),
+  name: z.string().min(1),
+  arguments: z.string(),
+});
+const functionCallOutput = z.strictObject({
+  ...itemFields,
+  type: z.literal('function_call_output'),
+  call_id: callId,
+  output: z.string(),
+});
+
+const newItem = z.discriminatedUnion('type', [messageItem, functionCall, functionCallOutput]);
+const itemReference = z.strictObject({ type: z.literal('item_reference'), id });
+const inputItem = z.discriminatedUnion('type', [
+  messageItem,
+  functionCall,
+  functionCallOutput,
+  itemReference,
+]);
+
+export const functionTool = z.strictObject({
+  type: z.literal('function'),
+  name: z.string().min(1).max(64),
+  description: z.string().nullish(),
+  parameters: z.record(z.string(), z.unknown()).nullish(),
+});
+export const toolChoice = z.union([
+  z.enum(['auto', 'none', 'required']),
+  z.strictObject({ type: z.literal('function'), name: z.string() }),
+]);
+/** Sound or text, not both: sound always comes with its transcript. */
+export const outputModalities = z.array(z.enum(['text', 'audio'])).length(1);
+export const audioFormat = z.strictObject({
+  type: z.literal('audio/pcm'),
+  rate: z.literal(24_000).nullish(),
+});
+export const voiceChoice = z.union([z.string().min(1), z.strictObject({ id: z.string().min(1) })]);
+export const maxOutputTokens = z.union([z.int().min(1).max(MAX_OUTPUT_TOKENS), z.literal('inf')]);
+export const reasoning = z.strictObject({
+  effort: z.enum(['minimal', 'low', 'medium', 'high', 'xhigh']).nullish(),
+});
+
+const metadata = z
+  .record(z.string().max(MAX_METADATA_KEY_LENGTH), z.string().max(MAX_METADATA_VALUE_LENGTH))
+  .refine((pairs) => Object.keys(pairs).length <= MAX_METADATA_PAIRS, {
+    error: `expected at most ${MAX_METADATA_PAIRS} pairs`,
+  });
+
+const responseParameters = z.strictObject({
+  conversation: z.enum(['auto', 'none']).nullish(),
+  input: z.array(inputItem).nullish(),
+  instructions: z.string().nullish(),
+  metadata: metadata.nullish(),
+  output_modalities: outputModalities.nullish(),
+  max_output_tokens: maxOutputTokens.nullish(),
+  tools: z.array(functionTool).nullish(),
+  tool_choice: toolChoice.nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  reasoning: reasoning.nullish(),
+  prompt: z.null().optional(),
+  audio: z
+    .strictObject({
+      output: z
+        .strictObject({ format: audioFormat.nullish(), voice: voiceChoice.nullish() })
+        .nullish(),
+    })
+    .nullish(),
+});
+
+export type InputItem = z.output<typeof inputItem>;
+export type ResponseParameters = z.output<typeof responseParameters>;
+export type FunctionTool = z.output<typeof functionTool>;
+export type ToolChoice = z.output<typeof toolChoice>;
 
 const eventFields = { event_id: z.string().max(512).nullish() };
 const itemId = z.string();
@@ -72,7 +204,7 @@ type Schemas = typeof clientEventSchemas;
 export type ClientEvent = { [Type in keyof Schemas]: z.output<Schemas[Type]> }[keyof Schemas];
 
 /** The result of parsing a client frame. */
-export interface ParsedFrame {
+interface ParsedFrame {
   /** The client's own id of the event, for the error that answers it. */
   readonly eventId: string | null;
   readonly event: ClientEvent | Refusal;

@@ -2,7 +2,7 @@
 // and as the model remembers them.
 //
 // Owns: items, their sound (the latest two minutes), what was heard and said. Does
-// not: events (`realtime-session.ts`), the model (`brain.ts`).
+// not: events (`realtime-session.ts`), the model (`language-model.ts`).
 
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { SpokenWords } from '../../voice/speech/spoken-words.ts';

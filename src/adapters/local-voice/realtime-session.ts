@@ -2,7 +2,7 @@
 // conversation and the responses, and answers in the order of the real server.
 //
 // Owns: configuration, conversation, input audio, which configuration a response
-// gets. Does not: the socket (`server.ts`), threads and models (shared by all connections).
+// gets. Does not: the socket (`local-voice.ts`), threads and models (shared by all connections).
 //
 // REALTIME-SESSION-1. A client event is answered by its event or by one `error` that names its `event_id`;
 //     none ends the session.
@@ -13,35 +13,44 @@ import type { Environment } from '../../actors/ports/environment.ts';
 import { OffstageError, messageOf } from '../../values/errors.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
-import type { Brain } from './brain.ts';
-import { parseClientFrame, type ClientEvent } from './client-events.ts';
-import type { InputItem, ResponseParameters } from './client-schemas.ts';
+import {
+  parseClientFrame,
+  type ClientEvent,
+  type InputItem,
+  type ResponseParameters,
+} from './client-events.ts';
 import {
   Conversation,
   truncateSpeech,
   withSound,
   type ConversationItem,
   type Remembered,
+  type RememberedPart,
 } from './conversation.ts';
-import { hear, type KnownSpeech } from './hearing.ts';
 import {
+  transcribeSound,
+  type KnownSpeech,
   INPUT_SAMPLE_RATE_HZ,
   InputAudio,
   type InputAudioEvents,
   type InputBuffer,
   type Utterance,
 } from './input-audio.ts';
-import { toConversationItem } from './new-item.ts';
-import { responseRequest } from './response-run.ts';
-import { Responses } from './responses.ts';
+import type { TextModel } from './language-model.ts';
+import {
+  responseRequest,
+  ResponseRun,
+  type ResponseContext,
+  type ResponseRequest,
+} from './response.ts';
 import { defaultSessionConfig, updateSessionConfig, type SessionConfig } from './session-config.ts';
 import type { SpeechEngine, SpokenRequest } from './speech/speech-engine.ts';
-import { Refusal, type ServerEventBody } from './wire-events.ts';
+import { Refusal, type ServerEventBody, type WireItem } from './wire-events.ts';
 
 export interface RealtimeSessionOptions {
   readonly environment: Environment;
   readonly engine: SpeechEngine;
-  readonly brain: Brain;
+  readonly textModel: TextModel;
   /** The voice for clients that request one that the engine lacks. */
   readonly defaultVoice: string;
   /** The model that the client requested; only reported back. */
@@ -69,12 +78,12 @@ export class RealtimeSession {
 
   constructor(options: RealtimeSessionOptions) {
     this.#options = options;
-    const { environment, model, defaultVoice, engine, brain, whenReady } = options;
+    const { environment, model, defaultVoice, engine, textModel, whenReady } = options;
     const { createInput = (events) => new InputAudio(engine, events), preset } = options;
     this.#responses = new Responses({
       emit: (event) => this.#emit(event),
       environment,
-      brain,
+      textModel,
       conversation: this.#conversation,
       conversationId: environment.ids.next('conv'),
       whenReady,
@@ -257,7 +266,7 @@ export class RealtimeSession {
   }
 
   #hear(sound: AudioFrame, speech?: KnownSpeech): Promise<string> {
-    return hear(this.#options.engine, sound, speech);
+    return transcribeSound(this.#options.engine, sound, speech);
   }
 
   #createItem({ item: given, previous_item_id: after }: EventOf<'conversation.item.create'>): void {
@@ -381,4 +390,152 @@ function decodeAudio(base64: string): Int16Array {
 function noSuchItem(stem: string, verb: string, id: string): Refusal {
   const message = `Error ${stem}ing item: the item with id '${id}' does not exist.`;
   return new Refusal(`item_${verb}_invalid_item_id`, message, 'item_id');
+}
+
+const MAX_OUT_OF_BAND = 8;
+
+/**
+ * The responses of one connection under way: at most one that writes to the conversation, and several out of
+ * band.
+ */
+class Responses {
+  readonly #context: ResponseContext;
+  readonly #outOfBand = new Map<string, ResponseRun>();
+  #active: ResponseRun | null = null;
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+  }
+
+  /** @throws {Refusal} if there are too many */
+  create(request: ResponseRequest): void {
+    if (!request.outOfBand && this.#active !== null) {
+      throw new Refusal(
+        'conversation_already_has_active_response',
+        `Conversation already has an active response in progress: ${this.#active.id}. ` +
+          'Wait until the response is finished before creating a new one.',
+      );
+    }
+    if (request.outOfBand && this.#outOfBand.size >= MAX_OUT_OF_BAND) {
+      const message = `At most ${MAX_OUT_OF_BAND} responses may run out of band at once.`;
+      throw new Refusal('too_many_responses', message, 'response.conversation');
+    }
+    const response: ResponseRun = new ResponseRun(this.#context, request, () => {
+      if (this.#active === response) this.#active = null;
+      this.#outOfBand.delete(response.id);
+    });
+    if (request.outOfBand) this.#outOfBand.set(response.id, response);
+    else this.#active = response;
+    response.begin();
+  }
+
+  /** Handles the start of the user's speech. */
+  interrupt(): void {
+    this.#active?.cancel('turn_detected');
+  }
+
+  /**
+   * Cancels the response with this id, or otherwise the one that writes to the conversation.
+   * @throws {Refusal} `response_cancel_not_active`
+   */
+  cancel(id: string | null): void {
+    const named = this.#active?.id === id ? this.#active : this.#outOfBand.get(id ?? '');
+    const response = id === null ? this.#active : named;
+    if (!response) {
+      const message = 'Cancellation failed: no active response found';
+      throw new Refusal('response_cancel_not_active', message);
+    }
+    response.cancel('client_cancelled');
+  }
+
+  /** Stops all responses without an event. */
+  abandon(): void {
+    this.#active?.abandon();
+    for (const response of this.#outOfBand.values()) response.abandon();
+  }
+}
+
+type GivenItem = Exclude<InputItem, { type: 'item_reference' }>;
+type GivenMessage = Extract<GivenItem, { type: 'message' }>;
+type GivenPart = GivenMessage['content'][number];
+
+interface NewItemTools {
+  readonly newId: (prefix: string) => string;
+  readonly decode: (base64: string) => Int16Array;
+  /** Returns the words in a sound; never rejects. */
+  readonly hear: (samples: Int16Array) => Promise<string>;
+}
+
+/**
+ * Converts an item of a client to one of the conversation: in the form for the client, and in the form for
+ * the model.
+ */
+function toConversationItem(given: GivenItem, tools: NewItemTools): ConversationItem {
+  const id = given.id ?? tools.newId('item');
+  const fields = { id, status: 'completed' as const };
+  switch (given.type) {
+    case 'message':
+      return toMessage(given, fields, tools);
+    case 'function_call': {
+      const callId = given.call_id ?? tools.newId('call');
+      const { name, arguments: text } = given;
+      return {
+        id,
+        wire: { ...fields, type: 'function_call', call_id: callId, name, arguments: text },
+        remembered: { kind: 'call', callId, name, arguments: text },
+        sound: [],
+      };
+    }
+    case 'function_call_output': {
+      const { call_id: callId, output } = given;
+      return {
+        id,
+        wire: { ...fields, type: 'function_call_output', call_id: callId, output },
+        remembered: { kind: 'answer', callId, output },
+        sound: [],
+      };
+    }
+  }
+}
+
+function toMessage(
+  given: GivenMessage,
+  fields: { readonly id: string; readonly status: 'completed' },
+  { decode, hear }: NewItemTools,
+): ConversationItem {
+  const sound: Int16Array[] = [];
+  const parts = given.content.map((part: GivenPart): RememberedPart => {
+    if (part.type === 'input_image') return { type: 'image', url: part.image_url };
+    if (part.type === 'output_audio') return { type: 'text', text: part.transcript };
+    if (part.type !== 'input_audio') return { type: 'text', text: part.text };
+    const samples = decode(part.audio);
+    sound.push(samples);
+    return { type: 'sound', words: hear(samples) };
+  });
+  const remembered: Remembered = { kind: 'message', role: given.role, parts };
+  return { id: fields.id, wire: wireMessage(given, fields), remembered, sound };
+}
+
+/** Sound is shown only when it is retrieved. */
+function wireMessage(
+  given: GivenMessage,
+  fields: { readonly id: string; readonly status: 'completed' },
+): WireItem {
+  switch (given.role) {
+    case 'system':
+      return { ...fields, type: 'message', role: 'system', content: given.content };
+    case 'assistant':
+      return { ...fields, type: 'message', role: 'assistant', content: given.content };
+    case 'user':
+      return {
+        ...fields,
+        type: 'message',
+        role: 'user',
+        content: given.content.map((part) =>
+          part.type === 'input_audio'
+            ? { type: 'input_audio' as const, transcript: part.transcript ?? null }
+            : part,
+        ),
+      };
+  }
 }

@@ -12,7 +12,7 @@ import {
   voiceChoice,
   type FunctionTool,
   type ToolChoice,
-} from './client-schemas.ts';
+} from './client-events.ts';
 import { Refusal } from './wire-events.ts';
 import { refusalOf } from './zod-refusal.ts';
 

@@ -1,5 +1,5 @@
 // The code of a speech thread: loads the models of its role, then answers calls. Started by
-// `speech/speech-thread.ts`.
+// `speech/built-in-engine.ts`.
 
 import { parentPort, workerData, type Transferable } from 'node:worker_threads';
 import {
@@ -8,10 +8,18 @@ import {
   ProviderError,
   messageOf,
 } from '../../values/errors.ts';
-import { Detection } from './speech/detection.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import {
+  resampleSound,
+  createResampler,
+  type Resampler,
+  toFloat,
+} from '../../voice/audio/resampler.ts';
 import { tellEnd } from './speech/exit-guard.ts';
 import { Flite } from './speech/flite.ts';
-import { loadOnnx } from './speech/onnx.ts';
+import { Transcription } from './speech/moonshine.ts';
+import { loadOnnx, type Onnx } from './speech/peer-packages.ts';
+import { SILERO_SAMPLE_RATE_HZ, Silero, type SileroStream } from './speech/silero.ts';
 import type {
   ThreadCalls,
   ThreadEnding,
@@ -21,8 +29,6 @@ import type {
   ThreadRole,
   ThreadStart,
 } from './speech/thread-protocol.ts';
-import { Transcription } from './speech/transcription.ts';
-import { resampleSound } from '../../voice/audio/resampler.ts';
 
 const OUTPUT_SAMPLE_RATE_HZ = 24_000;
 
@@ -42,7 +48,7 @@ const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
   async detector() {
     return detectionHandlers(await Detection.load(await loadOnnx()));
   },
-  async mouth() {
+  async voice() {
     const flite = await Flite.load();
     await flite.speak({ text: 'ready', voice: 'slt', speed: 1 });
     return {
@@ -120,6 +126,49 @@ function failureOf(error: unknown): ThreadFailure {
     code: error instanceof OffstageError ? error.code : 'SPEECH_ENGINE_FAILED',
     message: messageOf(error),
   };
+}
+
+interface Stream {
+  readonly resampler: Resampler;
+  readonly silero: SileroStream;
+  last: Promise<unknown>;
+}
+
+/** Detection of speech in many streams, with Silero. Runs inside a thread. */
+class Detection {
+  readonly #silero: Silero;
+  readonly #streams = new Map<number, Stream>();
+
+  private constructor(silero: Silero) {
+    this.#silero = silero;
+  }
+
+  /** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
+  static async load(onnx: Onnx): Promise<Detection> {
+    return new Detection(await Silero.load(onnx));
+  }
+
+  detect(streamId: number, sound: AudioFrame): Promise<readonly number[]> {
+    const stream = this.#streams.get(streamId) ?? this.#begin(streamId, sound.sampleRateHz);
+    const samples = toFloat(stream.resampler.process(sound.samples));
+    const windows = stream.last.then(() => stream.silero.push(samples));
+    stream.last = windows.catch(() => undefined);
+    return windows;
+  }
+
+  forget(streamId: number): void {
+    this.#streams.delete(streamId);
+  }
+
+  #begin(streamId: number, fromHz: number): Stream {
+    const stream: Stream = {
+      resampler: createResampler({ fromHz, toHz: SILERO_SAMPLE_RATE_HZ }),
+      silero: this.#silero.createStream(),
+      last: Promise.resolve(),
+    };
+    this.#streams.set(streamId, stream);
+    return stream;
+  }
 }
 
 await main();

@@ -8,10 +8,13 @@
 //   FILE-MEMORY-1. A change is visible, and `remember` resolves, only after it is on the disk.
 //   FILE-MEMORY-2. Changes are made in the order of the calls; those that wait are written together.
 //   FILE-MEMORY-3. A change that cannot be written is undone and rejects; the ones after it go on.
+//   FACT-FILE-1. A write replaces the file by a rename, after the new content reached the disk: a
+//       crash at any instant leaves the old content or the new, never a part of one.
+//   FACT-FILE-2. A malformed file is refused, with its name and line, and never changed.
 
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { resolve, dirname } from 'node:path';
 import { z } from 'zod';
-import { check } from '../../values/checks.ts';
-import { resolve } from 'node:path';
 import {
   checkedMemoryLimits,
   rankFacts,
@@ -20,8 +23,11 @@ import {
   type FactTable,
   type MemoryLimits,
   type MemoryStore,
+  memoryFactSchema,
+  type MemoryFact,
 } from '../../actors/ports/memory-store.ts';
-import { readFacts, writeFacts } from './fact-file.ts';
+import { check } from '../../values/checks.ts';
+import { ConfigurationError, messageOf, ProviderError } from '../../values/errors.ts';
 
 export interface FileMemoryOptions {
   /** The path of the file; its folder is created if necessary. Relative to the working directory. */
@@ -45,7 +51,7 @@ interface Change {
 }
 
 /**
- * Errors of the file (see `fact-file.ts`) reject the call that meets them; a later call tries again.
+ * Errors of the file reject the call that meets them; a later call tries again.
  * @throws {ConfigurationError} when a limit is not a positive whole number.
  */
 export function fileMemory(options: FileMemoryOptions): MemoryStore {
@@ -123,4 +129,92 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
       return change((draft) => withoutFact(draft, scope, id));
     },
   };
+}
+
+/**
+ * Reads the facts; none where there is no file.
+ * @throws {ConfigurationError} `MEMORY_FILE_CORRUPT` when a line is not a fact,
+ * {ProviderError} `MEMORY_FILE_UNREADABLE` when the file cannot be read.
+ */
+async function readFacts(path: string): Promise<FactTable> {
+  let content: string;
+  try {
+    content = await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map();
+    throw new ProviderError('MEMORY_FILE_UNREADABLE', `Cannot read ${path}: ${messageOf(error)}`, {
+      cause: error,
+      retryable: true,
+    });
+  }
+  const table = new Map<string, Map<string, MemoryFact>>();
+  for (const [index, line] of content.split('\n').entries()) {
+    if (line.trim() === '') continue;
+    const fact = readFact(line, `${path}, line ${index + 1}`);
+    const facts = table.get(fact.scope) ?? new Map<string, MemoryFact>();
+    table.set(fact.scope, facts.set(fact.id, fact));
+  }
+  return table;
+}
+
+/**
+ * Replaces the content (FACT-FILE-1). Creates the folder if necessary.
+ * @throws {ProviderError} `MEMORY_FILE_UNWRITABLE`; the old content is still there then.
+ */
+async function writeFacts(path: string, table: FactTable): Promise<void> {
+  let content = '';
+  for (const facts of table.values()) {
+    for (const fact of facts.values()) content += `${JSON.stringify(fact)}\n`;
+  }
+  const folder = dirname(path);
+  // One writer at a time, so one temporary name is enough; a remainder of a crash is overwritten.
+  const draft = `${path}.tmp`;
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const file = await open(draft, 'w', 0o600);
+    try {
+      await file.writeFile(content);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+    await syncFolder(folder);
+  } catch (error) {
+    throw new ProviderError('MEMORY_FILE_UNWRITABLE', `Cannot write ${path}: ${messageOf(error)}`, {
+      cause: error,
+      retryable: true,
+    });
+  }
+}
+
+function readFact(line: string, where: string): MemoryFact {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (error) {
+    throw corrupt(where, messageOf(error), error);
+  }
+  const parsed = memoryFactSchema.safeParse(value);
+  if (!parsed.success) throw corrupt(where, z.prettifyError(parsed.error), parsed.error);
+  return parsed.data;
+}
+
+function corrupt(where: string, problem: string, cause: unknown): ConfigurationError {
+  return new ConfigurationError(
+    'MEMORY_FILE_CORRUPT',
+    `${where}: expected a fact as JSON, such as {"id":"f1","scope":"ann","text":"…","at":0}; ${problem}. The file was left as it is: repair or move it.`,
+    { cause },
+  );
+}
+
+/** Makes the rename itself durable, where the system lets a folder be opened. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r').catch(() => null);
+  if (!handle) return;
+  try {
+    await handle.sync().catch(() => {});
+  } finally {
+    await handle.close();
+  }
 }

@@ -3,11 +3,22 @@
 //
 // Owns:     its connections, and one schema of the database.
 // Does not: decide when to take over: the claiming process does.
+//
+// Invariants
+//   READING-1. All pages are of one instant: a scope that is trimmed meanwhile has no gap.
+//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after the statement that holds it was committed; the
+//       latest value counts.
+//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times of one turn, and those that arrive while others are written, are
+//        one statement, so that a mass suspension does not delay appends and heartbeats.
+//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in the order of their scopes, so that processes
+//        cannot deadlock.
+//   DELETIONS-1. Only the process that writes the scope can delete entries before another: like an append,
+//        the statement locks the lease and checks its token. Any other process is refused: `FENCED`.
+//   DELETIONS-2. If forgetting a scope is interrupted, the remaining entries are a prefix of it.
 
-import { checkUnshown } from '../../values/checks.ts';
-import type { PoolConfig } from 'pg';
+import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { z } from 'zod';
-import type { Environment } from '../../actors/ports/environment.ts';
+import type { Environment, Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError } from '../../actors/ports/journal-error.ts';
 import type {
   Journal,
@@ -16,14 +27,11 @@ import type {
   JournalQuery,
   ScopeSummary,
 } from '../../actors/ports/journal.ts';
-import type { WakeTimes } from '../../actors/ports/wake-times.ts';
-import { rowOf } from '../journal-rows/stored-entry.ts';
-import { AppendQueue } from './append-queue.ts';
-import { forgetAll, trimTo } from './deletions.ts';
-import { explained, openPool, prepareTables, type Database } from './database.ts';
-import { Leases } from './leases.ts';
-import { readEntries } from './reading.ts';
-import { WakeTimeQueue } from './wake-times.ts';
+import type { WakeTime, WakeTimes } from '../../actors/ports/wake-times.ts';
+import { checkUnshown } from '../../values/checks.ts';
+import { rowOf, entryOf, BEFORE_ALL, checkWakeTime } from '../journal-rows/stored-rows.ts';
+import { explained, openPool, prepareTables, type Database, inTransaction } from './database.ts';
+import { AppendQueue, Leases, fenced } from './leased-appends.ts';
 
 export interface PostgresJournalOptions {
   /**
@@ -211,4 +219,205 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
       return closing;
     },
   };
+}
+
+/** Entries are read in pages, since the server has a time limit. */
+const ROWS_OF_A_PAGE = 2000;
+
+interface Row {
+  readonly [column: string]: unknown;
+  readonly scope: string;
+  readonly id: string;
+  readonly checksum: string;
+}
+
+/** Returns the requested entries, in their order within each scope. */
+async function readEntries(
+  database: Database,
+  query: JournalQuery,
+): Promise<readonly JournalEntry[]> {
+  const { name } = database;
+  const entriesOf = (rows: readonly Row[]) =>
+    rows.map((row) => entryOf({ ...row, checksum: Number(row.checksum) }, name));
+  try {
+    const only = await page(database.pool, database.schema, query);
+    if (only.length < ROWS_OF_A_PAGE) return entriesOf(only);
+    return await inTransaction(
+      database,
+      'isolation level repeatable read, read only',
+      async (client) => {
+        const entries: JournalEntry[] = [];
+        let last: Row | undefined;
+        do {
+          const rows = await page(client, database.schema, query, last);
+          entries.push(...entriesOf(rows));
+          last = rows.length === ROWS_OF_A_PAGE ? rows.at(-1) : undefined;
+        } while (last);
+        return entries;
+      },
+    );
+  } catch (error) {
+    throw explained(error, name);
+  }
+}
+
+async function page(
+  on: Pool | PoolClient,
+  schema: string,
+  { scope, unit }: JournalQuery,
+  after?: Row,
+): Promise<readonly Row[]> {
+  const { rows } = await on.query<Row>(
+    `select * from ${schema}.entries
+     where ($1::text is null or scope = $1) and ($2::text is null or unit = $2)
+       and ($3::text is null or (scope, id) > ($3, $4::bigint))
+     order by scope, id limit ${ROWS_OF_A_PAGE}`,
+    [scope, unit, after?.scope, after?.id],
+  );
+  return rows;
+}
+
+const upsert = (schema: string): string => `
+  insert into ${schema}.wake_times (scope, at)
+  select said.scope, said.at from unnest($1::text[], $2::float8[]) as said (scope, at)
+  order by said.scope collate "C"
+  on conflict (scope) do update set at = excluded.at`;
+
+const remove = (schema: string): string => `
+  with gone as materialized (
+    select scope from ${schema}.wake_times where scope = any($1::text[]) order by scope for update
+  )
+  delete from ${schema}.wake_times w using gone where w.scope = gone.scope`;
+
+// The index gives them in their order, and each of these is looked up: many may be awake elsewhere, few are due.
+const earliest = (schema: string): string => `
+  select scope, at from ${schema}.wake_times w
+  where (at, scope) > ($1::float8, $2::text)
+    and not ($4 and exists (
+      select 1 from ${schema}.leases l where l.scope = w.scope and l.expires_at > clock_timestamp()))
+  order by at, scope limit $3`;
+
+/**
+ * The times at which sessions that no process has in memory must be loaded, for all processes.
+ *
+ * Owns:     the rows of `wake_times`, and the order in which this process writes them.
+ * Does not: check the writer of a scope: a time only says that some process must load the session, which
+ *           claims it first.
+ */
+class WakeTimeQueue implements WakeTimes {
+  readonly #database: Database;
+  readonly #scheduler: Scheduler;
+  #waiting = new Map<string, number | null>();
+  /** The waiting times; null if there are none. */
+  #next: Promise<void> | null = null;
+  /** The latest write that was begun, or waits. */
+  #latest: Promise<void> = Promise.resolve();
+
+  constructor(database: Database, scheduler: Scheduler) {
+    this.#database = database;
+    this.#scheduler = scheduler;
+  }
+
+  /** @throws {JournalError} `INVALID_ENTRY` for a scope or a time that cannot be stored. */
+  set(scope: string, at: number | null): Promise<void> {
+    checkWakeTime(scope, at);
+    this.#waiting.set(scope, at);
+    this.#next ??= this.#latest = this.#writeAfter(this.#latest);
+    return this.#next;
+  }
+
+  async earliest(query: {
+    readonly after?: WakeTime;
+    readonly limit: number;
+    readonly exceptClaimed?: boolean;
+  }): Promise<readonly WakeTime[]> {
+    const { after = BEFORE_ALL, limit, exceptClaimed = false } = query;
+    const { pool, schema, name } = this.#database;
+    try {
+      const values = [after.at, after.scope, limit, exceptClaimed];
+      return (await pool.query<WakeTime>(earliest(schema), values)).rows;
+    } catch (error) {
+      throw explained(error, name);
+    }
+  }
+
+  /** Resolves when all earlier times are kept or refused. */
+  async decided(): Promise<void> {
+    await Promise.allSettled([this.#latest]);
+  }
+
+  /** POSTGRES-JOURNAL-WAKE-TIMES-2 */
+  async #writeAfter(before: Promise<void>): Promise<void> {
+    await Promise.allSettled([
+      before,
+      new Promise<void>((resolve) => this.#scheduler.schedule(resolve, 0)),
+    ]);
+    const times = this.#waiting;
+    this.#waiting = new Map();
+    this.#next = null;
+    await this.#write(times);
+  }
+
+  async #write(times: ReadonlyMap<string, number | null>): Promise<void> {
+    const { pool, schema, name } = this.#database;
+    const due = [...times].filter(([, at]) => at !== null);
+    const never = [...times].filter(([, at]) => at === null).map(([scope]) => scope);
+    try {
+      if (due.length > 0)
+        await pool.query(upsert(schema), [due.map(([scope]) => scope), due.map(([, at]) => at)]);
+      if (never.length > 0) await pool.query(remove(schema), [never]);
+    } catch (error) {
+      throw explained(error, name);
+    }
+  }
+}
+
+/** The number deleted at a time, so that it is done within the server's time limit. */
+const ROWS_AT_A_TIME = 2000;
+
+const trim = (schema: string): string => `
+  with held as materialized (
+    select l.scope from ${schema}.leases l where l.scope = $1 and l.token = $2 for share of l
+  ), deleted as (
+    delete from ${schema}.entries e using held
+    where e.scope = held.scope
+      and e.id < (select id from ${schema}.entries where scope = $1 and unit = $3 and seq = $4)
+  )
+  select scope from held`;
+
+const forget = (schema: string): string => `
+  delete from ${schema}.entries where scope = $1 and id in (
+    select id from ${schema}.entries where scope = $1 order by id desc limit ${ROWS_AT_A_TIME})`;
+
+/**
+ * DELETIONS-1. Deletes the entries of a scope before another; for an unknown one, none.
+ * @throws {JournalError} `FENCED`
+ */
+async function trimTo(
+  database: Database,
+  leases: Leases,
+  { scope, unit, seq }: JournalPosition,
+): Promise<void> {
+  const token = leases.tokenOf(scope);
+  if (token === undefined) throw fenced(database, scope);
+  const held = await run(database, trim(database.schema), [scope, token, unit, seq]);
+  if (held > 0) return;
+  leases.lost(scope, token);
+  throw fenced(database, scope);
+}
+
+/** DELETIONS-2 */
+async function forgetAll(database: Database, scope: string): Promise<void> {
+  let deleted: number;
+  do deleted = await run(database, forget(database.schema), [scope]);
+  while (deleted === ROWS_AT_A_TIME);
+}
+
+/** Returns the number of affected rows. */
+async function run({ pool, name }: Database, text: string, values: unknown[]): Promise<number> {
+  try {
+    return (await pool.query(text, values)).rowCount ?? 0;
+  } catch (error) {
+    throw explained(error, name);
+  }
 }

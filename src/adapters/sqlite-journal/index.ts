@@ -2,4 +2,4 @@
 
 export { sqliteJournal } from './sqlite-journal.ts';
 export type { SqliteJournalOptions } from './sqlite-journal.ts';
-export type { SqliteJournal } from './reading.ts';
+export type { SqliteJournal } from './sqlite-journal.ts';

@@ -2,20 +2,54 @@
 //
 // Owns:     the file, while it is open.
 // Does not: share it with another process (see `offstage/postgres-journal`), so a scope needs no claim.
+//
+// Invariants
+//   APPEND-BATCH-1. A write resolves only after the transaction that holds it was committed.
+//   APPEND-BATCH-2. A bad entry does not affect the others of its transaction.
+//   APPEND-BATCH-3. An entry that is appended again is no error: the first attempt was kept, and its answer
+//       was lost.
+//   SQLITE-JOURNAL-WAKE-TIMES-1. A time is as durable as an entry once `set` resolves; the latest value of a
+//       turn counts.
+//   SQLITE-JOURNAL-WAKE-TIMES-2. A query sees all earlier `set` calls, even those of the same turn.
+//   READ-ONLY-1. No call changes the file or its log.
+//   READ-ONLY-2. A read is complete or fails: if a process began to write the file meanwhile, no partial
+//       result is returned.
 
-import { check } from '../../values/checks.ts';
-import { resolve } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
+import { existsSync, statSync } from 'node:fs';
+import { resolve as absolute } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
-import type { Environment } from '../../actors/ports/environment.ts';
-import { JournalError } from '../../actors/ports/journal-error.ts';
+import type { Environment, Scheduler } from '../../actors/ports/environment.ts';
+import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
+import type {
+  Journal,
+  JournalEntry,
+  JournalPosition,
+  JournalQuery,
+  ScopeSummary,
+} from '../../actors/ports/journal.ts';
+import type { WakeTime, WakeTimes } from '../../actors/ports/wake-times.ts';
+import { check } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
-import { rowOf } from '../journal-rows/stored-entry.ts';
-import { AppendBatch } from './append-batch.ts';
-import { explained, openDatabase, type Synchronous } from './database.ts';
-import { JournalReader, type SqliteJournal } from './reading.ts';
-import { readOnlyJournal } from './read-only.ts';
-import { REMOVE, wakeTimesIn } from './wake-times.ts';
+import {
+  rowOf,
+  type Row,
+  BEFORE_ALL,
+  checkWakeTime,
+  entryOf,
+} from '../journal-rows/stored-rows.ts';
+import {
+  explained,
+  openDatabase,
+  type Synchronous,
+  isConstraint,
+  INSERT,
+  checkIdentity,
+  checkWhole,
+  isNotWritable,
+  LAYOUT_VERSION,
+} from './database.ts';
 
 export interface SqliteJournalOptions {
   /**
@@ -79,7 +113,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       'INVALID_OPTION',
       'sqliteJournal: expected `path` to be a file with `readOnly`, got `:memory:`',
     );
-  const path = isKept ? resolve(options.path) : options.path;
+  const path = isKept ? absolute(options.path) : options.path;
   if (options.readOnly === true) return readOnlyJournal(path);
   const database = openDatabase(path, synchronous);
   const { batch, reader, trim, forget } = preparing(database, path, () => ({
@@ -129,8 +163,8 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       const some = (): number =>
         Number(after(() => deleting(TRIMMED_PAGES, () => trim.run(...values).changes)));
       while (some() === TRIMMED_AT_A_TIME) {
-        await new Promise<void>((goOn) => {
-          options.environment.scheduler.yieldThen(goOn);
+        await new Promise<void>((resume) => {
+          options.environment.scheduler.yieldThen(resume);
         });
         // The next process that opens the file does the rest.
         if (!database.isOpen) return;
@@ -142,7 +176,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
           for (const statement of forget) statement.run(scope);
         }),
       ),
-    wakeTimes: preparing(database, path, () => wakeTimesIn({ database, batch, checkOpen, after })),
+    wakeTimes: preparing(database, path, () => wakeTimesIn(database, batch, checkOpen, after)),
     close() {
       if (!database.isOpen) return;
       batch.flush();
@@ -159,4 +193,331 @@ function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T
     database.close();
     throw explained(error, path);
   }
+}
+
+/** Runs within the transaction. Returns the error of this write, or null; throws an error of all. */
+type Write = () => unknown;
+
+interface Waiting {
+  readonly write: Write;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const FIND = 'select checksum from entries where scope = ? and unit = ? and seq = ?';
+
+/**
+ * Combines the appends and other writes of one turn of the event loop into one transaction: a commit waits
+ * for the disk, so a hundred subagents share the wait.
+ */
+class AppendBatch {
+  readonly #database: DatabaseSync;
+  readonly #path: string;
+  readonly #scheduler: Scheduler;
+  readonly #insert: StatementSync;
+  readonly #find: StatementSync;
+  #waiting: Waiting[] = [];
+
+  constructor(database: DatabaseSync, path: string, scheduler: Scheduler) {
+    this.#database = database;
+    this.#path = path;
+    this.#scheduler = scheduler;
+    this.#insert = database.prepare(INSERT);
+    this.#find = database.prepare(FIND);
+  }
+
+  append(row: Row): Promise<void> {
+    return this.add(() => this.#insertOnce(row));
+  }
+
+  add(write: Write): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ write, resolve, reject });
+      if (this.#waiting.length === 1) this.#scheduler.schedule(() => this.flush(), 0);
+    });
+  }
+
+  /** Writes the waiting entries now. */
+  flush(): void {
+    const batch = this.#waiting;
+    if (batch.length === 0) return;
+    this.#waiting = [];
+    const outcomes: { readonly waiting: Waiting; readonly error: unknown }[] = [];
+    try {
+      this.#database.exec('begin immediate');
+      for (const waiting of batch) outcomes.push({ waiting, error: waiting.write() });
+      this.#database.exec('commit');
+    } catch (error) {
+      // The transaction kept no entry; the callers retry.
+      if (this.#database.isTransaction) this.#database.exec('rollback');
+      const reason = explained(error, this.#path);
+      for (const { reject } of batch) reject(reason);
+      return;
+    }
+    for (const { waiting, error } of outcomes)
+      if (error === null) waiting.resolve();
+      else waiting.reject(error);
+  }
+
+  /** APPEND-BATCH-2, APPEND-BATCH-3 */
+  #insertOnce(row: Row): unknown {
+    try {
+      this.#insert.run(...row);
+      return null;
+    } catch (error) {
+      const [scope, unit, seq, , , , , checksum] = row;
+      if (!isConstraint(error)) throw error;
+      if (this.#find.get(scope, unit, seq)?.['checksum'] === checksum) return null;
+      return journalConflict(this.#path, { scope, unit, seq });
+    }
+  }
+}
+
+const SET = `insert into wake_times (scope, at) values (?, ?)
+  on conflict (scope) do update set at = excluded.at`;
+
+const REMOVE = 'delete from wake_times where scope = ?';
+
+// One range of the index.
+export const EARLIEST = `select scope, at from wake_times where (at, scope) > (?, ?) order by at, scope limit ?`;
+
+/** Reads one row of `EARLIEST`. */
+function wakeTimeOf({ scope, at }: Readonly<Record<string, unknown>>): WakeTime {
+  return { scope: String(scope), at: Number(at) };
+}
+
+/** The times share the transaction of a turn's appends. `after`: runs work after all earlier writes. */
+function wakeTimesIn(
+  database: DatabaseSync,
+  batch: AppendBatch,
+  checkOpen: () => void,
+  after: <T>(work: () => T) => T,
+): WakeTimes {
+  const set = database.prepare(SET);
+  const remove = database.prepare(REMOVE);
+  const earliest = database.prepare(EARLIEST);
+  return {
+    async set(scope, at) {
+      checkOpen();
+      checkWakeTime(scope, at);
+      await batch.add(() => {
+        if (at === null) remove.run(scope);
+        else set.run(scope, at);
+        return null;
+      });
+    },
+    earliest: ({ after: last = BEFORE_ALL, limit }) =>
+      after(() => earliest.all(last.at, last.scope, limit).map(wakeTimeOf)),
+  };
+}
+
+// The inner query needs only the index.
+const SCOPES = `
+  select s.scope, s.entries, f.at as firstAt, l.at as lastAt
+  from (select scope, count(*) as entries, min(id) as first, max(id) as last from entries group by scope) s
+  join entries f on f.id = s.first join entries l on l.id = s.last
+  order by s.first`;
+
+class JournalReader {
+  readonly #database: DatabaseSync;
+  readonly #path: string;
+  /** Statements by their text: preparing one takes longer than finding the entries of a session. */
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync, path: string) {
+    this.#database = database;
+    this.#path = path;
+  }
+
+  scopes(): readonly ScopeSummary[] {
+    return this.#statement(SCOPES)
+      .all()
+      .map(({ scope, entries, firstAt, lastAt }) => ({
+        scope: String(scope),
+        entries: Number(entries),
+        firstAt: Number(firstAt),
+        lastAt: Number(lastAt),
+      }));
+  }
+
+  /** @throws {JournalError} `JOURNAL_CORRUPT` */
+  entries(query: JournalQuery = {}): readonly JournalEntry[] {
+    const { where, values } = filter(query);
+    // The index finds the ids, which are sorted; then the table is read from front to back.
+    const rows = this.#statement(
+      `select * from entries where id in (select id from entries ${where}) order by id`,
+    );
+    return rows.all(...values).map((row) => entryOf(row, this.#path));
+  }
+
+  #statement(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+function filter({ scope, unit }: JournalQuery): { where: string; values: readonly string[] } {
+  const conditions = Object.entries({ scope, unit }).filter(
+    (condition): condition is [string, string] => condition[1] !== undefined,
+  );
+  if (conditions.length === 0) return { where: '', values: [] };
+  const where = conditions.map(([column]) => `${column} = ?`).join(' and ');
+  return { where: `where ${where}`, values: conditions.map(([, value]) => value) };
+}
+
+export interface SqliteJournal extends Journal {
+  append(entry: JournalEntry): Promise<void>;
+  read(query?: JournalQuery): readonly JournalEntry[];
+  scopes(): readonly ScopeSummary[];
+  /**
+   * Also makes the file smaller. Deletes the oldest entries first, in small parts, so that it does not delay
+   * sound that is playing. After an interruption the next call trims the rest.
+   */
+  trim(entry: JournalPosition): Promise<void>;
+  /** Also makes the file smaller, by up to 8 MB at a time; further free pages are reused. */
+  forget(scope: string): void;
+  /** Times set in one turn of the event loop share a commit, with each other and with its appends. */
+  readonly wakeTimes: WakeTimes;
+  /**
+   * Writes the waiting entries and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe
+   * to call twice.
+   */
+  close(): void;
+}
+
+/**
+ * A read-only journal in a file.
+ *
+ * SQLite reads a file with a log (`…-wal`) only where it may write an index of the log beside it (`…-shm`). A
+ * file that was closed has no log: it is read as `immutable`, without a lock and without any file beside it,
+ * even in a folder that is not writable. Source: sqlite.org/wal.html#readonly.
+ *
+ * @throws {ConfigurationError} `JOURNAL_TOO_OLD` for a layout that needs an upgrade; `JOURNAL_IN_USE`,
+ *   `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` or `CANNOT_OPEN`.
+ * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`.
+ */
+function readOnlyJournal(path: string): SqliteJournal {
+  const { database, checkUnchanged } = open(path);
+  const reader = new JournalReader(database, path);
+  const readOnly = (what: string): JournalError =>
+    new JournalError(
+      'READ_ONLY',
+      `${path} was opened read-only: \`${what}\` needs a journal that was opened without \`readOnly\``,
+      { retryable: false },
+    );
+  const reading = <T>(read: () => T): T => {
+    if (!database.isOpen)
+      throw new JournalError('JOURNAL_CLOSED', `The journal ${path} was closed`, {
+        retryable: false,
+      });
+    let found: T;
+    try {
+      found = read();
+    } catch (error) {
+      // A partial change looks like damage.
+      checkUnchanged();
+      throw explained(error, path);
+    }
+    checkUnchanged();
+    return found;
+  };
+  return {
+    append: () => Promise.reject(readOnly('append')),
+    read: (query) => reading(() => reader.entries(query)),
+    // Refuses a session before it begins.
+    claim() {
+      throw readOnly('claim');
+    },
+    trim: () => Promise.reject(readOnly('trim')),
+    scopes: () => reading(() => reader.scopes()),
+    forget() {
+      throw readOnly('forget');
+    },
+    wakeTimes: {
+      set: () => Promise.reject(readOnly('wakeTimes.set')),
+      earliest: ({ after = BEFORE_ALL, limit }) =>
+        reading(() => database.prepare(EARLIEST).all(after.at, after.scope, limit).map(wakeTimeOf)),
+    },
+    close() {
+      if (database.isOpen) database.close();
+    },
+  };
+}
+
+interface Opened {
+  readonly database: DatabaseSync;
+  /** READ-ONLY-2 @throws {ConfigurationError} `JOURNAL_IN_USE` */
+  checkUnchanged(): void;
+}
+
+function open(path: string): Opened {
+  const log = `${path}-wal`;
+  const hasLog = existsSync(log);
+  let before: string;
+  try {
+    before = stateOf(path);
+  } catch (error) {
+    throw explained(error, path);
+  }
+  let database: DatabaseSync | undefined;
+  try {
+    const immutable = hasLog ? null : openImmutable(path);
+    database = immutable ?? new DatabaseSync(path, { readOnly: true });
+    checkLayout(path, checkIdentity(database, path));
+    if (!hasLog) checkWhole(database, path);
+    return {
+      database,
+      checkUnchanged() {
+        // Otherwise SQLite locks the file while it is open.
+        if (!immutable || (!existsSync(log) && stateOf(path) === before)) return;
+        throw new ConfigurationError(
+          'JOURNAL_IN_USE',
+          `${path} has been written since it was opened read-only: open it again when the process that writes it has closed it`,
+        );
+      },
+    };
+  } catch (error) {
+    database?.close();
+    if (hasLog && isNotWritable(error))
+      throw new ConfigurationError(
+        'CANNOT_OPEN',
+        `${path} was not closed, and its log (${log}) can only be read where SQLite may write beside it: copy both into a folder that can be written, and open the copy`,
+        { cause: error },
+      );
+    throw explained(error, path);
+  }
+}
+
+function checkLayout(path: string, version: number): void {
+  if (version === 0)
+    throw new ConfigurationError(
+      'NOT_A_JOURNAL',
+      `Expected \`path\` to be a journal of Offstage, ${path} is an empty database`,
+    );
+  if (version < LAYOUT_VERSION)
+    throw new ConfigurationError(
+      'JOURNAL_TOO_OLD',
+      `${path} was written by an older version of Offstage (layout ${version}; this one reads ${LAYOUT_VERSION}), and cannot be brought up to date read-only: open it, or a copy of it, once without \`readOnly\`, as an app does that starts on it`,
+    );
+}
+
+/** Null: Node before 22.15 accepts no URL. There SQLite leaves an empty log and its index. */
+function openImmutable(path: string): DatabaseSync | null {
+  const url = pathToFileURL(path);
+  url.searchParams.set('immutable', '1');
+  try {
+    return new DatabaseSync(url, { readOnly: true });
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    throw error;
+  }
+}
+
+function stateOf(path: string): string {
+  const state = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return state ? `${state.ino} ${state.size} ${state.mtimeNs}` : 'no file';
 }

@@ -2,17 +2,22 @@
 // for each call.
 //
 // Owns:     the signature check of an upgrade, and every accepted socket until it is closed.
-// Does not: listen, or answer the webhook of the telephone number (`streamTwiml`).
+// Does not: listen.
+//
+// Sources: twilio.com/docs/usage/webhooks/webhooks-security for the signature, by which Twilio signs each request
+// with the auth token of the account; twilio.com/docs/voice/twiml/stream for the answer that makes Twilio open a
+// stream: only `wss:`, and no query (November 2026).
 
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { targetOf } from '../listen/access.ts';
 import { createGuard, type Verdict } from '../listen/guard.ts';
 import { checkCallOptions, type TwilioCallOptions } from './options.ts';
-import { isTwilioRequest } from './signature.ts';
 import { acceptTwilioCall, type TwilioCall } from './twilio-call.ts';
 
 export interface TwilioCallsOptions extends TwilioCallOptions {
@@ -107,4 +112,121 @@ export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCa
     upgrade: guard.upgrade,
     close: () => guard.close(),
   };
+}
+
+/** A request, as Twilio signs it. */
+export interface SignedRequest {
+  /** The header `x-twilio-signature`; a request without it is not from Twilio. */
+  readonly signature: string | undefined;
+  /**
+   * The address as Twilio knows it, including the query: behind a proxy the public one. For the upgrade to a
+   * WebSocket it is the `wss:` address of `<Stream>`.
+   */
+  readonly url: string;
+  /** The fields of a posted form; the upgrade has none. @defaultValue none */
+  readonly params?: Readonly<Record<string, string | readonly string[]>>;
+}
+
+const requestSchema = z.object({
+  signature: z.unknown(),
+  url: z.string(),
+  params: z.record(z.string(), z.unknown()).optional(),
+});
+
+/**
+ * Returns whether Twilio sent this. Takes the same time for every failure. `authToken`: that of the account.
+ * A malformed address, signature or form of a foreign request yields false.
+ * @throws {ConfigurationError} `MISSING_AUTH_TOKEN`; `INVALID_URL` for a path without the host
+ */
+export function isTwilioRequest(authToken: string, request: SignedRequest): boolean {
+  if (typeof authToken !== 'string' || authToken === '')
+    throw new ConfigurationError('MISSING_AUTH_TOKEN', 'Expected the auth token of the account');
+  const { signature, url, params = {} } = check('isTwilioRequest', requestSchema, request);
+  if (url.startsWith('/'))
+    throw new ConfigurationError(
+      'INVALID_URL',
+      `Expected an address with the host that Twilio knows, got ${shown(url)}`,
+    );
+  const parsed = URL.parse(url);
+  if (!parsed || typeof signature !== 'string' || !isForm(params)) return false;
+  const given = Buffer.from(signature);
+  let matches = 0;
+  for (const address of addressesOf(parsed)) {
+    const expected = Buffer.from(signatureOf(authToken, address, params));
+    if (given.length === expected.length) matches += timingSafeEqual(given, expected) ? 1 : 0;
+  }
+  return matches > 0;
+}
+
+/** A body parser may turn the fields of a foreign request into objects; Twilio sends texts. */
+function isForm(params: object): params is NonNullable<SignedRequest['params']> {
+  return Object.values(params).every((value) =>
+    [value].flat().every((one) => typeof one === 'string'),
+  );
+}
+
+function signatureOf(
+  authToken: string,
+  address: string,
+  params: NonNullable<SignedRequest['params']>,
+): string {
+  const fields = Object.entries(params)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([name, value]) => {
+      const values = typeof value === 'string' ? [value] : [...new Set(value)].toSorted();
+      return values.map((one) => name + one);
+    });
+  return createHmac('sha1', authToken)
+    .update(address + fields.join(''))
+    .digest('base64');
+}
+
+/** Parts of Twilio sign the address with its port and others without, even if it is the default one. */
+function addressesOf(url: URL): readonly string[] {
+  const isSecure = url.protocol === 'https:' || url.protocol === 'wss:';
+  const port = url.port || (isSecure ? '443' : '80');
+  const rest = `${url.pathname}${url.search}`;
+  const user = url.username === '' ? '' : `${url.username}:${url.password}@`;
+  const host = `${url.protocol}//${user}${url.hostname}`;
+  return [`${host}${rest}`, `${host}:${port}${rest}`];
+}
+
+const argumentsSchema = z.object({ url: z.string(), parameters: z.record(z.string(), z.string()) });
+
+/**
+ * Returns TwiML that connects the call to the WebSocket at `url`. `parameters` come back as
+ * `TwilioCall.customParameters`.
+ * @throws {ConfigurationError} `INVALID_URL` for another address than `wss:` without a query;
+ *   `INVALID_OPTION` for anything but text.
+ */
+export function streamTwiml(
+  url: string,
+  parameters: Readonly<Record<string, string>> = {},
+): string {
+  check('streamTwiml(url, parameters)', argumentsSchema, { url, parameters });
+  const address = URL.parse(url);
+  if (address?.protocol !== 'wss:' || address.search !== '')
+    throw new ConfigurationError(
+      'INVALID_URL',
+      `Expected a wss: address without a query (use \`parameters\`), got ${shown(url)}`,
+    );
+  const children = Object.entries(parameters).map(
+    ([name, value]) => `<Parameter name="${escaped(name)}" value="${escaped(value)}"/>`,
+  );
+  return (
+    '<?xml version="1.0" encoding="UTF-8"?>' +
+    `<Response><Connect><Stream url="${escaped(url)}">${children.join('')}</Stream></Connect></Response>`
+  );
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
+};
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
 }

@@ -1,11 +1,10 @@
 // The options of a webhook, and their checks.
 
-import { checkUnshown } from '../../values/checks.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
-import { ConfigurationError } from '../../values/errors.ts';
 import type { ExternalEvent } from '../../actors/ports/event-source.ts';
-import type { Rate } from './rate-limit.ts';
+import { checkUnshown } from '../../values/checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { keyOf, signsTime, type SignatureScheme } from './signatures.ts';
 
 /** A request whose signature is right. */
@@ -152,4 +151,35 @@ function eventOf(name: string, body: unknown): ExternalEvent {
 
 function invalid(message: string): ConfigurationError {
   return new ConfigurationError('INVALID_OPTION', `webhookSource: ${message}`);
+}
+
+/** A rate of requests. */
+export interface Rate {
+  /** The number of requests at once. */
+  readonly burst: number;
+  /** The number added each second, up to `burst`. */
+  readonly perSecond: number;
+}
+
+/** A token bucket: a burst, and then a constant rate. */
+export class RateLimit {
+  readonly #rate: Rate;
+  #left: number;
+  #filledAt = Number.NEGATIVE_INFINITY;
+
+  constructor(rate: Rate) {
+    this.#rate = rate;
+    this.#left = rate.burst;
+  }
+
+  /** Takes a token if there is one. `now` in milliseconds. */
+  take(now: number): boolean {
+    const { burst, perSecond } = this.#rate;
+    const seconds = Math.max(0, now - this.#filledAt) / 1000;
+    this.#left = Math.min(burst, this.#left + seconds * perSecond);
+    this.#filledAt = now;
+    if (this.#left < 1) return false;
+    this.#left -= 1;
+    return true;
+  }
 }

@@ -19,29 +19,24 @@
 //   WEBHOOK-SOURCE-5. When it is stopped, requests under way are answered with 503, and the port is free.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ConfigurationError, messageOf, ProtocolError } from '../../values/errors.ts';
+import type { Environment } from '../../actors/ports/environment.ts';
 import type {
   EmitEvent,
   EventSourceConfig,
   EventSourceContext,
   ExternalEvent,
 } from '../../actors/ports/event-source.ts';
+import { ConfigurationError, messageOf, ProtocolError } from '../../values/errors.ts';
+import { createGuard } from '../listen/guard.ts';
 import { readBody } from '../listen/request-body.ts';
 import { StrangerPlaces } from '../listen/stranger-places.ts';
 import {
-  accepted,
-  duplicate,
-  refuse,
-  send,
-  unauthorized,
-  unavailable,
-  unused,
-  type Answer,
-} from './answers.ts';
-import { listen, type Listener } from './listener.ts';
-import { checkOptions, type CheckedOptions, type WebhookSourceOptions } from './options.ts';
-import { RateLimit } from './rate-limit.ts';
-import { ReplayGuard } from './replay-guard.ts';
+  checkOptions,
+  type CheckedOptions,
+  type WebhookSourceOptions,
+  RateLimit,
+  type WebhookRefusal,
+} from './options.ts';
 import { claimOf, digestOf, isSigned, type Claim } from './signatures.ts';
 
 export interface WebhookSource extends EventSourceConfig {
@@ -321,5 +316,144 @@ class Webhook implements WebhookSource {
   #keyOf(claim: Claim, body: Buffer): string {
     const [key] = this.#options.keys;
     return claim.id ?? digestOf(key ?? Buffer.alloc(0), claim, body).toString('base64');
+  }
+}
+
+/**
+ * The answers to a sender: enough to know whether to repeat a request, and nothing else. They do not tell why
+ * a signature is wrong, or whether a message is late.
+ */
+interface Answer extends WebhookRefusal {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Accepted: the event is in the journal. */
+const accepted: Answer = { status: 202, reason: 'accepted', body: { accepted: true } };
+
+/** Valid, but of no use: not to be repeated. */
+function unused(reason: string): Answer {
+  return { status: 200, reason, body: { accepted: false } };
+}
+
+/** A sender that missed the answer repeats the message: it may stop. */
+const duplicate: Answer = {
+  status: 200,
+  reason: 'a message that was taken already',
+  body: { accepted: true, duplicate: true },
+};
+
+function refuse(
+  status: number,
+  error: string,
+  reason = error,
+  headers: Record<string, string> = {},
+): Answer {
+  return { status, reason, body: { error }, headers };
+}
+
+const unauthorized = (reason: string): Answer => refuse(401, 'Unauthorized', reason);
+
+/** Unavailable: the sender is to try again. */
+function unavailable(reason: string, retryAfterSeconds = 5): Answer {
+  return refuse(503, 'Try again later', reason, { 'retry-after': String(retryAfterSeconds) });
+}
+
+/**
+ * Resolves when the answer has been sent, or its recipient is gone. `isRead`: the whole request was read, so
+ * its connection can be reused.
+ */
+function send(response: ServerResponse, answer: Answer, isRead: boolean): Promise<void> {
+  if (response.headersSent || response.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    response
+      .once('close', resolve)
+      .writeHead(answer.status, {
+        ...answer.headers,
+        'content-type': 'application/json; charset=utf-8',
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        ...(isRead ? {} : { connection: 'close' }),
+      })
+      .end(`${JSON.stringify(answer.body)}\n`, () => resolve());
+    // A pipelined request waits for the earlier ones, and gets no event if they end the connection.
+    if (!response.socket) resolve();
+  });
+}
+
+/** A separate server for a webhook. It is reachable by any peer, under any name: the signature decides. */
+interface Listener {
+  /** An origin such as `http://127.0.0.1:8080`. */
+  readonly origin: string;
+  /** Resolves when the port is free. Closes open connections. */
+  close(): Promise<void>;
+}
+
+interface ListenerOptions {
+  readonly name: string;
+  readonly port: number;
+  readonly host: string;
+  readonly environment: Environment;
+  /** The limit of bodies that are read at once. */
+  readonly maxBodies: number;
+  readonly bodyTimeoutMs: number;
+  /** `admit`: to be called when the signature is right. */
+  readonly handler: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    admit: () => void,
+  ) => Promise<void>;
+  /** Called with later errors, which the listener survives. */
+  readonly report: (error: unknown) => void;
+}
+
+/** The time limit of a request's headers. */
+const HEADERS_TIMEOUT_MS = 10_000;
+/** The limit of connections beside those whose bodies are read. */
+const IDLE_CONNECTIONS = 64;
+
+/** @throws {ConfigurationError} `LISTEN_FAILED` (the port is taken) */
+async function listen(options: ListenerOptions): Promise<Listener> {
+  const { name, port, host, environment, maxBodies, bodyTimeoutMs, handler, report } = options;
+  const guard = await createGuard({
+    name,
+    environment,
+    isHost: () => true,
+    isOrigin: () => true,
+    maxStrangers: maxBodies + IDLE_CONNECTIONS,
+    strangerTimeoutMs: HEADERS_TIMEOUT_MS + bodyTimeoutMs,
+    request: ({ request, response, admit }) => handler(request, response, admit),
+    onError: report,
+  });
+  const bound = await guard.listen({ port, host }).catch((cause: unknown) => {
+    const message = `${name} could not listen on ${host}:${port}: ${messageOf(cause)}`;
+    throw new ConfigurationError('LISTEN_FAILED', message, { cause });
+  });
+  const address = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return { origin: `http://${address}:${bound.port}`, close: () => guard.close() };
+}
+
+/** Remembers keys until they expire; if it is full of keys that never do, the newest. */
+class ReplayGuard {
+  readonly #max: number;
+  /** The expiry of each key, the oldest first. */
+  readonly #until = new Map<string, number>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  has(key: string, now: number): boolean {
+    const until = this.#until.get(key);
+    return until !== undefined && until >= now;
+  }
+
+  remember(key: string, until: number, now: number): void {
+    this.#until.delete(key);
+    for (const [old, oldUntil] of this.#until) {
+      if (oldUntil >= now && this.#until.size < this.#max) break;
+      this.#until.delete(old);
+    }
+    this.#until.set(key, until);
   }
 }

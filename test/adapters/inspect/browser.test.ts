@@ -3,7 +3,7 @@
 import { createBrowserReceiver, type StatelyInspectionEvent } from '@statelyai/inspect';
 import { expect, test } from 'vitest';
 import { createInspector, type InspectorMessage } from '../../../src/adapters/inspect/index.ts';
-import { loadPeer } from '../../../src/adapters/inspect/peer.ts';
+import { loadPeer } from '../../../src/adapters/inspect/viewers.ts';
 import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
 import { seen } from './support/receiver.ts';
 import { stamped, startInteraction, startSession } from './support/ride.ts';

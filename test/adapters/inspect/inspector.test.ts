@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { createInspector, type Inspector } from '../../../src/adapters/inspect/index.ts';
-import type { InspectorOptions } from '../../../src/adapters/inspect/options.ts';
+import type { InspectorOptions } from '../../../src/adapters/inspect/inspector.ts';
 import { questionMachine, subagentMachine } from '../../../src/machines/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
 import { receive } from './support/receiver.ts';

@@ -3,8 +3,8 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Converter, type Line } from '../../../src/adapters/inspect/line.ts';
-import { redactNothing, redactWords } from '../../../src/adapters/inspect/redact.ts';
+import { Converter, type Line } from '../../../src/adapters/inspect/trace-line.ts';
+import { redactNothing, redactWords } from '../../../src/adapters/inspect/shown-value.ts';
 
 const MAX_BYTES = 16_384;
 const SECRET = 'Mr Bond’s "number" is\n007';

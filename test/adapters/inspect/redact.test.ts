@@ -1,8 +1,12 @@
 // The shown part of values: by default no words of users or models.
 
 import { describe, expect, test } from 'vitest';
-import { redactNothing, redactWords, type Redact } from '../../../src/adapters/inspect/redact.ts';
-import { shownValue } from '../../../src/adapters/inspect/shown-value.ts';
+import {
+  redactNothing,
+  redactWords,
+  type Redact,
+  shownValue,
+} from '../../../src/adapters/inspect/shown-value.ts';
 
 const show = (value: unknown, section = 'context', redact: Redact = redactWords): unknown =>
   shownValue(value, section, redact, { bytesLeft: 100_000 });

@@ -10,8 +10,8 @@ import {
   type InspectionEvent,
 } from 'xstate';
 import { createInspector, type InspectorMessage } from '../../../src/adapters/inspect/index.ts';
-import type { InspectorOptions } from '../../../src/adapters/inspect/options.ts';
-import { redactWords } from '../../../src/adapters/inspect/redact.ts';
+import type { InspectorOptions } from '../../../src/adapters/inspect/inspector.ts';
+import { redactWords } from '../../../src/adapters/inspect/shown-value.ts';
 import { InspectionStream } from '../../../src/adapters/inspect/stream.ts';
 import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
 import { seen } from './support/receiver.ts';

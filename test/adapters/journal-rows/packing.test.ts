@@ -1,7 +1,6 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { DICTIONARIES } from '../../../src/adapters/journal-rows/dictionaries.ts';
-import { packed, unpacked } from '../../../src/adapters/journal-rows/packing.ts';
+import { DICTIONARIES, packed, unpacked } from '../../../src/adapters/journal-rows/stored-rows.ts';
 import { createRuntime, memoryJournal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { turns } from '../../support/crashes.ts';

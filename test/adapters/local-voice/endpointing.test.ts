@@ -4,7 +4,7 @@ import {
   Endpointer,
   endpointingSettings,
   type Endpoint,
-} from '../../../src/adapters/local-voice/endpointing.ts';
+} from '../../../src/adapters/local-voice/input-audio.ts';
 
 const settings = { threshold: 0.5, prefixPaddingMs: 300, silenceMs: 500 };
 const WINDOW_MS = 32;

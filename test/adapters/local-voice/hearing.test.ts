@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { findSpeech, hear } from '../../../src/adapters/local-voice/hearing.ts';
-import { SoundBuffer } from '../../../src/adapters/local-voice/sound-buffer.ts';
+import {
+  findSpeech,
+  transcribeSound,
+  SoundBuffer,
+} from '../../../src/adapters/local-voice/input-audio.ts';
 import { SpokenWords, placeWords } from '../../../src/voice/speech/spoken-words.ts';
 import { scriptedSpeech, tone } from './support/scripted-speech.ts';
 
@@ -49,7 +52,7 @@ describe('findSpeech', () => {
   });
 });
 
-describe('hear', () => {
+describe('transcribeSound', () => {
   test('gives each stretch of speech with a little silence around it, and joins the words', async () => {
     const speech = scriptedSpeech({ 1000: 'one', 2000: 'two' });
     const lengths: number[] = [];
@@ -65,7 +68,7 @@ describe('hear', () => {
       ...tone(2000, 400),
       ...tone(0, 100),
     ]);
-    expect(await hear(speech, { samples, sampleRateHz: 24_000 })).toBe('one two');
+    expect(await transcribeSound(speech, { samples, sampleRateHz: 24_000 })).toBe('one two');
     // 250 ms before, 300 ms after; the second has only 100 ms after it.
     expect(lengths).toEqual([950, 750]);
   });

@@ -1,7 +1,7 @@
 import { modelMessageSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
 import type { Remembered } from '../../../src/adapters/local-voice/conversation.ts';
-import { INAUDIBLE, toModelMessages } from '../../../src/adapters/local-voice/prompt.ts';
+import { INAUDIBLE, toModelMessages } from '../../../src/adapters/local-voice/language-model.ts';
 
 function says(role: 'user' | 'assistant' | 'system', text: string): Remembered {
   return { kind: 'message', role, parts: [{ type: 'text', text }] };

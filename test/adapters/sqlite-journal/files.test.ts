@@ -21,7 +21,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { deflateRawSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import { DICTIONARIES } from '../../../src/adapters/journal-rows/dictionaries.ts';
+import { DICTIONARIES } from '../../../src/adapters/journal-rows/stored-rows.ts';
 import { sqliteJournal, type SqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
 import type { JournalEntry } from '../../../src/entries/journal.ts';
 import { OffstageError } from '../../../src/values/errors.ts';

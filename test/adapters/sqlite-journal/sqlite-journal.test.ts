@@ -18,7 +18,7 @@ import type { JournalEntry } from '../../../src/actors/ports/journal.ts';
 import { inOrder, type WakeTime } from '../../../src/actors/ports/wake-times.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { sqliteJournal, type SqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
-import { EARLIEST } from '../../../src/adapters/sqlite-journal/wake-times.ts';
+import { EARLIEST } from '../../../src/adapters/sqlite-journal/sqlite-journal.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
 let folder: string;

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { OutgoingMessage } from '../../../src/adapters/twilio-media-streams/messages.ts';
-import { OutgoingSound } from '../../../src/adapters/twilio-media-streams/outgoing-sound.ts';
+import {
+  type OutgoingMessage,
+  OutgoingSound,
+} from '../../../src/adapters/twilio-media-streams/twilio-call.ts';
 import { decodeMuLaw } from '../../../src/voice/audio/mu-law.ts';
 
 /** A phone that plays as far as the test says, and keeps the marks until then. */

@@ -1,15 +1,36 @@
 // The built-in speech engine: Silero and Moonshine in one thread, Flite in another. English; no key, no
 // network, about 350 MB of memory. Models with an external replacement are not loaded.
+//
+// SPEECH-THREAD-1. Every call settles: answered, failed, or rejected when the thread ends.
+// SPEECH-THREAD-2. A call after the thread's death starts a new one; the state of the old one is lost.
+// SPEECH-THREAD-3. Neither closing nor the exit of the process stops a model while it runs: its native code
+//     would abort the whole process.
 
+import { Worker } from 'node:worker_threads';
+import {
+  CancelledError,
+  ConfigurationError,
+  ProviderError,
+  type OffstageError,
+} from '../../../values/errors.ts';
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import { wholeSoundOf, type Transcriber, type Voice } from '../../../voice/speech/voice.ts';
+import { guardExit } from './exit-guard.ts';
 import { FLITE_VOICES } from './flite.ts';
 import { SILERO_WINDOW_MS } from './silero.ts';
 import type { SpeechDetector, SpeechEngine, SpokenRequest } from './speech-engine.ts';
-import { SpeechThread } from './speech-thread.ts';
+import type {
+  CallName,
+  ThreadCalls,
+  ThreadEnding,
+  ThreadFailure,
+  ThreadReply,
+  ThreadRole,
+  ThreadStart,
+} from './thread-protocol.ts';
 
 /** External speech to text and text to speech, in place of the engine's own. */
-export interface SpeechParts {
+interface SpeechParts {
   readonly transcriber?: Transcriber | undefined;
   readonly voice?: Voice | undefined;
 }
@@ -20,7 +41,7 @@ const OWN_VOICE = 'own';
 /** Creates the engine; loads nothing before `start`. `parts`: the external replacements. */
 export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
   const transcriber = new SpeechThread(parts.transcriber ? 'detector' : 'transcriber');
-  const mouth = parts.voice ? null : new SpeechThread('mouth');
+  const voiceThread = parts.voice ? null : new SpeechThread('voice');
   let lastStreamId = 0;
 
   const createDetector = (sampleRateHz: number): SpeechDetector => {
@@ -42,14 +63,14 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
   const engine: SpeechEngine = {
     voices: FLITE_VOICES,
     start: async () => {
-      await Promise.all([transcriber.start(), mouth?.start()]);
+      await Promise.all([transcriber.start(), voiceThread?.start()]);
     },
     createDetector,
     transcribe: (speech: AudioFrame) => transcriber.call('transcribe', speech),
     synthesize: async (request: SpokenRequest) =>
-      mouth ? mouth.call('synthesize', request) : SILENCE,
+      voiceThread ? voiceThread.call('synthesize', request) : SILENCE,
     close: async () => {
-      await Promise.all([transcriber.close(), mouth?.close()]);
+      await Promise.all([transcriber.close(), voiceThread?.close()]);
     },
   };
   return withParts(engine, parts);
@@ -70,4 +91,149 @@ export function withParts(engine: SpeechEngine, { transcriber, voice }: SpeechPa
         : engine.synthesize(request, signal),
     close: () => engine.close(),
   };
+}
+
+interface PendingCall {
+  resolve(value: unknown): void;
+  reject(error: OffstageError): void;
+}
+
+interface RunningThread {
+  readonly worker: Worker;
+  readonly ready: Promise<void>;
+  readonly exited: Promise<void>;
+  readonly pending: Map<number, PendingCall>;
+}
+
+// In the repository the sources run directly; the package contains only JavaScript.
+const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+const workerUrl = new URL(`../speech-worker.${extension}`, import.meta.url);
+
+/**
+ * One thread of the built-in speech engine, as its owner sees it: calls that return promises, and a new
+ * thread when the old one has died.
+ */
+export class SpeechThread {
+  readonly #role: ThreadRole;
+  readonly #workerUrl: URL;
+  #thread: RunningThread | undefined;
+  #lastId = 0;
+  #closed = false;
+
+  /** @param url the module that runs inside; another one in tests */
+  constructor(role: ThreadRole, url: URL = workerUrl) {
+    this.#role = role;
+    this.#workerUrl = url;
+  }
+
+  /**
+   * Resolves when the models are loaded.
+   * @throws {ConfigurationError} `MISSING_DEPENDENCY`
+   * @throws {ProviderError} `SPEECH_ENGINE_FAILED`
+   */
+  async start(): Promise<void> {
+    await this.#running().ready;
+  }
+
+  async call<Name extends CallName>(
+    call: Name,
+    argument: ThreadCalls[Name]['takes'],
+  ): Promise<ThreadCalls[Name]['answers']> {
+    const thread = this.#running();
+    const id = (this.#lastId += 1);
+    const answer = new Promise<unknown>((resolve, reject) => {
+      thread.pending.set(id, { resolve, reject });
+    });
+    // Until it is ready the thread keeps messages in order.
+    thread.worker.postMessage({ id, call, argument }, []);
+    return (await answer) as ThreadCalls[Name]['answers'];
+  }
+
+  /** Ends the thread after the current step of its model; calls under way reject with a `CancelledError`. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const thread = this.#thread;
+    if (thread === undefined) return;
+    this.#end(thread, new CancelledError('the speech engine was closed'));
+    endAfterStep(thread.worker);
+    await thread.exited;
+  }
+
+  #running(): RunningThread {
+    if (this.#closed) throw new CancelledError('the speech engine was closed');
+    this.#thread ??= this.#spawn();
+    return this.#thread;
+  }
+
+  #spawn(): RunningThread {
+    const ended = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const worker = new Worker(this.#workerUrl, {
+      name: `offstage-${this.#role}`,
+      workerData: { role: this.#role, ended } satisfies ThreadStart,
+    });
+    const unguard = guardExit({ ended, end: () => endAfterStep(worker) });
+    const pending = new Map<number, PendingCall>();
+    const ready = new Promise<void>((resolve, reject) => {
+      // Counts as the first call: it must also settle when the thread ends.
+      pending.set(0, { resolve: () => resolve(), reject });
+    });
+    ready.catch(() => undefined);
+    const exited = new Promise<void>((resolve) => {
+      worker.on('exit', () => resolve());
+    });
+    const thread: RunningThread = { worker, ready, exited, pending };
+    worker.on('message', (message: ThreadReply) => this.#onReply(thread, message));
+    worker.on('error', (cause: Error) => {
+      this.#end(thread, failed(`it threw: ${cause.message}`, cause));
+    });
+    worker.on('exit', (code) => {
+      unguard();
+      this.#end(thread, failed(`it ended with exit code ${code}`));
+    });
+    return thread;
+  }
+
+  #onReply(thread: RunningThread, message: ThreadReply): void {
+    switch (message.type) {
+      case 'ready':
+        return settle(thread, 0)?.resolve(undefined);
+      case 'unavailable':
+        this.#end(thread, errorOf(message.failure));
+        return void thread.worker.terminate();
+      case 'answer':
+        return settle(thread, message.id)?.resolve(message.value);
+      case 'failure':
+        return settle(thread, message.id)?.reject(errorOf(message.failure));
+    }
+  }
+
+  #end(thread: RunningThread, error: OffstageError): void {
+    if (this.#thread === thread) this.#thread = undefined;
+    for (const call of thread.pending.values()) call.reject(error);
+    thread.pending.clear();
+  }
+}
+
+/** SPEECH-THREAD-3 */
+function endAfterStep(worker: Worker): void {
+  worker.postMessage({ call: 'end' } satisfies ThreadEnding, []);
+}
+
+function settle(thread: RunningThread, id: number): PendingCall | undefined {
+  const call = thread.pending.get(id);
+  thread.pending.delete(id);
+  return call;
+}
+
+function failed(how: string, cause?: unknown): ProviderError {
+  return new ProviderError('SPEECH_ENGINE_FAILED', `A speech thread failed: ${how}`, {
+    retryable: true,
+    cause,
+  });
+}
+
+function errorOf({ kind, code, message }: ThreadFailure): OffstageError {
+  return kind === 'configuration'
+    ? new ConfigurationError(code, message)
+    : new ProviderError(code, message);
 }

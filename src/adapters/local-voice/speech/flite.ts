@@ -6,10 +6,7 @@ import { ProviderError } from '../../../values/errors.ts';
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import { decodePcm16 } from '../../../voice/audio/pcm16.ts';
 import { locatePeer } from './peer-packages.ts';
-import { speakableText } from './speakable-text.ts';
 import type { SpokenRequest } from './speech-engine.ts';
-import { WasiProcess } from './wasi-process.ts';
-import { webAssembly, type WasmModule } from './web-assembly.ts';
 
 /** The voices inside the package, the clearest first (awb_time can only tell the time). */
 export const FLITE_VOICES = ['slt', 'rms', 'awb', 'kal16', 'kal'] as const;
@@ -74,3 +71,271 @@ function readWav(bytes: Uint8Array): AudioFrame {
   }
   throw new ProviderError('MALFORMED_SPEECH', 'Expected a WAV file with samples, found none');
 }
+
+const SPOKEN_SIGNS: readonly (readonly [RegExp, string])[] = [
+  // [label](address) is read as its label; a bare address is not read letter by letter.
+  [/!?\[([^\]]*)\]\([^)]*\)/g, '$1'],
+  [/https?:\/\/\S+/g, ' a link '],
+  [/[\u2018\u2019\u201B\u2032]/g, "'"],
+  [/[\u201C\u201D\u201F\u2033]/g, '"'],
+  [/[\u2013\u2014\u2015]/g, ', '],
+  [/\u2026/g, '...'],
+  [/€/g, ' euros '],
+  [/£/g, ' pounds '],
+  [/°/g, ' degrees '],
+  [/×/g, ' times '],
+  [/[→⇒]/g, ' to '],
+  [/&/g, ' and '],
+  [/[*_`#~|<>^\\]+/g, ' '],
+];
+
+/**
+ * Converts the text of a language model to a form that a small English voice can read: plain ASCII, no
+ * markup, words for symbols.
+ *
+ * Returns the pronounceable text; empty if it has no letter and no digit.
+ */
+export function speakableText(text: string): string {
+  let spoken = text;
+  for (const [pattern, replacement] of SPOKEN_SIGNS) spoken = spoken.replace(pattern, replacement);
+  spoken = spoken
+    .normalize('NFKD')
+    .replace(/[^\x20-\x7E\s]/g, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return /[a-z0-9]/i.test(spoken) ? spoken : '';
+}
+
+const ERRNO = { success: 0, badFile: 8, notFound: 44 } as const;
+const FILE_TYPE = { characterDevice: 2, directory: 3, regularFile: 4 } as const;
+const STANDARD_ERROR = 2;
+/** The first number after stdin, stdout and stderr: the directory that the command may open files in. */
+const ROOT = 3;
+const OUTPUT = 4;
+const MAX_ERROR_LENGTH = 2_000;
+
+/** Thrown through the frames of the command when it exits; never leaves this file. */
+class Exit extends Error {
+  readonly exitCode: number;
+  constructor(exitCode: number) {
+    super(`exit ${exitCode}`);
+    this.exitCode = exitCode;
+  }
+}
+
+/**
+ * A WASI command that runs entirely in memory: arguments in, one file out. Implements the part of the
+ * interface for a program that computes and writes a file; it has no clock, no environment and no disk, so
+ * the same arguments always give the same bytes. (node:wasi would need a directory on disk, and warns that it
+ * is experimental.)
+ *
+ * Owns: the memory of one run and the file that it writes. Does not: the compiled module.
+ *
+ * One run of a command. Created ahead of time, because setting up the memory often takes longer than the run;
+ * usable for one `run`.
+ */
+class WasiProcess {
+  #memory: WasmMemory | undefined;
+  #start: (() => void) | undefined;
+  #arguments: readonly Buffer[] = [];
+  #outputName = '';
+  readonly #output = new GrowingFile();
+  #errorText = '';
+
+  private constructor() {}
+
+  static async create(module: WasmModule): Promise<WasiProcess> {
+    const process = new WasiProcess();
+    const { exports } = await webAssembly.instantiate(module, {
+      wasi_snapshot_preview1: process.#imports(),
+    });
+    process.#memory = exports['memory'] as WasmMemory;
+    process.#start = exports['_start'] as () => void;
+    return process;
+  }
+
+  /**
+   * Runs to the end, synchronously.
+   * @param args the first is the name of the program
+   * @returns the content of the file `/<outputName>`, the only file that it may open
+   * @throws {ProviderError} `SPEECH_COMMAND_FAILED` if it exits with another code than 0
+   */
+  run(args: readonly string[], outputName: string): Uint8Array {
+    this.#arguments = args.map((argument) => Buffer.from(`${argument}\0`));
+    this.#outputName = outputName;
+    const exitCode = this.#runToExit();
+    if (exitCode !== 0) {
+      throw new ProviderError(
+        'SPEECH_COMMAND_FAILED',
+        `Expected \`${args[0]}\` to exit with 0, got ${exitCode}: ${this.#errorText.trim()}`,
+      );
+    }
+    return this.#output.content();
+  }
+
+  #runToExit(): number {
+    try {
+      this.#start?.();
+      return 0;
+    } catch (error) {
+      if (error instanceof Exit) return error.exitCode;
+      throw error;
+    }
+  }
+
+  /** The memory moves when it grows, so a view is valid for one call only. */
+  #view(): DataView {
+    return new DataView((this.#memory as WasmMemory).buffer);
+  }
+
+  #bytes(start: number, length: number): Uint8Array {
+    return new Uint8Array((this.#memory as WasmMemory).buffer, start, length);
+  }
+
+  #write(fd: number, chunk: Uint8Array): void {
+    if (fd === OUTPUT) this.#output.write(chunk);
+    else if (fd === STANDARD_ERROR && this.#errorText.length < MAX_ERROR_LENGTH) {
+      this.#errorText += Buffer.from(chunk).toString();
+    }
+  }
+
+  #imports() {
+    return {
+      args_sizes_get: (countAt: number, lengthAt: number) => {
+        this.#view().setUint32(countAt, this.#arguments.length, true);
+        this.#view().setUint32(lengthAt, Buffer.concat(this.#arguments).length, true);
+        return ERRNO.success;
+      },
+      args_get: (pointersAt: number, bytesAt: number) => {
+        let next = bytesAt;
+        for (const [index, argument] of this.#arguments.entries()) {
+          this.#view().setUint32(pointersAt + 4 * index, next, true);
+          this.#bytes(next, argument.length).set(argument);
+          next += argument.length;
+        }
+        return ERRNO.success;
+      },
+      clock_time_get: (_clock: number, _precision: bigint, timeAt: number) => {
+        this.#view().setBigUint64(timeAt, 0n, true);
+        return ERRNO.success;
+      },
+      fd_prestat_get: (fd: number, resultAt: number) => {
+        if (fd !== ROOT) return ERRNO.badFile;
+        this.#view().setUint32(resultAt, 0, true);
+        this.#view().setUint32(resultAt + 4, '/'.length, true);
+        return ERRNO.success;
+      },
+      fd_prestat_dir_name: (fd: number, nameAt: number) => {
+        if (fd !== ROOT) return ERRNO.badFile;
+        this.#bytes(nameAt, '/'.length).set(Buffer.from('/'));
+        return ERRNO.success;
+      },
+      fd_fdstat_get: (fd: number, resultAt: number) => {
+        const standard = fd < ROOT ? FILE_TYPE.characterDevice : FILE_TYPE.regularFile;
+        const allRights = (1n << 64n) - 1n;
+        this.#bytes(resultAt, 8).fill(0);
+        this.#view().setUint8(resultAt, fd === ROOT ? FILE_TYPE.directory : standard);
+        this.#view().setBigUint64(resultAt + 8, allRights, true);
+        this.#view().setBigUint64(resultAt + 16, allRights, true);
+        return ERRNO.success;
+      },
+      fd_fdstat_set_flags: () => ERRNO.success,
+      path_open: (
+        directory: number,
+        _lookup: number,
+        pathAt: number,
+        pathLength: number,
+        _how: number,
+        _rights: bigint,
+        _inheritedRights: bigint,
+        _flags: number,
+        resultAt: number,
+      ) => {
+        const path = Buffer.from(this.#bytes(pathAt, pathLength)).toString();
+        if (directory !== ROOT || path !== this.#outputName) return ERRNO.notFound;
+        this.#view().setUint32(resultAt, OUTPUT, true);
+        return ERRNO.success;
+      },
+      fd_seek: (fd: number, offset: bigint, whence: number, resultAt: number) => {
+        if (fd !== OUTPUT) return ERRNO.badFile;
+        const position = this.#output.seek(Number(offset), whence);
+        this.#view().setBigUint64(resultAt, BigInt(position), true);
+        return ERRNO.success;
+      },
+      fd_read: (_fd: number, _vectorsAt: number, _count: number, readAt: number) => {
+        this.#view().setUint32(readAt, 0, true);
+        return ERRNO.success;
+      },
+      fd_write: (fd: number, vectorsAt: number, count: number, writtenAt: number) => {
+        let written = 0;
+        for (let index = 0; index < count; index += 1) {
+          const start = this.#view().getUint32(vectorsAt + 8 * index, true);
+          const length = this.#view().getUint32(vectorsAt + 8 * index + 4, true);
+          this.#write(fd, this.#bytes(start, length));
+          written += length;
+        }
+        this.#view().setUint32(writtenAt, written, true);
+        return ERRNO.success;
+      },
+      fd_close: () => ERRNO.success,
+      proc_exit: (exitCode: number) => {
+        throw new Exit(exitCode);
+      },
+    };
+  }
+}
+
+/** A file in memory that can be written at any place. */
+class GrowingFile {
+  #bytes = new Uint8Array(1 << 18);
+  #length = 0;
+  #position = 0;
+
+  write(chunk: Uint8Array): void {
+    const end = this.#position + chunk.length;
+    if (end > this.#bytes.length) {
+      const grown = new Uint8Array(Math.max(end, 2 * this.#bytes.length));
+      grown.set(this.#bytes);
+      this.#bytes = grown;
+    }
+    this.#bytes.set(chunk, this.#position);
+    this.#position = end;
+    this.#length = Math.max(this.#length, end);
+  }
+
+  /** @param whence from where `offset` counts: 0 the start, 1 the position, 2 the end */
+  seek(offset: number, whence: number): number {
+    const base = [0, this.#position, this.#length][whence] ?? 0;
+    this.#position = Math.max(0, base + offset);
+    return this.#position;
+  }
+
+  content(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+}
+
+/**
+ * The used part of the global `WebAssembly`. TypeScript describes it only together with the browser's
+ * globals, which the rest of the code must not see.
+ */
+declare const compiled: unique symbol;
+
+interface WasmModule {
+  readonly [compiled]: true;
+}
+
+interface WasmMemory {
+  /** A different buffer after the memory has grown. */
+  readonly buffer: ArrayBuffer;
+}
+
+interface WebAssemblyApi {
+  compile(bytes: Uint8Array): Promise<WasmModule>;
+  instantiate(
+    module: WasmModule,
+    imports: Readonly<Record<string, object>>,
+  ): Promise<{ readonly exports: Readonly<Record<string, unknown>> }>;
+}
+
+const webAssembly = (globalThis as unknown as { WebAssembly: WebAssemblyApi }).WebAssembly;

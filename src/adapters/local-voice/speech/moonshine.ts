@@ -2,12 +2,38 @@
 // @moonshine-ai/moonshine-js, 28 MB; its tokens are those of Llama). About 0.03 seconds of CPU per second of
 // speech.
 
-import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { fileURLToPath } from 'node:url';
-import { SESSION_OPTIONS, type Onnx } from './onnx.ts';
-import { importPeer, locatePeer } from './peer-packages.ts';
+import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
+import { resampleSound, toFloat } from '../../../voice/audio/resampler.ts';
+import { type Onnx, SESSION_OPTIONS, importPeer, locatePeer } from './peer-packages.ts';
 
-export const MOONSHINE_SAMPLE_RATE_HZ = 16_000;
+/** Transcription, one at a time, with Moonshine. Runs inside a thread. */
+export class Transcription {
+  readonly #moonshine: Moonshine;
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(moonshine: Moonshine) {
+    this.#moonshine = moonshine;
+  }
+
+  /** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
+  static async load(onnx: Onnx): Promise<Transcription> {
+    const moonshine = await Moonshine.load(onnx);
+    // The first run of a model is slow, so it happens while loading.
+    await moonshine.transcribe(new Float32Array(MOONSHINE_SAMPLE_RATE_HZ));
+    return new Transcription(moonshine);
+  }
+
+  transcribe(speech: AudioFrame): Promise<string> {
+    const samples = toFloat(resampleSound(speech, MOONSHINE_SAMPLE_RATE_HZ));
+    const text = this.#last.then(() => this.#moonshine.transcribe(samples));
+    this.#last = text.catch(() => undefined);
+    return text;
+  }
+}
+
+const MOONSHINE_SAMPLE_RATE_HZ = 16_000;
 
 const PACKAGE = '@moonshine-ai/moonshine-js';
 const WEIGHTS = 'dist/model/tiny/quantized';
@@ -31,7 +57,7 @@ interface Tokenizer {
 type Tensors = Record<string, Tensor>;
 
 /** Transcribes speech. Calls of `transcribe` must not overlap. */
-export class Moonshine {
+class Moonshine {
   readonly #onnx: Onnx;
   readonly #encoder: InferenceSession;
   readonly #decoder: InferenceSession;

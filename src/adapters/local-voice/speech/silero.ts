@@ -3,8 +3,7 @@
 
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { fileURLToPath } from 'node:url';
-import { SESSION_OPTIONS, type Onnx } from './onnx.ts';
-import { locatePeer } from './peer-packages.ts';
+import { SESSION_OPTIONS, type Onnx, locatePeer } from './peer-packages.ts';
 
 export const SILERO_SAMPLE_RATE_HZ = 16_000;
 const WINDOW_SAMPLES = 512;

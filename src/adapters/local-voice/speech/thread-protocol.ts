@@ -7,7 +7,7 @@ import type { SpokenRequest } from './speech-engine.ts';
  * Two threads, so that speaking never delays listening. `detector`: `transcriber` without transcription, which is
  * external.
  */
-export type ThreadRole = 'transcriber' | 'detector' | 'mouth';
+export type ThreadRole = 'transcriber' | 'detector' | 'voice';
 
 /** The initial data of a thread. */
 export interface ThreadStart {

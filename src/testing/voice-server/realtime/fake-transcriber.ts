@@ -7,9 +7,9 @@ import {
   type InputAudioEvents,
   type InputBuffer,
   type Utterance,
+  SoundBuffer,
 } from '../../../adapters/local-voice/input-audio.ts';
 import type { TurnDetection } from '../../../adapters/local-voice/session-config.ts';
-import { SoundBuffer } from '../../../adapters/local-voice/sound-buffer.ts';
 import { ProviderError } from '../../../values/errors.ts';
 import type { TranscriptTiming } from '../engine/control.ts';
 import type { Timers } from '../engine/timers.ts';

@@ -1,7 +1,7 @@
 // The memory of a Realtime session, as a test sees it, and the cause of its current turn.
 
 import type { ConversationItem, Remembered } from '../../../adapters/local-voice/conversation.ts';
-import type { InputItem } from '../../../adapters/local-voice/client-schemas.ts';
+import type { InputItem } from '../../../adapters/local-voice/client-events.ts';
 import type { FakeItem, VoiceCause } from '../engine/control.ts';
 
 /** Facts about items that the wire does not carry. */

@@ -66,7 +66,7 @@ export class RealtimeEngine implements VoiceEngine {
     this.#session = new RealtimeSession({
       environment,
       engine: brain.voice,
-      brain,
+      textModel: brain,
       defaultVoice: 'marin',
       model: url.searchParams.get('model') ?? DEFAULT_MODEL,
       preset: ports.preset,

@@ -1,6 +1,10 @@
 // A script as the mind and the mouth of a Realtime session: text and calls for its responses, and a tone for
 // its speech.
-import { toUsage, type Brain, type BrainPart } from '../../../adapters/local-voice/brain.ts';
+import {
+  toUsage,
+  type TextModel,
+  type TextModelPart,
+} from '../../../adapters/local-voice/language-model.ts';
 import { SentenceChunker } from '../../../voice/speech/sentence-chunker.ts';
 import type { SpeechEngine } from '../../../adapters/local-voice/speech/speech-engine.ts';
 import type { Scheduler } from '../../../actors/ports/environment.ts';
@@ -14,7 +18,7 @@ const CHARACTERS_PER_TOKEN = 4;
 /** A model that writes streams about twenty words a second. */
 const WRITTEN_WORD_MS = 50;
 
-export class ScriptBrain implements Brain {
+export class ScriptBrain implements TextModel {
   readonly #scheduler: Scheduler;
   readonly #takeTurn: () => readonly VoiceStep[] | null;
   /** The speaking time of the sentences of steps with a chosen duration. */
@@ -32,7 +36,7 @@ export class ScriptBrain implements Brain {
   }: {
     readonly signal: AbortSignal;
     readonly modality: 'text' | 'audio';
-  }): AsyncGenerator<BrainPart> {
+  }): AsyncGenerator<TextModelPart> {
     const steps = this.#takeTurn();
     if (steps === null) {
       await aborted(signal);
@@ -79,7 +83,7 @@ export class ScriptBrain implements Brain {
   }
 
   /** Writes word by word, as a model that writes does. */
-  async *#write(text: string, signal: AbortSignal): AsyncGenerator<BrainPart> {
+  async *#write(text: string, signal: AbortSignal): AsyncGenerator<TextModelPart> {
     for (const word of text.match(/\s*\S+\s*/g) ?? [text]) {
       if (signal.aborted) return;
       yield { type: 'text', text: word };

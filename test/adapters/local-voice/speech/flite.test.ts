@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { ProviderError } from '../../../../src/values/errors.ts';
-import { FLITE_VOICES, Flite } from '../../../../src/adapters/local-voice/speech/flite.ts';
-import { speakableText } from '../../../../src/adapters/local-voice/speech/speakable-text.ts';
+import {
+  FLITE_VOICES,
+  Flite,
+  speakableText,
+} from '../../../../src/adapters/local-voice/speech/flite.ts';
 import { speak, toWav } from '../../../support/speech/speak.ts';
 
 const flite = await Flite.load();

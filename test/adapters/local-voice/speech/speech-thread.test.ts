@@ -11,7 +11,7 @@ import {
   importPeer,
   locatePeer,
 } from '../../../../src/adapters/local-voice/speech/peer-packages.ts';
-import { SpeechThread } from '../../../../src/adapters/local-voice/speech/speech-thread.ts';
+import { SpeechThread } from '../../../../src/adapters/local-voice/speech/built-in-engine.ts';
 
 const speech = { samples: new Int16Array(10), sampleRateHz: 16_000 };
 const request = { text: 'x', voice: 'slt', speed: 1 };

@@ -1,6 +1,6 @@
 // A program that exits in a step of a thread: with 7, if the step was done by then.
 
-import { SpeechThread } from '../../../../src/adapters/local-voice/speech/speech-thread.ts';
+import { SpeechThread } from '../../../../src/adapters/local-voice/speech/built-in-engine.ts';
 
 const [begun, , done, mostMs] = [0, 1, 2, 3];
 const steps = new Int32Array(new SharedArrayBuffer(16));

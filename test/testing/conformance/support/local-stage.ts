@@ -1,7 +1,7 @@
 // A conformance stage over the server of `localVoice`, in memory: its session, its transcriber and
 // its brain are the real ones; the language model and the speech engine are scripted.
 
-import { createBrain } from '../../../../src/adapters/local-voice/brain.ts';
+import { createTextModel } from '../../../../src/adapters/local-voice/language-model.ts';
 import type { SpeechEngine } from '../../../../src/adapters/local-voice/index.ts';
 import { RealtimeSession } from '../../../../src/adapters/local-voice/realtime-session.ts';
 import { openaiRealtime } from '../../../../src/adapters/openai-realtime/index.ts';
@@ -61,7 +61,7 @@ class LocalConnection implements ConformanceModel {
     this.#session = new RealtimeSession({
       environment,
       engine: this.#engine(),
-      brain: createBrain(model, environment),
+      textModel: createTextModel(model, environment),
       defaultVoice: 'slt',
       model: 'local-voice',
       send: (text) => pair.link.send(text),

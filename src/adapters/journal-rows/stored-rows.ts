@@ -1,11 +1,158 @@
+// An entry of the journal as a row of a table, and back; long events are packed. A wake time as a row.
+//
+// STORED-ENTRY-1. A row that differs from the written one, or is no entry, is an error that names it.
+// STORED-ENTRY-2. The same entry has the same checksum, packed or not.
+// DICTIONARIES-1. A dictionary is never changed, because events packed with it could no longer be read. An
+//     improvement is a further dictionary behind it, with a new layout of the tables, so that versions that lack
+//     it do not open them.
+
+import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
+import { checkEntry, journalEntryOf } from '../../actors/ports/journal-entry.ts';
+import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
+import type { JournalEntry } from '../../actors/ports/journal.ts';
+import type { WakeTime } from '../../actors/ports/wake-times.ts';
+import { messageOf } from '../../values/errors.ts';
+
+/** The columns of `entries`, in the order in which they are written. */
+export type Row = readonly [
+  scope: string,
+  unit: string,
+  seq: number,
+  at: number,
+  actor: string,
+  definitionVersion: number,
+  /** JSON; empty if it is packed. */
+  event: string,
+  checksum: number,
+  packed: Uint8Array | null,
+];
+
+/** Characters that a database would refuse or replace: the character 0, and lone surrogates. */
+const NO_TEXT = /\0|\p{Surrogate}/u;
+
+/** @throws {JournalError} `INVALID_ENTRY` for names, or an event, that cannot be stored. */
+export function rowOf(entry: JournalEntry): Row {
+  checkEntry(entry);
+  const { scope, unit, seq, at, actor, definitionVersion, event } = entry;
+  let text: string;
+  try {
+    text = JSON.stringify(event);
+  } catch (error) {
+    throw new JournalError(
+      'INVALID_ENTRY',
+      `Expected the event \`${event.type}\` of ${unit} in ${scope} to be plain JSON: ${messageOf(error)}`,
+      { retryable: false, cause: error },
+    );
+  }
+  // At most three bytes per character: most texts need not be counted.
+  if (text.length * 3 > MAX_EVENT_BYTES && Buffer.byteLength(text) > MAX_EVENT_BYTES)
+    throw new JournalError(
+      'INVALID_ENTRY',
+      `Expected the event \`${event.type}\` of ${unit} in ${scope} to have at most ${MAX_EVENT_BYTES} bytes as JSON`,
+      { retryable: false },
+    );
+  const checksum = checksumOf([scope, unit, seq, at, actor, definitionVersion, text]);
+  const bytes = packed(text);
+  return [scope, unit, seq, at, actor, definitionVersion, bytes ? '' : text, checksum, bytes];
+}
+
+/** @throws {JournalError} `INVALID_ENTRY` */
+function checkName(name: string): void {
+  if (typeof name !== 'string' || NO_TEXT.test(name))
+    throw new JournalError(
+      'INVALID_ENTRY',
+      `Expected scope, unit and actor to be texts, got ${JSON.stringify(name)}`,
+      { retryable: false },
+    );
+}
+
+/** A row as the database returns it, not checked yet. */
+interface StoredRow {
+  readonly [column: string]: unknown;
+}
+
+/** @throws {JournalError} `JOURNAL_CORRUPT` (STORED-ENTRY-1) */
+export function entryOf(row: StoredRow, source: string): JournalEntry {
+  const { scope, unit, seq, at, actor, definition_version: definitionVersion } = row;
+  const name = `entry ${String(seq)} of ${String(unit)} in ${String(scope)}`;
+  const text = textOf(row, source, name);
+  if (checksumOf([scope, unit, seq, at, actor, definitionVersion, text]) !== row['checksum'])
+    throw journalCorrupt(source, `${name} is not what was written`);
+  let event: unknown;
+  try {
+    event = JSON.parse(text);
+  } catch (error) {
+    throw journalCorrupt(source, `${name} has an event that is no JSON`, error);
+  }
+  return journalEntryOf({ scope, unit, seq, at, actor, definitionVersion, event }, source);
+}
+
+function textOf({ event, packed: bytes }: StoredRow, source: string, name: string): string {
+  if (bytes === null || bytes === undefined) return String(event);
+  try {
+    // There is no text beside packed bytes, unless the row was altered.
+    return `${String(event)}${unpacked(bytes as Uint8Array)}`;
+  } catch (error) {
+    throw journalCorrupt(source, `${name} cannot be unpacked`, error);
+  }
+}
+
+export function checksumOf(values: readonly unknown[]): number {
+  return crc32(values.join('\n'));
+}
+
+/** The position before all wake times. */
+export const BEFORE_ALL: WakeTime = { at: -Infinity, scope: '' };
+
+/** @throws {JournalError} `INVALID_ENTRY` for a scope or a time that cannot be stored. */
+export function checkWakeTime(scope: string, at: number | null): void {
+  checkName(scope);
+  if (at !== null && Number.isNaN(at))
+    throw new JournalError('INVALID_ENTRY', `Expected a time for ${scope}, got NaN`, {
+      retryable: false,
+    });
+}
+
+/** In characters: about what fits into a page of SQLite. */
+const PACKED_FROM = 4000;
+/**
+ * Text of this length repeats itself: searching for the best match takes three times as long, for a tenth
+ * less.
+ */
+const FAST_FROM = 64_000;
+
+/** The limit of an event as JSON, in bytes: a small packed event must not fill the memory. */
+const MAX_EVENT_BYTES = 256 * 1024 * 1024;
+
+/**
+ * Packs a long event: the number of a dictionary, and the output of `deflate` with it.
+ *
+ * Does not: pack short events. A session writes them all the time, and packing one takes longer than storing
+ *           it.
+ *
+ * Returns the packed bytes; null: the event is stored as it is.
+ */
+export function packed(text: string): Uint8Array | null {
+  if (text.length < PACKED_FROM) return null;
+  const level = text.length < FAST_FROM ? 6 : 3;
+  const bytes = deflateRawSync(text, { level, dictionary: DICTIONARIES.at(-1) });
+  return Buffer.concat([Buffer.of(DICTIONARIES.length), bytes]);
+}
+
+/** @throws for bytes that were not packed. */
+export function unpacked(bytes: Uint8Array): string {
+  const [number = 0] = bytes;
+  const dictionary = DICTIONARIES[number - 1];
+  if (!dictionary)
+    throw new Error(`Expected a dictionary from 1 to ${DICTIONARIES.length}, got ${number}`);
+  return inflateRawSync(bytes.subarray(1), {
+    dictionary,
+    maxOutputLength: MAX_EVENT_BYTES,
+  }).toString();
+}
+
 // The typical content of long events, for compression: the JSON of a session with a waiting subagent, without
 // its words. An event that is packed with a dictionary refers to its content in a byte or two.
-//
-// Invariants
-//   DICTIONARIES-1. A dictionary is never changed, because events packed with it could no longer be read. An
-//        improvement is a further dictionary behind it, with a new layout of the tables, so that versions
-//        that lack it do not open them.
-
 const WAITING_SESSION = [
   '{"type":"session.snapshot","versions":{"session":2,"subagent":3,"service":1},',
   '"inputs":{"session":{"maxReconnects":5,"connectTimeoutMs":30000,"transferTimeoutMs":30000,',

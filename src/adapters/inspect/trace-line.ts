@@ -1,20 +1,15 @@
 // One observation, and the message it becomes. Observing is cheap: a line only references its input. It is
 // converted once, when the first viewer takes it.
 //
+// The messages are those of `@statelyai/inspect` 0.7.2, as its receivers read them. Source: the package's own types
+// and output (2026-11).
+//
 // Invariants
 //   INSPECT-LINE-1. A message has at most `maxBytes` bytes as JSON text.
 //   INSPECT-LINE-2. Converting never throws: an unreadable value is shown as unreadable.
 
 import type { Identity, SeenSnapshot } from './actor-registry.ts';
-import { definitionOf } from './definition.ts';
-import { redactNothing, type Redact } from './redact.ts';
-import { shownValue } from './shown-value.ts';
-import {
-  WIRE_VERSION,
-  type InspectorMessage,
-  type ShownEvent,
-  type ShownSnapshot,
-} from './wire.ts';
+import { redactNothing, type Redact, shownValue, type Budget } from './shown-value.ts';
 
 interface BaseLine {
   readonly identity: Identity;
@@ -29,13 +24,13 @@ export interface ActorLine extends BaseLine {
   snapshot: SeenSnapshot | undefined;
 }
 
-export interface EventLine extends BaseLine {
+interface EventLine extends BaseLine {
   readonly kind: 'event';
   readonly event: SeenEvent;
   readonly sourceId: string | undefined;
 }
 
-export interface SnapshotLine extends BaseLine {
+interface SnapshotLine extends BaseLine {
   readonly kind: 'snapshot';
   readonly event: SeenEvent;
   readonly snapshot: SeenSnapshot;
@@ -185,3 +180,190 @@ function historyIds(historyValue: unknown): unknown {
     ),
   );
 }
+
+type Part = (value: unknown, write: Writer) => unknown;
+type Parts = Readonly<Record<string, Part>>;
+
+interface Writer {
+  readonly redact: Redact;
+  readonly budget: Budget;
+}
+
+const name: Part = (value) => {
+  if (typeof value === 'function') return { type: value.name };
+  if (Array.isArray(value)) return value.filter((item) => typeof item === 'string');
+  return typeof value === 'object' ? undefined : value;
+};
+
+const data =
+  (section: string): Part =>
+  (value, { redact, budget }) =>
+    shownValue(value, section, redact, budget);
+
+/** A list, or a single item. */
+const some =
+  (part: Part): Part =>
+  (value, write) =>
+    Array.isArray(value) ? value.map((item) => part(item, write)) : part(value, write);
+
+const mapOf =
+  (part: Part): Part =>
+  (value, write) => {
+    const entries = Object.entries(value ?? {});
+    return Object.fromEntries(entries.map(([key, item]) => [key, part(item, write)]));
+  };
+
+const fields = (value: unknown, parts: Parts, write: Writer): object => {
+  const shown: Record<string, unknown> = {};
+  for (const [key, item] of Object.entries(value ?? {})) {
+    const part = Object.hasOwn(parts, key) ? parts[key] : undefined;
+    if (part) shown[key] = part(item, write);
+  }
+  return shown;
+};
+
+/** An action or a guard: a name, an object with a type, or a function. */
+const named: Part = (value, write) =>
+  typeof value === 'object' ? fields(value, namedParts, write) : name(value, write);
+
+const namedParts: Parts = { type: name, params: data('params') };
+
+/** `undefined` is a transition, too: it forbids the event. */
+const transition: Part = (value, write) =>
+  typeof value === 'string' ? value : fields(value, transitionParts, write);
+
+const transitionParts: Parts = {
+  target: name,
+  guard: named,
+  actions: some(named),
+  reenter: name,
+  delay: name,
+  description: data('description'),
+  meta: data('meta'),
+};
+
+const invocation: Part = (value, write) => fields(value, invocationParts, write);
+
+const invocationParts: Parts = {
+  id: name,
+  systemId: name,
+  src: (value) => (typeof value === 'string' ? value : 'inline'),
+  input: data('input'),
+  onDone: some(transition),
+  onError: some(transition),
+  onSnapshot: some(transition),
+};
+
+const state: Part = (value, write) => fields(value, stateParts, write);
+
+const stateParts: Parts = {
+  id: name,
+  key: name,
+  type: name,
+  version: name,
+  history: name,
+  target: name,
+  tags: name,
+  initial: transition,
+  states: mapOf(state),
+  on: mapOf(some(transition)),
+  after: mapOf(some(transition)),
+  always: some(transition),
+  onDone: some(transition),
+  invoke: some(invocation),
+  entry: some(named),
+  exit: some(named),
+  context: data('context'),
+  output: data('output'),
+  description: data('description'),
+  meta: data('meta'),
+};
+
+const DEFINITION_ENVELOPE_BYTES = 200;
+
+/**
+ * The chart of a machine for an inspector: its configuration as JSON text, part by part. The parts that
+ * machines read are kept (states, events, targets, the names of actions, guards and actors); data inside it
+ * (initial context, params, meta, descriptions) is redacted like any other data.
+ *
+ * Returns the definition of an actor's logic. `config` is its configuration; logic that is not a machine is
+ * only named. A definition longer than `maxBytes` is left out, and its description says so.
+ */
+function definitionOf(
+  config: unknown,
+  actorName: string,
+  redact: Redact,
+  maxBytes: number,
+): string {
+  if (typeof config !== 'object' || config === null) return JSON.stringify({ id: actorName });
+  const write = { redact, budget: { bytesLeft: maxBytes - DEFINITION_ENVELOPE_BYTES } };
+  const text = JSON.stringify(state(config, write));
+  // Encoded twice: within a message it is a text again, with its quotes escaped.
+  const { length: bytes } = new TextEncoder().encode(JSON.stringify(text));
+  if (bytes <= maxBytes) return text;
+  return JSON.stringify({
+    id: actorName,
+    description: `[truncated: a definition of ${bytes} bytes]`,
+  });
+}
+
+/** The version of the schema; a receiver does not recognise a message without one. */
+const WIRE_VERSION = '0.7.2';
+
+interface BaseMessage {
+  /** The permanent name of the actor in the inspector: its path, such as `ses_1/outbox`. */
+  readonly sessionId: string;
+  /** The actor at the top of its tree. */
+  readonly rootId: string;
+  /** When it happened: milliseconds since 1970, as text. */
+  readonly createdAt: string;
+  readonly id: null;
+  readonly _version: string;
+}
+
+/** An event as shown; `type` is always there. */
+export interface ShownEvent {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** A snapshot as shown. Only machines have `value`, `tags`, `children` and `historyValue`. */
+export interface ShownSnapshot {
+  readonly status: 'active' | 'done' | 'error' | 'stopped';
+  readonly value?: unknown;
+  readonly context?: unknown;
+  readonly input?: unknown;
+  readonly output?: unknown;
+  readonly error?: unknown;
+  readonly tags?: unknown;
+  readonly children?: unknown;
+  readonly historyValue?: unknown;
+}
+
+/** Announces an actor. Sent again when another one replaces it under the same id. */
+export interface ActorMessage extends BaseMessage {
+  readonly type: '@xstate.actor';
+  /** The last part of its path. */
+  readonly name: string;
+  readonly parentId: string | undefined;
+  /** The configuration of its machine, as JSON text; `{"id": …}` for an actor that is no machine. */
+  readonly definition: string;
+  /** The first snapshot. */
+  readonly snapshot: ShownSnapshot;
+}
+
+/** Reports an event sent to an actor. */
+export interface EventMessage extends BaseMessage {
+  readonly type: '@xstate.event';
+  readonly event: ShownEvent;
+  readonly sourceId: string | undefined;
+}
+
+/** Reports the snapshot of an actor after an event. */
+export interface SnapshotMessage extends BaseMessage {
+  readonly type: '@xstate.snapshot';
+  readonly event: ShownEvent;
+  readonly snapshot: ShownSnapshot;
+}
+
+export type InspectorMessage = ActorMessage | EventMessage | SnapshotMessage;
