@@ -38,7 +38,6 @@ import {
 } from 'xstate';
 import { isEffect } from '../../machines/effect.ts';
 import { ConfigurationError, quietly } from '../../values/errors.ts';
-import type { Host } from './host.ts';
 
 /** An effect of a machine, as data. */
 export type Effect =
@@ -393,7 +392,7 @@ const observable = ((Symbol as { readonly observable?: symbol }).observable ??
   '@@observable') as '@@observable';
 
 export class ActorView<M extends AnyStateMachine> {
-  readonly #report: Host['report'];
+  readonly #report: (error: unknown, where: string) => void;
   readonly #observers = new Set<Observer<SnapshotFrom<M>>>();
   #actor: HostedActor<M>;
   /** The snapshot before the replacement, while another actor catches up; null otherwise. */
@@ -404,7 +403,7 @@ export class ActorView<M extends AnyStateMachine> {
   readonly send = readOnly.send;
   readonly stop = readOnly.stop;
 
-  constructor(actor: HostedActor<M>, host: Pick<Host, 'report'>) {
+  constructor(actor: HostedActor<M>, host: { report(error: unknown, where: string): void }) {
     this.#report = quietly((error, where) => host.report(error, where));
     this.#actor = actor;
     this.#follow();
