@@ -43,7 +43,7 @@ export { type SubagentConfig } from './actors/contracts/config.ts';
 export type { VouchedFor } from './actors/contracts/identity.ts';
 export type { GivenAnswer } from './actors/subagent/ask-user.ts';
 export type { Artifact, LedgerEntry, Outcome, Usage } from './actors/contracts/outcome.ts';
-export type { SubagentTask } from './actors/subagent/subagent.ts';
+export type { SubagentTask } from './actors/contracts/task.ts';
 export type { DeliveryMode, MessageMode } from './machines/index.ts';
 
 // Parents and children, agents that call agents

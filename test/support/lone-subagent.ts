@@ -11,7 +11,6 @@ import { type SubagentConfig } from '../../src/actors/contracts/config.ts';
 import { briefing, prepareInstance } from '../../src/actors/subagent/instance.ts';
 import type { Outcome } from '../../src/actors/contracts/outcome.ts';
 import type { SubagentPorts } from '../../src/actors/subagent/subagent-ports.ts';
-import type { SpawnedEvent } from '../../src/actors/subagent/spawned-event.ts';
 import { Subagent } from '../../src/actors/subagent/subagent.ts';
 import {
   readNotes,
@@ -22,6 +21,7 @@ import {
 } from '../../src/testing/index.ts';
 import type { AskedInput, StreamedChunk } from '../../src/actors/contracts/task.ts';
 import { checkSubagentConfig } from '../../src/actors/subagent/config.ts';
+import type { SpawnedEvent } from '../../src/actors/subagent/subagent-events.ts';
 
 /** What it said to whoever runs it, but for what it says all the time. */
 type Told =

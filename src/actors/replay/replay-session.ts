@@ -44,11 +44,15 @@ import {
   type SessionInputs,
 } from '../session/unit/session-entries.ts';
 import { SessionUnit } from '../session/unit/session-unit.ts';
-import { SUBAGENT_SHAPES } from '../subagent/event-shapes.ts';
+import {
+  SUBAGENT_SHAPES,
+  SPAWNED,
+  SUBAGENT_VERSION,
+  type SpawnedEvent,
+  type SubagentUnitEvent,
+} from '../subagent/subagent-events.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
-import { SPAWNED, SUBAGENT_VERSION, type SpawnedEvent } from '../subagent/spawned-event.ts';
 import { SubagentLife, stateOf } from '../subagent/subagent-life.ts';
-import type { SubagentUnitEvent } from '../subagent/subagent-ports.ts';
 import type { SubagentUnitSnapshot } from '../subagent/subagent.ts';
 import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
 import {

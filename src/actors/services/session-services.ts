@@ -23,7 +23,7 @@ import { deliveryAbout } from '../contracts/records.ts';
 import type { DroppedEvent, ServiceView } from '../contracts/session-views.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { Host } from '../runtime/host.ts';
-import type { SubagentTask } from '../subagent/subagent.ts';
+import type { SubagentTask } from '../contracts/task.ts';
 import { absentService, type ServiceDefinition } from './service-config.ts';
 import { taskOf, type CheckedEvent } from './service-events.ts';
 import { Service, servicePath, type ServicePorts, type ServiceSnapshot } from './service.ts';

@@ -1,22 +1,28 @@
 // The tools with which a subagent talks to its parent: it reports progress, asks, and hands in its result.
 //
-// Owns:     the schemas of these tools, and the text that a model reads of them.
+// Owns:     the schemas of these tools, the text that a model reads of them, and the reading of their
+//           arguments. `complete_task` is added where a result must be handed in and no tool has that role.
 // Does not: settle `request_input` and `complete_task`: in a subagent the runtime recognizes them by their
-//           role and settles them itself. Their `execute` is reached only outside a subagent, and reports
-//           that.
+//           role, under any name, and settles them itself. Their `execute` is reached only outside a
+//           subagent, and reports that.
 
 import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
-import { check, type ChecksOf } from '../../values/checks.ts';
 import type { Toolset } from '../contracts/task.ts';
+import { check, type ChecksOf } from '../../values/checks.ts';
 import { callerOf } from '../model/caller.ts';
+import { marked, ROLE, roleOf } from '../model/tool-flags.ts';
 import { toolFailure, type ToolFailure } from '../model/tool-failure.ts';
-import { ROLE, marked } from '../model/tool-flags.ts';
+import type { PreparedTools } from '../model/tools.ts';
+import type { SubagentDefinition } from '../contracts/config.ts';
+import { checkResult } from '../model/output.ts';
+import type { ModelCall } from '../model/model-step.ts';
 
 /** Identifies the toolset in a registry of toolsets. */
 export const CHILD_TOOLSET = { name: 'subagent-child', version: '0.1.0' } as const;
 
 const MAX_WORDS = 20_000;
+
 const words = z.string().trim().min(1).max(MAX_WORDS);
 
 /** Names of the tools. */
@@ -126,4 +132,67 @@ export function createChildSubagentToolset(given: ChildToolsetOptions = {}): Too
       { [ROLE]: 'complete_task' as const },
     ),
   };
+}
+
+const requestRead = z.object({
+  question: z.string().catch(''),
+  context: z.string().optional().catch(undefined),
+  timeoutMs: z.number().positive().optional().catch(undefined),
+});
+
+/** Reads the request from the arguments of a `request_input`, whatever the schema of the app's tool admits. */
+export function requestedInput(call: ModelCall | undefined): {
+  question: string;
+  context?: string;
+  timeoutMs?: number;
+} {
+  const { question, context, timeoutMs } = requestRead.parse(call?.input ?? {});
+  return {
+    question,
+    ...(context === undefined ? {} : { context }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  };
+}
+
+/** Finds the name of the tool that hands in a result; null if these tools have none. */
+export function completionToolOf(tools: Readonly<Record<string, unknown>>): string | null {
+  return Object.keys(tools).find((name) => roleOf(tools[name]) === 'complete_task') ?? null;
+}
+
+/** As `completionToolOf`, for prepared tools. */
+export function completionToolIn({ execution }: PreparedTools): string {
+  for (const { name, role } of execution.values()) if (role === 'complete_task') return name;
+  return 'complete_task';
+}
+
+/** Returns the tools that the runtime adds so that the work can end. */
+export function completionTools({
+  completion,
+  tools,
+  outputSchema,
+}: SubagentDefinition): Record<string, unknown> {
+  if (completion === 'turn' || completionToolOf(tools) !== null) return {};
+  const { complete_task } = createChildSubagentToolset({ structured: outputSchema !== undefined });
+  return { complete_task };
+}
+
+/**
+ * Returns the call with its result as the output schema parses it; a result that does not fit makes the call
+ * invalid.
+ */
+export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promise<ModelCall> {
+  if (outputSchema === undefined) return call;
+  const { result, ...rest } = call.input as { readonly result?: unknown };
+  const checked = await checkResult(outputSchema, result);
+  if (checked.ok) return { ...call, input: { ...rest, result: checked.value } };
+  const message = `The result was not accepted: ${checked.reason}`;
+  return { ...call, invalid: { message } };
+}
+
+/** Returns the message to a model that answers instead of handing in. */
+export function notHandedInMessage(toolName: string): string {
+  return (
+    `The task is not done before you call ${toolName} with its result. ` +
+    'Go on, or call it now; an answer without it is read by nobody.'
+  );
 }

@@ -12,9 +12,9 @@ import type { SubagentContextSnapshot } from '../context/context-snapshot.ts';
 import type { NoteMarks } from '../notes/note-marks.ts';
 import { openingMessages, systemPrompt } from '../context/prompts.ts';
 import { askUserTool, ASK_USER } from './ask-user.ts';
-import { completionToolOf, completionTools } from './complete-task.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import { checkSubagentConfig } from './config.ts';
+import { completionToolOf, completionTools } from './child-toolset.ts';
 
 /** The prompts that a run starts with. */
 export interface Briefing {

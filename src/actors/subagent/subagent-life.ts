@@ -16,6 +16,7 @@ import {
   type SubagentInput,
   type SubagentSnapshot,
 } from '../../machines/index.ts';
+import type { ModelStepInput } from '../../machines/subagent-setup.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import {
   snapshotOf,
@@ -28,11 +29,9 @@ import {
   type Postbox,
 } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
-import type { SubagentUnitEvent } from './subagent-ports.ts';
-import { callsUnderWay, foldEvent } from './fold-event.ts';
 import type { Usage } from '../contracts/outcome.ts';
 import { SubagentLog, type LogRecord } from './subagent-log.ts';
-import type { ModelStepInput } from '../../machines/subagent-setup.ts';
+import type { SubagentUnitEvent } from './subagent-events.ts';
 
 interface Live {
   readonly actor: HostedActor<typeof subagentMachine>;
@@ -141,11 +140,11 @@ export class SubagentLife implements Postbox {
   apply(event: SubagentUnitEvent & Stamped): SubagentSnapshot {
     const { actor, log } = this.#awake;
     const before = actor.getSnapshot();
-    foldEvent(event, log, before);
+    log.fold(event, before);
     sendHosted(actor, event);
     const snapshot = actor.getSnapshot();
     if (snapshot.status === 'error') throw snapshot.error;
-    if (snapshot.status === 'done') log.underWay(callsUnderWay(before));
+    if (snapshot.status === 'done') log.endIn(before);
     return snapshot;
   }
 

@@ -1,5 +1,6 @@
 // The words and actions of a subagent: its messages, the calls of the step under way and the ledger of all
-// its calls. The log is folded from the events that the machine accepted, so it can be rebuilt from them.
+// its calls. The log is folded from the events that the machine accepted, so it can be rebuilt from them. It
+// records the words and results of an event before the machine decides what happens next.
 //
 // Owns:     the messages, the results, the ledger, the token counts.
 // Does not: call anything, or decide what happens next.
@@ -11,6 +12,16 @@
 //   SUBAGENT-LOG-3. The words of a message are among the messages from the model call on that reads it.
 
 import type { ModelMessage } from 'ai';
+import type { Stamped, SubagentSnapshot } from '../../machines/index.ts';
+import {
+  askOf,
+  idsOf,
+  isCompletion,
+  isDelegation,
+  isRunnable,
+  type CallState,
+} from '../../machines/subagent-setup.ts';
+import { inputTimeoutMessage } from '../conversation/prompts.ts';
 import { toolMessage, type StepResult } from '../model/messages.ts';
 import { tokenCount } from '../model/token-count.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
@@ -19,8 +30,10 @@ import type { Answer } from '../contracts/records.ts';
 import type { ApprovalGrade, Artifact, LedgerEntry, Usage } from '../contracts/outcome.ts';
 import { NoteMarks, unmarked, unmarkedNotes } from '../notes/note-marks.ts';
 import { note, quoted, sentence, type Note } from '../notes/note.ts';
+import type { SubagentUnitEvent } from './subagent-events.ts';
 
-export const BUDGET_USED_UP = 'not run: the budget is used up';
+const BUDGET_USED_UP = 'not run: the budget is used up';
+const INTERRUPTED = 'interrupted by a message';
 
 /** The answer to a call that was given up for a message. */
 const UNREAD_FIRST = 'Not run: a message came first. Read it, then decide again.';
@@ -48,7 +61,7 @@ interface Words {
 }
 
 /** The answer of the model, as the log keeps it. */
-export interface Responded {
+interface Responded {
   readonly step: number;
   readonly response: ModelResponse;
   /** A message that asks the model again. */
@@ -59,8 +72,13 @@ export interface Responded {
   readonly completion: string | null;
 }
 
+type Answered = Extract<
+  SubagentUnitEvent,
+  { readonly type: 'question.answered' | 'question.expired' | 'question.withdrawn' }
+>;
+
 /** The arguments of the call that handed in the result. */
-export interface HandedIn {
+interface HandedIn {
   /** Plain JSON; of the output schema, where there is one. */
   readonly result: unknown;
   readonly summary?: string;
@@ -168,20 +186,9 @@ export class SubagentLog {
     return this.#text;
   }
 
-  /** Sets the time of the events that follow; milliseconds since 1970. */
-  at(time: number): void {
-    this.#at = time;
-  }
-
-  /** Adds the first messages; `marks` is the secret of their marks. */
-  begin(messages: readonly ModelMessage[], marks?: string): void {
-    if (marks !== undefined) this.#notes = new NoteMarks(marks);
-    this.#messages.push(...messages);
-  }
-
-  /** Prepends the conversation from before the subagent began. */
-  precede(history: readonly ModelMessage[]): void {
-    this.#messages.unshift(...history);
+  /** The value of the output schema, if the last answer had one. */
+  get result(): unknown {
+    return this.#result;
   }
 
   call(callId: string): ModelCall | undefined {
@@ -194,9 +201,99 @@ export class SubagentLog {
     return call?.approval === 'given' ? (call.answeredBy ?? null) : null;
   }
 
+  /** The message that requests the last answer. */
+  get handIn(): ModelMessage {
+    const content = (this.#notes ?? unmarkedNotes).text(HAND_IN_NOW, 'hand in');
+    return { role: 'user', content };
+  }
+
+  /** Records the words and results of an event. `before` is the snapshot of the machine before it. */
+  fold(event: SubagentUnitEvent & Stamped, before: SubagentSnapshot): void {
+    this.#at = event.at;
+    switch (event.type) {
+      case 'subagent.prepared':
+        this.begin(event.messages ?? [], event.marks);
+        break;
+      case 'slot.granted':
+        // The conversation from before it began.
+        this.#messages.unshift(...(event.history ?? []));
+        break;
+      case 'model.responded': {
+        const { step, response, retryMessage, result, calls } = event;
+        const completion = calls.find(isCompletion)?.callId ?? null;
+        this.responded({ step, response, retryMessage, result, completion });
+        break;
+      }
+      case 'model.failed':
+        if (event.response !== undefined) this.#said(event.response);
+        break;
+      case 'tool.settled':
+        this.settled(event.callId, event.outcome);
+        break;
+      case 'question.answered':
+      case 'question.expired':
+      case 'question.withdrawn':
+        this.#foldAnswer(event, before);
+        break;
+      case 'subagent.message': {
+        const { messageId, text, note: told } = event;
+        this.#unread = [...this.#unread, { messageId, text, ...(told && { note: told }) }];
+        if (event.mode === 'interrupt') this.#breakOff(before);
+        break;
+      }
+      case 'budget.exhausted':
+        if (event.graceful) this.#beginNothing(before);
+        // The budget refused the model call of this subagent: the step under way is the last one.
+        if (before.matches({ running: 'thinking' }) && event.step === before.context.step)
+          this.#messages.push(this.handIn);
+        break;
+      // These change the machine only.
+      case 'subagent.spawned':
+      case 'subagent.unprepared':
+      case 'subagent.cancel':
+      case 'deadline.preparation':
+      case 'deadline.run':
+        break;
+    }
+  }
+
+  #foldAnswer(event: Answered, { context }: SubagentSnapshot): void {
+    const { missed, maxInputRetries, calls } = context;
+    const asking = askOf(calls);
+    if (!asking) return;
+    const { callId, kind } = asking;
+    if (kind === 'input') this.#inputAnswered(callId, event);
+    else if (event.type === 'question.answered') this.answered(callId, event.answer);
+    else if (event.type === 'question.expired')
+      this.#unanswered(callId, inputTimeoutMessage(missed + 1, maxInputRetries), 'expired');
+    else this.#unanswered(callId, `The question was ${event.reason ?? 'withdrawn'}`, 'withdrawn');
+  }
+
+  /** Interrupts the step for a message. In the last step there is nothing to interrupt. */
+  #breakOff(before: SubagentSnapshot): void {
+    const open = before.context.calls.filter(({ settled }) => !settled);
+    const begun = open.filter(isUnderWay(before));
+    this.#giveUp(idsOf(begun), statusIn(before), INTERRUPTED);
+    this.#giveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', INTERRUPTED);
+  }
+
+  /** Lets running calls continue, gives up waiting calls, and begins no more. */
+  #beginNothing(before: SubagentSnapshot): void {
+    const open = before.context.calls.filter((call) => !call.settled && !isCompletion(call));
+    const begun = open.filter(isUnderWay(before));
+    if (!before.matches('running')) this.#giveUp(idsOf(begun), statusIn(before), BUDGET_USED_UP);
+    this.#giveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', BUDGET_USED_UP);
+  }
+
+  /** Adds the first messages; `marks` is the secret of their marks. */
+  begin(messages: readonly ModelMessage[], marks?: string): void {
+    if (marks !== undefined) this.#notes = new NoteMarks(marks);
+    this.#messages.push(...messages);
+  }
+
   responded({ step, response, retryMessage, result, completion }: Responded): void {
     this.#messages.push(...response.assistantMessages);
-    this.said(response);
+    this.#said(response);
     this.#calls = response.calls.map((call) => ({
       ...call,
       step,
@@ -209,7 +306,7 @@ export class SubagentLog {
   }
 
   /** Records the words and the cost of a model answer, also of one that cannot be used. */
-  said({ text, usage }: Pick<ModelResponse, 'text' | 'usage'>): void {
+  #said({ text, usage }: Pick<ModelResponse, 'text' | 'usage'>): void {
     if (text !== '') this.#text = text;
     this.#usage = {
       // Journals of earlier versions hold the token counts of the provider unchecked.
@@ -242,7 +339,7 @@ export class SubagentLog {
   /**
    * Records that the question got no answer; the model reads why. An approval without an answer is denied.
    */
-  unanswered(callId: string, error: string, how: 'expired' | 'withdrawn'): void {
+  #unanswered(callId: string, error: string, how: 'expired' | 'withdrawn'): void {
     if (this.call(callId)?.consent !== 'ask') {
       this.#settle(callId, { callId, output: { error } }, 'unanswered', error);
       return;
@@ -252,20 +349,24 @@ export class SubagentLog {
     this.#settle(callId, { callId, denied }, 'denied', denied);
   }
 
-  /** Records the answer of the agent that gave the task. */
-  inputGiven(callId: string, response: string, by?: string): void {
+  /** Records the answer of the agent that gave the task, or that there is none. */
+  #inputAnswered(callId: string, event: Answered): void {
+    if (event.type !== 'question.answered') {
+      const output: InputResult = {
+        responded: false,
+        timedOut: event.type === 'question.expired',
+      };
+      this.#settle(callId, { callId, output }, 'unanswered', output);
+      return;
+    }
+    const { userResponse: response, by } = event.answer;
     this.#answeredBy(callId, by);
     const output: InputResult = { responded: true, response, timedOut: false };
     this.#settle(callId, { callId, output }, 'ok', output);
   }
 
-  inputMissing(callId: string, timedOut: boolean): void {
-    const output: InputResult = { responded: false, timedOut };
-    this.#settle(callId, { callId, output }, 'unanswered', output);
-  }
-
   /** Records that these calls were given up. A call that was begun may have had an effect. */
-  gaveUp(
+  #giveUp(
     callIds: readonly string[],
     status: 'error' | 'unanswered' | 'not_run',
     error: string,
@@ -274,38 +375,19 @@ export class SubagentLog {
       this.#settle(callId, { callId, output: { error } }, status, error);
   }
 
-  /** Records a message from outside. */
-  heard({ messageId, text, note: told }: Words): void {
-    this.#unread = [...this.#unread, { messageId, text, ...(told && { note: told }) }];
-  }
-
   /** Puts these messages before the next model call. */
   #read(messageIds: readonly string[]): void {
     if (messageIds.length === 0) return;
     const isRead = ({ messageId }: Words): boolean => messageIds.includes(messageId);
-    for (const words of this.#unread.filter(isRead)) this.#tell(this.#written(words));
+    for (const words of this.#unread.filter(isRead))
+      this.#messages.push({ role: 'user', content: this.#written(words) });
     this.#unread = this.#unread.filter((words) => !isRead(words));
-  }
-
-  #tell(text: string): void {
-    this.#messages.push({ role: 'user', content: text });
   }
 
   /** Returns the text for the model. A run that an earlier version began has no marks. */
   #written({ messageId, text, note: told }: Words): string {
     if (!this.#notes) return told ? unmarked(told) : text;
     return this.#notes.text(told ?? note(FROM_ABOVE, { message: text }), messageId);
-  }
-
-  /** The message that requests the last answer. */
-  get handIn(): ModelMessage {
-    const content = (this.#notes ?? unmarkedNotes).text(HAND_IN_NOW, 'hand in');
-    return { role: 'user', content };
-  }
-
-  /** Adds the request for the last answer before the next model call. */
-  tellHandIn(): void {
-    this.#messages.push(this.handIn);
   }
 
   /** Begins a model call: everything before it is settled, and the messages that are due become readable. */
@@ -318,14 +400,14 @@ export class SubagentLog {
   }): void {
     this.#closeStep(final ? BUDGET_USED_UP : UNREAD_FIRST);
     this.#read(messageIds);
-    if (final) this.tellHandIn();
+    if (final) this.#messages.push(this.handIn);
   }
 
   /** Answers the calls of the step, so that the model can be called again. */
   #closeStep(notRun: string): void {
     if (this.#calls.length === 0) return;
     const left = this.#calls.filter(({ result }) => result === null);
-    this.gaveUp(
+    this.#giveUp(
       left.map(({ callId }) => callId),
       'not_run',
       notRun,
@@ -339,11 +421,6 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** The value of the output schema, if the last answer had one. */
-  get result(): unknown {
-    return this.#result;
-  }
-
   /** Hands in the result at the end; null if the model just answered. */
   complete(): HandedIn | null {
     const call = this.#calls.find(({ callId }) => callId === this.#completion);
@@ -354,9 +431,12 @@ export class SubagentLog {
     return handedIn;
   }
 
-  /** Records that these calls are under way. */
-  underWay(callIds: readonly string[]): void {
-    for (const call of this.#calls) call.isUnderWay = callIds.includes(call.callId);
+  /** Records which calls are under way at the end, in this state; a question only waits. */
+  endIn(snapshot: SubagentSnapshot): void {
+    const isActive = snapshot.matches('running') || snapshot.matches('waiting_for_children');
+    const open = isActive ? snapshot.context.calls.filter(({ settled }) => !settled) : [];
+    const begun = idsOf(open.filter(isUnderWay(snapshot)));
+    for (const call of this.#calls) call.isUnderWay = begun.includes(call.callId);
   }
 
   /** Closes calls that were never run, or were under way, at the end. */
@@ -396,6 +476,18 @@ export class SubagentLog {
     call.result = result;
     this.#ledger.push({ ...entry(call, status, output), settledAt: this.#at });
   }
+}
+
+/** Returns the status of given-up calls: a question was not answered; anything else was broken off. */
+function statusIn(snapshot: SubagentSnapshot): 'error' | 'unanswered' {
+  return snapshot.matches('waiting_for_input') ? 'unanswered' : 'error';
+}
+
+function isUnderWay(snapshot: SubagentSnapshot): (call: CallState) => boolean {
+  if (snapshot.matches('running')) return isRunnable;
+  if (snapshot.matches('waiting_for_children')) return isDelegation;
+  const asking = snapshot.matches('waiting_for_input') ? askOf(snapshot.context.calls) : undefined;
+  return (call) => call === asking;
 }
 
 function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): LedgerEntry {

@@ -1,54 +1,20 @@
 // The contract between a subagent and its host.
 
 import type { JSONValue, ModelMessage } from 'ai';
-import type { Carrying, SubagentEvent, Unstamped } from '../../machines/index.ts';
+import type { Caller } from '../model/caller.ts';
+import type { AskedQuestion } from '../contracts/records.ts';
+import type { SubagentState } from '../contracts/session-views.ts';
 import type { Budget } from '../admission/budget.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
-import type { Outcome } from '../contracts/outcome.ts';
-import type { Answer, AskedQuestion } from '../contracts/records.ts';
-import type { SubagentState } from '../contracts/session-views.ts';
-import type {
-  AskedInput,
-  CallInDoubt,
-  StepReport,
-  StreamedChunk,
-  SubagentTask,
-} from '../contracts/task.ts';
-import type { Caller } from '../model/caller.ts';
-import type { ModelResponse } from '../model/model-step.ts';
-import type { ToolOutcome } from '../model/tool-run.ts';
-import type { Note } from '../notes/note.ts';
 import type { PreparedInstance } from './instance.ts';
-import type { SpawnedEvent } from './spawned-event.ts';
-import type { Responded } from './subagent-log.ts';
-
-/** Fields that the log of a subagent keeps of an event; its machine does not read them. */
-interface KeptFields {
-  /** `marks`: the secret of the marks of its notes; left out: an earlier version began it. */
-  readonly 'subagent.prepared': {
-    readonly messages?: readonly ModelMessage[] | null;
-    readonly marks?: string;
-  };
-  /** The conversation from before it began. */
-  readonly 'slot.granted': { readonly history?: readonly ModelMessage[] };
-  readonly 'model.responded': Omit<Responded, 'step' | 'completion'>;
-  /** An answer that cannot be used: it counts all the same. */
-  readonly 'model.failed': { readonly response?: ModelResponse };
-  readonly 'tool.settled': { readonly outcome: ToolOutcome };
-  /** `messageId`: the message that carries the answer of its parent. */
-  readonly 'question.answered': { readonly answer: Answer; readonly messageId?: string };
-  readonly 'question.withdrawn': { readonly reason?: string };
-  /** `by`: the identity that the app vouches for. */
-  readonly 'subagent.message': {
-    readonly text: string;
-    readonly by?: string;
-    readonly note?: Note;
-  };
-  readonly 'subagent.cancel': { readonly by?: string };
-}
-
-/** The events of a subagent's unit: `subagent.spawned`, and those of its machine. */
-export type SubagentUnitEvent = SpawnedEvent | Carrying<Unstamped<SubagentEvent>, KeptFields>;
+import type { Outcome } from '../contracts/outcome.ts';
+import type {
+  SubagentTask,
+  StreamedChunk,
+  StepReport,
+  CallInDoubt,
+  AskedInput,
+} from '../contracts/task.ts';
 
 /** The view of a subagent that its host has. Reading it does not wake a parked subagent. */
 export interface SubagentHandle {

@@ -1,7 +1,8 @@
 // The activity of a subagent while its machine is in a lasting state: it prepares, calls its model, or runs
-// tools. One activity at a time.
+// tools. One activity at a time; each reports its events, unless it was stopped.
 //
-// Owns:     the activity under way, its AbortController, the instance of the configuration.
+// Owns:     the activity under way, its AbortController, the instance of the configuration; the retries of a
+//           model call, and its cost for the budget.
 // Does not: decide what is done next (the machine does), or keep the results (the log does).
 //
 // Invariants
@@ -11,17 +12,38 @@
 //   SUBAGENT-WORK-3. After a crash a call whose fate is unknown is made again, with the same key, only if its
 //       tool permits that; any other call is settled as one that the app must reconcile.
 
+import type { JSONValue, ModelMessage } from 'ai';
+import { clip } from '../../values/clip.ts';
 import { messageOf } from '../../values/errors.ts';
-import { withCaller } from '../model/caller.ts';
-import type { Host } from '../runtime/host.ts';
-import { releaseInstance, type Instance } from './instance.ts';
-import { callsInDoubt, runCalls, unknownOutcome } from './run-calls.ts';
-import { toolError } from '../model/tool-run.ts';
-import type { SubagentLog } from './subagent-log.ts';
-import type { SubagentHandle, SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
-import { think } from './think.ts';
-import type { StreamedChunk } from '../contracts/task.ts';
+import { backoffMs, type StepCall } from '../../machines/index.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
+import type { Budget } from '../admission/budget.ts';
+import type { PreparedBefore, SubagentHandle, SubagentPorts } from './subagent-ports.ts';
+import type { StreamedChunk } from '../contracts/task.ts';
+import { consentFor, INHERITED_DENIAL } from '../model/approval.ts';
+import { withCaller } from '../model/caller.ts';
+import {
+  runModelStep,
+  toStepError,
+  type ModelCall,
+  type ModelResponse,
+  type StepUsage,
+} from '../model/model-step.ts';
+import { checkOutput, structuredOutput } from '../model/output.ts';
+import type { Structured } from '../model/structured.ts';
+import {
+  approvalNeeded,
+  runToolCall,
+  toolDenied,
+  toolError,
+  type ToolOutcome,
+} from '../model/tool-run.ts';
+import type { Host } from '../runtime/host.ts';
+import { ASK_USER } from './ask-user.ts';
+import { checkHandIn, completionToolIn, notHandedInMessage } from './child-toolset.ts';
+import { releaseInstance, type Instance } from './instance.ts';
+import type { SubagentUnitEvent } from './subagent-events.ts';
+import type { SubagentLog } from './subagent-log.ts';
 
 /** The subagent whose work it is. */
 export interface Worker extends SubagentHandle {
@@ -31,11 +53,29 @@ export interface Worker extends SubagentHandle {
 
 interface Activity {
   readonly controller: AbortController;
+  readonly signal: AbortSignal;
+  /** The step of the model; 0 for the preparation. */
+  readonly step: number;
   /** Number of events that the activity has still to report. */
   expected: number;
 }
 
-type Tell = (event: SubagentUnitEvent) => void;
+/** A model call, which may be attempted several times. */
+interface Thinking {
+  readonly activity: Activity;
+  readonly instance: Instance;
+  readonly messages: readonly ModelMessage[];
+  /** The model may not call tools: its words are the end of the run. */
+  readonly final: boolean;
+  /** The budget that pays for the calls; null: no limit. */
+  readonly budget: Budget | null;
+}
+
+type Kind = Omit<StepCall, 'callId'>;
+const asTool: Kind = { kind: 'tool' };
+
+const CUT_OFF = 'The budget is used up: its last tokens were not enough for the answer';
+const MAX_PROGRESS_CHARS = 200;
 
 export class SubagentWork {
   /** The progress that its tools report while they work; null when none does. */
@@ -46,9 +86,9 @@ export class SubagentWork {
   #instance: Instance | null = null;
   #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
-  #tellsProgress = false;
+  #reportsProgress = false;
   /** True for a restored subagent: its instance is made again when it is needed. */
-  #comesBack = false;
+  #isRestored = false;
   /** The next activity had been begun before the process ended. */
   #isInDoubt = false;
 
@@ -61,7 +101,7 @@ export class SubagentWork {
   /** The tools of its instance, as their author defined them; empty before there is an instance. */
   get tools(): Readonly<Record<string, unknown>> {
     if (this.#instance) return this.#instance.definition.tools;
-    return this.#comesBack ? this.#worker.definition.tools : {};
+    return this.#isRestored ? this.#worker.definition.tools : {};
   }
 
   /** True while no activity is under way. */
@@ -70,8 +110,8 @@ export class SubagentWork {
   }
 
   /** Marks the subagent as restored. `inDoubt`: calls were under way. */
-  comesBack(inDoubt: boolean): void {
-    this.#comesBack = true;
+  restored(inDoubt: boolean): void {
+    this.#isRestored = true;
     this.#isInDoubt = inDoubt;
   }
 
@@ -79,30 +119,25 @@ export class SubagentWork {
   begin(name: string, input: unknown): void {
     const controller = new AbortController();
     const { step = 0, callIds } = input as Partial<ToolCallsInput>;
-    const activity: Activity = { controller, expected: callIds?.length ?? 1 };
-    this.#activity = activity;
     const { signal } = controller;
-    const tell: Tell = (event) => {
-      if (signal.aborted) return;
-      activity.expected -= 1;
-      this.#worker.receive(event);
-    };
+    const activity: Activity = { controller, signal, step, expected: callIds?.length ?? 1 };
+    this.#activity = activity;
     if (name === 'prepare') {
-      this.#preparing = this.#prepare(tell, signal);
+      this.#preparing = this.#prepare(activity);
       return;
     }
     const begin = (instance: Instance): void => {
-      if (name === 'modelStep') this.#think(instance, input as ModelStepInput, signal, tell);
-      else this.#act(instance, input as ToolCallsInput, signal, tell);
+      if (name === 'modelStep') this.#think(activity, instance, input as ModelStepInput);
+      else this.#act(activity, instance, input as ToolCallsInput);
     };
     const fail = (message: string): void => {
       const error = { code: 'PREPARATION_FAILED', message, retryable: false };
-      if (name === 'modelStep') tell({ type: 'model.failed', step, error });
+      if (name === 'modelStep') this.#report(activity, { type: 'model.failed', step, error });
       for (const callId of callIds ?? [])
-        tell({ type: 'tool.settled', step, callId, outcome: toolError(message, 'FAILED') });
+        this.#settle(activity, callId, toolError(message, 'FAILED'));
     };
     if (this.#instance) begin(this.#instance);
-    else if (this.#comesBack) this.#preparing = this.#prepareAgain(begin, fail, signal);
+    else if (this.#isRestored) this.#preparing = this.#prepareAgain(signal, begin, fail);
     else fail('not prepared');
   }
 
@@ -123,19 +158,30 @@ export class SubagentWork {
     return releaseInstance(this.#host, this.#instance);
   }
 
-  async #prepare(tell: Tell, signal: AbortSignal): Promise<void> {
+  /** SUBAGENT-WORK-1 */
+  #report(activity: Activity, event: SubagentUnitEvent): void {
+    if (activity.signal.aborted) return;
+    activity.expected -= 1;
+    this.#worker.receive(event);
+  }
+
+  #settle(activity: Activity, callId: string, outcome: ToolOutcome): void {
+    this.#report(activity, { type: 'tool.settled', step: activity.step, callId, outcome });
+  }
+
+  async #prepare(activity: Activity): Promise<void> {
     try {
-      const { messages, notes, ...instance } = await this.#ports.prepare(this.#worker, signal);
-      if (signal.aborted) {
-        await releaseInstance(this.#host, instance);
-        return;
-      }
-      this.#instance = instance;
-      tell({ type: 'subagent.prepared', messages, marks: notes?.secret });
+      const prepared = await this.#makeInstance(activity.signal);
+      if (!prepared) return;
+      const { messages, notes } = prepared;
+      this.#report(activity, { type: 'subagent.prepared', messages, marks: notes?.secret });
     } catch (error) {
       const message = messageOf(error);
       const code = 'PREPARATION_FAILED';
-      tell({ type: 'subagent.unprepared', error: { code, message, retryable: false } });
+      this.#report(activity, {
+        type: 'subagent.unprepared',
+        error: { code, message, retryable: false },
+      });
     } finally {
       this.#preparing = null;
     }
@@ -143,20 +189,13 @@ export class SubagentWork {
 
   /** Prepares the instance of a restored subagent: the first messages are in the log already. */
   async #prepareAgain(
+    signal: AbortSignal,
     begin: (instance: Instance) => void,
     fail: (message: string) => void,
-    signal: AbortSignal,
   ): Promise<void> {
     try {
-      const { marks } = this.#worker.log;
-      const again = { marks };
-      const { messages: _, ...instance } = await this.#ports.prepare(this.#worker, signal, again);
-      if (signal.aborted) {
-        await releaseInstance(this.#host, instance);
-        return;
-      }
-      this.#instance = instance;
-      begin(instance);
+      const prepared = await this.#makeInstance(signal, { marks: this.#worker.log.marks });
+      if (prepared) begin(prepared.instance);
     } catch (error) {
       fail(messageOf(error));
     } finally {
@@ -164,77 +203,259 @@ export class SubagentWork {
     }
   }
 
-  #think(
-    instance: Instance,
-    { step, final }: ModelStepInput,
-    signal: AbortSignal,
-    tell: Tell,
-  ): void {
-    const { log } = this.#worker;
-    think({
-      ...this.#stepOf(instance, step, signal, tell),
-      messages: log.messages,
-      handIn: log.handIn,
-      final,
-      budget: this.#ports.budgetOf(this.#worker),
-      exhausted: (message) => {
-        if (signal.aborted) return;
-        this.#worker.receive({ type: 'budget.exhausted', graceful: true, message, step });
-      },
-    });
+  /** Makes the instance; null: the signal aborted meanwhile, and the instance is released. */
+  async #makeInstance(signal: AbortSignal, again?: PreparedBefore) {
+    const prepared = await this.#ports.prepare(this.#worker, signal, again);
+    const { messages, notes, ...instance } = prepared;
+    if (signal.aborted) {
+      await releaseInstance(this.#host, instance);
+      return null;
+    }
+    this.#instance = instance;
+    return { instance, messages, notes };
   }
 
-  #act(
+  /** Begins the model call after a turn of the event loop: audio goes first. */
+  #think(activity: Activity, instance: Instance, { final }: ModelStepInput): void {
+    const { messages } = this.#worker.log;
+    const budget = this.#ports.budgetOf(this.#worker);
+    const thinking = { activity, instance, messages, final, budget };
+    this.#host.environment.scheduler.yieldThen(() => void this.#attempt(thinking, 1));
+  }
+
+  async #attempt(thinking: Thinking, number: number): Promise<void> {
+    const { activity, instance, messages, final, budget } = thinking;
+    const { signal, step } = activity;
+    if (signal.aborted) return;
+    const { instructions } = instance;
+    const { environment } = this.#host;
+    const permit = permitFor({ budget, instructions, messages, final });
+    if (!permit.ok) {
+      // The log gets this message when the journal has it; this call cannot wait for that.
+      const told = [...messages, this.#worker.log.handIn];
+      this.#exhausted(activity, permit.message);
+      await this.#attempt({ ...thinking, messages: told, final: true }, 1);
+      return;
+    }
+    const { maxOutputTokens } = permit;
+    const stream = this.#streamOf(activity, instance);
+    try {
+      const response = await runModelStep({
+        model: instance.model,
+        instructions,
+        messages,
+        tools: instance.tools,
+        ...(maxOutputTokens === undefined ? {} : { settings: { maxOutputTokens } }),
+        structured: final ? null : this.#formatOf(instance),
+        ...(final && instance.tools.modelTools ? { toolChoice: 'none' as const } : {}),
+        signal,
+        said:
+          stream &&
+          (({ type, delta }) =>
+            stream({ type: type === 'text' ? 'text_delta' : 'thinking', step, delta })),
+        ids: environment.ids,
+        clock: environment.clock,
+      });
+      permit.answered(response.usage, response.text);
+      // Cut off by the budget, not by the model: the partial answer is handed in.
+      const isCut = response.finish === 'length' && maxOutputTokens !== undefined && !final;
+      if (isCut) this.#exhausted(activity, CUT_OFF);
+      await this.#digest(isCut ? { ...thinking, final: true } : thinking, response);
+    } catch (error) {
+      permit.failed(signal.aborted);
+      if (signal.aborted) return;
+      const { code, message, retryable, retryAfterMs = 0 } = toStepError(error);
+      const { name, retry } = instance.definition;
+      if (!retryable || number >= retry.maxAttempts) {
+        const failed = failure(code, message, retryable);
+        this.#report(activity, { type: 'model.failed', step, error: failed });
+        return;
+      }
+      this.#host.report(error, `model call ${number} of step ${step} of ${name}`);
+      const limits = { baseDelayMs: retry.baseDelayMs, maxDelayMs: Infinity };
+      const pauseMs = backoffMs(limits, number, environment.random.next());
+      const cancel = environment.scheduler.schedule(
+        () => void this.#attempt(thinking, number + 1),
+        Math.max(pauseMs, retryAfterMs),
+      );
+      signal.addEventListener('abort', cancel, { once: true });
+    }
+  }
+
+  /** Reports that the budget refused a call: this step is the last one. */
+  #exhausted({ signal, step }: Activity, message: string): void {
+    if (signal.aborted) return;
+    this.#worker.receive({ type: 'budget.exhausted', graceful: true, message, step });
+  }
+
+  /** Returns the format of an answer that ends the run; null: plain words. */
+  #formatOf({ definition, model, tools }: Instance): Structured | null {
+    const { outputSchema, completion, structured, name } = definition;
+    if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
+    // The packages of some providers ask for JSON with a tool of this name.
+    if (tools.execution.has('json')) return null;
+    return structuredOutput(model, outputSchema, (error) =>
+      this.#host.report(
+        error,
+        `structured output of ${name}: it is asked for in words from now on`,
+      ),
+    );
+  }
+
+  /** Reports the answer: calls, a result, or words that ask the model again. */
+  async #digest({ activity, instance, messages, final }: Thinking, response: ModelResponse) {
+    const { signal, step } = activity;
+    const type = 'model.responded';
+    const report = (event: SubagentUnitEvent): void => this.#report(activity, event);
+    if (final) {
+      report({ type, step, calls: [], response: { ...response, calls: [] } });
+      return;
+    }
+    if (response.calls.length > 0 && response.finish !== 'length') {
+      const calls: StepCall[] = [];
+      const judged: ModelCall[] = [];
+      for (const call of response.calls) {
+        const [kind, taken] = await this.#classify(activity, instance, messages, call);
+        calls.push({ callId: call.callId, ...kind });
+        judged.push(taken);
+      }
+      const isSame = judged.every((call, at) => call === response.calls[at]);
+      const kept = isSame ? response : { ...response, calls: judged };
+      report({ type, step, calls, response: kept });
+      return;
+    }
+    const unfit = unusable(response);
+    if (unfit) {
+      report({ type: 'model.failed', step, error: unfit, response });
+      return;
+    }
+    const again = (retryMessage: string): void =>
+      report({ type, step, calls: [], again: true, response, retryMessage });
+    const { outputSchema, completion } = instance.definition;
+    if (completion === 'tool') again(notHandedInMessage(completionToolIn(instance.tools)));
+    else if (outputSchema === undefined) report({ type, step, calls: [], response });
+    else {
+      const checked = await checkOutput(outputSchema, response.text);
+      if (signal.aborted) return;
+      if (checked.ok) report({ type, step, calls: [], response, result: checked.value });
+      else again(checked.retryMessage);
+    }
+  }
+
+  /** Classifies a call for the machine. Returns the call with its consent, and its arguments checked. */
+  async #classify(
+    activity: Activity,
     instance: Instance,
-    { step, callIds }: ToolCallsInput,
-    signal: AbortSignal,
-    tell: Tell,
-  ): void {
+    messages: readonly ModelMessage[],
+    call: ModelCall,
+  ): Promise<readonly [Kind, ModelCall]> {
+    // An invalid call of the model is answered with the error; the user is not asked.
+    if (call.invalid) return [asTool, call];
+    const { answerableBy: mayAnswer, outputSchema, preApproved } = instance.definition;
+    const { callId, toolName, input, raw } = call;
+    if (toolName === ASK_USER) return [{ kind: 'question' }, answerable(call, mayAnswer)];
+    const entry = instance.tools.execution.get(toolName);
+    if (!entry) return [asTool, call];
+    if (entry.role === 'request_input') return [{ kind: 'input' }, call];
+    if (entry.role === 'complete_task') {
+      const checked = await checkHandIn(call, outputSchema);
+      return [checked.invalid ? asTool : { kind: 'completion' }, checked];
+    }
+    const { delegates, needsApproval } = entry;
+    const consent = await consentFor({
+      toolName,
+      input,
+      preApproved,
+      deniedAbove: () => this.#ports.deniedAbove(this.#worker, toolName, input),
+      needed: () =>
+        needsApproval !== false &&
+        approvalNeeded(entry, input, {
+          callId,
+          messages,
+          raw,
+          context: this.#contextOf(activity, instance, toolName, callId),
+          signal: activity.signal,
+          report: (error) => this.#host.report(error, `needsApproval of ${toolName}`),
+        }),
+      report: (error, where) => this.#host.report(error, where),
+    });
+    const judged = consent === 'not_needed' ? call : { ...call, consent };
+    if (consent === 'inherited_denial') return [asTool, judged];
+    if (consent === 'ask') {
+      const asked = answerable(judged, entry.answerableBy ?? mayAnswer);
+      return [delegates ? { kind: 'approval', delegates } : { kind: 'approval' }, asked];
+    }
+    return [delegates ? { kind: 'delegation' } : asTool, judged];
+  }
+
+  /** Runs the calls of one step side by side: each is settled, whatever its tool does. */
+  #act(activity: Activity, instance: Instance, { step, callIds }: ToolCallsInput): void {
     const { log } = this.#worker;
     const inDoubt = this.#isInDoubt ? callsInDoubt(instance, log, callIds) : [];
     this.#isInDoubt = false;
     for (const { callId, toolName, input } of inDoubt) {
       const idempotencyKey = this.#keyOf(step, callId);
       this.#ports.inDoubt?.(this.#worker, { callId, toolName, input, idempotencyKey });
-      tell({ type: 'tool.settled', step, callId, outcome: unknownOutcome(toolName) });
+      this.#settle(activity, callId, toolError(inDoubtMessage(toolName), 'NEEDS_RECONCILE'));
     }
-    runCalls({
-      ...this.#stepOf(instance, step, signal, tell),
-      log,
-      callIds: callIds.filter((id) => !inDoubt.some(({ callId }) => callId === id)),
-      progressed: (words) => this.#progressed(words),
-      keepLarge:
-        this.#ports.keepLarge &&
-        (async (returned) =>
-          (await this.#ports.keepLarge?.(this.#worker, this.tools, returned)) ?? returned.value),
-      keyOf: (callId) => this.#keyOf(step, callId),
-    });
+    for (const callId of callIds)
+      if (!inDoubt.some((call) => call.callId === callId))
+        this.#host.environment.scheduler.yieldThen(
+          () => void this.#run(activity, instance, callId),
+        );
   }
 
-  /** Returns the input that a model call and the calls of tools share. */
-  #stepOf(instance: Instance, step: number, signal: AbortSignal, tell: Tell) {
-    const { stream, toolsContext } = instance.definition;
-    return {
-      host: this.#host,
-      instance,
-      step,
+  async #run(activity: Activity, instance: Instance, callId: string): Promise<void> {
+    const { signal, step } = activity;
+    if (signal.aborted) return;
+    const call = this.#worker.log.call(callId);
+    if (!call) return;
+    const { toolName, input } = call;
+    const stream = this.#streamOf(activity, instance);
+    stream?.({ type: 'tool_start', step, callId, toolName, input });
+    const outcome = await this.#outcomeOf(activity, instance, call);
+    if (signal.aborted) return;
+    stream?.({ type: 'tool_end', step, callId, toolName, ...endOf(outcome) });
+    this.#settle(activity, callId, outcome);
+  }
+
+  #outcomeOf(
+    activity: Activity,
+    instance: Instance,
+    call: ModelCall,
+  ): ToolOutcome | Promise<ToolOutcome> {
+    const { signal, step } = activity;
+    const { callId, toolName, input, raw } = call;
+    const entry = instance.tools.execution.get(toolName);
+    if (call.invalid || !entry) {
+      const message = call.invalid?.message ?? `There is no tool "${toolName}"`;
+      return toolError(message, 'INVALID_INPUT');
+    }
+    if (call.consent === 'inherited_denial') return toolDenied(INHERITED_DENIAL);
+    const ports = this.#ports;
+    return runToolCall({
+      tool: entry,
+      callId,
+      input,
+      raw,
+      messages: this.#worker.log.messagesBeforeCalls,
       signal,
-      tell,
-      streamed: stream
-        ? (chunk: StreamedChunk): void => {
-            if (!signal.aborted) this.#stream(chunk);
-          }
-        : undefined,
-      deniedAbove: (toolName: string, input: unknown) =>
-        this.#ports.deniedAbove(this.#worker, toolName, input),
-      contextOf: (toolName: string, callId: string) =>
-        withCaller(toolsContext?.[toolName], {
-          ...this.#ports.callerOf(this.#worker),
-          subagentId: this.#worker.id,
-          approver: this.#worker.log.approverOf(callId),
-          idempotencyKey: this.#keyOf(step, callId),
+      // A child limits its own time.
+      timeoutMs: entry.delegates ? undefined : instance.definition.toolTimeout,
+      idempotencyKey: this.#keyOf(step, callId),
+      context: this.#contextOf(activity, instance, toolName, callId),
+      environment: this.#host.environment,
+      keepLarge:
+        ports.keepLarge &&
+        (async (value, part, stop) => {
+          const returned = { callId, toolName, part, value, signal: stop };
+          return (await ports.keepLarge?.(this.#worker, this.tools, returned)) ?? value;
         }),
-    };
+      onPreliminary: (output) => {
+        const words = progressIn(output);
+        if (words !== null && !signal.aborted) this.#progressed(words);
+      },
+    });
   }
 
   /** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */
@@ -242,20 +463,160 @@ export class SubagentWork {
     return `${this.#worker.id}:${step}:${callId}`;
   }
 
-  #stream(chunk: StreamedChunk): void {
-    this.#ports.activity(this.#worker);
-    this.#ports.streamed(this.#worker, chunk);
+  /** Returns the context that a tool, and its `needsApproval`, receive. */
+  #contextOf(
+    { step }: Activity,
+    { definition }: Instance,
+    toolName: string,
+    callId: string,
+  ): unknown {
+    const { id: subagentId, log } = this.#worker;
+    return withCaller(definition.toolsContext?.[toolName], {
+      ...this.#ports.callerOf(this.#worker),
+      subagentId,
+      approver: log.approverOf(callId),
+      idempotencyKey: this.#keyOf(step, callId),
+    });
+  }
+
+  /** Returns the receiver of what the model says and of the beginning and end of calls, where it streams. */
+  #streamOf(
+    { signal }: Activity,
+    { definition }: Instance,
+  ): ((chunk: StreamedChunk) => void) | undefined {
+    if (!definition.stream) return undefined;
+    return (chunk) => {
+      if (signal.aborted) return;
+      this.#ports.activity(this.#worker);
+      this.#ports.streamed(this.#worker, chunk);
+    };
   }
 
   /** Reports progress once in a turn of the event loop, however often a tool reports it. */
   #progressed(words: string): void {
     this.progress = words;
     this.#ports.activity(this.#worker);
-    if (this.#tellsProgress) return;
-    this.#tellsProgress = true;
+    if (this.#reportsProgress) return;
+    this.#reportsProgress = true;
     this.#host.environment.scheduler.yieldThen(() => {
-      this.#tellsProgress = false;
+      this.#reportsProgress = false;
       if (!this.#worker.outcome) this.#ports.changed(this.#worker);
     });
   }
+}
+
+function answerable(call: ModelCall, by: readonly string[] | undefined): ModelCall {
+  return by === undefined ? call : { ...call, answerableBy: by };
+}
+
+function unusable({ finish, text }: ModelResponse) {
+  if (finish === 'length')
+    return failure('OUTPUT_TRUNCATED', 'The model stopped at its length limit', true);
+  if (finish === 'content-filter')
+    return failure('CONTENT_FILTER', 'The provider filtered the answer', false);
+  if (finish === 'error') return failure('MODEL_ERROR', 'The model ended with an error', true);
+  if (text.trim() === '') return failure('EMPTY_OUTPUT', 'The model ended without a word', true);
+  return null;
+}
+
+function failure(code: string, message: string, retryable: boolean) {
+  return { code, message, retryable };
+}
+
+/** Selects the calls that may have been made, and must not be repeated without consent. */
+function callsInDoubt(
+  { tools }: Instance,
+  log: SubagentLog,
+  callIds: readonly string[],
+): readonly ModelCall[] {
+  return callIds.flatMap((callId) => {
+    const call = log.call(callId);
+    const entry = call && tools.execution.get(call.toolName);
+    const isHarmless = !entry || call.invalid || call.consent === 'inherited_denial';
+    return isHarmless || entry.idempotent ? [] : [call];
+  });
+}
+
+/** Returns the message for a model about a call whose fate is unknown. */
+export function inDoubtMessage(toolName: string): string {
+  return `The process ended while "${toolName}" was being run: whether it was done is not known, and it was not run again. Find out before you repeat it.`;
+}
+
+function endOf(outcome: ToolOutcome): { readonly output: unknown; readonly error?: string } {
+  return outcome.status === 'ok'
+    ? { output: outcome.output }
+    : { output: null, error: outcome.error.message };
+}
+
+/** Reads the progress of a tool that is an `async function*`: it yields `{ progress: '…' }`. */
+function progressIn(output: JSONValue): string | null {
+  if (typeof output !== 'object' || output === null || !('progress' in output)) return null;
+  const { progress } = output;
+  return typeof progress === 'string' && progress.trim() !== ''
+    ? clip(progress.trim(), MAX_PROGRESS_CHARS)
+    : null;
+}
+
+const CHARACTERS_PER_TOKEN = 4;
+/** Tokens counted for an image or a file, whose size does not tell its tokens. */
+const TOKENS_PER_FILE = 1_000;
+
+type Permit =
+  | {
+      readonly ok: true;
+      /** Limit on the output tokens of the call; undefined: no limit. */
+      readonly maxOutputTokens: number | undefined;
+      /** Records the usage of a call that was answered. */
+      answered(usage: StepUsage, text: string): void;
+      /** Records a call that failed. `underWay`: the provider may have read it, and charged for it. */
+      failed(underWay: boolean): void;
+    }
+  | { readonly ok: false; readonly message: string };
+
+const unlimited: Permit = { ok: true, maxOutputTokens: undefined, answered() {}, failed() {} };
+
+/** A model call that a budget has to permit. */
+interface Asking {
+  readonly budget: Budget | null;
+  readonly instructions: string;
+  readonly messages: readonly ModelMessage[];
+  /** True for the call that hands in partial work. */
+  readonly final: boolean;
+}
+
+/** Asks the budget for permission before a model call. */
+export function permitFor({ budget, instructions, messages, final }: Asking): Permit {
+  if (!budget) return unlimited;
+  const inputTokens = estimateTokens(instructions, messages);
+  const call = final ? budget.beginFinalCall() : budget.beginCall(inputTokens);
+  if (!call.ok) return { ok: false, message: call.error.message };
+  return {
+    ok: true,
+    maxOutputTokens: call.maxOutputTokens,
+    answered: ({ totalTokens }, text) =>
+      call.settle(totalTokens > 0 ? totalTokens : inputTokens + tokensIn(text.length)),
+    failed: (underWay) => call.settle(underWay ? inputTokens : 0),
+  };
+}
+
+/** Estimates the number of tokens that a model reads. */
+export function estimateTokens(instructions: string, messages: readonly ModelMessage[]): number {
+  let characters = instructions.length;
+  let files = 0;
+  for (const { content } of messages) {
+    if (typeof content === 'string') {
+      characters += content.length;
+      continue;
+    }
+    for (const part of content) {
+      if (part.type === 'file' || part.type === 'image') files += 1;
+      else if ('text' in part) characters += part.text.length;
+      else characters += JSON.stringify(part).length;
+    }
+  }
+  return tokensIn(characters) + files * TOKENS_PER_FILE;
+}
+
+function tokensIn(characters: number): number {
+  return Math.ceil(characters / CHARACTERS_PER_TOKEN);
 }

@@ -1,6 +1,6 @@
 // One subagent: its machine, hosted in a commit unit of its own, and its effects.
 //
-// Owns:     its life (actor and log), its work, its end.
+// Owns:     its life (actor and log), its work, the receipts of its messages, its end.
 // Does not: decide what happens next (the machine does), grant slots (supervisor), or talk to the user, to
 //           its parent or to its children (its host does).
 //
@@ -10,57 +10,87 @@
 //   SUBAGENT-3. While it waits for an answer it is parked: no actor, no controller, no timer and no promise,
 //       only one string. The next event wakes it. (An inspected subagent is not parked.)
 //   SUBAGENT-4. A stopped effect reports nothing any more.
-//   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused.
+//   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused. A
+//       repeated message gets no second receipt while the first is outstanding.
 //   SUBAGENT-6. Its log and its machine follow from its entries alone; the first entry is `subagent.spawned`.
 //   SUBAGENT-7. When the time of its budget is over, it ends at once if it waits for a run slot, without a
 //       model call. Otherwise it may finish its step and hand in partial work, within 30 seconds.
 
 import type { ModelMessage } from 'ai';
-import { CancelledError, messageOf, OffstageError } from '../../values/errors.ts';
-import type {
-  Ending,
-  Failure,
-  MessageMode,
-  Stamped,
-  SubagentSnapshot,
+import {
+  CancelledError,
+  CapacityError,
+  messageOf,
+  OffstageError,
+  TimeoutError,
+} from '../../values/errors.ts';
+import {
+  subagentMachine,
+  type Ending,
+  type Failure,
+  type MessageMode,
+  type Stamped,
+  type SubagentSnapshot,
 } from '../../machines/index.ts';
+import {
+  askOf,
+  requestIdOf,
+  type ModelStepInput,
+  type AskInput,
+} from '../../machines/subagent-setup.ts';
+import { callKey } from '../model/approval.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { promptText, type Note } from '../notes/note.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import type { Effect, HostOptions } from '../runtime/hosting.ts';
+import { underWay, type Effect, type HostOptions } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
-import { SUBAGENT_SHAPES } from './event-shapes.ts';
-import { callsUnderWay } from './fold-event.ts';
-import { deniedBy, KnownFacts, type KnownFactsSnapshot } from './known-facts.ts';
-import { endReason, interruption, outcomeOf } from './outcome-of.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import { Receipts } from './receipts.ts';
-import { SPAWNED, SUBAGENT_VERSION, type SpawnedEvent } from './spawned-event.ts';
-import { dueOf } from './subagent-due.ts';
-import { SubagentEnd } from './subagent-end.ts';
-import { isActing, stateOf, SubagentLife, type LifeSnapshot } from './subagent-life.ts';
-import { SubagentLog } from './subagent-log.ts';
-import type { SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
-import { SubagentWork, type Worker } from './subagent-work.ts';
-import { stepReport } from './think.ts';
 import type { SubagentTask, StepReport } from '../contracts/task.ts';
 import { approvalQuestion, askedQuestion } from './ask-user.ts';
-import { requestedInput } from './request-input.ts';
-import { askOf, type ModelStepInput, type AskInput } from '../../machines/subagent-setup.ts';
+import { requestedInput } from './child-toolset.ts';
+import { outcomeOf } from './outcome-of.ts';
+import {
+  SPAWNED,
+  SUBAGENT_SHAPES,
+  SUBAGENT_VERSION,
+  type SpawnedEvent,
+  type SubagentUnitEvent,
+} from './subagent-events.ts';
+import { isActing, stateOf, SubagentLife, type LifeSnapshot } from './subagent-life.ts';
+import { SubagentLog } from './subagent-log.ts';
+import type { SubagentPorts } from './subagent-ports.ts';
+import { SubagentWork, type Worker } from './subagent-work.ts';
 
-export type { SubagentPorts, SubagentUnitEvent } from './subagent-ports.ts';
+/** The facts of its entries beside its machine and its log, as plain JSON. */
+interface FactsSnapshot {
+  /** Keys of the calls that the user denied. @defaultValue none */
+  readonly denied?: readonly string[];
+  /** Ids of the latest messages, the oldest first. @defaultValue none */
+  readonly taken?: readonly string[];
+}
 
 /** The state of a subagent as plain JSON. */
-export interface SubagentUnitSnapshot extends KnownFactsSnapshot {
+export interface SubagentUnitSnapshot extends FactsSnapshot {
   /** Number of its entries in the journal. */
   readonly seq: number;
   readonly life: LifeSnapshot;
 }
 
+/** Its end, from the instant in which it is certain: the outcome may be processed before it is reported. */
+interface Ended {
+  outcome: Outcome;
+  isReported: boolean;
+  disposed: Promise<void>;
+}
+
 /** Time to hand in partial work after the time of its budget is over. */
 const HAND_IN_MS = 30_000;
+/** A sender that outruns the model by more messages is refused. */
+const MAX_UNREAD = 100;
+/** Ids of messages that are kept: a repeated message comes soon after the first. */
+const MAX_TAKEN = 100;
 
 export class Subagent implements UnitBody, Worker {
   readonly id: string;
@@ -75,7 +105,7 @@ export class Subagent implements UnitBody, Worker {
   readonly #work: SubagentWork;
   /** Null until `subagent.spawned` is committed. */
   #life: SubagentLife | null = null;
-  #ended: SubagentEnd | null = null;
+  #ended: Ended | null = null;
   /**
    * The type of the event applied last, and the ending that it caused: the reason for stopping the activity.
    */
@@ -83,12 +113,17 @@ export class Subagent implements UnitBody, Worker {
   #ending: Ending | null = null;
   /** The ending of an earlier process, whose entry is set aside. */
   #crash: Ending | null = null;
-  /** Null until the user denies it a call, or a message comes. */
-  #known: KnownFacts | null = null;
+  /** Keys of the calls that the user denied; null: none, as for most subagents. */
+  #denied: Set<string> | null = null;
+  /**
+   * Ids of the latest messages, which identify a message that is repeated after a crash; null: none, as for
+   * most subagents.
+   */
+  #taken: Set<string> | null = null;
   /** Cancels the deadline for handing in partial work; null: its time is not over. */
   #handIn: (() => void) | null = null;
-  /** Null until a message comes: most subagents get none. */
-  #receipts: Receipts | null = null;
+  /** Ids of the messages without a receipt; null until a message comes. */
+  #unread: Set<string> | null = null;
 
   constructor(
     host: Host,
@@ -124,7 +159,7 @@ export class Subagent implements UnitBody, Worker {
     return this.#refold(entries, () => {
       this.#life?.stop();
       this.#life = null;
-      this.#known = null;
+      this.#setFacts({});
       this.state = 'spawning';
       this.step = 0;
     });
@@ -138,17 +173,27 @@ export class Subagent implements UnitBody, Worker {
     return snapshot.status === 'done' ? snapshot.output : this.#crash;
   }
 
+  #setFacts({ denied, taken }: FactsSnapshot): void {
+    this.#denied = denied ? new Set(denied) : null;
+    this.#taken = taken ? new Set(taken) : null;
+  }
+
   /** Its state, for `restore`. */
   toSnapshot(): SubagentUnitSnapshot {
-    return { seq: this.#unit.seq, life: this.#awake.toSnapshot(), ...this.#known?.toSnapshot() };
+    return {
+      seq: this.#unit.seq,
+      life: this.#awake.toSnapshot(),
+      ...(this.#denied && { denied: [...this.#denied] }),
+      ...(this.#taken && { taken: [...this.#taken] }),
+    };
   }
 
   /**
-   * Continues from the state that `rest` returned, and then applies the later entries of the journal, as
+   * Continues from the state that `toSnapshot` returned, and then applies the later entries of the journal, as
    * `refold` does. `isAsked`: the user side of its host still has its question.
    */
   restore(
-    { seq, life, ...known }: SubagentUnitSnapshot,
+    { seq, life, ...facts }: SubagentUnitSnapshot,
     entries: readonly JournalEntry[],
     isAsked: boolean,
   ): Ending | null {
@@ -157,7 +202,7 @@ export class Subagent implements UnitBody, Worker {
     const begin = (): SubagentLife => {
       this.#life?.stop();
       this.#life = new SubagentLife({ ...life, id }, this, this.#hosting);
-      this.#known = known.denied || known.taken ? new KnownFacts(known) : null;
+      this.#setFacts(facts);
       this.state = stateOf({ value });
       this.step = context.step;
       return this.#life;
@@ -174,46 +219,50 @@ export class Subagent implements UnitBody, Worker {
 
   /** Begins the interrupted activity again, or reports the end. */
   resume(): void {
-    if (this.#crash) this.#tellEnd(this.#crash);
-    else if (this.#awake.isParked) this.#work.comesBack(false);
-    else this.#goOn();
+    if (this.#crash) this.#resumeEnd(this.#crash);
+    else if (this.#awake.isParked) this.#work.restored(false);
+    else this.#resumeState(this.#awake.actor.getSnapshot());
     this.#unit.open();
   }
 
-  #goOn(): void {
-    const snapshot = this.#awake.actor.getSnapshot();
-    const due = dueOf(this.id, snapshot);
-    this.#work.comesBack(isActing(snapshot));
-    switch (due.what) {
-      case 'end':
-        this.#tellEnd(due.ending);
-        break;
-      case 'ask': {
-        const { requestId } = due.asked;
-        const isOver = this.#unit.hasQueued(
-          (event) => 'requestId' in event && event.requestId === requestId,
-        );
-        if (!isOver) this.#carryOut('ask', due.asked);
-        this.#life?.park();
-        break;
-      }
-      case 'slot':
-        this.#carryOut('requestSlot', { resumed: due.resumed });
-        break;
-      case 'activities':
-        this.#unit.resume(due.start);
-        break;
-      case 'work':
-        this.#unit.resume(due.atOnce);
-        // An event that came meanwhile has begun its own activity.
-        this.#ports.requestSlot(this.id, true, () => {
-          if (this.#work.isIdle) this.#unit.resume(due.work);
-        });
-        break;
+  #resumeState(snapshot: SubagentSnapshot): void {
+    this.#work.restored(isActing(snapshot));
+    if (snapshot.status === 'done') {
+      this.#resumeEnd(snapshot.output);
+      return;
     }
+    const { calls, asked, step } = snapshot.context;
+    if (snapshot.matches('waiting_for_input')) {
+      const { callId = '', kind = 'question' } = askOf(calls) ?? {};
+      const requestId = requestIdOf(this.id, asked);
+      const isOver = this.#unit.hasQueued(
+        (event) => 'requestId' in event && event.requestId === requestId,
+      );
+      // The question is put again, under its old id.
+      if (!isOver) this.#ask({ id: this.id, requestId, callId, kind });
+      this.#life?.park();
+      return;
+    }
+    if (snapshot.matches('ready')) {
+      this.#requestSlot(step > 0);
+      return;
+    }
+    const due = underWay('subagent', subagentMachine, snapshot);
+    if (!snapshot.matches('running')) {
+      this.#unit.resume(due);
+      return;
+    }
+    // It had a slot in a process that is gone: deadlines begin at once, its work when it has a slot here.
+    const isDeadline = ({ effect }: Posted): boolean => effect.name === 'deadline';
+    this.#unit.resume(due.filter(isDeadline));
+    const work = due.filter((posted) => !isDeadline(posted));
+    this.#ports.requestSlot(this.id, true, () => {
+      // An event that came meanwhile has begun its own activity.
+      if (this.#work.isIdle) this.#unit.resume(work);
+    });
   }
 
-  #tellEnd(params: Ending): void {
+  #resumeEnd(params: Ending): void {
     const effect = { kind: 'do', name: 'ended', params } as const;
     this.#unit.resume([{ actor: 'subagent', effect }]);
   }
@@ -227,7 +276,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   get outcome(): Outcome | null {
-    return this.#ended?.told ?? null;
+    return this.#ended?.isReported ? this.#ended.outcome : null;
   }
 
   get progress(): string | null {
@@ -266,7 +315,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   hasDenied(toolName: string, input: unknown): boolean {
-    return this.#known?.hasDenied(toolName, input) ?? false;
+    return this.#denied?.has(callKey(toolName, input)) ?? false;
   }
 
   /** Puts an event into its mailbox. */
@@ -292,13 +341,17 @@ export class Subagent implements UnitBody, Worker {
    * @throws {CapacityError} when its mailbox is full; then there is no receipt.
    */
   message(messageId: string, words: string | Note, mode: MessageMode, by?: string): void {
-    const receipts = this.#messageReceipts;
-    if (this.#ended) receipts.refuse([messageId], `It has ended: ${this.#ended.status}`);
-    else if (this.hasTaken(messageId)) {
-      if (this.#life?.hasUnread(messageId)) receipts.expect(messageId, () => {});
-      else receipts.applied([messageId], this.step);
-    } else
-      receipts.expect(messageId, () => {
+    const isTaken = this.hasTaken(messageId);
+    if (this.#ended) this.#refuse([messageId], `It has ended: ${this.#ended.outcome.status}`);
+    else if (isTaken && !this.#life?.hasUnread(messageId)) this.#applied([messageId], this.step);
+    else if (this.#unread?.has(messageId)) return;
+    else if ((this.#unread?.size ?? 0) >= MAX_UNREAD)
+      this.#refuse([messageId], `${MAX_UNREAD} messages are unread already`);
+    else {
+      // First: the message may be read before `receive` returns.
+      const unread = (this.#unread ??= new Set()).add(messageId);
+      if (isTaken) return;
+      try {
         this.#unit.checkRoom();
         this.receive({
           type: 'subagent.message',
@@ -309,16 +362,27 @@ export class Subagent implements UnitBody, Worker {
             : { text: promptText(words), note: words }),
           ...(by === undefined ? {} : { by }),
         });
-      });
+      } catch (error) {
+        unread.delete(messageId);
+        throw error;
+      }
+    }
+  }
+
+  /** Reports that the model call of this step reads these messages. */
+  #applied(messageIds: readonly string[], step: number): void {
+    // An earlier process may have taken some of them.
+    for (const messageId of messageIds) this.#unread?.delete(messageId);
+    this.#ports.messageApplied(this, messageIds, step);
+  }
+
+  #refuse(messageIds: readonly string[], reason: string): void {
+    if (messageIds.length > 0) this.#ports.messageRefused(this, messageIds, reason);
   }
 
   /** Tells whether this message, or answer, is in its journal. Does not wake a parked subagent. */
   hasTaken(messageId: string): boolean {
-    return this.#known?.hasTaken(messageId) ?? false;
-  }
-
-  get #messageReceipts(): Receipts {
-    return (this.#receipts ??= new Receipts(this, this.#ports));
+    return this.#taken?.has(messageId) ?? false;
   }
 
   /** Ends its budget: one last step to hand in partial work, or none at all. */
@@ -338,7 +402,7 @@ export class Subagent implements UnitBody, Worker {
   /** Ends it at once, without its machine: the grace of a closing session is over. */
   kill(reason: string): void {
     // An outcome that is still being processed is reported as it is.
-    this.#ended?.settle();
+    this.#report();
     this.#end({
       status: 'lost',
       steps: this.step,
@@ -384,7 +448,7 @@ export class Subagent implements UnitBody, Worker {
       return;
     }
     const life = this.#awake;
-    this.#note(event, life);
+    this.#recordFacts(event, life);
     this.#reportStep(event);
     const snapshot = life.apply(event);
     this.#stoppedBy = event.type;
@@ -402,7 +466,7 @@ export class Subagent implements UnitBody, Worker {
     else if (effect.kind === 'start') {
       if (effect.name === 'modelStep') {
         const { messageIds, step } = effect.input as ModelStepInput;
-        if (messageIds.length > 0) this.#messageReceipts.applied(messageIds, step);
+        if (messageIds.length > 0) this.#applied(messageIds, step);
       }
       this.#work.begin(effect.name, effect.input);
     } else this.#carryOut(effect.name, effect.params);
@@ -444,19 +508,25 @@ export class Subagent implements UnitBody, Worker {
 
   /** True when its whole state is in the journal, and its host has been told. */
   get isSettled(): boolean {
-    return !this.isBusy && this.#life !== null && this.#ended?.told !== null;
+    return !this.isBusy && this.#life !== null && this.#ended?.isReported !== false;
   }
 
   get #hosting(): Pick<HostOptions, 'id' | 'inspect'> {
     return { id: `${this.#ports.path}/${this.id}`, inspect: this.#host.inspect };
   }
 
-  #note(event: SubagentUnitEvent, life: SubagentLife): void {
+  /** Records the facts of an event, before the machine applies it. */
+  #recordFacts(event: SubagentUnitEvent, { actor, log }: SubagentLife): void {
+    if (event.type === 'question.answered' && event.approved === false) {
+      const asking = askOf(actor.getSnapshot().context.calls);
+      const call = asking?.kind === 'approval' ? log.call(asking.callId) : undefined;
+      if (call) (this.#denied ??= new Set()).add(callKey(call.toolName, call.input));
+    }
     const messageId = messageIdOf(event);
-    const call = deniedBy(event, life);
-    if (call) (this.#known ??= new KnownFacts()).denied(call.toolName, call.input);
     if (messageId === null) return;
-    (this.#known ??= new KnownFacts()).taken(messageId);
+    const taken = (this.#taken ??= new Set()).add(messageId);
+    const [oldest] = taken;
+    if (taken.size > MAX_TAKEN && oldest !== undefined) taken.delete(oldest);
     this.post({ kind: 'do', name: 'taken', params: messageId });
   }
 
@@ -464,10 +534,16 @@ export class Subagent implements UnitBody, Worker {
   #reportStep(event: SubagentUnitEvent): void {
     if (event.type !== 'model.responded' && event.type !== 'model.failed') return;
     if (event.response === undefined) return;
-    const params = stepReport(event.step, event.response);
+    const { calls, usage } = event.response;
+    const params: StepReport = {
+      step: event.step,
+      toolCalls: calls.map(({ toolName }) => toolName),
+      tokensUsed: usage.totalTokens,
+    };
     this.post({ kind: 'do', name: 'stepped', params });
   }
 
+  /** Carries out an effect. An unknown effect belongs to another component and is ignored. */
   #carryOut(name: string, params: unknown): void {
     switch (name) {
       case 'changed':
@@ -478,9 +554,50 @@ export class Subagent implements UnitBody, Worker {
       case 'ended':
         this.#end(params as Ending);
         break;
+      case 'requestSlot':
+        this.#requestSlot((params as { resumed: boolean }).resumed);
+        break;
+      case 'releaseSlot':
+        this.#ports.releaseSlot(this.id);
+        break;
+      case 'ask':
+        this.#ask(params as AskInput);
+        break;
+      case 'withdraw': {
+        const { kind, requestId } = params as AskInput;
+        if (kind === 'input') this.#ports.withdrawInput(requestId, this);
+        else this.#ports.withdraw(requestId, this);
+        break;
+      }
+      case 'taken':
+        this.#ports.messageTaken(params as string);
+        break;
+      case 'stepped':
+        this.#ports.stepped(this, params as StepReport);
+        break;
       default:
-        carryOut(this, this.#ports, name, params);
+        break;
     }
+  }
+
+  #requestSlot(resumed: boolean): void {
+    this.#ports.requestSlot(this.id, resumed, (history = []) =>
+      this.receive({ type: 'slot.granted', ...(history.length > 0 ? { history } : {}) }),
+    );
+  }
+
+  /** Puts a question to its addressee: the user, or the agent that gave the task. */
+  #ask({ requestId, callId, kind }: AskInput): void {
+    const { name: subagentName, inputTimeout: timeoutMs } = this.definition;
+    const call = this.log.call(callId);
+    const asked = { requestId, subagentId: this.id, subagentName };
+    if (kind === 'input') {
+      this.#ports.requestInput({ ...asked, ...requestedInput(call) });
+      return;
+    }
+    const question = kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
+    const who = call?.answerableBy === undefined ? {} : { answerableBy: call.answerableBy };
+    this.#ports.ask({ ...asked, kind, timeoutMs, ...question, ...who });
   }
 
   #end(ending: Ending): void {
@@ -489,90 +606,65 @@ export class Subagent implements UnitBody, Worker {
     const { status, error } = ending;
     const { actor, log = new SubagentLog() } = this.#life ?? {};
     const snapshot = actor?.getSnapshot();
-    if (snapshot?.status === 'active') log.underWay(callsUnderWay(snapshot));
+    if (snapshot?.status === 'active') log.endIn(snapshot);
     const outcome = outcomeOf(ending, log);
-    let disposed = Promise.resolve();
-    const end = new SubagentEnd(outcome, (told) =>
-      callSafely(this.#host, `end of ${this.id}`, () => this.#ports.ended(this, told, disposed)),
-    );
-    this.#ended = end;
+    const ended: Ended = { outcome, isReported: false, disposed: Promise.resolve() };
+    this.#ended = ended;
     this.state = status === 'completed' || status === 'cancelled' ? status : 'failed';
     this.#work.stop(error ? endReason(status, error) : this.#stopReason);
     this.#unit.dispose();
     this.#life?.stop();
-    disposed = this.#work.release();
+    ended.disposed = this.#work.release();
+    const unread = [...(this.#unread ?? [])];
+    this.#unread = null;
     callSafely(this.#host, `unread messages of ${this.id}`, () =>
-      this.#receipts?.refuseUnread(`It ended before it could read it: ${status}`),
+      this.#refuse(unread, `It ended before it could read it: ${status}`),
     );
     const asItIs = (thrown: unknown): void => {
       this.#host.report(thrown, `outcome of ${this.id}`);
-      end.settle();
+      this.#report();
     };
     try {
       const isKilled = status === 'lost';
       const settled = isKilled ? outcome : this.#ports.settle?.(this, this.#work.tools, outcome);
-      if (settled instanceof Promise) settled.then((told) => end.settle(told), asItIs);
-      else end.settle(settled);
+      if (settled instanceof Promise) settled.then((final) => this.#report(final), asItIs);
+      else this.#report(settled);
     } catch (thrown) {
       asItIs(thrown);
     }
   }
+
+  /** Reports the outcome, processed or as it is; at most once (SUBAGENT-1). */
+  #report(outcome = this.#ended?.outcome): void {
+    const ended = this.#ended;
+    if (!ended || !outcome || ended.isReported) return;
+    ended.isReported = true;
+    ended.outcome = outcome;
+    callSafely(this.#host, `end of ${this.id}`, () =>
+      this.#ports.ended(this, outcome, ended.disposed),
+    );
+  }
 }
 
-export type { SubagentTask } from '../contracts/task.ts';
+/** Returns the reason with which this end aborts the work, as its `AbortSignal` gives it. */
+function endReason(status: Ending['status'], { code, message }: Failure): Error {
+  if (status === 'timed_out') return new TimeoutError(message, { code });
+  if (status === 'cancelled' || code === 'KILLED')
+    return new CancelledError(message.replace(/^(Cancelled|Killed): /, ''));
+  if (code === 'BUDGET_EXHAUSTED') return new CapacityError(code, message);
+  return new OffstageError(code, message);
+}
 
-/** Carries out an effect. An unknown effect belongs to another component and is ignored. */
-export function carryOut(
-  subagent: Subagent,
-  ports: SubagentPorts,
-  name: string,
-  params: unknown,
-): void {
-  const { id } = subagent;
-  switch (name) {
-    case 'requestSlot':
-      ports.requestSlot(id, (params as { resumed: boolean }).resumed, (history = []) =>
-        subagent.receive({ type: 'slot.granted', ...(history.length > 0 ? { history } : {}) }),
-      );
-      break;
-    case 'releaseSlot':
-      ports.releaseSlot(id);
-      break;
-    case 'ask':
-      ask(subagent, ports, params as AskInput);
-      break;
-    case 'withdraw': {
-      const { kind, requestId } = params as AskInput;
-      if (kind === 'input') ports.withdrawInput(requestId, subagent);
-      else ports.withdraw(requestId, subagent);
-      break;
-    }
-    case 'taken':
-      ports.messageTaken(params as string);
-      break;
-    case 'stepped':
-      ports.stepped(subagent, params as StepReport);
-      break;
+/** Returns the abort reason of an event that does not end the subagent. */
+function interruption(eventType: string): Error {
+  switch (eventType) {
+    case 'subagent.message':
+      return new CancelledError('a message to the subagent interrupted it');
+    case 'budget.exhausted':
+      return new CapacityError('BUDGET_EXHAUSTED', 'The budget is used up');
     default:
-      break;
+      return new CancelledError('its result is no longer needed');
   }
-}
-
-/** Puts a question to its addressee: the user, or the agent that gave the task. */
-function ask(
-  { id, definition, log }: Subagent,
-  ports: SubagentPorts,
-  { requestId, callId, kind }: AskInput,
-): void {
-  const call = log.call(callId);
-  const asked = { requestId, subagentId: id, subagentName: definition.name };
-  if (kind === 'input') {
-    ports.requestInput({ ...asked, ...requestedInput(call) });
-    return;
-  }
-  const question = kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
-  const who = call?.answerableBy === undefined ? {} : { answerableBy: call.answerableBy };
-  ports.ask({ ...asked, kind, timeoutMs: definition.inputTimeout, ...question, ...who });
 }
 
 /** Returns the id of the message that an event brings; null: it brings none. */

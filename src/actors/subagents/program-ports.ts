@@ -24,11 +24,11 @@ import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts'
 import type { NoteMarks } from '../notes/note-marks.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import type { SubagentUnitEvent } from '../subagent/subagent-ports.ts';
 import type { EndFacts, ScopePorts } from './scope-ports.ts';
 import type { SubagentTree } from './subagent-tree.ts';
 import type { PendingInput, ProgressNote, SpawnRequest } from '../contracts/service-types.ts';
 import type { CallInDoubt, StepReport, SubagentTask } from '../contracts/task.ts';
+import type { SubagentUnitEvent } from '../subagent/subagent-events.ts';
 
 /** A request of a subagent to the program that gave it the task. */
 export interface ProgramRequest extends PendingInput {

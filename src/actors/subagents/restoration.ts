@@ -16,8 +16,7 @@ import { misshapen } from '../runtime/event-shapes.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { Subagent } from '../subagent/subagent.ts';
-import { spawnedShape } from '../subagent/event-shapes.ts';
-import { SPAWNED, type SpawnedEvent } from '../subagent/spawned-event.ts';
+import { spawnedShape, SPAWNED, type SpawnedEvent } from '../subagent/subagent-events.ts';
 import type { SubagentHost } from './subagent-host.ts';
 import {
   SubagentRecord,

@@ -27,8 +27,7 @@ import {
   unreadable,
   type SnapshotForms,
 } from '../runtime/upcasters.ts';
-import { delegationShape } from '../subagent/event-shapes.ts';
-import { SUBAGENT_VERSION } from '../subagent/spawned-event.ts';
+import { delegationShape, SUBAGENT_VERSION } from '../subagent/subagent-events.ts';
 import type { SubagentTreeSnapshot } from './subagent-registry.ts';
 
 /** The actor of all its entries. */

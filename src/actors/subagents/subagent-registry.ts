@@ -31,7 +31,7 @@ import type { SubagentState, SubagentView } from '../contracts/session-views.ts'
 import type { SubagentTask } from '../contracts/task.ts';
 import type { SessionLimits } from '../admission/limits.ts';
 import type { Clock } from '../ports/environment.ts';
-import type { SpawnedEvent } from '../subagent/spawned-event.ts';
+import type { SpawnedEvent } from '../subagent/subagent-events.ts';
 import type { Subagent, SubagentUnitSnapshot } from '../subagent/subagent.ts';
 import type { ScopePorts } from './scope-ports.ts';
 

@@ -34,7 +34,7 @@ import type {
 } from '../contracts/service-types.ts';
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
-import { SPAWNED, type SpawnedEvent } from '../subagent/spawned-event.ts';
+import { SPAWNED, type SpawnedEvent } from '../subagent/subagent-events.ts';
 import { Subagent } from '../subagent/subagent.ts';
 import { constraintOn, granterOf, grantTools, sourceOf } from './grants.ts';
 import { peerMessage } from './messages.ts';

@@ -2,10 +2,10 @@
 // step hands in what there is.
 
 import { describe, expect, test } from 'vitest';
-import { estimateTokens, permitFor } from '../../../src/actors/subagent/budgeted-call.ts';
+import { estimateTokens, permitFor } from '../../../src/actors/subagent/subagent-work.ts';
+import { Budget } from '../../../src/actors/admission/budget.ts';
 import type { ScriptedStep } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
-import { Budget } from '../../../src/actors/admission/budget.ts';
 
 type Runs = ReturnType<typeof subagentRuns>;
 type Generate = Runs['model']['doGenerate'];

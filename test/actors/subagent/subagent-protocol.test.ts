@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { SubagentUnitEvent } from '../../../src/actors/subagent/subagent-ports.ts';
+import type { SubagentUnitEvent } from '../../../src/actors/subagent/subagent-events.ts';
 
 test('an event of a subagent has its own fields: the compiler checks them', () => {
   const events: readonly SubagentUnitEvent[] = [

@@ -7,7 +7,6 @@ import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';
 import { Projection } from '../../../src/actors/session/state/projection.ts';
 import { TextOutput } from '../../../src/actors/session/lead/text-output.ts';
 import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
-import type { SpawnedEvent } from '../../../src/actors/subagent/spawned-event.ts';
 import { SubagentWork } from '../../../src/actors/subagent/subagent-work.ts';
 import { Subagent } from '../../../src/actors/subagent/subagent.ts';
 import { Supervisor } from '../../../src/actors/admission/supervisor.ts';
@@ -20,6 +19,7 @@ import { Connection } from '../../../src/voice/connection/connection.ts';
 import { Listening } from '../../../src/voice/turns/listening.ts';
 import { Turns } from '../../../src/voice/turns/turns.ts';
 import { faults as faultsOfTrees } from '../../support/tree-faults.ts';
+import type { SpawnedEvent } from '../../../src/actors/subagent/subagent-events.ts';
 
 interface Planted {
   readonly fault: string;
@@ -129,9 +129,9 @@ const planted: readonly Planted[] = [
     session: 'text',
     breaks: ['P6'],
     plant() {
-      const { comesBack } = SubagentWork.prototype;
-      return patched(SubagentWork.prototype, 'comesBack', function (this: SubagentWork) {
-        comesBack.call(this, false);
+      const { restored } = SubagentWork.prototype;
+      return patched(SubagentWork.prototype, 'restored', function (this: SubagentWork) {
+        restored.call(this, false);
       });
     },
   },

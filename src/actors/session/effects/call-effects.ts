@@ -23,8 +23,8 @@ import { DEFAULT_MAX_OUTPUT_BYTES, keepOutput } from '../../model/tool-output.ts
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import { raceAbort, raceTime } from '../../runtime/race-abort.ts';
 import { callSafely } from '../../runtime/host.ts';
+import { inDoubtMessage } from '../../subagent/subagent-work.ts';
 import { outcomeOf } from '../../subagent/outcome-of.ts';
-import { inDoubtMessage } from '../../subagent/run-calls.ts';
 import { SubagentLog } from '../../subagent/subagent-log.ts';
 import { intoConversation } from '../state/live-conversation.ts';
 import { DEFAULT_PENDING_MESSAGE } from '../../conversation/prompts.ts';

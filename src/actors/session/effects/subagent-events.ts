@@ -8,7 +8,7 @@ import { callSafely } from '../../runtime/host.ts';
 import type { SpeakProgress } from '../../contracts/config.ts';
 import type { SubagentView } from '../../contracts/session-views.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
-import type { StepReport } from '../../subagent/think.ts';
+import type { StepReport } from '../../contracts/task.ts';
 import { postNotice } from './notices.ts';
 import { cancelledNote } from '../../conversation/prompts.ts';
 import { deliveryAbout } from '../../contracts/records.ts';

@@ -27,7 +27,7 @@ import {
 import { timeAwake, type MadeSnapshot } from '../../runtime/scope-journal.ts';
 import { SERVICE_VERSION, type ServiceSnapshot } from '../../services/service.ts';
 import type { SessionServices } from '../../services/session-services.ts';
-import { SUBAGENT_VERSION } from '../../subagent/spawned-event.ts';
+import { SUBAGENT_VERSION } from '../../subagent/subagent-events.ts';
 import type { SubagentTree } from '../../subagents/subagent-tree.ts';
 import type { SubagentTreeSnapshot } from '../../subagents/subagent-registry.ts';
 import { transferRequested } from '../lead/lead-agents.ts';

@@ -22,7 +22,7 @@ import {
 } from '../../runtime/event-shapes.ts';
 import type { Host } from '../../runtime/host.ts';
 import { setAsideIn, UNIT, type UnfoldableEntry } from '../../runtime/set-aside.ts';
-import { delegationShape } from '../../subagent/event-shapes.ts';
+import { delegationShape } from '../../subagent/subagent-events.ts';
 import type { ConsolidationOptions } from '../state/batches.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 

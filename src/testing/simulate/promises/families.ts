@@ -1,11 +1,10 @@
 // Parents and children. P1: no child outlives its parent, and the outcome of a child reaches its parent
 // unchanged. P3: the answer that a child gets was given by an agent above it. P6: one call starts one child.
-
-import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/spawned-event.ts';
 import type { SubagentView } from '../../../actors/contracts/session-views.ts';
 import type { LedgerEntry } from '../../../actors/contracts/outcome.ts';
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
+import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/subagent-events.ts';
 
 /** A child that is left behind is killed after 5 s; a journal may be slow. */
 const OUTLIVES_MS = 6000;

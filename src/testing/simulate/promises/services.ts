@@ -5,7 +5,7 @@ import { deliveryAbout } from '../../../actors/contracts/records.ts';
 import type { DeliveryView, SubagentView } from '../../../actors/contracts/session-views.ts';
 import type { JournalEntry } from '../../../actors/ports/journal.ts';
 import { tellingOf, type CheckedEvent } from '../../../actors/services/service-events.ts';
-import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/spawned-event.ts';
+import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/subagent-events.ts';
 import { eventsOf, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 

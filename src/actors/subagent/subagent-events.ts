@@ -1,6 +1,12 @@
-// The shapes of the events of a subagent's unit (runtime/event-shapes.ts).
+// The events of a subagent's unit: `subagent.spawned`, those of its machine with the fields that its log
+// keeps, and their shapes in the journal.
+//
+// The first entry holds everything that is fixed at the admission of a subagent and cannot be derived from
+// anything else. The work of its author (tools, model, instructions) is code: the runtime finds it again by
+// name, or by the recipe of the tool that spawned the subagent.
 
 import { z } from 'zod';
+import type { JSONValue, ModelMessage } from 'ai';
 import {
   amount,
   failure,
@@ -13,7 +19,83 @@ import {
   usage,
   type EventShapes,
 } from '../runtime/event-shapes.ts';
-import { SPAWNED } from './spawned-event.ts';
+import type { SubagentInput, Carrying, SubagentEvent, Unstamped } from '../../machines/index.ts';
+import type { SubagentTask } from '../contracts/task.ts';
+import type { Note } from '../notes/note.ts';
+import type { ModelResponse } from '../model/model-step.ts';
+import type { ToolOutcome } from '../model/tool-run.ts';
+import type { Answer } from '../contracts/records.ts';
+
+export const SPAWNED = 'subagent.spawned';
+
+/** Raised when the machine, or the content of its events, changes. */
+export const SUBAGENT_VERSION = 3;
+
+export interface SpawnedEvent {
+  readonly type: typeof SPAWNED;
+  /** The `name` of its configuration. */
+  readonly name: string;
+  readonly task: SubagentTask;
+  /** The parent; null: the lead agent or a program. */
+  readonly parentId: string | null;
+  /** The name of the scope's ports that it works for (`ScopePorts.name`). */
+  readonly worksFor: string;
+  /** The lead agent at that time, whose tools were granted to it; null: no lead agent. */
+  readonly agentName: string | null;
+  readonly callId: string | null;
+  readonly workstreamId: string | null;
+  readonly idempotencyKey: string | null;
+  /** The words of the user that led to it. */
+  readonly request: string | null;
+  /** The user who said them, if the app vouched for the identity. @defaultValue null */
+  readonly requestedBy?: string | null;
+  readonly maxDepth: number | null;
+  /** The grant of its spawner: names out of the spawner's own tools; see `ToolGrant`. */
+  readonly grant: {
+    readonly tools?: readonly string[];
+    readonly disallowedTools?: readonly string[];
+  } | null;
+  /** The data from which the tool that spawned it can rebuild the same configuration. */
+  readonly recipe: JSONValue | null;
+  /** The conversation that it continues, if it was given one. */
+  readonly messages: readonly ModelMessage[] | null;
+  /** The limits that its machine began with; those of a later configuration apply to later runs. */
+  readonly limits: Pick<SubagentInput, 'maxSteps' | 'timeoutMs' | 'maxInputRetries'>;
+}
+
+/** Fields that the log of a subagent keeps of an event; its machine does not read them. */
+interface KeptFields {
+  /** `marks`: the secret of the marks of its notes; left out: an earlier version began it. */
+  readonly 'subagent.prepared': {
+    readonly messages?: readonly ModelMessage[] | null;
+    readonly marks?: string;
+  };
+  /** The conversation from before it began. */
+  readonly 'slot.granted': { readonly history?: readonly ModelMessage[] };
+  readonly 'model.responded': {
+    readonly response: ModelResponse;
+    /** A message that asks the model again. */
+    readonly retryMessage?: string | undefined;
+    /** The value of the output schema. */
+    readonly result?: unknown;
+  };
+  /** An answer that cannot be used: it counts all the same. */
+  readonly 'model.failed': { readonly response?: ModelResponse };
+  readonly 'tool.settled': { readonly outcome: ToolOutcome };
+  /** `messageId`: the message that carries the answer of its parent. */
+  readonly 'question.answered': { readonly answer: Answer; readonly messageId?: string };
+  readonly 'question.withdrawn': { readonly reason?: string };
+  /** `by`: the identity that the app vouches for. */
+  readonly 'subagent.message': {
+    readonly text: string;
+    readonly by?: string;
+    readonly note?: Note;
+  };
+  readonly 'subagent.cancel': { readonly by?: string };
+}
+
+/** The events of a subagent's unit: `subagent.spawned`, and those of its machine. */
+export type SubagentUnitEvent = SpawnedEvent | Carrying<Unstamped<SubagentEvent>, KeptFields>;
 
 const call = z.looseObject({
   callId: text,
@@ -47,6 +129,7 @@ const toolOutcome = z.union([
 ]);
 
 const question = z.looseObject({ requestId: text });
+
 const deadline = z.looseObject({ dueAt: amount });
 
 export const spawnedShape = z.looseObject({
