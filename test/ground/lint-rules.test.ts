@@ -94,8 +94,8 @@ const planted: readonly Planted[] = [
   ['src/adapters/one/a.ts', importing('../../voice/voice-session.ts'), direction],
   ['src/adapters/one/a.ts', importing('../../index.ts'), direction],
   ['src/adapters/one/a.ts', importing('../two/index.ts'), direction],
-  ['src/adapters/one/a.ts', importing('../openai-realtime/wire/events.ts'), direction],
-  ['src/adapters/local-voice/a.ts', importing('../openai-realtime/wire/events.ts')],
+  ['src/adapters/one/a.ts', importing('../openai-realtime/wire.ts'), direction],
+  ['src/adapters/local-voice/a.ts', importing('../openai-realtime/wire.ts')],
   ['src/adapters/local-voice/a.ts', importing('../openai-realtime/client.ts'), direction],
 
   // the public entries

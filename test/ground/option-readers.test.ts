@@ -15,7 +15,6 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
   'GeminiLiveOptions.thinking': ['SessionSettings.thinking'],
   'GeminiLiveOptions.transcription': ['SessionSettings.transcription'],
   ListenOptions: ['listen'],
-  LeadAgent: ['transferTool'],
   OpenaiLiveOptions: ['SessionSettings', 'OpenaiLiveSettings'],
   'OpenaiLiveOptions.turns': ['TurnTimes'],
   OpenaiRealtimeOptions: ['SessionSettings'],
@@ -55,7 +54,6 @@ const readElsewhere: Readonly<Record<string, readonly string[]>> = {
     'OpenaiLiveOptions.voice.id',
     'OpenaiRealtimeOptions.transcription.language',
     'OpenaiRealtimeOptions.transcription.prompt',
-    'OpenaiRealtimeOptions.voice.id',
   ],
   'the handlers of a program, which are given it': [
     'ProgramRequest.subagentId',
