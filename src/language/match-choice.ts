@@ -4,6 +4,11 @@
 //   the label or the id, alone  →  yes or no among the options  →  the words after the last
 //   hold or correction  →  (no answer at all: a wait, a question, a request, a negation …)  →
 //   the label in a sentence  →  its position, or words that only it has  →  nearly its label.
+//
+// Positions are "the second one", "option two", "number 2", "the last", "the former", and a bare "two". A label
+// that is nearly the utterance (a typing error, or an error of speech recognition: "a con me" for "economy")
+// counts under three conditions: the utterance is that name and nothing else (except words such as "I'd like
+// …"), it is near enough, and no other option is about as near.
 
 import { choicesOf, contentOf, isSlight, type Choice } from './choice.ts';
 import {
@@ -16,8 +21,6 @@ import {
   type Match,
   type MatchEvidence,
 } from './match.ts';
-import { nearestOption } from './nearest-option.ts';
-import { positionsIn } from './positions.ts';
 import {
   commandAtStart,
   isCommand,
@@ -32,6 +35,7 @@ import {
 } from './side-talk.ts';
 import { findPhrase, phraseAt, sameWords, standsAt, type Tables, type Words } from './tables.ts';
 import { fold, from, isNumber, ordinalOf, wordsOf, type Utterance } from './utterance.ts';
+import { similarity } from './similarity.ts';
 
 /** Content words beside a label in a sentence; a sentence with more is rather a remark that mentions it. */
 const maxWordsBeside = 3;
@@ -459,4 +463,148 @@ function theOne(found: readonly Choice[], how: MatchEvidence, confidence: number
 
 function ambiguous(choices: readonly Choice[]): Match {
   return { kind: 'ambiguous', optionIds: choices.map(({ option }) => option.id) };
+}
+
+/** The least similarity of an utterance and a name that it can mean. Tuned on real transcripts; see the tests. */
+const minSimilarity = 0.6;
+
+/** The letters or the sound alone must be at least this near. */
+const minOneSide = 0.75;
+
+/** The least lead of the best option over the next. */
+const minLead = 0.12;
+
+/** Shorter names are too similar to too many words. */
+const minLength = 3;
+
+/** Longer utterances are no names. */
+const maxWords = 10;
+
+export interface NearestOption {
+  readonly best: Choice;
+  /** Other options that are about as near. */
+  readonly rivals: readonly Choice[];
+  readonly how: 'spelling' | 'sound';
+  readonly score: number;
+}
+
+interface Nearness {
+  readonly choice: Choice;
+  readonly score: number;
+  readonly letters: number;
+  readonly sound: number;
+}
+
+export function nearestOption(
+  choices: readonly Choice[],
+  said: Utterance,
+  tables: Tables,
+): NearestOption | null {
+  if (tables.language.sounds.length === 0) return null;
+  const spans = spansOf(said, tables);
+  const [best, ...others] = choices
+    .map((choice) => nearness(choice, spans, tables))
+    .toSorted((a, b) => b.score - a.score);
+  if (!best || best.score < minSimilarity) return null;
+  if (Math.max(best.letters, best.sound) < minOneSide) return null;
+  return {
+    best: best.choice,
+    rivals: others.filter(({ score }) => best.score - score < minLead).map(({ choice }) => choice),
+    how: best.letters >= minOneSide ? 'spelling' : 'sound',
+    score: best.score,
+  };
+}
+
+/** Returns the parts of the utterance that may be a name: the words left out have no meaning. */
+function spansOf(said: Utterance, tables: Tables): readonly string[] {
+  const { words } = said;
+  const isThinking = (word: string): boolean => tables.thinking.has(word);
+  const begin = words.findIndex((word) => !isThinking(word));
+  const to = words.findLastIndex((word) => !isThinking(word)) + 1;
+  if (to - begin > maxWords || words.every((word) => tables.noise.has(word))) return [];
+  const content = contentOf(said, tables);
+  // If no word has a meaning of its own, only all of them together may be a name.
+  const first = content[0] ?? begin;
+  const last = content.at(-1) ?? to - 1;
+  const spans: string[] = [];
+  for (let start = begin; start <= first; start += 1) {
+    for (let end = last + 1; end <= to; end += 1) {
+      const span = words.slice(start, end).join('');
+      if (span.length >= minLength) spans.push(span);
+    }
+  }
+  return spans;
+}
+
+function nearness(choice: Choice, spans: readonly string[], { language }: Tables): Nearness {
+  const name = choice.label.join('');
+  let nearest: Nearness = { choice, score: 0, letters: 0, sound: 0 };
+  if (name.length < minLength) return nearest;
+  for (const span of spans) {
+    // A different number, or the opposite, is never a near match.
+    if (digitsOf(span) !== digitsOf(name)) continue;
+    const isOpposite = language.negativePrefixes.some(
+      (prefix) => span === prefix + name || name === prefix + span,
+    );
+    if (isOpposite) continue;
+    const { letters, sound, overall } = similarity(span, name, language);
+    if (overall > nearest.score) nearest = { choice, score: overall, letters, sound };
+  }
+  return nearest;
+}
+
+function digitsOf(text: string): string {
+  return text.replace(/[^\p{Nd}]+/gu, ' ').trim();
+}
+
+export interface Positions {
+  /** Indexes of options, from 0; none beyond the number of options. */
+  readonly named: ReadonlySet<number>;
+  /** The utterance contains nothing but these positions. */
+  readonly isAll: boolean;
+  /** The position is only a number, without an ordinal or a word such as "option". */
+  readonly isBare: boolean;
+}
+
+export function positionsIn(
+  { words, proforms }: Utterance,
+  { language, frame, noise }: Tables,
+  count: number,
+  isFree: (index: number) => boolean = () => true,
+): Positions {
+  const named = new Set<number>();
+  const used = new Set<number>();
+  words.forEach((word, index) => {
+    if (!isFree(index)) return;
+    const position = ordinal(word) ?? afterLead(index);
+    if (position === null) return;
+    named.add(position - 1);
+    used.add(index);
+  });
+  const rest = words.flatMap((word, index) =>
+    used.has(index) || proforms.has(index) || noise.has(word) || frame.has(word) ? [] : [word],
+  );
+  const isBare = named.size === 0 && rest.length === 1 && isNumber(rest[0]);
+  if (isBare) named.add(Number(rest[0]) - 1);
+  for (const position of named) {
+    if (!Number.isInteger(position) || position < 0 || position >= count) named.delete(position);
+  }
+  return { named, isAll: isBare || rest.length === 0, isBare };
+
+  function ordinal(word: string): number | null {
+    const { lastWords, ofTwo } = language;
+    if (lastWords.includes(word)) return count;
+    if (count === 2 && ofTwo.first.includes(word)) return 1;
+    if (count === 2 && ofTwo.second.includes(word)) return 2;
+    return ordinalOf(word);
+  }
+
+  function afterLead(index: number): number | null {
+    if (!language.numberLeads.includes(words[index - 1] ?? '')) return null;
+    const word = words[index] as string;
+    if (isNumber(word)) return Number(word);
+    const isEnd = words.slice(index + 1).every((next) => noise.has(next));
+    const heard = Object.hasOwn(language.numberHomophones, word);
+    return isEnd && heard ? (language.numberHomophones[word] as number) : null;
+  }
 }

@@ -1,6 +1,6 @@
 // Working memory as tools: for a lead agent, for subagents, and for any AI SDK agent.
 //
-// Owns:     the shapes of these tools, and the results that a model reads.
+// Owns:     the shapes of these tools, and the results that a model reads, cut to the size of one answer.
 // Does not: decide permissions (the memory does), or the owner (the caller does).
 //
 // Invariants
@@ -20,8 +20,10 @@ import type {
 } from '../actors/ports/working-memory.ts';
 import { anObject, check, type ChecksOf } from '../values/checks.ts';
 import { ConfigurationError } from '../values/errors.ts';
-import { memoryOwnerOf } from './owner.ts';
-import { fitting, pageOf } from './pages.ts';
+import { callerOf, type Caller } from '../actors/model/caller.ts';
+import { THE_LEAD } from '../actors/contracts/service-types.ts';
+import { head } from '../values/clip.ts';
+import { byteLength } from '../values/json.ts';
 
 /** The names of its tools. */
 export type WorkingMemoryTool =
@@ -224,4 +226,68 @@ function shown({ key: path, bytes, category, tags, expiresAt }: MemoryEntryInfo)
 
 function isoTime(at: number): string {
   return new Date(at).toISOString();
+}
+
+/** Returns the agent that made this call, by the options of its `execute`; null outside Offstage. */
+export function memoryOwnerOf(options: unknown): MemoryOwner | null {
+  const caller = callerOf(options as object | undefined);
+  return caller ? { sessionId: caller.sessionId, path: pathOf(caller) } : null;
+}
+
+/**
+ * Returns the path from the lead agent's own subagent down to the caller. The ancestors of a running subagent
+ * run.
+ */
+function pathOf({ subagentId, parentId, service }: Caller): readonly string[] {
+  const path = subagentId === null ? [] : [subagentId];
+  for (let id = parentId; id !== null;) {
+    path.unshift(id);
+    const checked = service.check(id, THE_LEAD);
+    id = checked.ok ? checked.report.parentId : null;
+  }
+  return path;
+}
+
+/** Room for the numbers and names that come with a page or a list. */
+const FRAME_BYTES = 120;
+
+const LEAST_BYTES = 64;
+
+export interface Page {
+  readonly text: string;
+  readonly offset: number;
+  /** The offset of the next page; null if this was the last. */
+  readonly nextOffset: number | null;
+  readonly totalChars: number;
+}
+
+/** Returns as much of the text from `offset` on as fits beside `frame`. */
+export function pageOf(text: string, offset: number, pageBytes: number, frame: object): Page {
+  const room = Math.max(LEAST_BYTES, pageBytes - FRAME_BYTES - jsonBytes(frame));
+  let page = head(text.slice(offset, offset + room), room);
+  // Quoting a text makes it longer; by how much depends on the text.
+  while (jsonBytes(page) > room) page = head(page, Math.floor(page.length / 2));
+  const end = offset + page.length;
+  return {
+    text: page,
+    offset,
+    nextOffset: end < text.length ? end : null,
+    totalChars: text.length,
+  };
+}
+
+/** Returns the first items, as many as fit. */
+export function fitting<T>(items: readonly T[], pageBytes: number): T[] {
+  const fit: T[] = [];
+  let bytes = FRAME_BYTES;
+  for (const item of items) {
+    bytes += jsonBytes(item) + 1;
+    if (bytes > pageBytes) break;
+    fit.push(item);
+  }
+  return fit;
+}
+
+function jsonBytes(value: unknown): number {
+  return byteLength(JSON.stringify(value));
 }

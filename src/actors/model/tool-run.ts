@@ -1,6 +1,7 @@
 // Runs one tool call: calls `execute` and returns the outcome, whatever the tool does.
 //
-// Owns:     the race of the tool against cancellation and its time limit, and its result as JSON.
+// Owns:     the race of the tool against cancellation and its time limit, and its result as JSON: a value, a
+//           promise, or an iterable whose last value counts.
 // Does not: ask for approval (it only tells whether one is needed), retry, or record the call.
 //
 // Invariants
@@ -17,7 +18,6 @@ import { CancelledError, isA, isError, messageOf, TimeoutError } from '../../val
 import type { Environment } from '../ports/environment.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
 import { clip } from '../../values/clip.ts';
-import { settledOutput } from './settled-output.ts';
 import { defaultModelOutput, type ToolResultOutput } from './default-output.ts';
 import { DEFAULT_MAX_OUTPUT_BYTES, keepModelOutput, keepOutput, type Kept } from './tool-output.ts';
 import type { ToolEntry } from './tools.ts';
@@ -262,4 +262,60 @@ function thrownMessage(thrown: unknown): string {
 
 function cancelledMessage(reason: unknown): string {
   return isA(reason, CancelledError) ? reason.message : `Cancelled: ${messageOf(reason)}`;
+}
+
+/**
+ * Returns the result of `started`, the return value of `execute`. For an async iterable, even a promised one,
+ * `preliminary` gets each value, and the last is the result; an abort makes it return, and later values are
+ * ignored.
+ * @throws the tool's error, or `signal.reason` as soon as the signal aborts.
+ */
+export async function settledOutput(
+  started: unknown,
+  signal: AbortSignal,
+  preliminary: (output: unknown) => void,
+): Promise<unknown> {
+  // An iterable is not raced, because that would not stop it.
+  const returned = isAsyncIterable(started) ? started : await raceAbort(started, signal);
+  return isAsyncIterable(returned) ? lastOf(returned, signal, preliminary) : returned;
+}
+
+async function lastOf(
+  outputs: AsyncIterable<unknown>,
+  signal: AbortSignal,
+  preliminary: (output: unknown) => void,
+): Promise<unknown> {
+  const iterator = outputs[Symbol.asyncIterator]();
+  let last: unknown;
+  let isDone = false;
+  try {
+    for (;;) {
+      const result = await raceAbort(iterator.next(), signal);
+      if (result.done === true) {
+        isDone = true;
+        return last;
+      }
+      last = result.value;
+      preliminary(last);
+    }
+  } finally {
+    if (!isDone) stopQuietly(iterator);
+  }
+}
+
+/** Not awaited: a generator that hangs would never return. */
+function stopQuietly(iterator: AsyncIterator<unknown>): void {
+  try {
+    void Promise.resolve(iterator.return?.()).catch(() => {});
+  } catch {
+    // The iterable was asked to stop; its error concerns no caller.
+  }
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator] === 'function'
+  );
 }

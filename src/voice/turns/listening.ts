@@ -417,7 +417,7 @@ export class BargeIn {
 
   #breakOff(): void {
     if (!this.#responses.isSpeaking) return;
-    for (const subagent of this.#core.delegation.live)
+    for (const subagent of this.#core.tree.live)
       if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
     this.#responses.silence();
   }

@@ -7,7 +7,6 @@ import {
   type DistilRequest,
   type MemoryDistiller,
 } from '../../../src/actors/context/distiller.ts';
-import { rememberFacts } from '../../../src/actors/context/remember-facts.ts';
 import {
   itemsToSummarise,
   modelSummary,
@@ -16,7 +15,7 @@ import {
 } from '../../../src/actors/context/summary.ts';
 import { readNotes } from '../../../src/actors/notes/note.ts';
 import { transcriptOf } from '../../../src/actors/context/transcript.ts';
-import { Upkeep, type UpkeepOptions } from '../../../src/actors/context/upkeep.ts';
+import { Upkeep, type UpkeepOptions, rememberFacts } from '../../../src/actors/context/upkeep.ts';
 import { ConversationLog } from '../../../src/actors/conversation/conversation.ts';
 import type { MemoryFact } from '../../../src/actors/ports/memory-store.ts';
 import { createHost } from '../../../src/actors/runtime/host.ts';

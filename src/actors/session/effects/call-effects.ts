@@ -89,8 +89,8 @@ export class CallEffects {
 
   /** Continues, after a crash, calls that were being checked, run or delegated; see `session-life.ts`. */
   resume(): void {
-    const { records, unit, delegation } = this.#session;
-    const workedOn = delegation.liveCalls;
+    const { records, unit, tree } = this.#session;
+    const workedOn = tree.liveCalls;
     for (const callId of unit.calls.ids) {
       const state = unit.calls.stateOf(callId);
       const call = records.calls.get(callId);
@@ -338,7 +338,7 @@ export class CallEffects {
       this.#refuse(callId, heldBack);
       return;
     }
-    const delegated = session.delegation.spawnFor(session.ofCalls, {
+    const delegated = session.tree.spawnFor(session.ofCalls, {
       config,
       task,
       caller: THE_LEAD,
@@ -417,13 +417,12 @@ export class CallEffects {
     if (duplicates === 'replace') this.#twinOf(work)?.cancel('the same work was asked for anew');
     this.#works.set(hashOf(work), subagentId);
     if (this.#works.size % MAX_WORKS !== 0) return;
-    for (const [hash, id] of this.#works)
-      if (!this.#session.delegation.get(id)) this.#works.delete(hash);
+    for (const [hash, id] of this.#works) if (!this.#session.tree.get(id)) this.#works.delete(hash);
   }
 
   /** Returns the subagent that works on exactly this. */
   #twinOf(work: string): Subagent | undefined {
-    const twin = this.#session.delegation.get(this.#works.get(hashOf(work)) ?? '');
+    const twin = this.#session.tree.get(this.#works.get(hashOf(work)) ?? '');
     return twin && workOf(twin.task) === work ? twin : undefined;
   }
 
@@ -494,7 +493,7 @@ function toolContext(
     ...call,
     sessionId: session.id,
     idempotencyKey: keyOf(session, call.callId),
-    subagents: session.delegation,
+    subagents: session.tree,
     sendJsonToClient: (data) => session.projection.emit({ type: 'client.json', data }),
     setDirective: session.agents.setDirective,
   };

@@ -105,16 +105,14 @@ export class SessionEffects {
       },
       'session.stopSubagents': () => {
         session.services.stop();
-        session.delegation.stop('the session was closed');
+        session.tree.stop('the session was closed');
         session.services.whenStopped(() =>
-          session.delegation.whenEnded(() =>
-            session.receive('session', { type: 'subagents.ended' }),
-          ),
+          session.tree.whenEnded(() => session.receive('session', { type: 'subagents.ended' })),
         );
       },
       'session.killSubagents': () => {
         session.services.kill();
-        session.delegation.kill('the session was closed');
+        session.tree.kill('the session was closed');
       },
       'session.ended': ({ error }) => this.#sessionEnded(error),
       'question.reply': ({ requestId, end }) => this.#reply(requestId, end),
@@ -128,7 +126,7 @@ export class SessionEffects {
         this.#forget(callId);
       },
       'call.cancelSubagent': ({ callId }) => {
-        session.delegation.ofCall(callId)?.cancel('its tool call was cancelled');
+        session.tree.ofCall(callId)?.cancel('its tool call was cancelled');
         this.#forget(callId);
       },
       'outbox.offer': ({ deliveryId, generation, attempt }) =>
@@ -258,7 +256,7 @@ export class SessionEffects {
       );
     session.host.report(error, `session ${session.id}`);
     session.services.kill();
-    session.delegation.kill('the session failed');
+    session.tree.kill('the session failed');
     const code = isLost ? 'SESSION_LOST' : 'INTERNAL';
     this.#sessionEnded({ code, message: messageOf(error), retryable: false });
     session.lead.disconnect();
@@ -270,10 +268,10 @@ export class SessionEffects {
   }
 
   #reply(requestId: string, end: QuestionEnd): void {
-    const { records, delegation, unit } = this.#session;
+    const { records, tree, unit } = this.#session;
     const question = records.questions.get(requestId);
     if (!question) return;
-    const asker = delegation.get(question.subagentId);
+    const asker = tree.get(question.subagentId);
     const { answer } = question;
     if (end === 'answered' && answer)
       asker?.receive({
@@ -359,11 +357,11 @@ export class SessionEffects {
 
   /** Forgets a delivery that is over, and the call that waited for it. */
   #forget(deliveryId: string): void {
-    const { records, unit, delegation } = this.#session;
+    const { records, unit, tree } = this.#session;
     const { kind, subagentId } = records.delivery(deliveryId) ?? {};
     const told =
       records.calls.get(deliveryId)?.subagentId ?? (kind === 'result' ? subagentId : null);
-    if (told) delegation.delivered(told);
+    if (told) tree.delivered(told);
     records.deliveries.delete(deliveryId);
     records.calls.delete(deliveryId);
     unit.calls.forget(deliveryId);
@@ -437,8 +435,8 @@ export class SessionEffects {
 
   /** Stops a late member of a batch. */
   #stopMember(id: string): void {
-    const { unit, delegation } = this.#session;
-    const subagent = unit.calls.has(id) ? delegation.ofCall(id) : delegation.get(subjectOf(id));
+    const { unit, tree } = this.#session;
+    const subagent = unit.calls.has(id) ? tree.ofCall(id) : tree.get(subjectOf(id));
     subagent?.cancel(CEILING_REASON);
   }
 
@@ -541,17 +539,17 @@ export function servicesOf(
     unreserve: (eventId) => session.receive(`place:${eventId}`, { type: 'place.freed' }),
     hasPlace: (eventId) => session.unit.hasPlace(eventId),
     delegate: (eventId, definition, task) =>
-      session.delegation.spawnFor(session.ofCalls, {
+      session.tree.spawnFor(session.ofCalls, {
         config: definition,
         task,
         caller: THE_LEAD,
         idempotencyKey: `${id}:${eventId}`,
       }),
     outcomeOf(subagentId) {
-      const found = session.delegation.check(subagentId, THE_LEAD);
+      const found = session.tree.check(subagentId, THE_LEAD);
       return found.ok ? found.report.outcome : null;
     },
-    cancel: (subagentId, reason) => session.delegation.get(subagentId)?.cancel(reason),
+    cancel: (subagentId, reason) => session.tree.get(subagentId)?.cancel(reason),
     notify: (notice) => void postNotice(session, { ...notice, reserved: true }),
     dropped: (dropped) => {
       session.projection.emit({ type: 'service.dropped', event: dropped });

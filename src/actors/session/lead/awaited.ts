@@ -259,7 +259,7 @@ const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
  * due delivery was told. Everything that is open waits for the user (questions that were put), for time, or
  * for an event from outside; so does a delivery without a listener.
  */
-function isQuiet({ unit, delegation, records, userInput, agents }: LeadSession): boolean {
+function isQuiet({ unit, tree, records, userInput, agents }: LeadSession): boolean {
   const session = unit.session.getSnapshot();
   const { pending, current } = unit.outbox.getSnapshot().context;
   const isTelling = current !== null || pending.some(({ resting }) => !resting);
@@ -273,7 +273,7 @@ function isQuiet({ unit, delegation, records, userInput, agents }: LeadSession):
     // The hooks of an agent that enters or leaves would be broken off, and run again.
     !agents.isTransferring &&
     !unit.unit.isBusy &&
-    delegation.isIdle
+    tree.isIdle
   );
 }
 
@@ -300,7 +300,7 @@ export function isIdle(
 }
 
 /** Returns the time at which the session acts by itself, milliseconds since 1970; null: it does not. */
-export function nextDueAt({ unit, delegation }: LeadSession): number | null {
-  const next = Math.min(unit.unit.nextDueAt, delegation.nextDueAt);
+export function nextDueAt({ unit, tree }: LeadSession): number | null {
+  const next = Math.min(unit.unit.nextDueAt, tree.nextDueAt);
   return next === Infinity ? null : next;
 }

@@ -7,7 +7,7 @@ import type { AgentsSession, LeadAgents } from './lead-agents.ts';
 export interface LeadSession extends AgentsSession {
   /** The agents: the current one, and the instructions and tools of each. */
   readonly agents: LeadAgents;
-  readonly delegation: SubagentTree;
+  readonly tree: SubagentTree;
   /** The input of the user and their screens. */
   readonly userInput: UserInput;
   /** The waits of the app. */

@@ -261,7 +261,7 @@ export class TextLead implements LeadDriver {
     this.#unasked = 0;
     this.#owesReply = false;
     // The lead agent may be about to begin such a wait, too (TEXT-LEAD-7).
-    this.#core.delegation.waits.userWaits(true);
+    this.#core.tree.waits.userWaits(true);
     this.#requestReply();
   }
 
@@ -381,7 +381,7 @@ export class TextLead implements LeadDriver {
     this.#holdFloor(false);
     if (isReply) {
       this.#wantsReply = false;
-      this.#core.delegation.waits.userWaits(false);
+      this.#core.tree.waits.userWaits(false);
       // The interrupted telling comes again, as a whole.
       this.#breakOffTelling();
       if (this.#hasToldBetween) this.addNote(LATE_ANSWER_NOTE);

@@ -84,7 +84,7 @@ export class SessionCore implements HostedSession {
   /** The waits of the app. */
   readonly awaited: Awaited;
   readonly unit: SessionUnit;
-  readonly delegation: SubagentTree;
+  readonly tree: SubagentTree;
   readonly ofCalls: SessionScope;
   /** The ports of the subagents that the lead agent spawned by a tool. */
   readonly ofLead: SessionScope;
@@ -171,7 +171,7 @@ export class SessionCore implements HostedSession {
     };
     this.ofCalls = new SessionScope(this, { ...served, hasCalls: true });
     this.ofLead = new SessionScope(this, { ...served, hasCalls: false, beside: this.ofCalls });
-    this.delegation = new SubagentTree({
+    this.tree = new SubagentTree({
       id: this.id,
       supervisor: runtime.supervisor,
       limits,

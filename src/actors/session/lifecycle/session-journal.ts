@@ -92,15 +92,15 @@ interface Parts {
   readonly unit: SessionUnit;
   readonly records: SessionRecords;
   readonly services: SessionServices;
-  readonly delegation: SubagentTree;
+  readonly tree: SubagentTree;
 }
 
 /** Returns the snapshot of a session; null while a part of it is busy. */
 export function snapshotOf(
-  { unit, records, services, delegation }: Parts,
+  { unit, records, services, tree }: Parts,
   isAsleep: boolean,
 ): MadeSnapshot | null {
-  const subagents = services.isBusy ? null : delegation.toSnapshot();
+  const subagents = services.isBusy ? null : tree.toSnapshot();
   if (!subagents) return null;
   const ofUnit = unit.toSnapshot();
   const event: UnitEvent & SnapshotEvent = {

@@ -172,7 +172,7 @@ export class SessionLife {
   #open(history: SessionHistory): Recovery | null {
     const core = this.#core;
     const effects = this.#effects;
-    const { unit, delegation, services } = core;
+    const { unit, tree, services } = core;
     const { snapshot, lastAt, isAsleep } = history;
     if (history.hasUnreadable) core.snapshots.keepAll();
     services.refold(history, snapshot?.services);
@@ -185,7 +185,7 @@ export class SessionLife {
     if (isAsleep) core.upkeep.wasEnded();
     const known = snapshot?.delegation;
     const subagents = restoredUnits(history.units, known?.subagents);
-    const restored = delegation.restore(subagents, [core.ofCalls, core.ofLead], {
+    const restored = tree.restore(subagents, [core.ofCalls, core.ofLead], {
       gone: known?.gone ?? [],
       histories: known?.histories ?? {},
       awakeMs: history.awakeMs,
@@ -208,13 +208,12 @@ export class SessionLife {
       hasEntered: core.records.hasEntered || tookOver >= 0,
       takesOverFrom: core.records.takesOverFrom,
     };
-    for (const subagent of delegation.views)
-      core.projection.emit({ type: 'subagent.changed', subagent });
+    for (const subagent of tree.views) core.projection.emit({ type: 'subagent.changed', subagent });
     effects.resume(isAsleep);
     const { live, untold, lost } = restored;
     const continuing = [...live, ...untold, ...lost.map(({ record }) => record)];
     core.ofLead.expectOnly(new Set(continuing.map(({ id }) => id)));
-    delegation.resume(restored);
+    tree.resume(restored);
     withdrawQuestionsOfNobody(core);
     core.journal.found(history.folded);
     const report: SessionEvent & RecoveryReport = {
@@ -394,16 +393,16 @@ export class SessionLife {
   }
 
   get #isBusy(): boolean {
-    const { delegation, services } = this.#core;
-    return this.#unit.isBusy || delegation.isBusy || services.isBusy;
+    const { tree, services } = this.#core;
+    return this.#unit.isBusy || tree.isBusy || services.isBusy;
   }
 
   /** Leaves the session to another process, or a later one. @param error Null: the app asked for it. */
   leave(error: Failure | null): void {
     if (this.#unit.disposed) return;
-    const { services, delegation, lead } = this.#core;
+    const { services, tree, lead } = this.#core;
     services.suspend();
-    delegation.release();
+    tree.release();
     this.#effects.suspend();
     lead.disconnect();
     this.#left({ type: 'session.suspended', error }, error ?? suspended);
@@ -411,8 +410,8 @@ export class SessionLife {
 
   /** Ends the session, as its last event; called by the effects. */
   ended(error: Failure | null): void {
-    const { delegation, records, projection, host, id, workingMemory } = this.#core;
-    delegation.dispose();
+    const { tree, records, projection, host, id, workingMemory } = this.#core;
+    tree.dispose();
     // The working memory may be needed under the same id after an error, or if the session was never begun
     // here; not after a close.
     if (!error && !this.#unit.isHeld)
@@ -480,7 +479,7 @@ function failureOf(begin: () => void): string | null {
  */
 function withdrawQuestionsOfNobody(core: HostedSession): void {
   for (const { requestId, subagentId } of core.records.questions.values()) {
-    const asker = core.delegation.get(subagentId);
+    const asker = core.tree.get(subagentId);
     if (asker?.outcome === null) continue;
     const reason = 'its subagent has ended';
     core.receive(`question:${requestId}`, { type: 'question.withdraw', reason });

@@ -228,7 +228,7 @@ export class SessionScope implements ScopePorts {
   #callEnded(view: SubagentView, outcome: Outcome, isDelivered: boolean): void {
     const { id, callId } = view;
     if (callId === null) {
-      this.#session.delegation.delivered(id);
+      this.#session.tree.delivered(id);
       return;
     }
     const held: Held = {
@@ -263,7 +263,7 @@ export class SessionScope implements ScopePorts {
   #tellOnce(id: string, held: Held, isDelivered: boolean): void {
     if (isDelivered) this.#returned(id, held);
     // A wait for several subagents continues: the lead agent reads this result when it ends.
-    else if (this.#session.delegation.waits.isAwaitedByLead(id)) this.#held.set(id, held);
+    else if (this.#session.tree.waits.isAwaitedByLead(id)) this.#held.set(id, held);
     // No tool waits for it at this moment: the lead agent learns of it in the next pause.
     else held.post();
   }
@@ -316,7 +316,7 @@ export class SessionScope implements ScopePorts {
     this.#beside?.waitEnded();
     this.waitBegan();
     for (const [id, { post }] of this.#held) {
-      if (this.#session.delegation.waits.isAwaitedByLead(id)) continue;
+      if (this.#session.tree.waits.isAwaitedByLead(id)) continue;
       this.#held.delete(id);
       post();
     }
@@ -353,10 +353,10 @@ export class SessionScope implements ScopePorts {
 
   /** Lets the results of one user request's subagents wait for each other: one reply tells them ([R34]). */
   #expect({ id, parentId, callId }: SubagentView): void {
-    const { unit, records, delegation } = this.#session;
+    const { unit, records, tree } = this.#session;
     const isToldToUser = !this.#hasCalls && parentId === null;
     if (!isToldToUser || callId === null || !unit.inputs.batches) return;
-    const { consolidate = true, delivery = 'when_idle' } = delegation.get(id)?.definition ?? {};
+    const { consolidate = true, delivery = 'when_idle' } = tree.get(id)?.definition ?? {};
     const { requestId = null } = records.calls.get(callId) ?? {};
     if (requestId === null || !consolidate || delivery !== 'when_idle') return;
     this.#expected.set(id, true);
@@ -371,7 +371,7 @@ export class SessionScope implements ScopePorts {
   #heed(id: string, state = this.#session.projection.subagent(id)?.state): void {
     const before = this.#expected.get(id);
     if (before === undefined) return;
-    const holds = state !== 'waiting_for_input' && !this.#session.delegation.waits.isAwaited(id);
+    const holds = state !== 'waiting_for_input' && !this.#session.tree.waits.isAwaited(id);
     if (holds === before) return;
     this.#expected.set(id, holds);
     this.#tellBatch(id, holds ? 'batch.resumed' : 'batch.asking');

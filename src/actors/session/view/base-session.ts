@@ -394,9 +394,9 @@ export abstract class BaseSession {
 // A class, not an object with getters of its own: V8 keeps such a getter among the old objects from the start,
 // and with it the session that it reads, until the next full collection.
 class SubagentsOfSession implements SessionSubagents {
-  readonly #core: Pick<SessionCore, 'projection' | 'delegation' | 'user'>;
+  readonly #core: Pick<SessionCore, 'projection' | 'tree' | 'user'>;
 
-  constructor(core: Pick<SessionCore, 'projection' | 'delegation' | 'user'>) {
+  constructor(core: Pick<SessionCore, 'projection' | 'tree' | 'user'>) {
     this.#core = core;
   }
 
@@ -422,12 +422,12 @@ class SubagentsOfSession implements SessionSubagents {
 
   cancel(id: string, reason = 'the user cancelled it', options: VouchedFor = {}): boolean {
     const by = this.#by('subagents.cancel(id, reason, options)', options);
-    return this.#core.delegation.cancel(id, THE_LEAD, reason, by);
+    return this.#core.tree.cancel(id, THE_LEAD, reason, by);
   }
 
   send(id: string, message: SendRequest, options: VouchedFor = {}): SendResult {
     const by = this.#by('subagents.send(id, message, options)', options);
-    return this.#core.delegation.send(id, message, THE_LEAD, by);
+    return this.#core.tree.send(id, message, THE_LEAD, by);
   }
 
   #by(where: string, options: VouchedFor): VouchedFor {
@@ -436,6 +436,6 @@ class SubagentsOfSession implements SessionSubagents {
   }
 
   get service(): SubagentService {
-    return this.#core.delegation;
+    return this.#core.tree;
   }
 }

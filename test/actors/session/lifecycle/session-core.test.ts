@@ -143,7 +143,7 @@ describe('SESSION-RECORDS-1: ended records are forgotten (P7)', () => {
     for (const name of ['count', 'unknown', 'hanging', 'hanging']) {
       await call(name);
     }
-    for (const subagent of core.delegation.live) subagent.cancel('enough');
+    for (const subagent of core.tree.live) subagent.cancel('enough');
     await call('asking');
     core.userInput.shown(lead.offers.at(-1)?.deliveryId ?? '');
     await environment.settle();
@@ -167,7 +167,7 @@ describe('SESSION-RECORDS-1: ended records are forgotten (P7)', () => {
       questions: records.questions.size,
       callLives: unit.calls.ids,
       questionLives: unit.questions.ids,
-      live: core.delegation.live,
+      live: core.tree.live,
     }).toEqual({
       calls: 0,
       deliveries: 0,
