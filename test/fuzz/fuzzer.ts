@@ -361,7 +361,7 @@ const PARTS = new Set(['subagents', 'services', 'audioIn', 'playout', 'session']
 const NOT_CALLED = new Set([
   'constructor', 'toString', 'pipe', 'subscribe',
   // Of the class behind `SubagentService`: recovery calls them, with what it has read.
-  'restore', 'resume', 'settleRequest', 'tellAgain', 'whenEnded',
+  'restore', 'resume', 'settleRequest', 'repeatEnds', 'whenEnded',
 ]); // prettier-ignore
 
 function methodsOf(made: object, path = ''): readonly Method[] {
