@@ -2,7 +2,7 @@
 // unchanged, in values that JSON can hold.
 //
 // Applied by the mailbox of a commit unit to each event, so that memory and journal agree, and to
-// ids where they enter (model.ts, text-lead.ts, voice/connection/link.ts), so that an id is the same
+// ids where they enter (model.ts, text-lead.ts, voice/connection/connection.ts), so that an id is the same
 // in the event, in the name of the actor and in the answer.
 //
 // Invariants
