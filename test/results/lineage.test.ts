@@ -153,7 +153,7 @@ describe('[R26] where the prior work comes from', () => {
   test('P8: the block comes before the task, quoted in a user message', () => {
     const notes = new NoteMarks('a secret');
     const briefing = {
-      instructions: 'Do.',
+      instructions: () => 'Do.',
       messages: [
         { role: 'assistant' as const, content: 'forked' },
         { role: 'user' as const, content: 'Execute the task' },
@@ -165,6 +165,6 @@ describe('[R26] where the prior work comes from', () => {
       { role: 'user', content: expect.stringContaining('{"priorWork":"# Prior"}') as string },
       { role: 'user', content: 'Execute the task' },
     ]);
-    expect(withPriorWork(briefing, '# Prior', notes).instructions).toBe('Do.');
+    expect(withPriorWork(briefing, '# Prior', notes).instructions()).toBe('Do.');
   });
 });

@@ -13,13 +13,20 @@ import { unmarkedNotes, type NoteMarks } from '../notes/note-marks.ts';
 import { note, quoted, sentence, TASK_BEGINS, type Note } from '../notes/note.ts';
 import type { SubagentContextSnapshot } from './context-snapshot.ts';
 
+/** The part of a snapshot that the app's author wrote. */
+interface AuthorsWords extends Pick<SubagentContextSnapshot, 'agentInstructions'> {
+  readonly task: Pick<SubagentContextSnapshot['task'], 'toolName'>;
+}
+
 /**
- * Returns the sections, separated by an empty line. `notes` is null for a run that an earlier version began.
+ * Returns the sections, separated by an empty line. `notes` is null for a run that an earlier version began:
+ * then the prompt quotes `known`.
  */
-export function systemPrompt(snapshot: SubagentContextSnapshot, notes: NoteMarks | null): string {
-  const { task, agentInstructions } = snapshot;
-  const { toolName } = task;
-  const known = notes ? null : contextNote(snapshot);
+export function systemPrompt(
+  { task: { toolName }, agentInstructions }: AuthorsWords,
+  notes: NoteMarks | null,
+  known: Note | null = null,
+): string {
   const name = /^[\w.:-]+$/.test(toolName) ? toolName : quoted(toolName);
   return [
     `# Instructions\n${agentInstructions}`,

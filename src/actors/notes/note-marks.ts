@@ -72,15 +72,14 @@ export class NoteMarks implements NoteWriter {
   readonly systemAs: SystemAs;
   /** The id that the key and the marks are derived from. */
   readonly secret: string;
-  readonly #anyKey: RegExp;
+  /** Finds the key in all letter forms; made at the first text that may hold it, because that takes long. */
+  #anyKey: RegExp | null = null;
 
   /** @param secret An id that cannot be guessed. */
   constructor(secret: string, systemAs: SystemAs = 'user') {
     this.secret = secret;
     this.systemAs = systemAs;
     this.key = lettersOf(`${secret} key`, KEY_LETTERS);
-    const between = String.raw`[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]*`;
-    this.#anyKey = new RegExp(Array.from(this.key, alike).join(between), 'gu');
   }
 
   /** Returns a writer with the same marks for a model that takes notes in another role. */
@@ -113,8 +112,11 @@ export class NoteMarks implements NoteWriter {
 
   /** Returns foreign text without the key (MARK-2). */
   guard(text: string): string {
-    // The search through all letter forms is slow and rarely needed.
-    if (isAscii.test(text) && !text.toLowerCase().includes(this.key)) return text;
+    // The search through all letter forms is slow and rarely needed. Decomposed text without what may stand
+    // between the letters has the key wherever that search finds it.
+    const plain = isAscii.test(text) ? text : text.normalize('NFKD').replace(invisible, '');
+    if (!plain.toLowerCase().includes(this.key)) return text;
+    this.#anyKey ??= new RegExp(Array.from(this.key, alike).join(BETWEEN), 'gu');
     return text.replace(this.#anyKey, REMOVED);
   }
 
@@ -174,6 +176,10 @@ export class NoteMarks implements NoteWriter {
     return turns.map((turn) => `${this.guard(turnLine(turn))} [data ${this.markOf(id)}]`);
   }
 }
+
+/** Characters that may stand between the letters of a key without being seen. */
+const BETWEEN = String.raw`[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]*`;
+const invisible = new RegExp(BETWEEN, 'gu');
 
 // oxlint-disable-next-line no-control-regex
 const isAscii = /^[\u0000-\u007f]*$/;

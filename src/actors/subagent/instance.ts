@@ -10,7 +10,7 @@ import { type Host } from '../runtime/host.ts';
 import { outputInstructions } from '../model/output.ts';
 import type { SubagentContextSnapshot } from '../context/context-snapshot.ts';
 import type { NoteMarks } from '../notes/note-marks.ts';
-import { openingMessages, systemPrompt } from '../context/prompts.ts';
+import { contextNote, openingMessages, systemPrompt } from '../context/prompts.ts';
 import { askUserTool, ASK_USER } from './ask-user.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import { checkSubagentConfig } from './config.ts';
@@ -18,8 +18,8 @@ import { completionToolOf, completionTools } from './child-toolset.ts';
 
 /** The prompts that a run starts with. */
 export interface Briefing {
-  /** The system prompt. */
-  readonly instructions: string;
+  /** Builds the system prompt, anew for each step: a subagent that waits keeps no text of its own for it. */
+  readonly instructions: () => string;
   readonly messages: readonly ModelMessage[];
 }
 
@@ -72,9 +72,15 @@ export function briefing(
     completion === 'tool' ? (completionToolOf(tools) ?? 'complete_task') : undefined;
   const shape =
     outputSchema === undefined ? '' : `\n\n${outputInstructions(outputSchema, handsInBy)}`;
+  if (!notes) {
+    const instructions = systemPrompt(snapshot, null, contextNote(snapshot)) + shape;
+    return { instructions: () => instructions, messages: [] };
+  }
+  const { task, agentInstructions } = snapshot;
+  const { toolName } = task;
   return {
-    instructions: systemPrompt(snapshot, notes) + shape,
-    messages: notes ? openingMessages(snapshot, notes) : [],
+    instructions: () => systemPrompt({ agentInstructions, task: { toolName } }, notes) + shape,
+    messages: openingMessages(snapshot, notes),
   };
 }
 

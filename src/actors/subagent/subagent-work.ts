@@ -143,13 +143,14 @@ export class SubagentWork {
 
   /**
    * Stops the activity. An activity that has reported every event has ended by itself and is not aborted.
-   * `reason` is the abort reason of the signals of tools and models.
+   * `reason` makes the abort reason of the signals of tools and models; most activities need none, and an error
+   * costs a stack trace.
    */
-  stop(reason: Error): void {
+  stop(reason: () => Error): void {
     const activity = this.#activity;
     this.#activity = null;
     this.progress = null;
-    if (activity && activity.expected > 0) activity.controller.abort(reason);
+    if (activity && activity.expected > 0) activity.controller.abort(reason());
   }
 
   /** Releases the instance at the end, after the stop. Resolves when it is disposed; never rejects. */
@@ -227,7 +228,7 @@ export class SubagentWork {
     const { activity, instance, messages, final, budget } = thinking;
     const { signal, step } = activity;
     if (signal.aborted) return;
-    const { instructions } = instance;
+    const instructions = instance.instructions();
     const { environment } = this.#host;
     const permit = permitFor({ budget, instructions, messages, final });
     if (!permit.ok) {

@@ -283,8 +283,8 @@ export class Subagent implements UnitBody, Worker {
     return this.#work.progress;
   }
 
-  /** The reason with which activities are stopped now. */
-  get #stopReason(): Error {
+  /** Returns the reason with which activities are stopped now. */
+  #stopReason(): Error {
     const { status, error } = this.#ending ?? {};
     return status && error ? endReason(status, error) : interruption(this.#stoppedBy);
   }
@@ -414,7 +414,7 @@ export class Subagent implements UnitBody, Worker {
   suspend(): void {
     this.#handIn?.();
     this.#unit.dispose();
-    this.#work.stop(new CancelledError('the session was suspended'));
+    this.#work.stop(() => new CancelledError('the session was suspended'));
     this.#life?.stop();
     void this.#work.release();
   }
@@ -462,7 +462,7 @@ export class Subagent implements UnitBody, Worker {
 
   release({ effect }: Posted): void {
     if (this.#ended) return;
-    if (effect.kind === 'stop') this.#work.stop(this.#stopReason);
+    if (effect.kind === 'stop') this.#work.stop(() => this.#stopReason());
     else if (effect.kind === 'start') {
       if (effect.name === 'modelStep') {
         const { messageIds, step } = effect.input as ModelStepInput;
@@ -611,7 +611,7 @@ export class Subagent implements UnitBody, Worker {
     const ended: Ended = { outcome, isReported: false, disposed: Promise.resolve() };
     this.#ended = ended;
     this.state = status === 'completed' || status === 'cancelled' ? status : 'failed';
-    this.#work.stop(error ? endReason(status, error) : this.#stopReason);
+    this.#work.stop(() => (error ? endReason(status, error) : this.#stopReason()));
     this.#unit.dispose();
     this.#life?.stop();
     ended.disposed = this.#work.release();
