@@ -72,9 +72,14 @@ export function noteWith(first: Note, says: Sentence): Note {
 const ESCAPED =
   /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0<]/gu;
 
+/** Characters of which `ESCAPED` has none: most texts have no other, and the search in them is fast. */
+const PLAIN = /^[ -;=-~]*$/;
+
 /** Returns a value as one line of JSON (NOTE-2). */
 export function quoted(value: JSONValue): string {
-  return JSON.stringify(value).replace(ESCAPED, (hidden) =>
+  const json = JSON.stringify(value);
+  if (PLAIN.test(json)) return json;
+  return json.replace(ESCAPED, (hidden) =>
     Array.from({ length: hidden.length }, (_, at) => {
       const unit = hidden.charCodeAt(at).toString(16);
       return `\\u${unit.padStart(4, '0')}`;
