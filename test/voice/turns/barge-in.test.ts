@@ -13,7 +13,7 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
     host: { environment },
     unit: { owner: null },
     agents: { current: { language: 'en' } },
-    delegation: { live: [] },
+    tree: { live: [] },
     projection: { emit: () => {} },
   };
   const speech = {
