@@ -161,7 +161,7 @@ export interface Unread {
 const messageIdsOf = (messages: readonly Unread[]): readonly string[] =>
   messages.map(({ messageId }) => messageId);
 
-interface SubagentContext {
+export interface SubagentContext {
   readonly id: string;
   readonly maxSteps: number;
   readonly maxInputRetries: number;
