@@ -2,31 +2,9 @@
 
 import { describe, expect, test } from 'vitest';
 import { topic, type SubagentTopics, type TopicSession } from '../../src/compat/index.ts';
-import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { calls, counting, simpleTool, steps } from '../support/subagent-runs.ts';
 import { textTalk } from '../support/text-talk.ts';
 import { siblingTalk } from '../support/siblings.ts';
-
-/** A report that says how far it is, and goes on when it is let go. */
-function counting(words: readonly string[] = ['10 of 30', '20 of 30']) {
-  const go: (() => void)[] = [];
-  return {
-    subagent: {
-      script: steps(calls(['count']), say('Sales are up.')),
-      config: {
-        tools: {
-          count: simpleTool(async function* count() {
-            for (const progress of words) {
-              yield { progress };
-              await new Promise<void>((resolve) => go.push(resolve));
-            }
-            yield 'counted';
-          }),
-        },
-      },
-    },
-    next: () => go.shift()?.(),
-  };
-}
 
 function heard<T extends keyof SubagentTopics>(
   session: TopicSession,

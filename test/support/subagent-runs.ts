@@ -109,3 +109,25 @@ export function subagentRuns(script: Script, runtimeOptions: Partial<RuntimeOpti
       run(config, options).result,
   };
 }
+
+/** A subagent that reports its progress, and goes on at each `next`. */
+export function counting(words: readonly string[] = ['10 of 30', '20 of 30']) {
+  const go: (() => void)[] = [];
+  return {
+    subagent: {
+      script: steps(calls(['count']), say('Sales are up.')),
+      config: {
+        tools: {
+          count: simpleTool(async function* count() {
+            for (const progress of words) {
+              yield { progress };
+              await new Promise<void>((resolve) => go.push(resolve));
+            }
+            yield 'counted';
+          }),
+        },
+      },
+    },
+    next: () => go.shift()?.(),
+  };
+}

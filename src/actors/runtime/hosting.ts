@@ -19,6 +19,9 @@
 //   VIEW-1. Observers follow the unit instead of one actor: they see the states before and after a
 //           replacement, and none of those that the new actor passes through while it catches up.
 //   VIEW-2. Observers complete once: when the unit ends.
+//
+// Casts: XState types configuration, implementations, snapshots and observers by the generics of one machine.
+// This file treats all machines alike, as `AnyStateMachine`, whose generics accept none of these values.
 
 import {
   Actor,

@@ -47,10 +47,7 @@ export interface GeminiLiveOptions extends DialOptions {
    * The thinking setting: a level or a budget in tokens, whichever the model's family accepts.
    * @defaultValue `{ level: 'low' }` for a model that requires one, else that of the model
    */
-  readonly thinking?: {
-    readonly level?: 'minimal' | 'low' | 'medium' | 'high';
-    readonly budget?: number;
-  };
+  readonly thinking?: SessionSettings['thinking'];
   /** The server's detection of the user's speech, and its reaction to it. @defaultValue that of the server */
   readonly voiceActivity?: SessionSettings['voiceActivity'];
   /** The transcription of the user's speech. @defaultValue any language */

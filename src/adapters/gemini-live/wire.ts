@@ -6,6 +6,7 @@
 // refuses a table when the official type grows, and a type test fails when a part that is read changes; at run
 // time additional fields are accepted, and missing ones are absent.
 
+import { jsonOf, malformed, type MalformedFrame } from '../socket/event-table.ts';
 import { z } from 'zod';
 import type { TransportConfiguration } from '../../voice/connection/transport.ts';
 import type { ClientMessage, LiveServerContent, LiveServerMessage } from './official.ts';
@@ -302,28 +303,20 @@ type ParsedServerMessage =
       readonly unknown: readonly string[];
       readonly raw: unknown;
     }
-  | { readonly kind: 'malformed'; readonly message: string; readonly raw: unknown };
+  | MalformedFrame;
 
 const message = readableOf(messageTable);
 const envelope = z.record(z.string(), z.unknown());
-const MAX_RAW_LENGTH = 2_000;
 
 /** Reads one frame. Never throws. */
 export function parseServerMessage(text: string): ParsedServerMessage {
-  let raw: unknown;
-  try {
-    raw = JSON.parse(text);
-  } catch {
-    const shown = text.slice(0, MAX_RAW_LENGTH);
-    return { kind: 'malformed', message: 'Expected JSON, got something else', raw: shown };
-  }
+  const parsed = jsonOf(text);
+  if (parsed.kind === 'malformed') return parsed;
+  const { raw } = parsed;
   const outer = envelope.safeParse(raw);
   if (!outer.success) return { kind: 'malformed', message: 'Expected an object', raw };
   const read = message.safeParse(raw);
-  if (!read.success) {
-    const issues = read.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-    return { kind: 'malformed', message: `Malformed message: ${issues.join('; ')}`, raw };
-  }
+  if (!read.success) return malformed('message', read.error, raw);
   const content = envelope.safeParse(outer.data['serverContent']);
   const unknown = [
     ...unknownIn(outer.data, messageTable),

@@ -1,6 +1,6 @@
 // Reads frames of a server that states the type of each event in the field `type`, with a table: each known
 // type has a schema of the fields that are read, or the reason why it is not read. At run time unknown fields
-// are accepted, missing ones are not.
+// are accepted, missing ones are not. A wire without such a field reads its JSON with `jsonOf` and `malformed`.
 
 import type { z } from 'zod';
 import { OffstageError, messageOf } from '../../values/errors.ts';
@@ -25,22 +25,43 @@ export type ParsedEvent<Event> =
   | { readonly kind: 'ignored'; readonly type: string }
   /** Well formed, of a type that the table does not know. */
   | { readonly kind: 'unknown'; readonly type: string; readonly raw: unknown }
-  | { readonly kind: 'malformed'; readonly message: string; readonly raw: unknown };
+  | MalformedFrame;
+
+/** A frame that cannot be read, and the reason. */
+export interface MalformedFrame {
+  readonly kind: 'malformed';
+  readonly message: string;
+  readonly raw: unknown;
+}
 
 const MAX_RAW_LENGTH = 2_000;
+
+/** Returns the JSON of a frame. Never throws. */
+export function jsonOf(
+  text: string,
+): { readonly kind: 'json'; readonly raw: unknown } | MalformedFrame {
+  try {
+    return { kind: 'json', raw: JSON.parse(text) };
+  } catch {
+    const shown = text.slice(0, MAX_RAW_LENGTH);
+    return { kind: 'malformed', message: 'Expected JSON, got something else', raw: shown };
+  }
+}
+
+/** Reports `what` (`message`, or a type) as not fitting its schema. */
+export function malformed(what: string, { issues }: z.ZodError, raw: unknown): MalformedFrame {
+  const reasons = issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+  return { kind: 'malformed', message: `Malformed ${what}: ${reasons.join('; ')}`, raw };
+}
 
 /** Reads one text frame. Never throws. */
 export function parseEvent<const Table extends EventTable>(
   table: Table,
   text: string,
 ): ParsedEvent<EventOf<Table>> {
-  let raw: unknown;
-  try {
-    raw = JSON.parse(text);
-  } catch {
-    const shown = text.slice(0, MAX_RAW_LENGTH);
-    return { kind: 'malformed', message: 'Expected JSON, got something else', raw: shown };
-  }
+  const parsed = jsonOf(text);
+  if (parsed.kind === 'malformed') return parsed;
+  const { raw } = parsed;
   const type = typeOf(raw);
   if (type === null) {
     return { kind: 'malformed', message: 'Expected an object with a `type` (string)', raw };
@@ -49,9 +70,9 @@ export function parseEvent<const Table extends EventTable>(
   if (schema === undefined) return { kind: 'unknown', type, raw };
   if (typeof schema === 'string') return { kind: 'ignored', type };
   const event = schema.safeParse(raw);
-  if (event.success) return { kind: 'read', event: event.data as EventOf<Table> };
-  const issues = event.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  return { kind: 'malformed', message: `Malformed ${type}: ${issues.join('; ')}`, raw };
+  return event.success
+    ? { kind: 'read', event: event.data as EventOf<Table> }
+    : malformed(type, event.error, raw);
 }
 
 /** Examined by hand: a schema would copy each frame of sound to determine its type. */

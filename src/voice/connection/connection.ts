@@ -45,7 +45,7 @@ const TEXT_KEYS = ['text', 'name', 'arguments', 'message', 'reason'] as const;
 /** The messages of the conversation that a model knows, by name. */
 export type KnownMessages = ReadonlySet<string>;
 
-/** What a connection needs to know of the conversation when it begins. */
+/** The conversation as a new connection begins with it. */
 export interface Beginning {
   /** Returns the conversation as the commands that tell it. */
   history(): readonly TransportCommand[];

@@ -115,7 +115,7 @@ export class SessionUnit implements UnitBody {
   readonly questions: Population;
   readonly calls: Population;
   batches!: Batches;
-  // What follows from an entry, and what the unit reports, is the owner's.
+  // The owner carries out the effects and takes the reports of the unit.
   readonly release: SessionUnitOwner['release'];
   readonly crashed: SessionUnitOwner['crashed'];
   readonly ignored: SessionUnitOwner['ignored'];

@@ -2,31 +2,9 @@
 // makes of a result.
 import { describe, expect, test } from 'vitest';
 import { TextSession, type TextPart } from '../../../../src/index.ts';
-import { resultsIn, calls, say, simpleTool, steps } from '../../../support/subagent-runs.ts';
+import { resultsIn, calls, counting, say, steps } from '../../../support/subagent-runs.ts';
 import { agentOf, castOf, configsOf, textTalk } from '../../../support/text-talk.ts';
 import { voiceTalk } from '../../../support/voice-talk.ts';
-
-/** A report that says how far it is, and goes on when it is let go. */
-function counting(words: readonly string[] = ['10 of 30', '20 of 30']) {
-  const go: (() => void)[] = [];
-  return {
-    subagent: {
-      script: steps(calls(['count']), say('Sales are up.')),
-      config: {
-        tools: {
-          count: simpleTool(async function* count() {
-            for (const progress of words) {
-              yield { progress };
-              await new Promise<void>((resolve) => go.push(resolve));
-            }
-            yield 'counted';
-          }),
-        },
-      },
-    },
-    next: () => go.shift()?.(),
-  };
-}
 
 const reportsIn = (parts: readonly TextPart[]) =>
   parts.filter((part) => part.type === 'subagent.reported');
