@@ -144,7 +144,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     if (!read.ok) return refused('INVALID_KEY', read.message);
     const namespace = this.#table.namespace(owner.sessionId, read.key.namespace);
     const entry = namespace?.entries.get(read.key.path);
-    if (!namespace || !entry || !maySee(owner, namespace, entry))
+    if (!namespace || !entry || !(isFamily(owner, namespace) || isSharedWith(owner, entry)))
       return refused('NOT_FOUND', `There is nothing under ${read.key.path}`);
     return { ok: true, at: read.key, entry };
   }
@@ -160,17 +160,16 @@ class InMemoryWorkingMemory implements WorkingMemory {
     if (limit !== undefined && (!Number.isInteger(limit) || limit < 1))
       return refused('INVALID_ENTRY', `Expected limit to be a whole number ≥ 1, got ${limit}`);
     const own = namespaceOf(owner);
-    const entries = this.#table
-      .namespaces(owner.sessionId)
-      .flatMap((namespace) =>
-        [...namespace.entries.values()].filter(
-          (entry) =>
-            maySee(owner, namespace, entry) &&
-            (!read || hasPrefix(entry.key, read.key)) &&
-            (category === undefined || startsWith(entry.category ?? '', category)) &&
-            tags.every((tag) => entry.tags.some((other) => isSame(tag, other))),
-        ),
+    const entries = this.#table.namespaces(owner.sessionId).flatMap((namespace) => {
+      const isOwnFamily = isFamily(owner, namespace);
+      return [...namespace.entries.values()].filter(
+        (entry) =>
+          (isOwnFamily || isSharedWith(owner, entry)) &&
+          (!read || hasPrefix(entry.key, read.key)) &&
+          (category === undefined || startsWith(entry.category ?? '', category)) &&
+          tags.every((tag) => entry.tags.some((other) => isSame(tag, other))),
       );
+    });
     const rank = ({ key }: KeptEntry): number => (hasPrefix(key, own) ? 0 : 1);
     entries.sort((a, b) => rank(a) - rank(b) || (a.key < b.key ? -1 : 1));
     return { ok: true, entries };
@@ -192,11 +191,15 @@ function notOwner(owner: MemoryOwner, namespace: string, what: string): MemoryRe
 }
 
 /** Tells whether the owner may see an entry. Ancestors and descendants: one path begins with the other. */
-function maySee(owner: MemoryOwner, { path }: Namespace, { sharedWith }: KeptEntry): boolean {
-  const id = owner.path.at(-1);
+function isFamily(owner: MemoryOwner, { path }: Namespace): boolean {
   const shorter = Math.min(path.length, owner.path.length);
-  const isFamily = path.slice(0, shorter).every((step, index) => step === owner.path[index]);
-  return isFamily || (id !== undefined && sharedWith.has(id));
+  return path.slice(0, shorter).every((step, index) => step === owner.path[index]);
+}
+
+/** Tells whether an entry was shared with the owner. */
+function isSharedWith(owner: MemoryOwner, { sharedWith }: KeptEntry): boolean {
+  const id = owner.path.at(-1);
+  return id !== undefined && sharedWith.has(id);
 }
 
 function entryOf(kept: KeptEntry): MemoryEntry {

@@ -94,3 +94,12 @@ export function isLongerThan(text: string, maxBytes: number): boolean {
 export function byteLength(text: string): number {
   return encoder.encode(text).length;
 }
+
+/** Parses JSON; returns a text that is no JSON as it is. */
+export function parsedOrText(json: string): unknown {
+  try {
+    return JSON.parse(json) as unknown;
+  } catch {
+    return json;
+  }
+}

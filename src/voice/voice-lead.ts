@@ -116,14 +116,12 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
 
   resume(owes: boolean): void {
     this.#owesReply = owes;
-    if (this.#core.unit.session.getSnapshot().matches({ client: 'attached' }))
-      this.clientAttached();
+    if (this.#core.unit.isAttached) this.clientAttached();
   }
 
   greet(): void {
     this.#owesGreeting = this.#core.agents.current.greeting !== undefined;
-    if (this.#core.unit.session.getSnapshot().matches({ client: 'attached' }))
-      this.clientAttached();
+    if (this.#core.unit.isAttached) this.clientAttached();
   }
 
   configure(): void {

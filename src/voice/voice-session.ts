@@ -252,11 +252,7 @@ export class VoiceSession extends BaseSession {
     this.#lead = lead as unknown as VoiceLead;
     this.#transport = transport;
     const { inputSampleRateHz } = transport.capabilities;
-    const { audioIn, playout } = checkedStreams(
-      core,
-      lead as unknown as VoiceLead,
-      inputSampleRateHz,
-    );
+    const { audioIn, playout } = checkedStreams(core, this.#lead, inputSampleRateHz);
     this.audioIn = audioIn;
     this.playout = playout;
   }

@@ -140,12 +140,6 @@ export const budgetLimits = z.strictObject({
   agents: z.number().int().min(0).optional(),
 });
 
-/** @throws {ConfigurationError} for a limit that is unknown or out of range. */
-function checkBudget(limits: BudgetLimits = {}, path = 'budget'): BudgetLimits {
-  check(path, budgetLimits, limits);
-  return limits;
-}
-
 type BudgetResource = keyof BudgetLimits;
 
 /** The use of one limit. */
@@ -381,7 +375,7 @@ export class Budgets {
    * @throws {ConfigurationError} for a limit that is unknown or out of range.
    */
   constructor(environment: Pick<Environment, 'clock' | 'scheduler'>, limits: BudgetLimits = {}) {
-    checkBudget(limits);
+    check('budget', budgetLimits, limits);
     this.#environment = environment;
     this.#limits = Object.values(limits).some((limit) => limit !== undefined) ? limits : null;
     this.continue(0);

@@ -61,7 +61,7 @@ const optionsSchema = z.strictObject({
   journal: anObject('a journal such as memoryJournal()', 'append', 'read').optional(),
   maxTotalActive: z.unknown().optional(),
   inspect: aFunction.optional(),
-  // Checked by the components that use it.
+  // Checked below, with its default.
   onUnfoldable: z.unknown().optional(),
   snapshots: z
     .strictObject({
@@ -80,6 +80,10 @@ export function journalOfPassing({ journal }: Runtime): Journal {
   return stays && !isMemoryJournal(journal) ? memoryJournal() : journal;
 }
 
+/** Tells whether a number is whole and above 0, or Infinity. */
+const isLimit = (value: number): boolean =>
+  value >= 1 && (Number.isInteger(value) || value === Infinity);
+
 /**
  * Creates the resources that sessions share. A session without them creates its own.
  * @throws {ConfigurationError} for a limit that is not a whole number above 0, or an invalid policy.
@@ -88,7 +92,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   check('createRuntime(options)', optionsSchema, options);
   checkEnvironment('createRuntime(options): environment', options.environment);
   const { maxTotalActive = DEFAULT_MAX_TOTAL_ACTIVE } = options;
-  if (!(maxTotalActive >= 1 && (Number.isInteger(maxTotalActive) || maxTotalActive === Infinity)))
+  if (!isLimit(maxTotalActive))
     throw new ConfigurationError(
       'INVALID_OPTION',
       `Expected \`maxTotalActive\` to be a whole number above 0, got ${String(maxTotalActive)}`,
@@ -100,7 +104,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     ...withoutUndefined(options.snapshots ?? {}),
   };
   const { afterEntries, trim } = snapshots;
-  if (!(afterEntries >= 1 && (Number.isInteger(afterEntries) || afterEntries === Infinity)))
+  if (!isLimit(afterEntries))
     throw new ConfigurationError(
       'INVALID_OPTION',
       `Expected \`snapshots.afterEntries\` to be a whole number above 0, got ${String(afterEntries)}`,

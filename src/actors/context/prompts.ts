@@ -10,7 +10,7 @@
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { unmarkedNotes, type NoteMarks } from '../notes/note-marks.ts';
-import { note, quoted, sentence, TASK_BEGINS, type Note } from '../notes/note.ts';
+import { note, plainOrQuoted, sentence, TASK_BEGINS, type Note } from '../notes/note.ts';
 import type { SubagentContextSnapshot } from './context-snapshot.ts';
 
 /** The part of a snapshot that the app's author wrote. */
@@ -27,10 +27,9 @@ export function systemPrompt(
   notes: NoteMarks | null,
   known: Note | null = null,
 ): string {
-  const name = /^[\w.:-]+$/.test(toolName) ? toolName : quoted(toolName);
   return [
     `# Instructions\n${agentInstructions}`,
-    `# Task\nExecute tool: ${name}`,
+    `# Task\nExecute tool: ${plainOrQuoted(toolName)}`,
     ...(notes ? [notes.recognition] : []),
     ...(known ? [unmarkedNotes.text(known, 'context')] : []),
   ].join('\n\n');

@@ -23,12 +23,11 @@ import { raceAbort } from '../runtime/race-abort.ts';
 import type { Host } from '../runtime/host.ts';
 import { CancelledError, isA, OffstageError } from '../../values/errors.ts';
 import type { FactSource } from './context-snapshot.ts';
-import type { MemoryDistiller } from './distiller.ts';
+import { distilledFactSchema, type MemoryDistiller } from './distiller.ts';
 import { itemsToSummarise, stillCovered, type Summarise } from './summary.ts';
 import { transcriptOf } from './transcript.ts';
 import type { Environment } from '../ports/environment.ts';
 import { z } from 'zod';
-import { distilledFactSchema } from './distiller.ts';
 
 export interface UpkeepOptions {
   readonly summarise: Summarise | null;
@@ -59,7 +58,7 @@ interface Job {
   readonly controller: AbortController;
 }
 
-/** The summary's share of the conversation's limit; the kept items use the rest. */
+/** The shares of the conversation's limit for the summary, and for the items that are kept beside it. */
 const SUMMARY_SHARE = 0.1;
 const KEPT_SHARE = 0.25;
 const KNOWN_FACTS = 50;

@@ -42,8 +42,9 @@ import {
   RetryError,
   APICallError,
   AI_SDK_TELEMETRY_TRACING_CHANNEL,
+  type TelemetryOptions,
 } from 'ai';
-import type { Consent } from '../model/approval.ts';
+import type { Consent } from './approval.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -55,7 +56,6 @@ import type { Structured } from './structured.ts';
 import type { PreparedTools } from './tools.ts';
 import { messageOf, isA, isError, OffstageError, ProviderError } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
-import type { TelemetryOptions } from 'ai';
 
 type GenerateOptions = Parameters<typeof generateText>[0];
 
@@ -467,13 +467,9 @@ const diagnostics: Diagnostics | undefined = globalThis.process?.getBuiltinModul
   'node:diagnostics_channel',
 );
 
-// Not imported: a runtime without Node's modules has no such channel, and needs none.
 const channel = diagnostics?.tracingChannel?.(AI_SDK_TELEMETRY_TRACING_CHANNEL);
 
-// Not imported: a runtime without Node's modules has no such channel, and needs none.
 const off = { isEnabled: false } as const satisfies TelemetryOptions;
-
-// Not imported: a runtime without Node's modules has no such channel, and needs none.
 
 /**
  * Returns the telemetry setting: off without a listener, because the SDK prepares its telemetry events even then,

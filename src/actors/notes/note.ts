@@ -87,10 +87,15 @@ export function quoted(value: JSONValue): string {
   );
 }
 
+/** Returns a plain name as it is, and any other text quoted. */
+export function plainOrQuoted(name: string): string {
+  return /^[\w.:-]+$/.test(name) ? name : quoted(name);
+}
+
 /** Returns one line for a turn, without a mark. */
 export function turnLine({ subagentId, how, error, text }: QuotedTurn): string {
   // Ids of the runtime are plain; a name in place of an id may be any text.
-  const id = /^[\w.:-]+$/.test(subagentId) ? subagentId : quoted(subagentId);
+  const id = plainOrQuoted(subagentId);
   const failure = error === undefined ? '' : `: ${quoted(error)}`;
   return `[Subagent task ${id} ${how}${failure}]: ${quoted(text)}`;
 }

@@ -171,7 +171,12 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
 
   /** Runs `begin` as the first transaction of the unit, without an entry: the transaction is the input. */
   start(begin: () => void): void {
-    this.#transact(begin, this.#host.environment.clock.now());
+    const at = this.#host.environment.clock.now();
+    try {
+      this.#enqueue(this.#gather(begin, at));
+    } catch (error) {
+      this.#body.crashed(error);
+    }
   }
 
   /** Keeps new events in the mailbox until `open`, so that the entries of the journal are folded first. */
@@ -307,8 +312,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
 
   /** Carries out the effects that are still due after `refold`, as if they had been posted now. */
   resume(due: readonly Posted[]): void {
-    if (due.length === 0) return;
-    this.#host.router.enqueueAll(due.map(({ actor, effect }) => new Release(this, actor, effect)));
+    this.#enqueue(due.map(({ actor, effect }) => new Release(this, actor, effect)));
   }
 
   /** Handles the next event of the mailbox. Called by the router. */
@@ -496,14 +500,6 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
         if (!this.#disposed) this.#body.crashed(error);
       },
     );
-  }
-
-  #transact(begin: () => void, at: number): void {
-    try {
-      this.#enqueue(this.#gather(begin, at));
-    } catch (error) {
-      this.#body.crashed(error);
-    }
   }
 
   #enqueue(posted: readonly Release[]): void {

@@ -390,10 +390,11 @@ function listOf<T>(value: T | readonly T[] | undefined): readonly T[] {
   return Array.isArray(value) ? (value as readonly T[]) : [value as T];
 }
 
-/** The key under which RxJS and XState look for it. */
+/** The property by which RxJS and XState recognise an observable. */
 const observable = ((Symbol as { readonly observable?: symbol }).observable ??
   '@@observable') as '@@observable';
 
+/** The actor of a unit as an app sees it: observers follow the unit (VIEW-1, VIEW-2). */
 export class ActorView<M extends AnyStateMachine> {
   readonly #report: (error: unknown, where: string) => void;
   readonly #observers = new Set<Observer<SnapshotFrom<M>>>();
@@ -496,7 +497,7 @@ export class ActorView<M extends AnyStateMachine> {
   }
 
   select<T>(selector: (snapshot: SnapshotFrom<M>) => T, isSame?: (a: T, b: T) => boolean): unknown {
-    // XState's `select` needs only the two methods above.
+    // XState's `select` calls only `getSnapshot` and `subscribe`.
     return Actor.prototype.select.call(this, selector, isSame as never);
   }
 

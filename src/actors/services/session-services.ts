@@ -120,9 +120,7 @@ export class SessionServices {
       changed: (view) => ports.changed(view),
     };
     this.#services = definitions.map((definition) => new Service(host, sessionId, definition, own));
-    const absentOf = (name: string): Service =>
-      new Service(host, sessionId, absentService(name), own);
-    this.#absentOf = absentOf;
+    this.#absentOf = (name) => new Service(host, sessionId, absentService(name), own);
   }
 
   get views(): readonly ServiceView[] {

@@ -192,12 +192,12 @@ export class SubagentLog {
   }
 
   call(callId: string): ModelCall | undefined {
-    return this.#calls.find((call) => call.callId === callId);
+    return this.#callOf(callId);
   }
 
   /** Returns the person who consented to this call, if the app vouched for the identity. */
   approverOf(callId: string): string | null {
-    const call = this.#calls.find((open) => open.callId === callId);
+    const call = this.#callOf(callId);
     return call?.approval === 'given' ? (call.answeredBy ?? null) : null;
   }
 
@@ -455,13 +455,17 @@ export class SubagentLog {
     return made && 'input' in made ? made.input : undefined;
   }
 
+  #callOf(callId: string): OpenCall | undefined {
+    return this.#calls.find((call) => call.callId === callId);
+  }
+
   #grade(callId: string, approval: ApprovalGrade): void {
-    const call = this.#calls.find((open) => open.callId === callId);
+    const call = this.#callOf(callId);
     if (call) call.approval = approval;
   }
 
   #answeredBy(callId: string, by: string | undefined): void {
-    const call = this.#calls.find((open) => open.callId === callId);
+    const call = this.#callOf(callId);
     if (call && by !== undefined) call.answeredBy = by;
   }
 
@@ -471,7 +475,7 @@ export class SubagentLog {
     status: LedgerEntry['status'],
     output: unknown,
   ): void {
-    const call = this.#calls.find((open) => open.callId === callId);
+    const call = this.#callOf(callId);
     if (!call || call.result !== null) return;
     call.result = result;
     this.#ledger.push({ ...entry(call, status, output), settledAt: this.#at });

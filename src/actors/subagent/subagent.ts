@@ -477,7 +477,7 @@ export class Subagent implements UnitBody, Worker {
     this.#end(this.#crashedBy(messageOf(error)));
   }
 
-  /** Commits the end as an entry, from which a later process knows it. */
+  /** Records the end with which an earlier process left the unit: its entry is set aside. */
   endedBy(reason: string): void {
     this.#crash = this.#crashedBy(reason);
   }

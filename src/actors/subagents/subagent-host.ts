@@ -525,7 +525,7 @@ export class SubagentHost implements SubagentPorts {
   }
 
   #answerableBy({ admission }: SubagentRecord): readonly string[] | undefined {
-    const above = admission.lineage.toReversed().map((id) => this.#recordOf(id)?.admission);
+    const above = admission.lineage.toReversed().map((id) => this.registry.get(id)?.admission);
     return [admission, ...above].find((one) => one?.definition.answerableBy)?.definition
       .answerableBy;
   }

@@ -215,7 +215,9 @@ export class SubagentRegistry {
   }
 
   get live(): readonly SubagentRecord[] {
-    return this.all.filter(({ isLive }) => isLive);
+    const live: SubagentRecord[] = [];
+    for (const record of this.#records.values()) if (record.isLive) live.push(record);
+    return live;
   }
 
   add(record: SubagentRecord): void {

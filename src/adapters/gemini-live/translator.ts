@@ -166,10 +166,10 @@ export class Translator {
   }
 
   get #isBusy(): boolean {
-    const isTalked = this.#turns.isOpen || this.#speech.isOpen || this.#isWorking;
-    return isTalked || this.#requests.isPending || this.#requests.owedMs > 0;
+    return this.#busyForMs !== 0;
   }
 
+  /** The time for which the model stays busy, in milliseconds; null: without a known end. */
   get #busyForMs(): number | null {
     const isTalked = this.#turns.isOpen || this.#speech.isOpen || this.#isWorking;
     return isTalked || this.#requests.isPending ? null : this.#requests.owedMs;

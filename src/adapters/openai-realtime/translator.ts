@@ -412,7 +412,7 @@ export class Translator {
   }
 }
 
-/** Returns a limit; undefined if it has no numbers. */
+/** Returns the limit in a list; an empty list if the server sent no numbers. */
 function limitOf({ name, limit, remaining, reset_seconds: seconds }: RateLimit): TransportLimit[] {
   if (!name || typeof limit !== 'number' || typeof remaining !== 'number') return [];
   return [{ name, limit, remaining, resetInMs: Math.round((seconds ?? 0) * 1000) }];

@@ -50,9 +50,7 @@ const ERROR = 1;
 const PERMISSION = 3;
 const BUSY = 5;
 const LOCKED = 6;
-const NO_MEMORY = 7;
 const READ_ONLY = 8;
-const IO_ERROR = 10;
 const CORRUPT = 11;
 const FULL = 13;
 const CANNOT_OPEN = 14;
@@ -204,13 +202,10 @@ export function explained(error: unknown, path: string): unknown {
       return new CapacityError('DISK_FULL', `${path}: the disk is full`, { cause: error });
     case PERMISSION:
     case AUTHORIZATION:
+    case CANNOT_OPEN:
       return new ConfigurationError('CANNOT_OPEN', `${path} cannot be opened: ${said}`, {
         cause: error,
       });
-    case IO_ERROR:
-    case NO_MEMORY:
-    case READ_ONLY:
-      return new JournalError('JOURNAL_IO', `${path}: ${said}`, { retryable: true, cause: error });
     case CORRUPT:
       return journalCorrupt(path, said, error);
     case NOT_A_DATABASE:
@@ -219,10 +214,6 @@ export function explained(error: unknown, path: string): unknown {
         `Expected \`path\` to be a journal of Offstage, ${path} is no SQLite database`,
         { cause: error },
       );
-    case CANNOT_OPEN:
-      return new ConfigurationError('CANNOT_OPEN', `${path} cannot be opened: ${said}`, {
-        cause: error,
-      });
     case ERROR:
       return new ConfigurationError(
         'NOT_A_JOURNAL',

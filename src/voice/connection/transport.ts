@@ -1,6 +1,6 @@
 // The port to a voice model. An adapter implements it once for its wire and declares the abilities of that
 // wire in `capabilities`; a session branches on capabilities and never on the name of a provider. The session
-// (outbox and response queue) decides when to speak, never a transport.
+// (outbox and turns) decides when to speak, never a transport.
 //
 // Duties of an adapter, on any wire
 //   - Each utterance of the user has a start, an end and its words (or the statement that there are none), in

@@ -8,7 +8,7 @@
 //
 // Owns:     the stream of sound, the kept part of it, the names by which the client knows the items, the
 //           attempt under way, and the speech that was cut off.
-// Does not: talk to the model, or decide when speech stops or continues (barge-in, turns).
+// Does not: talk to the model, or decide when speech stops or continues (listening, turns).
 //
 // Invariants
 //   SPEECH-1. An attempt ends in exactly one of heard, interrupted, failed, or is given up by the session.
@@ -117,14 +117,15 @@ export class Speech {
   /** Sends a frame of the model's speech to the client. */
   play(frame: AudioFrame): void {
     const { itemId = '', responseId = '' } = frame;
-    this.#playout.sent(itemId, responseId, frameDurationMs(frame));
+    const durationMs = frameDurationMs(frame);
+    this.#playout.sent(itemId, responseId, durationMs);
     this.#lastWordAt = this.#environment.clock.now();
     if (!this.#isPlaying) {
       this.#isPlaying = true;
       this.#watchStall(this.#playout.unplayedMs + STALL_GRACE_MS);
       this.#core.receive('session', { type: 'playout.started' });
     }
-    this.#loudspeaker.say(frame);
+    this.#loudspeaker.say(frame, durationMs);
   }
 
   /** Plays background sound that is not speech: no report tells whether it was heard. */
@@ -334,10 +335,9 @@ export class Loudspeaker {
     return this.#isPaused;
   }
 
-  say(frame: AudioFrame): void {
+  say(frame: AudioFrame, durationMs = frameDurationMs(frame)): void {
     const { itemId = '' } = frame;
     const startMs = this.#saidMs.get(itemId) ?? 0;
-    const durationMs = frameDurationMs(frame);
     this.#saidMs.set(itemId, startMs + durationMs);
     // LOUDSPEAKER-4: sound behind a hole is useless.
     this.#isWhole &&= this.#keptMs + durationMs <= KEPT_MS;

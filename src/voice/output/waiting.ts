@@ -133,11 +133,11 @@ export class Waiting {
 
   /** Whether a reply is owed and the model has not begun to speak. */
   get isForReply(): boolean {
-    return this.#turn.isReplyAwaited && this.#speech.playing.length === 0 && this.#canBeHeard;
+    return this.#turn.isReplyAwaited && this.#speech.isSilent && this.#canBeHeard;
   }
 
   get isAttached(): boolean {
-    return this.#core.unit.session.getSnapshot().matches({ client: 'attached' });
+    return this.#core.unit.isAttached;
   }
 
   /** Reconsiders both sounds after a change. */
@@ -209,7 +209,7 @@ class ThinkingSound {
 
   /** Starts the sound after a while if it is wanted, or stops it. */
   update(isWanted: boolean): void {
-    if (isWanted) this.#cancel ??= this.#after(this.#afterMs, () => this.#begin());
+    if (isWanted) this.#cancel ??= after(this.#environment, this.#afterMs, () => this.#begin());
     else this.stop();
   }
 
@@ -230,7 +230,7 @@ class ThinkingSound {
 
   #continue(): void {
     this.#play();
-    this.#cancel = this.#after(FRAME_MS, () => this.#continue());
+    this.#cancel = after(this.#environment, FRAME_MS, () => this.#continue());
   }
 
   #play(): void {
@@ -240,10 +240,6 @@ class ThinkingSound {
       this.#position = (this.#position + 1) % this.#loop.length;
     }
     this.#speech.playBackground({ samples, sampleRateHz: this.#sampleRateHz });
-  }
-
-  #after(ms: number, task: () => void): () => void {
-    return this.#environment.scheduler.schedule(task, ms);
   }
 }
 
@@ -382,7 +378,7 @@ class Filler {
 
   /** Whether the model is being heard, which ends the wait. */
   get #isAnswerHeard(): boolean {
-    return this.#speech.playing.length > 0;
+    return !this.#speech.isSilent;
   }
 
   /** Whether a question is open or a delivery is due (FILLER-1). */
@@ -393,7 +389,7 @@ class Filler {
   }
 
   #wait(): void {
-    this.#cancelWait ??= this.#after(this.#settings.afterMs, () => {
+    this.#cancelWait ??= after(this.#environment, this.#settings.afterMs, () => {
       this.#cancelWait = null;
       if (!this.#isWaitedFor) return;
       if (this.#isOtherDue) this.#wait();
@@ -491,7 +487,7 @@ class Filler {
     saying.isMade = true;
     const { endsAt } = saying;
     const leftMs = endsAt === null ? 0 : endsAt - this.#environment.clock.now();
-    this.#cancelEnd = this.#after(leftMs, () => {
+    this.#cancelEnd = after(this.#environment, leftMs, () => {
       this.#cancelEnd = null;
       this.#saying = null;
       this.#turn.next();
@@ -529,7 +525,7 @@ class Filler {
 
   #expectEnd(ms: number): void {
     this.#cancelPatience?.();
-    this.#cancelPatience = this.#after(ms, () => {
+    this.#cancelPatience = after(this.#environment, ms, () => {
       if (this.#isCalledOff) this.#modelEnded();
       else this.#callOff();
     });
@@ -540,10 +536,6 @@ class Filler {
     this.#isCalledOff = false;
     this.#cancelPatience?.();
     this.#cancelPatience = null;
-  }
-
-  #after(ms: number, task: () => void): () => void {
-    return this.#environment.scheduler.schedule(task, ms);
   }
 }
 
@@ -583,4 +575,8 @@ export function phrasesIn(say: FillerSettings['say'], tag: string): readonly str
 
 function isList(say: FillerSettings['say']): say is readonly string[] {
   return Array.isArray(say);
+}
+
+function after({ scheduler }: Environment, ms: number, task: () => void): () => void {
+  return scheduler.schedule(task, ms);
 }

@@ -14,7 +14,7 @@
 // Owns:     the choice of the next response, the calls whose results the model gets at once, and which answers of
 //           a model that hears every word are not wanted.
 // Does not: decide when an offer may be said (outbox) or to whom an utterance is addressed (session), run
-//           tools, or hold connections (connection-manager).
+//           tools, or hold connections (connection manager).
 //
 // Invariants
 //   TURNS-1. At most one response is under way (responses). Further requests meanwhile are answered by the

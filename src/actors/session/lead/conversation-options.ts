@@ -1,5 +1,6 @@
 // The options that bound a session's conversation and its memory, checked once.
 
+import { aFunction } from '../../../values/checks.ts';
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError } from '../../../values/errors.ts';
@@ -44,16 +45,12 @@ const defaults = {
   timeoutMs: 30_000,
 } as const satisfies ConversationOptions;
 
-const callback = z.custom<(...args: never[]) => unknown>((value) => typeof value === 'function', {
-  error: 'expected a function',
-});
-
 const schema = z.strictObject({
   limits: z.object({}).loose().optional(),
-  summarise: z.union([callback, z.literal(false)]).optional(),
+  summarise: z.union([aFunction, z.literal(false)]).optional(),
   summariseAbove: z.number().gt(0).lt(1),
   keepItems: z.number().int().min(1),
-  distil: callback.optional(),
+  distil: aFunction.optional(),
   distilEveryTurns: z.number().int().min(1),
   timeoutMs: z.number().positive(),
 });

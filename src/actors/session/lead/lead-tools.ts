@@ -130,7 +130,9 @@ export async function prepareLeadTools(
  * the calls.
  */
 export function modelToolsOf(tools: ReadonlyMap<string, LeadTool>): ToolSet {
-  const offered = [...tools].map(([name, { definition, jsonSchema: schema }]) => [
+  const known = offered.get(tools);
+  if (known) return known;
+  const entries = [...tools].map(([name, { definition, jsonSchema: schema }]) => [
     name,
     modelTool({
       description: definition.description,
@@ -139,8 +141,13 @@ export function modelToolsOf(tools: ReadonlyMap<string, LeadTool>): ToolSet {
     }),
   ]);
   // Built from entries, so that a tool called `__proto__` is a tool.
-  return Object.fromEntries(offered) as ToolSet;
+  const made = Object.fromEntries(entries) as ToolSet;
+  offered.set(tools, made);
+  return made;
 }
+
+/** The tools of an agent are the same for all its responses. */
+const offered = new WeakMap<ReadonlyMap<string, LeadTool>, ToolSet>();
 
 /**
  * Checks the tools of one agent.

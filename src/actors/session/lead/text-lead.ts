@@ -32,6 +32,7 @@
 //   TEXT-RESPONSE-4. A call is passed on with the next part of the stream, which tells whether another call
 //       follows: a crash between the two is visible in the journal.
 
+import { parsedOrText } from '../../../values/json.ts';
 import { streamText, type LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, isA, ProviderError } from '../../../values/errors.ts';
 import { asJson } from '../../../values/json.ts';
@@ -708,10 +709,10 @@ function wasMade(
   { deliveryId, deliveryIds = [deliveryId] }: Offer,
   { name, arguments: json }: Call,
 ): boolean {
-  const key = callKey(name, inputOf(json));
+  const key = callKey(name, parsedOrText(json));
   const isOwn = deliveryIds.some((id) => {
     const call = records.calls.get(id);
-    return call !== undefined && callKey(call.name, inputOf(call.arguments)) === key;
+    return call !== undefined && callKey(call.name, parsedOrText(call.arguments)) === key;
   });
   if (isOwn) return true;
   const { items } = records.conversation;
@@ -719,14 +720,6 @@ function wasMade(
   return items
     .slice(since < 0 ? items.length : since)
     .some((item) => item.role === 'tool_call' && callKey(item.toolName, item.args) === key);
-}
-
-function inputOf(json: string): unknown {
-  try {
-    return JSON.parse(json) as unknown;
-  } catch {
-    return json;
-  }
 }
 
 /** Tells whether a call was made in the telling of an offer that is still due. */

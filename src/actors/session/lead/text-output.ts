@@ -170,11 +170,7 @@ export class TextOutput {
     };
     for (const piece of this.#unseenCards()) hand(piece, reader);
     this.#readers.add(reader);
-    const end = (): void => {
-      reader.done = true;
-      reader.wake?.();
-    };
-    return { parts: this.#pull(reader), end };
+    return { parts: this.#pull(reader), end: () => finish(reader) };
   }
 
   /** Ends the output: readers end after their last piece, and later readers get nothing. */
@@ -182,10 +178,7 @@ export class TextOutput {
     this.#isComplete = true;
     this.#cards.clear();
     this.#subject.complete();
-    for (const reader of this.#readers) {
-      reader.done = true;
-      reader.wake?.();
-    }
+    for (const reader of this.#readers) finish(reader);
   }
 
   #give(piece: Piece, readers: readonly Reader[]): void {
@@ -227,8 +220,7 @@ export class TextOutput {
       }
     } finally {
       this.#readers.delete(reader);
-      const held = [...(reader.current ? [reader.current] : []), ...reader.buffer];
-      for (const piece of held) drop(piece, 1);
+      for (const piece of heldBy(reader)) drop(piece, 1);
     }
   }
 }
@@ -259,10 +251,19 @@ function drop(piece: Piece, readers: number): void {
   fate.unseen?.();
 }
 
-function has({ current, buffer }: Reader, deliveryId: string): boolean {
-  return [...(current ? [current] : []), ...buffer].some(({ part }) =>
-    deliveriesIn(part).includes(deliveryId),
-  );
+/** Ends a reader after its last piece. */
+function finish(reader: Reader): void {
+  reader.done = true;
+  reader.wake?.();
+}
+
+/** Lists the pieces that a reader has and has not pulled past. */
+function heldBy({ current, buffer }: Reader): readonly Piece[] {
+  return [...(current ? [current] : []), ...buffer];
+}
+
+function has(reader: Reader, deliveryId: string): boolean {
+  return heldBy(reader).some(({ part }) => deliveriesIn(part).includes(deliveryId));
 }
 
 /** Lists the deliveries that a part tells, by all their ids. */

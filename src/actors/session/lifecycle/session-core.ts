@@ -5,6 +5,7 @@
 // Does not: begin or end (session-life), decide what happens next (machines), carry effects out
 //           (session-effects), speak (lead), hold sockets or audio.
 
+import { DEFAULT_GRACE_MS } from '../../subagents/subagent-host.ts';
 import { codeOf, isA, messageOf, quietly } from '../../../values/errors.ts';
 import type { Failure, OutboxInput } from '../../../machines/index.ts';
 import { SubagentTree } from '../../subagents/subagent-tree.ts';
@@ -177,7 +178,7 @@ export class SessionCore implements HostedSession {
       limits,
       budget: options.budget,
       ports: this.ofLead,
-      graceMs: options.closeGraceMs ?? 5000,
+      graceMs: options.closeGraceMs ?? DEFAULT_GRACE_MS,
     });
     this.services = servicesOf(this, options.services ?? []);
     this.#effects = new SessionEffects(this);
@@ -333,7 +334,7 @@ function unitInputs({
   connectTimeoutMs,
   transferTimeoutMs,
   settleTimeoutMs,
-  closeGraceMs = 5000,
+  closeGraceMs = DEFAULT_GRACE_MS,
   detachGraceMs = null,
   canInterrupt,
 }: CoreOptions): Pick<SessionInputs, 'session' | 'canInterrupt'> {

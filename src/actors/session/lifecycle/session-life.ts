@@ -142,7 +142,7 @@ export class SessionLife {
       return entries;
     } catch (error) {
       // It does not continue here: another process may continue it.
-      callSafely(this.#core.host, 'journal', () => this.#release());
+      this.#releaseSafely();
       throw error;
     }
   }
@@ -159,7 +159,7 @@ export class SessionLife {
       return this.#open(this.#restore(entries, true));
     } catch (error) {
       // SESSION-LIFE-2. It does not fit this process: another one may continue it.
-      if (!this.#isLostBy(error)) callSafely(this.#core.host, 'journal', () => this.#release());
+      if (!this.#isLostBy(error)) this.#releaseSafely();
       throw error;
     }
   }
@@ -321,7 +321,7 @@ export class SessionLife {
     try {
       await writeLost(this.#core, last + 1, error);
     } finally {
-      callSafely(this.#core.host, 'journal', () => this.#release());
+      this.#releaseSafely();
     }
     throw new OffstageError('SESSION_LOST', `The session "${id}" is lost: ${error.message}`, {
       cause: error,
@@ -425,8 +425,13 @@ export class SessionLife {
           question: { ...question, state: 'withdrawn', dueAt: null },
         });
     }
-    callSafely(host, 'journal', () => this.#release());
+    this.#releaseSafely();
     this.#left({ type: 'session.ended', error }, error);
+  }
+
+  /** Releases the claim; a failure is reported. */
+  #releaseSafely(): void {
+    callSafely(this.#core.host, 'journal', () => this.#release());
   }
 
   /** Releases the claim (SESSION-LIFE-4). */

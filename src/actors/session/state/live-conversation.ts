@@ -15,6 +15,7 @@
 //   LIVE-CONVERSATION-4. A message stands before everything that came while it was being said, even if that
 //       began in the same millisecond.
 
+import { parsedOrText } from '../../../values/json.ts';
 import { head as headOf } from '../../../values/clip.ts';
 import { ConversationLog } from '../../conversation/conversation.ts';
 import type { ConversationItem } from '../../conversation/items.ts';
@@ -201,7 +202,7 @@ export class LiveConversation {
       }
       case 'tool.called': {
         const { callId, name: toolName, arguments: json, calledAt: at = 0, isFollowed } = event;
-        return log.toolCall({ callId, toolName, args: parsed(json), at, isFollowed });
+        return log.toolCall({ callId, toolName, args: parsedOrText(json), at, isFollowed });
       }
       case 'call.answered': {
         const { callId, answeredAt: at, failed } = event;
@@ -240,14 +241,6 @@ export function intoConversation(session: Session, event: ConversationEvent): vo
   const told = session.records.expect(event);
   if (told.type === 'tool.called') session.receive('calls', told);
   else session.receive('conversation', told);
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return json;
-  }
 }
 
 /**

@@ -455,7 +455,7 @@ export class SessionUnit implements UnitBody {
       case 'calls': {
         const { callId, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = event;
         if (this.calls.has(callId)) break;
-        const batchId = this.batches.join(event, this.#isAttached);
+        const batchId = this.batches.join(event, this.isAttached);
         this.calls.create(callId, { callId, timeoutMs, batchId });
         break;
       }
@@ -524,7 +524,7 @@ export class SessionUnit implements UnitBody {
     return isHeld ? `batch:${batchId}` : 'outbox';
   }
 
-  get #isAttached(): boolean {
+  get isAttached(): boolean {
     return this.session.getSnapshot().matches({ client: 'attached' });
   }
 
@@ -532,7 +532,7 @@ export class SessionUnit implements UnitBody {
   #expect({ deliveryId: callId, requestId, at }: EventFor<'results'> & Stamped): void {
     if (this.batches.of(callId) !== null) return;
     const made = { callId, requestId, isConsolidated: true, at };
-    const batchId = this.batches.join(made, this.#isAttached);
+    const batchId = this.batches.join(made, this.isAttached);
     if (batchId === null || floorOf(this.session.getSnapshot()) !== 'nobody') return;
     // The reply in which it was spawned is over already.
     this.#within([{ actor: `batch:${batchId}`, event: { type: 'batch.replied' } }], at);
