@@ -12,7 +12,6 @@ const project = fileURLToPath(new URL('../..', import.meta.url));
 /** The types, or functions, into which the values of an options type are spread (OPT-2). */
 const spreadInto: Readonly<Record<string, readonly string[]>> = {
   DialOptions: ['dialOptionsShape'],
-  'GeminiLiveOptions.thinking': ['SessionSettings.thinking'],
   'GeminiLiveOptions.transcription': ['SessionSettings.transcription'],
   ListenOptions: ['listen'],
   OpenaiLiveOptions: ['SessionSettings', 'OpenaiLiveSettings'],
