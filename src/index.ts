@@ -84,7 +84,6 @@ export type {
 export type { Environment } from './actors/ports/environment.ts';
 export type { Journal } from './actors/ports/journal.ts';
 export type { MemoryStore } from './actors/ports/memory-store.ts';
-export { memoryStore } from './actors/context/memory-store.ts';
 export { memoryJournal } from './actors/runtime/memory-journal.ts';
 export type { WorkingMemory } from './actors/ports/working-memory.ts';
 export type { AudioFrame } from './voice/audio/audio-frame.ts';
@@ -113,3 +112,4 @@ export type { SessionSubagents } from './actors/session/view/base-session.ts';
 export type { PooledSession } from './actors/pool/session-pool.ts';
 export { createSessionPool } from './actors/pool/session-pool.ts';
 export type { SessionPool } from './actors/pool/session-pool.ts';
+export { memoryStore } from './actors/ports/memory-store.ts';

@@ -24,9 +24,8 @@ import { check } from '../values/checks.ts';
 import { readable } from '../values/plain-checks.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import { type SubagentConfig } from '../actors/contracts/config.ts';
-import { awaitEnd } from '../actors/subagents/toolsets/toolset-scope.ts';
-import { DELEGATES, marked } from '../actors/model/tool-flags.ts';
-import { recipeOf, reconfigures } from '../actors/model/recipes.ts';
+import { awaitEnd, inScope, type ToolScope } from '../actors/subagents/toolsets/toolset-scope.ts';
+import { DELEGATES, marked, recipeOf, reconfigures } from '../actors/model/tool-flags.ts';
 import { checkView, USER_SPOKE } from '../actors/subagents/toolsets/parent-views.ts';
 import {
   programChecks,
@@ -41,9 +40,8 @@ import {
   type SubagentService,
 } from '../actors/contracts/service-types.ts';
 import { IS_WANTED } from '../actors/subagents/session-instances.ts';
-import { toolFailure, type ToolFailure } from '../actors/model/tool-failure.ts';
-import { inScope, type ToolScope } from '../actors/subagents/toolsets/toolset-scope.ts';
 import { checkSubagentConfig } from '../actors/subagent/config.ts';
+import { toolFailure, type ToolFailure } from '../actors/model/tool-results.ts';
 
 /** The type of a companion. */
 export interface CompanionAgent {

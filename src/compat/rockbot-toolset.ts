@@ -9,8 +9,7 @@ import { anObject, check, type ChecksOf } from '../values/checks.ts';
 import { clip } from '../values/clip.ts';
 import type { Clock } from '../actors/ports/environment.ts';
 import { callerOf } from '../actors/model/caller.ts';
-import { marked } from '../actors/model/tool-flags.ts';
-import { recipeOf, reconfigures } from '../actors/model/recipes.ts';
+import { marked, recipeOf, reconfigures } from '../actors/model/tool-flags.ts';
 import type { SubagentService } from '../actors/contracts/service-types.ts';
 import type { SubagentConfig } from '../actors/contracts/config.ts';
 import {
@@ -18,8 +17,8 @@ import {
   withQuoted,
   type SpawnBase,
 } from '../actors/subagents/toolsets/spawn-plan.ts';
-import { isToolFailure, toolFailure, type ToolFailure } from '../actors/model/tool-failure.ts';
 import { inScope, type ToolScope } from '../actors/subagents/toolsets/toolset-scope.ts';
+import { isToolFailure, toolFailure, type ToolFailure } from '../actors/model/tool-results.ts';
 
 export interface RockbotToolsetOptions {
   /** The clock for the running time of subagents. */

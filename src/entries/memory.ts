@@ -1,17 +1,19 @@
 // `offstage/memory`: working memory, remembered facts and summaries.
 
-export { modelDistiller } from '../actors/context/distiller.ts';
+export { modelDistiller } from '../actors/context/model-upkeep.ts';
 export type {
   DistilledFact,
   DistilRequest,
   MemoryDistiller,
   ModelDistillerOptions,
-} from '../actors/context/distiller.ts';
-export { modelSummary } from '../actors/context/summary.ts';
-export type { ModelSummaryOptions, Summarise, SummaryRequest } from '../actors/context/summary.ts';
-export type { ConversationLimits } from '../actors/conversation/limits.ts';
+} from '../actors/context/model-upkeep.ts';
+export { modelSummary } from '../actors/context/model-upkeep.ts';
+export type {
+  ModelSummaryOptions,
+  Summarise,
+  SummaryRequest,
+} from '../actors/context/model-upkeep.ts';
 export type { ConversationItem } from '../actors/conversation/items.ts';
-export type { ConversationTurn } from '../actors/conversation/turns.ts';
 export type { WorkingMemoryLimits } from '../memory/options.ts';
 export type { WorkingMemoryOptions } from '../memory/working-memory.ts';
 export { createWorkingMemoryToolset, WORKING_MEMORY_TOOLSET } from '../memory/toolset.ts';
@@ -29,3 +31,5 @@ export type {
   MemoryRefusalCode,
   NewMemoryEntry,
 } from '../actors/ports/working-memory.ts';
+export type { ConversationLimits } from '../actors/conversation/items.ts';
+export type { ConversationTurn } from '../actors/conversation/items.ts';

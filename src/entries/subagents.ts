@@ -13,8 +13,6 @@ export type {
   SpawnBase,
   SpawnOptions,
 } from '../actors/subagents/toolsets/spawn-plan.ts';
-export { isToolFailure } from '../actors/model/tool-failure.ts';
-export type { ToolFailure } from '../actors/model/tool-failure.ts';
 export type {
   SubAgentFailure,
   SubAgentQuestion,
@@ -57,3 +55,5 @@ export type {
 } from '../actors/contracts/service-types.ts';
 export type { ApprovalGrade } from '../actors/contracts/outcome.ts';
 export type { StreamedChunk } from '../actors/contracts/task.ts';
+export { isToolFailure } from '../actors/model/tool-results.ts';
+export type { ToolFailure } from '../actors/model/tool-results.ts';

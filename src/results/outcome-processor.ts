@@ -25,7 +25,6 @@ import type {
   ProgressLine,
 } from '../actors/contracts/outcome.ts';
 import type { SubagentTask } from '../actors/contracts/task.ts';
-import { DEFAULT_MAX_OUTPUT_BYTES } from '../actors/model/tool-output.ts';
 import type { NoteWriter } from '../actors/notes/note-marks.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import type { MemoryOwner, WorkingMemory } from '../actors/ports/working-memory.ts';
@@ -54,6 +53,7 @@ import {
   type EndedSubagent,
 } from './prior-work.ts';
 import { effectsOf, verifyClaims } from './verify-claims.ts';
+import { DEFAULT_MAX_OUTPUT_BYTES } from '../actors/model/tool-run.ts';
 
 /** The options of a scope for outputs and outcomes. */
 export interface OutcomeOptions {

@@ -13,7 +13,6 @@ import type { Utterance } from '../actors/contracts/records.ts';
 import type { UsageView } from '../actors/contracts/session-views.ts';
 import { transferNote } from '../actors/conversation/model-messages.ts';
 import { directivesNote, greetingNote } from '../actors/conversation/prompts.ts';
-import { tokenCount } from '../actors/model/token-count.ts';
 import { callSafely } from '../actors/runtime/host.ts';
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
 import type { ShownImage } from '../actors/session/questions/shown-image.ts';
@@ -31,6 +30,7 @@ import type {
 import { replay } from './output/replay.ts';
 import { shownNote } from './output/speech-prompts.ts';
 import { Turns, type TurnsOptions } from './turns/turns.ts';
+import { tokenCount } from '../actors/contracts/outcome.ts';
 
 /** A client that will attach has done so by then. */
 const UNATTENDED_MS = 10_000;

@@ -1,8 +1,8 @@
 // Keeps the conversation within its limits and distils facts from it, between turns and in parallel with
 // them.
 //
-// Owns:     when the conversation is summarised and distilled, one job of each kind at a time, and the choice of
-//           facts that are new or replace a known one.
+// Owns:     when the conversation is summarised and distilled, one job of each kind at a time, the choice of
+//           items to summarise, and the choice of facts that are new or replace a known one.
 // Does not: write summaries or facts, keep the conversation (records) or the facts (memory).
 //
 // Invariants
@@ -14,20 +14,29 @@
 //   UPKEEP-4. A fact that is already remembered is not remembered again.
 //   UPKEEP-5. Each job ends, after `timeoutMs` at the latest.
 
+import { z } from 'zod';
 import type { ConversationLog } from '../conversation/conversation.ts';
-import { charsOf, type ConversationItem } from '../conversation/items.ts';
+import {
+  charsOf,
+  isMessage,
+  isOpen,
+  resultOf,
+  resultsIn,
+  type ConversationItem,
+} from '../conversation/items.ts';
 import { clip } from '../../values/clip.ts';
-import { isOpen, resultsIn } from '../conversation/limits.ts';
 import type { MemoryFact, MemoryStore } from '../ports/memory-store.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
 import type { Host } from '../runtime/host.ts';
 import { CancelledError, isA, OffstageError } from '../../values/errors.ts';
 import type { FactSource } from './context-snapshot.ts';
-import { distilledFactSchema, type MemoryDistiller } from './distiller.ts';
-import { itemsToSummarise, stillCovered, type Summarise } from './summary.ts';
-import { transcriptOf } from './transcript.ts';
+import {
+  distilledFactSchema,
+  transcriptOf,
+  type MemoryDistiller,
+  type Summarise,
+} from './model-upkeep.ts';
 import type { Environment } from '../ports/environment.ts';
-import { z } from 'zod';
 
 export interface UpkeepOptions {
   readonly summarise: Summarise | null;
@@ -197,6 +206,48 @@ export class Upkeep {
   async #jobsEnded(): Promise<void> {
     await Promise.all([...this.#jobs.values()].map(({ ended }) => ended));
   }
+}
+
+interface Recent {
+  /** The number of newest items that are kept unchanged, at most. */
+  readonly keepItems: number;
+  /** The number of characters of these together. */
+  readonly keepChars: number;
+}
+
+/** Returns the finished items that are older than the kept ones; a call and its result stay together. */
+export function itemsToSummarise(
+  { items }: ConversationLog,
+  { keepItems, keepChars }: Recent,
+): readonly ConversationItem[] {
+  let kept = 0;
+  let chars = 0;
+  while (kept < items.length && kept < keepItems) {
+    chars += charsOf(items[items.length - 1 - kept] as ConversationItem);
+    if (chars > keepChars && kept > 0) break;
+    kept += 1;
+  }
+  const old = items.slice(0, items.length - kept);
+  const results = resultsIn(items);
+  return old.filter((item) => {
+    if (isOpen(item, results)) return false;
+    const result = resultOf(item, results);
+    return result === undefined || old.includes(result);
+  });
+}
+
+/**
+ * Returns the ids of the items that still have the same text: an item that was corrected meanwhile is kept.
+ */
+export function stillCovered(
+  summarised: readonly ConversationItem[],
+  now: ConversationLog,
+): readonly string[] {
+  return summarised.flatMap((then) => {
+    const item = now.get(then.id);
+    if (!item) return [];
+    return isMessage(then) && isMessage(item) && then.text !== item.text ? [] : [item.id];
+  });
 }
 
 /** Returns the newest items with at most this many characters. */

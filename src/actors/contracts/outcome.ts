@@ -8,6 +8,15 @@ export interface Usage {
   readonly totalTokens: number;
 }
 
+/** No model call has more: a greater number is not a token count. */
+const MAX_TOKENS = 1_000_000_000;
+
+/** Returns a token count of a provider; undefined if it is not a valid one. */
+export function tokenCount(count: unknown): number | undefined {
+  const isCount = typeof count === 'number' && count >= 0 && count <= MAX_TOKENS;
+  return isCount ? Math.round(count) : undefined;
+}
+
 /** One tool call as the runtime saw it, for verifying the claims of a model. */
 export interface LedgerEntry {
   readonly step: number;

@@ -21,12 +21,22 @@
 // call, leave the log unchanged.
 
 import { z } from 'zod';
+import type { ModelMessage } from 'ai';
 import { ProtocolError } from '../../values/errors.ts';
 import {
   asJson,
+  checkedLimits,
   conversationItemSchema,
   isMessage,
+  isOpen,
+  resultOf,
+  resultsIn,
+  totalChars,
+  turnsOf,
+  withinLimits,
   type ConversationItem,
+  type ConversationLimits,
+  type ConversationTurn,
   type MessageItem,
   type ToolOutput,
   type ToolResultItem,
@@ -34,18 +44,12 @@ import {
 import { clip, head } from '../../values/clip.ts';
 import { clippedNote, noteChars, promptText, type Note } from '../notes/note.ts';
 import {
-  checkedLimits,
-  isOpen,
-  resultOf,
-  resultsIn,
-  totalChars,
-  withinLimits,
-  type ConversationLimits,
-} from './limits.ts';
-import { preambleOf, toModelMessages, type ModelMessageOptions } from './model-messages.ts';
-import { toReplay, type ReplayItem } from './replay.ts';
-import { turnsOf, type ConversationTurn } from './turns.ts';
-import type { ModelMessage } from 'ai';
+  preambleOf,
+  toModelMessages,
+  toReplay,
+  type ModelMessageOptions,
+  type ReplayItem,
+} from './model-messages.ts';
 
 /** The position of an item. */
 interface Place {
@@ -350,12 +354,12 @@ export class ConversationLog {
     return count < 1 ? [] : turnsOf(this.items, maxCharsPerTurn).slice(-count);
   }
 
-  /** Returns the conversation for a text model; see `model-messages.ts`. */
+  /** Returns the conversation for a text model. */
   toModelMessages(options?: ModelMessageOptions): ModelMessage[] {
     return toModelMessages(this.items, preambleOf(this.summary, this.evicted), options);
   }
 
-  /** Returns the conversation for a voice transport after a reconnect; see `replay.ts`. */
+  /** Returns the conversation for a voice transport after a reconnect. */
   toReplay(): readonly ReplayItem[] {
     return toReplay(this.items, preambleOf(this.summary, this.evicted));
   }

@@ -11,10 +11,49 @@
 //   APPROVAL-3. A call that was denied to a subagent is denied to all below it, at once and without asking;
 //       no pre-approval and no milder tool of the same name bypasses that.
 //   APPROVAL-4. In doubt the user is asked: a condition that throws approves nothing.
+//   APPROVAL-5. Approval is needed unless it is certain that none is.
 
+import type { ModelMessage } from 'ai';
 import { asJson } from '../../values/json.ts';
 import { handleRejection } from '../../values/errors.ts';
 import type { PreApproval } from '../contracts/config.ts';
+import { raceAbort } from '../runtime/race-abort.ts';
+import type { ToolEntry } from './tools.ts';
+
+/**
+ * Returns whether this call needs the user's approval. Always resolves: a predicate that throws is reported
+ * and means yes, an abort means yes too.
+ */
+export async function approvalNeeded(
+  tool: ToolEntry,
+  input: unknown,
+  options: {
+    readonly callId: string;
+    readonly messages: readonly ModelMessage[];
+    /** `input` is the model's original. @defaultValue false */
+    readonly raw?: boolean | undefined;
+    readonly context?: unknown;
+    readonly signal?: AbortSignal;
+    readonly report?: (error: unknown, where: string) => void;
+  },
+): Promise<boolean> {
+  const { needsApproval } = tool;
+  if (typeof needsApproval === 'boolean') return needsApproval;
+  const { callId: toolCallId, messages, raw, context, signal, report } = options;
+  const ask = async (): Promise<boolean> => {
+    const validated =
+      raw === true ? await tool.validate(input) : { ok: true as const, value: input };
+    if (!validated.ok) return true;
+    return Boolean(await needsApproval(validated.value, { toolCallId, messages, context }));
+  };
+  try {
+    return await (signal ? raceAbort(ask(), signal) : ask());
+  } catch (error) {
+    if (signal?.aborted !== true) report?.(error, `needsApproval of tool ${tool.name}`);
+    return true;
+  }
+}
+
 /** The treatment of a call. */
 export type Consent = 'not_needed' | 'ask' | 'pre_authorised' | 'inherited_denial';
 

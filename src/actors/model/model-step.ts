@@ -15,16 +15,10 @@
 //       texts are removed unless the provider attached metadata to them.
 
 import {
-  generateText,
-  type AssistantContent,
-  type FinishReason,
-  type LanguageModel,
-  type LanguageModelCallOptions,
-  type ModelMessage,
-  type ProviderMetadata,
-  type ToolChoice,
-  type ToolSet,
+  AI_SDK_TELEMETRY_TRACING_CHANNEL,
+  APICallError,
   EmptyResponseBodyError,
+  generateText,
   InvalidArgumentError,
   InvalidMessageRoleError,
   InvalidPromptError,
@@ -36,25 +30,29 @@ import {
   MissingToolResultsError,
   NoContentGeneratedError,
   NoSuchModelError,
+  RetryError,
   ToolChoiceViolationError,
   TypeValidationError,
   UnsupportedFunctionalityError,
-  RetryError,
-  APICallError,
-  AI_SDK_TELEMETRY_TRACING_CHANNEL,
+  type AssistantContent,
+  type FinishReason,
+  type LanguageModel,
+  type LanguageModelCallOptions,
+  type ModelMessage,
+  type ProviderMetadata,
   type TelemetryOptions,
+  type ToolChoice,
+  type ToolSet,
 } from 'ai';
 import type { Consent } from './approval.ts';
-import type { Clock, Ids } from '../ports/environment.ts';
+import type { Clock, Environment, Ids } from '../ports/environment.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { asArguments, isJson } from '../../values/json.ts';
-import { carefulModel, resolveModel } from './model.ts';
+import { carefulModel, resolveModel, type Delta, type Structured } from './model.ts';
 import { invalidCallMessage } from './schema.ts';
-import type { Delta } from './streamed-answer.ts';
-import type { Structured } from './structured.ts';
-import type { PreparedTools } from './tools.ts';
-import { messageOf, isA, isError, OffstageError, ProviderError } from '../../values/errors.ts';
+import { prepareTools, type PreparedTools } from './tools.ts';
+import { isA, isError, messageOf, OffstageError, ProviderError } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
 
 type GenerateOptions = Parameters<typeof generateText>[0];
@@ -165,6 +163,30 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
   // The signal may have aborted since the race was won.
   signal.throwIfAborted();
   return toResponse(result.finalStep, written);
+}
+
+/** A question outside the conversation. */
+interface ModelQuestion {
+  readonly model: LanguageModel;
+  readonly instructions: string;
+  readonly messages: readonly ModelMessage[];
+  readonly environment: Pick<Environment, 'ids' | 'clock'>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks a model one question: no tools, no retries. Returns the text of the answer.
+ * @throws the model's error, or `signal.reason`.
+ */
+export async function askModel(question: ModelQuestion): Promise<string> {
+  const { environment, ...rest } = question;
+  const { text } = await runModelStep({
+    ...rest,
+    tools: prepareTools({}, 'tools'),
+    ids: environment.ids,
+    clock: environment.clock,
+  });
+  return text;
 }
 
 /** Returns the sources of ids and times. Only telemetry exposes them, so they are not computed without it. */
@@ -476,7 +498,7 @@ const off = { isEnabled: false } as const satisfies TelemetryOptions;
  * which is half the CPU of a step. `undefined` leaves it to the SDK: every registered integration and tracer gets
  * its events.
  */
-export function telemetryOption(): TelemetryOptions | undefined {
+function telemetryOption(): TelemetryOptions | undefined {
   const integrations = globalThis.AI_SDK_TELEMETRY_INTEGRATIONS?.length ?? 0;
   // A channel that cannot report whether it has subscribers may have some.
   const isTraced = channel !== undefined && channel.hasSubscribers !== false;

@@ -1,5 +1,12 @@
 // The model of one step: converts any model that a user may pass to one of the current specification, checks
-// its answers and gives its tool calls usable ids.
+// its answers, gives its tool calls usable ids, requests the provider's structured output for a subagent with
+// an `outputSchema`, and collects a stream into one answer while its words are passed on as they arrive. So a
+// streaming step is a step like any other: the same checks, the same repairs, at a fraction of the cost of a
+// stream that passes through the whole SDK.
+//
+// Owns:     the models, and the schemas of a model, that refused the format of structured output.
+// Does not: check an answer against its schema (`output.ts` does), or retry after an error that is not about
+//           the format.
 //
 // Invariants
 //   MODEL-1. Every tool call that the runtime runs has an id that can be stored, and that is unique in the
@@ -7,25 +14,41 @@
 //   MODEL-2. An invalid answer is a ProviderError that names the problem.
 //   MODEL-3. Arguments that are nested too deeply fail only their own call.
 //   MODEL-4. Token counts are whole numbers of at least 0, or absent.
+//   STRUCT-1. A call that is refused for its format (400, 422, or an SDK error that says so) is repeated at
+//       once, without the format. Only if that succeeds was the format the cause; any other error is the
+//       error of the call.
+//   STRUCT-2. An empty answer is also requested again without the format: provider packages that request JSON
+//       by a tool of their own, beside the runtime's tools, read no text. The tokens of both calls are
+//       counted.
+//   STRUCT-3. A refused format is not requested again: for a schema of a model and, after two refused schemas
+//       or a warning that the format is ignored, for all schemas of that model.
+//   STREAMED-ANSWER-1. The answer equals the one without streaming: its parts in the order in which they
+//       began, without empty ones.
+//   STREAMED-ANSWER-2. An error in the stream, and a stream without an end, are errors of the call.
 
-import { gateway, wrapLanguageModel, type LanguageModel, type ModelMessage } from 'ai';
+import {
+  APICallError,
+  gateway,
+  UnsupportedFunctionalityError,
+  wrapLanguageModel,
+  type FinishReason,
+  type LanguageModel,
+  type ModelMessage,
+  type Schema,
+} from 'ai';
 import { z } from 'zod';
 import { notAnObject, shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, ProviderError } from '../../values/errors.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import { asJson, isJson, isTooDeep, MAX_DEPTH, TOO_DEEP } from '../../values/json.ts';
 import { storable, storableId } from '../../values/storable.ts';
-import { tokenCount } from './token-count.ts';
-import { streamedAnswer, type Delta } from './streamed-answer.ts';
-import {
-  bothUsages,
-  ignoresFormat,
-  isSilent,
-  mayRefuseFormat,
-  type Structured,
-} from './structured.ts';
-import type { Model, Answer, ContentPart } from './language-model.ts';
+import { tokenCount } from '../contracts/outcome.ts';
+import { knownJsonSchema } from './schema.ts';
 
+/** A model of the current specification. */
+export type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>;
+export type Answer = Awaited<ReturnType<Model['doGenerate']>>;
+type ContentPart = Answer['content'][number];
 type Call = Parameters<Model['doGenerate']>[0];
 
 const adapted = new WeakMap<object, Model>();
@@ -137,35 +160,6 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
   };
 }
 
-/** STRUCT-1, STRUCT-2 */
-async function askStructured(
-  ask: (call: Call) => Promise<unknown>,
-  call: Call,
-  structured: Structured,
-): Promise<unknown> {
-  let refusal: unknown;
-  let silent: Answer | null = null;
-  try {
-    const answer = await ask({ ...call, responseFormat: structured.format });
-    if (!isSilent(answer)) return answer;
-    silent = answer;
-    refusal = new ProviderError('EMPTY_OUTPUT', 'The model ended without a word', {
-      retryable: true,
-    });
-  } catch (error) {
-    if (!mayRefuseFormat(error)) throw error;
-    refusal = error;
-  }
-  call.abortSignal?.throwIfAborted();
-  const answer = await ask(call);
-  // The model gave no answer without the format either, so the format was not the cause.
-  if (!isSilent(answer)) structured.refused(refusal);
-  const { usage } = (answer ?? {}) as Partial<Answer>;
-  return silent && usage
-    ? { ...(answer as Answer), usage: bothUsages(silent.usage, usage) }
-    : answer;
-}
-
 function checkAnswer(answer: unknown, model: Model): asserts answer is Answer {
   const { content, finishReason, usage } = (answer ?? {}) as Partial<Answer>;
   const missing = Array.isArray(content)
@@ -267,4 +261,288 @@ function describe(version: unknown): string {
   return version === undefined
     ? 'something without `specificationVersion`'
     : JSON.stringify(version);
+}
+
+type ResponseFormat = NonNullable<Parameters<Model['doGenerate']>[0]['responseFormat']>;
+
+/** The number of refused schemas after which the model counts as refusing. */
+const REFUSALS_OF_A_MODEL = 2;
+
+/** The limit of remembered models that are named by a string; the oldest are forgotten. */
+const MOST_NAMED = 100;
+
+interface Refused {
+  isWhole: boolean;
+  readonly schemas: WeakSet<Schema>;
+  count: number;
+}
+
+const byModel = new WeakMap<object, Refused>();
+
+const byName = new Map<string, Refused>();
+
+/** The format of one call, and its feedback. */
+export interface Structured {
+  readonly format: ResponseFormat;
+  /** Records that the provider refused the format, and answered without it. */
+  refused(error: unknown): void;
+  /** Records that the provider answered, and reported that it ignored the format. */
+  ignored(): void;
+}
+
+/**
+ * Returns the format for answers that match a schema; null if only the instructions ask for it: the schema is
+ * not of an object (most providers accept no other), is not known yet, or was refused before. `report` gets
+ * the first refusal.
+ */
+export function structuredFor(
+  model: LanguageModel,
+  schema: Schema,
+  report: (error: unknown) => void,
+): Structured | null {
+  const known = knownJsonSchema(schema);
+  if (known?.['type'] !== 'object') return null;
+  const refused = refusedOf(model);
+  if (refused.isWhole || refused.schemas.has(schema)) return null;
+  return {
+    format: { type: 'json', schema: known, name: 'result' },
+    refused(error) {
+      if (refused.isWhole || refused.schemas.has(schema)) return;
+      refused.schemas.add(schema);
+      refused.count += 1;
+      refused.isWhole = refused.count >= REFUSALS_OF_A_MODEL;
+      report(error);
+    },
+    ignored() {
+      refused.isWhole = true;
+    },
+  };
+}
+
+/** STRUCT-1, STRUCT-2 */
+async function askStructured(
+  ask: (call: Call) => Promise<unknown>,
+  call: Call,
+  structured: Structured,
+): Promise<unknown> {
+  let refusal: unknown;
+  let silent: Answer | null = null;
+  try {
+    const answer = await ask({ ...call, responseFormat: structured.format });
+    if (!isSilent(answer)) return answer;
+    silent = answer;
+    refusal = new ProviderError('EMPTY_OUTPUT', 'The model ended without a word', {
+      retryable: true,
+    });
+  } catch (error) {
+    if (!mayRefuseFormat(error)) throw error;
+    refusal = error;
+  }
+  call.abortSignal?.throwIfAborted();
+  const answer = await ask(call);
+  // The model gave no answer without the format either, so the format was not the cause.
+  if (!isSilent(answer)) structured.refused(refusal);
+  const { usage } = (answer ?? {}) as Partial<Answer>;
+  return silent && usage
+    ? { ...(answer as Answer), usage: bothUsages(silent.usage, usage) }
+    : answer;
+}
+
+/** Returns whether this error may concern the format of the answer. */
+function mayRefuseFormat(error: unknown): boolean {
+  if (UnsupportedFunctionalityError.isInstance(error)) return true;
+  return APICallError.isInstance(error) && (error.statusCode === 400 || error.statusCode === 422);
+}
+
+/** Returns whether the answer has neither text nor a call. */
+function isSilent(answer: unknown): answer is Answer {
+  const { content, finishReason, usage } = (answer ?? {}) as Partial<Answer>;
+  const isCut = finishReason?.unified !== 'stop' && finishReason?.unified !== 'tool-calls';
+  if (!Array.isArray(content) || !usage || isCut) return false;
+  return content.every(
+    (part) => part.type === 'reasoning' || (part.type === 'text' && part.text.trim() === ''),
+  );
+}
+
+/** Returns the sum of the tokens of two calls. */
+function bothUsages(one: Answer['usage'], other: Answer['usage']): Answer['usage'] {
+  return {
+    ...other,
+    inputTokens: sumOf(one.inputTokens, other.inputTokens),
+    outputTokens: sumOf(one.outputTokens, other.outputTokens),
+  };
+}
+
+function sumOf<T extends object>(one: T, other: T): T {
+  const entries = Object.entries(other).map(([name, count]) => {
+    const more: unknown = (one as Readonly<Record<string, unknown>>)[name];
+    const isCounted = typeof count === 'number' && typeof more === 'number';
+    return [name, isCounted ? count + more : (count ?? more)] as const;
+  });
+  return Object.fromEntries(entries) as T;
+}
+
+/** Returns whether the provider reported that it ignored the format. */
+function ignoresFormat({ warnings }: Answer): boolean {
+  // External data, also from models of an older specification.
+  return ((warnings ?? []) as readonly Readonly<Record<string, unknown>>[]).some(
+    (warning) => warning['feature'] === 'responseFormat' || warning['setting'] === 'responseFormat',
+  );
+}
+
+function refusedOf(model: LanguageModel): Refused {
+  const known = typeof model === 'string' ? byName.get(model) : byModel.get(model);
+  if (known) return known;
+  const fresh: Refused = { isWhole: false, schemas: new WeakSet(), count: 0 };
+  if (typeof model !== 'string') byModel.set(model, fresh);
+  else {
+    byName.set(model, fresh);
+    const [oldest] = byName.keys();
+    if (byName.size > MOST_NAMED && oldest !== undefined) byName.delete(oldest);
+  }
+  return fresh;
+}
+
+/** A piece of text as it arrives. */
+export interface Delta {
+  readonly type: 'text' | 'reasoning';
+  readonly delta: string;
+}
+
+type Stream = Awaited<ReturnType<Model['doStream']>>;
+
+type StreamPart = Stream['stream'] extends ReadableStream<infer Part> ? Part : never;
+
+type Words = Extract<ContentPart, { type: 'text' | 'reasoning' }>;
+
+type Finish = Extract<StreamPart, { type: 'finish' }>;
+
+/**
+ * Reads the stream to its end.
+ * @throws the error that the stream reports, {ProviderError} STREAM_CUT_OFF, or `signal.reason`.
+ */
+export async function streamedAnswer(
+  { stream, request, response }: Stream,
+  signal: AbortSignal | undefined,
+  told: (delta: Delta) => void,
+): Promise<Answer> {
+  const content: ContentPart[] = [];
+  const open = new Map<string, Words>();
+  let warnings: Answer['warnings'] = [];
+  const metadata: NonNullable<Answer['response']> = { ...response };
+  let finish: Finish | null = null;
+  for await (const part of stream) {
+    // The answer is no longer wanted; leaving the loop cancels the stream.
+    signal?.throwIfAborted();
+    switch (part.type) {
+      case 'stream-start':
+        warnings = part.warnings;
+        break;
+      case 'response-metadata': {
+        const { type: _, ...rest } = part;
+        Object.assign(metadata, rest);
+        break;
+      }
+      case 'text-start':
+      case 'reasoning-start': {
+        const type = part.type === 'text-start' ? 'text' : 'reasoning';
+        const words: Words = { type, text: '' };
+        open.set(`${type}/${part.id}`, words);
+        content.push(words);
+        note(words, part);
+        break;
+      }
+      case 'text-delta':
+      case 'reasoning-delta': {
+        const type = part.type === 'text-delta' ? 'text' : 'reasoning';
+        const words = open.get(`${type}/${part.id}`);
+        // The signature of the reasoning may arrive without words.
+        note(words, part);
+        if (!words || part.delta === '') break;
+        words.text += part.delta;
+        told({ type, delta: part.delta });
+        break;
+      }
+      case 'text-end':
+      case 'reasoning-end':
+        note(open.get(`${part.type === 'text-end' ? 'text' : 'reasoning'}/${part.id}`), part);
+        break;
+      case 'finish':
+        finish = part;
+        break;
+      case 'error':
+        throw part.error;
+      // The call itself follows, in one piece.
+      case 'tool-input-start':
+      case 'tool-input-delta':
+      case 'tool-input-end':
+      case 'ping':
+      case 'raw':
+        break;
+      case 'tool-call':
+      case 'tool-result':
+      case 'tool-approval-request':
+      case 'source':
+      case 'file':
+      case 'reasoning-file':
+      case 'custom':
+        content.push(part);
+        break;
+      default:
+        break;
+    }
+  }
+  if (finish === null) throw cutOff();
+  const { usage, finishReason, providerMetadata } = finish;
+  const tokens = usage.inputTokens.total ?? usage.outputTokens.total;
+  if (hasJustEnded(finishReason.unified, finishReason.raw, tokens)) throw cutOff();
+  return {
+    content: content.filter((part) => !isWords(part) || holdsSomething(part)),
+    finishReason,
+    usage,
+    warnings,
+    ...(providerMetadata === undefined ? {} : { providerMetadata }),
+    ...(request === undefined ? {} : { request }),
+    ...(Object.keys(metadata).length === 0 ? {} : { response: metadata }),
+  };
+}
+
+/**
+ * Returns whether the stream was cut off: provider packages end such streams as if they were complete. Some
+ * packages report it; otherwise the sign is that the provider gave neither a finish reason nor token counts.
+ */
+export function hasJustEnded(
+  reason: FinishReason,
+  raw: string | undefined,
+  tokens: number | undefined,
+): boolean {
+  if (reason === 'interrupted') return true;
+  return reason === 'other' && raw === undefined && tokens === undefined;
+}
+
+/** Returns the error of a stream that ended before the provider had finished. */
+export function cutOff(): ProviderError {
+  return new ProviderError(
+    'STREAM_CUT_OFF',
+    'The stream of the model ended in mid-answer, before the provider had finished',
+    { retryable: true },
+  );
+}
+
+/** A provider may withhold its reasoning and send only its signature. */
+function holdsSomething({ text, providerMetadata }: Words): boolean {
+  return text !== '' || providerMetadata !== undefined;
+}
+
+function isWords(part: ContentPart): part is Words {
+  return part.type === 'text' || part.type === 'reasoning';
+}
+
+/** Signatures and citations belong to the finished part; the last ones are complete. */
+function note(words: Words | undefined, part: StreamPart): void {
+  if (!words) return;
+  if ('providerMetadata' in part && part.providerMetadata !== undefined)
+    words.providerMetadata = part.providerMetadata;
+  if (words.type === 'text' && 'citations' in part && part.citations !== undefined)
+    words.citations = part.citations;
 }

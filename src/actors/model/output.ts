@@ -6,7 +6,7 @@ import { messageOf } from '../../values/errors.ts';
 import { asJson, isJson, isTooDeep, TOO_DEEP } from '../../values/json.ts';
 import { clip } from '../../values/clip.ts';
 import { knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
-import { structuredFor, type Structured } from './structured.ts';
+import { structuredFor, type Structured } from './model.ts';
 
 export type CheckedOutput =
   | { readonly ok: true; readonly value: JSONValue }

@@ -1,10 +1,20 @@
 // Wraps schemas once for the AI SDK: the SDK converts a raw zod schema to JSON Schema again for every tool of
-// every step, which costs more than the step itself.
+// every step, which costs more than the step itself. Checks the names of a call's inputs against a schema:
+// schemas silently drop unknown properties, and a subagent that works without an input costs more than a
+// second call.
 
-import { asSchema, InvalidToolInputError, TypeValidationError, zodSchema, type Schema } from 'ai';
+import {
+  asSchema,
+  InvalidToolInputError,
+  jsonSchema,
+  TypeValidationError,
+  zodSchema,
+  type Schema,
+} from 'ai';
 import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
+import { editDistance } from '../../language/similarity.ts';
 
 type Wrappable = Parameters<typeof asSchema>[0];
 
@@ -36,11 +46,11 @@ export function wrapSchema(schema: unknown, where: string): Schema {
       return refuse('expected a function that returns a schema, got one that returns a promise');
     }
     // A getter: the first access converts, later ones return the same object.
-    const { jsonSchema } = wrapped;
+    const converted = wrapped.jsonSchema;
     if (!isLazy(schema)) wrappedSchemas.set(schema, wrapped);
     // The error is reported on use; until then it must not be an unhandled rejection.
-    if (isPromiseLike(jsonSchema))
-      jsonSchema.then(undefined, () => void wrappedSchemas.delete(schema));
+    if (isPromiseLike(converted))
+      converted.then(undefined, () => void wrappedSchemas.delete(schema));
     return wrapped;
   } catch (error) {
     return refuse(`the schema cannot be told to a model: ${messageOf(error)}`, error);
@@ -49,8 +59,8 @@ export function wrapSchema(schema: unknown, where: string): Schema {
 
 /** Returns the JSON Schema if it is already known: a schema may also promise it. */
 export function knownJsonSchema(schema: Schema): Readonly<Record<string, unknown>> | null {
-  const { jsonSchema } = schema;
-  return isPromiseLike(jsonSchema) ? null : (jsonSchema as Record<string, unknown>);
+  const known = schema.jsonSchema;
+  return isPromiseLike(known) ? null : (known as Record<string, unknown>);
 }
 
 export type Validated =
@@ -127,4 +137,62 @@ function describe(value: unknown): string {
   } catch {
     return shown(value);
   }
+}
+
+/** The limit of names in a message about wrong names, of each kind. */
+const MAX_NAMES = 10;
+
+/**
+ * Describes the problem of the names in a sentence; null if they are valid, or if the schema does not list
+ * its names (no object, a union, one that is still a promise).
+ */
+export function wrongInputNames(schema: Schema, input: unknown): string | null {
+  const shape = knownJsonSchema(schema);
+  if (shape?.['type'] !== 'object' || typeof input !== 'object' || input === null) return null;
+  const { properties, required, additionalProperties } = shape;
+  const declared = Object.keys(properties ?? {});
+  const given = Object.entries(input).flatMap(([name, value]) => (value === undefined ? [] : name));
+  const missing = (Array.isArray(required) ? required : [])
+    .map(String)
+    .filter((name) => !given.includes(name));
+  const unknown =
+    additionalProperties === false ? given.filter((name) => !declared.includes(name)) : [];
+  if (missing.length === 0 && unknown.length === 0) return null;
+  return [
+    ...missing.slice(0, MAX_NAMES).map((name) => `"${name}" is missing`),
+    ...unknown.slice(0, MAX_NAMES).map((name) => `"${name}" is unknown${near(name, declared)}`),
+    `expected ${declared.join(', ') || 'none'}`,
+  ].join('; ');
+}
+
+/** Returns the same schema, which refuses wrong names before it checks values. */
+export function withInputNames(schema: Schema): Schema {
+  return jsonSchema(schema.jsonSchema, {
+    async validate(value) {
+      const wrong = wrongInputNames(schema, value);
+      if (wrong !== null)
+        return { success: false, error: new ConfigurationError('INVALID_INPUT', wrong) };
+      return (await schema.validate?.(value)) ?? { success: true, value };
+    },
+  });
+}
+
+function near(name: string, declared: readonly string[]): string {
+  const found = declared.filter((other) => isNear(plain(name), plain(other)));
+  return found.length === 0 ? '' : `, did you mean ${found.map((one) => `"${one}"`).join(' or ')}?`;
+}
+
+/** Returns whether two names differ in one letter of three, or one begins with the other. */
+function isNear(a: string, b: string): boolean {
+  const [short, long] = a.length < b.length ? [a, b] : [b, a];
+  if (short.length >= 3 && long.startsWith(short)) return true;
+  return editDistance(a, b) <= Math.max(1, Math.floor(long.length / 3));
+}
+
+/** Returns the plain form of a name: `departure_date`, `departureDate` and `Departure-Date` are the same. */
+function plain(name: string): string {
+  return name
+    .slice(0, 100)
+    .toLowerCase()
+    .replace(/[\s_-]/g, '');
 }

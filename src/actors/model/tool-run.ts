@@ -1,8 +1,8 @@
 // Runs one tool call: calls `execute` and returns the outcome, whatever the tool does.
 //
-// Owns:     the race of the tool against cancellation and its time limit, and its result as JSON: a value, a
-//           promise, or an iterable whose last value counts.
-// Does not: ask for approval (it only tells whether one is needed), retry, or record the call.
+// Owns:     the race of the tool against cancellation and its time limit, and its result as JSON of a limited
+//           size: a value, a promise, or an iterable whose last value counts.
+// Does not: ask for approval, retry, or record the call.
 //
 // Invariants
 //   TOOL-RUN-1. The call always resolves: a tool that throws, hangs or returns an invalid value yields an
@@ -11,16 +11,23 @@
 //       at the same moment, and a generator is asked to return. The signal's reason tells the cause: a
 //       `TimeoutError`, or the reason of the caller's signal.
 //   TOOL-RUN-3. Later output and errors of the tool are ignored, without an unhandled rejection.
-//   TOOL-RUN-4. Approval is needed unless it is certain that none is.
+//   TOOL-OUTPUT-1. The output is plain JSON, or an error that says why it is not.
+//   TOOL-OUTPUT-2. An output that is too large is cut, and marked with `truncated` and `originalBytes`.
 
-import type { JSONValue, ModelMessage } from 'ai';
+import { convertDataContentToBase64String, type JSONValue, type ModelMessage } from 'ai';
+import { z } from 'zod';
 import { CancelledError, isA, isError, messageOf, TimeoutError } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
-import { clip } from '../../values/clip.ts';
-import { defaultModelOutput, type ToolResultOutput } from './default-output.ts';
-import { DEFAULT_MAX_OUTPUT_BYTES, keepModelOutput, keepOutput, type Kept } from './tool-output.ts';
+import { head } from '../../values/clip.ts';
 import type { ToolEntry } from './tools.ts';
+import {
+  defaultModelOutput,
+  toolError,
+  type ToolOutcome,
+  type ToolResultOutput,
+} from './tool-results.ts';
+import { asJson, byteLength, isLongerThan } from '../../values/json.ts';
 
 export interface ToolCallOptions {
   readonly tool: ToolEntry;
@@ -56,33 +63,6 @@ export interface ToolCallOptions {
 }
 
 type Report = (error: unknown, where: string) => void;
-
-/** Plain JSON. `modelOutput` is what the model reads. */
-export type ToolOutcome =
-  | {
-      readonly status: 'ok';
-      /** The return value of `execute`; null if undefined. `Truncated` if it was too large. */
-      readonly output: JSONValue;
-      readonly modelOutput: ToolResultOutput;
-    }
-  | {
-      readonly status: 'error';
-      readonly error: { readonly message: string; readonly code?: ToolErrorCode };
-      readonly modelOutput: ToolResultOutput;
-    };
-
-/** `FAILED`: it threw. `INVALID_OUTPUT`: it was run, and its result cannot be kept. */
-export type ToolErrorCode =
-  | 'FAILED'
-  | 'TIMEOUT'
-  | 'CANCELLED'
-  | 'INVALID_INPUT'
-  | 'INVALID_OUTPUT'
-  | 'NOT_EXECUTABLE'
-  /** It was not approved. */
-  | 'DENIED'
-  /** The process ended while it was being run: its outcome is unknown. */
-  | 'NEEDS_RECONCILE';
 
 /** Runs one call. Always resolves, and at once when the signal aborts. */
 export async function runToolCall(options: ToolCallOptions): Promise<ToolOutcome> {
@@ -192,61 +172,6 @@ function beginSpan(options: ToolCallOptions): { readonly signal: AbortSignal; en
 }
 
 /**
- * Returns whether this call needs the user's approval. Always resolves: a predicate that throws is reported
- * and means yes, an abort means yes too.
- */
-export async function approvalNeeded(
-  tool: ToolEntry,
-  input: unknown,
-  options: {
-    readonly callId: string;
-    readonly messages: readonly ModelMessage[];
-    /** `input` is the model's original. @defaultValue false */
-    readonly raw?: boolean | undefined;
-    readonly context?: unknown;
-    readonly signal?: AbortSignal;
-    readonly report?: Report;
-  },
-): Promise<boolean> {
-  const { needsApproval } = tool;
-  if (typeof needsApproval === 'boolean') return needsApproval;
-  const { callId: toolCallId, messages, raw, context, signal, report } = options;
-  const ask = async (): Promise<boolean> => {
-    const validated =
-      raw === true ? await tool.validate(input) : { ok: true as const, value: input };
-    if (!validated.ok) return true;
-    return Boolean(await needsApproval(validated.value, { toolCallId, messages, context }));
-  };
-  try {
-    return await (signal ? raceAbort(ask(), signal) : ask());
-  } catch (error) {
-    if (signal?.aborted !== true) report?.(error, `needsApproval of tool ${tool.name}`);
-    return true;
-  }
-}
-
-const MAX_ERROR_CHARACTERS = 8000;
-
-/** Returns an error result for a call that was not run, or failed. */
-export function toolError(message: string, code: ToolErrorCode): ToolOutcome {
-  const value = clip(message, MAX_ERROR_CHARACTERS);
-  return {
-    status: 'error',
-    error: { message: value, code },
-    modelOutput: { type: 'error-text', value },
-  };
-}
-
-/** Returns the result of a call that was not approved. */
-export function toolDenied(reason: string): ToolOutcome {
-  return {
-    status: 'error',
-    error: { message: reason, code: 'DENIED' },
-    modelOutput: { type: 'execution-denied', reason },
-  };
-}
-
-/**
  * Returns the message as the SDK tells it to a model: name and message of an error, a string unchanged,
  * anything else as JSON.
  */
@@ -270,7 +195,7 @@ function cancelledMessage(reason: unknown): string {
  * ignored.
  * @throws the tool's error, or `signal.reason` as soon as the signal aborts.
  */
-export async function settledOutput(
+async function settledOutput(
   started: unknown,
   signal: AbortSignal,
   preliminary: (output: unknown) => void,
@@ -318,4 +243,98 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
     value !== null &&
     typeof (value as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator] === 'function'
   );
+}
+
+/** About 64 K tokens: more than most models should read of one call. */
+export const DEFAULT_MAX_OUTPUT_BYTES = 256 * 1024;
+
+/** Pictures and sound for the model cannot be cut, and are larger. */
+const MAX_CONTENT_BYTES = 8 * 1024 * 1024;
+
+/** Replaces an output that was too large. */
+export interface Truncated {
+  readonly truncated: true;
+  /** Its size in UTF-8: of the text itself for a text, otherwise of its JSON. */
+  readonly originalBytes: number;
+  /** The beginning of the output. */
+  readonly text: string;
+}
+
+type Kept<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly message: string };
+
+/** Returns a tool's output as JSON of at most `maxBytes`. The message of a refusal names the problem. */
+export function keepOutput(output: unknown, maxBytes: number): Kept<JSONValue> {
+  if (typeof output === 'string')
+    return { ok: true, value: isLongerThan(output, maxBytes) ? cut(output, maxBytes) : output };
+  const json = asJson(output);
+  if (!json.ok) return { ok: false, message: `returned what is not JSON: ${json.message}` };
+  const { text, value } = json;
+  return { ok: true, value: isLongerThan(text, maxBytes) ? cut(text, maxBytes) : value };
+}
+
+const outputSchema = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.enum(['text', 'error-text']), value: z.string() }),
+  z.looseObject({ type: z.enum(['json', 'error-json']), value: z.unknown() }),
+  z.looseObject({
+    type: z.literal('content'),
+    value: z.array(z.looseObject({ type: z.string() })),
+  }),
+  z.looseObject({ type: z.literal('execution-denied'), reason: z.string().optional() }),
+]);
+
+/** Checks the result of `toModelOutput`: bytes become base64, and the size is bounded. */
+function keepModelOutput(converted: unknown, maxBytes: number): Kept<ToolResultOutput> {
+  const checked = outputSchema.safeParse(converted);
+  if (!checked.success)
+    return {
+      ok: false,
+      message: `toModelOutput gave no tool result output: ${z.prettifyError(checked.error)}`,
+    };
+  const json = asJson(checked.data, bytesAsBase64);
+  if (!json.ok)
+    return { ok: false, message: `toModelOutput gave what is not JSON: ${json.message}` };
+  const value = json.value as ToolResultOutput;
+  if (!isLongerThan(json.text, value.type === 'content' ? MAX_CONTENT_BYTES : maxBytes))
+    return { ok: true, value };
+  switch (value.type) {
+    case 'content':
+      return {
+        ok: false,
+        message: `toModelOutput gave ${byteLength(json.text)} bytes of content, more than ${MAX_CONTENT_BYTES}`,
+      };
+    case 'execution-denied':
+      return { ok: true, value: { type: 'execution-denied' } };
+    case 'text':
+    case 'json':
+      return { ok: true, value: { type: 'json', value: cutValue(value.value, maxBytes) } };
+    case 'error-text':
+    case 'error-json':
+      return { ok: true, value: { type: 'error-json', value: cutValue(value.value, maxBytes) } };
+  }
+}
+
+function cutValue(value: JSONValue, maxBytes: number): JSONValue {
+  return cut(typeof value === 'string' ? value : JSON.stringify(value), maxBytes);
+}
+
+function cut(text: string, maxBytes: number): JSONValue {
+  const originalBytes = byteLength(text);
+  let characters = maxBytes;
+  // Quoting makes a text longer by an amount that depends on the text.
+  for (;;) {
+    const truncated = { truncated: true, originalBytes, text: head(text, characters) } as const;
+    if (characters === 0 || !isLongerThan(JSON.stringify(truncated), maxBytes))
+      return truncated satisfies Truncated;
+    characters = Math.floor(characters / 2);
+  }
+}
+
+function bytesAsBase64(this: Record<string, unknown>, key: string, value: unknown): unknown {
+  // The toJSON of a Buffer has converted it to an object before this is called.
+  const original = this[key];
+  return original instanceof Uint8Array || original instanceof ArrayBuffer
+    ? convertDataContentToBase64String(original)
+    : value;
 }

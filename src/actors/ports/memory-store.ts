@@ -1,5 +1,6 @@
 // Memory: facts about the user that outlive a conversation ("prefers window seats"). Defines the port, the
-// form of a fact, and the ranking for stores without an index of their own.
+// form of a fact, the ranking for stores without an index of their own, and the store that ends with the
+// process.
 
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { shown } from '../../values/plain-checks.ts';
@@ -64,7 +65,7 @@ export interface MemoryLimits {
   readonly maxTextChars: number;
 }
 
-export const defaultMemoryLimits = {
+const defaultMemoryLimits = {
   maxFacts: 2_000,
   maxTextChars: 2_000,
 } as const satisfies MemoryLimits;
@@ -150,4 +151,26 @@ function checkWhole(name: string, value: number, atLeast: number): void {
     'INVALID_OPTION',
     `Expected \`${name}\` to be a whole number ≥ ${atLeast}, got ${shown(value)}`,
   );
+}
+
+/**
+ * Creates a memory store that ends with the process: for tests, demos, and as the simplest example of the port.
+ * @throws {ConfigurationError} if a limit is not a positive whole number.
+ */
+export function memoryStore(limits: Partial<MemoryLimits> = {}): MemoryStore {
+  const allLimits = checkedMemoryLimits(limits);
+  let table: FactTable = new Map();
+  return {
+    async facts(query) {
+      return rankFacts(table, query);
+    },
+    async remember(fact) {
+      table = withFact(table, fact, allLimits);
+    },
+    async forget({ scope, id }) {
+      const before = table;
+      table = withoutFact(before, scope, id);
+      return table !== before;
+    },
+  };
 }

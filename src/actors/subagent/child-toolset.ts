@@ -12,11 +12,11 @@ import type { Toolset } from '../contracts/task.ts';
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { callerOf } from '../model/caller.ts';
 import { marked, ROLE, roleOf } from '../model/tool-flags.ts';
-import { toolFailure, type ToolFailure } from '../model/tool-failure.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import { checkResult } from '../model/output.ts';
 import type { ModelCall } from '../model/model-step.ts';
+import { toolFailure, type ToolFailure } from '../model/tool-results.ts';
 
 /** Identifies the toolset in a registry of toolsets. */
 export const CHILD_TOOLSET = { name: 'subagent-child', version: '0.1.0' } as const;

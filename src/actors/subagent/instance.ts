@@ -8,9 +8,13 @@ import { prepareTools, type PreparedTools } from '../model/tools.ts';
 import { raceAbort, raceTime } from '../runtime/race-abort.ts';
 import { type Host } from '../runtime/host.ts';
 import { outputInstructions } from '../model/output.ts';
-import type { SubagentContextSnapshot } from '../context/context-snapshot.ts';
+import {
+  contextNote,
+  openingMessages,
+  systemPrompt,
+  type SubagentContextSnapshot,
+} from '../context/context-snapshot.ts';
 import type { NoteMarks } from '../notes/note-marks.ts';
-import { contextNote, openingMessages, systemPrompt } from '../context/prompts.ts';
 import { askUserTool, ASK_USER } from './ask-user.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import { checkSubagentConfig } from './config.ts';

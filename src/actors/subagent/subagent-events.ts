@@ -23,8 +23,8 @@ import type { SubagentInput, Carrying, SubagentEvent, Unstamped } from '../../ma
 import type { SubagentTask } from '../contracts/task.ts';
 import type { Note } from '../notes/note.ts';
 import type { ModelResponse } from '../model/model-step.ts';
-import type { ToolOutcome } from '../model/tool-run.ts';
 import type { Answer } from '../contracts/records.ts';
+import type { ToolOutcome } from '../model/tool-results.ts';
 
 export const SPAWNED = 'subagent.spawned';
 

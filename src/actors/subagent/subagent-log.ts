@@ -22,12 +22,16 @@ import {
   type CallState,
 } from '../../machines/subagent-setup.ts';
 import { inputTimeoutMessage } from '../conversation/prompts.ts';
-import { toolMessage, type StepResult } from '../model/messages.ts';
-import { tokenCount } from '../model/token-count.ts';
+import { toolMessage, type StepResult, type ToolOutcome } from '../model/tool-results.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
-import type { ToolOutcome } from '../model/tool-run.ts';
 import type { Answer } from '../contracts/records.ts';
-import type { ApprovalGrade, Artifact, LedgerEntry, Usage } from '../contracts/outcome.ts';
+import {
+  tokenCount,
+  type ApprovalGrade,
+  type Artifact,
+  type LedgerEntry,
+  type Usage,
+} from '../contracts/outcome.ts';
 import { NoteMarks, unmarked, unmarkedNotes } from '../notes/note-marks.ts';
 import { note, quoted, sentence, type Note } from '../notes/note.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';

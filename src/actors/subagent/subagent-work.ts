@@ -20,7 +20,7 @@ import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-set
 import type { Budget } from '../admission/budget.ts';
 import type { PreparedBefore, SubagentHandle, SubagentPorts } from './subagent-ports.ts';
 import type { StreamedChunk } from '../contracts/task.ts';
-import { consentFor, INHERITED_DENIAL } from '../model/approval.ts';
+import { consentFor, INHERITED_DENIAL, approvalNeeded } from '../model/approval.ts';
 import { withCaller } from '../model/caller.ts';
 import {
   runModelStep,
@@ -30,20 +30,15 @@ import {
   type StepUsage,
 } from '../model/model-step.ts';
 import { checkOutput, structuredOutput } from '../model/output.ts';
-import type { Structured } from '../model/structured.ts';
-import {
-  approvalNeeded,
-  runToolCall,
-  toolDenied,
-  toolError,
-  type ToolOutcome,
-} from '../model/tool-run.ts';
+import { runToolCall } from '../model/tool-run.ts';
 import type { Host } from '../runtime/host.ts';
 import { ASK_USER } from './ask-user.ts';
 import { checkHandIn, completionToolIn, notHandedInMessage } from './child-toolset.ts';
 import { releaseInstance, type Instance } from './instance.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 import type { SubagentLog } from './subagent-log.ts';
+import type { Structured } from '../model/model.ts';
+import { toolDenied, toolError, type ToolOutcome } from '../model/tool-results.ts';
 
 /** The subagent whose work it is. */
 export interface Worker extends SubagentHandle {

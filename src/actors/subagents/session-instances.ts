@@ -12,7 +12,7 @@
 //       or no further run of it can begin.
 
 import type { ModelMessage } from 'ai';
-import { closeDanglingCalls } from '../model/messages.ts';
+import { closeDanglingCalls } from '../model/tool-results.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import { releaseInstance, takeInstance } from '../subagent/instance.ts';

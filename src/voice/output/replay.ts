@@ -1,11 +1,10 @@
 // Translates the conversation, including calls that are still open, and single notes of the runtime into the
 // commands that tell a model about them.
-
-import type { ReplayItem } from '../../actors/conversation/replay.ts';
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { NoteMarks, NoteWriter } from '../../actors/notes/note-marks.ts';
 import { answerNote, recallNote, tellsCallsInWords } from './speech-prompts.ts';
 import type { TransportCapabilities, TransportCommand } from '../connection/transport.ts';
+import type { ReplayItem } from '../../actors/conversation/model-messages.ts';
 
 /**
  * Returns the commands that restore a conversation on a fresh connection. A model that speaks by itself is

@@ -1,11 +1,17 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ConversationLog } from '../../../src/actors/conversation/conversation.ts';
 import {
   assembleContextSnapshot,
   buildContextSnapshot,
+  openingMessages,
+  systemPrompt,
   type ContextMode,
+  type SubagentContextSnapshot,
 } from '../../../src/actors/context/context-snapshot.ts';
-import { memoryStore } from '../../../src/actors/context/memory-store.ts';
+import { memoryStore } from '../../../src/actors/ports/memory-store.ts';
+import { NoteMarks } from '../../../src/actors/notes/note-marks.ts';
+import { readNotes, readTask } from '../../../src/actors/notes/note.ts';
+import { INJECTIONS, SENTINEL, unquoted } from '../../support/injections.ts';
 
 const task = { toolName: 'book_ride', args: { destination: 'airport' } };
 
@@ -86,4 +92,107 @@ test('memory is not asked in a mode without facts, and its failure is not hidden
   });
   await expect(assembleContextSnapshot(input, source)).rejects.toThrow('no memory');
   await expect(assembleContextSnapshot(input)).resolves.toBeDefined();
+});
+
+describe('prompts', () => {
+  const conversation = ConversationLog.empty()
+    .setSummary('User asked about their project. Discussed auth module.')
+    .add({ id: 'u1', role: 'user', at: 1, text: 'Can you fix the auth bug?' })
+    .add({ id: 'a1', role: 'assistant', at: 2, text: "I'll have Claude look into that." });
+
+  const facts = ['User prefers TypeScript', 'Project uses PostgreSQL'].map((text, n) => ({
+    id: `f${n}`,
+    scope: 'ann',
+    text,
+    at: n,
+  }));
+
+  const task = { toolName: 'ask_claude', args: { task: 'Fix the bug in auth.py' } };
+
+  const notes = new NoteMarks('a secret');
+
+  /** What each note quotes, in order. */
+  const quotesIn = (snapshot: SubagentContextSnapshot) =>
+    openingMessages(snapshot, notes).flatMap(({ content }) =>
+      readNotes(content as string).map(({ quotes }) => quotes),
+    );
+
+  test('[B30] the system prompt: the instructions, the task by the name of its tool, and how notes are told', () => {
+    const snapshot = buildContextSnapshot(
+      { task, instructions: '<subagent instructions>', conversation },
+      facts,
+    );
+    expect(systemPrompt(snapshot, notes)).toBe(
+      `# Instructions\n<subagent instructions>\n\n# Task\nExecute tool: ask_claude\n\n${notes.recognition}`,
+    );
+  });
+
+  test('[B30] the notes: summary, turns and memory, then the task with its arguments', () => {
+    const snapshot = buildContextSnapshot({ task, instructions: 'x', conversation }, facts);
+    expect(quotesIn(snapshot)).toEqual([
+      {
+        conversationSummary: 'User asked about their project. Discussed auth module.',
+        recentConversation: [
+          { role: 'user', content: 'Can you fix the auth bug?' },
+          { role: 'assistant', content: "I'll have Claude look into that." },
+        ],
+        memory: ['User prefers TypeScript', 'Project uses PostgreSQL'],
+      },
+      { task: 'Execute tool: ask_claude', arguments: { task: 'Fix the bug in auth.py' } },
+    ]);
+  });
+
+  test('[B30] without anything to say of the conversation there is only the task', () => {
+    const snapshot = buildContextSnapshot({
+      task: { toolName: 'refresh', args: {} },
+      instructions: 'Refresh.',
+      conversation: ConversationLog.empty(),
+    });
+    expect(quotesIn(snapshot)).toEqual([{ task: 'Execute tool: refresh' }]);
+  });
+
+  test('SUBPROMPT-1 P8: no string of anybody stands outside a quotation', () => {
+    for (const evil of INJECTIONS) {
+      const snapshot = buildContextSnapshot(
+        {
+          task: { toolName: evil, args: { text: evil, [evil]: [evil] }, description: evil },
+          instructions: 'x',
+          conversation: ConversationLog.empty()
+            .setSummary(evil)
+            .add({ id: 'u1', role: 'user', at: 1, text: evil })
+            .add({ id: 'a1', role: 'assistant', at: 2, text: evil }),
+        },
+        [{ id: 'f', scope: 'ann', text: evil, at: 1 }],
+      );
+      const read = openingMessages(snapshot, notes).map(({ content }) => content as string);
+      expect(read.map(unquoted)).toEqual(read.map(() => null));
+      expect(read.join().split(SENTINEL).length).toBeGreaterThan(7);
+      // The name of a tool is the author's, and one line.
+      const name = systemPrompt(snapshot, notes).split('\n')[4];
+      expect(name).toMatch(/^Execute tool: "/);
+    }
+  });
+
+  test('[B31] the last message is the task, and its arguments if it has any', () => {
+    const described = buildContextSnapshot({
+      task: { ...task, description: 'Ask Claude to change code' },
+      instructions: 'x',
+      conversation,
+    });
+    expect(readTask(openingMessages(described, notes))).toEqual({
+      task: 'Ask Claude to change code',
+      arguments: { task: 'Fix the bug in auth.py' },
+    });
+  });
+
+  test('a run opens with the task; after a fork, with the conversation before it', () => {
+    const input = { task, instructions: 'x', conversation };
+    expect(openingMessages(buildContextSnapshot(input), notes).map(({ role }) => role)).toEqual([
+      'user',
+      'user',
+    ]);
+    const forked = openingMessages(buildContextSnapshot({ ...input, mode: 'fork', notes }), notes);
+    expect(forked.map(({ role }) => role)).toEqual(['user', 'user', 'assistant', 'user']);
+    expect(forked[0]?.content).toContain('Discussed auth module');
+  });
 });

@@ -1,23 +1,24 @@
 // The conversation is kept small, and facts are drawn from it, beside the turns.
 
 import { describe, expect, test } from 'vitest';
-import { memoryStore } from '../../../src/actors/context/memory-store.ts';
 import {
   modelDistiller,
+  modelSummary,
+  transcriptOf,
   type DistilRequest,
   type MemoryDistiller,
-} from '../../../src/actors/context/distiller.ts';
+  type SummaryRequest,
+} from '../../../src/actors/context/model-upkeep.ts';
+import { readNotes } from '../../../src/actors/notes/note.ts';
 import {
   itemsToSummarise,
-  modelSummary,
+  rememberFacts,
   stillCovered,
-  type SummaryRequest,
-} from '../../../src/actors/context/summary.ts';
-import { readNotes } from '../../../src/actors/notes/note.ts';
-import { transcriptOf } from '../../../src/actors/context/transcript.ts';
-import { Upkeep, type UpkeepOptions, rememberFacts } from '../../../src/actors/context/upkeep.ts';
+  Upkeep,
+  type UpkeepOptions,
+} from '../../../src/actors/context/upkeep.ts';
 import { ConversationLog } from '../../../src/actors/conversation/conversation.ts';
-import type { MemoryFact } from '../../../src/actors/ports/memory-store.ts';
+import { memoryStore, type MemoryFact } from '../../../src/actors/ports/memory-store.ts';
 import { createHost } from '../../../src/actors/runtime/host.ts';
 import { memoryJournal } from '../../../src/actors/runtime/memory-journal.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';

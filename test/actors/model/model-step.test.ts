@@ -12,7 +12,7 @@ import {
 import { MockLanguageModelV3, MockLanguageModelV4, MockProviderV4 } from 'ai/test';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import { toolMessage } from '../../../src/actors/model/messages.ts';
+import { toolMessage } from '../../../src/actors/model/tool-results.ts';
 import { runModelStep, type ModelStepOptions } from '../../../src/actors/model/model-step.ts';
 import { runToolCall } from '../../../src/actors/model/tool-run.ts';
 import { prepareTools } from '../../../src/actors/model/tools.ts';

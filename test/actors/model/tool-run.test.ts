@@ -2,16 +2,11 @@ import { getEventListeners } from 'node:events';
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { ToolResultOutput } from '../../../src/actors/model/default-output.ts';
-import {
-  approvalNeeded,
-  runToolCall,
-  type ToolCallOptions,
-  type ToolOutcome,
-} from '../../../src/actors/model/tool-run.ts';
+import { runToolCall, type ToolCallOptions } from '../../../src/actors/model/tool-run.ts';
 import { prepareTools, type ToolEntry } from '../../../src/actors/model/tools.ts';
 import { CancelledError } from '../../../src/values/errors.ts';
 import { deferred, macrotask, manualTime, never, soon } from './fakes.ts';
+import type { ToolOutcome, ToolResultOutput } from '../../../src/actors/model/tool-results.ts';
 
 const inputSchema = z.object({ q: z.string().optional() });
 
@@ -546,76 +541,6 @@ test('TOOL-RUN-3: a rejection of an abandoned tool is handled', async () => {
       expect(outcome).toMatchObject({ error: { code: 'CANCELLED' } });
   });
   expect(unhandled).toBe(0);
-});
-
-describe('TOOL-RUN-4: approval', () => {
-  const options = { callId: 'c1', messages: [{ role: 'user' as const, content: 'hi' }] };
-
-  test.each([
-    [undefined, false],
-    [false, false],
-    [true, true],
-    [() => true, true],
-    [async () => false, false],
-    [({ q }: { q: string }) => q === 'x', true],
-  ])('%s', async (needsApproval, expected) => {
-    expect(await approvalNeeded(entry({ needsApproval }), { q: 'x' }, options)).toBe(expected);
-  });
-
-  test('the predicate is told of the call', async () => {
-    const seen: unknown[] = [];
-    const needsApproval = (...args: unknown[]): boolean => {
-      seen.push(...args);
-      return false;
-    };
-    await approvalNeeded(entry({ needsApproval }), { q: 'x' }, { ...options, context: 7 });
-    expect(seen).toEqual([
-      { q: 'x' },
-      { toolCallId: 'c1', messages: options.messages, context: 7 },
-    ]);
-  });
-
-  test.each([
-    [
-      'throws',
-      () => {
-        throw new Error('no rules');
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('no rules'))],
-  ])('a predicate that %s means yes, and is reported', async (_, needsApproval) => {
-    const reports: string[] = [];
-    const report = (error: unknown, where: string): void =>
-      void reports.push(`${where}: ${String(error)}`);
-    expect(await approvalNeeded(entry({ needsApproval }), {}, { ...options, report })).toBe(true);
-    expect(reports).toEqual(['needsApproval of tool lookup: Error: no rules']);
-    expect(await approvalNeeded(entry({ needsApproval }), {}, options)).toBe(true);
-  });
-
-  test('a predicate that never settles means yes once the run is aborted', async () => {
-    const controller = new AbortController();
-    const reports: unknown[] = [];
-    const asked = approvalNeeded(
-      entry({ needsApproval: () => never() }),
-      {},
-      { ...options, signal: controller.signal, report: (error) => reports.push(error) },
-    );
-    expect(await soon(asked)).toBe('pending');
-    controller.abort('over');
-    expect(await soon(asked)).toBe(true);
-    expect(reports).toEqual([]);
-  });
-
-  test('raw input goes through the schema first; what does not fit needs approval', async () => {
-    const guarded = entry({
-      inputSchema: z.object({ amount: z.coerce.number().default(100) }),
-      needsApproval: ({ amount }: { amount: number }) => amount >= 100,
-    });
-    const raw = { ...options, raw: true };
-    expect(await approvalNeeded(guarded, {}, raw)).toBe(true);
-    expect(await approvalNeeded(guarded, { amount: '5' }, raw)).toBe(false);
-    expect(await approvalNeeded(guarded, { amount: 'all' }, raw)).toBe(true);
-  });
 });
 
 test('a tool() of the SDK is one', async () => {

@@ -3,8 +3,7 @@
 
 import { expect, test, describe } from 'vitest';
 import { modelClaimJudge } from '../../../src/results/judge-claims.ts';
-import { modelDistiller } from '../../../src/actors/context/distiller.ts';
-import { modelSummary } from '../../../src/actors/context/summary.ts';
+import { modelDistiller, modelSummary } from '../../../src/actors/context/model-upkeep.ts';
 import { ConversationLog } from '../../../src/actors/conversation/conversation.ts';
 import type { LedgerEntry } from '../../../src/actors/contracts/outcome.ts';
 import { readNotes } from '../../../src/actors/notes/note.ts';

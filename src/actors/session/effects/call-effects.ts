@@ -19,7 +19,6 @@
 import type { JSONValue } from 'ai';
 import { CancelledError, isError, messageOf, TimeoutError } from '../../../values/errors.ts';
 import type { CallAnswer, Failure } from '../../../machines/index.ts';
-import { DEFAULT_MAX_OUTPUT_BYTES, keepOutput } from '../../model/tool-output.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import { raceAbort, raceTime } from '../../runtime/race-abort.ts';
 import { callSafely } from '../../runtime/host.ts';
@@ -40,6 +39,7 @@ import type { CallRecord } from '../../contracts/records.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS } from '../unit/session-unit.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
 import type { EffectsSession } from './effects-session.ts';
+import { DEFAULT_MAX_OUTPUT_BYTES, keepOutput } from '../../model/tool-run.ts';
 
 /** The result of an inline tool. */
 interface Returned {

@@ -4,10 +4,9 @@ import { aFunction } from '../../../values/checks.ts';
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError } from '../../../values/errors.ts';
-import type { MemoryDistiller } from '../../context/distiller.ts';
-import { modelSummary, type Summarise } from '../../context/summary.ts';
+import { modelSummary, type MemoryDistiller, type Summarise } from '../../context/model-upkeep.ts';
 import type { UpkeepOptions } from '../../context/upkeep.ts';
-import { checkedLimits, type ConversationLimits } from '../../conversation/limits.ts';
+import { checkedLimits, type ConversationLimits } from '../../conversation/items.ts';
 
 export interface ConversationOptions {
   /** Limits of the kept conversation. @defaultValue 500 items, 200,000 characters, 20,000 of one item */

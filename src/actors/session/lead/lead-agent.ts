@@ -8,9 +8,9 @@ import { checkIsObject, notAnObject } from '../../../values/plain-checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
 import { languageTag, type SetDirective } from '../../contracts/directives.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
-import type { ConversationTurn } from '../../conversation/turns.ts';
 import type { MemoryFact } from '../../ports/memory-store.ts';
 import { checkToolList } from './lead-tools.ts';
+import type { ConversationTurn } from '../../conversation/items.ts';
 
 /** An agent that talks to the user. */
 export interface LeadAgent {

@@ -6,9 +6,8 @@ import { aFunction, check, type ChecksOf } from '../../../values/checks.ts';
 import { checkIsObject, notAnObject } from '../../../values/plain-checks.ts';
 import { ConfigurationError, messageOf } from '../../../values/errors.ts';
 import { DELIVERY_MODES } from '../../../machines/index.ts';
-import { withInputNames } from '../../model/input-names.ts';
 import { isTooDeep, TOO_DEEP } from '../../../values/json.ts';
-import { validateWith, wrapSchema } from '../../model/schema.ts';
+import { validateWith, wrapSchema, withInputNames } from '../../model/schema.ts';
 import { clip } from '../../../values/clip.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 

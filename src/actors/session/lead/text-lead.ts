@@ -32,14 +32,12 @@
 //   TEXT-RESPONSE-4. A call is passed on with the next part of the stream, which tells whether another call
 //       follows: a crash between the two is visible in the journal.
 
-import { parsedOrText } from '../../../values/json.ts';
+import { asJson, parsedOrText } from '../../../values/json.ts';
 import { streamText, type LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, isA, ProviderError } from '../../../values/errors.ts';
-import { asJson } from '../../../values/json.ts';
 import { storable, storableId, storableText } from '../../../values/storable.ts';
 import { callKey } from '../../model/approval.ts';
 import { toStepError } from '../../model/model-step.ts';
-import { cutOff, hasJustEnded } from '../../model/streamed-answer.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
 import { HOLDS_FLOOR_MS, type LeadDriver, type Offer, type SubagentWords } from './lead-driver.ts';
@@ -58,6 +56,7 @@ import type { LeadSession } from './lead-session.ts';
 import { modelToolsOf } from './lead-tools.ts';
 import type { TextOutput, TextPart } from './text-output.ts';
 import { Watchdog } from './watchdog.ts';
+import { cutOff, hasJustEnded } from '../../model/model.ts';
 
 /** Rounds of tool calls for one utterance, or one telling; then the model has to speak. */
 const MAX_ROUNDS = 8;

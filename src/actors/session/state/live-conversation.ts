@@ -18,8 +18,7 @@
 import { parsedOrText } from '../../../values/json.ts';
 import { head as headOf } from '../../../values/clip.ts';
 import { ConversationLog } from '../../conversation/conversation.ts';
-import type { ConversationItem } from '../../conversation/items.ts';
-import type { ConversationLimits } from '../../conversation/limits.ts';
+import type { ConversationItem, ConversationLimits } from '../../conversation/items.ts';
 import type { Prompt } from '../../notes/note.ts';
 import type { ConversationEvent } from '../../contracts/records.ts';
 import type { Receiver } from '../../contracts/session-protocol.ts';

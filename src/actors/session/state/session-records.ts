@@ -10,8 +10,11 @@
 
 import { priorityOf, type OutboxItem, type Stamped } from '../../../machines/index.ts';
 import type { ConversationLog } from '../../conversation/conversation.ts';
-import type { ConversationItem, MessageItem } from '../../conversation/items.ts';
-import type { ConversationLimits } from '../../conversation/limits.ts';
+import type {
+  ConversationItem,
+  MessageItem,
+  ConversationLimits,
+} from '../../conversation/items.ts';
 import {
   approvalPrompt,
   pendingAnswer,

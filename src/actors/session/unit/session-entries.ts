@@ -6,8 +6,7 @@
 
 import { z } from 'zod';
 import { DELIVERY_MODES, type OutboxInput, type SessionInput } from '../../../machines/index.ts';
-import { noteSchema } from '../../conversation/items.ts';
-import type { ConversationLimits } from '../../conversation/limits.ts';
+import { noteSchema, type ConversationLimits } from '../../conversation/items.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import {
   amount,

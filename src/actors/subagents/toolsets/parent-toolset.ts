@@ -19,11 +19,9 @@ import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { tool, zodSchema, type ModelMessage, type Tool } from 'ai';
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../../values/checks.ts';
-import { closeDanglingCalls } from '../../model/messages.ts';
-import { DELEGATES, marked } from '../../model/tool-flags.ts';
-import { recipeOf, reconfigures } from '../../model/recipes.ts';
-import { awaitManyView, awaitOneView, checkView, listedView } from './parent-views.ts';
-import { keepReceipt } from './parent-views.ts';
+import { closeDanglingCalls, toolFailure, type ToolFailure } from '../../model/tool-results.ts';
+import { DELEGATES, marked, recipeOf, reconfigures } from '../../model/tool-flags.ts';
+import { awaitManyView, awaitOneView, checkView, keepReceipt, listedView } from './parent-views.ts';
 import type { SubagentService } from '../../contracts/service-types.ts';
 import {
   checkSpawnBase,
@@ -36,9 +34,7 @@ import {
   type SpawnInput,
   type SpawnOptions,
 } from './spawn-plan.ts';
-import { toolFailure, type ToolFailure } from '../../model/tool-failure.ts';
 import { inScope, type ToolScope } from './toolset-scope.ts';
-
 /** Name and version for a registry of toolsets. */
 export const PARENT_TOOLSET = { name: 'subagent-parent', version: '0.1.0' } as const;
 

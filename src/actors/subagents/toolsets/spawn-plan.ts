@@ -16,8 +16,8 @@ import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { unmarked } from '../../notes/note-marks.ts';
 import { note, sentence, type Quotes } from '../../notes/note.ts';
 import { createChildSubagentToolset } from '../../subagent/child-toolset.ts';
-import { toolFailure, type ToolFailure } from '../../model/tool-failure.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
+import { toolFailure, type ToolFailure } from '../../model/tool-results.ts';
 
 const anId = z.string().min(1).max(200);
 const aName = z.string().min(1).max(200);

@@ -15,16 +15,14 @@ import { z } from 'zod';
 import { check, type ChecksOf } from '../../../values/checks.ts';
 import { checkIsObject, readable, shown } from '../../../values/plain-checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
-import { withInputNames } from '../../model/input-names.ts';
-import { wrapSchema } from '../../model/schema.ts';
+import { wrapSchema, withInputNames } from '../../model/schema.ts';
 import { type SubagentConfig } from '../../contracts/config.ts';
-import { awaitEnd } from './toolset-scope.ts';
+import { awaitEnd, inScope, type ToolScope } from './toolset-scope.ts';
 import { DELEGATES, marked, SUB_AGENT, type SubAgentFlag } from '../../model/tool-flags.ts';
 import { programChecks, programService, type ProgramOptions } from '../subagent-service.ts';
 import type { SubagentReport } from '../../contracts/service-types.ts';
-import type { ToolFailure } from '../../model/tool-failure.ts';
-import { inScope, type ToolScope } from './toolset-scope.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
+import type { ToolFailure } from '../../model/tool-results.ts';
 
 /** A tool under `subagent__<type>` runs the subagent of that type. */
 export const SUBAGENT_TOOL_PREFIX = 'subagent__';

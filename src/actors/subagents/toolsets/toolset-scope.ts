@@ -19,7 +19,7 @@ import {
   thrownFailure,
   toolFailure,
   type ToolFailure,
-} from '../../model/tool-failure.ts';
+} from '../../model/tool-results.ts';
 
 /** One call, with its requester. */
 export interface ToolScope {

@@ -9,8 +9,11 @@ import { tableBooker } from '../../../../examples/voice-demo/agents/table-booker
 import { createWorkshop } from '../../../../examples/voice-demo/agents/workshop.ts';
 import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
 import { brainModel } from '../../../../examples/voice-demo/brain/brain-model.ts';
-import { buildContextSnapshot } from '../../../../src/actors/context/context-snapshot.ts';
-import { openingMessages, systemPrompt } from '../../../../src/actors/context/prompts.ts';
+import {
+  buildContextSnapshot,
+  openingMessages,
+  systemPrompt,
+} from '../../../../src/actors/context/context-snapshot.ts';
 import { ConversationLog } from '../../../../src/actors/conversation/conversation.ts';
 import { NoteMarks } from '../../../../src/actors/notes/note-marks.ts';
 import { hastyEnvironment } from '../support.ts';

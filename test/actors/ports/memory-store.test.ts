@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { memoryStore } from '../../../src/actors/context/memory-store.ts';
-import type { MemoryStore } from '../../../src/actors/ports/memory-store.ts';
+import { memoryStore, type MemoryStore } from '../../../src/actors/ports/memory-store.ts';
 import { CapacityError, ConfigurationError } from '../../../src/values/errors.ts';
 
 let store: MemoryStore;

@@ -1,7 +1,7 @@
 import { generateText, type ModelMessage } from 'ai';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { closeDanglingCalls, toolMessage } from '../../../src/actors/model/messages.ts';
+import { closeDanglingCalls, toolMessage } from '../../../src/actors/model/tool-results.ts';
 import { answer, model, text } from './fakes.ts';
 
 const calls = [

@@ -1,17 +1,105 @@
-// The messages that answer tool calls. The SDK and every provider refuse a history in which a call is not
+// The results of tool calls: the outcome of a call, the result of a tool of the runtime that could not do its
+// work, and the messages that answer calls. The SDK and every provider refuse a history in which a call is not
 // answered exactly once.
 
 import type {
   AssistantContent,
+  JSONValue,
   ModelMessage,
   ToolContent,
   ToolModelMessage,
   ToolResultPart,
 } from 'ai';
-import { messageOf } from '../../values/errors.ts';
+import { codeOf, messageOf } from '../../values/errors.ts';
 import { asJson } from '../../values/json.ts';
-import { defaultModelOutput, type ToolResultOutput } from './default-output.ts';
-import type { ToolOutcome } from './tool-run.ts';
+import { clip } from '../../values/clip.ts';
+
+/** A tool's result as the model reads it. */
+export type ToolResultOutput = ToolResultPart['output'];
+
+/** Returns the form for the model of an output without `toModelOutput`: text unchanged, anything else as JSON. */
+export function defaultModelOutput(output: JSONValue): ToolResultOutput {
+  return typeof output === 'string'
+    ? { type: 'text', value: output }
+    : { type: 'json', value: output };
+}
+
+/** Plain JSON. `modelOutput` is what the model reads. */
+export type ToolOutcome =
+  | {
+      readonly status: 'ok';
+      /** The return value of `execute`; null if undefined. `Truncated` if it was too large. */
+      readonly output: JSONValue;
+      readonly modelOutput: ToolResultOutput;
+    }
+  | {
+      readonly status: 'error';
+      readonly error: { readonly message: string; readonly code?: ToolErrorCode };
+      readonly modelOutput: ToolResultOutput;
+    };
+
+/** `FAILED`: it threw. `INVALID_OUTPUT`: it was run, and its result cannot be kept. */
+export type ToolErrorCode =
+  | 'FAILED'
+  | 'TIMEOUT'
+  | 'CANCELLED'
+  | 'INVALID_INPUT'
+  | 'INVALID_OUTPUT'
+  | 'NOT_EXECUTABLE'
+  /** It was not approved. */
+  | 'DENIED'
+  /** The process ended while it was being run: its outcome is unknown. */
+  | 'NEEDS_RECONCILE';
+
+const MAX_ERROR_CHARACTERS = 8000;
+
+/** Returns an error result for a call that was not run, or failed. */
+export function toolError(message: string, code: ToolErrorCode): ToolOutcome {
+  const value = clip(message, MAX_ERROR_CHARACTERS);
+  return {
+    status: 'error',
+    error: { message: value, code },
+    modelOutput: { type: 'error-text', value },
+  };
+}
+
+/** Returns the result of a call that was not approved. */
+export function toolDenied(reason: string): ToolOutcome {
+  return {
+    status: 'error',
+    error: { message: reason, code: 'DENIED' },
+    modelOutput: { type: 'execution-denied', reason },
+  };
+}
+
+/**
+ * The result of a tool of the runtime that could not do its work: data with a stable code, which no text can
+ * be mistaken for.
+ */
+export interface ToolFailure {
+  readonly error: { readonly code: string; readonly message: string };
+}
+
+export function toolFailure(code: string, message: string): ToolFailure {
+  return { error: { code, message } };
+}
+
+/** Returns a thrown error as a result. */
+export function thrownFailure(error: unknown): ToolFailure {
+  return toolFailure(codeOf(error), messageOf(error));
+}
+
+/** Not for reports on subagents: a failed one has an `error`, too. */
+export function isToolFailure(output: unknown): output is ToolFailure {
+  try {
+    if (typeof output !== 'object' || output === null || !('error' in output)) return false;
+    const { error } = output;
+    return typeof error === 'object' && error !== null && 'code' in error && 'message' in error;
+  } catch {
+    // The value is a Proxy whose traps throw.
+    return false;
+  }
+}
 
 /** The answer to a call of the step. */
 export type StepResult =
