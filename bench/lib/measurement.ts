@@ -1,8 +1,8 @@
 // A measurement: a task of several contenders, each time in a
 // process of its own, and gives some numbers.
 
-/** The contender: Offstage, or the work without it (in one of two manners). */
-export type Contender = 'offstage' | 'floor' | 'floor_wrapped';
+/** The contender: Offstage, the work without it (in one of two manners), or a peer. */
+export type Contender = 'offstage' | 'floor' | 'floor_wrapped' | 'openai_agents';
 
 /** The numbers of one process, by name. */
 export type Numbers = Readonly<Record<string, number>>;

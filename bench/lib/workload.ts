@@ -57,49 +57,74 @@ export function stepsDone(prompt: Prompt): number {
   return steps;
 }
 
-const answers: readonly (() => Content)[] = [
-  () => [call('get_weather', { city: 'Lausanne', unit: 'celsius' })],
-  () => [call('find_trains', { from: 'Geneva', to: 'Lausanne' })],
-  () => [text('Sunny; take the train at nine.')],
+/** The calls of the first steps, one in each. */
+export const toolCalls: readonly { readonly toolName: string; readonly input: object }[] = [
+  { toolName: 'get_weather', input: { city: 'Lausanne', unit: 'celsius' } },
+  { toolName: 'find_trains', input: { from: 'Geneva', to: 'Lausanne' } },
 ];
 
-export const threeSteps = (prompt: Prompt): Content => answers[stepsDone(prompt)]?.() ?? [];
+/** The answer of the last step. */
+export const THE_PLAN = 'Sunny; take the train at nine.';
+
+/** Two calls, then these words. */
+export const stepsTo =
+  (words: string) =>
+  (prompt: Prompt): Content => {
+    const next = toolCalls[stepsDone(prompt)];
+    return [next ? call(next.toolName, next.input) : text(words)];
+  };
+
+export const threeSteps = stepsTo(THE_PLAN);
 
 export const tripModel: Model = model(threeSteps);
 
-const schemas = {
-  get_weather: z.object({
-    city: z.string().describe('The name of the city'),
-    unit: z.enum(['celsius', 'fahrenheit']),
-  }),
-  find_trains: z.object({ from: z.string(), to: z.string() }),
-  reserve_table: z.object({ restaurant: z.string(), people: z.number() }),
+const weather = z.object({
+  city: z.string().describe('The name of the city'),
+  unit: z.enum(['celsius', 'fahrenheit']),
+});
+const trains = z.object({ from: z.string(), to: z.string() });
+const table = z.object({ restaurant: z.string(), people: z.number() });
+
+/** The tools, in the dialect of no library. */
+export const work = {
+  get_weather: {
+    description: 'The weather of a day',
+    schema: weather,
+    execute: ({ city, unit }: z.infer<typeof weather>) => ({
+      city,
+      unit,
+      degrees: 21,
+      sky: 'clear',
+    }),
+  },
+  find_trains: {
+    description: 'Trains between two cities',
+    schema: trains,
+    execute: ({ from, to }: z.infer<typeof trains>) => [
+      { from, to, departs: '09:00', arrives: '09:42' },
+    ],
+  },
+  reserve_table: {
+    description: 'Reserves a table in a restaurant',
+    schema: table,
+    execute: ({ restaurant }: z.infer<typeof table>) => `A table at ${restaurant}`,
+  },
 };
+
+const { get_weather, find_trains, reserve_table } = work;
 
 /** The tools as users write them: zod schemas. */
 export const rawTools = {
-  get_weather: tool({
-    description: 'The weather of a day',
-    inputSchema: schemas.get_weather,
-    execute: ({ city, unit }) => ({ city, unit, degrees: 21, sky: 'clear' }),
-  }),
-  find_trains: tool({
-    description: 'Trains between two cities',
-    inputSchema: schemas.find_trains,
-    execute: ({ from, to }) => [{ from, to, departs: '09:00', arrives: '09:42' }],
-  }),
-  reserve_table: tool({
-    description: 'Reserves a table in a restaurant',
-    inputSchema: schemas.reserve_table,
-    execute: ({ restaurant }) => `A table at ${restaurant}`,
-  }),
+  get_weather: tool({ ...get_weather, inputSchema: weather }),
+  find_trains: tool({ ...find_trains, inputSchema: trains }),
+  reserve_table: tool({ ...reserve_table, inputSchema: table }),
 };
 
 /** The same tools, with their JSON Schema made once by hand. */
 export const wrappedTools = {
-  get_weather: { ...rawTools.get_weather, inputSchema: zodSchema(schemas.get_weather) },
-  find_trains: { ...rawTools.find_trains, inputSchema: zodSchema(schemas.find_trains) },
-  reserve_table: { ...rawTools.reserve_table, inputSchema: zodSchema(schemas.reserve_table) },
+  get_weather: { ...rawTools.get_weather, inputSchema: zodSchema(weather) },
+  find_trains: { ...rawTools.find_trains, inputSchema: zodSchema(trains) },
+  reserve_table: { ...rawTools.reserve_table, inputSchema: zodSchema(table) },
 };
 
 /** The floor: the AI SDK's own loop. */

@@ -73,7 +73,7 @@ export const answerLatency: Measurement = {
       unit: 'us',
       number: 'p50',
       floor: 'floor',
-      goal: { ratio: 2 },
+      goal: { ratio: 1.5 },
     },
     { figure: 'answer_latency_p99', unit: 'us', number: 'p99', floor: 'floor', goal: null },
   ],

@@ -20,14 +20,14 @@ async function lateness(crowd: Crowd): Promise<Numbers> {
   return { ...p50p99(late), runs_per_s: (runs * 1000) / MEASURED_MS };
 }
 
-const lines = (figure: string, p99Ms: number): Line[] => [
+const lines = (figure: string, goal: Line['goal']): Line[] => [
   { figure: `${figure}_p50`, unit: 'ms', number: 'p50', floor: 'floor', goal: null },
   {
     figure: `${figure}_p99`,
     unit: 'ms',
     number: 'p99',
     floor: 'floor',
-    goal: { value: p99Ms },
+    goal,
   },
 ];
 
@@ -36,7 +36,7 @@ const smallYoungGeneration = ['--max-semi-space-size=4'];
 const measurement = (
   figure: string,
   model: Model,
-  p99Ms: number,
+  goal: Line['goal'],
   nodeOptions: readonly string[] = [],
 ): Measurement => ({
   contenders: {
@@ -46,20 +46,20 @@ const measurement = (
   sizes: [200],
   nodeOptions,
   repetitions: 3,
-  lines: lines(figure, p99Ms),
+  lines: lines(figure, goal),
 });
 
-export const frameLateness = measurement('frame_lateness', tripModel, 5);
-export const frameLatenessPaced = measurement('frame_lateness_paced', pacedModel, 3);
+export const frameLateness = measurement('frame_lateness', tripModel, { value: 5 });
+export const frameLatenessPaced = measurement('frame_lateness_paced', pacedModel, { ratio: 1 });
 export const frameLatenessSmall = measurement(
   'frame_lateness_small_young',
   tripModel,
-  5,
+  { value: 5 },
   smallYoungGeneration,
 );
 export const frameLatenessPacedSmall = measurement(
   'frame_lateness_paced_small_young',
   pacedModel,
-  3,
+  { ratio: 1 },
   smallYoungGeneration,
 );

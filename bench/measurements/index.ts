@@ -3,7 +3,7 @@
 import type { Measurement } from '../lib/measurement.ts';
 import { answerLatency } from './answer-latency.ts';
 import { bargeIn } from './barge-in.ts';
-import { fanOut } from './fan-out.ts';
+import { fanOut, fanOutChildren } from './fan-out.ts';
 import {
   frameLateness,
   frameLatenessPaced,
@@ -23,6 +23,7 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   parked_heap: parkedHeap,
   answer_latency: answerLatency,
   fan_out: fanOut,
+  fan_out_children: fanOutChildren,
   frame_lateness: frameLateness,
   frame_lateness_paced: frameLatenessPaced,
   frame_lateness_small_young: frameLatenessSmall,

@@ -54,7 +54,7 @@ export const parkedHeap: Measurement = {
       unit: 'bytes',
       number: 'bytes',
       floor: 'floor',
-      goal: { value: 5 * 1024 },
+      goal: { value: 4 * 1024 },
     },
   ],
 };
