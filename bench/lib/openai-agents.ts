@@ -9,7 +9,7 @@ import {
   type Model,
   type ModelRequest,
   type ModelResponse,
-} from '@openai/agents';
+} from '@openai/agents-core';
 import { INSTRUCTIONS, TASK, THE_PLAN, toolCalls, work } from './workload.ts';
 
 // Its traces would go to a server.
