@@ -88,10 +88,11 @@ function withRuntime<Options extends RuntimeChoice>(
     journal,
     maxTotalActive,
     inspect,
-    ...more
+    snapshots,
+    onUnfoldable,
+    ...rest
   } = readable(where, options);
   const runtime = given && check(`${where}: runtime`, runtimeSchema, given);
-  const { snapshots, onUnfoldable, ...rest } = more;
   const own = withoutUndefined({
     environment,
     journal,
@@ -114,9 +115,9 @@ function withRuntime<Options extends RuntimeChoice>(
       `${where}: expected \`${other}\` to be given to createRuntime(…), got it beside a \`runtime\`, which has its own`,
     );
   // Sessions without special options share one runtime, and so the limit of the process.
-  if (!runtime && first === undefined) processRuntime ??= createRuntime();
-  const chosen = runtime ?? (first === undefined ? processRuntime : createRuntime(own));
-  return { ...rest, runtime: chosen as Runtime } as never;
+  const shared = (): Runtime => (processRuntime ??= createRuntime());
+  const chosen = runtime ?? (first === undefined ? shared() : createRuntime(own));
+  return { ...rest, runtime: chosen };
 }
 
 /** A conversation in text. */

@@ -134,7 +134,7 @@ export function modelClaimJudge(options: {
     });
     const checked = await checkOutput(verdictSchema, answer);
     if (!checked.ok) throw new Error(checked.retryMessage);
-    return checked.value as unknown as ClaimVerdict;
+    return checked.value as z.infer<typeof verdictSchema>;
   };
 }
 

@@ -222,7 +222,6 @@ export class VoiceSession extends BaseSession {
         `The model of \`${transport.name}\` answers in text. Expected \`transport\` to be withVoice(…, { voice })`,
       );
     const filler = options.filler && checkedFiller(options.filler, transport);
-    let lead: VoiceLead | undefined;
     const core = new SessionCore({
       ...options,
       systemAs:
@@ -245,11 +244,11 @@ export class VoiceSession extends BaseSession {
           ...(thinkingSound && { thinkingSound }),
           ...(filler && { filler }),
         };
-        return (lead = new VoiceLead(made, { ...voice, transport, ...extras }));
+        return new VoiceLead(made, { ...voice, transport, ...extras });
       },
     });
     super(core);
-    this.#lead = lead as unknown as VoiceLead;
+    this.#lead = core.lead;
     this.#transport = transport;
     const { inputSampleRateHz } = transport.capabilities;
     const { audioIn, playout } = checkedStreams(core, this.#lead, inputSampleRateHz);

@@ -337,11 +337,11 @@ type ReadIn<T extends Table> = {
 };
 
 /** Returns the schema of an object with those fields of a table that are read. */
-function readableOf<T extends Table>(table: T): z.ZodObject<ReadIn<T>> {
+function readableOf<T extends Table>(table: T) {
   const fields = Object.entries(table).flatMap(([name, schema]) =>
     typeof schema === 'string' ? [] : [[name, schema.nullish()] as const],
   );
-  return z.object(Object.fromEntries(fields)) as unknown as z.ZodObject<ReadIn<T>>;
+  return z.object(Object.fromEntries(fields) as ReadIn<T>);
 }
 
 /** Returns the milliseconds of a protobuf duration such as `9.5s`; null for any other text. */

@@ -105,7 +105,7 @@ export class InspectionStream {
   }
 
   #note(seen: InspectionEvent): void {
-    const actor = seen.actorRef as unknown as SeenActor;
+    const actor = seen.actorRef as SeenActor;
     switch (seen.type) {
       case '@xstate.actor':
         this.#register(actor);
@@ -116,7 +116,7 @@ export class InspectionStream {
       case '@xstate.snapshot': {
         if (!this.#actors.knows(actor)) this.#register(actor);
         const { event } = seen;
-        const snapshot = seen.snapshot as unknown as SeenSnapshot;
+        const snapshot = seen.snapshot as SeenSnapshot;
         this.#show(this.#actors.observe(actor, event.type, snapshot), event);
         break;
       }

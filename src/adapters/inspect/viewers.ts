@@ -114,7 +114,7 @@ const CONNECTED = '@statelyai.connected';
 /**
  * Inspection in a browser: the Stately Inspector in a window or frame of the page. The package opens it and
  * sends to it; this module keeps the stream complete: at each (re)connection the inspector gets all current
- * actors, as any late viewer.
+ * actors, like any late viewer.
  *
  * Opens the inspector. @returns a function that disconnects it
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` without `@statelyai/inspect`.

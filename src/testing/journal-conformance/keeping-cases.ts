@@ -155,10 +155,8 @@ export const keepingScenes: readonly JournalScene[] = [
     async play({ journal }) {
       await appendAll(journal, [entry(1)]);
       const good = [entry(2), entry(1, { unit: 'beside' }), entry(3)];
-      const bad = (change: Partial<JournalEntry>): JournalEntry => ({
-        ...entry(1, { unit: 'bad' }),
-        ...change,
-      });
+      const bad = (change: Partial<Record<keyof JournalEntry, unknown>>): JournalEntry =>
+        ({ ...entry(1, { unit: 'bad' }), ...change }) as JournalEntry;
       const refused = Object.entries({
         'a number that is none': bad({ seq: 1.5 }),
         'a number below 1': bad({ seq: 0 }),
@@ -167,7 +165,7 @@ export const keepingScenes: readonly JournalScene[] = [
         'an actor with the character 0': bad({ actor: 'call:a\0b' }),
         'a unit with half a character': bad({ unit: 'sub_\uD800' }),
         'a unit whose name is too long': bad({ unit: 'x'.repeat(100_000) }),
-        'no event': bad({ event: null as never }),
+        'no event': bad({ event: null }),
       });
       const under: Promise<void>[] = [];
       for (const [index, [what, one]] of refused.entries()) {

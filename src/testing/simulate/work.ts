@@ -85,7 +85,7 @@ export class WorkDone {
   }
 
   get total(): Work {
-    return Object.fromEntries(this.#total) as unknown as Work;
+    return Object.fromEntries(this.#total) as Record<keyof Work, number>;
   }
 
   /** Returns the number of runs with any of this kind. */

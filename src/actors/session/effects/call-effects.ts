@@ -30,7 +30,7 @@ import { DEFAULT_PENDING_MESSAGE } from '../../conversation/prompts.ts';
 import { callerOf } from '../../model/caller.ts';
 import { SOURCE_TOOL } from '../../model/tool-flags.ts';
 import type { SubagentDefinition } from '../../contracts/config.ts';
-import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
+import type { ToolContext } from '../../contracts/lead-tool.ts';
 import type { DoubtfulCall } from '../../contracts/session-views.ts';
 import type { SubagentTask } from '../../contracts/task.ts';
 import type { Subagent } from '../../subagent/subagent.ts';
@@ -120,7 +120,7 @@ export class CallEffects {
     const call = session.records.calls.get(callId);
     if (!call) return;
     const { name, input } = call;
-    if (this.#definitionOf(call)?.idempotent === true) {
+    if (this.#toolOf(call)?.definition.idempotent === true) {
       this.execute(callId);
       return;
     }
@@ -221,7 +221,7 @@ export class CallEffects {
   execute(callId: string): void {
     const session = this.#session;
     const call = session.records.calls.get(callId);
-    const execute = call && this.#definitionOf(call)?.execute;
+    const execute = call && this.#toolOf(call)?.execute;
     if (!call || !execute) return;
     const controller = new AbortController();
     this.#executing.set(callId, controller);
@@ -237,7 +237,7 @@ export class CallEffects {
       if (signal.aborted) return;
       const run = async (): Promise<Returned> => {
         const output = await execute(
-          call.input as never,
+          call.input,
           toolContext(session, {
             callId,
             agentName: call.agentName,
@@ -331,7 +331,7 @@ export class CallEffects {
     const task = {
       toolName: call.name,
       args: call.input as Readonly<Record<string, unknown>>,
-      description: this.#definitionOf(call)?.description ?? call.name,
+      description: this.#toolOf(call)?.definition.description ?? call.name,
     };
     const heldBack = this.#heldBackBy(definition, task);
     if (heldBack) {
@@ -426,8 +426,8 @@ export class CallEffects {
     return twin && workOf(twin.task) === work ? twin : undefined;
   }
 
-  #definitionOf({ agentName, name }: CallRecord): ToolDefinition | undefined {
-    return this.#session.agents.toolsOf(agentName).get(name)?.definition;
+  #toolOf({ agentName, name }: CallRecord): LeadTool | undefined {
+    return this.#session.agents.toolsOf(agentName).get(name);
   }
 }
 
@@ -464,9 +464,9 @@ export function inheritedTools(
   agentName: string,
 ): Readonly<Record<string, unknown>> {
   const tools: Record<string, unknown> = {};
-  for (const [name, { definition }] of session.agents.toolsOf(agentName)) {
+  for (const [name, { definition, execute }] of session.agents.toolsOf(agentName)) {
     const source = SOURCE_TOOL in definition ? definition[SOURCE_TOOL] : undefined;
-    const { description, parameters: inputSchema, execute, idempotent = false } = definition;
+    const { description, parameters: inputSchema, idempotent = false } = definition;
     if (source !== undefined) tools[name] = source;
     else if (execute)
       tools[name] = {
@@ -477,7 +477,7 @@ export function inheritedTools(
           const { toolCallId: callId, abortSignal } = options;
           const { requester = null, approver = null } = callerOf(options) ?? {};
           const call = { callId, agentName, abortSignal, requester, approver };
-          return execute(input as never, toolContext(session, call));
+          return execute(input, toolContext(session, call));
         },
       };
   }

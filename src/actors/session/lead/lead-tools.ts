@@ -9,7 +9,7 @@ import { DELIVERY_MODES } from '../../../machines/index.ts';
 import { isTooDeep, TOO_DEEP } from '../../../values/json.ts';
 import { validateWith, wrapSchema, withInputNames } from '../../model/schema.ts';
 import { clip } from '../../../values/clip.ts';
-import type { ToolDefinition } from '../../contracts/lead-tool.ts';
+import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
 /**
  * Types the arguments of `execute` from `parameters`, and checks the tool where it is defined.
@@ -57,6 +57,8 @@ export function checkToolList(where: string, tools: unknown): void {
 export interface LeadTool {
   readonly definition: ToolDefinition;
   readonly jsonSchema: Readonly<Record<string, unknown>>;
+  /** Runs the tool with a value of `validate`; undefined for a background tool without it. */
+  readonly execute: ((value: unknown, context: ToolContext) => unknown) | undefined;
   /**
    * Parses and validates the arguments: the value for `execute`, or the message for the model. Never rejects.
    */
@@ -92,13 +94,15 @@ export async function prepareLeadTools(
 ): Promise<ReadonlyMap<string, LeadTool>> {
   const tools = new Map<string, LeadTool>();
   for (const definition of definitions) {
-    const { name, execution, parameters } = definition;
+    const { name, execution, parameters, execute } = definition;
     const given = wrapSchema(parameters, `tool "${name}".parameters`);
     // Background work is not begun with inputs that its schema does not name.
     const schema = execution === 'background' ? withInputNames(given) : given;
     tools.set(definition.name, {
       definition,
       jsonSchema: (await schema.jsonSchema) as Readonly<Record<string, unknown>>,
+      // Only the schema knows the type of its arguments.
+      execute: execute && ((value, context) => execute(value as never, context)),
       async validate(json) {
         let value: unknown;
         try {

@@ -48,7 +48,7 @@ import type { PromptStyle } from '../state/synthetic-turns.ts';
 import type { SessionInputs } from '../unit/session-entries.ts';
 
 /** The options that voice and text sessions add to those of the app. */
-interface CoreOptions extends SessionOptions {
+interface CoreOptions<Lead extends LeadDriver> extends SessionOptions {
   readonly runtime: Runtime;
   readonly outbox: Omit<OutboxInput, 'capacity'>;
   readonly settleTimeoutMs: number;
@@ -66,7 +66,7 @@ interface CoreOptions extends SessionOptions {
   readonly acknowledgesCalls?: boolean;
   /** True if a question is heard (voice), not only shown (text). */
   readonly hasVoice: boolean;
-  readonly makeLead: (session: LeadSession) => LeadDriver;
+  readonly makeLead: (session: LeadSession) => Lead;
   /** The form in which results reach the lead model. @defaultValue 'notice' */
   readonly promptStyle?: PromptStyle;
 }
@@ -76,7 +76,7 @@ function failureOf(error: unknown): Failure {
   return { code, message: messageOf(error), retryable: false };
 }
 
-export class SessionCore implements HostedSession {
+export class SessionCore<Lead extends LeadDriver = LeadDriver> implements HostedSession {
   readonly id: string;
   readonly host: Host;
   readonly records: SessionRecords;
@@ -95,7 +95,7 @@ export class SessionCore implements HostedSession {
   readonly snapshots: ScopeSnapshots;
   /** The start and the end of the session in this process. */
   readonly life: SessionLife;
-  readonly lead: LeadDriver;
+  readonly lead: Lead;
   readonly agents: LeadAgents;
   readonly upkeep: Upkeep;
   /** The input of the user and their screens. */
@@ -104,14 +104,14 @@ export class SessionCore implements HostedSession {
   readonly hooks: SessionHooks;
   /** Entries that this process could not apply. */
   readonly setAside: SetAsideEntry[] = [];
-  readonly #options: CoreOptions;
+  readonly #options: CoreOptions<Lead>;
   /** The remembered facts of the user. */
   readonly #facts: FactSource | undefined;
   readonly #effects: SessionEffects;
   readonly #tellOfError: Host['report'];
 
   /** @throws {ConfigurationError} for options that cannot work; nothing is opened yet. */
-  constructor(options: CoreOptions) {
+  constructor(options: CoreOptions<Lead>) {
     const { runtime, hooks = {} } = options;
     const configs = options.subagentConfigs ?? {};
     const limits = sessionLimits(options.limits);
@@ -337,7 +337,7 @@ function unitInputs({
   closeGraceMs = DEFAULT_GRACE_MS,
   detachGraceMs = null,
   canInterrupt,
-}: CoreOptions): Pick<SessionInputs, 'session' | 'canInterrupt'> {
+}: CoreOptions<LeadDriver>): Pick<SessionInputs, 'session' | 'canInterrupt'> {
   return {
     session: {
       maxReconnects,

@@ -77,7 +77,7 @@ export function inputsIn(entries: readonly JournalEntry[]): SessionInputs | null
   if (!first || !isOpening(first) || setAsideIn(entries).has(first.seq)) return null;
   if (misshapen(first.event, SESSION_SHAPES)) return null;
   try {
-    return inputsOf((first.event as unknown as { readonly inputs: unknown }).inputs);
+    return inputsOf((first.event as ReturnType<typeof openedWith>).inputs);
   } catch {
     // Nested too deeply to be read.
     return null;

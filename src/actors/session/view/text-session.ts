@@ -68,7 +68,6 @@ export class TextSession extends BaseSession {
   constructor(options: TextSessionOptions) {
     checkTextSession(options);
     const output = new TextOutput();
-    let lead: TextLead | undefined;
     const core = new SessionCore({
       ...options,
       outbox: {
@@ -82,11 +81,11 @@ export class TextSession extends BaseSession {
       canInterrupt: true,
       hasVoice: false,
       consolidation: options.consolidation ?? 'batch',
-      makeLead: (made) => (lead = new TextLead(made, options.model, output)),
+      makeLead: (made) => new TextLead(made, options.model, output),
     });
     super(core);
     this.#output = output;
-    this.#lead = lead as unknown as TextLead;
+    this.#lead = core.lead;
   }
 
   /** The output from now on, including replies that no caller reads. Hot. */

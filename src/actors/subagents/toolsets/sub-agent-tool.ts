@@ -110,7 +110,7 @@ export function createSubAgentTool<Input>(
     inputSchema: inputs,
   };
   checkSubagentConfig(config, agent.name);
-  const made = tool({
+  const made: Tool<Input, unknown> = tool({
     description,
     inputSchema: inputs as FlexibleSchema<Input>,
     execute: async (input: Input, call: CallOptions) => {
@@ -120,7 +120,7 @@ export function createSubAgentTool<Input>(
       return 'output' in done ? done.output : flat(done.error);
     },
   });
-  return marked(made as unknown as Tool<Input, unknown>, {
+  return marked(made, {
     [DELEGATES]: true as const,
     [SUB_AGENT]: config,
   });

@@ -338,4 +338,6 @@ interface WebAssemblyApi {
   ): Promise<{ readonly exports: Readonly<Record<string, unknown>> }>;
 }
 
-const webAssembly = (globalThis as unknown as { WebAssembly: WebAssemblyApi }).WebAssembly;
+const { WebAssembly: webAssembly } = globalThis as typeof globalThis & {
+  readonly WebAssembly: WebAssemblyApi;
+};

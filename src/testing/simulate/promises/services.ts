@@ -28,7 +28,7 @@ export function* services({ log }: RunRecord): Iterable<Broken> {
     eventsOf(seen, 'service.dropped').map(({ event }) => event.event.eventId),
   );
   for (const { scope, event } of arrived) {
-    const { eventId, event: happened } = event as unknown as Arrived;
+    const { eventId, event: happened } = event as Arrived;
     const looking = kept.filter(
       (entry) => birthIn(entry)?.idempotencyKey === `${scope}:${eventId}`,
     );
@@ -49,6 +49,7 @@ export function* services({ log }: RunRecord): Iterable<Broken> {
 }
 
 interface Arrived {
+  readonly type: string;
   readonly eventId: string;
   readonly event: CheckedEvent;
 }
@@ -99,5 +100,5 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
 }
 
 function birthIn({ event }: JournalEntry): SpawnedEvent | null {
-  return event.type === SPAWNED ? (event as unknown as SpawnedEvent) : null;
+  return event.type === SPAWNED ? (event as SpawnedEvent) : null;
 }

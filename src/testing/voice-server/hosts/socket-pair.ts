@@ -4,7 +4,6 @@
 // SOCKET-PAIR-1. The client receives nothing before its `open` or its refusal.
 // SOCKET-PAIR-2. `close` is the last event of the client and comes once; then the server loses it, too.
 
-import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { WebSocketLike } from '../../../adapters/socket/web-socket.ts';
 import type { Link } from '../engine/outlet.ts';
@@ -101,7 +100,7 @@ export function createSocketPair(): SocketPair {
     refuse: (status, message) =>
       soon(() => {
         const body = Readable.from([JSON.stringify({ error: { message } })]);
-        const response = Object.assign(body, { statusCode: status }) as unknown as IncomingMessage;
+        const response = Object.assign(body, { statusCode: status });
         emit('unexpected-response', { destroy: client.terminate }, response);
       }),
   };
