@@ -1,5 +1,5 @@
 // Wall time for each child of a fan-out: a program spawns n subagents at once and gathers their outcomes; or one
-// parent calls n subagents in one step, as tools, and goes on when all have answered.
+// parent calls n subagents as tools, a thousand in a step, and goes on when all have answered.
 
 import { generateText, isStepCount, Output, tool, type ToolSet } from 'ai';
 import { z } from 'zod';
@@ -74,11 +74,18 @@ const inputSchema = z.object({ day: z.number() });
 const outputSchema = z.object({ plan: z.string() });
 const childModel = model(stepsTo('{"plan":"Sunny; take the train at nine."}'));
 
-/** Calls the tool so many times in its first step, and then says how many results are plans. */
+/** Children that a parent has at once: a scope has no more waits than that. */
+const MOST_AT_ONCE = 1000;
+const stepsFor = (count: number): number => Math.ceil(count / MOST_AT_ONCE) + 1;
+
+/** Calls the tool so many times, a thousand in a step, and then says how many results are plans. */
 function parentModel(toolName: string, count: number): Model {
   return model((prompt) => {
-    if (stepsDone(prompt) === 0)
-      return Array.from({ length: count }, (_, day) => call(toolName, { day }));
+    const left = count - stepsDone(prompt) * MOST_AT_ONCE;
+    if (left > 0)
+      return Array.from({ length: Math.min(left, MOST_AT_ONCE) }, (_, day) =>
+        call(toolName, { day }),
+      );
     let plans = 0;
     for (const message of prompt)
       if (message.role === 'tool')
@@ -105,7 +112,12 @@ function offstageChildren(n: number): Promise<Numbers> {
     },
     inputSchema,
   );
-  const config = { name: 'agency', instructions: PARENT, tools: subAgentTools(planner) };
+  const config = {
+    name: 'agency',
+    instructions: PARENT,
+    tools: subAgentTools(planner),
+    maxSteps: stepsFor(n),
+  };
   return wallPerChild(n, async (count) => {
     const chosen = parentModel('subagent__planner', count);
     const { text: words } = await runSubagent(config, TASK, { runtime, model: chosen }).result;
@@ -136,7 +148,7 @@ const bareChildren = (tools: ToolSet) => (n: number) => {
       instructions: PARENT,
       prompt: TASK,
       tools: { planner },
-      stopWhen: isStepCount(5),
+      stopWhen: isStepCount(stepsFor(count)),
     });
     checkAll(words, count);
   });

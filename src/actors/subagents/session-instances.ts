@@ -135,6 +135,13 @@ export class SessionInstances {
     return users.slice(0, Math.max(0, users.indexOf(id)));
   }
 
+  /** Returns the runs that may run only when this one has ended. */
+  after({ id, admission }: SubagentRecord): readonly string[] {
+    const users = this.#instanceOf(admission.definition)?.users;
+    const place = users?.indexOf(id) ?? -1;
+    return users && place >= 0 ? users.slice(place + 1) : [];
+  }
+
   /** Removes an ended run: its conversation is remembered, if it ever ran. */
   ended({ id, admission }: SubagentRecord, messages: () => readonly ModelMessage[]): void {
     const { definition } = admission;

@@ -465,8 +465,7 @@ export class SubagentHost implements SubagentPorts {
       isTold,
       isHandled,
     };
-    record.request = request;
-    this.registry.asking.add(record);
+    this.registry.asks(record, request);
     return request;
   }
 
@@ -476,8 +475,7 @@ export class SubagentHost implements SubagentPorts {
     if (!request) return null;
     const { requestId } = request;
     request.stopClock();
-    record.request = null;
-    this.registry.asking.delete(record);
+    this.registry.asksNoMore(record);
     this.emit(record, { type: 'input.settled', requestId, how });
     if (record.parentId === null) record.admission.ports.inputSettled?.(requestId);
     return requestId;

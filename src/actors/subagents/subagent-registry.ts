@@ -174,8 +174,9 @@ export class SubagentRecord {
 type RegistryLimits = Pick<SessionLimits, 'stateRetentionMs' | 'inactivityTimeoutMs'>;
 
 export class SubagentRegistry {
-  /** Subagents with an open request, in the order of their asking. */
-  readonly asking = new Set<SubagentRecord>();
+  readonly #asking = new Set<SubagentRecord>();
+  /** The same, by the agent that they ask. */
+  readonly #askersOf = new Map<string | null, Set<SubagentRecord>>();
   readonly #clock: Clock;
   readonly #limits: RegistryLimits;
   readonly #records = new Map<string, SubagentRecord>();
@@ -195,6 +196,41 @@ export class SubagentRegistry {
 
   get liveCount(): number {
     return this.#liveCount;
+  }
+
+  /** Subagents with an open request, in the order of their asking. */
+  get asking(): ReadonlySet<SubagentRecord> {
+    return this.#asking;
+  }
+
+  /** Those that ask this agent, in the order of their asking; null: the lead agent or the program. */
+  askersOf(parentId: string | null): readonly SubagentRecord[] {
+    return [...(this.#askersOf.get(parentId) ?? [])];
+  }
+
+  /** Those that ask another subagent. */
+  get askingOthers(): readonly SubagentRecord[] {
+    return [...this.#askersOf].flatMap(([parentId, askers]) =>
+      parentId === null ? [] : [...askers],
+    );
+  }
+
+  /** Opens a request of a subagent to the agent that gave it the task. */
+  asks(record: SubagentRecord, request: OpenRequest): void {
+    const { parentId } = record;
+    record.request = request;
+    this.#asking.add(record);
+    const askers = this.#askersOf.get(parentId) ?? new Set();
+    this.#askersOf.set(parentId, askers.add(record));
+  }
+
+  /** Closes the open request of a subagent. */
+  asksNoMore(record: SubagentRecord): void {
+    const { parentId } = record;
+    record.request = null;
+    this.#asking.delete(record);
+    const askers = this.#askersOf.get(parentId);
+    if (askers?.delete(record) && askers.size === 0) this.#askersOf.delete(parentId);
   }
 
   /** Adds subagents that were forgotten, by this process or another one. */

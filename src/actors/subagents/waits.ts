@@ -2,12 +2,10 @@
 //
 // Owns:     the open waits with their timers and their listeners on signals, the conditions of a wait, and
 //           whether it may begin at all.
-// Does not: store who needs whom: the graph of needs is computed anew for each wait.
+// Does not: decide whether a wait could ever end (wait-graph.ts).
 //
 // Invariants
 //   WAITS-1. A wait is settled exactly once; then no timer and no listener of it is left.
-//   WAIT-GRAPH-1. A wait is refused exactly if, without a change from outside, it could never end: of the
-//       ends that it needs together one never comes, or of its alternatives none does.
 //   AWAITING-2. A question ends the waits of its addressee for the asker and, if the addressee is a subagent,
 //       all its waits: no other agent would answer. A question that was read already ends only waits for the
 //       asker itself; one that a handler of the program answers ends none.
@@ -29,6 +27,7 @@ import { refusal } from './refusal.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import type { SessionInstances } from './session-instances.ts';
 import { reportOf, type SubagentRecord, type SubagentRegistry } from './subagent-registry.ts';
+import { WaitGraph, type Waiting } from './wait-graph.ts';
 
 /** More waits at a time are a mistake of the caller. */
 const MAX_WAITS = 1000;
@@ -36,10 +35,9 @@ const MAX_WAITS = 1000;
 /** The reason for which a wait ended: with an answer, or without one. */
 type WaitEnd = 'ended' | 'asked' | 'user' | 'timeout' | 'cancelled';
 
-interface Wait {
-  /** The subagent that waits; null: the lead agent, or a program. */
-  readonly by: string | null;
-  readonly mode: Need['mode'];
+interface Wait extends Waiting {
+  /** Its place among all waits, in the order of their beginning. */
+  readonly number: number;
   readonly records: readonly SubagentRecord[];
   /** True if a question of another subagent ends it, too. */
   readonly heedsOthers: boolean;
@@ -47,22 +45,14 @@ interface Wait {
   readonly heedsUser: boolean;
 }
 
-/** The ends that a subagent needs before it continues: all of them, or any one of them. */
-export interface Need {
-  readonly mode: 'all' | 'any';
-  readonly of: readonly string[];
-}
-
-/** Returns the current needs of a subagent; none: it continues by itself. */
-type NeedsOf = (id: string) => readonly Need[];
-
 export class Waits {
   readonly #registry: SubagentRegistry;
-  readonly #instances: SessionInstances;
+  readonly #graph: WaitGraph<Wait>;
   readonly #ports: ScopePorts;
   readonly #scheduler: Scheduler;
   readonly #defaultTimeoutMs: number;
   readonly #open = new Map<Wait, (why: WaitEnd) => void>();
+  #begun = 0;
   #userWaits = false;
 
   /** `ports`: they learn when a wait of the lead agent, or of the program, begins and is over. */
@@ -73,7 +63,7 @@ export class Waits {
     defaultTimeoutMs: number,
   ) {
     this.#registry = registry;
-    this.#instances = instances;
+    this.#graph = graphOf(registry, instances);
     this.#ports = ports;
     this.#scheduler = ports.host.environment.scheduler;
     this.#defaultTimeoutMs = defaultTimeoutMs;
@@ -93,7 +83,15 @@ export class Waits {
       records.push(record);
     }
     const by = requester.subagentId;
-    const wait: Wait = { by, mode, records, heedsOthers, heedsUser: heedsUser && by === null };
+    const wait: Wait = {
+      by,
+      mode,
+      of: records.map(({ id }) => id),
+      number: (this.#begun += 1),
+      records,
+      heedsOthers,
+      heedsUser: heedsUser && by === null,
+    };
     const refused = this.#refusalOf(wait, timeoutMs, signal);
     if (refused) return Promise.resolve(refused);
     const why = this.#reached(wait);
@@ -107,6 +105,7 @@ export class Waits {
           ? () => {}
           : this.#scheduler.schedule(() => this.end(wait, 'timeout'), timeoutMs);
       signal?.addEventListener('abort', abort, { once: true });
+      this.#graph.add(wait);
       this.#open.set(wait, (end) => {
         stopClock();
         signal?.removeEventListener('abort', abort);
@@ -116,22 +115,18 @@ export class Waits {
       if (wait.by === null) this.#ports.waitBegan?.();
       // A subagent that the lead agent waits for may from now on depend on the lead agent's answer to another
       // subagent.
-      if (wait.by !== null) for (const other of this.#all) if (other.by === null) this.#wake(other);
+      if (wait.by !== null) for (const other of this.#graph.by(null)) this.#wake(other);
     });
   }
 
   /** Tells whether a tool of the lead agent waits for this subagent; the tool then reports its end. */
   isAwaitedByLead(id: string): boolean {
-    return this.#all.some(
-      (wait) => wait.heedsUser && wait.records.some((record) => record.id === id),
-    );
+    return this.#graph.on(id).some(({ heedsUser }) => heedsUser);
   }
 
   /** Tells whether the lead agent, or the program, waits for this subagent in any way. */
   isAwaited(id: string): boolean {
-    return this.#all.some(
-      ({ by, records }) => by === null && records.some((record) => record.id === id),
-    );
+    return this.#graph.on(id).some(({ by }) => by === null);
   }
 
   /** Tells whether the user waits for the lead agent to begin its answer (AWAITING-5). */
@@ -142,16 +137,17 @@ export class Waits {
 
   /** Ends the waits of an ended subagent, and the waits for it. */
   ended({ id }: SubagentRecord): void {
-    for (const wait of this.#by(id)) this.end(wait, 'cancelled');
-    for (const wait of this.#all)
-      if (wait.records.some((record) => record.id === id)) this.#wake(wait);
+    for (const wait of this.#graph.by(id)) this.end(wait, 'cancelled');
+    for (const wait of this.#graph.on(id)) this.#wake(wait);
   }
 
   /** Ends a wait; the first reason counts. */
   end(wait: Wait, why: WaitEnd): void {
     const settle = this.#open.get(wait);
+    if (!settle) return;
     this.#open.delete(wait);
-    settle?.(why);
+    this.#graph.delete(wait);
+    settle(why);
   }
 
   /** Ends all waits. */
@@ -163,19 +159,20 @@ export class Waits {
    * Handles a question of a subagent to its parent. True if it ended a wait of the parent, which reports the
    * question.
    */
-  asked({ parentId }: SubagentRecord): boolean {
+  asked({ id, parentId }: SubagentRecord): boolean {
+    const graph = this.#graph;
+    // The question may end those for the asker, those of its addressee, and those of the lead agent, which may
+    // depend on the asker from now on.
+    const meant = new Set([...graph.on(id), ...graph.by(parentId), ...graph.by(null)]);
     let isHeard = false;
-    for (const wait of this.#all) if (this.#wake(wait) && wait.by === parentId) isHeard = true;
+    for (const wait of [...meant].toSorted((one, other) => one.number - other.number))
+      if (this.#wake(wait) && wait.by === parentId) isHeard = true;
     return isHeard;
   }
 
   /** A copy: ending waits does not disturb its reader. */
   get #all(): readonly Wait[] {
     return [...this.#open.keys()];
-  }
-
-  #by(id: string): readonly Wait[] {
-    return this.#all.filter((wait) => wait.by === id);
   }
 
   #wake(wait: Wait): boolean {
@@ -188,28 +185,32 @@ export class Waits {
     const { mode, records, by } = wait;
     const isEnded = ({ isLive }: SubagentRecord): boolean => !isLive;
     if (mode === 'all' ? records.every(isEnded) : records.some(isEnded)) return 'ended';
-    const isAsked = records.some(
-      (record) => record.request && !record.request.isHandled && record.isBelow(by),
-    );
-    const isCalled =
-      isAsked || this.#othersAsking(wait).some(({ request }) => request?.isTold === false);
-    if (isCalled) return 'asked';
+    const isAsked = (record: SubagentRecord): boolean =>
+      record.request?.isHandled === false && record.isBelow(by);
+    const isCalled = (): boolean =>
+      records.some(isAsked) ||
+      this.#othersAsking(wait, ({ request }) => request?.isTold === false).length > 0;
+    if (this.#registry.asking.size > 0 && isCalled()) return 'asked';
     return wait.heedsUser && this.#userWaits ? 'user' : null;
   }
 
-  /** Lists the subagents that ask the waiting agent, and are not waited for. */
-  #othersAsking({ by, records, heedsOthers }: Wait): readonly SubagentRecord[] {
+  /** Lists the subagents that ask the waiting agent, and are not waited for. `isMeant`: only these. */
+  #othersAsking(
+    { by, records, heedsOthers }: Wait,
+    isMeant: (record: SubagentRecord) => boolean = () => true,
+  ): readonly SubagentRecord[] {
     if (!heedsOthers) return [];
-    const asking = [...this.#registry.asking]
-      .filter((record) => record.parentId === by && !records.includes(record))
-      .filter(({ request }) => request?.isHandled === false);
+    const asking = this.#registry
+      .askersOf(by)
+      .filter((record) => record.request?.isHandled === false)
+      .filter((record) => isMeant(record) && !records.includes(record));
     // A subagent has one model: while it waits, it answers no other agent. The lead agent and a program
     // answer concurrently; a question ends their wait only if the wait depends on the answer.
-    return by !== null
-      ? asking
-      : asking.filter(({ id: asker }) =>
-          records.some(({ id }) => dependsOn(id, asker, this.#needsOf)),
-        );
+    if (by !== null) return asking;
+    return asking.filter(({ id: asker }) => {
+      const dependents = this.#graph.dependentsOf([asker]);
+      return records.some(({ id }) => dependents.has(id));
+    });
   }
 
   #result(wait: Wait, why: WaitEnd): AwaitResult {
@@ -239,7 +240,7 @@ export class Waits {
         'WAIT_CYCLE',
         `${by} cannot wait for ${above.id}, which is above it: it ends with it`,
       );
-    const way = waitCycle(by, needOf(wait), this.#needsOf);
+    const way = this.#graph.wayOf(wait);
     if (!way) return null;
     const chain = way.slice(1).map((id) => `${id} ("${this.#nameOf(id)}")`);
     return refusal('WAIT_CYCLE', `${by} would wait for ${chain.join(', which waits for ')}`);
@@ -254,76 +255,22 @@ export class Waits {
   #nameOf(id: string): string {
     return this.#registry.get(id)?.admission.definition.name ?? '';
   }
-
-  readonly #needsOf = (id: string): readonly Need[] => {
-    const record = this.#registry.get(id);
-    if (!record?.isLive) return [];
-    const { parentId } = record;
-    const asks = record.request && parentId !== null ? [parentId] : [];
-    return [
-      ...this.#by(id).map(needOf),
-      { mode: 'all', of: [...asks, ...this.#instances.before(record)] },
-    ];
-  };
 }
 
-/** Returns the need of the waiting agent before it continues. */
-function needOf({ mode, records }: Wait): Need {
-  return { mode, of: records.map(({ id }) => id) };
-}
-
-/**
- * Tells whether `id` would wait for ever if it began to need `need`. Returns the path that shows it: from
- * `id`, each waits for the next, up to one that is on the path already; else null.
- */
-export function waitCycle(id: string, need: Need, needsOf: NeedsOf): readonly string[] | null {
-  const needs = reachable(id, need, needsOf);
-  const free = thoseThatEnd(needs);
-  if (free.has(id)) return null;
-  const way: string[] = [id];
-  for (;;) {
-    const last = way.at(-1) as string;
-    const next = (needs.get(last) ?? [])
-      .filter((one) => !isMet(one, free))
-      .flatMap(({ of }) => of)
-      .find((target) => !free.has(target));
-    if (next === undefined) return way;
-    way.push(next);
-    if (way.indexOf(next) < way.length - 1) return way;
-  }
-}
-
-/** Tells whether `id` needs `target`, directly or through others. */
-export function dependsOn(id: string, target: string, needsOf: NeedsOf): boolean {
-  return reachable(id, null, needsOf).has(target);
-}
-
-function reachable(
-  id: string,
-  extra: Need | null,
-  needsOf: NeedsOf,
-): ReadonlyMap<string, readonly Need[]> {
-  const found = new Map<string, readonly Need[]>();
-  const left = [id];
-  for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    if (found.has(next)) continue;
-    const needs = next === id && extra ? [...needsOf(next), extra] : needsOf(next);
-    found.set(next, needs);
-    for (const { of } of needs) left.push(...of);
-  }
-  return found;
-}
-
-/** Computes the subagents that end, beginning with those that need nothing. */
-function thoseThatEnd(needs: ReadonlyMap<string, readonly Need[]>): ReadonlySet<string> {
-  const free = new Set<string>();
-  for (let before = -1; before < free.size;) {
-    before = free.size;
-    for (const [id, own] of needs) if (own.every((need) => isMet(need, free))) free.add(id);
-  }
-  return free;
-}
-
-function isMet({ mode, of }: Need, free: ReadonlySet<string>): boolean {
-  return mode === 'all' ? of.every((id) => free.has(id)) : of.some((id) => free.has(id));
+function graphOf(registry: SubagentRegistry, instances: SessionInstances): WaitGraph<Wait> {
+  return new WaitGraph({
+    isLive: (id) => registry.get(id)?.isLive === true,
+    of(id) {
+      const record = registry.get(id);
+      if (!record) return [];
+      const asks = record.request && record.parentId !== null ? [record.parentId] : [];
+      return [...asks, ...instances.before(record)];
+    },
+    on(id) {
+      const record = registry.get(id);
+      const asking = registry.askersOf(id).map((asker) => asker.id);
+      return record ? [...asking, ...instances.after(record)] : asking;
+    },
+    asking: () => registry.askingOthers.map(({ id }) => id),
+  });
 }
