@@ -22,7 +22,7 @@ import type {
   ConformanceTurn,
   ConformanceWorld,
 } from '../conformance/stage.ts';
-import { KNOWN } from './promises/liveness.ts';
+import { KNOWN } from './promises/check.ts';
 
 const READY_MS = 30;
 const THINKING_MS = 150;

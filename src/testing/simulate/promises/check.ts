@@ -1,19 +1,11 @@
-// Checks the promises on the record of a finished run.
+// Checks the promises on the record of a finished run. Those about the whole of it stand here: nothing is lost
+// in a crash, and work ends in bounded time.
 
-import type { RunRecord } from '../log/log.ts';
-import { asShown } from './as-shown.ts';
-import { authority } from './authority.ts';
-import { bounded } from './bounded.ts';
+import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
+import { authority, bounded, endings, families, nothingTwice, services } from './subagents.ts';
 import type { Broken, PromiseCheck } from './broken.ts';
-import { deliveries, heldUp, toldOnce } from './deliveries.ts';
-import { endings } from './endings.ts';
-import { families } from './families.ts';
-import { interruptions } from './interruptions.ts';
-import { keeping } from './keeping.ts';
-import { liveness } from './liveness.ts';
-import { nothingTwice } from './nothing-twice.ts';
-import { questions } from './questions.ts';
-import { services } from './services.ts';
+import { deliveries, heldUp, interruptions, questions, toldOnce } from './conversation.ts';
+import type { SessionEvent } from '../../../actors/contracts/session-views.ts';
 
 const checks: readonly PromiseCheck[] = [
   endings,
@@ -38,4 +30,200 @@ export function brokenPromises(
 ): readonly Broken[] {
   const shown = { ...record, log: asShown(record.log) };
   return [...checks, ...more].flatMap((check) => [...check(shown)]);
+}
+
+const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
+const SETTLED: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped']);
+
+/**
+ * P9: nothing lost in a crash. State that was shown before is there after it, unchanged or further on; the
+ * journal has no gaps, and each process continues from it.
+ */
+function* keeping(record: RunRecord): Iterable<Broken> {
+  yield* noGaps(record.log);
+  yield* nothingForgotten(record);
+}
+
+function* noGaps(log: readonly LogEntry[]): Iterable<Broken> {
+  const last = new Map<string, number>();
+  for (const entry of log) {
+    if (entry.kind !== 'kept') continue;
+    const { scope, unit, seq } = entry.entry;
+    const key = `${scope}/${unit}`;
+    const expected = (last.get(key) ?? 0) + 1;
+    if (seq !== expected)
+      yield {
+        promise: 'P9',
+        what: `the journal has entry ${seq} of ${unit} where ${expected} was due`,
+      };
+    last.set(key, seq);
+  }
+}
+
+/** Checks the state that any process showed against the final state. */
+function* nothingForgotten({ log, state }: RunRecord): Iterable<Broken> {
+  if (!state || !log.some(({ kind }) => kind === 'crashed')) return;
+  const end = log.findIndex(({ kind }) => kind === 'closing');
+  const seen = end < 0 ? log : log.slice(0, end);
+  const knownSubagents = new Set(state.subagents.map(({ id }) => id));
+  const knownQuestions = new Set(state.questions.map(({ requestId }) => requestId));
+  const knownDeliveries = new Set(state.deliveries.map(({ deliveryId }) => deliveryId));
+  const knownItems = new Set(state.transcript.map(({ id }) => id));
+  const lost = new Set<string>();
+  for (const { event } of eventsOf(seen, 'subagent.changed'))
+    // A subagent that was never born cannot be lost.
+    if (event.subagent.state !== 'spawning' && !knownSubagents.has(event.subagent.id))
+      lost.add(`the subagent ${event.subagent.id}`);
+  for (const requestId of stillOpen(seen))
+    if (!knownQuestions.has(requestId)) lost.add(`the question ${requestId}`);
+  for (const [deliveryId, kind] of stillDue(seen))
+    if (!knownDeliveries.has(deliveryId)) lost.add(`the ${kind} ${deliveryId}`);
+  for (const { event } of eventsOf(seen, 'transcript.changed'))
+    if (event.item.role === 'user' && event.item.final && !knownItems.has(event.item.id))
+      lost.add(`what the user said (${JSON.stringify(event.item.text)})`);
+  for (const what of lost)
+    yield { promise: 'P9', what: `${what} was there before a crash, and is not known after it` };
+}
+
+/** Returns the questions that were shown, and not shown as over. */
+function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
+  const open = new Set<string>();
+  for (const { event } of eventsOf(log, 'question.changed')) {
+    const { requestId, state } = event.question;
+    if (OVER.has(state)) open.delete(requestId);
+    else open.add(requestId);
+  }
+  return open;
+}
+
+/** Returns the deliveries that were shown as due, and not settled, as far as that was shown or kept. */
+function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
+  const due = new Map<string, string>();
+  const underWay = new Set<string>();
+  for (const entry of log) {
+    if (entry.kind === 'event' && entry.event.type === 'delivery.changed') {
+      const { deliveryId, kind, state } = entry.event.delivery;
+      if (kind === 'question') continue;
+      if (SETTLED.has(state)) due.delete(deliveryId);
+      else due.set(deliveryId, kind);
+      if (state === 'offered' || state === 'playing') underWay.add(deliveryId);
+      else underWay.delete(deliveryId);
+    } else if (entry.kind === 'kept') {
+      // The process may die after an entry is kept and before its effects are shown.
+      const event = entry.entry.event as { readonly type: string; readonly deliveryId?: string };
+      if (event.type === 'delivery.heard')
+        for (const deliveryId of underWay) due.delete(deliveryId);
+      else if (event.type === 'delivery.shown' || event.type === 'delivery.dismissed')
+        due.delete(event.deliveryId ?? '');
+    }
+  }
+  return due;
+}
+
+/** The model is told something for a second time: no session may do that. */
+export const KNOWN = 'KNOWN_ALREADY';
+
+/**
+ * The time within which a due delivery is told, in milliseconds: longer than the session listens to a
+ * television, a tool of the lead agent works, or a response is awaited.
+ */
+const TOLD_WITHIN_MS = 120_000;
+
+/** Errors that no fault explains. */
+const UNEXPECTED: ReadonlySet<string> = new Set(['INTERNAL', 'HOOK_FAILED', KNOWN]);
+
+/**
+ * A due delivery is told while a client listens and both parties are silent. Within bounded time after the
+ * last fault every subagent has ended, every question is over, and every result was heard, shown or
+ * dismissed; and every fault was reported as itself.
+ */
+function* liveness({ log, unfinished, longestSilenceMs }: RunRecord): Iterable<Broken> {
+  for (const what of unfinished) yield { promise: 'LIVE', what: `at the end ${what}` };
+  if (longestSilenceMs > TOLD_WITHIN_MS)
+    yield {
+      promise: 'LIVE',
+      what: `something was due, and nothing was said for ${longestSilenceMs / 1000} s to somebody who listened`,
+    };
+  for (const { event } of eventsOf(log, 'error.reported'))
+    if (UNEXPECTED.has(event.code))
+      yield { promise: 'LIVE', what: `an error that nothing explains: ${event.message}` };
+  const end = log.findIndex(({ kind }) => kind === 'closing');
+  for (const { event } of eventsOf(log.slice(0, end < 0 ? log.length : end), 'session.ended'))
+    yield {
+      promise: 'LIVE',
+      what: `the session ended by itself: ${event.error?.code} ${event.error?.message}`,
+    };
+}
+
+/** Events that report an occurrence, and not a state. */
+const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
+  'tool.called',
+  'tool.answered',
+  'subagent.delegated',
+]);
+
+/** Entries by which a process continues a session. */
+const GOES_ON: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
+
+/**
+ * Filters the log of a recovered session: states that it shows again before it reports its recovery are no
+ * news. Of each object only the last state counts, and a repeated event does not count as told twice.
+ */
+function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
+  const shown: LogEntry[] = [];
+  for (let at = 0; at < log.length;) {
+    const entry = log[at] as LogEntry;
+    const end = entry.kind === 'started' ? recoveredAt(log, at) : -1;
+    if (end < 0) {
+      shown.push(entry);
+      at += 1;
+    } else {
+      shown.push(...lastStates(log.slice(at, end)));
+      at = end;
+    }
+  }
+  return shown;
+}
+
+/**
+ * Returns the index at which the process that begins here reports its recovery, or dies before; -1: it does
+ * not recover.
+ */
+function recoveredAt(log: readonly LogEntry[], from: number): number {
+  let isRecovering = false;
+  for (let at = from + 1; at < log.length; at += 1) {
+    const entry = log[at] as LogEntry;
+    if (entry.kind === 'kept') isRecovering ||= GOES_ON.has(entry.entry.event.type);
+    if (entry.kind === 'event' && entry.event.type === 'session.recovered') return at;
+    if (entry.kind === 'crashed' || entry.kind === 'slept') return isRecovering ? at : -1;
+  }
+  return -1;
+}
+
+function lastStates(log: readonly LogEntry[]): readonly LogEntry[] {
+  const last = new Map<string, LogEntry>();
+  for (const entry of log) if (entry.kind === 'event') last.set(subjectOf(entry.event), entry);
+  const shown = log.filter(
+    (entry) =>
+      entry.kind !== 'event' ||
+      (!HAPPENED.has(entry.event.type) && last.get(subjectOf(entry.event)) === entry),
+  );
+  // Ended objects first: they are over when another one is put.
+  return [...shown.filter(isOver), ...shown.filter((entry) => !isOver(entry))];
+}
+
+function isOver(entry: LogEntry): boolean {
+  return (
+    entry.kind === 'event' &&
+    entry.event.type === 'question.changed' &&
+    OVER.has(entry.event.question.state)
+  );
+}
+
+function subjectOf(event: SessionEvent): string {
+  if (event.type === 'subagent.changed') return event.subagent.id;
+  if (event.type === 'question.changed') return `question ${event.question.requestId}`;
+  if (event.type === 'delivery.changed') return `delivery ${event.delivery.deliveryId}`;
+  if (event.type === 'transcript.changed') return `item ${event.item.id}`;
+  return event.type;
 }

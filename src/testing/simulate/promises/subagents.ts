@@ -1,0 +1,534 @@
+// The promises about subagents: endings, families, calls, limits, authority, and the agents of services.
+
+import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
+import type { Broken } from './broken.ts';
+import type { DeliveryView, SubagentView } from '../../../actors/contracts/session-views.ts';
+import type { LedgerEntry } from '../../../actors/contracts/outcome.ts';
+import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/subagent-events.ts';
+import { sessionLimits } from '../../../actors/admission/limits.ts';
+import { callKey } from '../../../actors/model/approval.ts';
+import { subAgentOf } from '../../../actors/model/tool-flags.ts';
+import type { SubagentConfig } from '../../../actors/contracts/config.ts';
+import type { SimulatedApp } from '../log/app.ts';
+import { deliveryAbout } from '../../../actors/contracts/records.ts';
+import type { JournalEntry } from '../../../actors/ports/journal.ts';
+import { tellingOf, type CheckedEvent } from '../../../actors/services/service-events.ts';
+
+const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']);
+
+/** P1: one ending. An accepted subagent ends once, and its work is in its outcome. */
+export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
+  const broken = (what: string): Broken => ({ promise: 'P1', what });
+  const ended = new Map<string, { readonly state: string; readonly outcome: string }>();
+  const seen = new Set<string>();
+  const ledgers = new Map<string, ReadonlyMap<string, string>>();
+  for (const { event } of eventsOf(log, 'subagent.changed')) {
+    const { id, state, outcome } = event.subagent;
+    // The activity of a cancelled subagent is found when it ends, and reported but not kept.
+    const told = JSON.stringify({ ...outcome, diagnostics: null });
+    const before = ended.get(id);
+    // It is not accepted yet: its birth is about to be kept.
+    if (state !== 'spawning') seen.add(id);
+    if (before && before.state !== state)
+      yield broken(`${id} was ${before.state}, and then ${state}`);
+    else if (before && before.outcome !== told)
+      yield broken(`the outcome of ${id} was ${before.outcome}, and then ${told}`);
+    if (!ENDED.has(state)) continue;
+    ended.set(id, { state, outcome: told });
+    if (!outcome) yield broken(`${id} ended as ${state} without an outcome`);
+    else
+      ledgers.set(
+        id,
+        new Map(outcome.toolLedger.map(({ callId, status }) => [callId, status] as const)),
+      );
+  }
+  for (const id of seen) if (!ended.has(id)) yield broken(`${id} never ended`);
+  for (const { subagentId, callId, tool, status } of effects) {
+    const ledger = subagentId === null ? undefined : ledgers.get(subagentId);
+    const entry = ledger?.get(callId);
+    if (ledger && (entry === undefined || entry === 'not_run' || entry === 'denied'))
+      yield broken(
+        `${subagentId} ran ${tool} (${callId}, which ${status}); its ledger says ${entry ?? 'nothing'}`,
+      );
+  }
+}
+
+/** A child that is left behind is killed after 5 s; a journal may be slow. */
+const OUTLIVES_MS = 6000;
+const SUB_AGENT = 'subagent__';
+
+interface Person {
+  readonly view: SubagentView;
+  readonly endedAt: number;
+}
+
+interface Born {
+  readonly id: string;
+  readonly callId: string | null;
+  readonly parentId: string;
+  readonly toolName: string;
+}
+
+/**
+ * Parents and children. P1: no child outlives its parent, and the outcome of a child reaches its parent
+ * unchanged. P3: the answer that a child gets was given by an agent above it. P6: one call starts one child.
+ */
+export function* families({ log }: RunRecord): Iterable<Broken> {
+  const people = peopleIn(log);
+  const born = childrenIn(log);
+  if (born.length === 0) return;
+  yield* nobodyIsLeft(people, born, log);
+  yield* oneForEachCall(born);
+  for (const { view } of people.values()) {
+    const ledger = view.outcome?.toolLedger ?? [];
+    for (const entry of ledger) {
+      if (entry.status !== 'ok') continue;
+      if (entry.toolName.startsWith(SUB_AGENT)) yield* waitedFor(view, entry, born, people);
+      else yield* lookedAt(view, entry, people);
+      if (entry.toolName === 'request_input') yield* answeredFromAbove(view, entry, people);
+    }
+  }
+}
+
+/** Returns each subagent as it was when it ended. */
+function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
+  const people = new Map<string, Person>();
+  for (const { at, event } of eventsOf(log, 'subagent.changed')) {
+    const { id, state } = event.subagent;
+    if (ENDED.has(people.get(id)?.view.state)) continue;
+    people.set(id, { view: event.subagent, endedAt: ENDED.has(state) ? at : Infinity });
+  }
+  return people;
+}
+
+/** Returns the children of a session, by their births in the journal. */
+function childrenIn(log: readonly LogEntry[]): readonly Born[] {
+  return log.flatMap((entry) => {
+    if (entry.kind !== 'kept' || entry.entry.event.type !== SPAWNED) return [];
+    const { parentId, callId, task, worksFor } = entry.entry.event as SpawnedEvent;
+    // Only the program is told the results of its subagents.
+    if (parentId === null || worksFor === 'program') return [];
+    return [{ id: entry.entry.unit, parentId, callId, toolName: task.toolName }];
+  });
+}
+
+function* nobodyIsLeft(
+  people: ReadonlyMap<string, Person>,
+  born: readonly Born[],
+  log: readonly LogEntry[],
+): Iterable<Broken> {
+  for (const { id, parentId } of born) {
+    const child = people.get(id);
+    const parent = people.get(parentId);
+    if (!parent) yield { promise: 'P1', what: `${id} works for ${parentId}, whom nobody has seen` };
+    if (!child || !parent) continue;
+    const lateMs = upMs(log, parent.endedAt, child.endedAt);
+    if (lateMs > OUTLIVES_MS)
+      yield {
+        promise: 'P1',
+        what: `${id} was ${child.view.state} ${lateMs} ms after ${parentId}, whom it worked for, had ended`,
+      };
+  }
+}
+
+/** Returns the time between the two in which there was a process. */
+function upMs(log: readonly LogEntry[], from: number, to: number): number {
+  let ms = 0;
+  let isUp = true;
+  let last = from;
+  for (const { at, kind } of log) {
+    if (at > from && isUp) ms += Math.max(0, Math.min(at, to) - last);
+    if (at > from) last = Math.min(Math.max(last, at), to);
+    if (kind === 'crashed' || kind === 'slept') isUp = false;
+    if (kind === 'started') isUp = true;
+  }
+  return ms;
+}
+
+/** Tools of an app may start any number of children. */
+function* oneForEachCall(born: readonly Born[]): Iterable<Broken> {
+  const seen = new Map<string, string>();
+  for (const { id, parentId, callId, toolName } of born) {
+    if (callId === null || !toolName.startsWith(SUB_AGENT)) continue;
+    const call = `${parentId}/${callId}`;
+    const first = seen.get(call);
+    if (first !== undefined && first !== id)
+      yield { promise: 'P6', what: `the call ${callId} of ${parentId} started ${first} and ${id}` };
+    seen.set(call, id);
+  }
+}
+
+/** Checks that the result of the call is the child's, or reports that there is none. */
+function* waitedFor(
+  parent: SubagentView,
+  { callId, toolName, output }: LedgerEntry,
+  born: readonly Born[],
+  people: ReadonlyMap<string, Person>,
+): Iterable<Broken> {
+  const broken = (what: string): Broken => ({
+    promise: 'P1',
+    what: `${parent.id} read ${JSON.stringify(output)} of ${toolName} (${callId}): ${what}`,
+  });
+  const isFailure = isObject(output) && 'error' in output && 'code' in output;
+  const child = born.find((one) => one.parentId === parent.id && one.callId === callId);
+  const view = child && people.get(child.id)?.view;
+  if (!view) {
+    if (!isFailure) yield broken('nobody was started');
+    return;
+  }
+  const isAsking = isObject(output) && output['status'] === 'waiting_input';
+  if (isFailure || isAsking) {
+    if (isFailure && view.state === 'completed') yield broken(`${view.id} was completed`);
+  } else if (view.state !== 'completed') yield broken(`${view.id} was ${view.state}`);
+  else if (!isSame(output, view.outcome?.output))
+    yield broken(`${view.id} came to ${JSON.stringify(view.outcome?.output)}`);
+}
+
+/** Checks that the parent is shown the real outcome of a child that has ended. */
+function* lookedAt(
+  parent: SubagentView,
+  { toolName, output }: LedgerEntry,
+  people: ReadonlyMap<string, Person>,
+): Iterable<Broken> {
+  if (toolName !== 'await_subagent' && toolName !== 'check_subagent') return;
+  for (const shown of viewsIn(output)) {
+    const view = people.get(shown.subagentId)?.view;
+    const broken = (what: string): Broken => ({
+      promise: 'P1',
+      what: `${parent.id} was told that ${shown.subagentId} is ${shown.status}: ${what}`,
+    });
+    if (!view) yield broken('nobody has seen it');
+    else if (!ENDED.has(shown.status)) continue;
+    else if (view.state !== shown.status) yield broken(`it was ${view.state}`);
+    else if (shown.status === 'completed' && !isSame(shown.result, view.outcome?.output))
+      yield broken(
+        `with ${JSON.stringify(shown.result)}, and it came to ${JSON.stringify(view.outcome?.output)}`,
+      );
+  }
+}
+
+interface Shown {
+  readonly subagentId: string;
+  readonly status: string;
+  readonly result?: unknown;
+}
+
+function viewsIn(output: unknown): readonly Shown[] {
+  if (!isObject(output)) return [];
+  const { subagents = [], alsoAsking = [] } = output as Partial<Record<string, readonly object[]>>;
+  return [output, ...subagents, ...alsoAsking].filter(
+    (one) => 'subagentId' in one,
+  ) as readonly object[] as readonly Shown[];
+}
+
+/**
+ * A child whose parent's call waits for it is told that its question cannot be answered; any other gets the
+ * words of an agent above it.
+ */
+function* answeredFromAbove(
+  child: SubagentView,
+  { input, output }: LedgerEntry,
+  people: ReadonlyMap<string, Person>,
+): Iterable<Broken> {
+  const { responded, response } = (output ?? {}) as { responded?: boolean; response?: string };
+  if (responded !== true || child.parentId === null || child.toolName.startsWith(SUB_AGENT)) return;
+  const said: unknown[] = [];
+  for (let above = people.get(child.parentId); above; above = people.get(above.view.parentId ?? ''))
+    for (const entry of above.view.outcome?.toolLedger ?? []) {
+      const sent = entry.input as { subagentId?: string; content?: string } | null;
+      if (entry.toolName === 'send_to_subagent' && sent?.subagentId === child.id)
+        said.push(sent.content);
+    }
+  if (!said.includes(response))
+    yield {
+      promise: 'P3',
+      what: `${child.id} asked ${JSON.stringify(input)} and was answered ${JSON.stringify(response)}; those above it had said ${JSON.stringify(said)}`,
+    };
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+/**
+ * P6: nothing twice. One call has one idempotency key and one answer; a tool runs once for a key, unless it
+ * declares that it may run again.
+ */
+export function* nothingTwice({ log, effects }: RunRecord): Iterable<Broken> {
+  const runs = new Map<string, number>();
+  for (const { key, tool, isIdempotent, process } of effects) {
+    const times = (runs.get(key) ?? 0) + 1;
+    runs.set(key, times);
+    if (times > 1 && !isIdempotent)
+      yield {
+        promise: 'P6',
+        what: `${tool} (${key}) ran ${times} times, the last time in process ${process}`,
+      };
+  }
+  const calls = new Set<string>();
+  for (const { subagentId, callId, tool, key, isIdempotent } of effects) {
+    const call = `${subagentId}/${callId}/${key}`;
+    if (subagentId !== null && calls.has(call) && !isIdempotent)
+      yield { promise: 'P6', what: `the call ${callId} of ${subagentId} ran ${tool} twice` };
+    calls.add(call);
+  }
+  yield* twice(eventsOf(log, 'tool.called'), 'was taken');
+  yield* twice(
+    eventsOf(log, 'tool.answered').filter(({ event }) => event.status !== 'pending'),
+    'was answered',
+  );
+  yield* twice(eventsOf(log, 'subagent.delegated'), 'was delegated');
+}
+
+interface OfCall {
+  readonly process: number;
+  readonly event: { readonly callId: string };
+}
+
+/** Within one process: the next one cannot know the last events of the one before, and repeats them. */
+function* twice(events: readonly OfCall[], what: string): Iterable<Broken> {
+  const seen = new Set<string>();
+  for (const { process, event } of events) {
+    const key = `${process}/${event.callId}`;
+    if (seen.has(key)) yield { promise: 'P6', what: `the call ${event.callId} ${what} twice` };
+    seen.add(key);
+  }
+}
+
+/**
+ * P7: bounded. The numbers of working, living and total subagents never exceed the limits, nor do the steps
+ * of a subagent; and a closed session leaves nothing behind.
+ */
+export function* bounded(record: RunRecord): Iterable<Broken> {
+  yield* counted(record);
+  yield* steps(record);
+  const { timersLeft } = record;
+  if (timersLeft > 0)
+    yield { promise: 'P7', what: `${timersLeft} timers are left of a session that is closed` };
+}
+
+/** Counts at rest: a subagent that appears and disappears within one moment is between two states. */
+function* counted({ log, app }: RunRecord): Iterable<Broken> {
+  const limits = sessionLimits(app.limits);
+  const states = new Map<string, string>();
+  const told = new Set<string>();
+  for (const [index, entry] of log.entries()) {
+    if (entry.kind === 'event' && entry.event.type === 'subagent.changed') {
+      const { id, state } = entry.event.subagent;
+      states.set(id, state);
+    }
+    if (entry.at === log[index + 1]?.at) continue;
+    const all = [...states.values()];
+    const counts = [
+      ['run', all.filter((one) => one === 'running').length, limits.maxConcurrentPerSession],
+      ['live', all.filter((one) => !ENDED.has(one)).length, limits.maxLivePerSession],
+      ['came to be', all.length, limits.maxTotalPerSession],
+    ] as const;
+    for (const [what, count, most] of counts)
+      if (count > most && !told.has(what)) {
+        told.add(what);
+        yield { promise: 'P7', what: `${count} subagents ${what}, at most ${most} may` };
+      }
+  }
+}
+
+function* steps({ log, app }: RunRecord): Iterable<Broken> {
+  const { maxDepth } = sessionLimits(app.limits);
+  const told = new Set<string>();
+  for (const entry of log) {
+    if (entry.kind !== 'event' || entry.event.type !== 'subagent.changed') continue;
+    const { id, step, maxSteps, depth } = entry.event.subagent;
+    // One more call hands in the work done when a budget is exhausted.
+    const isBounded = step <= maxSteps + 1 && depth <= maxDepth;
+    if (isBounded || told.has(id)) continue;
+    told.add(id);
+    yield { promise: 'P7', what: `${id} is at step ${step} of ${maxSteps}, depth ${depth}` };
+  }
+}
+
+/** Tools that the runtime adds by itself: they give no authority. */
+const RUNTIMES_OWN: ReadonlySet<string> = new Set(['ask_user', 'complete_task', 'request_input']);
+
+/**
+ * P8: least authority. A subagent is offered, and runs, the tools of its configuration and no others; a call
+ * that needs consent runs only after the user consented to exactly that call.
+ */
+export function* authority(record: RunRecord): Iterable<Broken> {
+  yield* ownTools(record);
+  yield* consent(record);
+}
+
+function* ownTools({ app, log, effects }: RunRecord): Iterable<Broken> {
+  const configs = configsIn(app);
+  const names = new Map(
+    eventsOf(log, 'subagent.changed').map(({ event }) => [event.subagent.id, event.subagent.name]),
+  );
+  const mayUse = (name: string, tool: string): boolean => {
+    const config = configs.get(name);
+    // Only the spawner knows the configuration of its child.
+    if (!config || config.createInstance) return true;
+    return tool in (config.tools ?? {}) || RUNTIMES_OWN.has(tool);
+  };
+  const said = new Set<string>();
+  for (const entry of log) {
+    if (entry.kind !== 'model') continue;
+    for (const tool of entry.toolNames) {
+      const what = `${entry.name} was offered ${tool}, which it does not have`;
+      if (mayUse(entry.name, tool) || said.has(what)) continue;
+      said.add(what);
+      yield { promise: 'P8', what };
+    }
+  }
+  for (const { subagentId, tool } of effects) {
+    const name = subagentId === null ? undefined : names.get(subagentId);
+    if (name !== undefined && !mayUse(name, tool))
+      yield { promise: 'P8', what: `${subagentId} (${name}) ran ${tool}, which it does not have` };
+  }
+}
+
+/** Returns the configurations by name: also those that a tool of another one runs, and those of services. */
+function configsIn({
+  subagentConfigs = {},
+  services: served = [],
+}: SimulatedApp): ReadonlyMap<string, SubagentConfig> {
+  const configs = new Map<string, SubagentConfig>();
+  const add = (config: SubagentConfig): void => {
+    if (configs.has(config.name)) return;
+    configs.set(config.name, config);
+    for (const tool of Object.values(config.tools ?? {})) {
+      const below = subAgentOf(tool);
+      if (below) add(below);
+    }
+  };
+  for (const config of Object.values(subagentConfigs)) add(config);
+  for (const { agent } of served) add(agent);
+  return configs;
+}
+
+function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {
+  const approvals = eventsOf(log, 'question.changed').filter(
+    ({ event }) => event.question.kind === 'approval' && event.question.state === 'answered',
+  );
+  const preApproved = new Set(
+    Object.values(app.subagentConfigs ?? {}).flatMap((config) =>
+      (config.preApproved ?? []).map(({ tool }) => tool),
+    ),
+  );
+  for (const { needsApproval, tool, input, subagentId, at } of effects) {
+    if (!needsApproval || preApproved.has(tool)) continue;
+    const given = approvals.some(
+      ({ at: since, event: { question } }) =>
+        since <= at &&
+        question.subagentId === subagentId &&
+        question.action?.toolName === tool &&
+        callKey(tool, question.action.input) === callKey(tool, input) &&
+        question.answer !== null &&
+        /^yes\b/i.test(question.answer),
+    );
+    if (!given)
+      yield {
+        promise: 'P8',
+        what: `${subagentId} ran ${tool} with ${JSON.stringify(input)}, and the user had not consented to that`,
+      };
+  }
+}
+
+/**
+ * Services. P6: one agent examines an event. P4: its findings are told, and no news is not; an event that was
+ * accepted is never lost silently. And programs beside the session: each result of theirs is taken once.
+ */
+export function* services({ log }: RunRecord): Iterable<Broken> {
+  const end = log.findIndex(({ kind }) => kind === 'closing');
+  const seen = end < 0 ? log : log.slice(0, end);
+  const kept = seen.flatMap((entry) => (entry.kind === 'kept' ? [entry.entry] : []));
+  yield* resultsHad(kept);
+  const arrived = kept.filter(({ event }) => event.type === 'event.arrived');
+  if (arrived.length === 0) return;
+  const agents = new Map<string, SubagentView>();
+  for (const { event } of eventsOf(seen, 'subagent.changed'))
+    agents.set(event.subagent.id, event.subagent);
+  const told = new Map<string, DeliveryView>();
+  for (const { event } of eventsOf(seen, 'delivery.changed'))
+    told.set(event.delivery.deliveryId, event.delivery);
+  const dropped = new Set(
+    eventsOf(seen, 'service.dropped').map(({ event }) => event.event.eventId),
+  );
+  for (const { scope, event } of arrived) {
+    const { eventId, event: happened } = event as Arrived;
+    const looking = kept.filter(
+      (entry) => birthIn(entry)?.idempotencyKey === `${scope}:${eventId}`,
+    );
+    const [first] = looking;
+    if (looking.length > 1)
+      yield {
+        promise: 'P6',
+        what: `${looking.map(({ unit }) => unit).join(' and ')} looked at the event ${eventId}`,
+      };
+    const agent = first && agents.get(first.unit);
+    if (!agent) {
+      if (!dropped.has(eventId))
+        yield { promise: 'P4', what: `nobody looked at the event ${eventId}, and nobody said so` };
+      continue;
+    }
+    yield* tells(agent, eventId, happened, told.get(deliveryAbout(eventId)));
+  }
+}
+
+interface Arrived {
+  readonly type: string;
+  readonly eventId: string;
+  readonly event: CheckedEvent;
+}
+
+function* tells(
+  { id, state, outcome }: SubagentView,
+  eventId: string,
+  { priority }: CheckedEvent,
+  delivery: DeliveryView | undefined,
+): Iterable<Broken> {
+  if (!ENDED.has(state) || !outcome || state === 'cancelled') return;
+  const broken = (what: string): Broken => ({
+    promise: 'P4',
+    what: `${id}, which looked at the event ${eventId}, is ${state}: ${what}`,
+  });
+  const text = outcome.status === 'completed' ? tellingOf(outcome) : null;
+  const isOwed = outcome.status === 'completed' ? text !== null : priority === 'urgent';
+  if (isOwed && !delivery) yield broken('the user was not told');
+  else if (!isOwed && delivery) yield broken(`the user was told ${JSON.stringify(delivery.text)}`);
+  else if (text !== null && delivery && delivery.text !== text)
+    yield broken(`it found ${JSON.stringify(text)}, and told ${JSON.stringify(delivery.text)}`);
+}
+
+/** Checks programs: scopes of their own, which record the results that they were given. */
+function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
+  const had = new Map<string, number>();
+  for (const { scope, event } of kept)
+    if (event.type === 'result.had') {
+      const key = `${scope}/${String((event as { readonly subagentId?: unknown }).subagentId)}`;
+      had.set(key, (had.get(key) ?? 0) + 1);
+    }
+  const programs = new Set(kept.flatMap(({ scope, unit }) => (scope === unit ? [scope] : [])));
+  for (const entry of kept) {
+    const { scope, unit } = entry;
+    const birth = birthIn(entry);
+    if (!birth || birth.worksFor !== 'program' || birth.parentId !== null) continue;
+    // A run with an id keeps its result for good (RUN-SUBAGENT-KR-1), and every repeated run returns it
+    // again.
+    const isKeptRun = birth.idempotencyKey === scope;
+    if (!programs.has(scope) || isKeptRun) continue;
+    const times = had.get(`${scope}/${unit}`) ?? 0;
+    if (times !== 1)
+      yield {
+        promise: 'P4',
+        what: `the program ${scope} had the result of ${unit} ${times} times`,
+      };
+  }
+}
+
+function birthIn({ event }: JournalEntry): SpawnedEvent | null {
+  return event.type === SPAWNED ? (event as SpawnedEvent) : null;
+}
