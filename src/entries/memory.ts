@@ -1,19 +1,20 @@
 // `offstage/memory`: working memory, remembered facts and summaries.
 
-export { modelDistiller } from '../actors/context/model-upkeep.ts';
+export { modelDistiller, modelSummary } from '../actors/context/model-upkeep.ts';
 export type {
   DistilledFact,
   DistilRequest,
   MemoryDistiller,
   ModelDistillerOptions,
-} from '../actors/context/model-upkeep.ts';
-export { modelSummary } from '../actors/context/model-upkeep.ts';
-export type {
   ModelSummaryOptions,
   Summarise,
   SummaryRequest,
 } from '../actors/context/model-upkeep.ts';
-export type { ConversationItem } from '../actors/conversation/items.ts';
+export type {
+  ConversationItem,
+  ConversationLimits,
+  ConversationTurn,
+} from '../actors/conversation/items.ts';
 export type { WorkingMemoryLimits } from '../memory/options.ts';
 export type { WorkingMemoryOptions } from '../memory/working-memory.ts';
 export { createWorkingMemoryToolset, WORKING_MEMORY_TOOLSET } from '../memory/toolset.ts';
@@ -31,5 +32,3 @@ export type {
   MemoryRefusalCode,
   NewMemoryEntry,
 } from '../actors/ports/working-memory.ts';
-export type { ConversationLimits } from '../actors/conversation/items.ts';
-export type { ConversationTurn } from '../actors/conversation/items.ts';

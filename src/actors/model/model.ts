@@ -263,7 +263,7 @@ function describe(version: unknown): string {
     : JSON.stringify(version);
 }
 
-type ResponseFormat = NonNullable<Parameters<Model['doGenerate']>[0]['responseFormat']>;
+type ResponseFormat = NonNullable<Call['responseFormat']>;
 
 /** The number of refused schemas after which the model counts as refusing. */
 const REFUSALS_OF_A_MODEL = 2;
@@ -278,7 +278,6 @@ interface Refused {
 }
 
 const byModel = new WeakMap<object, Refused>();
-
 const byName = new Map<string, Refused>();
 
 /** The format of one call, and its feedback. */
