@@ -338,6 +338,5 @@ interface WebAssemblyApi {
   ): Promise<{ readonly exports: Readonly<Record<string, unknown>> }>;
 }
 
-const { WebAssembly: webAssembly } = globalThis as typeof globalThis & {
-  readonly WebAssembly: WebAssemblyApi;
-};
+const { WebAssembly: given } = globalThis as { readonly WebAssembly?: unknown };
+const webAssembly = given as WebAssemblyApi;
