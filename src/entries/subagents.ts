@@ -1,7 +1,7 @@
 // `offstage/subagents`: the tree of subagents for programs, and the types of its toolsets.
 
 export type { RunTask } from '../actors/subagents/run-subagent.ts';
-export type { HostedActor } from '../actors/runtime/hosting.ts';
+export type { HostedActor } from '../actors/runtime/actor-view.ts';
 export type { TransferAnswer } from '../actors/session/lead/lead-agents.ts';
 export type { HungSubagent, RetryOptions } from '../actors/contracts/config.ts';
 export { PARENT_TOOLSET, toolsetAnnotations } from '../actors/subagents/toolsets/parent-toolset.ts';

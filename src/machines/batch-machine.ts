@@ -25,10 +25,12 @@
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import {
-  activity,
+  activities,
+  deadline,
   effect,
   machineOptions,
-  type DeadlineInput,
+  stop,
+  type Deadline,
   type EffectsOf,
   type Stamped,
 } from './effect.ts';
@@ -154,10 +156,9 @@ export const batchMachine = setup({
     input: {} as BatchInput,
     context: {} as BatchContext,
     events: {} as BatchEvent,
-    tags: {} as 'dormant',
   },
-  actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
+    ...activities<Deadline>(),
     ...effects,
     join: assign(({ context }, { callId }: { callId: string }) => ({
       working: [...context.working, callId],
@@ -265,7 +266,6 @@ export const batchMachine = setup({
       },
       states: {
         idle: {
-          tags: ['dormant'],
           // Every call was refused or cancelled.
           always: { guard: and(['nobodyWorks', 'isComplete']), target: '#batch.over' },
         },
@@ -274,12 +274,14 @@ export const batchMachine = setup({
           always: [{ guard: 'isComplete', target: '#batch.releasing' }, { target: 'holding' }],
         },
         holding: {
-          entry: { type: 'startCeiling', params: ({ event }) => event },
-          invoke: {
-            id: 'deadline',
-            src: 'deadline',
-            input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.ceiling' }),
-          },
+          entry: [
+            { type: 'startCeiling', params: ({ event }) => event },
+            {
+              type: 'startActivity',
+              params: ({ context }) => deadline('deadline.ceiling', context.dueAt),
+            },
+          ],
+          exit: stop('deadline'),
           always: [
             { guard: not('hasParts'), target: 'idle' },
             { guard: 'isComplete', target: '#batch.releasing' },
@@ -311,12 +313,14 @@ export const batchMachine = setup({
       },
     },
     closing: {
-      entry: { type: 'startGrace', params: ({ event }) => event },
-      invoke: {
-        id: 'deadline',
-        src: 'deadline',
-        input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.grace' }),
-      },
+      entry: [
+        { type: 'startGrace', params: ({ event }) => event },
+        {
+          type: 'startActivity',
+          params: ({ context }) => deadline('deadline.grace', context.dueAt),
+        },
+      ],
+      exit: stop('deadline'),
       always: { guard: 'nobodyIsLate', target: 'releasing' },
       on: {
         'batch.settled': {
@@ -347,7 +351,6 @@ export const batchMachine = setup({
       ],
     },
     telling: {
-      tags: ['dormant'],
       on: {
         'batch.told': {
           target: 'trailing',
@@ -377,7 +380,6 @@ export const batchMachine = setup({
       },
     },
     trailing: {
-      tags: ['dormant'],
       always: { guard: 'nobodyWorks', target: 'over' },
     },
     over: {

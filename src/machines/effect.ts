@@ -1,8 +1,6 @@
-// How a machine names effects without executing them. An effect is a *named* action with params, or an
-// invoked actor by name. An app provides the implementation; the runtime posts it to its router; a model
-// checker reads it as data. An action without an implementation does nothing.
-
-import { fromCallback, type CallbackActorLogic, type EventObject } from 'xstate';
+// How a machine names effects without executing them. An effect is a *named* action with params. An app provides
+// the implementation; the runtime posts it to its router; a model checker reads it as data. An action without
+// an implementation does nothing.
 
 /** A declared effect; `P` is what it carries. */
 type EffectAction<P> = (args: unknown, params: P) => void;
@@ -32,21 +30,62 @@ export function isEffect(action: unknown): boolean {
 }
 
 /**
- * Declares an invoked actor that the host provides: work that lasts as long as the state that owns it. It
- * reports back with ordinary events.
+ * Work that lasts as long as a state, and reports back with ordinary events. The state starts it on entry and
+ * stops it on exit, as effects; `activitiesOf` of the runtime finds those of a state that is restored.
  */
-export function activity<I>(name: string): CallbackActorLogic<EventObject, I & object> {
-  return fromCallback<EventObject, I & object>(() => {
-    throw new Error(`The actor "${name}" was not provided: use machine.provide({ actors })`);
-  });
+export interface Activity<Name extends string = string, Input = unknown> {
+  readonly name: Name;
+  /** Unique among the activities of its machine that run at the same time. */
+  readonly id: string;
+  readonly input: Input;
 }
 
-/** The input of a deadline: an invoked actor that sends `{ type: event, dueAt }` at `dueAt`. */
+/** The activity that `stopActivity` ends. */
+export interface ActivityStop<Name extends string = string> {
+  readonly name: Name;
+  readonly id: string;
+}
+
+/**
+ * Declares the activities of a machine: `actions: { ...activities<Activity<'fetch', { url: string }>>() }`.
+ * Its states start each with `startActivity` on entry and stop it with `stopActivity` on exit.
+ */
+export function activities<A extends Activity>(): {
+  readonly startActivity: EffectAction<A>;
+  readonly stopActivity: EffectAction<ActivityStop<A['name']>>;
+} {
+  return { startActivity: effect<A>(), stopActivity: effect<ActivityStop<A['name']>>() };
+}
+
+/** Returns the params of `startActivity` for work whose id is its name. */
+export function activity<const Name extends string, Input>(
+  name: Name,
+  input: Input,
+): Activity<Name, Input> {
+  return { name, id: name, input };
+}
+
+/** Returns the action that stops an activity. @param id @defaultValue `name` */
+export function stop<const Name extends string>(
+  name: Name,
+  id: string = name,
+): { readonly type: 'stopActivity'; readonly params: ActivityStop<Name> } {
+  return { type: 'stopActivity', params: { name, id } };
+}
+
+/** The input of a deadline: an activity that sends `{ type: event, dueAt }` at `dueAt`. */
 export interface DeadlineInput {
   /** Milliseconds since 1970, as `at` of every event. */
   readonly dueAt: number;
-  /** The type of the event that it sends to the machine that invoked it. */
+  /** The type of the event that it sends to the machine that started it. */
   readonly event: string;
+}
+
+export type Deadline = Activity<'deadline', DeadlineInput>;
+
+/** Returns the params of `startActivity` for a deadline. @param id @defaultValue 'deadline' */
+export function deadline(event: string, dueAt: number, id = 'deadline'): Deadline {
+  return { name: 'deadline', id, input: { dueAt, event } };
 }
 
 /** The time at which an event was accepted: a machine reads no clock. */

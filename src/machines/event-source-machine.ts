@@ -21,7 +21,17 @@
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
-import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+import {
+  activities,
+  activity,
+  deadline,
+  effect,
+  machineOptions,
+  stop,
+  type Activity,
+  type Deadline,
+  type Stamped,
+} from './effect.ts';
 
 export interface EventSourceInput extends BackoffInput {
   /** An attempt that lived this long counts as a success, in milliseconds. */
@@ -60,20 +70,21 @@ interface AttemptInput {
 type Args = { context: EventSourceContext };
 const attemptOf = ({ context }: Args): AttemptInput => ({ attempt: context.attempt });
 
+type Work =
+  /** Starts the source; when this stops, the signal of the attempt aborts. */
+  | Activity<'attempt', AttemptInput>
+  /** Calls the source's `stop`; `source.released` comes back. */
+  | Activity<'release', AttemptInput>
+  | Deadline;
+
 export const eventSourceMachine = setup({
   types: {
     input: {} as EventSourceInput,
     context: {} as EventSourceContext,
     events: {} as EventSourceEvent,
   },
-  actors: {
-    deadline: activity<DeadlineInput>('deadline'),
-    /** Starts the source; when this stops, the signal of the attempt aborts. */
-    attempt: activity<AttemptInput>('attempt'),
-    /** Calls the source's `stop`; `source.released` comes back. */
-    release: activity<AttemptInput>('release'),
-  },
   actions: {
+    ...activities<Work>(),
     /** The source did not stop in time and is abandoned. */
     abandoned: effect<AttemptInput>(),
     begin: assign(({ context }, { at }: Stamped) => ({
@@ -121,7 +132,8 @@ export const eventSourceMachine = setup({
     },
     live: {
       initial: 'starting',
-      invoke: { id: 'attempt', src: 'attempt', input: attemptOf },
+      entry: { type: 'startActivity', params: (args) => activity('attempt', attemptOf(args)) },
+      exit: stop('attempt'),
       states: {
         starting: {
           on: {
@@ -150,14 +162,14 @@ export const eventSourceMachine = setup({
     },
     releasing: {
       initial: 'to_restart',
-      invoke: [
-        { id: 'release', src: 'release', input: attemptOf },
+      entry: [
+        { type: 'startActivity', params: (args) => activity('release', attemptOf(args)) },
         {
-          id: 'deadline',
-          src: 'deadline',
-          input: ({ context }) => ({ dueAt: context.releaseBy, event: 'deadline.release' }),
+          type: 'startActivity',
+          params: ({ context }) => deadline('deadline.release', context.releaseBy),
         },
       ],
+      exit: [stop('release'), stop('deadline')],
       states: {
         to_restart: {
           on: {
@@ -190,11 +202,11 @@ export const eventSourceMachine = setup({
       },
     },
     backing_off: {
-      invoke: {
-        id: 'deadline',
-        src: 'deadline',
-        input: ({ context }) => ({ dueAt: context.restartAt, event: 'deadline.restart' }),
+      entry: {
+        type: 'startActivity',
+        params: ({ context }) => deadline('deadline.restart', context.restartAt),
       },
+      exit: stop('deadline'),
       on: {
         'deadline.restart': {
           guard: { type: 'isRestart', params: ({ event }) => event },

@@ -10,10 +10,16 @@ export {
   type BatchSnapshot,
 } from './batch-machine.ts';
 export {
+  activities,
   activity,
+  deadline,
   effect,
   isEffect,
+  stop,
+  type Activity,
+  type ActivityStop,
   type Carrying,
+  type Deadline,
   type DeadlineInput,
   type MessageIn,
   type Stamped,

@@ -32,7 +32,7 @@
 //       the one that was told first ends with the grade `told`. A question that is added again is put again.
 
 import { and, assign, not, type SnapshotFrom } from 'xstate';
-import { machineOptions } from './effect.ts';
+import { deadline, machineOptions, stop } from './effect.ts';
 import {
   byOf,
   hasRoom,
@@ -88,12 +88,14 @@ const outboxSlot = outboxSetup.createStateConfig({
       ],
     },
     dwelling: {
-      entry: 'awaitQuiet',
-      invoke: {
-        id: 'deadline',
-        src: 'deadline',
-        input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.quiet' }),
-      },
+      entry: [
+        'awaitQuiet',
+        {
+          type: 'startActivity',
+          params: ({ context }) => deadline('deadline.quiet', context.dueAt),
+        },
+      ],
+      exit: stop('deadline'),
       always: [
         { guard: not(and(['gateIsOpen', 'hasNext'])), target: 'empty' },
         { guard: 'isUrgent', target: 'empty' },
@@ -120,12 +122,12 @@ const outboxSlot = outboxSetup.createStateConfig({
                 attempt: context.current?.attempts ?? 0,
               }),
             },
+            {
+              type: 'startActivity',
+              params: ({ context }) => deadline('deadline.offer', context.dueAt),
+            },
           ],
-          invoke: {
-            id: 'deadline',
-            src: 'deadline',
-            input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.offer' }),
-          },
+          exit: stop('deadline'),
           on: {
             'delivery.playing': {
               guard: { type: 'isAttempt', params: ({ event }) => event },
@@ -145,12 +147,12 @@ const outboxSlot = outboxSetup.createStateConfig({
               type: 'begun',
               params: ({ context }) => ({ deliveryId: context.current?.deliveryId ?? '' }),
             },
+            {
+              type: 'startActivity',
+              params: ({ context }) => deadline('deadline.play', context.dueAt),
+            },
           ],
-          invoke: {
-            id: 'deadline',
-            src: 'deadline',
-            input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.play' }),
-          },
+          exit: stop('deadline'),
           on: {
             'deadline.play': {
               guard: { type: 'isThisDeadline', params: ({ event }) => event },

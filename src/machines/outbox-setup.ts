@@ -5,7 +5,7 @@
 // Does not: decide when an action applies (outbox-machine.ts).
 
 import { assign, not, or, setup, stateIn } from 'xstate';
-import { activity, effect, type DeadlineInput, type EffectsOf, type Stamped } from './effect.ts';
+import { activities, effect, type Deadline, type EffectsOf, type Stamped } from './effect.ts';
 
 export type DeliveryKind = 'result' | 'question' | 'notice' | 'progress';
 export type DeliveryPriority = 'normal' | 'high' | 'urgent';
@@ -217,8 +217,8 @@ export const outboxSetup = setup({
     context: {} as OutboxContext,
     events: {} as OutboxEvent,
   },
-  actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
+    ...activities<Deadline>(),
     ...effects,
     beginQuiet: assign((_, { at }: Stamped) => ({ quietSince: at })),
     awaitQuiet: assign(({ context }) => ({ dueAt: context.quietSince + context.quietMs })),

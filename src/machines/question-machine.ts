@@ -25,12 +25,14 @@
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
-  activity,
+  activities,
+  deadline,
   effect,
   machineOptions,
-  type DeadlineInput,
-  type Stamped,
+  stop,
+  type Deadline,
   type EffectsOf,
+  type Stamped,
 } from './effect.ts';
 
 export interface QuestionInput {
@@ -146,10 +148,10 @@ export const questionMachine = setup({
     input: {} as QuestionInput,
     context: {} as QuestionContext,
     events: {} as QuestionEvent,
-    tags: {} as 'dormant' | 'owner' | 'answerable',
+    tags: {} as 'owner' | 'answerable',
   },
-  actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
+    ...activities<Deadline>(),
     ...effects,
     startClock: assign(({ context }, { at }: Stamped) => ({
       dueAt: at + context.remainingMs,
@@ -208,7 +210,6 @@ export const questionMachine = setup({
   options: machineOptions,
   states: {
     queued: {
-      tags: ['dormant'],
       on: {
         'question.granted': {
           target: 'presenting',
@@ -249,13 +250,14 @@ export const questionMachine = setup({
     },
     open: {
       tags: ['owner', 'answerable'],
-      entry: { type: 'startClock', params: ({ event }) => event },
-      exit: { type: 'stopClock', params: ({ event }) => event },
-      invoke: {
-        id: 'deadline',
-        src: 'deadline',
-        input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.answer' }),
-      },
+      entry: [
+        { type: 'startClock', params: ({ event }) => event },
+        {
+          type: 'startActivity',
+          params: ({ context }) => deadline('deadline.answer', context.dueAt),
+        },
+      ],
+      exit: [{ type: 'stopClock', params: ({ event }) => event }, stop('deadline')],
       on: {
         ...reports,
         'question.answer': {
@@ -275,12 +277,12 @@ export const questionMachine = setup({
       entry: [
         { type: 'keepReminder', params: ({ event }) => event },
         { type: 'retract', params: ({ context }) => ({ requestId: context.requestId }) },
+        {
+          type: 'startActivity',
+          params: ({ context }) => deadline('deadline.reminder', context.remindAt, 'reminder'),
+        },
       ],
-      invoke: {
-        id: 'reminder',
-        src: 'deadline',
-        input: ({ context }) => ({ dueAt: context.remindAt, event: 'deadline.reminder' }),
-      },
+      exit: stop('deadline', 'reminder'),
       on: {
         ...reports,
         'question.answer': {

@@ -23,7 +23,7 @@
 
 import { and, assign, or, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
-import { activity, effect, machineOptions, type DeadlineInput } from './effect.ts';
+import { activities, deadline, effect, machineOptions, stop, type Deadline } from './effect.ts';
 
 export interface RotationInput extends BackoffInput {
   /** The time until a candidate must be ready; then it has failed, in milliseconds. */
@@ -97,8 +97,8 @@ export const rotationMachine = setup({
     context: {} as RotationContext,
     events: {} as RotationEvent,
   },
-  actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
+    ...activities<Deadline>(),
     /** Opens a candidate; `candidate.ready` or `candidate.lost` comes back. */
     prepare: effect<object>(),
     /** Drops the candidate. */
@@ -157,11 +157,11 @@ export const rotationMachine = setup({
     idle: { on: { 'line.closed': {}, 'line.lost': {}, 'transfer.began': {} } },
     unlimited: { on: { 'line.expiring': hurries } },
     limited: {
-      invoke: {
-        id: 'due',
-        src: 'deadline',
-        input: ({ context }) => ({ dueAt: context.dueAt ?? 0, event: 'deadline.due' }),
+      entry: {
+        type: 'startActivity',
+        params: ({ context }) => deadline('deadline.due', context.dueAt ?? 0, 'due'),
       },
+      exit: stop('deadline', 'due'),
       on: { 'deadline.due': begins, 'line.expiring': hurries },
     },
     // Another agent is about to lead, perhaps on a connection of its own.
@@ -180,11 +180,11 @@ export const rotationMachine = setup({
     },
     // Break before make.
     awaiting: {
-      invoke: {
-        id: 'last',
-        src: 'deadline',
-        input: ({ context }) => ({ dueAt: context.lastAt, event: 'deadline.last' }),
+      entry: {
+        type: 'startActivity',
+        params: ({ context }) => deadline('deadline.last', context.lastAt, 'last'),
       },
+      exit: stop('deadline', 'last'),
       on: {
         'line.rested': { guard: 'isGoodMoment', ...renews },
         'deadline.last': renews,
@@ -196,12 +196,15 @@ export const rotationMachine = setup({
       initial: 'preparing',
       states: {
         preparing: {
-          entry: ['begun', { type: 'prepare', params: {} }],
-          invoke: {
-            id: 'attempt',
-            src: 'deadline',
-            input: ({ context }) => ({ dueAt: context.attemptBy, event: 'deadline.attempt' }),
-          },
+          entry: [
+            'begun',
+            { type: 'prepare', params: {} },
+            {
+              type: 'startActivity',
+              params: ({ context }) => deadline('deadline.attempt', context.attemptBy, 'attempt'),
+            },
+          ],
+          exit: stop('deadline', 'attempt'),
           on: {
             'candidate.ready': [
               { guard: or(['isAtRest', 'isLate']), ...takesOver },
@@ -212,11 +215,11 @@ export const rotationMachine = setup({
           },
         },
         prepared: {
-          invoke: {
-            id: 'last',
-            src: 'deadline',
-            input: ({ context }) => ({ dueAt: context.lastAt, event: 'deadline.last' }),
+          entry: {
+            type: 'startActivity',
+            params: ({ context }) => deadline('deadline.last', context.lastAt, 'last'),
           },
+          exit: stop('deadline', 'last'),
           on: {
             'line.rested': { guard: 'isAtRest', ...takesOver },
             'deadline.last': takesOver,
@@ -233,11 +236,11 @@ export const rotationMachine = setup({
       },
     },
     pausing: {
-      invoke: {
-        id: 'retry',
-        src: 'deadline',
-        input: ({ context }) => ({ dueAt: context.retryAt, event: 'deadline.retry' }),
+      entry: {
+        type: 'startActivity',
+        params: ({ context }) => deadline('deadline.retry', context.retryAt, 'retry'),
       },
+      exit: stop('deadline', 'retry'),
       on: { 'deadline.retry': begins, 'line.expiring': { actions: 'expires' } },
     },
   },

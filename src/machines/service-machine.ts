@@ -24,7 +24,17 @@
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
-import { activity, effect, machineOptions, type DeadlineInput, type Stamped } from './effect.ts';
+import {
+  activities,
+  activity,
+  deadline,
+  effect,
+  machineOptions,
+  stop,
+  type Activity,
+  type Deadline,
+  type Stamped,
+} from './effect.ts';
 
 export interface ServiceInput extends BackoffInput {
   readonly maxWaiting: number;
@@ -83,12 +93,8 @@ export const serviceMachine = setup({
     context: {} as ServiceContext,
     events: {} as ServiceMachineEvent,
   },
-  actors: {
-    deadline: activity<DeadlineInput>('deadline'),
-    /** The agent examines the event; `invocation.ended` or `invocation.refused` comes back. */
-    invocation: activity<{ readonly eventId: string }>('invocation'),
-  },
   actions: {
+    ...activities<Deadline | Activity<'invocation', { readonly eventId: string }>>(),
     startSources: effect<object>(),
     stopSources: effect<object>(),
     /** The event waits to be examined. */
@@ -210,7 +216,11 @@ export const serviceMachine = setup({
       states: {
         idle: { always: { guard: 'hasWaiting', target: 'invoking', actions: 'take' } },
         invoking: {
-          invoke: { id: 'invocation', src: 'invocation', input: idOfCurrent },
+          entry: {
+            type: 'startActivity',
+            params: (args) => activity('invocation', idOfCurrent(args)),
+          },
+          exit: stop('invocation'),
           on: {
             'invocation.ended': {
               guard: { type: 'isCurrent', params: ({ event }) => event },
@@ -238,11 +248,11 @@ export const serviceMachine = setup({
           },
         },
         waiting: {
-          invoke: {
-            id: 'deadline',
-            src: 'deadline',
-            input: ({ context }) => ({ dueAt: context.retryAt, event: 'deadline.retry' }),
+          entry: {
+            type: 'startActivity',
+            params: ({ context }) => deadline('deadline.retry', context.retryAt),
           },
+          exit: stop('deadline'),
           on: {
             'deadline.retry': {
               guard: { type: 'isThisDeadline', params: ({ event }) => event },

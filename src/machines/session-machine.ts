@@ -31,10 +31,12 @@
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
-  activity,
+  activities,
+  deadline,
   effect,
   machineOptions,
-  type DeadlineInput,
+  stop,
+  type Deadline,
   type EffectsOf,
   type Stamped,
 } from './effect.ts';
@@ -203,8 +205,8 @@ export const sessionMachine = setup({
     events: {} as SessionMachineEvent,
     tags: {} as 'connected' | 'ended',
   },
-  actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
+    ...activities<Deadline>(),
     ...effects,
     countFailure: assign(({ context }, { at, error, retryInMs }: Lost) => ({
       failures: context.failures + 1,
@@ -251,12 +253,12 @@ export const sessionMachine = setup({
           entry: [
             { type: 'connect', params: ({ context }) => ({ attempt: context.failures + 1 }) },
             assign(({ context, event }) => ({ connectBy: event.at + context.connectTimeoutMs })),
+            {
+              type: 'startActivity',
+              params: ({ context }) => deadline('deadline.connect', context.connectBy, 'connect'),
+            },
           ],
-          invoke: {
-            id: 'connect',
-            src: 'deadline',
-            input: ({ context }) => ({ dueAt: context.connectBy, event: 'deadline.connect' }),
-          },
+          exit: stop('deadline', 'connect'),
           on: {
             'transport.ready': 'active',
             'transport.lost': lost,
@@ -303,11 +305,11 @@ export const sessionMachine = setup({
         },
         // The lead agent is being exchanged: neither party speaks meanwhile.
         transferring: {
-          invoke: {
-            id: 'transfer',
-            src: 'deadline',
-            input: ({ context }) => ({ dueAt: context.transferBy, event: 'deadline.transfer' }),
+          entry: {
+            type: 'startActivity',
+            params: ({ context }) => deadline('deadline.transfer', context.transferBy, 'transfer'),
           },
+          exit: stop('deadline', 'transfer'),
           on: {
             'transfer.ended': {
               guard: ({ context, event }) => event.transferId === context.transferId,
@@ -347,14 +349,12 @@ export const sessionMachine = setup({
           },
         },
         reconnecting: {
-          invoke: {
-            id: 'reconnect',
-            src: 'deadline',
-            input: ({ context }) => ({
-              dueAt: context.reconnectAt,
-              event: 'deadline.reconnect',
-            }),
+          entry: {
+            type: 'startActivity',
+            params: ({ context }) =>
+              deadline('deadline.reconnect', context.reconnectAt, 'reconnect'),
           },
+          exit: stop('deadline', 'reconnect'),
           on: {
             'deadline.reconnect': {
               guard: ({ context, event }) => event.dueAt === context.reconnectAt,
@@ -368,12 +368,12 @@ export const sessionMachine = setup({
           entry: [
             assign(({ context, event }) => ({ closeBy: event.at + context.closeGraceMs })),
             { type: 'stopSubagents', params: {} },
+            {
+              type: 'startActivity',
+              params: ({ context }) => deadline('deadline.close', context.closeBy, 'close'),
+            },
           ],
-          invoke: {
-            id: 'close',
-            src: 'deadline',
-            input: ({ context }) => ({ dueAt: context.closeBy, event: 'deadline.close' }),
-          },
+          exit: stop('deadline', 'close'),
           on: {
             'session.recovered': { target: 'closing', reenter: true },
             'subagents.ended': 'closed',
@@ -402,14 +402,12 @@ export const sessionMachine = setup({
           states: {
             patient: {},
             counting: {
-              invoke: {
-                id: 'detach',
-                src: 'deadline',
-                input: ({ context }) => ({
-                  dueAt: context.detachedUntil,
-                  event: 'deadline.detach',
-                }),
+              entry: {
+                type: 'startActivity',
+                params: ({ context }) =>
+                  deadline('deadline.detach', context.detachedUntil, 'detach'),
               },
+              exit: stop('deadline', 'detach'),
               on: {
                 'deadline.detach': {
                   guard: ({ context, event }) => event.dueAt === context.detachedUntil,
@@ -452,14 +450,16 @@ export const sessionMachine = setup({
         },
         // The transcript is not known yet: anything said now may answer the wrong thing.
         settling: {
-          entry: assign(({ context, event }) => ({
-            settleBy: event.at + context.settleTimeoutMs,
-          })),
-          invoke: {
-            id: 'settle',
-            src: 'deadline',
-            input: ({ context }) => ({ dueAt: context.settleBy, event: 'deadline.settle' }),
-          },
+          entry: [
+            assign(({ context, event }) => ({
+              settleBy: event.at + context.settleTimeoutMs,
+            })),
+            {
+              type: 'startActivity',
+              params: ({ context }) => deadline('deadline.settle', context.settleBy, 'settle'),
+            },
+          ],
+          exit: stop('deadline', 'settle'),
           on: {
             'utterance.settled': 'silent',
             'utterance.started': 'speaking',

@@ -37,7 +37,7 @@
 //       result that was under way counts. A step whose call was refused is the final one.
 
 import type { SnapshotFrom } from 'xstate';
-import { machineOptions } from './effect.ts';
+import { activity, deadline, machineOptions, stop } from './effect.ts';
 import {
   PREPARATION_TIMEOUT_MS,
   askOf,
@@ -75,14 +75,14 @@ export const subagentMachine = subagentSetup.createMachine({
   states: {
     spawning: {
       tags: ['live'],
-      invoke: [
-        { id: 'prepare', src: 'prepare', input: ({ context }) => ({ id: context.id }) },
+      entry: [
+        { type: 'startActivity', params: ({ context }) => activity('prepare', { id: context.id }) },
         {
-          id: 'deadline',
-          src: 'deadline',
-          input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.preparation' }),
+          type: 'startActivity',
+          params: ({ context }) => deadline('deadline.preparation', context.dueAt),
         },
       ],
+      exit: [stop('prepare'), stop('deadline')],
       on: {
         ...whileLive,
         'subagent.prepared': 'ready',
@@ -140,16 +140,15 @@ export const subagentMachine = subagentSetup.createMachine({
     },
     running: {
       tags: ['live', 'active'],
-      entry: { type: 'startClock', params: ({ event }) => event },
+      entry: [
+        { type: 'startClock', params: ({ event }) => event },
+        { type: 'startActivity', params: ({ context }) => deadline('deadline.run', context.dueAt) },
+      ],
       exit: [
         { type: 'stopClock', params: ({ event }) => event },
         { type: 'releaseSlot', params: ({ context }) => ({ id: context.id }) },
+        stop('deadline'),
       ],
-      invoke: {
-        id: 'deadline',
-        src: 'deadline',
-        input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.run' }),
-      },
       on: {
         ...whileLive,
         'deadline.run': {
@@ -173,17 +172,20 @@ export const subagentMachine = subagentSetup.createMachine({
           ],
         },
         thinking: {
-          entry: 'beginStep',
-          invoke: {
-            id: 'modelStep',
-            src: 'modelStep',
-            input: ({ context: { id, step, reading: messageIds, isFinal: final } }) => ({
-              id,
-              step,
-              messageIds,
-              final,
-            }),
-          },
+          entry: [
+            'beginStep',
+            {
+              type: 'startActivity',
+              params: ({ context: { id, step, reading: messageIds, isFinal: final } }) =>
+                activity('modelStep', {
+                  id,
+                  step,
+                  messageIds,
+                  final,
+                }),
+            },
+          ],
+          exit: stop('modelStep'),
           on: {
             'model.responded': [
               {
@@ -235,15 +237,16 @@ export const subagentMachine = subagentSetup.createMachine({
           },
         },
         acting: {
-          invoke: {
-            id: 'toolCalls',
-            src: 'toolCalls',
-            input: ({ context }) => ({
-              id: context.id,
-              step: context.step,
-              callIds: idsOf(context.calls.filter(isRunnable)),
-            }),
+          entry: {
+            type: 'startActivity',
+            params: ({ context }) =>
+              activity('toolCalls', {
+                id: context.id,
+                step: context.step,
+                callIds: idsOf(context.calls.filter(isRunnable)),
+              }),
           },
+          exit: stop('toolCalls'),
           on: {
             'tool.settled': {
               guard: { type: 'isUnsettledTool', params: ({ event }) => event },
@@ -266,15 +269,16 @@ export const subagentMachine = subagentSetup.createMachine({
     // Holds no slot: a subagent that waits for a child must not block it.
     waiting_for_children: {
       tags: ['live', 'waiting'],
-      invoke: {
-        id: 'toolCalls',
-        src: 'toolCalls',
-        input: ({ context }) => ({
-          id: context.id,
-          step: context.step,
-          callIds: idsOf(context.calls.filter(isDelegation)),
-        }),
+      entry: {
+        type: 'startActivity',
+        params: ({ context }) =>
+          activity('toolCalls', {
+            id: context.id,
+            step: context.step,
+            callIds: idsOf(context.calls.filter(isDelegation)),
+          }),
       },
+      exit: stop('toolCalls'),
       on: {
         ...whileLive,
         'tool.settled': {

@@ -4,7 +4,7 @@
 // Does not: decide when an action applies (subagent-machine.ts).
 
 import { assign, setup } from 'xstate';
-import { activity, effect, type DeadlineInput, type Stamped } from './effect.ts';
+import { activities, effect, type Activity, type Deadline, type Stamped } from './effect.ts';
 import type { Ending, Failure } from './outcome.ts';
 
 export interface SubagentInput {
@@ -228,6 +228,15 @@ export const openRequest = ({
   kind: askOf(context.calls)?.kind ?? 'question',
 });
 
+type Work =
+  /** Makes the run's own instance and context; sends `subagent.prepared` or `subagent.unprepared`. */
+  | Activity<'prepare', { readonly id: string }>
+  /** One model call; sends `model.responded` or `model.failed` with the step it was given. */
+  | Activity<'modelStep', ModelStepInput>
+  /** Runs these calls side by side; sends `tool.settled` for each, with the step it was given. */
+  | Activity<'toolCalls', ToolCallsInput>
+  | Deadline;
+
 export const subagentSetup = setup({
   types: {
     input: {} as SubagentInput,
@@ -236,16 +245,8 @@ export const subagentSetup = setup({
     output: {} as Ending,
     tags: {} as 'live' | 'active' | 'waiting',
   },
-  actors: {
-    /** Makes the run's own instance and context; sends `subagent.prepared` or `subagent.unprepared`. */
-    prepare: activity<{ readonly id: string }>('prepare'),
-    /** One model call; sends `model.responded` or `model.failed` with the step it was given. */
-    modelStep: activity<ModelStepInput>('modelStep'),
-    /** Runs these calls side by side; sends `tool.settled` for each, with the step it was given. */
-    toolCalls: activity<ToolCallsInput>('toolCalls'),
-    deadline: activity<DeadlineInput>('deadline'),
-  },
   actions: {
+    ...activities<Work>(),
     /** Requests a run slot; the supervisor sends `slot.granted`. `resumed` requests go first. */
     requestSlot: effect<{ readonly id: string; readonly resumed: boolean }>(),
     /** Releases the slot, or the request for one. */

@@ -18,12 +18,16 @@
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
+  activities,
   activity,
+  deadline,
   effect,
   machineOptions,
-  type DeadlineInput,
-  type Stamped,
+  stop,
+  type Activity,
+  type Deadline,
   type EffectsOf,
+  type Stamped,
 } from './effect.ts';
 import type { DeliveryMode } from './outbox-setup.ts';
 
@@ -100,19 +104,19 @@ const effects = {
 
 export type ToolCallEffects = EffectsOf<typeof effects>;
 
+type Work =
+  /** Runs an inline tool; sends `call.executed`. */
+  Activity<'execute', { readonly callId: string }> | Deadline;
+
 export const toolCallMachine = setup({
   types: {
     input: {} as ToolCallInput,
     context: {} as ToolCallContext,
     events: {} as ToolCallEvent,
-    tags: {} as 'dormant' | 'inFlight',
-  },
-  actors: {
-    /** Runs an inline tool; sends `call.executed`. */
-    execute: activity<{ readonly callId: string }>('execute'),
-    deadline: activity<DeadlineInput>('deadline'),
+    tags: {} as 'inFlight',
   },
   actions: {
+    ...activities<Work>(),
     ...effects,
     startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.timeoutMs })),
   },
@@ -153,14 +157,17 @@ export const toolCallMachine = setup({
     },
     executing: {
       tags: ['inFlight'],
-      invoke: [
-        { id: 'execute', src: 'execute', input: ({ context }) => ({ callId: context.callId }) },
+      entry: [
         {
-          id: 'deadline',
-          src: 'deadline',
-          input: ({ context }) => ({ dueAt: context.dueAt, event: 'deadline.execution' }),
+          type: 'startActivity',
+          params: ({ context }) => activity('execute', { callId: context.callId }),
+        },
+        {
+          type: 'startActivity',
+          params: ({ context }) => deadline('deadline.execution', context.dueAt),
         },
       ],
+      exit: [stop('execute'), stop('deadline')],
       on: {
         'call.executed': [
           {
@@ -195,7 +202,7 @@ export const toolCallMachine = setup({
       },
     },
     delegated: {
-      tags: ['dormant', 'inFlight'],
+      tags: ['inFlight'],
       on: {
         'subagent.ended': [
           {
@@ -219,7 +226,7 @@ export const toolCallMachine = setup({
       },
     },
     settled: {
-      tags: ['dormant', 'inFlight'],
+      tags: ['inFlight'],
       entry: {
         type: 'deliver',
         params: ({ context: { callId, acknowledged, delivery } }) => ({

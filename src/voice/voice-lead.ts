@@ -79,6 +79,10 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     this.#turns = new Turns(core, { ...options, capabilities }, this.#connections);
   }
 
+  get id(): string {
+    return this.#core.id;
+  }
+
   get audioOut(): Observable<AudioFrame> {
     return this.#turns.speech.audioOut;
   }
@@ -253,7 +257,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
 
   connectionLost({ reason, retryable, code }: ConnectionClosed): void {
     const { host, unit } = this.#core;
-    const { failures } = unit.session.getSnapshot().context;
+    const { failures } = unit.session.snapshot.context;
     this.#modelLost();
     this.#turns.callsLost();
     const { transport, reconnectDelayMs, maxReconnectDelayMs } = this.#options;
@@ -340,7 +344,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     const { host, projection, unit } = this.#core;
     let isLate = false;
     const check = (): void => {
-      const { pending } = unit.outbox.getSnapshot().context;
+      const { pending } = unit.outbox.snapshot.context;
       const isDue = this.#owesGreeting || this.#owesReply || pending.length > 0;
       if (!isLate || !isDue) return;
       this.#stopWatching?.();

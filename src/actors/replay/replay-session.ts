@@ -343,7 +343,7 @@ class ReplayedSession {
 
   get view(): Omit<ReplayView, 'at' | 'subagents'> {
     const { session } = this.#unit;
-    const snapshot = session.getSnapshot();
+    const snapshot = session.snapshot;
     return {
       connection: snapshot.value.connection,
       client: snapshot.matches({ client: 'attached' }) ? 'attached' : 'detached',
@@ -405,7 +405,7 @@ class ReplayedSession {
   }
 
   get #outbox(): ReplayView['outbox'] {
-    const snapshot = this.#unit.outbox.getSnapshot();
+    const snapshot = this.#unit.outbox.snapshot;
     const { current, pending, reserved } = snapshot.context;
     const isPlaying = snapshot.matches({ slot: { speaking: 'playing' } });
     return {
@@ -471,9 +471,9 @@ class ReplayedSubagent implements UnitBody {
     const identity = { id, scope, kind: 'subagent', definitionVersion: SUBAGENT_VERSION };
     this.#unit = new CommitUnit(identity, replayHost(bornAt), this);
     this.#unit.setSequence(seq);
-    const postbox = { post: (effect: Effect) => this.#unit.post('subagent', effect) };
+    const owner = { path: id, post: (effect: Effect) => this.#unit.post('subagent', effect) };
     const from = rest ? { id, ...rest.life } : { id, at: bornAt, ...birth.limits };
-    const life = () => new SubagentLife(from, postbox, { id });
+    const life = () => new SubagentLife(from, owner);
     this.#life = life();
     this.#entries = new EntryByEntry(this.#unit, () => (this.#life = life()));
   }
@@ -516,7 +516,7 @@ class ReplayedSubagent implements UnitBody {
 
   /** Marks it as ended by an entry that is set aside. */
   endedBy(message: string): void {
-    const { step: steps } = this.#life.actor.getSnapshot().context;
+    const { step: steps } = this.#life.snapshot.context;
     const error = { code: 'INTERNAL', message, retryable: false };
     this.#outcome ??= outcomeOf({ status: 'failed', steps, error }, this.#life.log);
   }
@@ -532,9 +532,8 @@ class ReplayedSubagent implements UnitBody {
   }
 
   get view(): ReplaySubagent {
-    const { actor, log } = this.#life;
+    const { snapshot, log } = this.#life;
     const { name, parentId, callId, task } = this.#birth;
-    const snapshot = actor.getSnapshot();
     return {
       id: this.#id,
       name,

@@ -14,6 +14,7 @@ import type { InspectionEvent } from 'xstate';
 import { handleRejection, quietly } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Journal } from '../ports/journal.ts';
+import { ActorTree } from './actor-view.ts';
 import type { OnUnfoldable } from './set-aside.ts';
 
 export interface HostOptions {
@@ -32,7 +33,8 @@ export interface Host {
   readonly environment: Environment;
   readonly journal: Journal;
   readonly router: Router;
-  readonly inspect: ((event: InspectionEvent) => void) | undefined;
+  /** The actors that apps and inspectors observe. */
+  readonly actors: ActorTree;
   readonly onUnfoldable: OnUnfoldable;
   report(error: unknown, where: string): void;
   ignored(unit: string, actor: string, event: { type: string }): void;
@@ -44,7 +46,7 @@ export function createHost(options: HostOptions): Host {
     environment: options.environment,
     journal: options.journal,
     router: new Router((error) => report(error, 'router')),
-    inspect: options.inspect && guarded(options.inspect, report),
+    actors: new ActorTree(report, options.inspect && guarded(options.inspect, report)),
     onUnfoldable: options.onUnfoldable ?? 'set_aside',
     report,
     ignored(unit, actor, event) {

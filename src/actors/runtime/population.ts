@@ -1,32 +1,19 @@
-// Many small actors of one kind (questions, tool calls) within one unit. An actor that only waits is
-// *dormant*: it is stopped and a small record is kept instead; the next event wakes it. So ten thousand
-// waiting questions are ten thousand records.
+// Many small machines of one kind (questions, tool calls) within one unit, each kept as a small record: ten
+// thousand waiting questions are ten thousand records.
 //
-// Owns:     the members, and whether each is an actor or a record at the moment.
+// Owns:     the records of its members.
 // Does not: route their effects (the unit does) or hold their subjects.
 
 import type { AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 'xstate';
 import type { AnyUnit, Posted } from './commit-unit.ts';
+import type { Shown } from './hosting.ts';
 import type { Host } from './host.ts';
-import {
-  snapshotOf,
-  sendHosted,
-  startHosted,
-  stopHosted,
-  underWay,
-  type HostedActor,
-} from './hosting.ts';
-
-type Live = HostedActor<AnyStateMachine>;
-/** The snapshot of a dormant member. */
-type Dormant = Snapshot<unknown>;
+import { accepts, begun, moved, plain, restored, underWay, type Postbox } from './hosting.ts';
 
 /** One member, as plain JSON. */
 export interface MemberSnapshot {
   readonly id: string;
-  readonly state: Dormant;
-  /** True if it had an actor. @defaultValue false */
-  readonly isAwake?: true;
+  readonly state: Snapshot<unknown>;
 }
 
 export class Population {
@@ -34,12 +21,9 @@ export class Population {
   readonly #prefix: string;
   readonly #unit: AnyUnit;
   readonly #host: Host;
-  readonly #members = new Map<string, Live | Dormant>();
+  readonly #members = new Map<string, Snapshot<unknown>>();
 
-  /**
-   * @param prefix Members are addressed as `<prefix>:<id>`. @param machine States tagged `dormant` need no
-   *   actor.
-   */
+  /** @param prefix Members are addressed as `<prefix>:<id>`. */
   constructor(machine: AnyStateMachine, prefix: string, unit: AnyUnit, host: Host) {
     this.#machine = machine;
     this.#prefix = prefix;
@@ -57,103 +41,94 @@ export class Population {
 
   /** The snapshots of all members, for `restore`. */
   get snapshots(): readonly MemberSnapshot[] {
-    return [...this.#members].map(([id, member]) =>
-      isLive(member) ? { id, state: snapshotOf(member), isAwake: true } : { id, state: member },
-    );
+    return [...this.#members].map(([id, state]) => ({ id, state }));
   }
 
-  /** Restores the members from `rest` without starting any activity; `underWay` lists the running ones. */
+  /** Restores the members without starting any activity; `underWay` lists the running ones. */
   restore(members: readonly MemberSnapshot[]): void {
-    for (const { id, state, isAwake } of members) {
+    for (const { id, state } of members) {
       this.#members.set(id, state);
-      // Wakes the member now: if an event woke it later, it would start its activities again.
-      if (isAwake) this.#wake(id);
+      this.#show(id);
     }
   }
 
   create(id: string, input: object): void {
-    const actor = startHosted(this.#machine, input as never, this.#postbox(id), {
-      id: `${this.#unit.id}/${this.#prefix}:${id}`,
-      inspect: this.#host.inspect,
-    });
-    this.#members.set(id, actor);
-    this.#rest(id, actor);
+    this.#members.set(id, plain(begun(this.#machine, input, this.#postbox(id))));
+    this.#show(id);
   }
 
   accepts(id: string, event: EventObject): boolean {
-    const actor = this.#wake(id);
-    if (!actor) return false;
-    const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
-    const accepted = snapshot.status === 'active' && snapshot.can(event);
-    if (!accepted) this.#rest(id, actor);
-    return accepted;
+    const snapshot = this.#snapshot(id);
+    return snapshot !== null && accepts(snapshot, event);
   }
 
   apply(id: string, event: EventObject): void {
-    const actor = this.#wake(id);
-    if (!actor) return;
-    sendHosted(actor, event);
-    const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
-    if (snapshot.status === 'error') throw snapshot.error;
-    this.#rest(id, actor);
+    const snapshot = this.#snapshot(id);
+    if (!snapshot) return;
+    this.#members.set(id, plain(moved(this.#machine, snapshot, event, this.#postbox(id))));
+    const { actors } = this.#host;
+    if (actors.isWatched) actors.moved(this.#path(id), event);
   }
 
   /** Returns the state of a member; null if there is none. */
   stateOf(id: string): { value: unknown; context: unknown; done: boolean } | null {
     const member = this.#members.get(id);
     if (!member) return null;
-    const snapshot = (isLive(member) ? member.getSnapshot() : member) as AnyMachineSnapshot;
-    return {
-      value: snapshot.value,
-      context: snapshot.context,
-      done: snapshot.status === 'done',
-    };
+    const { value, context, status } = member as AnyMachineSnapshot;
+    return { value, context, done: status === 'done' };
   }
 
-  /** The running activities of all members, awake or dormant. */
+  /** The running activities of all members. */
   get underWay(): readonly Posted[] {
-    return [...this.#members].flatMap(([id, member]) => {
-      const snapshot = isLive(member) ? member.getSnapshot() : member;
-      return underWay(`${this.#prefix}:${id}`, this.#machine, snapshot as Snapshot<unknown>);
-    });
+    return [...this.#members].flatMap(([id, snapshot]) =>
+      underWay(`${this.#prefix}:${id}`, this.#machine, snapshot),
+    );
   }
 
   forget(id: string): void {
-    const member = this.#members.get(id);
-    if (member && isLive(member)) stopHosted(member);
     this.#members.delete(id);
+    const { actors } = this.#host;
+    if (actors.isWatched) actors.ended(this.#path(id));
   }
 
   stop(): void {
     for (const id of this.#members.keys()) this.forget(id);
   }
 
-  #postbox(id: string) {
-    const name = `${this.#prefix}:${id}`;
-    return { post: (effect: Parameters<AnyUnit['post']>[1]) => this.#unit.post(name, effect) };
-  }
-
-  #wake(id: string): HostedActor<AnyStateMachine> | null {
+  #snapshot(id: string): AnyMachineSnapshot | null {
     const member = this.#members.get(id);
-    if (!member) return null;
-    if (isLive(member)) return member;
-    const actor = startHosted(this.#machine, undefined, this.#postbox(id), {
-      id: `${this.#unit.id}/${this.#prefix}:${id}`,
-      inspect: this.#host.inspect,
-      snapshot: member,
-    });
-    this.#members.set(id, actor);
-    return actor;
+    return member ? restored(this.#machine, member) : null;
   }
 
-  #rest(id: string, actor: HostedActor<AnyStateMachine>): void {
-    const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
-    if (snapshot.status !== 'active' || !snapshot.hasTag('dormant')) return;
-    this.#members.set(id, snapshotOf(actor));
-    stopHosted(actor);
+  #path(id: string): string {
+    return `${this.#unit.id}/${this.#prefix}:${id}`;
   }
-}
 
-function isLive(member: Live | Dormant): member is Live {
-  return 'send' in member;
+  #postbox(id: string): Postbox {
+    const name = `${this.#prefix}:${id}`;
+    return { post: (effect) => this.#unit.post(name, effect) };
+  }
+
+  /** The members as their actors show them. */
+  *machines(): Iterable<Shown> {
+    for (const id of this.#members.keys()) yield this.#shown(id);
+  }
+
+  #show(id: string): void {
+    const { actors } = this.#host;
+    if (actors.isWatched) actors.began(this.#shown(id));
+  }
+
+  #shown(id: string): Shown {
+    // The last snapshot stays readable after the member is forgotten.
+    let last = this.#snapshot(id) as AnyMachineSnapshot;
+    const read = (): AnyMachineSnapshot => (last = this.#snapshot(id) ?? last);
+    return {
+      id: this.#path(id),
+      machine: this.#machine,
+      get snapshot() {
+        return read();
+      },
+    };
+  }
 }

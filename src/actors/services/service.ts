@@ -16,6 +16,7 @@
 //   SERVICE-4. After the stop no event is emitted or examined; `whenStopped` calls back once every source was
 //       released or given up.
 
+import type { Shown } from '../runtime/hosting.ts';
 import type { AnyMachineSnapshot, InputFrom, Snapshot } from 'xstate';
 import { z } from 'zod';
 import {
@@ -49,15 +50,7 @@ import {
   type EventShapes,
 } from '../runtime/event-shapes.ts';
 import type { Host } from '../runtime/host.ts';
-import {
-  sendHosted,
-  snapshotOf,
-  startHosted,
-  stopHosted,
-  underWay,
-  type Effect,
-  type HostedActor,
-} from '../runtime/hosting.ts';
+import { Hosted, plain, underWay, type Effect, type Origin } from '../runtime/hosting.ts';
 import type { ServiceDefinition } from './service-config.ts';
 import { checkEvent, failedTelling, tellingOf, type CheckedEvent } from './service-events.ts';
 import { ServiceSources } from './service-sources.ts';
@@ -154,7 +147,7 @@ export class Service implements UnitBody {
     ignored: 0,
     invalid: 0,
   };
-  #machine!: HostedActor<typeof serviceMachine>;
+  #machine!: Hosted<typeof serviceMachine>;
   /** The event whose invocation is under way. */
   #invoked: string | null = null;
   #isRefolded = false;
@@ -178,7 +171,7 @@ export class Service implements UnitBody {
       this.#emitted(source, event),
     );
     this.unit.start(() => {
-      this.#machine = this.#started({ input: this.#limits });
+      this.#begin({ input: this.#limits });
       this.#sources.create();
     });
   }
@@ -188,7 +181,7 @@ export class Service implements UnitBody {
   }
 
   get view(): ServiceView {
-    const { value, context } = this.#machine.getSnapshot();
+    const { value, context } = this.#machine.snapshot;
     return {
       name: this.name,
       state: this.unit.disposed ? 'stopped' : typeof value === 'string' ? value : value.working,
@@ -200,13 +193,13 @@ export class Service implements UnitBody {
 
   /** The ids of the events that have not been examined. */
   get owed(): readonly string[] {
-    const { waiting, current } = this.#machine.getSnapshot().context;
+    const { waiting, current } = this.#machine.snapshot.context;
     return [current, ...waiting].flatMap((event) => event?.eventId ?? []);
   }
 
   start(): void {
     // A service that was only kept, by code that lacked it, has never begun.
-    if (this.#isRefolded && this.#machine.getSnapshot().value !== 'created') this.#resume();
+    if (this.#isRefolded && this.#machine.snapshot.value !== 'created') this.#resume();
     else this.unit.receive('service', { type: 'service.start' });
   }
 
@@ -214,7 +207,7 @@ export class Service implements UnitBody {
   toSnapshot(): ServiceSnapshot {
     return {
       seq: this.unit.seq,
-      machine: snapshotOf(this.#machine),
+      machine: plain(this.#machine.snapshot),
       events: [...this.#events].map(([eventId, record]) => ({ eventId, ...record })),
     };
   }
@@ -227,13 +220,12 @@ export class Service implements UnitBody {
   }
 
   #beginWith(rest: ServiceSnapshot | null): void {
-    stopHosted(this.#machine);
     if (rest) {
       // As after a refold: the limits are those of the current code.
       const { context } = rest.machine as AnyMachineSnapshot;
       const snapshot = { ...rest.machine, context: { ...context, ...this.#limits } };
-      this.#machine = this.#started({ snapshot });
-    } else this.unit.start(() => (this.#machine = this.#started({ input: this.#limits })));
+      this.#begin({ snapshot });
+    } else this.unit.start(() => this.#begin({ input: this.#limits }));
     this.#events.clear();
     for (const { eventId, ...record } of rest?.events ?? []) this.#events.set(eventId, record);
   }
@@ -265,7 +257,7 @@ export class Service implements UnitBody {
       return;
     }
     for (const eventId of examined) this.#settled(eventId);
-    this.unit.resume(underWay('service', serviceMachine, this.#machine.getSnapshot()));
+    this.unit.resume(underWay('service', serviceMachine, this.#machine.snapshot));
     for (const { actor, event } of sourceMessages('startSources', this.#sources.lives.ids))
       this.unit.receive(actor, event);
   }
@@ -308,17 +300,14 @@ export class Service implements UnitBody {
 
   accepts(actor: string, event: UnitEvent & Stamped): boolean {
     if (actor !== 'service') return this.#sources.lives.accepts(nameOf(actor), event);
-    const snapshot = this.#machine.getSnapshot();
-    return snapshot.status === 'active' && snapshot.can(event as ServiceEvent);
+    return this.#machine.accepts(event);
   }
 
   apply(actor: string, event: UnitEvent & Stamped): void {
     if (this.#isRefolding && actor !== 'service') return;
     if (actor === 'service') {
       this.#fold(event as ServiceEvent);
-      sendHosted(this.#machine, event);
-      const snapshot = this.#machine.getSnapshot() as AnyMachineSnapshot;
-      if (snapshot.status === 'error') throw snapshot.error;
+      this.#machine.send(event);
     } else this.#sources.lives.apply(nameOf(actor), event);
     this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
   }
@@ -354,7 +343,7 @@ export class Service implements UnitBody {
   /** Suspends it: it continues in another process, or later. */
   suspend(): void {
     this.unit.dispose();
-    stopHosted(this.#machine);
+    this.#machine.end();
     this.#sources.kill();
     this.#refuseAll();
   }
@@ -504,25 +493,24 @@ export class Service implements UnitBody {
   }
 
   get #isStopped(): boolean {
-    return this.unit.disposed || this.#machine.getSnapshot().status === 'done';
+    return this.unit.disposed || this.#machine.snapshot.status === 'done';
   }
 
-  #started({
-    input,
-    ...from
-  }: {
-    readonly input?: InputFrom<typeof serviceMachine>;
-    readonly snapshot?: Snapshot<unknown>;
-  }): HostedActor<typeof serviceMachine> {
+  /** Its machine, as its actor shows it. */
+  get shown(): Shown {
+    return this.#machine;
+  }
+
+  #begin(from: Origin<typeof serviceMachine>): void {
     const postbox = { post: (effect: Effect) => this.unit.post('service', effect) };
-    const { inspect } = this.#host;
-    return startHosted(serviceMachine, input, postbox, { id: this.unit.id, inspect, ...from });
+    const { actors } = this.#host;
+    this.#machine = new Hosted(serviceMachine, from, postbox, { id: this.unit.id, actors });
   }
 
   #finish(): void {
     if (!this.unit.disposed) {
       this.unit.dispose();
-      stopHosted(this.#machine);
+      this.#machine.end();
       this.#sources.kill();
       this.#leave();
       for (const eventId of this.#events.keys()) this.#dropped(eventId, 'stopped');

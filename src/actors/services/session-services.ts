@@ -14,6 +14,7 @@
 //   SESSION-SERVICES-4. A service that the code no longer has is kept unchanged, and continues from there,
 //       with its counts, when the code has it again.
 
+import type { Shown } from '../runtime/hosting.ts';
 import type { DeliveryPriority, Failure } from '../../machines/index.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { ownValue } from '../../values/own-value.ts';
@@ -125,6 +126,11 @@ export class SessionServices {
 
   get views(): readonly ServiceView[] {
     return this.#services.map(({ view }) => view);
+  }
+
+  /** Their machines, as their actors show them. */
+  *machines(): Iterable<Shown> {
+    for (const { shown } of this.#services) yield shown;
   }
 
   /** The snapshot of each service, by name. */

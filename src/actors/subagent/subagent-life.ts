@@ -1,7 +1,7 @@
-// The actor and the log of a subagent while something is under way; while it only waits, one string replaces
+// The machine and the log of a subagent while something is under way; while it only waits, one string replaces
 // both. Ten thousand waiting subagents are ten thousand strings.
 //
-// Owns:     the actor, the log, the effect of an event on both, and the form that they have at the moment.
+// Owns:     the machine, the log, the effect of an event on both, and the form that they have at the moment.
 // Does not: decide when it may be parked, or carry anything out (the subagent does).
 //
 // Invariants
@@ -12,29 +12,20 @@ import type { Snapshot } from 'xstate';
 import {
   subagentMachine,
   type Stamped,
-  type SubagentEvent,
   type SubagentInput,
   type SubagentSnapshot,
 } from '../../machines/index.ts';
 import type { ModelStepInput } from '../../machines/subagent-setup.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
-import {
-  snapshotOf,
-  sendHosted,
-  startHosted,
-  stopHosted,
-  type Effect,
-  type HostedActor,
-  type HostOptions,
-  type Postbox,
-} from '../runtime/hosting.ts';
+import type { ActorTree } from '../runtime/actor-view.ts';
+import { Hosted, plain, restored, type Effect, type Postbox } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
 import type { Usage } from '../contracts/outcome.ts';
 import { SubagentLog, type LogRecord } from './subagent-log.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 
 interface Live {
-  readonly actor: HostedActor<typeof subagentMachine>;
+  readonly machine: Hosted<typeof subagentMachine>;
   readonly log: SubagentLog;
 }
 
@@ -60,37 +51,37 @@ export function isActing(snapshot: SubagentSnapshot): boolean {
   return snapshot.matches({ running: 'acting' }) || snapshot.matches('waiting_for_children');
 }
 
+/** The subagent, or the replay, that a life belongs to. */
+export interface LifeOwner extends Postbox {
+  /** The path of the actor in the tree. */
+  readonly path: string;
+  /** The actors that are observed. Absent: none can be. */
+  readonly actors?: ActorTree;
+}
+
 export class SubagentLife implements Postbox {
-  readonly #id: string;
-  readonly #postbox: Postbox;
-  readonly #isInspected: boolean;
+  readonly #owner: LifeOwner;
   #form!: Live | string;
 
-  /** Begins with an input, or continues from `rest`. */
-  constructor(
-    from: SubagentInput | (LifeSnapshot & { readonly id: string }),
-    postbox: Postbox,
-    hosting: Omit<HostOptions, 'snapshot'>,
-  ) {
-    this.#id = from.id;
-    this.#postbox = postbox;
-    this.#isInspected = hosting.inspect !== undefined;
+  /** Begins with an input, or continues from a snapshot. */
+  constructor(from: SubagentInput | (LifeSnapshot & { readonly id: string }), owner: LifeOwner) {
+    this.#owner = owner;
     if (!('log' in from)) {
-      const actor = startHosted(subagentMachine, from, this, hosting);
-      this.#form = { actor, log: new SubagentLog() };
-      return;
+      const machine = new Hosted(subagentMachine, { input: from }, this, null);
+      this.#form = { machine, log: new SubagentLog() };
+    } else {
+      const { snapshot, log, isParked } = from;
+      this.#form = isParked ? JSON.stringify({ snapshot, log }) : this.#woken({ snapshot, log });
     }
-    const { snapshot, log, isParked } = from;
-    if (isParked && !this.#isInspected) this.#form = JSON.stringify({ snapshot, log });
-    else this.#form = this.#woken({ snapshot, log }, hosting);
+    if (owner.actors?.isWatched) owner.actors.began(this);
   }
 
   /** The life as plain JSON, from which another one continues. */
   toSnapshot(): LifeSnapshot {
     if (typeof this.#form === 'string')
       return { ...(JSON.parse(this.#form) as Parked), isParked: true };
-    const { actor, log } = this.#form;
-    return { snapshot: snapshotOf(actor), log: log.record };
+    const { machine, log } = this.#form;
+    return { snapshot: plain(machine.snapshot), log: log.record };
   }
 
   /** True while only the string is left. */
@@ -98,12 +89,30 @@ export class SubagentLife implements Postbox {
     return typeof this.#form === 'string';
   }
 
-  get actor(): Live['actor'] {
-    return this.#awake.actor;
+  /** The path of its actor. */
+  get id(): string {
+    return this.#owner.path;
+  }
+
+  get machine(): typeof subagentMachine {
+    return subagentMachine;
+  }
+
+  /** The snapshot of the machine. Reading it wakes no parked life. */
+  get snapshot(): SubagentSnapshot {
+    const form = this.#form;
+    if (typeof form !== 'string') return form.machine.snapshot;
+    return restored(subagentMachine, (JSON.parse(form) as Parked).snapshot);
   }
 
   get log(): SubagentLog {
     return this.#awake.log;
+  }
+
+  /** Ends the parking: it has more to do than to wait. */
+  wake(): this {
+    void this.#awake;
+    return this;
   }
 
   /** The usage of its models. Reading it does not wake a parked life. */
@@ -122,65 +131,62 @@ export class SubagentLife implements Postbox {
   hasUnread(messageId: string): boolean {
     const form = this.#form;
     const snapshot =
-      typeof form === 'string' ? (JSON.parse(form) as Parked).snapshot : form.actor.getSnapshot();
+      typeof form === 'string' ? (JSON.parse(form) as Parked).snapshot : form.machine.snapshot;
     const { unread } = (snapshot as SubagentSnapshot).context;
     return unread.some((one) => one.messageId === messageId);
   }
 
   /** Tells whether this event would change anything. */
   accepts(event: UnitEvent & Stamped): boolean {
-    const wasParked = typeof this.#form === 'string';
-    const snapshot = this.actor.getSnapshot();
-    const isAccepted = snapshot.status === 'active' && snapshot.can(event as SubagentEvent);
+    const wasParked = this.isParked;
+    const isAccepted = this.#awake.machine.accepts(event);
     if (wasParked && !isAccepted) this.park();
     return isAccepted;
   }
 
   /** Applies an event: first to the log, then to the machine. Returns the new snapshot of the machine. */
   apply(event: SubagentUnitEvent & Stamped): SubagentSnapshot {
-    const { actor, log } = this.#awake;
-    const before = actor.getSnapshot();
+    const { machine, log } = this.#awake;
+    const before = machine.snapshot;
     log.fold(event, before);
-    sendHosted(actor, event);
-    const snapshot = actor.getSnapshot();
-    if (snapshot.status === 'error') throw snapshot.error;
+    machine.send(event);
+    const { snapshot } = machine;
     if (snapshot.status === 'done') log.endIn(before);
+    const { actors } = this.#owner;
+    if (actors?.isWatched) actors.moved(this.id, event);
     return snapshot;
   }
 
-  /** Parks it until its actor or log is read. An inspected one stays as it is. */
+  /** Parks it until an event or its log wakes it. */
   park(): void {
-    if (typeof this.#form === 'string' || this.#isInspected) return;
-    const { actor, log } = this.#form;
-    const parked: Parked = { snapshot: snapshotOf(actor), log: log.record };
+    if (typeof this.#form === 'string') return;
+    const { machine, log } = this.#form;
+    const parked: Parked = { snapshot: plain(machine.snapshot), log: log.record };
     this.#form = JSON.stringify(parked);
-    stopHosted(actor);
   }
 
-  /** Passes an effect of the machine on to the postbox of the subagent. */
+  /** Passes an effect of the machine on to the subagent. */
   post(effect: Effect): void {
     // Here, not when the effect is carried out: the messages of the model call follow from the entries
     // (SUBAGENT-LIFE-2).
     if (effect.kind === 'start' && effect.name === 'modelStep' && typeof this.#form === 'object')
       this.#form.log.beginStep(effect.input as ModelStepInput);
-    this.#postbox.post(effect);
+    this.#owner.post(effect);
   }
 
-  /** Stops the actor: nothing comes from it any more. A parked life has none. */
+  /** Completes the observers of its actor. */
   stop(): void {
-    if (typeof this.#form !== 'string') stopHosted(this.#form.actor);
+    const { actors } = this.#owner;
+    if (actors?.isWatched) actors.ended(this.id);
   }
 
   get #awake(): Live {
-    if (typeof this.#form !== 'string') return this.#form;
-    // The string does not keep the name in the inspector: an inspected life is never parked.
-    this.#form = this.#woken(JSON.parse(this.#form) as Parked, { id: this.#id });
+    if (typeof this.#form === 'string') this.#form = this.#woken(JSON.parse(this.#form) as Parked);
     return this.#form;
   }
 
-  #woken({ snapshot, log }: Parked, hosting: HostOptions): Live {
-    const options = { ...hosting, snapshot };
-    const actor = startHosted(subagentMachine, undefined, this, options);
-    return { actor, log: new SubagentLog(log) };
+  #woken({ snapshot, log }: Parked): Live {
+    const machine = new Hosted(subagentMachine, { snapshot }, this, null);
+    return { machine, log: new SubagentLog(log) };
   }
 }

@@ -43,7 +43,7 @@ import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runti
 import { promptText, type Note } from '../notes/note.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import { underWay, type Effect, type HostOptions } from '../runtime/hosting.ts';
+import { underWay, type Effect } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
@@ -169,7 +169,7 @@ export class Subagent implements UnitBody, Worker {
     this.#unit.refold(entries, again);
     // Messages that come meanwhile follow the activity that was under way.
     this.#unit.hold();
-    const snapshot = this.#awake.actor.getSnapshot();
+    const { snapshot } = this.#awake.wake();
     return snapshot.status === 'done' ? snapshot.output : this.#crash;
   }
 
@@ -201,7 +201,7 @@ export class Subagent implements UnitBody, Worker {
     const { value, context } = life.snapshot as SubagentSnapshot;
     const begin = (): SubagentLife => {
       this.#life?.stop();
-      this.#life = new SubagentLife({ ...life, id }, this, this.#hosting);
+      this.#life = new SubagentLife({ ...life, id }, this);
       this.#setFacts(facts);
       this.state = stateOf({ value });
       this.step = context.step;
@@ -221,7 +221,7 @@ export class Subagent implements UnitBody, Worker {
   resume(): void {
     if (this.#crash) this.#resumeEnd(this.#crash);
     else if (this.#awake.isParked) this.#work.restored(false);
-    else this.#resumeState(this.#awake.actor.getSnapshot());
+    else this.#resumeState(this.#awake.snapshot);
     this.#unit.open();
   }
 
@@ -444,7 +444,7 @@ export class Subagent implements UnitBody, Worker {
     if (event.type === SPAWNED) {
       const { limits } = event;
       const { id } = this;
-      this.#life = new SubagentLife({ id, at: event.at, ...limits }, this, this.#hosting);
+      this.#life = new SubagentLife({ id, at: event.at, ...limits }, this);
       return;
     }
     const life = this.#awake;
@@ -511,14 +511,23 @@ export class Subagent implements UnitBody, Worker {
     return !this.isBusy && this.#life !== null && this.#ended?.isReported !== false;
   }
 
-  get #hosting(): Pick<HostOptions, 'id' | 'inspect'> {
-    return { id: `${this.#ports.path}/${this.id}`, inspect: this.#host.inspect };
+  /** Its machine and log; null before it is in the journal. */
+  get life(): SubagentLife | null {
+    return this.#life;
+  }
+
+  get path(): string {
+    return `${this.#ports.path}/${this.id}`;
+  }
+
+  get actors(): Host['actors'] {
+    return this.#host.actors;
   }
 
   /** Records the facts of an event, before the machine applies it. */
-  #recordFacts(event: SubagentUnitEvent, { actor, log }: SubagentLife): void {
+  #recordFacts(event: SubagentUnitEvent, { snapshot, log }: SubagentLife): void {
     if (event.type === 'question.answered' && event.approved === false) {
-      const asking = askOf(actor.getSnapshot().context.calls);
+      const asking = askOf(snapshot.context.calls);
       const call = asking?.kind === 'approval' ? log.call(asking.callId) : undefined;
       if (call) (this.#denied ??= new Set()).add(callKey(call.toolName, call.input));
     }
@@ -604,8 +613,7 @@ export class Subagent implements UnitBody, Worker {
     if (this.#ended) return;
     this.#handIn?.();
     const { status, error } = ending;
-    const { actor, log = new SubagentLog() } = this.#life ?? {};
-    const snapshot = actor?.getSnapshot();
+    const { snapshot, log = new SubagentLog() } = this.#life ?? {};
     if (snapshot?.status === 'active') log.endIn(snapshot);
     const outcome = outcomeOf(ending, log);
     const ended: Ended = { outcome, isReported: false, disposed: Promise.resolve() };

@@ -10,6 +10,7 @@
 //       subagent that the requester does not see is answered like one that does not exist.
 //   SUBAGENT-TREE-3. Every request is accepted or rejected, once; every accepted one is reported ended once.
 
+import type { Shown } from '../runtime/hosting.ts';
 import type { Observable } from 'rxjs';
 import { clip } from '../../values/clip.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -120,6 +121,14 @@ export class SubagentTree implements SubagentService {
   /** Returns the live subagent that works for this call of the lead agent. */
   ofCall(callId: string): Subagent | undefined {
     return this.#host.registry.ofCall(callId)?.subagent ?? undefined;
+  }
+
+  /** The machines of the live subagents, as their actors show them. */
+  *machines(): Iterable<Shown> {
+    for (const { subagent } of this.#host.registry.live) {
+      const life = subagent?.life;
+      if (life) yield life;
+    }
   }
 
   /** The live subagents by the call of the lead agent that each works for. */

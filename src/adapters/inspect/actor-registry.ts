@@ -6,12 +6,9 @@
 // Invariants
 //   ACTOR-REGISTRY-1. An actor is named by its path: its id if it is the root of its system, else its
 //       id below the name of its parent. The parent of a root `a/b` is the actor `a`.
-//   ACTOR-REGISTRY-2. An actor that became dormant (stopped in a state tagged `dormant`) and is woken under its
-//       id is the same actor: for viewers, it was never gone.
-//   ACTOR-REGISTRY-3. A new actor replaces the previous one of its name; two roots that live at the same time
+//   ACTOR-REGISTRY-2. A new actor replaces the previous one of its name; two roots that live at the same time
 //       under one id get different names.
-//   ACTOR-REGISTRY-4. Dormant actors below an actor that ends, end with it. Of all ended actors, the latest
-//       `maxEnded` are kept.
+//   ACTOR-REGISTRY-3. Of all ended actors, the latest `maxEnded` are kept.
 
 /** The part of an XState actor that is read. */
 export interface SeenActor {
@@ -39,7 +36,7 @@ export interface Identity {
   readonly config: unknown;
 }
 
-type Phase = 'live' | 'waking' | 'dormant' | 'ended' | 'forgotten';
+type Phase = 'live' | 'ended' | 'forgotten';
 
 export interface ActorRecord {
   readonly identity: Identity;
@@ -50,7 +47,6 @@ export interface ActorRecord {
 /** The record of an actor in the registry. */
 interface Entry extends ActorRecord {
   identity: Identity;
-  parent: Entry | undefined;
   phase: Phase;
   /** XState's id of the current actor; events of an earlier one are ignored. */
   sessionId: string;
@@ -58,7 +54,6 @@ interface Entry extends ActorRecord {
   actor: WeakRef<SeenActor> | undefined;
   /** The last snapshot while it has no actor. */
   rest: SeenSnapshot | undefined;
-  readonly below: Set<Entry>;
 }
 
 /** A change that an observation caused: the new state of these actors. */
@@ -67,8 +62,6 @@ export interface Change {
   readonly snapshot: SeenSnapshot;
 }
 
-const INIT = 'xstate.init';
-const DORMANT_TAG = 'dormant';
 const MAX_ID_LENGTH = 200;
 const FIRST_SWEEP_SIZE = 1_000;
 
@@ -106,26 +99,12 @@ export class ActorRegistry {
     return fresh;
   }
 
-  /** Returns whether the actor is being woken: viewers then see no start. */
-  isWaking(actor: SeenActor): boolean {
-    return this.#known.get(actor)?.phase === 'waking';
-  }
-
   /** Records the snapshot of an actor; returns the changes for viewers. */
-  observe(actor: SeenActor, event: string, snapshot: SeenSnapshot): readonly Change[] {
+  observe(actor: SeenActor, snapshot: SeenSnapshot): readonly Change[] {
     const entry = this.#known.get(actor);
     if (!entry || entry.sessionId !== actor.sessionId) return [];
     if (entry.phase === 'ended' || entry.phase === 'forgotten') return [];
-    if (entry.phase === 'waking' && event === INIT) {
-      entry.phase = 'live';
-      return [];
-    }
     if ((snapshot.status ?? 'active') === 'active') return [{ identity: entry.identity, snapshot }];
-    if (snapshot.status === 'stopped' && isDormant(snapshot)) {
-      entry.phase = 'dormant';
-      entry.rest = { ...snapshot, status: 'active' };
-      return [];
-    }
     return this.#end(entry, snapshot);
   }
 
@@ -151,46 +130,37 @@ export class ActorRegistry {
       entry = undefined;
     }
     const config = actor.logic?.config;
-    if (entry?.phase === 'dormant' && entry.identity.config === config) {
-      entry.phase = 'waking';
-      entry.rest = undefined;
-    } else {
-      const identity = {
-        wireId,
-        name: nameOf(id, sessionId, config),
-        parentId: parent?.identity.wireId,
-        rootId: parent?.identity.rootId ?? wireId,
-        config,
-      };
-      entry = this.#place(identity, parent, entry);
-      fresh.push(entry);
-    }
+    const identity = {
+      wireId,
+      name: nameOf(id, sessionId, config),
+      parentId: parent?.identity.wireId,
+      rootId: parent?.identity.rootId ?? wireId,
+      config,
+    };
+    entry = this.#place(identity, entry);
+    fresh.push(entry);
     entry.sessionId = sessionId;
     entry.actor = new WeakRef(actor);
     this.#known.set(actor, entry);
     return entry;
   }
 
-  #place(identity: Identity, parent: Entry | undefined, before: Entry | undefined): Entry {
+  #place(identity: Identity, before: Entry | undefined): Entry {
     if (before) {
       before.phase = 'forgotten';
-      before.parent?.below.delete(before);
       this.#ended.delete(before);
     } else if (this.#entries.size >= this.#nextSweepSize) this.#sweep();
     const entry: Entry = {
       identity,
-      parent,
       phase: 'live',
       sessionId: '',
       actor: undefined,
       rest: undefined,
-      below: before?.below ?? new Set(),
       snapshot() {
         return this.rest ?? snapshotOf(this.actor?.deref());
       },
     };
     this.#entries.set(identity.wireId, entry);
-    parent?.below.add(entry);
     return entry;
   }
 
@@ -207,20 +177,15 @@ export class ActorRegistry {
     entry.phase = 'ended';
     entry.rest = snapshot;
     this.#ended.add(entry);
-    const changes: Change[] = [{ identity: entry.identity, snapshot }];
-    for (const child of entry.below)
-      if (child.phase === 'dormant')
-        changes.push(...this.#end(child, { ...child.rest, status: 'stopped' }));
     for (const oldest of this.#ended) {
       if (this.#ended.size <= this.#maxEnded) break;
       this.#forget(oldest);
     }
-    return changes;
+    return [{ identity: entry.identity, snapshot }];
   }
 
   #forget(entry: Entry): void {
     entry.phase = 'forgotten';
-    entry.parent?.below.delete(entry);
     this.#ended.delete(entry);
     this.#entries.delete(entry.identity.wireId);
   }
@@ -235,7 +200,7 @@ export class ActorRegistry {
 }
 
 function isAlive(entry: Entry): boolean {
-  if (entry.phase !== 'live' && entry.phase !== 'waking') return false;
+  if (entry.phase !== 'live') return false;
   const actor = entry.actor?.deref();
   return actor !== undefined && (snapshotOf(actor)?.status ?? 'active') === 'active';
 }
@@ -247,10 +212,6 @@ function snapshotOf(actor: SeenActor | undefined): SeenSnapshot | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isDormant({ tags }: SeenSnapshot): boolean {
-  return tags instanceof Set && tags.has(DORMANT_TAG);
 }
 
 /** Returns the last part of the path; for an actor without a name, that of its machine. */

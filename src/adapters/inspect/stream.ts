@@ -117,7 +117,7 @@ export class InspectionStream {
         if (!this.#actors.knows(actor)) this.#register(actor);
         const { event } = seen;
         const snapshot = seen.snapshot as SeenSnapshot;
-        this.#show(this.#actors.observe(actor, event.type, snapshot), event);
+        this.#show(this.#actors.observe(actor, snapshot), event);
         break;
       }
       // The schema has no messages for these.
@@ -146,7 +146,6 @@ export class InspectionStream {
     if (event.type === INIT) {
       const line = this.#beginning.get(actor);
       if (line) line.snapshot = actor.getSnapshot() as SeenSnapshot;
-      if (this.#actors.isWaking(actor)) return;
     }
     const record = this.#actors.find(actor);
     if (!record || this.#viewers.size === 0) return;

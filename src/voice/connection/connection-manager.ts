@@ -32,7 +32,7 @@
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
-import { sendHosted, startHosted, stopHosted, type Effect } from '../../actors/runtime/hosting.ts';
+import { Hosted, type Effect } from '../../actors/runtime/hosting.ts';
 import {
   rotationMachine,
   type BackoffInput,
@@ -83,6 +83,8 @@ export interface ConnectionManagerOptions {
 
 /** The lead agent as its connections see it. */
 export interface ConnectionOwner {
+  /** The id of the session. */
+  readonly id: string;
   /** The configuration of the current lead agent, for a connection that replaces the one in use. */
   readonly configuration: TransportConfiguration;
   /** Whether no side speaks or is about to. */
@@ -139,7 +141,7 @@ export class ConnectionManager {
   readonly #spoken = new RecentIds();
   #unanswered = 0;
 
-  readonly #rotation: ReturnType<typeof startHosted<typeof rotationMachine>>;
+  readonly #rotation: Hosted<typeof rotationMachine>;
   readonly #timers = new Map<string, () => void>();
   #effects: Effect[] = [];
   #facts: RotationFact[] = [];
@@ -156,11 +158,12 @@ export class ConnectionManager {
     this.#owner = owner;
     this.#options = options;
     this.#keptAudio = createBoundedBuffer({ maxMs: options.keptAudioMs, keep: 'newest' });
-    this.#rotation = startHosted(
+    const { connectTimeoutMs, backoff } = options;
+    this.#rotation = new Hosted(
       rotationMachine,
-      { connectTimeoutMs: options.connectTimeoutMs, ...options.backoff },
+      { input: { connectTimeoutMs, ...backoff } },
       { post: (effect) => this.#effects.push(effect) },
-      { id: 'rotation', inspect: host.inspect },
+      { id: `${owner.id}/rotation`, actors: host.actors },
     );
   }
 
@@ -199,7 +202,7 @@ export class ConnectionManager {
   close(): void {
     this.#isWanted = false;
     this.disconnect();
-    stopHosted(this.#rotation);
+    this.#rotation.end();
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
     this.#keptAudio.clear();
@@ -449,13 +452,13 @@ export class ConnectionManager {
 
   /** Handles a moment in which no side speaks: the connection may be replaced now. */
   rotateIfDue(): void {
-    if (this.#isPrepared || this.#rotation.getSnapshot().matches('awaiting'))
+    if (this.#isPrepared || this.#rotation.snapshot.matches('awaiting'))
       this.#rotate({ type: 'line.rested' });
   }
 
   /** Whether a candidate is ready and waits for a pause. */
   get #isPrepared(): boolean {
-    return this.#rotation.getSnapshot().matches({ making: 'prepared' });
+    return this.#rotation.snapshot.matches({ making: 'prepared' });
   }
 
   /** Tells the rotation how long this connection lasts. */
@@ -486,7 +489,7 @@ export class ConnectionManager {
       const { isAtRest } = this.#owner;
       const canResume = this.#transport.capabilities.resumes && this.#canResume;
       const event: RotationEvent = { ...next, at, isAtRest, canResume };
-      sendHosted(this.#rotation, event);
+      this.#rotation.send(event);
       for (const effect of this.#effects.splice(0)) this.#carryOut(effect);
     }
     this.#isRotating = false;

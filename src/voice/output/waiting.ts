@@ -384,7 +384,7 @@ class Filler {
   /** Whether a question is open or a delivery is due (FILLER-1). */
   get #isOtherDue(): boolean {
     const { owner, outbox } = this.#core.unit;
-    const { current, pending } = outbox.getSnapshot().context;
+    const { current, pending } = outbox.snapshot.context;
     return owner !== null || current !== null || pending.some(({ resting }) => !resting);
   }
 

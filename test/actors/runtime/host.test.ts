@@ -1,15 +1,10 @@
 // The resources that the units of a process share, and calls of foreign code.
 
 import { describe, expect, test } from 'vitest';
-import { assign, setup, type AnyActorRef } from 'xstate';
+import { assign, setup } from 'xstate';
 import { callSafely, createHost } from '../../../src/actors/runtime/host.ts';
-import {
-  sendHosted,
-  startHosted,
-  stopHosted,
-  type Effect,
-} from '../../../src/actors/runtime/hosting.ts';
-import { activity, effect, type DeadlineInput } from '../../../src/machines/index.ts';
+import { Hosted, plain, type Effect } from '../../../src/actors/runtime/hosting.ts';
+import { activities, deadline, effect, stop, type Deadline } from '../../../src/machines/index.ts';
 import { createRuntime, memoryJournal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
@@ -68,14 +63,9 @@ describe('code of others', () => {
         throw new Error('the inspector is broken');
       },
     );
-    const actor = startHosted(
-      counter,
-      undefined,
-      { post() {} },
-      { id: 'a', inspect: host.inspect },
-    );
-    sendHosted(actor, { type: 'count' });
-    expect(actor.getSnapshot().context.count).toBe(1);
+    const actor = new Hosted(counter, {}, { post() {} }, { id: 'a', actors: host.actors });
+    actor.send({ type: 'count' });
+    expect(actor.snapshot.context.count).toBe(1);
     expect(reports.length).toBeGreaterThan(0);
     expect(new Set(reports)).toEqual(new Set(['inspect']));
   });
@@ -83,8 +73,8 @@ describe('code of others', () => {
 
 const counter = setup({
   types: { context: {} as { count: number }, events: {} as { type: 'count' } | { type: 'stop' } },
-  actors: { deadline: activity<DeadlineInput>('deadline') },
   actions: {
+    ...activities<Deadline>(),
     say: effect<{ count: number }>(),
     add: assign({ count: ({ context }) => context.count + 1 }),
   },
@@ -93,7 +83,8 @@ const counter = setup({
   initial: 'on',
   states: {
     on: {
-      invoke: { id: 'd', src: 'deadline', input: { dueAt: 7, event: 'due' } },
+      entry: { type: 'startActivity', params: deadline('due', 7, 'd') },
+      exit: stop('deadline', 'd'),
       on: {
         count: { actions: ['add', { type: 'say', params: ({ context }) => context }] },
         stop: 'off',
@@ -104,16 +95,13 @@ const counter = setup({
 });
 
 describe('a hosted machine', () => {
-  test('posts what it wants, in order, and does none of it', () => {
+  const none = { post() {} };
+
+  test('HOST-2: posts its effects in order, and carries out none', () => {
     const posted: Effect[] = [];
-    const actor = startHosted(
-      counter,
-      undefined,
-      { post: (wanted) => posted.push(wanted) },
-      { id: 'a' },
-    );
-    sendHosted(actor, { type: 'count' });
-    sendHosted(actor, { type: 'stop' });
+    const actor = new Hosted(counter, {}, { post: (effect) => posted.push(effect) }, null);
+    actor.send({ type: 'count' });
+    actor.send({ type: 'stop' });
     expect(posted).toEqual([
       { kind: 'start', name: 'deadline', id: 'd', input: { dueAt: 7, event: 'due' } },
       { kind: 'do', name: 'say', params: { count: 1 } },
@@ -123,43 +111,53 @@ describe('a hosted machine', () => {
 
   test('of which there are two posts each to its own box', () => {
     const boxes: string[][] = [[], []];
-    const actors = boxes.map((box, index) =>
-      startHosted(counter, undefined, { post: ({ name }) => box.push(name) }, { id: `a${index}` }),
+    const actors = boxes.map(
+      (box) => new Hosted(counter, {}, { post: ({ name }) => box.push(name) }, null),
     );
-    sendHosted(actors[1] as AnyActorRef, { type: 'count' });
+    actors[1]?.send({ type: 'count' });
     expect(boxes).toEqual([['deadline'], ['deadline', 'say']]);
   });
 
-  test('continues from a snapshot, with what it had under way', () => {
-    const first = startHosted(counter, undefined, { post() {} }, { id: 'a' });
-    sendHosted(first, { type: 'count' });
-    const snapshot = first.getPersistedSnapshot();
-    stopHosted(first);
+  test('HOST-3: continues from a snapshot without posting anything', () => {
+    const first = new Hosted(counter, {}, none, null);
+    first.send({ type: 'count' });
     const posted: Effect[] = [];
-    const second = startHosted(
-      counter,
-      undefined,
-      { post: (wanted) => posted.push(wanted) },
-      { id: 'a', snapshot },
-    );
-    expect(second.getSnapshot().context.count).toBe(1);
-    expect(posted).toEqual([
-      { kind: 'start', name: 'deadline', id: 'd', input: { dueAt: 7, event: 'due' } },
-    ]);
+    const box = { post: (effect: Effect) => posted.push(effect) };
+    const second = new Hosted(counter, { snapshot: plain(first.snapshot) }, box, null);
+    expect(second.snapshot.context.count).toBe(1);
+    expect(posted).toEqual([]);
+  });
+
+  test('keeps its state when an action throws, and so does the machine that runs next', () => {
+    const broken = setup({
+      actions: {
+        say: effect<object>(),
+        fail: () => {
+          throw new Error('broken');
+        },
+      },
+    }).createMachine({ on: { go: { actions: ['fail', { type: 'say', params: {} }] } } });
+    const posted: Effect[] = [];
+    const actor = new Hosted(broken, {}, { post: (effect) => posted.push(effect) }, null);
+    const before = actor.snapshot;
+    expect(() => actor.send({ type: 'go' })).toThrow('broken');
+    expect(actor.snapshot).toBe(before);
+    const next = new Hosted(counter, {}, none, null);
+    next.send({ type: 'count' });
+    expect(posted).toEqual([]);
   });
 
   test('goes on without a look through what its context holds, which may be long', () => {
-    const first = startHosted(counter, undefined, { post() {} }, { id: 'a' });
-    const { value, context } = first.getSnapshot();
+    const { value, context } = new Hosted(counter, {}, none, null).snapshot;
     let looks = 0;
     const long = new Proxy(['one', 'two'], {
       get: (target, key) => ((looks += 1), Reflect.get(target, key)),
       ownKeys: (target) => ((looks += 1), Reflect.ownKeys(target)),
     });
     const snapshot = { value, context: { ...context, long } } as never;
-    const second = startHosted(counter, undefined, { post() {} }, { id: 'a', snapshot });
-    sendHosted(second, { type: 'count' });
-    expect(second.getSnapshot().context).toMatchObject({ count: 1 });
+    const second = new Hosted(counter, { snapshot }, none, null);
+    second.send({ type: 'count' });
+    expect(second.snapshot.context).toMatchObject({ count: 1 });
     expect(looks).toBe(0);
   });
 });

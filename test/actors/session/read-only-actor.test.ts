@@ -68,7 +68,7 @@ describe('HOST-1: session.actor', () => {
   });
 });
 
-test('HOST-1: neither can any other actor that an inspector sees', async () => {
+test('HOST-1, VIEW-3: neither can any other actor, and all are one tree', async () => {
   const actors = new Map<string, AnyActorRef>();
   const environment = simulatedEnvironment();
   const runtime = createRuntime({
@@ -81,21 +81,49 @@ test('HOST-1: neither can any other actor that an inspector sees', async () => {
   const talk = textTalk({ environment, runtime, subagents: asking });
   await talk.start();
   await talk.type('use name');
-  const roots = [...actors].filter(([id]) => id.startsWith(talk.session.id));
-  expect(roots.map(([id]) => id.replace(talk.session.id, ''))).toEqual(
-    expect.arrayContaining(['', '/interaction', '/outbox', '/sub_1']),
+  const { id } = talk.session;
+  expect([...actors.keys()]).toEqual(
+    expect.arrayContaining([id, 'interaction', 'outbox', 'sub_1', 'question:sub_1.q1']),
   );
-  for (const [, actor] of roots) moved(move(actor));
-  for (const [, actor] of roots)
-    for (const child of Object.values(
-      (actor.getSnapshot() as { children: Record<string, AnyActorRef> }).children,
-    )) {
-      // What a machine waits for: nothing listens to what it is sent, and only a root can be stopped.
-      child.send({ type: 'session.close' });
-      expect(() => child.stop()).toThrow();
-    }
+  const root = actors.get(id);
+  for (const [name, actor] of actors) {
+    moved(move(actor));
+    expect(actor._parent).toBe(name === id ? undefined : root);
+  }
   expect(talk.question()?.state).toBe('open');
   await talk.type('Ada');
   expect(talk.state().subagents[0]?.outcome?.text).toBe('Thanks.');
   await talk.close();
+});
+
+describe('VIEW-3: the system of session.actor, without an inspector', () => {
+  test('has the machines that are there, parked ones too, and follows them', async () => {
+    const talk = textTalk({ subagents: asking });
+    await talk.start();
+    const { system } = talk.session.actor;
+    expect(system.get('sub_1')).toBeUndefined();
+    await talk.type('use name');
+    const subagent = system.get('sub_1') as AnyActorRef;
+    expect(system.get('sub_1')).toBe(subagent);
+    expect(subagent._parent).toBe(talk.session.actor);
+    expect(subagent.getSnapshot().value).toEqual({ waiting_for_input: 'asking' });
+    const question = system.get('question:sub_1.q1') as AnyActorRef;
+    expect(question.getSnapshot().value).toBe('open');
+    expect(Object.keys(system.getAll())).toEqual(
+      expect.arrayContaining(['interaction', 'outbox', 'sub_1', 'question:sub_1.q1']),
+    );
+    const seen: string[] = [];
+    subagent.subscribe({
+      next: ({ value }) =>
+        seen.push(typeof value === 'string' ? value : String(Object.keys(value)[0])),
+      complete: () => seen.push('(over)'),
+    });
+    moved(move(subagent));
+    await talk.type('Ada');
+    expect(seen).toEqual(expect.arrayContaining(['running', 'completed', '(over)']));
+    expect(seen.at(-1)).toBe('(over)');
+    expect(question.getSnapshot().value).toBe('answered');
+    expect(system.get('sub_1')).toBeUndefined();
+    await talk.close();
+  });
 });

@@ -145,11 +145,17 @@ describe('a snapshot that an earlier version wrote', () => {
       const unit = new SessionUnit(replayHost(entry.at), { id: scope, ...snapshot.inputs }, ports);
       unit.restore(snapshot.unit, snapshot.inputs, entry.seq);
       records.restore(snapshot.books);
+      // Earlier versions marked the members that had an actor; all are records now.
+      const unmarked = JSON.parse(
+        JSON.stringify(snapshot.unit, (key, value: unknown) =>
+          key === 'isAwake' ? undefined : value,
+        ),
+      ) as object;
       // What is new in them may be there as well.
       expect(
         JSON.parse(JSON.stringify({ unit: unit.toSnapshot(), records: records.toSnapshot() })),
       ).toMatchObject({
-        unit: snapshot.unit,
+        unit: unmarked,
         records: snapshot.books,
       });
     },

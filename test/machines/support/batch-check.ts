@@ -9,7 +9,7 @@ import {
   type BatchSnapshot,
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
-import { paramsOf, running, same, spawned } from './effects.ts';
+import { paramsOf, same, started, running } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
 type Machine = typeof batchMachine;
@@ -188,7 +188,7 @@ export function checkBatch(
         (event as { dueAt: number }).dueAt === before.context.dueAt ||
         same(after.value, before.value),
       'each deadline is that of its state': (before, { at }, after, effects) => {
-        const armed = spawned(effects, 'deadline');
+        const armed = started(effects, 'deadline');
         const now = at as number;
         const expected = [
           ...(holds(after) && !holds(before)

@@ -1,9 +1,11 @@
 // Reading what a step asked for.
 
-import type { BuiltInEffect, Effect } from '../../../src/testing/check/index.ts';
+import type { AnyMachineSnapshot } from 'xstate';
+import { activitiesOf } from '../../../src/actors/runtime/hosting.ts';
+import type { Activity } from '../../../src/machines/index.ts';
+import type { Effect } from '../../../src/testing/check/index.ts';
 
 type Params<E extends Effect, T extends E['type']> = Extract<E, { readonly type: T }>['params'];
-type Spawn = Extract<BuiltInEffect, { readonly type: 'xstate.spawnChild' }>['params'];
 
 /** The params of each effect of this type, in order. */
 export function paramsOf<E extends Effect, T extends E['type']>(
@@ -23,18 +25,21 @@ interface ActivityInput {
   readonly final: boolean;
 }
 
-/** The inputs of the actors of this name that were invoked, in order. */
-export function spawned(effects: readonly Effect[], src: string): readonly ActivityInput[] {
+/** The inputs of the activities of this name that were started, in order. */
+export function started(effects: readonly Effect[], name: string): readonly ActivityInput[] {
   return effects
-    .filter(({ type }) => type === 'xstate.spawnChild')
-    .map(({ params }) => params as Spawn)
-    .filter((spawn) => spawn.src === src)
+    .filter(({ type }) => type === 'startActivity')
+    .map(({ params }) => params as Activity)
+    .filter((activity) => activity.name === name)
     .map(({ input }) => input as ActivityInput);
 }
 
-/** The invoked actors that run in a snapshot, by id. */
-export function running(snapshot: { readonly children: object }): readonly string[] {
-  return Object.keys(snapshot.children).toSorted();
+/** The activities that run in a snapshot, by id. */
+export function running(snapshot: object): readonly string[] {
+  const { machine } = snapshot as AnyMachineSnapshot;
+  return activitiesOf(machine, snapshot as never)
+    .map(({ id }) => id)
+    .toSorted();
 }
 
 /** True if the two say the same, as data. */

@@ -9,7 +9,7 @@ import {
   type EventSourceSnapshot,
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
-import { paramsOf, running, same, spawned } from './effects.ts';
+import { paramsOf, same, started, running } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
 const sourceInput = { baseDelayMs: 2, maxDelayMs: 8, stableMs: 10, stopTimeoutMs: 5 } as const;
@@ -55,17 +55,13 @@ export function checkEventSource(
     name: 'event source',
     input: sourceInput,
     onViolation,
-    key: ({ value, context, children }) => [
-      value,
-      Math.min(context.failures, 4),
-      running({ children }),
-    ],
+    key: ({ value, context }) => [value, Math.min(context.failures, 4)],
     events: sourceEvents,
     ghost: {
       initial: { attempt: 0, begun: 0, released: 0 },
       next(ghost, { effects }, _before, after) {
-        const begun = spawned(effects, 'attempt').length;
-        const released = spawned(effects, 'release').length;
+        const begun = started(effects, 'attempt').length;
+        const released = started(effects, 'release').length;
         const { attempt } = after.context;
         return begun > 0
           ? { attempt: Math.min(attempt, 2), begun, released }
@@ -92,10 +88,10 @@ export function checkEventSource(
     },
     steps: {
       'EVENT-SOURCE-1: the next attempt has the next number': (before, _event, after, effects) =>
-        spawned(effects, 'attempt').every(
+        started(effects, 'attempt').every(
           (input) =>
             (input as unknown as { attempt: number }).attempt === before.context.attempt + 1,
-        ) && after.context.attempt === before.context.attempt + spawned(effects, 'attempt').length,
+        ) && after.context.attempt === before.context.attempt + started(effects, 'attempt').length,
       'EVENT-SOURCE-2: the pause doubles up to its longest, less the jitter': (
         before,
         event,
@@ -130,7 +126,7 @@ export function checkEventSource(
       },
       'EVENT-SOURCE-5: nothing begins after stop': (before, { type }, _after, effects) =>
         !(type === 'source.stop' || before.matches({ releasing: 'for_good' })) ||
-        spawned(effects, 'attempt').length === 0,
+        started(effects, 'attempt').length === 0,
       'EVENT-SOURCE-5: a release that hangs is given up, and only then': (
         _before,
         { type },

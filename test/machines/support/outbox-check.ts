@@ -12,7 +12,7 @@ import {
   type OutboxSnapshot,
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
-import { paramsOf, running, same, spawned } from './effects.ts';
+import { paramsOf, same, started, running } from './effects.ts';
 import { outboxEvents, outboxInput, outboxScopes } from './outbox-world.ts';
 import type { OnViolation } from './verdicts.ts';
 
@@ -110,7 +110,7 @@ export function checkOutbox(
     input: outboxInput,
     onViolation,
     key: (snapshot) => {
-      const { value, context, children } = snapshot;
+      const { value, context } = snapshot;
       const { pending, current, reserved, interruptible } = context;
       const brief = (one: (typeof pending)[number]) => [
         one.deliveryId,
@@ -119,14 +119,7 @@ export function checkOutbox(
         one.rests,
         toldKey(snapshot, one),
       ];
-      return [
-        value,
-        pending.map(brief),
-        current && brief(current),
-        reserved,
-        interruptible,
-        running({ children }),
-      ];
+      return [value, pending.map(brief), current && brief(current), reserved, interruptible];
     },
     events: outboxEvents(items),
     end: (snapshot) => itemsOf(snapshot).length === 0 && snapshot.context.reserved === 0,
@@ -464,7 +457,7 @@ export function checkOutbox(
         return same(begun, begins ? [{ deliveryId: before.context.current?.deliveryId }] : []);
       },
       'each deadline is that of its state': (before, { at }, after, effects) => {
-        const last = spawned(effects, 'deadline').at(-1);
+        const last = started(effects, 'deadline').at(-1);
         const owner = clocks.find(({ owns }) => owns(after));
         if (owner === undefined || (last === undefined && same(before.value, after.value)))
           return true;

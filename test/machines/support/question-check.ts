@@ -10,7 +10,7 @@ import {
   type QuestionSnapshot,
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
-import { paramsOf, running, same, spawned } from './effects.ts';
+import { paramsOf, same, started, running } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
 const questionInput = { requestId: 'q', timeoutMs: 3 } as const;
@@ -91,9 +91,9 @@ export function checkQuestion(
     name: 'question',
     input: questionInput,
     onViolation,
-    key: ({ value, context, children }) => {
+    key: ({ value, context }) => {
       const { dueAt: _, shownAt, playingSince, ...kept } = context;
-      return [value, kept, shownAt !== null, playingSince !== null, running({ children })];
+      return [value, kept, shownAt !== null, playingSince !== null];
     },
     events: questionEvents,
     ghost: {
@@ -196,7 +196,7 @@ export function checkQuestion(
         const due = { dueAt: after.context.dueAt, event: 'deadline.answer' };
         const holds = event.type === 'question.hold' && isHeld(after);
         const reminder = { dueAt: remindAt, event: 'deadline.reminder' };
-        return same(spawned(effects, 'deadline'), entered ? [due] : holds ? [reminder] : []);
+        return same(started(effects, 'deadline'), entered ? [due] : holds ? [reminder] : []);
       },
       'QUESTION-4: a deadline that is not the armed one is ignored': (before, event) =>
         !('dueAt' in event) ||

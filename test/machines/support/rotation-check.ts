@@ -10,7 +10,7 @@ import {
   type RotationSnapshot,
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
-import { paramsOf, running, same } from './effects.ts';
+import { paramsOf, same, running } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
 const input = { baseDelayMs: 2, maxDelayMs: 8, connectTimeoutMs: 3 } as const;
@@ -85,12 +85,11 @@ export function checkRotation(
     name: 'rotation',
     input,
     onViolation,
-    key: ({ value, context: { dueAt, lastAt, failures }, children }) => [
+    key: ({ value, context: { dueAt, lastAt, failures } }) => [
       value,
       dueAt,
       lastAt,
       Math.min(failures, 3),
-      running({ children }),
     ],
     events: rotationEvents,
     end: (snapshot) => snapshot.matches('idle'),

@@ -9,7 +9,7 @@ import {
   type ServiceSnapshot,
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
-import { paramsOf, running, same, spawned } from './effects.ts';
+import { paramsOf, same, started, running } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
 const serviceInput = { maxWaiting: 2, maxInvocations: 2, baseDelayMs: 2, maxDelayMs: 8 } as const;
@@ -60,12 +60,7 @@ export function checkService(
     name: 'service',
     input: serviceInput,
     onViolation,
-    key: ({ value, context: { current, waiting }, children }) => [
-      value,
-      current,
-      waiting,
-      running({ children }),
-    ],
+    key: ({ value, context: { current, waiting } }) => [value, current, waiting],
     events: serviceEvents,
     // SERVICE-MACHINE-1: what arrives while it works never falls on deaf ears.
     unhandled: ({ type }, snapshot) => type !== 'event.arrived' || !snapshot.matches('working'),
@@ -131,7 +126,7 @@ export function checkService(
         after,
         effects,
       ) => {
-        const [begun] = spawned(effects, 'invocation') as unknown as readonly { eventId: string }[];
+        const [begun] = started(effects, 'invocation') as unknown as readonly { eventId: string }[];
         if (!begun) return true;
         const { eventId } = event as unknown as { eventId: string };
         const first = before.context.waiting[0]?.eventId ?? eventId;

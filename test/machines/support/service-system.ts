@@ -3,7 +3,7 @@
 
 import { eventSourceMachine, serviceMachine, sourceMessages } from '../../../src/machines/index.ts';
 import { checkSystem } from '../../../src/testing/check/index.ts';
-import { spawned } from './effects.ts';
+import { started } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
 const machines = {
@@ -71,7 +71,7 @@ export function checkServiceSystem(
       next(ghost, { actor, effects }) {
         return ghost.map((held, n) => {
           if (actor !== names[n]) return held;
-          return held + spawned(effects, 'attempt').length - spawned(effects, 'release').length;
+          return held + started(effects, 'attempt').length - started(effects, 'release').length;
         }) as unknown as readonly [number, number];
       },
     },

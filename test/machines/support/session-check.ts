@@ -14,7 +14,7 @@ import {
   type SessionSnapshot,
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
-import { paramsOf, running, same, spawned } from './effects.ts';
+import { paramsOf, same, started, running } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
 export const sessionInput: Required<SessionInput> = {
@@ -146,12 +146,11 @@ export function checkSession(
     name: 'session',
     input,
     onViolation,
-    key: ({ value, context: { failures, error: why, transferId }, children }) => [
+    key: ({ value, context: { failures, error: why, transferId } }) => [
       value,
       failures,
       why?.code,
       value.connection === 'transferring' ? transferId : null,
-      running({ children }),
     ],
     events: sessionEvents,
     end: isClosed,
@@ -373,7 +372,7 @@ export function checkSession(
           detach: input.detachGraceMs ?? 0,
         };
         return same(
-          spawned(effects, 'deadline').toSorted(byEvent),
+          started(effects, 'deadline').toSorted(byEvent),
           begun
             .map(({ id, event }) => ({ dueAt: (at as number) + delay[id], event }))
             .toSorted(byEvent),

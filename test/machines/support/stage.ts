@@ -1,16 +1,14 @@
-// A machine as an app runs it: a live actor whose effects are kept, whose deadlines are real
-// actors on a simulated clock, and whose other activities run until they are stopped.
+// A machine as an app runs it: a live actor whose effects are kept, whose deadlines are
+// armed on a simulated clock, and whose other activities run until they are stopped.
 
 import {
   createActor,
-  fromCallback,
   type Actor,
   type AnyStateMachine,
   type EventFromLogic,
-  type EventObject,
   type InputFrom,
 } from 'xstate';
-import { isEffect, type DeadlineInput } from '../../../src/machines/index.ts';
+import { isEffect, type Activity, type DeadlineInput } from '../../../src/machines/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
 type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
@@ -30,6 +28,7 @@ export class Stage<M extends AnyStateMachine> {
   /** How many deadlines have fired. */
   fired = 0;
   readonly #told: Told[] = [];
+  readonly #disarms = new Map<string, () => void>();
 
   /** Starts the machine at time 0. */
   constructor(machine: M, input?: InputFrom<M>) {
@@ -61,19 +60,29 @@ export class Stage<M extends AnyStateMachine> {
     this.#told.push([name, params]);
   }
 
-  /** Fires `input.event` when it is due. Returns how to disarm it. */
-  arm(input: DeadlineInput, fire: (event: EventObject) => void): () => void {
+  /** Arms a deadline; any other activity runs until it is stopped. */
+  begin({ name, id, input }: Activity): void {
+    if (name !== 'deadline') {
+      this.tell(name, input);
+      return;
+    }
     const { clock, scheduler } = this.environment;
-    this.armed.add(input);
+    const due = input as DeadlineInput;
+    this.armed.add(due);
     const cancel = scheduler.schedule(() => {
-      this.armed.delete(input);
+      this.armed.delete(due);
       this.fired += 1;
-      fire({ type: input.event, dueAt: input.dueAt, at: clock.now() } as EventObject);
-    }, input.dueAt - clock.now());
-    return () => {
+      this.actor.send({ type: due.event, dueAt: due.dueAt, at: clock.now() } as never);
+    }, due.dueAt - clock.now());
+    this.#disarms.set(id, () => {
       cancel();
-      this.armed.delete(input);
-    };
+      this.armed.delete(due);
+    });
+  }
+
+  end({ id }: Pick<Activity, 'id'>): void {
+    this.#disarms.get(id)?.();
+    this.#disarms.delete(id);
   }
 }
 
@@ -81,24 +90,18 @@ export class Stage<M extends AnyStateMachine> {
 function staged(machine: AnyStateMachine): AnyStateMachine {
   const known = provided.get(machine);
   if (known !== undefined) return known;
-  const { actions, actors } = machine.implementations;
+  const { actions } = machine.implementations;
   const effects = Object.keys(actions).filter((name) => isEffect(actions[name]));
   const made = machine.provide({
     actions: Object.fromEntries(
       effects.map((name) => [
         name,
-        ({ system }: { system: object }, params: unknown) => stages.get(system)?.tell(name, params),
-      ]),
-    ),
-    actors: Object.fromEntries(
-      Object.keys(actors).map((name) => [
-        name,
-        fromCallback<EventObject, DeadlineInput>(({ input, sendBack, system }) => {
+        ({ system }: { system: object }, params: unknown) => {
           const stage = stages.get(system);
-          if (name === 'deadline') return stage?.arm(input, sendBack);
-          stage?.tell(name, input);
-          return undefined;
-        }),
+          if (name === 'startActivity') stage?.begin(params as Activity);
+          else if (name === 'stopActivity') stage?.end(params as Activity);
+          else stage?.tell(name, params);
+        },
       ]),
     ),
   } as never);

@@ -7,7 +7,7 @@ import {
   type SubagentSnapshot,
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
-import { paramsOf, running, same, spawned } from './effects.ts';
+import { paramsOf, same, started, running } from './effects.ts';
 import { inboxInvariants, inboxSteps } from './subagent-inbox-check.ts';
 import { subagentEvents, subagentInput, type SubagentScope } from './subagent-world.ts';
 import type { OnViolation } from './verdicts.ts';
@@ -49,19 +49,19 @@ export function checkSubagent(
     name: `subagent: ${scope}`,
     input: subagentInput,
     onViolation,
-    key: ({ value, context, children }) => [value, { ...context, dueAt: 0 }, running({ children })],
+    key: ({ value, context }) => [value, { ...context, dueAt: 0 }],
     events: subagentEvents(scope),
     ghost: {
       initial: { consented: [], ran: [] },
       next(ghost, { event, effects }, before, after) {
         if (after.status === 'done') return { consented: [], ran: [] };
         let { consented, ran } = ghost;
-        if (spawned(effects, 'modelStep').length > 0) [consented, ran] = [[], []];
+        if (started(effects, 'modelStep').length > 0) [consented, ran] = [[], []];
         const head = unsettled(before).find(asks);
         const { type, approved } = event as { type: string; approved?: boolean };
         if (type === 'question.answered' && approved === true && head?.kind === 'approval')
           consented = [...consented, head.callId];
-        for (const { callIds } of spawned(effects, 'toolCalls'))
+        for (const { callIds } of started(effects, 'toolCalls'))
           ran = [...ran, ...callIds.filter((id) => id.startsWith('p') && !ran.includes(id))];
         return consented === ghost.consented && ran === ghost.ran ? ghost : { consented, ran };
       },
@@ -141,7 +141,7 @@ export function checkSubagent(
       },
       'SUBAGENT-MACHINE-2: the deadline is that of the run': (before, { type }, after, effects) => {
         const entered = (isRunning(after) && !isRunning(before)) || handsInAtOnce(type, after);
-        const armed = spawned(effects, 'deadline');
+        const armed = started(effects, 'deadline');
         return same(armed, entered ? [{ dueAt: after.context.dueAt, event: 'deadline.run' }] : []);
       },
       'SUBAGENT-MACHINE-2: a deadline that is not the armed one is ignored': (before, event) =>
@@ -168,7 +168,7 @@ export function checkSubagent(
       },
       'SUBAGENT-MACHINE-4: a step begins when every call of the one before is settled or given up':
         (before, event, after, effects) => {
-          const begun = spawned(effects, 'modelStep');
+          const begun = started(effects, 'modelStep');
           if (begun.length === 0) return after.context.step === before.context.step;
           const settles = 'callId' in event ? [event.callId] : [];
           const left = unsettled(before).filter((call) => !completes(call));
@@ -197,7 +197,7 @@ export function checkSubagent(
         effects,
       ) => {
         const wanted = isDelegating(after) ? 'delegation' : 'tool';
-        return spawned(effects, 'toolCalls').every(
+        return started(effects, 'toolCalls').every(
           ({ callIds, step }) =>
             step === after.context.step &&
             same(callIds, ids(unsettled(after).filter(({ kind }) => kind === wanted))),
@@ -222,7 +222,7 @@ export function checkSubagent(
         if (calls.length === 0 ? !again : calls.some(completes)) return after.matches('completed');
         return (
           after.context.ending?.error?.code === 'STEP_LIMIT' &&
-          spawned(effects, 'toolCalls').length === 0 &&
+          started(effects, 'toolCalls').length === 0 &&
           paramsOf(effects, 'ask').length === 0
         );
       },
@@ -260,7 +260,7 @@ export function checkSubagent(
         effects,
       ) => {
         const calls = event.type === 'model.responded' ? event.calls : before.context.calls;
-        if (spawned(effects, 'modelStep').length === 0 || !calls.some(completes)) return true;
+        if (started(effects, 'modelStep').length === 0 || !calls.some(completes)) return true;
         return event.type === 'subagent.message' || before.context.unread.length > 0;
       },
       ...(inboxSteps as object),

@@ -2,7 +2,7 @@
 
 import type { StepCall, subagentMachine, SubagentSnapshot } from '../../../src/machines/index.ts';
 import type { MachineCheck } from '../../../src/testing/check/index.ts';
-import { paramsOf, same, spawned } from './effects.ts';
+import { paramsOf, same, started } from './effects.ts';
 import { subagentInput } from './subagent-world.ts';
 
 type S = SubagentSnapshot;
@@ -49,7 +49,7 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
   ) => {
     const came = event.type === 'subagent.message' ? [event.messageId] : [];
     const had = [...idsOf(before), ...came];
-    const [begun] = spawned(effects, 'modelStep');
+    const [begun] = started(effects, 'modelStep');
     const read = begun?.messageIds ?? [];
     return (
       same(
@@ -68,7 +68,7 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
     after,
     effects,
   ) => {
-    const [begun] = spawned(effects, 'modelStep');
+    const [begun] = started(effects, 'modelStep');
     if (begun === undefined) return true;
     const came =
       event.type === 'subagent.message' ? [{ messageId: event.messageId, waits: false }] : [];
@@ -97,7 +97,7 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
     const { step, isFinal } = before.context;
     const breaksOff = mode === 'interrupt' && step < maxSteps && !isFinal;
     if (before.matches('running') && breaksOff)
-      return spawned(effects, 'modelStep').some((begun) => begun.messageIds.includes(messageId));
+      return started(effects, 'modelStep').some((begun) => begun.messageIds.includes(messageId));
     if (breaksOff && after.context.calls.length > 0) return false;
     // Nobody waits but for a slot: there is nothing to be stopped, and nothing is begun any more.
     const staysPut = !breaksOff || before.matches('spawning') || before.matches('ready');
@@ -112,14 +112,14 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
     effects,
   ) =>
     after.context.exhausted === null ||
-    (spawned(effects, 'toolCalls').length === 0 && paramsOf(effects, 'ask').length === 0),
+    (started(effects, 'toolCalls').length === 0 && paramsOf(effects, 'ask').length === 0),
   'SUBAGENT-MACHINE-12: the one model call after it is the final one': (
     before,
     _event,
     after,
     effects,
   ) =>
-    spawned(effects, 'modelStep').every(
+    started(effects, 'modelStep').every(
       ({ final }) => final === (before.context.exhausted !== null) && !before.context.isFinal,
     ) &&
     (!after.context.isFinal || after.context.exhausted !== null),

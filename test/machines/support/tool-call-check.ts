@@ -8,7 +8,7 @@ import {
   type ToolCallSnapshot,
 } from '../../../src/machines/index.ts';
 import { checkMachine } from '../../../src/testing/check/index.ts';
-import { paramsOf, running, same, spawned } from './effects.ts';
+import { paramsOf, same, started, running } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
 const toolCallInput = { callId: 'c', timeoutMs: 3 } as const;
@@ -119,7 +119,7 @@ export function checkToolCall(
         const entered = after.matches('executing') && !before.matches('executing');
         const dueAt = (at as number) + toolCallInput.timeoutMs;
         const due = { dueAt, event: 'deadline.execution' };
-        return same(spawned(effects, 'deadline'), entered ? [due] : []);
+        return same(started(effects, 'deadline'), entered ? [due] : []);
       },
       'a deadline that is not the armed one is ignored': (before, event) =>
         event.type !== 'deadline.execution' ||

@@ -34,6 +34,7 @@ function managerOf(transport = new FakeTransport()) {
       onError: (error, where) => reported.push(`${where}: ${(error as Error).message}`),
     }),
     {
+      id: 'session',
       get configuration() {
         return who.leads;
       },

@@ -46,6 +46,7 @@ function managerOf(capabilities: Partial<TransportCapabilities>) {
       onError: (error) => told.push(String(error)),
     }),
     {
+      id: 'session',
       get configuration() {
         return who.leads;
       },

@@ -312,7 +312,7 @@ export class SessionEffects {
       this.#session.life.connectionChanged();
       this.#session.projection.emit({
         type: 'floor.changed',
-        floor: floorOf(this.#session.unit.session.getSnapshot()),
+        floor: floorOf(this.#session.unit.session.snapshot),
       });
       this.#session.settleTold();
     } else if (actor.startsWith('question:')) this.#question(idOf(actor));
@@ -331,7 +331,7 @@ export class SessionEffects {
   /** Shows waiting deliveries again after a crash, and forgets those that are over; see `session-life.ts`. */
   #resumeDeliveries(): void {
     const { records, unit } = this.#session;
-    const { pending, current } = unit.outbox.getSnapshot().context;
+    const { pending, current } = unit.outbox.snapshot.context;
     const resting = pending.flatMap((item) => (item.resting ? item.deliveryId : []));
     const rests = new Set(resting.flatMap((id) => this.#partsOf(id)));
     const items = [...pending, ...(current ? [current] : [])].map((item) => item.deliveryId);

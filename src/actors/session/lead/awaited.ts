@@ -260,8 +260,8 @@ const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
  * for an event from outside; so does a delivery without a listener.
  */
 function isQuiet({ unit, tree, records, userInput, agents }: LeadSession): boolean {
-  const session = unit.session.getSnapshot();
-  const { pending, current } = unit.outbox.getSnapshot().context;
+  const session = unit.session.snapshot;
+  const { pending, current } = unit.outbox.snapshot.context;
   const isTelling = current !== null || pending.some(({ resting }) => !resting);
   return (
     session.value.connection === 'active' &&

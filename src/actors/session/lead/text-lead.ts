@@ -363,7 +363,7 @@ export class TextLead implements LeadDriver {
   #next(): void {
     if (this.#response || this.#core.unit.unit.disposed) return;
     // No agent leads yet, or the next agent will speak.
-    if (!this.#core.unit.session.getSnapshot().hasTag('connected')) return;
+    if (!this.#core.unit.session.snapshot.hasTag('connected')) return;
     if (this.#owesReply && !this.#offer && !this.#isUrgentWaiting()) {
       this.#owesReply = false;
       this.addNote(OWED_REPLY_NOTE);
@@ -651,7 +651,7 @@ export class TextLead implements LeadDriver {
 
   /** Tells whether an urgent item will be offered as soon as the model is silent. */
   #isUrgentWaiting(): boolean {
-    const { pending } = this.#core.unit.outbox.getSnapshot().context;
+    const { pending } = this.#core.unit.outbox.snapshot.context;
     return pending.some(({ priority, resting }) => priority === 'urgent' && !resting);
   }
 
@@ -727,7 +727,7 @@ export function isOfTelling(
   callId: string,
 ): boolean {
   const { items } = records.conversation;
-  const { pending, current } = unit.outbox.getSnapshot().context;
+  const { pending, current } = unit.outbox.snapshot.context;
   const due = [...pending, ...(current ? [current] : [])].map(({ deliveryId }) =>
     tellingsOf(deliveryId),
   );

@@ -5,6 +5,7 @@
 // Does not: begin or end (session-life), decide what happens next (machines), carry effects out
 //           (session-effects), speak (lead), hold sockets or audio.
 
+import type { Shown } from '../../runtime/hosting.ts';
 import { DEFAULT_GRACE_MS } from '../../subagents/subagent-host.ts';
 import { codeOf, isA, messageOf, quietly } from '../../../values/errors.ts';
 import type { Failure, OutboxInput } from '../../../machines/index.ts';
@@ -212,6 +213,7 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
         },
       },
     );
+    this.host.actors.machines = () => this.#machines();
     const { id, host } = this;
     this.snapshots = new ScopeSnapshots(
       {
@@ -226,6 +228,12 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
     );
     // Last: invalid options have thrown by now.
     runtime.supervisor.open(this.id, limits);
+  }
+
+  *#machines(): Iterable<Shown> {
+    yield* this.unit.machines();
+    yield* this.tree.machines();
+    yield* this.services.machines();
   }
 
   get configs(): Readonly<Record<string, SubagentConfig>> {

@@ -202,7 +202,7 @@ export class SessionLife {
     const recovery = {
       // An attached client got the reply before the session was put away, or will not get it.
       owesReply:
-        !(isAsleep && unit.session.getSnapshot().value.client === 'attached') && owesReply(core),
+        !(isAsleep && unit.session.snapshot.value.client === 'attached') && owesReply(core),
       // The result of a transfer tool is the answer to its call, not words of the new agent.
       hasGreeted: items.slice(tookOver + 1).some(({ role }) => role !== 'tool_result'),
       hasEntered: core.records.hasEntered || tookOver >= 0,
@@ -331,7 +331,7 @@ export class SessionLife {
   /** Handles a change of the connection; called by the effects. */
   connectionChanged(): void {
     const { unit, projection, agents, lead, services, host, hooks, id: sessionId } = this.#core;
-    const state = unit.session.getSnapshot().value.connection;
+    const state = unit.session.snapshot.value.connection;
     const before = projection.connection;
     projection.emit({ type: 'connection.changed', state });
     if (state !== 'active' || before === 'active' || !this.#settleStart) return;

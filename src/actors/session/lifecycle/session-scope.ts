@@ -280,7 +280,7 @@ export class SessionScope implements ScopePorts {
   settleTold(): void {
     if (this.#told.size === 0) return;
     const { records, unit } = this.#session;
-    if (floorOf(unit.session.getSnapshot()) !== 'nobody') return;
+    if (floorOf(unit.session.snapshot) !== 'nobody') return;
     for (const [id, told] of this.#told) {
       const isAnswered = !told.callIds.some((callId) => unit.calls.has(callId));
       if (!isAnswered || records.turns <= told.turns) continue;

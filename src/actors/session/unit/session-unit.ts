@@ -17,7 +17,7 @@
 //       dropped.
 
 import { OffstageError } from '../../../values/errors.ts';
-import type { AnyActorRef, AnyMachineSnapshot, AnyStateMachine, InputFrom, Snapshot } from 'xstate';
+import type { AnyStateMachine, Snapshot } from 'xstate';
 import {
   askingFor,
   floorOf,
@@ -44,16 +44,9 @@ import {
 } from '../../runtime/commit-unit.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import type { Host } from '../../runtime/host.ts';
-import {
-  ActorView,
-  sendHosted,
-  snapshotOf,
-  startHosted,
-  stopHosted,
-  underWay,
-  withNoLimits,
-  type HostedActor,
-} from '../../runtime/hosting.ts';
+import type { ActorView } from '../../runtime/actor-view.ts';
+import type { Shown } from '../../runtime/hosting.ts';
+import { Hosted, plain, underWay, withNoLimits, type Origin } from '../../runtime/hosting.ts';
 import { Population, type MemberSnapshot } from '../../runtime/population.ts';
 import { Batches, type BatchesSnapshot } from '../state/batches.ts';
 import {
@@ -103,12 +96,6 @@ export interface SessionUnitOwner extends Pick<
   enrich?(received: Received): UnitEvent & Stamped;
 }
 
-/** The input of a machine that begins, or the snapshot that it continues from. */
-interface Origin<M extends AnyStateMachine> {
-  readonly input?: InputFrom<M>;
-  readonly snapshot?: Snapshot<unknown>;
-}
-
 export class SessionUnit implements UnitBody {
   readonly shapes = SESSION_SHAPES;
   readonly unit: CommitUnit<SessionProtocol>;
@@ -123,9 +110,9 @@ export class SessionUnit implements UnitBody {
   readonly journalRefused: SessionUnitOwner['journalRefused'];
   readonly #owner: SessionUnitOwner;
   readonly #host: Host;
-  #session!: HostedActor<typeof sessionMachine>;
-  #interaction!: HostedActor<typeof interactionMachine>;
-  #outbox!: HostedActor<typeof outboxMachine>;
+  #session!: Hosted<typeof sessionMachine>;
+  #interaction!: Hosted<typeof interactionMachine>;
+  #outbox!: Hosted<typeof outboxMachine>;
   /** The inputs of this process. */
   readonly #own: SessionInputs;
   #inputs!: SessionInputs;
@@ -135,7 +122,7 @@ export class SessionUnit implements UnitBody {
   readonly #placed = new Set<string>();
   #gate: Gate | null = null;
   /** The view of `session` that an app holds; null: no app has read it. */
-  #view: ActorView<typeof sessionMachine> | null = null;
+  #view: ActorView | null = null;
 
   constructor(
     host: Host,
@@ -161,7 +148,7 @@ export class SessionUnit implements UnitBody {
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
     this.#beginWith(options);
     // An inspector shows a session as soon as it exists.
-    if (host.inspect) this.begin();
+    if (host.actors.inspect) this.begin();
   }
 
   /** The machines' own inputs, as they are written down with the first entry. */
@@ -174,9 +161,9 @@ export class SessionUnit implements UnitBody {
     this.begin();
     return {
       machines: {
-        session: snapshotOf(this.#session),
-        interaction: snapshotOf(this.#interaction),
-        outbox: snapshotOf(this.#outbox),
+        session: plain(this.#session.snapshot),
+        interaction: plain(this.#interaction.snapshot),
+        outbox: plain(this.#outbox.snapshot),
       },
       questions: this.questions.snapshots,
       calls: this.calls.snapshots,
@@ -203,7 +190,7 @@ export class SessionUnit implements UnitBody {
     this.calls.restore(snapshot.calls);
     this.batches.restoreAll(snapshot.batches);
     for (const eventId of snapshot.placed) this.#placed.add(eventId);
-    this.#gate = gateOf(this.session.getSnapshot(), inputs.canInterrupt);
+    this.#gate = gateOf(this.session.snapshot, inputs.canInterrupt);
   }
 
   /**
@@ -217,7 +204,8 @@ export class SessionUnit implements UnitBody {
       if (inputs && !isSameInputs(inputs, this.#inputs)) this.#beginWith(inputs);
       this.begin();
     };
-    this.#view?.release();
+    const view = this.#host.actors.get(this.unit.id);
+    view?.pause();
     try {
       begin();
       return this.unit.refold(
@@ -229,7 +217,7 @@ export class SessionUnit implements UnitBody {
           }),
       );
     } finally {
-      this.#view?.goesOnAs(this.#session);
+      view?.resume();
     }
   }
 
@@ -246,9 +234,9 @@ export class SessionUnit implements UnitBody {
   get underWay(): readonly Posted[] {
     this.begin();
     return [
-      ...underWay('session', sessionMachine, this.#session.getSnapshot()),
-      ...underWay('interaction', interactionMachine, this.#interaction.getSnapshot()),
-      ...underWay('outbox', outboxMachine, this.#outbox.getSnapshot()),
+      ...underWay('session', sessionMachine, this.#session.snapshot),
+      ...underWay('interaction', interactionMachine, this.#interaction.snapshot),
+      ...underWay('outbox', outboxMachine, this.#outbox.snapshot),
       ...this.questions.underWay,
       ...this.calls.underWay,
       ...this.batches.underWay,
@@ -260,8 +248,7 @@ export class SessionUnit implements UnitBody {
     this.#inputs = { session, outbox, canInterrupt, batches, ...(records && { books: records }) };
     (this.batches as Batches | undefined)?.stop();
     this.batches = new Batches(batches, this.unit, this.#host);
-    this.#view?.release();
-    this.#stopMachines();
+    this.#host.actors.get(this.unit.id)?.pause();
     this.#hasBegun = false;
   }
 
@@ -290,43 +277,43 @@ export class SessionUnit implements UnitBody {
     this.#outbox = this.#start(outboxMachine, 'outbox', from.outbox);
   }
 
-  #start<M extends AnyStateMachine>(
-    machine: M,
-    name: string,
-    { input, ...snapshot }: Origin<M>,
-  ): HostedActor<M> {
+  #start<M extends AnyStateMachine>(machine: M, name: string, from: Origin<M>): Hosted<M> {
     const { id } = this.unit;
     const postbox = { post: (effect: Posted['effect']) => this.unit.post(name, effect) };
-    return startHosted(machine, input, postbox, {
-      // The session is the unit; the other machines belong to it.
-      id: name === 'session' ? id : `${id}/${name}`,
-      inspect: this.#host.inspect,
-      ...snapshot,
-    });
+    // The session is the unit; the other machines belong to it.
+    const seat = { id: name === 'session' ? id : `${id}/${name}`, actors: this.#host.actors };
+    return new Hosted(machine, from, postbox, seat);
   }
 
   #stopMachines(): void {
     if (!this.#hasBegun) return;
-    stopHosted(this.#session);
-    stopHosted(this.#interaction);
-    stopHosted(this.#outbox);
+    this.#session.end();
+    this.#interaction.end();
+    this.#outbox.end();
   }
 
-  /** The actor of the session for apps: the same object whichever XState actor stands behind it. */
-  get view(): ActorView<typeof sessionMachine> {
-    const { session } = this;
-    this.#view ??= new ActorView(session, this.#host);
+  /** The actor of the session for apps: one object for the life of the session. */
+  get view(): ActorView {
+    this.#view ??= this.#host.actors.show(this.session);
     if (this.unit.disposed) this.#view.complete();
     return this.#view;
   }
 
-  /** The XState actor of the session itself. */
-  get session(): HostedActor<typeof sessionMachine> {
+  get session(): Hosted<typeof sessionMachine> {
     this.begin();
     return this.#session;
   }
 
-  get outbox(): HostedActor<typeof outboxMachine> {
+  /** The machines of the unit, as their actors show them. */
+  *machines(): Iterable<Shown> {
+    this.begin();
+    yield this.#session;
+    yield this.#interaction;
+    yield this.#outbox;
+    for (const members of [this.questions, this.calls, this.batches]) yield* members.machines();
+  }
+
+  get outbox(): Hosted<typeof outboxMachine> {
     this.begin();
     return this.#outbox;
   }
@@ -334,7 +321,7 @@ export class SessionUnit implements UnitBody {
   /** The question that owns the words of the user, or null. */
   get owner(): string | null {
     this.begin();
-    return ownerOf(this.#interaction.getSnapshot());
+    return ownerOf(this.#interaction.snapshot);
   }
 
   /** Returns the batch with which the result of a call, or of a spawned subagent, is told, or null. */
@@ -350,7 +337,6 @@ export class SessionUnit implements UnitBody {
     this.calls.stop();
     this.batches.stop();
     this.#stopMachines();
-    this.#view?.complete();
   }
 
   accepts(actor: string, event: UnitEvent & Stamped): boolean {
@@ -360,11 +346,11 @@ export class SessionUnit implements UnitBody {
   #accepts({ kind, id, event }: Received): boolean {
     switch (kind) {
       case 'session':
-        return can(this.session, event);
+        return this.session.accepts(event);
       case 'interaction':
-        return can(this.#interaction, event);
+        return this.#interaction.accepts(event);
       case 'outbox':
-        return can(this.outbox, event);
+        return this.outbox.accepts(event);
       case 'question':
         return this.questions.accepts(id, event);
       case 'call':
@@ -407,7 +393,7 @@ export class SessionUnit implements UnitBody {
     let follow = this.#owner.fold(taken);
     switch (kind) {
       case 'session':
-        send(this.session, event);
+        this.session.send(event);
         // The former clients left when the process ended, not when the next one began.
         this.#within(
           shared(event, this.owner, this.batches.latest),
@@ -415,10 +401,10 @@ export class SessionUnit implements UnitBody {
         );
         break;
       case 'interaction':
-        send(this.#interaction, event);
+        this.#interaction.send(event);
         break;
       case 'outbox':
-        send(this.outbox, event);
+        this.outbox.send(event);
         break;
       case 'place':
         // The service has found nothing to tell. Frees the place once, however often the event comes.
@@ -465,7 +451,7 @@ export class SessionUnit implements UnitBody {
       case 'services': {
         const { eventId } = event;
         const hasPlace = this.#placed.has(eventId);
-        const granted = hasPlace || hasRoom(this.outbox.getSnapshot().context);
+        const granted = hasPlace || hasRoom(this.outbox.snapshot.context);
         if (granted) this.#placed.add(eventId);
         if (granted && !hasPlace)
           this.#within([{ actor: 'outbox', event: { type: 'outbox.reserve' } }], event.at);
@@ -525,7 +511,7 @@ export class SessionUnit implements UnitBody {
   }
 
   get isAttached(): boolean {
-    return this.session.getSnapshot().matches({ client: 'attached' });
+    return this.session.snapshot.matches({ client: 'attached' });
   }
 
   /** Lets the result of a subagent that was spawned by a tool be told with those of the same request. */
@@ -533,7 +519,7 @@ export class SessionUnit implements UnitBody {
     if (this.batches.of(callId) !== null) return;
     const made = { callId, requestId, isConsolidated: true, at };
     const batchId = this.batches.join(made, this.isAttached);
-    if (batchId === null || floorOf(this.session.getSnapshot()) !== 'nobody') return;
+    if (batchId === null || floorOf(this.session.snapshot) !== 'nobody') return;
     // The reply in which it was spawned is over already.
     this.#within([{ actor: `batch:${batchId}`, event: { type: 'batch.replied' } }], at);
   }
@@ -549,7 +535,7 @@ export class SessionUnit implements UnitBody {
     const batchId = this.batches.expecting(callId);
     if (batchId === null) return added;
     const batch = `batch:${batchId}` as const;
-    const { context } = this.outbox.getSnapshot();
+    const { context } = this.outbox.snapshot;
     if (result === undefined || !hasRoom(context))
       return [{ actor: batch, event: { type: 'batch.left', callId } }, ...added];
     return [
@@ -560,7 +546,7 @@ export class SessionUnit implements UnitBody {
 
   /** Reserves a place in the outbox before work begins: results are never dropped. */
   #reserve(callId: string): SessionMessage {
-    const { context } = this.outbox.getSnapshot();
+    const { context } = this.outbox.snapshot;
     if (hasRoom(context)) return { actor: 'outbox', event: { type: 'outbox.reserve' } };
     const error: Failure = {
       code: 'OUTBOX_FULL',
@@ -571,7 +557,7 @@ export class SessionUnit implements UnitBody {
   }
 
   settle(): readonly SessionMessage[] {
-    const gate = gateOf(this.session.getSnapshot(), this.#inputs.canInterrupt);
+    const gate = gateOf(this.session.snapshot, this.#inputs.canInterrupt);
     if (gate === this.#gate) return [];
     this.#gate = gate;
     return [gateMessage(gate)];
@@ -604,15 +590,4 @@ function addressed(actor: string, event: UnitEvent & Stamped): Received {
 function split(name: string, separator = '.'): [kind: string, rest: string] {
   const end = name.indexOf(separator);
   return end < 0 ? [name, ''] : [name.slice(0, end), name.slice(end + 1)];
-}
-
-function can(actor: { getSnapshot(): unknown }, event: UnitEvent): boolean {
-  const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
-  return snapshot.status === 'active' && snapshot.can(event);
-}
-
-function send(actor: AnyActorRef, event: UnitEvent): void {
-  sendHosted(actor, event);
-  const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
-  if (snapshot.status === 'error') throw snapshot.error;
 }

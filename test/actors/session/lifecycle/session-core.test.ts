@@ -208,7 +208,7 @@ test('SESSION-UNIT-4 OUTBOX-6: a call that is refused and called off in the same
     },
     { journal },
   );
-  const reserved = () => core.unit.outbox.getSnapshot().context.reserved;
+  const reserved = () => core.unit.outbox.snapshot.context.reserved;
   await call('hanging', 'first');
   expect(reserved()).toBe(1);
   core.projection.events.subscribe((event) => {
@@ -369,7 +369,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
     const { core, environment, ended, errors, events, journal, signals, state } = talk;
     core.receive('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });
     const before = {
-      machine: core.unit.session.getSnapshot().value,
+      machine: core.unit.session.snapshot.value,
       questions: state().questions,
       owner: core.unit.owner,
       items: core.records.conversation.items,
@@ -377,7 +377,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
     };
     await broken(talk);
     expect({
-      machine: core.unit.session.getSnapshot().value,
+      machine: core.unit.session.snapshot.value,
       questions: state().questions,
       owner: core.unit.owner,
       items: core.records.conversation.items,
@@ -448,7 +448,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
       isOver = left > 0;
       expect(ended).toEqual([]);
       expect(view).toBe(core.unit.view);
-      expect(view.getSnapshot()).toBe(core.unit.session.getSnapshot());
+      expect(view.getSnapshot()).toBe(core.unit.session.snapshot);
       const closed = core.life.close();
       await environment.advance(60_000);
       await closed;

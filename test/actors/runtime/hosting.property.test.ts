@@ -1,17 +1,12 @@
-// The form of a machine that runs where nobody inspects is the machine itself: whatever
-// happens, both are in the same state, and want the same.
+// A hosted machine goes the way of a live XState actor of the same machine, whatever happens to it, and also
+// after it was stored and restored.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { AnyActorRef, AnyStateMachine } from 'xstate';
+import { createActor, type AnyMachineSnapshot, type AnyStateMachine } from 'xstate';
+import { activitiesOf, Hosted, plain, type Effect } from '../../../src/actors/runtime/hosting.ts';
 import {
-  snapshotOf,
-  sendHosted,
-  startHosted,
-  stopHosted,
-  type Effect,
-} from '../../../src/actors/runtime/hosting.ts';
-import {
+  isEffect,
   outboxMachine,
   questionMachine,
   sessionMachine,
@@ -164,86 +159,98 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** One form of a machine, and what it has under way. */
-function form(
-  machine: AnyStateMachine,
-  input: object | undefined,
-  isInspected: boolean,
-  from?: { readonly actor: AnyActorRef },
-) {
+/** The effects as a host posts them, read from the actions of a live actor. */
+function liveActor(machine: AnyStateMachine, input: object) {
   let posted: Effect[] = [];
-  const underWay = new Map<string, unknown>();
-  const actor = startHosted(
-    machine,
-    input as never,
-    { post: (effect) => posted.push(effect) },
-    {
-      id: 'm',
-      ...(isInspected ? { inspect: () => {} } : {}),
-      ...(from ? { snapshot: JSON.parse(JSON.stringify(snapshotOf(from.actor))) } : {}),
-    },
-  );
-  return {
-    actor,
-    underWay,
-    /** What was wanted since the last look. */
-    wanted(): { done: unknown[]; underWay: unknown[] } {
-      for (const effect of posted)
-        if (effect.kind === 'start') underWay.set(effect.id, effect);
-        else if (effect.kind === 'stop') underWay.delete(effect.id);
-      const done = posted.filter(({ kind }) => kind === 'do');
-      posted = [];
-      return { done, underWay: [...underWay.values()] };
-    },
-  };
+  const actions: Record<string, unknown> = {};
+  for (const [name, action] of Object.entries(machine.implementations.actions))
+    if (isEffect(action))
+      actions[name] = (_: unknown, params: object) =>
+        posted.push(
+          name === 'startActivity'
+            ? ({ kind: 'start', ...params } as Effect)
+            : name === 'stopActivity'
+              ? ({ kind: 'stop', ...params } as Effect)
+              : { kind: 'do', name, params },
+        );
+  const actor = createActor(machine.provide({ actions } as never), { input } as never).start();
+  return { actor, effects: () => posted.splice(0) };
 }
 
-type Form = ReturnType<typeof form>;
+function hosted(machine: AnyStateMachine, from: ConstructorParameters<typeof Hosted>[1]) {
+  const posted: Effect[] = [];
+  const host = new Hosted(machine, from, { post: (effect) => posted.push(effect) }, null);
+  return { host, effects: () => posted.splice(0) };
+}
 
-function stateOf({ actor }: Form) {
-  const { value, context, status, output, tags } = actor.getSnapshot();
+function stateOf(snapshot: AnyMachineSnapshot) {
+  const { value, context, status, output, tags } = snapshot;
   return { value, context, status, output, tags };
 }
 
-function deadlines({ underWay }: Form): Event[] {
-  return [...underWay.values()].flatMap((started) => {
-    const { name, input } = started as { name: string; input: { event: string; dueAt: number } };
-    return name === 'deadline' ? { type: input.event, dueAt: input.dueAt } : [];
+function deadlines(machine: AnyStateMachine, snapshot: AnyMachineSnapshot): Event[] {
+  return activitiesOf(machine, snapshot as never).flatMap(({ name, input }) => {
+    const { event, dueAt } = input as { event: string; dueAt: number };
+    return name === 'deadline' ? { type: event, dueAt } : [];
   });
 }
 
 describe.each(cases)('$name', ({ machine, input, events }) => {
-  test('UNFOLD-ACTIVITIES-1, UNFOLD-ACTIVITIES-2: both forms go the same way, also after they were put to rest', () => {
+  test('HOST-2, HOST-3: a hosted machine equals a live actor, also after it was stored', () => {
     fc.assert(
-      fc.property(fc.array(fc.nat(), { maxLength: 40 }), fc.nat(40), (choices, restAt) => {
-        let inspected = form(machine, input, true);
-        let lean = form(machine, input, false);
-        expect(lean.wanted()).toEqual(inspected.wanted());
+      fc.property(fc.array(fc.nat(), { maxLength: 40 }), fc.nat(40), (choices, storedAt) => {
+        const live = liveActor(machine, input);
+        let here = hosted(machine, { input: input as never });
+        const running = new Map<string, unknown>();
+        const follow = (): void => {
+          const effects = here.effects();
+          expect(effects).toEqual(live.effects());
+          for (const effect of effects)
+            if (effect.kind === 'start') running.set(effect.id, effect);
+            else if (effect.kind === 'stop') running.delete(effect.id);
+        };
+        follow();
         let at = 0;
         for (const [index, choice] of choices.entries()) {
-          const { context, status } = stateOf(lean);
-          if (status !== 'active') return;
-          if (index === restAt) {
-            const before = lean.underWay;
-            const crossed = [
-              form(machine, undefined, true, lean),
-              form(machine, undefined, false, inspected),
-            ];
-            stopHosted(inspected.actor);
-            stopHosted(lean.actor);
-            [inspected, lean] = crossed as [Form, Form];
-            expect(lean.wanted()).toEqual(inspected.wanted());
-            expect(lean.underWay).toEqual(before);
+          const snapshot = here.host.snapshot as AnyMachineSnapshot;
+          if (snapshot.status !== 'active') return;
+          const due = activitiesOf(machine, snapshot as never);
+          expect(new Set(due.map((activity) => ({ kind: 'start', ...activity })))).toEqual(
+            new Set(running.values()),
+          );
+          if (index === storedAt) {
+            here = hosted(machine, { snapshot: JSON.parse(JSON.stringify(plain(snapshot))) });
+            expect(here.effects()).toEqual([]);
           }
-          const possible = [...events(context), ...deadlines(lean)];
-          const event = { ...possible[choice % possible.length], at: (at += 7) };
-          sendHosted(inspected.actor, event as never);
-          sendHosted(lean.actor, event as never);
-          expect(stateOf(lean)).toEqual(stateOf(inspected));
-          expect(lean.wanted()).toEqual(inspected.wanted());
+          const possible = [...events(snapshot.context), ...deadlines(machine, snapshot)];
+          const event = { ...possible[choice % possible.length], at: (at += 7) } as never;
+          expect(here.host.accepts(event)).toBe(live.actor.getSnapshot().can(event));
+          here.host.send(event);
+          live.actor.send(event);
+          expect(stateOf(here.host.snapshot as AnyMachineSnapshot)).toEqual(
+            stateOf(live.actor.getSnapshot()),
+          );
+          follow();
         }
       }),
       { numRuns: 300 },
     );
+  });
+
+  test('every activity that a state starts, it stops', () => {
+    const nodes = [machine.root];
+    for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
+      const ids = (actions: typeof node.entry, type: string) =>
+        actions.flatMap((action) => {
+          if (typeof action !== 'object' || action.type !== type) return [];
+          const { params } = action as { params: unknown };
+          const context = machine.getInitialSnapshot({} as never, input as never).context as object;
+          const of = typeof params === 'function' ? params({ context, event: {} }) : params;
+          return (of as { readonly name: string; readonly id: string }).id;
+        });
+      expect(ids(node.entry, 'startActivity')).toEqual(ids(node.exit, 'stopActivity'));
+      expect(node.invoke).toEqual([]);
+      nodes.push(...Object.values(node.states));
+    }
   });
 });
