@@ -229,7 +229,7 @@ const rows: readonly Row[] = [
   {
     what: 'casts (`as never`, `as unknown as`, `as any`)',
     value: count(/\bas never\b|\bas unknown as\b|\bas any\b/g),
-    limit: 26,
+    limit: 18,
   },
   { what: 'names exported by the root', value: rootNames.length, limit: 100 },
   {

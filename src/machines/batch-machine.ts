@@ -29,7 +29,7 @@ import {
   deadline,
   effect,
   machineOptions,
-  stop,
+  stopActivity,
   type Deadline,
   type EffectsOf,
   type Stamped,
@@ -281,7 +281,7 @@ export const batchMachine = setup({
               params: ({ context }) => deadline('deadline.ceiling', context.dueAt),
             },
           ],
-          exit: stop('deadline'),
+          exit: stopActivity('deadline'),
           always: [
             { guard: not('hasParts'), target: 'idle' },
             { guard: 'isComplete', target: '#batch.releasing' },
@@ -320,7 +320,7 @@ export const batchMachine = setup({
           params: ({ context }) => deadline('deadline.grace', context.dueAt),
         },
       ],
-      exit: stop('deadline'),
+      exit: stopActivity('deadline'),
       always: { guard: 'nobodyIsLate', target: 'releasing' },
       on: {
         'batch.settled': {

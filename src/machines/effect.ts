@@ -66,7 +66,7 @@ export function activity<const Name extends string, Input>(
 }
 
 /** Returns the action that stops an activity. @param id @defaultValue `name` */
-export function stop<const Name extends string>(
+export function stopActivity<const Name extends string>(
   name: Name,
   id: string = name,
 ): { readonly type: 'stopActivity'; readonly params: ActivityStop<Name> } {

@@ -27,7 +27,7 @@ import {
   deadline,
   effect,
   machineOptions,
-  stop,
+  stopActivity,
   type Activity,
   type Deadline,
   type Stamped,
@@ -133,7 +133,7 @@ export const eventSourceMachine = setup({
     live: {
       initial: 'starting',
       entry: { type: 'startActivity', params: (args) => activity('attempt', attemptOf(args)) },
-      exit: stop('attempt'),
+      exit: stopActivity('attempt'),
       states: {
         starting: {
           on: {
@@ -169,7 +169,7 @@ export const eventSourceMachine = setup({
           params: ({ context }) => deadline('deadline.release', context.releaseBy),
         },
       ],
-      exit: [stop('release'), stop('deadline')],
+      exit: [stopActivity('release'), stopActivity('deadline')],
       states: {
         to_restart: {
           on: {
@@ -206,7 +206,7 @@ export const eventSourceMachine = setup({
         type: 'startActivity',
         params: ({ context }) => deadline('deadline.restart', context.restartAt),
       },
-      exit: stop('deadline'),
+      exit: stopActivity('deadline'),
       on: {
         'deadline.restart': {
           guard: { type: 'isRestart', params: ({ event }) => event },

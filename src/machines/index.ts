@@ -15,7 +15,7 @@ export {
   deadline,
   effect,
   isEffect,
-  stop,
+  stopActivity,
   type Activity,
   type ActivityStop,
   type Carrying,

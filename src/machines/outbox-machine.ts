@@ -32,7 +32,7 @@
 //       the one that was told first ends with the grade `told`. A question that is added again is put again.
 
 import { and, assign, not, type SnapshotFrom } from 'xstate';
-import { deadline, machineOptions, stop } from './effect.ts';
+import { deadline, machineOptions, stopActivity } from './effect.ts';
 import {
   byOf,
   hasRoom,
@@ -95,7 +95,7 @@ const outboxSlot = outboxSetup.createStateConfig({
           params: ({ context }) => deadline('deadline.quiet', context.dueAt),
         },
       ],
-      exit: stop('deadline'),
+      exit: stopActivity('deadline'),
       always: [
         { guard: not(and(['gateIsOpen', 'hasNext'])), target: 'empty' },
         { guard: 'isUrgent', target: 'empty' },
@@ -127,7 +127,7 @@ const outboxSlot = outboxSetup.createStateConfig({
               params: ({ context }) => deadline('deadline.offer', context.dueAt),
             },
           ],
-          exit: stop('deadline'),
+          exit: stopActivity('deadline'),
           on: {
             'delivery.playing': {
               guard: { type: 'isAttempt', params: ({ event }) => event },
@@ -152,7 +152,7 @@ const outboxSlot = outboxSetup.createStateConfig({
               params: ({ context }) => deadline('deadline.play', context.dueAt),
             },
           ],
-          exit: stop('deadline'),
+          exit: stopActivity('deadline'),
           on: {
             'deadline.play': {
               guard: { type: 'isThisDeadline', params: ({ event }) => event },

@@ -29,7 +29,7 @@ import {
   deadline,
   effect,
   machineOptions,
-  stop,
+  stopActivity,
   type Deadline,
   type EffectsOf,
   type Stamped,
@@ -257,7 +257,7 @@ export const questionMachine = setup({
           params: ({ context }) => deadline('deadline.answer', context.dueAt),
         },
       ],
-      exit: [{ type: 'stopClock', params: ({ event }) => event }, stop('deadline')],
+      exit: [{ type: 'stopClock', params: ({ event }) => event }, stopActivity('deadline')],
       on: {
         ...reports,
         'question.answer': {
@@ -282,7 +282,7 @@ export const questionMachine = setup({
           params: ({ context }) => deadline('deadline.reminder', context.remindAt, 'reminder'),
         },
       ],
-      exit: stop('deadline', 'reminder'),
+      exit: stopActivity('deadline', 'reminder'),
       on: {
         ...reports,
         'question.answer': {

@@ -23,7 +23,14 @@
 
 import { and, assign, or, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
-import { activities, deadline, effect, machineOptions, stop, type Deadline } from './effect.ts';
+import {
+  activities,
+  deadline,
+  effect,
+  machineOptions,
+  stopActivity,
+  type Deadline,
+} from './effect.ts';
 
 export interface RotationInput extends BackoffInput {
   /** The time until a candidate must be ready; then it has failed, in milliseconds. */
@@ -161,7 +168,7 @@ export const rotationMachine = setup({
         type: 'startActivity',
         params: ({ context }) => deadline('deadline.due', context.dueAt ?? 0, 'due'),
       },
-      exit: stop('deadline', 'due'),
+      exit: stopActivity('deadline', 'due'),
       on: { 'deadline.due': begins, 'line.expiring': hurries },
     },
     // Another agent is about to lead, perhaps on a connection of its own.
@@ -184,7 +191,7 @@ export const rotationMachine = setup({
         type: 'startActivity',
         params: ({ context }) => deadline('deadline.last', context.lastAt, 'last'),
       },
-      exit: stop('deadline', 'last'),
+      exit: stopActivity('deadline', 'last'),
       on: {
         'line.rested': { guard: 'isGoodMoment', ...renews },
         'deadline.last': renews,
@@ -204,7 +211,7 @@ export const rotationMachine = setup({
               params: ({ context }) => deadline('deadline.attempt', context.attemptBy, 'attempt'),
             },
           ],
-          exit: stop('deadline', 'attempt'),
+          exit: stopActivity('deadline', 'attempt'),
           on: {
             'candidate.ready': [
               { guard: or(['isAtRest', 'isLate']), ...takesOver },
@@ -219,7 +226,7 @@ export const rotationMachine = setup({
             type: 'startActivity',
             params: ({ context }) => deadline('deadline.last', context.lastAt, 'last'),
           },
-          exit: stop('deadline', 'last'),
+          exit: stopActivity('deadline', 'last'),
           on: {
             'line.rested': { guard: 'isAtRest', ...takesOver },
             'deadline.last': takesOver,
@@ -240,7 +247,7 @@ export const rotationMachine = setup({
         type: 'startActivity',
         params: ({ context }) => deadline('deadline.retry', context.retryAt, 'retry'),
       },
-      exit: stop('deadline', 'retry'),
+      exit: stopActivity('deadline', 'retry'),
       on: { 'deadline.retry': begins, 'line.expiring': { actions: 'expires' } },
     },
   },

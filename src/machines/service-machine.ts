@@ -30,7 +30,7 @@ import {
   deadline,
   effect,
   machineOptions,
-  stop,
+  stopActivity,
   type Activity,
   type Deadline,
   type Stamped,
@@ -220,7 +220,7 @@ export const serviceMachine = setup({
             type: 'startActivity',
             params: (args) => activity('invocation', idOfCurrent(args)),
           },
-          exit: stop('invocation'),
+          exit: stopActivity('invocation'),
           on: {
             'invocation.ended': {
               guard: { type: 'isCurrent', params: ({ event }) => event },
@@ -252,7 +252,7 @@ export const serviceMachine = setup({
             type: 'startActivity',
             params: ({ context }) => deadline('deadline.retry', context.retryAt),
           },
-          exit: stop('deadline'),
+          exit: stopActivity('deadline'),
           on: {
             'deadline.retry': {
               guard: { type: 'isThisDeadline', params: ({ event }) => event },

@@ -35,7 +35,7 @@ import {
   deadline,
   effect,
   machineOptions,
-  stop,
+  stopActivity,
   type Deadline,
   type EffectsOf,
   type Stamped,
@@ -258,7 +258,7 @@ export const sessionMachine = setup({
               params: ({ context }) => deadline('deadline.connect', context.connectBy, 'connect'),
             },
           ],
-          exit: stop('deadline', 'connect'),
+          exit: stopActivity('deadline', 'connect'),
           on: {
             'transport.ready': 'active',
             'transport.lost': lost,
@@ -309,7 +309,7 @@ export const sessionMachine = setup({
             type: 'startActivity',
             params: ({ context }) => deadline('deadline.transfer', context.transferBy, 'transfer'),
           },
-          exit: stop('deadline', 'transfer'),
+          exit: stopActivity('deadline', 'transfer'),
           on: {
             'transfer.ended': {
               guard: ({ context, event }) => event.transferId === context.transferId,
@@ -354,7 +354,7 @@ export const sessionMachine = setup({
             params: ({ context }) =>
               deadline('deadline.reconnect', context.reconnectAt, 'reconnect'),
           },
-          exit: stop('deadline', 'reconnect'),
+          exit: stopActivity('deadline', 'reconnect'),
           on: {
             'deadline.reconnect': {
               guard: ({ context, event }) => event.dueAt === context.reconnectAt,
@@ -373,7 +373,7 @@ export const sessionMachine = setup({
               params: ({ context }) => deadline('deadline.close', context.closeBy, 'close'),
             },
           ],
-          exit: stop('deadline', 'close'),
+          exit: stopActivity('deadline', 'close'),
           on: {
             'session.recovered': { target: 'closing', reenter: true },
             'subagents.ended': 'closed',
@@ -407,7 +407,7 @@ export const sessionMachine = setup({
                 params: ({ context }) =>
                   deadline('deadline.detach', context.detachedUntil, 'detach'),
               },
-              exit: stop('deadline', 'detach'),
+              exit: stopActivity('deadline', 'detach'),
               on: {
                 'deadline.detach': {
                   guard: ({ context, event }) => event.dueAt === context.detachedUntil,
@@ -459,7 +459,7 @@ export const sessionMachine = setup({
               params: ({ context }) => deadline('deadline.settle', context.settleBy, 'settle'),
             },
           ],
-          exit: stop('deadline', 'settle'),
+          exit: stopActivity('deadline', 'settle'),
           on: {
             'utterance.settled': 'silent',
             'utterance.started': 'speaking',

@@ -37,7 +37,7 @@
 //       result that was under way counts. A step whose call was refused is the final one.
 
 import type { SnapshotFrom } from 'xstate';
-import { activity, deadline, machineOptions, stop } from './effect.ts';
+import { activity, deadline, machineOptions, stopActivity } from './effect.ts';
 import {
   PREPARATION_TIMEOUT_MS,
   askOf,
@@ -82,7 +82,7 @@ export const subagentMachine = subagentSetup.createMachine({
           params: ({ context }) => deadline('deadline.preparation', context.dueAt),
         },
       ],
-      exit: [stop('prepare'), stop('deadline')],
+      exit: [stopActivity('prepare'), stopActivity('deadline')],
       on: {
         ...whileLive,
         'subagent.prepared': 'ready',
@@ -147,7 +147,7 @@ export const subagentMachine = subagentSetup.createMachine({
       exit: [
         { type: 'stopClock', params: ({ event }) => event },
         { type: 'releaseSlot', params: ({ context }) => ({ id: context.id }) },
-        stop('deadline'),
+        stopActivity('deadline'),
       ],
       on: {
         ...whileLive,
@@ -185,7 +185,7 @@ export const subagentMachine = subagentSetup.createMachine({
                 }),
             },
           ],
-          exit: stop('modelStep'),
+          exit: stopActivity('modelStep'),
           on: {
             'model.responded': [
               {
@@ -246,7 +246,7 @@ export const subagentMachine = subagentSetup.createMachine({
                 callIds: idsOf(context.calls.filter(isRunnable)),
               }),
           },
-          exit: stop('toolCalls'),
+          exit: stopActivity('toolCalls'),
           on: {
             'tool.settled': {
               guard: { type: 'isUnsettledTool', params: ({ event }) => event },
@@ -278,7 +278,7 @@ export const subagentMachine = subagentSetup.createMachine({
             callIds: idsOf(context.calls.filter(isDelegation)),
           }),
       },
-      exit: stop('toolCalls'),
+      exit: stopActivity('toolCalls'),
       on: {
         ...whileLive,
         'tool.settled': {

@@ -23,7 +23,7 @@ import {
   deadline,
   effect,
   machineOptions,
-  stop,
+  stopActivity,
   type Activity,
   type Deadline,
   type EffectsOf,
@@ -167,7 +167,7 @@ export const toolCallMachine = setup({
           params: ({ context }) => deadline('deadline.execution', context.dueAt),
         },
       ],
-      exit: [stop('execute'), stop('deadline')],
+      exit: [stopActivity('execute'), stopActivity('deadline')],
       on: {
         'call.executed': [
           {

@@ -271,8 +271,9 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   },
   './machines': Object.fromEntries(
     [
-      'activity', 'askingFor', 'backoffMs', 'effect', 'floorOf', 'gateIsOpen', 'gateMessage', 'gateOf', 'hasRoom',
-      'isEffect', 'ownerOf', 'priorityOf', 'questionItem', 'requestIdOf', 'resultItem', 'shared', 'sourceMessages', 'wire',
+      'activities', 'activity', 'askingFor', 'backoffMs', 'deadline', 'effect', 'floorOf', 'gateIsOpen', 'gateMessage', 'gateOf', 'hasRoom',
+      'isEffect', 'ownerOf', 'priorityOf', 'questionItem', 'requestIdOf', 'resultItem', 'shared', 'sourceMessages',
+      'stopActivity', 'wire',
     ].map((name) => [name, { args: () => ['a', 'b', 'c'], trusts: machineMade }]),
   ), // prettier-ignore
   './voice': {

@@ -11,7 +11,7 @@
 //   VIEW-3. The actor of the path `a/b` is the child `b` of the actor `a`; `system.get('b')` returns it while it
 //           exists.
 //
-// Casts: XState types actors and observers by the generics of one machine; this file treats all machines alike.
+// Casts: XState types an actor by the generics of one machine, and its system as a class of its own.
 
 import {
   Actor,
@@ -144,11 +144,11 @@ export class ActorView {
   readonly id: string;
   readonly sessionId: string;
   readonly path: string;
-  readonly _parent: AnyActorRef | undefined;
   readonly send = send;
   readonly stop = stop;
   #shown: Shown;
   readonly #tree: ActorTree;
+  readonly #parent: ActorView | undefined;
   readonly #observers = new Set<Observer<AnyMachineSnapshot>>();
   /** The snapshot before the unit began to catch up; null if it does not. */
   #before: AnyMachineSnapshot | null = null;
@@ -159,7 +159,7 @@ export class ActorView {
     const parent = tree.above(shown.id);
     this.path = shown.id;
     this.id = parent ? shown.id.slice(parent.path.length + 1) : shown.id;
-    this._parent = parent as AnyActorRef | undefined;
+    this.#parent = parent;
     this.sessionId = sessionId;
     this.#shown = shown;
     this.#tree = tree;
@@ -167,7 +167,8 @@ export class ActorView {
 
   /** Registers the actor with the inspector. */
   began(): void {
-    this.#tree.inspect?.({ type: '@xstate.actor', ...this.#inspected });
+    const { actorRef, rootId } = this.#inspected;
+    this.#tree.inspect?.({ type: '@xstate.actor', actorRef, rootId });
     this.#inspect({ type: 'xstate.init' });
   }
 
@@ -259,6 +260,11 @@ export class ActorView {
     return this;
   }
 
+  /** XState's name of the parent. */
+  get _parent(): ActorView | undefined {
+    return this.#parent;
+  }
+
   get systemId(): string {
     return this.id;
   }
@@ -278,7 +284,7 @@ export class ActorView {
 
   /** The actors of the session: `get('sub_1')` is a subagent, `get('question:q1')` a question. */
   get system(): Pick<AnyActorRef['system'], 'get' | 'getAll'> {
-    const root = this.#root;
+    const root = this.root;
     return {
       get: (id: string) => this.#tree.find(`${root.path}/${id}`),
       getAll: () => this.#tree.below(root),
@@ -293,22 +299,22 @@ export class ActorView {
     return this.getSnapshot().status;
   }
 
-  get #root(): ActorView {
-    let root: ActorView = this;
-    while (root._parent) root = root._parent as unknown as ActorView;
-    return root;
+  /** The actor of the session. */
+  get root(): ActorView {
+    return this.#parent?.root ?? this;
   }
 
   get #inspected(): { readonly actorRef: AnyActorRef; readonly rootId: string } {
-    return { actorRef: this as unknown as AnyActorRef, rootId: this.#root.sessionId };
+    return { actorRef: this as unknown as AnyActorRef, rootId: this.root.sessionId };
   }
 
   #inspect(event: AnyEventObject): void {
     const { inspect } = this.#tree;
     if (!inspect) return;
-    const inspected = this.#inspected;
-    inspect({ type: '@xstate.event', ...inspected, sourceRef: undefined, event });
-    inspect({ type: '@xstate.snapshot', ...inspected, event, snapshot: this.getSnapshot() });
+    const { actorRef, rootId } = this.#inspected;
+    const snapshot = this.getSnapshot();
+    inspect({ type: '@xstate.event', actorRef, rootId, sourceRef: undefined, event });
+    inspect({ type: '@xstate.snapshot', actorRef, rootId, event, snapshot });
   }
 
   #each(tell: (observer: Observer<AnyMachineSnapshot>) => void): void {

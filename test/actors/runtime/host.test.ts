@@ -4,7 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { assign, setup } from 'xstate';
 import { callSafely, createHost } from '../../../src/actors/runtime/host.ts';
 import { Hosted, plain, type Effect } from '../../../src/actors/runtime/hosting.ts';
-import { activities, deadline, effect, stop, type Deadline } from '../../../src/machines/index.ts';
+import {
+  activities,
+  deadline,
+  effect,
+  stopActivity,
+  type Deadline,
+} from '../../../src/machines/index.ts';
 import { createRuntime, memoryJournal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
@@ -84,7 +90,7 @@ const counter = setup({
   states: {
     on: {
       entry: { type: 'startActivity', params: deadline('due', 7, 'd') },
-      exit: stop('deadline', 'd'),
+      exit: stopActivity('deadline', 'd'),
       on: {
         count: { actions: ['add', { type: 'say', params: ({ context }) => context }] },
         stop: 'off',

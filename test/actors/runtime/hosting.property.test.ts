@@ -161,7 +161,7 @@ const cases: readonly Case[] = [
 
 /** The effects as a host posts them, read from the actions of a live actor. */
 function liveActor(machine: AnyStateMachine, input: object) {
-  let posted: Effect[] = [];
+  const posted: Effect[] = [];
   const actions: Record<string, unknown> = {};
   for (const [name, action] of Object.entries(machine.implementations.actions))
     if (isEffect(action))
@@ -244,7 +244,8 @@ describe.each(cases)('$name', ({ machine, input, events }) => {
         actions.flatMap((action) => {
           if (typeof action !== 'object' || action.type !== type) return [];
           const { params } = action as { params: unknown };
-          const context = machine.getInitialSnapshot({} as never, input as never).context as object;
+          const { context } = hosted(machine, { input: input as never }).host
+            .snapshot as AnyMachineSnapshot;
           const of = typeof params === 'function' ? params({ context, event: {} }) : params;
           return (of as { readonly name: string; readonly id: string }).id;
         });

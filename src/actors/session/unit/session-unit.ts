@@ -44,7 +44,7 @@ import {
 } from '../../runtime/commit-unit.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import type { Host } from '../../runtime/host.ts';
-import type { ActorView } from '../../runtime/actor-view.ts';
+import type { ActorView, HostedActor } from '../../runtime/actor-view.ts';
 import type { Shown } from '../../runtime/hosting.ts';
 import { Hosted, plain, underWay, withNoLimits, type Origin } from '../../runtime/hosting.ts';
 import { Population, type MemberSnapshot } from '../../runtime/population.ts';
@@ -293,10 +293,11 @@ export class SessionUnit implements UnitBody {
   }
 
   /** The actor of the session for apps: one object for the life of the session. */
-  get view(): ActorView {
+  get actor(): HostedActor<typeof sessionMachine> {
     this.#view ??= this.#host.actors.show(this.session);
     if (this.unit.disposed) this.#view.complete();
-    return this.#view;
+    // The view of a machine treats all machines alike.
+    return this.#view as unknown as HostedActor<typeof sessionMachine>;
   }
 
   get session(): Hosted<typeof sessionMachine> {

@@ -4,7 +4,6 @@ import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
-import type { sessionMachine } from '../../../machines/index.ts';
 import type { SetDirective } from '../../contracts/directives.ts';
 import { checkedBy, type VouchedFor } from '../../contracts/identity.ts';
 import {
@@ -22,7 +21,6 @@ import type {
   SubagentView,
   TranscriptItem,
 } from '../../contracts/session-views.ts';
-import type { HostedActor } from '../../runtime/actor-view.ts';
 import { checkedAnswer, type GivenAnswer } from '../../subagent/ask-user.ts';
 import type { NoticeOptions } from '../effects/notices.ts';
 import {
@@ -100,8 +98,8 @@ export abstract class BaseSession {
    * The XState actor of the session, for `useSelector`, `waitFor` and the inspector: one object for the whole
    * life of the session. It is read-only: its `send` and `stop` throw `READ_ONLY_ACTOR`.
    */
-  get actor(): HostedActor<typeof sessionMachine> {
-    return this.#core.unit.view as unknown as HostedActor<typeof sessionMachine>;
+  get actor(): SessionCore['unit']['actor'] {
+    return this.#core.unit.actor;
   }
 
   /**

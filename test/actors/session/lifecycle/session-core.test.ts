@@ -411,7 +411,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
       let planted = '';
       const talk = await busy();
       const { core, environment, ended, state } = talk;
-      const { view } = core.unit;
+      const { actor: view } = core.unit;
       const seen: string[] = [];
       let completions = 0;
       const aside = (type: string): boolean =>
@@ -447,7 +447,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
       }
       isOver = left > 0;
       expect(ended).toEqual([]);
-      expect(view).toBe(core.unit.view);
+      expect(view).toBe(core.unit.actor);
       expect(view.getSnapshot()).toBe(core.unit.session.snapshot);
       const closed = core.life.close();
       await environment.advance(60_000);
@@ -568,7 +568,7 @@ describe('COMMIT-UNIT-10: an entry that cannot be taken in', () => {
         return lead;
       },
     });
-    const { view } = core.unit;
+    const { actor: view } = core.unit;
     const seen: string[] = [];
     let isComplete = false;
     view.subscribe({
