@@ -58,9 +58,18 @@ export async function keepLargeOutput(
   value: JSONValue,
   options: LargeOutputOptions,
 ): Promise<JSONValue> {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const text = textOf(value);
   if (!isLongerThan(text, options.maxInlineBytes)) return value;
   return { ...(await largeOutput(value, text, options)) };
+}
+
+/** Tells whether a value is replaced. */
+export function isLargeValue(value: JSONValue, maxInlineBytes: number): boolean {
+  return isLongerThan(textOf(value), maxInlineBytes);
+}
+
+function textOf(value: JSONValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /**

@@ -33,7 +33,12 @@ import { inTime, raceAbort, raceTime } from '../actors/runtime/race-abort.ts';
 import type { Briefing } from '../actors/subagent/instance.ts';
 import type { ReturnedValue, SubagentHandle } from '../actors/subagent/subagent-ports.ts';
 import { namespaceOf } from '../memory/keys.ts';
-import { keepLargeOutput, largeOutput, type LargeOutputOptions } from '../memory/large-output.ts';
+import {
+  isLargeValue,
+  keepLargeOutput,
+  largeOutput,
+  type LargeOutputOptions,
+} from '../memory/large-output.ts';
 import { memoryTime } from '../memory/memory-time.ts';
 import { speakable } from '../memory/speakable.ts';
 import { memoryReaderIn } from '../memory/toolset.ts';
@@ -148,6 +153,11 @@ export class OutcomeProcessor {
 
   get hasMemory(): boolean {
     return this.#memory !== undefined;
+  }
+
+  /** Tells whether `keepLarge` may replace a value. */
+  isLarge(value: JSONValue): boolean {
+    return isLargeValue(value, this.#maxInlineBytes);
   }
 
   /** Returns a tool's return value in the form that is kept and read. Never rejects. */

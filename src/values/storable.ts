@@ -47,12 +47,32 @@ export function storableId(id: string): string {
  * thousandth, and an object that contains itself, are replaced by a text that says so.
  */
 export function storable<T>(value: T): T {
-  return made(value, []) as T;
+  return isMade(value, []) ? value : (made(value, []) as T);
 }
 
 /** Tells whether the text has neither the character 0 nor half of a surrogate pair. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
+}
+
+/** Tells whether `made` would return the value itself, as for almost all values; makes no copy to find out. */
+function isMade(value: unknown, within: object[]): boolean {
+  if (typeof value === 'string') return isStorable(value);
+  if (typeof value === 'bigint') return false;
+  if (typeof value !== 'object' || value === null) return true;
+  const isArray = Array.isArray(value);
+  if (!isArray && !isPlain(value)) return true;
+  if (within.length >= MAX_DEPTH || within.includes(value)) return false;
+  within.push(value);
+  if (isArray) {
+    for (const item of value as readonly unknown[]) if (!isMade(item, within)) return false;
+  } else {
+    for (const key of Object.keys(value))
+      if (!isStorable(key) || !isMade((value as Readonly<Record<string, unknown>>)[key], within))
+        return false;
+  }
+  within.pop();
+  return true;
 }
 
 function made(value: unknown, within: object[]): unknown {

@@ -193,6 +193,7 @@ function countedUsage({ inputTokens, outputTokens, ...rest }: Usage): Usage {
 }
 
 function counted<Counts extends object>(counts: Counts): Counts {
+  if (Object.values(counts).every((count) => Object.is(tokenCount(count), count))) return counts;
   const checked = Object.entries(counts).map(([kind, count]) => [kind, tokenCount(count)]);
   return Object.fromEntries(checked) as Counts;
 }

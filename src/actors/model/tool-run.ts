@@ -51,7 +51,11 @@ export interface ToolCallOptions {
    * `read`: the result of `toModelOutput`. Absent: outputs are only cut.
    */
   readonly keepLarge?:
-    | ((value: JSONValue, part: 'output' | 'read', signal: AbortSignal) => Promise<JSONValue>)
+    | ((
+        value: JSONValue,
+        part: 'output' | 'read',
+        signal: AbortSignal,
+      ) => JSONValue | Promise<JSONValue>)
     | undefined;
   /**
    * Gets the values that an `async function*` yields before it ends, as JSON; called in order, never after
@@ -114,11 +118,13 @@ async function keptOutput(
   returned: unknown,
   signal: AbortSignal,
 ): Promise<Kept<JSONValue>> {
-  if (!keepLarge) return keepOutput(returned, maxOutputBytes);
-  const whole = keepOutput(returned, Number.POSITIVE_INFINITY);
+  const whole = written(returned);
   if (!whole.ok) return whole;
-  const standsForIt = await raceAbort(keepLarge(whole.value, 'output', signal), signal);
-  return keepOutput(standsForIt, maxOutputBytes);
+  const { value, text } = whole;
+  const kept = keepLarge?.(value, 'output', signal) ?? value;
+  const standsForIt = kept instanceof Promise ? await raceAbort(kept, signal) : kept;
+  if (standsForIt !== value) return keepOutput(standsForIt, maxOutputBytes);
+  return { ok: true, value: shortened(value, text, maxOutputBytes) };
 }
 
 async function readable(
@@ -127,7 +133,8 @@ async function readable(
   signal: AbortSignal,
 ): Promise<ToolResultOutput> {
   if (!keepLarge || (output.type !== 'text' && output.type !== 'json')) return output;
-  const value = await raceAbort(keepLarge(output.value, 'read', signal), signal);
+  const kept = keepLarge(output.value, 'read', signal);
+  const value = kept instanceof Promise ? await raceAbort(kept, signal) : kept;
   return value === output.value ? output : { type: 'json', value };
 }
 
@@ -260,18 +267,30 @@ export interface Truncated {
   readonly text: string;
 }
 
-type Kept<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly message: string };
+interface Refused {
+  readonly ok: false;
+  readonly message: string;
+}
+
+type Kept<T> = { readonly ok: true; readonly value: T } | Refused;
 
 /** Returns a tool's output as JSON of at most `maxBytes`. The message of a refusal names the problem. */
 export function keepOutput(output: unknown, maxBytes: number): Kept<JSONValue> {
-  if (typeof output === 'string')
-    return { ok: true, value: isLongerThan(output, maxBytes) ? cut(output, maxBytes) : output };
+  const whole = written(output);
+  return whole.ok ? { ok: true, value: shortened(whole.value, whole.text, maxBytes) } : whole;
+}
+
+/** Returns a tool's output as JSON, and the text whose size counts. */
+function written(
+  output: unknown,
+): { readonly ok: true; readonly value: JSONValue; readonly text: string } | Refused {
+  if (typeof output === 'string') return { ok: true, value: output, text: output };
   const json = asJson(output);
-  if (!json.ok) return { ok: false, message: `returned what is not JSON: ${json.message}` };
-  const { text, value } = json;
-  return { ok: true, value: isLongerThan(text, maxBytes) ? cut(text, maxBytes) : value };
+  return json.ok ? json : { ok: false, message: `returned what is not JSON: ${json.message}` };
+}
+
+function shortened(value: JSONValue, text: string, maxBytes: number): JSONValue {
+  return isLongerThan(text, maxBytes) ? cut(text, maxBytes) : value;
 }
 
 const outputSchema = z.discriminatedUnion('type', [

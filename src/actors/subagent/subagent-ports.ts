@@ -106,7 +106,7 @@ export interface SubagentPorts {
     subagent: SubagentHandle,
     tools: OwnTools,
     returned: ReturnedValue,
-  ): Promise<JSONValue>;
+  ): JSONValue | Promise<JSONValue>;
   /**
    * Processes the outcome for its readers; `ended` receives the processed one. A promise never rejects. Not
    * called for a killed subagent.

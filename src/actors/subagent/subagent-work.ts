@@ -443,9 +443,9 @@ export class SubagentWork {
       environment: this.#host.environment,
       keepLarge:
         ports.keepLarge &&
-        (async (value, part, stop) => {
+        ((value, part, stop) => {
           const returned = { callId, toolName, part, value, signal: stop };
-          return (await ports.keepLarge?.(this.#worker, this.tools, returned)) ?? value;
+          return ports.keepLarge?.(this.#worker, this.tools, returned) ?? value;
         }),
       onPreliminary: (output) => {
         const words = progressIn(output);

@@ -133,11 +133,15 @@ export class SubagentHost implements SubagentPorts {
     );
   }
 
-  keepLarge({ id }: SubagentHandle, tools: Tools, returned: ReturnedValue): Promise<JSONValue> {
+  keepLarge(
+    { id }: SubagentHandle,
+    tools: Tools,
+    returned: ReturnedValue,
+  ): JSONValue | Promise<JSONValue> {
     const { outcomes } = this.#recordOf(id).admission.ports;
-    return (
-      outcomes?.keepLarge(this.#memoryOf(id), tools, returned) ?? Promise.resolve(returned.value)
-    );
+    return outcomes?.isLarge(returned.value) === true
+      ? outcomes.keepLarge(this.#memoryOf(id), tools, returned)
+      : returned.value;
   }
 
   settle(handle: SubagentHandle, tools: Tools, outcome: Outcome): Outcome | Promise<Outcome> {
