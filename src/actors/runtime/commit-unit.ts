@@ -23,7 +23,7 @@
 //       made storable before any component sees it, so that the machines see the same event as the journal.
 //   COMMIT-UNIT-10. An entry that cannot be folded, because its shape is wrong or a fold throws, is set aside
 //       by a further entry, and the unit continues as if it had not been written: always in a refold, and in
-//       a running process if the body supports it (`goesOnWithout`).
+//       a running process if the body supports it (`restoreWithout`).
 
 import type { DeadlineInput, MessageIn, Stamped } from '../../machines/index.ts';
 import {
@@ -66,7 +66,7 @@ const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
 
 /** A unit, whatever its protocol is: for parts that send it no events of their own. */
-export type AnyUnit = Omit<CommitUnit, 'receive' | 'open'>;
+export type AnyUnit = Omit<CommitUnit, 'receive' | 'resume'>;
 
 /** `Protocol`: its addresses, and the events that each takes. */
 export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
@@ -77,7 +77,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   readonly #kind: string;
   readonly #version: number;
   #seq = 0;
-  #held = false;
+  #paused = false;
   /**
    * The queue; null if empty. Thousands of idle units need no array each, nor the capacity of one that was
    * filled.
@@ -116,8 +116,8 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /** Whether events wait until the journal has been read. */
-  get isHeld(): boolean {
-    return this.#held;
+  get isPaused(): boolean {
+    return this.#paused;
   }
 
   /** When the first deadline is due, in milliseconds since 1970; `Infinity` if there is none. */
@@ -179,9 +179,9 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     }
   }
 
-  /** Keeps new events in the mailbox until `open`, so that the entries of the journal are folded first. */
-  hold(): void {
-    this.#held = true;
+  /** Keeps new events in the mailbox until `resume`, so that the entries of the journal are folded first. */
+  pause(): void {
+    this.#paused = true;
   }
 
   /** Returns whether such an event is queued. */
@@ -190,9 +190,9 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /** Handles the queued events, `first` before all others. */
-  open(first?: MessageIn<Protocol> & Message): void {
+  resume(first?: MessageIn<Protocol> & Message): void {
     if (this.#disposed) return;
-    this.#held = false;
+    this.#paused = false;
     const aside = this.#toSetAside.map((event) => ({ actor: UNIT, event }));
     this.#toSetAside = [];
     const before = first ? [...aside, first] : aside;
@@ -216,15 +216,15 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
    * Writes an event that is made at this very instant, before any other event. Returns false without making
    * it if an event is already queued.
    */
-  note(actor: string, make: () => UnitEvent): boolean {
-    if (this.#disposed || this.#held || this.isBusy) return false;
+  checkpoint(actor: string, make: () => UnitEvent): boolean {
+    if (this.#disposed || this.#paused || this.isBusy) return false;
     this.#commit(actor, { ...make(), at: this.#host.environment.clock.now() });
     return true;
   }
 
   /**
    * Folds the unit's entries of the journal, oldest first, as far as possible (COMMIT-UNIT-6). An entry that
-   * cannot be folded is set aside (COMMIT-UNIT-10); `open` writes that down. `again` resets the body to the
+   * cannot be folded is set aside (COMMIT-UNIT-10); `resume` writes that down. `again` resets the body to the
    * state before these entries: it is called when an entry was half folded.
    * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` if entries must not be set
    *   aside, or `again` is absent.
@@ -311,14 +311,14 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /** Carries out the effects that are still due after `refold`, as if they had been posted now. */
-  resume(due: readonly Posted[]): void {
+  releaseDue(due: readonly Posted[]): void {
     this.#enqueue(due.map(({ actor, effect }) => new Release(this, actor, effect)));
   }
 
   /** Handles the next event of the mailbox. Called by the router. */
   run(): void {
     this.#scheduled = false;
-    if (this.#disposed || this.#committing || this.#held) return;
+    if (this.#disposed || this.#committing || this.#paused) return;
     const message = this.#mailbox?.shift();
     if (!message) return;
     if (this.#mailbox?.length === 0) {
@@ -372,7 +372,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   #wake(): void {
-    if (this.#scheduled || this.#committing || this.#held) return;
+    if (this.#scheduled || this.#committing || this.#paused) return;
     this.#scheduled = true;
     this.#host.router.enqueue(this);
   }
@@ -485,13 +485,12 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     const failure = this.#failure;
     if (!failure) return;
     this.#failure = null;
-    if (!this.#body.goesOnWithout) {
+    if (!this.#body.restoreWithout) {
       this.#body.crashed(failure.cause);
       return;
     }
     this.#committing = true;
-    const goOn = this.#body.goesOnWithout(failure.entry);
-    void goOn.then(
+    void this.#body.restoreWithout(failure.entry).then(
       () => {
         this.#committing = false;
         if (this.#mailbox && !this.#disposed) this.#wake();

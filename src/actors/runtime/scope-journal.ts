@@ -181,12 +181,12 @@ export class ScopeSnapshots {
    */
   take(isAsleep = false): boolean {
     const { unit, actor } = this.#scope;
-    if (unit.disposed || unit.isHeld || unit.isBusy || !this.#journal.isIdle) return false;
+    if (unit.disposed || unit.isPaused || unit.isBusy || !this.#journal.isIdle) return false;
     if (this.#journal.sinceAll === 0 && !isAsleep) return false;
     const made = this.#scope.made(isAsleep);
     if (!made) return false;
     this.#lives = made.lives;
-    return unit.note(actor, () => made.event);
+    return unit.checkpoint(actor, () => made.event);
   }
 
   /**

@@ -51,14 +51,14 @@ export interface UnitBody {
   release(posted: Posted): void;
   /**
    * Reports that the unit cannot continue in this process: `apply` threw, or a half folded entry is set aside
-   * and `goesOnWithout` is absent or failed.
+   * and `restoreWithout` is absent or failed.
    */
   crashed(error: unknown): void;
   /**
    * Restores the unit without an entry that was half folded and then set aside. No event is handled until it
    * resolves. Absent: the unit ends in this process, by `crashed`.
    */
-  goesOnWithout?(entry: SetAsideEntry): Promise<void>;
+  restoreWithout?(entry: SetAsideEntry): Promise<void>;
   /**
    * Called in a refold if the unit had ended with an entry that was set aside. Absent: the next process
    * continues it.

@@ -243,7 +243,7 @@ export class Service implements UnitBody {
     } finally {
       this.#isRefolding = false;
     }
-    this.unit.open();
+    this.unit.resume();
   }
 
   /** Continues: tells the user about examined events, examines the others, and starts the sources. */
@@ -257,7 +257,7 @@ export class Service implements UnitBody {
       return;
     }
     for (const eventId of examined) this.#settled(eventId);
-    this.unit.resume(underWay('service', serviceMachine, this.#machine.snapshot));
+    this.unit.releaseDue(underWay('service', serviceMachine, this.#machine.snapshot));
     for (const { actor, event } of sourceMessages('startSources', this.#sources.lives.ids))
       this.unit.receive(actor, event);
   }

@@ -168,7 +168,7 @@ export class Subagent implements UnitBody, Worker {
   #refold(entries: readonly JournalEntry[], again: () => void): Ending | null {
     this.#unit.refold(entries, again);
     // Messages that come meanwhile follow the activity that was under way.
-    this.#unit.hold();
+    this.#unit.pause();
     const { snapshot } = this.#awake.wake();
     return snapshot.status === 'done' ? snapshot.output : this.#crash;
   }
@@ -213,7 +213,7 @@ export class Subagent implements UnitBody, Worker {
     const onlyWaits = isParked && isAsked && !asksParent;
     if (entries.length > 0 || !onlyWaits) return this.#refold(entries, begin);
     // Restoring wakes no parked subagent.
-    this.#unit.hold();
+    this.#unit.pause();
     return null;
   }
 
@@ -222,7 +222,7 @@ export class Subagent implements UnitBody, Worker {
     if (this.#crash) this.#resumeEnd(this.#crash);
     else if (this.#awake.isParked) this.#work.restored(false);
     else this.#resumeState(this.#awake.snapshot);
-    this.#unit.open();
+    this.#unit.resume();
   }
 
   #resumeState(snapshot: SubagentSnapshot): void {
@@ -249,22 +249,22 @@ export class Subagent implements UnitBody, Worker {
     }
     const due = underWay('subagent', subagentMachine, snapshot);
     if (!snapshot.matches('running')) {
-      this.#unit.resume(due);
+      this.#unit.releaseDue(due);
       return;
     }
     // It had a slot in a process that is gone: deadlines begin at once, its work when it has a slot here.
     const isDeadline = ({ effect }: Posted): boolean => effect.name === 'deadline';
-    this.#unit.resume(due.filter(isDeadline));
+    this.#unit.releaseDue(due.filter(isDeadline));
     const work = due.filter((posted) => !isDeadline(posted));
     this.#ports.requestSlot(this.id, true, () => {
       // An event that came meanwhile has begun its own activity.
-      if (this.#work.isIdle) this.#unit.resume(work);
+      if (this.#work.isIdle) this.#unit.releaseDue(work);
     });
   }
 
   #resumeEnd(params: Ending): void {
     const effect = { kind: 'do', name: 'ended', params } as const;
-    this.#unit.resume([{ actor: 'subagent', effect }]);
+    this.#unit.releaseDue([{ actor: 'subagent', effect }]);
   }
 
   /** Returns the outcome of an end that is known already, without a report. */

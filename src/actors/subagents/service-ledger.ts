@@ -84,7 +84,7 @@ export class ServiceLedger implements UnitBody {
     const identity = { id, scope: id, kind: 'program', definitionVersion: LEDGER_VERSION };
     this.unit = new CommitUnit(identity, this.host, this);
     // The entries of the journal come first.
-    this.unit.hold();
+    this.unit.pause();
     const made = () => {
       const tree = toSnapshot();
       return tree && { event: snapshotOf(tree, snapshots.trim), lives: tree.subagents.length };
@@ -124,8 +124,8 @@ export class ServiceLedger implements UnitBody {
   /** Opens the ledger: from now on the program is served. `isNew`: nothing continues. */
   open(isNew: boolean): void {
     this.#had = null;
-    if (isNew) this.unit.open();
-    else this.unit.open({ actor: LEDGER, event: { type: RECOVERED } });
+    if (isNew) this.unit.resume();
+    else this.unit.resume({ actor: LEDGER, event: { type: RECOVERED } });
   }
 
   hasHad(subagentId: string): boolean {
@@ -140,7 +140,7 @@ export class ServiceLedger implements UnitBody {
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenClosed = resolve;
-      this.unit.open({ actor: LEDGER, event: { type: CLOSED } });
+      this.unit.resume({ actor: LEDGER, event: { type: CLOSED } });
     });
   }
 

@@ -506,7 +506,7 @@ describe('COMMIT-UNIT-6: from the journal', () => {
     const { unit, body, environment } = unitWith();
     const dueAt = environment.clock.now() + 500;
     const input = { dueAt, event: 'deadline.due' };
-    unit.resume([
+    unit.releaseDue([
       { actor: 'a', effect: { kind: 'start', name: 'deadline', id: 'd', input } },
       { actor: 'a', effect: { kind: 'do', name: 'again', params: undefined } },
     ]);
@@ -526,12 +526,12 @@ describe('COMMIT-UNIT-6: from the journal', () => {
 
   test('events that arrive during the read wait behind those that go first', async () => {
     const { unit, body, environment } = unitWith();
-    unit.hold();
+    unit.pause();
     unit.receive('a', { type: 'go', n: 2 } as UnitEvent);
     await environment.settle();
     expect(body.applied).toEqual([]);
     expect(unit.hasQueued(({ type }) => type === 'go')).toBe(true);
-    unit.open({ actor: 'a', event: { type: 'go', n: 1 } as UnitEvent });
+    unit.resume({ actor: 'a', event: { type: 'go', n: 1 } as UnitEvent });
     expect(body.applied).toEqual(['a.go1', 'a.go2']);
   });
 });

@@ -249,7 +249,7 @@ export class SessionEffects {
     const session = this.#session;
     const isLost = isA(error, UnfoldableEntry);
     // A later process continues its subagents: their changes here are not written down.
-    session.unit.unit.hold();
+    session.unit.unit.pause();
     if (isLost)
       callSafely(session.host, 'journal', () =>
         writeLost(session, session.unit.unit.seq + 1, error),

@@ -204,7 +204,7 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
         ignored: (event, error) => this.userInput.ignored(event, error),
-        goesOnWithout: (entry) => this.life.revert(entry),
+        restoreWithout: (entry) => this.life.revert(entry),
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);
           this.life.leave(failureOf(error));

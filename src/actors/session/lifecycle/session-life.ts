@@ -178,7 +178,7 @@ export class SessionLife {
     services.refold(history, snapshot?.services);
     if (history.isNew) {
       unit.begin();
-      unit.unit.open({ actor: OPENING_ACTOR, event: openedWith(unit.inputs) });
+      unit.unit.resume({ actor: OPENING_ACTOR, event: openedWith(unit.inputs) });
       return null;
     }
     core.agents.checkLeader();
@@ -191,12 +191,12 @@ export class SessionLife {
       awakeMs: history.awakeMs,
     });
     // A running tool is examined separately: it may have had an effect (P6).
-    unit.unit.resume(unit.underWay.filter(({ effect }) => effect.name !== 'execute'));
+    unit.unit.releaseDue(unit.underWay.filter(({ effect }) => effect.name !== 'execute'));
     effects.replyAgain();
     const continues: EventFor<'session'> = isAsleep
       ? { type: 'session.woken' }
       : { type: 'session.recovered', lastAt };
-    unit.unit.open({ actor: 'session', event: continues });
+    unit.unit.resume({ actor: 'session', event: continues });
     const { items } = core.records.conversation;
     const tookOver = items.findLastIndex(({ role }) => role === 'transfer');
     const recovery = {
@@ -360,7 +360,7 @@ export class SessionLife {
       // However often it is closed, that is one event.
       if (this.#closed.length > 1) return;
       // The life in the journal continues another time.
-      if (this.#unit.isHeld) this.#effects.endUnopened();
+      if (this.#unit.isPaused) this.#effects.endUnopened();
       else this.#core.receive('session', { type: 'session.close' });
     });
   }
@@ -377,7 +377,7 @@ export class SessionLife {
   async #putAway(isIdle: () => boolean): Promise<boolean> {
     const { snapshots, journal, upkeep } = this.#core;
     if (this.#unit.disposed) return false;
-    if (this.#unit.isHeld) {
+    if (this.#unit.isPaused) {
       // It has not begun here: there is nothing to write down.
       this.leave(null);
       await upkeep.end();
@@ -414,7 +414,7 @@ export class SessionLife {
     tree.dispose();
     // The working memory may be needed under the same id after an error, or if the session was never begun
     // here; not after a close.
-    if (!error && !this.#unit.isHeld)
+    if (!error && !this.#unit.isPaused)
       callSafely(host, 'working memory', () => workingMemory?.forget(id));
     // A killed subagent could not withdraw its question.
     for (const requestId of records.questions.keys()) {

@@ -88,7 +88,7 @@ export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 /** The session around its unit. No method may call back into the unit's machines. */
 export interface SessionUnitOwner extends Pick<
   UnitBody,
-  'release' | 'crashed' | 'ignored' | 'goesOnWithout' | 'journalRefused'
+  'release' | 'crashed' | 'ignored' | 'restoreWithout' | 'journalRefused'
 > {
   /** Applies an event that brings words or creates a life; returns its consequences within the unit. */
   fold(received: Received): readonly SessionMessage[];
@@ -106,7 +106,7 @@ export class SessionUnit implements UnitBody {
   readonly release: SessionUnitOwner['release'];
   readonly crashed: SessionUnitOwner['crashed'];
   readonly ignored: SessionUnitOwner['ignored'];
-  readonly goesOnWithout: SessionUnitOwner['goesOnWithout'];
+  readonly restoreWithout: SessionUnitOwner['restoreWithout'];
   readonly journalRefused: SessionUnitOwner['journalRefused'];
   readonly #owner: SessionUnitOwner;
   readonly #host: Host;
@@ -134,7 +134,7 @@ export class SessionUnit implements UnitBody {
       release: this.release,
       crashed: this.crashed,
       ignored: this.ignored,
-      goesOnWithout: this.goesOnWithout,
+      restoreWithout: this.restoreWithout,
       journalRefused: this.journalRefused,
     } = owner);
     this.#host = host;
@@ -143,7 +143,7 @@ export class SessionUnit implements UnitBody {
     const identity = { id, scope: id, kind: 'session', definitionVersion: SESSION_VERSION };
     this.unit = new CommitUnit(identity, host, this);
     // The entries of the journal come first.
-    this.unit.hold();
+    this.unit.pause();
     this.questions = new Population(questionMachine, 'question', this.unit, host);
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
     this.#beginWith(options);
