@@ -12,6 +12,7 @@ import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.t
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import type { WakeTime } from '../../actors/ports/wake-times.ts';
 import { messageOf } from '../../values/errors.ts';
+import { isStorable } from '../../values/storable.ts';
 
 /** The columns of `entries`, in the order in which they are written. */
 export type Row = readonly [
@@ -26,9 +27,6 @@ export type Row = readonly [
   checksum: number,
   packed: Uint8Array | null,
 ];
-
-/** Characters that a database would refuse or replace: the character 0, and lone surrogates. */
-const NO_TEXT = /\0|\p{Surrogate}/u;
 
 /** @throws {JournalError} `INVALID_ENTRY` for names, or an event, that cannot be stored. */
 export function rowOf(entry: JournalEntry): Row {
@@ -54,16 +52,6 @@ export function rowOf(entry: JournalEntry): Row {
   const checksum = checksumOf([scope, unit, seq, at, actor, definitionVersion, text]);
   const bytes = packed(text);
   return [scope, unit, seq, at, actor, definitionVersion, bytes ? '' : text, checksum, bytes];
-}
-
-/** @throws {JournalError} `INVALID_ENTRY` */
-function checkName(name: string): void {
-  if (typeof name !== 'string' || NO_TEXT.test(name))
-    throw new JournalError(
-      'INVALID_ENTRY',
-      `Expected scope, unit and actor to be texts, got ${JSON.stringify(name)}`,
-      { retryable: false },
-    );
 }
 
 /** A row as the database returns it, not checked yet. */
@@ -106,7 +94,12 @@ export const BEFORE_ALL: WakeTime = { at: -Infinity, scope: '' };
 
 /** @throws {JournalError} `INVALID_ENTRY` for a scope or a time that cannot be stored. */
 export function checkWakeTime(scope: string, at: number | null): void {
-  checkName(scope);
+  if (typeof scope !== 'string' || !isStorable(scope))
+    throw new JournalError(
+      'INVALID_ENTRY',
+      `Expected scope, unit and actor to be texts, got ${JSON.stringify(scope)}`,
+      { retryable: false },
+    );
   if (at !== null && Number.isNaN(at))
     throw new JournalError('INVALID_ENTRY', `Expected a time for ${scope}, got NaN`, {
       retryable: false,

@@ -10,7 +10,7 @@
 //       others use them.
 
 import { createRequire } from 'node:module';
-import type { Pool, PoolClient, PoolConfig } from 'pg';
+import type { Pool, PoolClient, PoolConfig, QueryResult } from 'pg';
 import { JournalError } from '../../actors/ports/journal-error.ts';
 import { CapacityError, ConfigurationError, messageOf } from '../../values/errors.ts';
 
@@ -139,6 +139,19 @@ async function bringUpToDate(database: Database): Promise<number> {
     if (version === 1) await client.query(from1(schema));
     return Math.max(version ?? 0, LAYOUT_VERSION);
   });
+}
+
+/** Runs one statement. @throws {JournalError} the error as `explained` converts it. */
+export async function queried<Found extends object>(
+  { pool, name }: Database,
+  text: string,
+  values: unknown[] = [],
+): Promise<QueryResult<Found>> {
+  try {
+    return await pool.query<Found>(text, values);
+  } catch (error) {
+    throw explained(error, name);
+  }
 }
 
 /** Runs `work` in a transaction. `kind`: the mode for `begin`. */

@@ -27,7 +27,14 @@ import type { Environment, Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
 import { messageOf, CapacityError } from '../../values/errors.ts';
 import type { Row } from '../journal-rows/stored-rows.ts';
-import { explained, isAboutData, type Database, checkKnown, LAYOUT_VERSION } from './database.ts';
+import {
+  LAYOUT_VERSION,
+  checkKnown,
+  explained,
+  isAboutData,
+  queried,
+  type Database,
+} from './database.ts';
 
 interface Waiting {
   readonly row: Row;
@@ -205,14 +212,15 @@ export class AppendQueue {
 
   /** APPEND-QUEUE-4. There is already an entry with this number. */
   async #compare({ row, resolve, reject }: Waiting): Promise<void> {
-    const { pool, schema, name } = this.#database;
+    const { schema, name } = this.#database;
     const [scope, unit, seq] = row;
     try {
-      const { rows } = await pool.query<{ checksum: string }>(find(schema), [scope, unit, seq]);
+      const key = [scope, unit, seq];
+      const { rows } = await queried<{ checksum: string }>(this.#database, find(schema), key);
       if (Number(rows[0]?.checksum) === row[7]) resolve();
       else reject(journalConflict(name, { scope, unit, seq }));
     } catch (error) {
-      reject(explained(error, name));
+      reject(error);
     }
   }
 }
@@ -385,10 +393,6 @@ export class Leases {
   }
 
   async #query<Found extends object>(text: string, values: unknown[]): Promise<readonly Found[]> {
-    try {
-      return (await this.#database.pool.query<Found>(text, values)).rows;
-    } catch (error) {
-      throw explained(error, this.#database.name);
-    }
+    return (await queried<Found>(this.#database, text, values)).rows;
   }
 }

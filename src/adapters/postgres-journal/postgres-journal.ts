@@ -30,7 +30,14 @@ import type {
 import type { WakeTime, WakeTimes } from '../../actors/ports/wake-times.ts';
 import { checkUnshown } from '../../values/checks.ts';
 import { rowOf, entryOf, BEFORE_ALL, checkWakeTime } from '../journal-rows/stored-rows.ts';
-import { explained, openPool, prepareTables, type Database, inTransaction } from './database.ts';
+import {
+  explained,
+  inTransaction,
+  openPool,
+  prepareTables,
+  queried,
+  type Database,
+} from './database.ts';
 import { AppendQueue, Leases, fenced } from './leased-appends.ts';
 
 export interface PostgresJournalOptions {
@@ -135,13 +142,6 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     if (closing)
       throw new JournalError('JOURNAL_CLOSED', `${name} was closed`, { retryable: false });
   };
-  const query = async <Found extends object>(text: string, values: unknown[] = []) => {
-    try {
-      return (await pool.query<Found>(text, values)).rows;
-    } catch (error) {
-      throw explained(error, name);
-    }
-  };
 
   return {
     async append(entry) {
@@ -168,12 +168,13 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     },
     async scopes() {
       checkOpen();
-      const rows = await query<{
+      const { rows } = await queried<{
         scope: string;
         entries: string;
         first_at: number;
         last_at: number;
       }>(
+        database,
         `select s.scope, s.entries, f.at as first_at, l.at as last_at
          from (select scope, count(*) as entries, min(id) as first, max(id) as last
                from ${database.schema}.entries group by scope) s
@@ -332,13 +333,9 @@ class WakeTimeQueue implements WakeTimes {
     readonly exceptClaimed?: boolean;
   }): Promise<readonly WakeTime[]> {
     const { after = BEFORE_ALL, limit, exceptClaimed = false } = query;
-    const { pool, schema, name } = this.#database;
-    try {
-      const values = [after.at, after.scope, limit, exceptClaimed];
-      return (await pool.query<WakeTime>(earliest(schema), values)).rows;
-    } catch (error) {
-      throw explained(error, name);
-    }
+    const text = earliest(this.#database.schema);
+    const values = [after.at, after.scope, limit, exceptClaimed];
+    return (await queried<WakeTime>(this.#database, text, values)).rows;
   }
 
   /** Resolves when all earlier times are kept or refused. */
@@ -359,16 +356,15 @@ class WakeTimeQueue implements WakeTimes {
   }
 
   async #write(times: ReadonlyMap<string, number | null>): Promise<void> {
-    const { pool, schema, name } = this.#database;
+    const { schema } = this.#database;
     const due = [...times].filter(([, at]) => at !== null);
     const never = [...times].filter(([, at]) => at === null).map(([scope]) => scope);
-    try {
-      if (due.length > 0)
-        await pool.query(upsert(schema), [due.map(([scope]) => scope), due.map(([, at]) => at)]);
-      if (never.length > 0) await pool.query(remove(schema), [never]);
-    } catch (error) {
-      throw explained(error, name);
-    }
+    if (due.length > 0)
+      await queried(this.#database, upsert(schema), [
+        due.map(([scope]) => scope),
+        due.map(([, at]) => at),
+      ]);
+    if (never.length > 0) await queried(this.#database, remove(schema), [never]);
   }
 }
 
@@ -400,24 +396,15 @@ async function trimTo(
 ): Promise<void> {
   const token = leases.tokenOf(scope);
   if (token === undefined) throw fenced(database, scope);
-  const held = await run(database, trim(database.schema), [scope, token, unit, seq]);
-  if (held > 0) return;
+  const held = await queried(database, trim(database.schema), [scope, token, unit, seq]);
+  if (held.rows.length > 0) return;
   leases.lost(scope, token);
   throw fenced(database, scope);
 }
 
 /** DELETIONS-2 */
 async function forgetAll(database: Database, scope: string): Promise<void> {
-  let deleted: number;
-  do deleted = await run(database, forget(database.schema), [scope]);
+  let deleted: number | null;
+  do ({ rowCount: deleted } = await queried(database, forget(database.schema), [scope]));
   while (deleted === ROWS_AT_A_TIME);
-}
-
-/** Returns the number of affected rows. */
-async function run({ pool, name }: Database, text: string, values: unknown[]): Promise<number> {
-  try {
-    return (await pool.query(text, values)).rowCount ?? 0;
-  } catch (error) {
-    throw explained(error, name);
-  }
 }

@@ -122,12 +122,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
     trim: database.prepare(TRIM),
     forget: [FORGET, REMOVE].map((statement) => database.prepare(statement)),
   }));
-  const checkOpen = (): void => {
-    if (!database.isOpen)
-      throw new JournalError('JOURNAL_CLOSED', `The journal ${path} was closed`, {
-        retryable: false,
-      });
-  };
+  const checkOpen = (): void => checkIsOpen(database, path);
   /** Runs `work` after all earlier appends. */
   const after = <T>(work: () => T): T => {
     checkOpen();
@@ -183,6 +178,14 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       database.close();
     },
   };
+}
+
+/** @throws {JournalError} `JOURNAL_CLOSED` */
+function checkIsOpen(database: DatabaseSync, path: string): void {
+  if (!database.isOpen)
+    throw new JournalError('JOURNAL_CLOSED', `The journal ${path} was closed`, {
+      retryable: false,
+    });
 }
 
 /** The tables may be foreign despite the file's id: then the file is closed again. */
@@ -410,10 +413,7 @@ function readOnlyJournal(path: string): SqliteJournal {
       { retryable: false },
     );
   const reading = <T>(read: () => T): T => {
-    if (!database.isOpen)
-      throw new JournalError('JOURNAL_CLOSED', `The journal ${path} was closed`, {
-        retryable: false,
-      });
+    checkIsOpen(database, path);
     let found: T;
     try {
       found = read();

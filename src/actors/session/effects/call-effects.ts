@@ -27,6 +27,7 @@ import { outcomeOf } from '../../subagent/outcome-of.ts';
 import { SubagentLog } from '../../subagent/subagent-log.ts';
 import { intoConversation } from '../state/live-conversation.ts';
 import { DEFAULT_PENDING_MESSAGE } from '../../conversation/prompts.ts';
+import { callKey } from '../../model/approval.ts';
 import { callerOf } from '../../model/caller.ts';
 import { SOURCE_TOOL } from '../../model/tool-flags.ts';
 import type { SubagentDefinition } from '../../contracts/config.ts';
@@ -521,7 +522,7 @@ function duplicate(message: string, output?: Refusal['output']): Refusal {
 
 /** Identifies a work: the same tool with the same arguments, in whatever order they were written. */
 function workOf({ toolName, args }: SubagentTask): string {
-  return `${toolName} ${JSON.stringify(sorted(args))}`;
+  return callKey(toolName, args);
 }
 
 /** FNV-1a: short, because one is kept for each subagent; works with the same hash are compared. */
@@ -530,11 +531,4 @@ function hashOf(text: string): number {
   for (let index = 0; index < text.length; index += 1)
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
   return hash >> 1;
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([key, inner]) => [key, sorted(inner)] as const);
-  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
