@@ -6,8 +6,7 @@ import { API_KEY_VARIABLES } from '../../src/adapters/gemini-live/address.ts';
 import { geminiLive } from '../../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../../src/adapters/openai-realtime/index.ts';
-import { examine, type Machine } from '../../src/cli/doctor/findings.ts';
-import { thisMachine } from '../../src/cli/doctor/machine.ts';
+import { examine, type Machine, thisMachine } from '../../src/cli/doctor/findings.ts';
 import { ConfigurationError } from '../../src/values/errors.ts';
 import type { Transport } from '../../src/index.ts';
 

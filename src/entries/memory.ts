@@ -15,7 +15,6 @@ export type {
   ConversationLimits,
   ConversationTurn,
 } from '../actors/conversation/items.ts';
-export type { WorkingMemoryLimits } from '../memory/options.ts';
 export type { WorkingMemoryOptions } from '../memory/working-memory.ts';
 export { createWorkingMemoryToolset, WORKING_MEMORY_TOOLSET } from '../memory/toolset.ts';
 export type { WorkingMemoryToolsetOptions } from '../memory/toolset.ts';
@@ -32,3 +31,4 @@ export type {
   MemoryRefusalCode,
   NewMemoryEntry,
 } from '../actors/ports/working-memory.ts';
+export type { WorkingMemoryLimits } from '../memory/working-memory.ts';

@@ -7,14 +7,23 @@
 //       after it.
 //   MATCH-ANSWER-2. Nothing is guessed: if two options are about as likely, the result is ambiguous, and a
 //       negation outside the name of an option chooses nothing.
-//   MATCH-ANSWER-3. An approval is never inferred (see `match-approval.ts`).
+//   MATCH-ANSWER-3. An approval is never inferred.
+//   MATCH-APPROVAL-1. An utterance approves only if it consists of the closed list `yes` and nothing else
+//       (except politeness, fillers, asides and an echo of this very action: "yes, cancel it" if the question
+//       was whether to cancel). Similar words are not enough: speech recognition turns "go ahead" into "no
+//       head".
+//   MATCH-APPROVAL-2. Any negation wins: an utterance that contains one approves nothing; it denies if it
+//       reads as a refusal, and the question is asked again if not ("no problem"). The action's own verb is
+//       no negation, and without a yes no consent either.
+//   MATCH-APPROVAL-3. "Wait" and a question are neither, and a condition is no consent. A doubtful utterance
+//       is unclear: the question is asked again.
+//   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound of doubt ("hmm") is no filler.
+//   MATCH-APPROVAL-5. Assent that is as often ironical ("yeah, right") is no consent.
 
-import { contentOf } from './choice.ts';
 import type { AnswerLanguage } from './language.ts';
 import { languageFor } from './languages.ts';
 import { digression, hold, repeat, unclear, type AnswerableQuestion, type Match } from './match.ts';
-import { matchApproval } from './match-approval.ts';
-import { matchChoice } from './match-choice.ts';
+import { matchChoice, contentOf } from './match-choice.ts';
 import {
   asksInClause,
   commandAtStart,
@@ -24,9 +33,21 @@ import {
   startsDigression,
   wantsRepeat,
   withdraws,
+  startsQuestion,
+  requestsIn,
 } from './side-talk.ts';
-import { sameWords, tablesOf, type Tables, type Words } from './tables.ts';
-import { readUtterance, type Utterance } from './utterance.ts';
+import {
+  sameWords,
+  tablesOf,
+  type Tables,
+  type Words,
+  standsAt,
+  type Phrases,
+  type VerbForm,
+  findPhrase,
+  phraseAt,
+} from './tables.ts';
+import { readUtterance, type Utterance, wordsOf } from './utterance.ts';
 
 export interface MatchAnswerOptions {
   /**
@@ -89,4 +110,243 @@ function topicOf({ question = '' }: AnswerableQuestion, tables: Tables): Words {
   return contentOf(said, tables)
     .map((index) => said.words[index] as string)
     .filter((word) => !asking.has(word));
+}
+
+const denied = { kind: 'denied' } as const satisfies Match;
+
+const approved = { kind: 'approved' } as const satisfies Match;
+
+/** The number of words after the verb of a requested action that are compared. */
+const MOST_OBJECT_WORDS = 8;
+
+/** Matches a yes or a no to an action that will really run. */
+function matchApproval(
+  said: Utterance,
+  tables: Tables,
+  question: Pick<AnswerableQuestion, 'action' | 'question'>,
+): Match {
+  if (said.words.length === 0) return unclear;
+  if (wantsRepeat(said, tables)) return repeat;
+  const words = said.words.filter((word) => !tables.fillers.has(word));
+  const utterance = { ...said, words };
+  // At most sounds of thinking, and politeness.
+  const isSound = (word: string): boolean => tables.fillers.has(word) || tables.thinking.has(word);
+  if (words.length < said.words.length && said.words.every(isSound)) return hold;
+
+  const names = namesOf(question, tables);
+  // "Cancel it" is no refusal if the question was whether to cancel.
+  const no = tables.phrases.no.filter((phrase) => !names.all.has(phrase.join(' ')));
+  const verdict = verdictOf(words, { ...tables.phrases, no }, names);
+  if (verdict === 'action' || (verdict && said.asks)) return unclear;
+  if (verdict === 'yes' && isIronical(words, tables)) return unclear;
+  if (verdict) return verdict === 'no' ? denied : approved;
+  if (isCommand(utterance, tables)) return denied;
+
+  const isQuestion = said.asks || startsQuestion(utterance, tables);
+  if (!isQuestion && refuses(words, tables, no)) return denied;
+  if (isHold(utterance, tables, 'anywhere'))
+    // "Let me think … yes": a hold would keep a user who has answered waiting.
+    return endsInConsent(words, tables) ? unclear : hold;
+  const isOther =
+    isQuestion || startsDigression(utterance, tables) || startsRequest(utterance, tables);
+  return isOther ? digression : unclear;
+}
+
+type Said = 'nothing' | 'action' | 'yes' | 'no';
+
+/** The later of two of them is the meaning of both together. */
+const WEIGHT: readonly Said[] = ['nothing', 'action', 'yes', 'no'];
+
+/**
+ * Reads the words as a sequence of listed phrases; null if a word is left over, or there is none. `action`:
+ * the action was only named.
+ */
+function verdictOf(
+  words: Words,
+  phrases: Tables['phrases'],
+  names: Names,
+): Exclude<Said, 'nothing'> | null {
+  const lists: readonly { readonly entries: Phrases; readonly says: Said }[] = [
+    { entries: phrases.no, says: 'no' },
+    { entries: phrases.yes, says: 'yes' },
+    { entries: phrases.polite, says: 'nothing' },
+    { entries: phrases.asides, says: 'nothing' },
+  ];
+  // For each number of words read so far: the possible meanings ("please do not" has two readings; only one
+  // of them reaches the end).
+  const readings: Set<Said>[] = [...words, ''].map(() => new Set());
+  readings[0]?.add('nothing');
+  for (let start = 0; start < words.length; start += 1) {
+    const named = names.byFirst.get(words[start] as string) ?? [];
+    for (const said of readings[start] ?? []) {
+      for (const { entries, says } of [...lists, { entries: named, says: 'action' as const }]) {
+        for (const entry of entries) {
+          if (!standsAt(words, start, entry)) continue;
+          const together = WEIGHT.indexOf(says) > WEIGHT.indexOf(said) ? says : said;
+          readings[start + entry.length]?.add(together);
+        }
+      }
+    }
+  }
+  const whole = readings[words.length];
+  if (whole?.has('no')) return 'no';
+  if (whole?.has('yes')) return 'yes';
+  return whole?.has('action') ? 'action' : null;
+}
+
+/** How an action may be named beside a yes. */
+interface Names {
+  readonly byFirst: ReadonlyMap<string, Phrases>;
+  /** The words of each, with a space between them. */
+  readonly all: ReadonlySet<string>;
+}
+
+const noNames: Names = { byFirst: new Map(), all: new Set() };
+
+/** The names for the last question in each language: several utterances are read against one question. */
+const lastNames = new WeakMap<Tables, { readonly key: string; readonly names: Names }>();
+
+/** Returns the names of the action: "send", "send it", "send the email". */
+function namesOf(question: Pick<AnswerableQuestion, 'action' | 'question'>, tables: Tables): Names {
+  const key = JSON.stringify([question.action, question.question]);
+  const last = lastNames.get(tables);
+  if (last?.key === key) return last.names;
+  const byFirst = new Map<string, Words[]>();
+  const all = new Set<string>();
+  for (const phrase of namePhrases(question, tables)) {
+    const text = phrase.join(' ');
+    if (all.has(text)) continue;
+    all.add(text);
+    const [first = ''] = phrase;
+    const known = byFirst.get(first);
+    if (known) known.push(phrase);
+    else byFirst.set(first, [phrase]);
+  }
+  const names = { byFirst, all };
+  lastNames.set(tables, { key, names });
+  return names;
+}
+
+function namePhrases(
+  { action = '', question = '' }: Pick<AnswerableQuestion, 'action' | 'question'>,
+  tables: Tables,
+): Phrases {
+  const { language, phrases } = tables;
+  const spoken = action.replace(/(?<=\p{Ll})(?=\p{Lu})/gu, ' ').replaceAll('_', ' ');
+  const [verb, ...object] = wordsOf(spoken, language);
+  const asked = askedAction(wordsOf(question, language), tables);
+  const verbs = [...(verb === undefined ? [] : [verb]), ...(asked ? [asked.verb] : [])];
+  if (verbs.length === 0) return [];
+  const objects = [
+    ...(object.length > 0 ? [object] : []),
+    ...(asked?.objects ?? []).flatMap((words) => {
+      const [first = '', ...rest] = words;
+      const isDetermined = phrases.pronouns.some((pronoun) => sameWords(pronoun, [first]));
+      return isDetermined && rest.length > 0 ? [words, rest] : [words];
+    }),
+  ];
+  const after: Phrases = [
+    [],
+    ...objects,
+    ...phrases.pronouns,
+    ...phrases.pronouns.flatMap((pronoun) => objects.map((words) => [...pronoun, ...words])),
+  ];
+  return formsOf(verbs, tables).flatMap(({ head, tail }) => [
+    ...after.map((words) => [...head, ...words, ...tail]),
+    // "Es abschicken", "le envoyer".
+    ...(language.code === 'en' ? [] : after.map((words) => [...words, ...head, ...tail])),
+  ]);
+}
+
+/** Returns the verbs, and their forms in the language. */
+function formsOf(verbs: Words, tables: Tables): readonly VerbForm[] {
+  const spoken = tables.verbs.filter(
+    ([verb, forms]) =>
+      verbs.includes(verb) ||
+      forms.some(
+        ({ head, tail }) =>
+          head.length === 1 && tail.length === 0 && verbs.includes(head[0] as string),
+      ),
+  );
+  return [
+    ...verbs.map((verb) => ({ head: [verb], tail: [] })),
+    ...spoken.flatMap(([, forms]) => forms),
+  ];
+}
+
+/**
+ * Returns the action that a question asks to run: "May I cancel your subscription?"; null if the question is
+ * not about one plain action.
+ */
+function askedAction(
+  words: Words,
+  { language, phrases, verbs }: Tables,
+): { readonly verb: string; readonly objects: Phrases } | null {
+  const length = phraseAt(words, 0, phrases.asks);
+  // "¿Envío el correo?" asks with the verb alone.
+  const isVerb = verbs.some(([, forms]) =>
+    forms.some(({ head, tail }) => tail.length === 0 && sameWords(head, words.slice(0, 1))),
+  );
+  const action = words.slice(length);
+  const isPlain = ![...phrases.joints, ...phrases.doubts, ...phrases.negations].some(
+    (phrase) => findPhrase(action, phrase).length > 0,
+  );
+  if ((length === 0 && !isVerb) || action.length === 0 || !isPlain) return null;
+  const [verb, object] = language.verbsLast
+    ? [action.at(-1) as string, action.slice(0, -1)]
+    : [action[0] as string, action.slice(1)];
+  const sizes = object.slice(0, MOST_OBJECT_WORDS).map((_, n) => n + 1);
+  return { verb, objects: sizes.map((size) => object.slice(0, size)) };
+}
+
+/**
+ * Tells whether the words contain irony that is not the beginning of a longer phrase: "yeah, right away" has
+ * none.
+ */
+function isIronical(words: Words, { phrases }: Tables): boolean {
+  return phrases.ironies.some((irony) =>
+    findPhrase(words, irony).some((start) => {
+      const last = start + irony.length - 1;
+      return phraseAt(words, last, [...phrases.asides, ...phrases.yes]) <= 1;
+    }),
+  );
+}
+
+/** Tells whether the utterance begins with a request: for another action, or for this one in another way. */
+function startsRequest(said: Utterance, tables: Tables): boolean {
+  const first = said.words.findIndex((word) => !tables.noise.has(word));
+  const [start] = requestsIn(said, tables);
+  return start !== undefined && start === first && start === 0;
+}
+
+/**
+ * Tells whether the words contain a refusal ("yes, but don't send it"), or begin with a no and continue ("no,
+ * send it to Peter").
+ */
+function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
+  const harmless = phrases.notRefusals.flatMap((phrase) =>
+    findPhrase(words, phrase).map((start) => ({ start, end: start + phrase.length })),
+  );
+  const counts = (start: number, length: number): boolean =>
+    !harmless.some((phrase) => phrase.start <= start && start + length <= phrase.end);
+  for (const phrase of phrases.refusals)
+    if (findPhrase(words, phrase).some((start) => counts(start, phrase.length))) return true;
+
+  const beside = [...phrases.polite, ...phrases.asides, ...phrases.holds];
+  const start = skip(words, 0, beside);
+  const length = phraseAt(words, start, no);
+  if (length === 0 || !counts(start, length)) return false;
+  // One odd word after a no may be a recognition error: "no head" was "go ahead".
+  return words.length - skip(words, start + length, beside) !== 1;
+}
+
+function endsInConsent(words: Words, tables: Tables): boolean {
+  return words.some((_, start) => verdictOf(words.slice(start), tables.phrases, noNames) === 'yes');
+}
+
+/** Returns the first index from `start` on where none of `phrases` stands. */
+function skip(words: Words, start: number, phrases: Phrases): number {
+  let index = start;
+  for (let length = 1; length > 0; index += length) length = phraseAt(words, index, phrases);
+  return index;
 }

