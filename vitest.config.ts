@@ -1,6 +1,6 @@
-// Four projects: the quick tests, the ones that need a PostgreSQL server, the ones that
-// load speech models, and the ones that drive a browser. The heavy ones run after the
-// quick ones, a file at a time.
+// Five projects: the quick tests; some of them again with the oldest XState that is allowed; the ones that need a
+// PostgreSQL server; the ones that load speech models; and the ones that drive a browser. The heavy ones run
+// after the quick ones, a file at a time.
 
 import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
@@ -9,6 +9,16 @@ import { findPostgres } from './test/support/postgres/find-postgres.ts';
 const postgres = 'test/adapters/postgres-journal/**/*.test.ts';
 const speech = 'test/adapters/local-voice/**/*.test.ts';
 const browser = 'test/browser/**/*.test.ts';
+
+// `package.json` allows a range of XState: what stands on it runs at both ends.
+const oldestXState = import.meta.resolve('xstate-oldest');
+const withOldestXState = [
+  'test/actors/runtime/**/*.test.ts',
+  'test/actors/session/read-only-actor.test.ts',
+  'test/corpus/**/*.test.ts',
+  'test/scenarios/recovery/frozen-stories.test.ts',
+  'test/testing/check/**/*.test.ts',
+];
 
 const chromium =
   process.env['CHROMIUM_PATH'] ??
@@ -47,6 +57,15 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: [postgres, speech, browser],
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        resolve: { alias: [{ find: /^xstate$/, replacement: oldestXState }] },
+        test: {
+          name: 'oldest-xstate',
+          include: withOldestXState,
           sequence: { groupOrder: 0 },
         },
       },

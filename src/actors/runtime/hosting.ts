@@ -157,7 +157,7 @@ export function begun<M extends AnyStateMachine>(
   input: InputFrom<M> | undefined,
   to: Postbox,
 ): SnapshotFrom<M> {
-  return posting(to, () => machine.getInitialSnapshot(scope, input) as SnapshotFrom<M>);
+  return sound(posting(to, () => machine.getInitialSnapshot(scope, input) as SnapshotFrom<M>));
 }
 
 /** Returns the snapshot after an event. Its effects go to `to`. Throws the error of an action or a guard. */
@@ -168,7 +168,16 @@ export function moved<M extends AnyStateMachine>(
   to: Postbox,
 ): SnapshotFrom<M> {
   if ((snapshot as AnyMachineSnapshot).status !== 'active') return snapshot;
-  return posting(to, () => machine.transition(snapshot as never, event, scope) as SnapshotFrom<M>);
+  const step = (): SnapshotFrom<M> =>
+    machine.transition(snapshot as never, event, scope) as SnapshotFrom<M>;
+  return sound(posting(to, step));
+}
+
+/** Some versions of XState return the error of an initial context, instead of throwing it. */
+function sound<S>(snapshot: S): S {
+  const { status, error } = snapshot as AnyMachineSnapshot;
+  if (status === 'error') throw error;
+  return snapshot;
 }
 
 /** Tells whether this event would change anything. */

@@ -104,10 +104,12 @@ export class PureActor {
     }
     const effects: Effect[] = [];
     const mail: AnyEventObject[] = [];
-    let snapshot = this.#listing(undefined, effects, mail, () =>
-      this.#machine.getInitialSnapshot(this.#scope, input),
-    );
+    const unbegun = { value: {}, context: {} } as AnyMachineSnapshot;
+    let snapshot = unbegun;
     try {
+      snapshot = this.#listing(undefined, effects, mail, () =>
+        this.#machine.getInitialSnapshot(this.#scope, input),
+      );
       snapshot = this.#takeMail(snapshot, effects, mail);
     } catch (error) {
       snapshot = Object.assign(this.#machine.resolveState(snapshot), { status: 'error', error });

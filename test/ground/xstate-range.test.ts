@@ -1,0 +1,17 @@
+// The range of XState that the package allows begins at the version that the tests run with.
+
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+interface Manifest {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+const manifestOf = (path: string): Manifest =>
+  JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as Manifest;
+
+test('the oldest XState that is tested is the lower end of the range', () => {
+  const { version } = manifestOf('../../node_modules/xstate-oldest/package.json');
+  expect(manifestOf('../../package.json').dependencies['xstate']).toBe(`^${version}`);
+});
