@@ -3,6 +3,7 @@
 // after the quick ones, a file at a time.
 
 import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { findPostgres } from './test/support/postgres/find-postgres.ts';
 
@@ -11,7 +12,7 @@ const speech = 'test/adapters/local-voice/**/*.test.ts';
 const browser = 'test/browser/**/*.test.ts';
 
 // `package.json` allows a range of XState: what stands on it runs at both ends.
-const oldestXState = import.meta.resolve('xstate-oldest');
+const oldestXState = fileURLToPath(import.meta.resolve('xstate-oldest'));
 const withOldestXState = [
   'test/actors/runtime/**/*.test.ts',
   'test/actors/session/read-only-actor.test.ts',
