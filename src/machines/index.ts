@@ -116,3 +116,19 @@ export {
   type ToolCallInput,
   type ToolCallSnapshot,
 } from './tool-call-machine.ts';
+export {
+  isInDoubt,
+  modelIsBusy,
+  replyIsExpected,
+  replyIsWanted,
+  turnMachine,
+  userHasFloor,
+  type AwaitedCall,
+  type TurnEffects,
+  type TurnEvent,
+  type TurnFact,
+  type TurnInput,
+  type TurnNow,
+  type TurnResponse,
+  type TurnSnapshot,
+} from './turn-machine.ts';

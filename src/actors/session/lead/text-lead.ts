@@ -1,11 +1,12 @@
 // The lead agent of a text session: a streaming AI SDK model that answers the user, calls the session's
 // tools, and tells the offers of the outbox.
 //
-// Owns:     the one response under way, and the choice of the next.
-// Does not: run tools (the session does), decide when something may be said (outbox).
+// Owns:     the stream of the response under way, the words of a telling, and the notes that the model reads.
+// Does not: choose the next response (turn machine), run tools (the session does), or decide when something may
+//           be said (outbox).
 //
 // Invariants
-//   TEXT-LEAD-1. One response at a time. A request for another one meanwhile is answered by the next.
+//   TEXT-LEAD-1. One response at a time (TURN-1). A request for another one meanwhile is answered by the next.
 //   TEXT-LEAD-2. The model is called again for tool results only when every call of its last response that is
 //       answered at once has its answer.
 //   TEXT-LEAD-3. An offer was heard when its whole text was pushed and an observer or a waiter took it, or a
@@ -52,9 +53,16 @@ import {
   OWED_REPLY_NOTE,
 } from '../../conversation/prompts.ts';
 import type { QuestionRecord, Utterance } from '../../contracts/records.ts';
+import {
+  replyIsWanted,
+  type AwaitedCall,
+  type TurnInput,
+  type TurnResponse,
+} from '../../../machines/index.ts';
 import type { LeadSession } from './lead-session.ts';
 import { modelToolsOf } from './lead-tools.ts';
 import type { TextOutput, TextPart } from './text-output.ts';
+import { TurnChart } from './turn-chart.ts';
 import { Watchdog } from './watchdog.ts';
 import { cutOff, hasJustEnded } from '../../model/model.ts';
 
@@ -69,6 +77,19 @@ const RESPONSE_TIMEOUT_MS = 60_000;
 
 /** A reader that has not asked for more by then is busy: its offer holds up nothing. */
 const ACKNOWLEDGE_MS = 1000;
+
+/** A text model speaks when it is asked; the user cannot interrupt it by voice. */
+const TURN: TurnInput = {
+  keepsOffers: true,
+  whileToolWorks: 'ends_turn',
+  answersWords: false,
+  answersResults: false,
+  holdsFloorMs: HOLDS_FLOOR_MS,
+  settleTimeoutMs: 0,
+  replyTimeoutMs: 0,
+  doubtMs: 0,
+  falseInterruptionMs: 0,
+};
 
 /** The states of a call whose answer the model waits for. */
 const ANSWERED_AT_ONCE: ReadonlySet<string> = new Set(['received', 'executing']);
@@ -116,19 +137,13 @@ export class TextLead implements LeadDriver {
   readonly #model: LanguageModel;
   readonly #output: TextOutput;
   readonly #watchdog: Watchdog;
-  /** Calls of the last response whose answers the model waits for. */
-  readonly #awaited = new Set<string>();
-  #wantsReply = false;
-  /** A reply was cut off for an urgent item (TEXT-LEAD-4). */
-  #owesReply = false;
+  readonly #turn: TurnChart;
+  /** The newest offer; the turn decides whether it is still to be told. */
   #offer: Offer | null = null;
   /** The progress of telling the offer; null: it has not begun. */
   #telling: Telling | null = null;
-  /** Calls of a telling whose answers are due. */
-  readonly #called = new Set<string>();
   /** Rounds of tools in tellings since the user spoke. */
   #unasked = 0;
-  #stopHoldingFloor: (() => void) | null = null;
   /**
    * The model was told something while a tool worked: that tool's result is not the last message that it
    * reads.
@@ -136,10 +151,8 @@ export class TextLead implements LeadDriver {
   #hasToldBetween = false;
   /** The previous process ended between two calls of one response (TEXT-LEAD-8). */
   #wasCutOff = false;
+  /** Ends the stream of the response under way. */
   #response: AbortController | null = null;
-  /** The offer of the response under way; null: it is a reply. */
-  #saying: Offer | null = null;
-  #requested = false;
   #rounds = 0;
   #idle: (() => void)[] = [];
   /** Cancels the running times to acknowledge. */
@@ -155,6 +168,18 @@ export class TextLead implements LeadDriver {
     this.#watchdog = new Watchdog(core.host.environment, () => {
       const message = `The model showed no sign of life for ${RESPONSE_TIMEOUT_MS} ms`;
       this.#response?.abort(new ProviderError('RESPONSE_TIMEOUT', message, { retryable: true }));
+    });
+    this.#turn = new TurnChart(core.host.environment, TURN, () => this.#isConnected, {
+      reply: () => this.#reply(),
+      tell: () => this.#tell(),
+      brokenOff: ({ generation }) => {
+        this.#telling = null;
+        core.receive('outbox', { type: 'delivery.interrupted', generation });
+      },
+      remind: () => this.addNote(OWED_REPLY_NOTE),
+      take: () => core.receive('session', { type: 'response.requested' }),
+      release: () => core.receive('session', { type: 'response.ended' }),
+      rest: () => this.#checkIdle(),
     });
   }
 
@@ -178,8 +203,8 @@ export class TextLead implements LeadDriver {
     const { calls } = this.#core.unit;
     for (const callId of calls.ids)
       if (ANSWERED_AT_ONCE.has(String(calls.stateOf(callId)?.value)))
-        (isOfTelling(this.#core, callId) ? this.#called : this.#awaited).add(callId);
-    this.#wantsReply ||= owes;
+        this.#awaits(callId, isOfTelling(this.#core, callId) ? 'offer' : 'reply');
+    if (owes) this.#turn.send({ type: 'reply.wanted' });
     const { items } = this.#core.records.conversation;
     const last = items.findLast(({ role }) => role === 'tool_call' || role === 'assistant');
     this.#wasCutOff = last?.role === 'tool_call' && last.isFollowed === true;
@@ -190,7 +215,8 @@ export class TextLead implements LeadDriver {
     const greeting = greetingNote(this.#core.agents.current);
     if (greeting === undefined) return;
     this.addNote(greeting);
-    this.#requestReply();
+    this.#turn.send({ type: 'reply.wanted' });
+    this.#next();
   }
 
   /** The instructions are read for each response. */
@@ -198,7 +224,7 @@ export class TextLead implements LeadDriver {
 
   disconnect(): void {
     this.#watchdog.stop();
-    this.#holdFloor(false);
+    this.#turn.stop();
     for (const cancel of this.#acknowledging) cancel();
     this.#acknowledging.clear();
     this.#response?.abort(new CancelledError('the session was closed'));
@@ -214,35 +240,33 @@ export class TextLead implements LeadDriver {
     }
     this.#offer = offer;
     this.#telling = null;
+    const { generation } = offer;
+    this.#turn.send({ type: 'offer.made', generation, key: keyOf(generation) });
     this.#next();
   }
 
   interrupt(): void {
-    this.#owesReply ||= this.#response !== null && this.#saying === null;
+    if (this.#underWay?.says === 'reply') this.#turn.send({ type: 'reply.cutOff' });
     this.#response?.abort(new CancelledError('an urgent delivery waits'));
-    if (this.#response) return;
     // While only a tool works there is a pause.
-    this.#breakOffTelling();
-    this.#endTurn();
+    this.#turn.send({ type: 'urgent.waits' });
+    this.#checkIdle();
   }
 
   abandon(generation: number): void {
-    if (this.#offer?.generation === generation) this.#endTelling();
-    if (this.#saying?.generation === generation)
+    this.#endTelling(generation);
+    if (this.#underWay?.key === keyOf(generation))
       this.#response?.abort(new CancelledError('the delivery is no longer due'));
     this.#next();
   }
 
   answerTool(callId: string, _output: unknown, respond: boolean): void {
-    const wasToldWith = this.#called.delete(callId);
-    this.#awaited.delete(callId);
-    if (respond && !wasToldWith) this.#wantsReply = true;
+    this.#turn.send({ type: 'call.answered', callId, respond });
     this.#next();
   }
 
   deferTool(callId: string): void {
-    this.#called.delete(callId);
-    this.#awaited.delete(callId);
+    this.#turn.send({ type: 'call.dropped', callId });
     this.#next();
   }
 
@@ -251,7 +275,7 @@ export class TextLead implements LeadDriver {
   }
 
   #note(itemId: string, prompt: Prompt, role: 'system' | 'user' = 'system'): void {
-    this.#hasToldBetween ||= this.#awaited.size > 0;
+    this.#hasToldBetween ||= this.#isResultAwaited;
     const saidAt = this.#core.host.environment.clock.now();
     intoConversation(this.#core, noted(itemId, prompt, role, saidAt));
   }
@@ -259,10 +283,11 @@ export class TextLead implements LeadDriver {
   heardUser(): void {
     this.#rounds = 0;
     this.#unasked = 0;
-    this.#owesReply = false;
     // The lead agent may be about to begin such a wait, too (TEXT-LEAD-7).
     this.#core.tree.waits.userWaits(true);
-    this.#requestReply();
+    // A text model hears nothing: it is asked.
+    this.#turn.send({ type: 'reply.toWords', typed: true });
+    this.#next();
   }
 
   overheard({ text }: Utterance, subagentName: string, isAnswer: boolean): void {
@@ -354,84 +379,59 @@ export class TextLead implements LeadDriver {
     core.reportError(new ConfigurationError('NOBODY_LISTENS', expected), 'text output');
   }
 
-  #requestReply(): void {
-    this.#wantsReply = true;
-    this.#next();
+  get #isConnected(): boolean {
+    const { unit, session } = this.#core.unit;
+    // Otherwise no agent leads yet, or the next agent will speak.
+    return !unit.disposed && session.snapshot.hasTag('connected');
+  }
+
+  /** The response under way. */
+  get #underWay(): TurnResponse | undefined {
+    return this.#turn.context.responses[0];
+  }
+
+  /** Whether the model waits for the result of a call that it made in a reply. */
+  get #isResultAwaited(): boolean {
+    return this.#turn.context.calls.some(({ of }) => of === 'reply');
   }
 
   /** Begins the next response, if one is wanted and none is under way. */
   #next(): void {
-    if (this.#response || this.#core.unit.unit.disposed) return;
-    // No agent leads yet, or the next agent will speak.
-    if (!this.#core.unit.session.snapshot.hasTag('connected')) return;
-    if (this.#owesReply && !this.#offer && !this.#isUrgentWaiting()) {
-      this.#owesReply = false;
-      this.addNote(OWED_REPLY_NOTE);
-      this.#wantsReply = true;
-    }
-    // TEXT-LEAD-2: answers that are still due belong to the next prompt.
-    const isToldOn = this.#called.size === 0;
-    const isReply = this.#wantsReply && this.#awaited.size === 0 && isToldOn;
-    const offer = isReply || !isToldOn ? null : this.#offer;
-    if (!isReply && !offer) {
-      if (this.#awaited.size > 0 || !isToldOn) this.#holdFloor(true);
-      else this.#endTurn();
-      return;
-    }
-    this.#holdFloor(false);
-    if (isReply) {
-      this.#wantsReply = false;
-      this.#core.tree.waits.userWaits(false);
-      // The interrupted telling comes again, as a whole.
-      this.#breakOffTelling();
-      if (this.#hasToldBetween) this.addNote(LATE_ANSWER_NOTE);
-      this.#hasToldBetween = false;
-      if (this.#wasCutOff) this.addNote(CUT_OFF_NOTE);
-      this.#wasCutOff = false;
-    } else this.#hasToldBetween ||= this.#awaited.size > 0;
+    const { isOwed, offer, responses } = this.#turn.context;
+    const isUrgentOver = offer === null && responses.length === 0 && !this.#isUrgentWaiting();
+    if (isOwed && isUrgentOver && this.#isConnected) this.#turn.send({ type: 'urgent.over' });
+    this.#turn.send({ type: 'choose' });
+  }
+
+  #reply(): void {
+    this.#core.tree.waits.userWaits(false);
+    if (this.#hasToldBetween) this.addNote(LATE_ANSWER_NOTE);
+    this.#hasToldBetween = false;
+    if (this.#wasCutOff) this.addNote(CUT_OFF_NOTE);
+    this.#wasCutOff = false;
+    this.#request(null);
+  }
+
+  #tell(): void {
+    this.#hasToldBetween ||= this.#isResultAwaited;
+    this.#request(this.#offer);
+  }
+
+  #request(offer: Offer | null): void {
     const controller = new AbortController();
     this.#response = controller;
-    this.#saying = offer;
     this.#watchdog.watch(RESPONSE_TIMEOUT_MS);
-    if (!this.#requested) this.#core.receive('session', { type: 'response.requested' });
-    this.#requested = true;
     const { host } = this.#core;
     host.environment.scheduler.yieldThen(() =>
       callSafely(host, 'response', () => this.#respond(controller.signal, offer)),
     );
   }
 
-  /** Gives up the floor while a tool takes long, unless it was called in a telling (TEXT-LEAD-7). */
-  #holdFloor(holds: boolean): void {
-    if (holds && (this.#stopHoldingFloor || !this.#requested || this.#offer)) return;
-    this.#stopHoldingFloor?.();
-    const release = (): void => {
-      this.#stopHoldingFloor = null;
-      if (!this.#response && !this.#offer) this.#endTurn();
-    };
-    const { scheduler } = this.#core.host.environment;
-    this.#stopHoldingFloor = holds ? scheduler.schedule(release, HOLDS_FLOOR_MS) : null;
-  }
-
-  #endTelling(): void {
-    this.#offer = null;
+  /** Ends the telling of an offer, unless another one has taken its place. */
+  #endTelling(generation: number): void {
+    if (this.#turn.context.offer?.generation !== generation) return;
     this.#telling = null;
-  }
-
-  /** Breaks off the telling of an offer. */
-  #breakOffTelling(): void {
-    if (!this.#offer || !this.#telling) return;
-    const { generation } = this.#offer;
-    this.#endTelling();
-    this.#core.receive('outbox', { type: 'delivery.interrupted', generation });
-  }
-
-  #endTurn(): void {
-    if (this.#requested) {
-      this.#requested = false;
-      this.#core.receive('session', { type: 'response.ended' });
-    }
-    this.#checkIdle();
+    this.#turn.send({ type: 'offer.over', generation });
   }
 
   async #respond(signal: AbortSignal, offer: Offer | null): Promise<void> {
@@ -450,7 +450,7 @@ export class TextLead implements LeadDriver {
     if (telling && response.hasCalled) this.#unasked += 1;
     this.#settle(response, offer);
     this.#response = null;
-    this.#saying = null;
+    this.#turn.send({ type: 'request.ended', continuesAs: null });
     this.#next();
   }
 
@@ -475,8 +475,8 @@ export class TextLead implements LeadDriver {
     /** Passes the pending call on (TEXT-RESPONSE-4). */
     const handOver = (isFollowed: boolean): void => {
       if (!made) return;
-      if (!offer) this.#call(made, isFollowed, requestId, this.#awaited);
-      else if (!wasMade(core, offer, made)) this.#call(made, isFollowed, null, this.#called);
+      if (!offer) this.#call(made, isFollowed, requestId, 'reply');
+      else if (!wasMade(core, offer, made)) this.#call(made, isFollowed, null, 'offer');
       else this.addNote(alreadyCalledNote(made.name));
       made = null;
     };
@@ -588,9 +588,13 @@ export class TextLead implements LeadDriver {
     return { rounds: 0, said: null };
   }
 
-  #call(call: Call, isFollowed: boolean, requestId: string | null, due: Set<string>): void {
+  #awaits(callId: string, of: AwaitedCall['of']): void {
+    this.#turn.send({ type: 'call.made', callId, responseId: '', of });
+  }
+
+  #call(call: Call, isFollowed: boolean, requestId: string | null, of: AwaitedCall['of']): void {
     const callId = this.#freshCallId(call.callId);
-    due.add(callId);
+    this.#awaits(callId, of);
     const calledAt = this.#core.host.environment.clock.now();
     intoConversation(this.#core, {
       type: 'tool.called',
@@ -618,7 +622,8 @@ export class TextLead implements LeadDriver {
       return;
     }
     const { generation } = offer;
-    const telling = this.#offer?.generation === generation ? this.#telling : null;
+    const isDue = this.#turn.context.offer?.generation === generation;
+    const telling = isDue ? this.#telling : null;
     if (!isBroken && hasCalled) {
       // TEXT-LEAD-6: the telling continues when the calls are answered; it ends if the offer was cancelled
       // meanwhile.
@@ -627,7 +632,7 @@ export class TextLead implements LeadDriver {
         this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
       return;
     }
-    this.#endTelling();
+    this.#endTelling(generation);
     const said = text === '' ? (telling?.said ?? null) : done;
     if (isBroken || said === null) {
       this.#pushSaid(telling);
@@ -660,8 +665,7 @@ export class TextLead implements LeadDriver {
     const { records, host } = this.#core;
     const isTaken = (id: string): boolean =>
       id === '' ||
-      this.#awaited.has(id) ||
-      this.#called.has(id) ||
+      this.#turn.context.calls.some(({ callId: awaited }) => awaited === id) ||
       records.calls.has(id) ||
       records.conversation.get(id) !== undefined;
     let fresh = callId;
@@ -670,9 +674,10 @@ export class TextLead implements LeadDriver {
   }
 
   #checkIdle(): void {
-    if (this.#response || this.#wantsReply || this.#owesReply) return;
-    if (this.#awaited.size > 0 || this.#called.size > 0) return;
-    this.#settleIdle();
+    const { snapshot } = this.#turn;
+    const { responses, calls, isOwed } = snapshot.context;
+    const isIdle = responses.length === 0 && calls.length === 0 && !isOwed;
+    if (this.#turn.isOver || (isIdle && !replyIsWanted(snapshot))) this.#settleIdle();
   }
 
   #settleIdle(): void {
@@ -681,6 +686,9 @@ export class TextLead implements LeadDriver {
     for (const callback of waiting) callback();
   }
 }
+
+/** The key of the responses that tell an offer. */
+const keyOf = (generation: number): string => `offer:${generation}`;
 
 /**
  * The prefix of the note ids with which the tellings of a delivery begin; their ids end with the generation.

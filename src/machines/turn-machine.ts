@@ -1,0 +1,871 @@
+// Whose turn it is in the conversation between the user and the lead agent, for text and voice.
+//
+//   user    silent → speaking → settling → silent             are there words that nobody knows yet?
+//   doubt   none → speaking → ended → late                     does the user interrupt, or only listen?
+//   model   silent ⇄ working                                   with the responses and the calls it waits for
+//   offer   none → waiting → begun → none                      an offer of the outbox that is not said yet
+//   floor   free → taken → holding → yielded                   does the lead agent keep the outbox waiting?
+//   reply   none, expected → overdue, due                      does the lead agent owe the user a reply?
+//
+// `choose` is the moment of choice: the host sends it after every fact that may free the model, when all that
+// follows from the fact is done. The chart then requests a reply, an offer, or nothing. It is hosted beside the
+// session and not journalled: its outcomes are (`response.requested`, `delivery.interrupted`, …).
+//
+// Owns:     who speaks next, the responses under way, the calls that the model waits for, the doubt about an
+//           interruption, the user's unknown words, and how long each of these may last.
+// Does not: know sound, words or prompts (the leads), decide when an offer is due (outbox) or to whom words
+//           are addressed (session).
+//
+// Invariants
+//   TURN-1. At most one response is requested at a time, and none while another one is under way, while the
+//       user has the floor, while the model waits for the result of a call that belongs to it, or while the
+//       model is not free.
+//   TURN-2. The user has the floor while they speak and until their words are known, for at most
+//       `settleTimeoutMs` after the end of an utterance. The speech is watched as long as it lasts, and a
+//       client that leaves ends it.
+//   TURN-3. A doubt about an interruption ends either way: by words, by the length of the utterance, by another
+//       utterance, or by silence after it. The speech is paused exactly as long as the doubt lasts.
+//   TURN-4. A reply that is owed is given, or ceases to be owed: a model that answers by itself is asked after
+//       `replyTimeoutMs` of silence, at most `MAX_ASKED` times for one cause.
+//   TURN-5. A tool keeps the floor for at most `holdsFloorMs`; then due deliveries may be said, and the turn
+//       goes on.
+//   TURN-6. An offer is begun only by `tell`, and a reply that is chosen before it is over breaks it off.
+
+import { and, assign, not, or, setup, stateIn, type SnapshotFrom } from 'xstate';
+import {
+  activities,
+  deadline,
+  effect,
+  machineOptions,
+  stopActivity,
+  type Deadline,
+  type EffectsOf,
+  type Stamped,
+} from './effect.ts';
+
+/** A model that refuses to speak is not asked forever. */
+const MAX_ASKED = 3;
+
+export interface TurnInput {
+  /** An offer waits until the model is free; otherwise it is refused while a party speaks. */
+  readonly keepsOffers: boolean;
+  /**
+   * The floor while only a tool works: it stays taken; the session learns that the model waits; or the turn
+   * counts as ended.
+   */
+  readonly whileToolWorks: 'keeps_floor' | 'waits' | 'ends_turn';
+  /** The model answers the words that it hears without being asked. */
+  readonly answersWords: boolean;
+  /** The model also answers the results of its calls without being asked. */
+  readonly answersResults: boolean;
+  readonly holdsFloorMs: number;
+  readonly settleTimeoutMs: number;
+  readonly replyTimeoutMs: number;
+  /** The longest doubt while the user speaks. */
+  readonly doubtMs: number;
+  /** The longest doubt after the user has fallen silent. */
+  readonly falseInterruptionMs: number;
+}
+
+/** A response of the model that is under way. */
+export interface TurnResponse {
+  /** The key of its request; null: the model began it by itself. */
+  readonly key: string | null;
+  /** Null: requested, and not begun. */
+  readonly id: string | null;
+  readonly says: 'reply' | 'offer';
+  /** The session has requested its cancellation. */
+  readonly isCancelled: boolean;
+}
+
+/** A call whose result the model gets at once. */
+export interface AwaitedCall {
+  readonly callId: string;
+  /** The response that made it. */
+  readonly responseId: string;
+  /** What the response said. */
+  readonly of: 'reply' | 'offer';
+}
+
+interface TurnContext extends TurnInput {
+  /** The utterances that have ended and whose words or addressee are not known yet. */
+  readonly unknown: readonly string[];
+  /** The utterance that the user says, or said last. */
+  readonly newest: string;
+  /** The utterance in doubt. */
+  readonly doubted: string | null;
+  readonly responses: readonly TurnResponse[];
+  readonly calls: readonly AwaitedCall[];
+  /** Counts the requested replies: their keys. */
+  readonly replies: number;
+  readonly offer: { readonly generation: number; readonly key: string } | null;
+  /** The model has spoken or acted since the user began to speak. */
+  readonly hasAnswered: boolean;
+  /** A reply was cut off for an urgent delivery. */
+  readonly isOwed: boolean;
+  /** The responses under way when a result came: their speech is no answer to it. */
+  readonly before: readonly string[];
+  /** Counts the requests since the last cause of a reply. */
+  readonly asked: number;
+  readonly settleBy: number;
+  readonly doubtBy: number;
+  readonly replyBy: number;
+  readonly holdBy: number;
+}
+
+/** The facts at the moment of an event: the chart cannot look them up. */
+export interface TurnNow extends Stamped {
+  /** The model is connected and works neither on a filler nor on a delegation: it can be asked. */
+  readonly isFree: boolean;
+}
+
+/** The meaning of words for the speech that was paused. */
+export type WordsRead = 'interrupts' | 'listens';
+
+export type TurnFact =
+  | { readonly type: 'choose' }
+  // The user
+  | { readonly type: 'user.began'; readonly utteranceId: string }
+  | { readonly type: 'user.ended'; readonly utteranceId: string }
+  /** The words and their addressee are known, or there are none. */
+  | { readonly type: 'user.understood'; readonly utteranceId: string }
+  /** The client has left: nobody speaks, and nobody listens. */
+  | { readonly type: 'client.left' }
+  /** The connection that would have reported the words is gone. */
+  | { readonly type: 'user.lost' }
+  | { readonly type: 'deadline.settle'; readonly dueAt: number }
+  // The doubt
+  /** The user speaks while the model is heard or about to be. */
+  | { readonly type: 'user.overlaps'; readonly utteranceId: string; readonly canPause: boolean }
+  | { readonly type: 'user.worded'; readonly utteranceId: string; readonly reading: WordsRead }
+  /** The speech has stopped for another reason. */
+  | { readonly type: 'speech.stopped' }
+  /** The model has stopped by itself: it heard an interruption. */
+  | { readonly type: 'model.stopped' }
+  /** Nobody will tell what the utterance was. */
+  | { readonly type: 'doubt.lost' }
+  | { readonly type: 'deadline.doubt'; readonly dueAt: number }
+  // The model
+  | { readonly type: 'response.started'; readonly key: string; readonly responseId: string }
+  /** The model began a response by itself. */
+  | { readonly type: 'response.began'; readonly responseId: string }
+  | { readonly type: 'response.ended'; readonly responseId: string }
+  /** The requested response is over; `continuesAs`: the model goes on, and it is unknown with which answer. */
+  | { readonly type: 'request.ended'; readonly continuesAs: string | null }
+  /** Null: all responses. */
+  | { readonly type: 'response.cancelled'; readonly responseId: string | null }
+  | { readonly type: 'responses.lost' }
+  | { readonly type: 'model.working' }
+  | { readonly type: 'model.idle' }
+  | ({ readonly type: 'call.made' } & AwaitedCall)
+  /** `respond`: the model is to speak to the result. */
+  | { readonly type: 'call.answered'; readonly callId: string; readonly respond: boolean }
+  /** The model does not wait for the result any more. */
+  | { readonly type: 'call.dropped'; readonly callId: string }
+  | { readonly type: 'calls.lost' }
+  // Offers of the outbox
+  | { readonly type: 'offer.made'; readonly generation: number; readonly key: string }
+  | { readonly type: 'offer.over'; readonly generation: number }
+  // The floor
+  /** The lead agent is about to speak. */
+  | { readonly type: 'floor.taken' }
+  /** An urgent item waits. */
+  | { readonly type: 'urgent.waits' }
+  | { readonly type: 'deadline.hold'; readonly dueAt: number }
+  // Replies
+  | { readonly type: 'reply.wanted' }
+  /** The user's words were addressed to the lead agent; a model does not hear typed words. */
+  | { readonly type: 'reply.toWords'; readonly typed: boolean }
+  /** Earlier speech of the model is no answer to what the user begins to say. */
+  | { readonly type: 'user.spoke' }
+  /** The model speaks or acts by itself, which counts as the reply. */
+  | { readonly type: 'model.spoke'; readonly responseId: string | null }
+  /** The requested reply failed, and the session had not cancelled it. */
+  | { readonly type: 'reply.failed' }
+  | { readonly type: 'reply.cutOff' }
+  /** The urgent item is over: a reply that was cut off for it is due. */
+  | { readonly type: 'urgent.over' }
+  /** Another model leads, which does not answer the history by itself. */
+  | { readonly type: 'reply.moved'; readonly wasReplying: boolean }
+  | { readonly type: 'reply.forgotten' }
+  | { readonly type: 'deadline.reply'; readonly dueAt: number };
+
+export type TurnEvent = TurnFact & TurnNow;
+
+const effects = {
+  /** Makes sure that the utterance under way ends: `user.ended` comes. */
+  watchSpeech: effect<object>(),
+  unwatchSpeech: effect<object>(),
+  /** The wait for the user's words is over. */
+  settled: effect<object>(),
+  /** Stops the speech so that it can continue; `resume` or `breakOff` follows, unless it stops otherwise. */
+  pause: effect<object>(),
+  resume: effect<object>(),
+  /** Stops the speech for good: the user has interrupted. */
+  breakOff: effect<object>(),
+  /** Requests a reply under this key. */
+  reply: effect<{ readonly key: string }>(),
+  /** Requests that the model says the offer, or continues to. */
+  tell: effect<{ readonly generation: number; readonly key: string }>(),
+  /** The offer came while a party speaks. */
+  refuse: effect<{ readonly generation: number }>(),
+  /** A reply takes the place of an offer that was begun. */
+  brokenOff: effect<{ readonly generation: number }>(),
+  /** The model learns that it owes the reply that was cut off. */
+  remind: effect<object>(),
+  /** A reply has become overdue: the moment may have come. */
+  overdue: effect<object>(),
+  /** The lead agent takes the floor. */
+  take: effect<object>(),
+  /** The model waits for a tool, and a due delivery may be said. */
+  wait: effect<object>(),
+  /** The lead agent's turn is over. */
+  release: effect<object>(),
+  /** Nobody speaks or is about to. */
+  rest: effect<object>(),
+};
+
+export type TurnEffects = EffectsOf<typeof effects>;
+
+interface Args {
+  readonly context: TurnContext;
+  readonly event: TurnEvent;
+}
+
+const isDoubted = ({ context, event }: Args): boolean =>
+  'utteranceId' in event && event.utteranceId === context.doubted;
+const isRead =
+  (reading: WordsRead) =>
+  ({ context, event }: Args): boolean =>
+    event.type === 'user.worded' &&
+    event.utteranceId === context.doubted &&
+    event.reading === reading;
+
+const pauses = { type: 'pause', params: {} } as const;
+const resumes = { type: 'resume', params: {} } as const;
+const breaksOff = { type: 'breakOff', params: {} } as const;
+const takes = { type: 'take', params: {} } as const;
+const waits = { type: 'wait', params: {} } as const;
+const releases = { type: 'release', params: {} } as const;
+const rest = { type: 'rest', params: {} } as const;
+/** The lead agent takes the floor. */
+const claims = {
+  'floor.taken': { target: 'taken', actions: takes },
+  'response.began': { target: 'taken', actions: takes },
+  'model.working': { target: 'taken', actions: takes },
+  'offer.made': { guard: 'saysAtOnce', target: 'taken', actions: takes },
+} as const;
+
+/** Starts the deadline of a state. */
+const start = (id: 'settle' | 'doubt' | 'reply' | 'hold', dueAt: (of: TurnContext) => number) =>
+  ({
+    type: 'startActivity',
+    params: ({ context }: { context: TurnContext }) =>
+      deadline(`deadline.${id}`, dueAt(context), id),
+  }) as const;
+
+export const turnMachine = setup({
+  types: {
+    input: {} as TurnInput,
+    context: {} as TurnContext,
+    events: {} as TurnEvent,
+  },
+  actions: {
+    ...activities<Deadline>(),
+    ...effects,
+    expectReply: assign({ asked: 0, before: [] }),
+    withResult: assign(({ context, event }) => {
+      if (event.type !== 'call.answered') return {};
+      const calledIn = context.calls.find(({ callId }) => callId === event.callId)?.responseId;
+      const ids = context.responses.flatMap(({ id }) => id ?? []);
+      return { asked: 0, before: ids.filter((id) => id !== calledIn) };
+    }),
+    dropCall: assign(({ context, event }) => ({
+      calls: context.calls.filter((call) => !('callId' in event) || call.callId !== event.callId),
+    })),
+    request: assign(({ context }, { key, says }: { key: string; says: 'reply' | 'offer' }) => ({
+      responses: [...context.responses, { key, id: null, says, isCancelled: false }],
+    })),
+    keepOffer: assign(({ event }) =>
+      event.type === 'offer.made'
+        ? { offer: { generation: event.generation, key: event.key } }
+        : {},
+    ),
+    endOffer: assign({ offer: null }),
+  },
+  guards: {
+    isFree: ({ event }) => event.isFree,
+    hasNoResponse: ({ context }) => context.responses.length === 0,
+    hasNoCall: ({ context }) => context.calls.length === 0,
+    hasNoCallOfOffer: ({ context }) => !context.calls.some(({ of }) => of === 'offer'),
+    keepsOffers: ({ context }) => context.keepsOffers,
+    keepsFloor: ({ context }) => context.whileToolWorks === 'keeps_floor',
+    endsTurn: ({ context }) => context.whileToolWorks === 'ends_turn',
+    answersResults: ({ context }) => context.answersResults,
+    hasAnswered: ({ context }) => context.hasAnswered,
+    isReplyLate: ({ context, event }) =>
+      event.type === 'deadline.reply' && event.dueAt === context.replyBy,
+    isHeldLong: ({ context, event }) =>
+      event.type === 'deadline.hold' && event.dueAt === context.holdBy,
+    isDoubted,
+    interrupts: isRead('interrupts'),
+    listens: isRead('listens'),
+    /** No party speaks or is about to, and the model can be asked. */
+    isOpen: and(['isFree', 'hasNoResponse', stateIn({ model: 'silent', user: 'silent' })]),
+    isQuiet: and(['isOpen', 'hasNoCall']),
+    mayReply: and(['isQuiet', or([stateIn({ reply: 'due' }), stateIn({ reply: 'overdue' })])]),
+    mayTell: and(['isOpen', 'hasNoCallOfOffer', not(stateIn({ offer: 'none' })), not('mayReply')]),
+    rests: and(['isQuiet', stateIn({ offer: 'none', reply: 'none' })]),
+    /** A tool is the only reason not to request a response. */
+    onlyToolWorks: and([
+      'isOpen',
+      not('keepsFloor'),
+      not('hasNoCall'),
+      stateIn({ offer: 'none' }),
+      not(or([stateIn({ reply: 'expected' }), stateIn({ reply: 'overdue' })])),
+    ]),
+    refuses: and([not('keepsOffers'), not('isOpen')]),
+    saysAtOnce: and([not('keepsOffers'), 'isOpen']),
+  },
+}).createMachine({
+  id: 'turn',
+  type: 'parallel',
+  options: machineOptions,
+  context: ({ input }) => ({
+    keepsOffers: input?.keepsOffers ?? true,
+    whileToolWorks: input?.whileToolWorks ?? 'ends_turn',
+    answersWords: input?.answersWords ?? false,
+    answersResults: input?.answersResults ?? false,
+    holdsFloorMs: input?.holdsFloorMs ?? 0,
+    settleTimeoutMs: input?.settleTimeoutMs ?? 0,
+    replyTimeoutMs: input?.replyTimeoutMs ?? 0,
+    doubtMs: input?.doubtMs ?? 0,
+    falseInterruptionMs: input?.falseInterruptionMs ?? 0,
+    unknown: [],
+    newest: '',
+    doubted: null,
+    responses: [],
+    calls: [],
+    replies: 0,
+    offer: null,
+    hasAnswered: false,
+    isOwed: false,
+    before: [],
+    asked: 0,
+    settleBy: 0,
+    doubtBy: 0,
+    replyBy: 0,
+    holdBy: 0,
+  }),
+  states: {
+    user: {
+      initial: 'silent',
+      on: {
+        'user.began': {
+          target: '.speaking',
+          actions: assign({ newest: ({ event }) => event.utteranceId }),
+        },
+        'client.left': '.silent',
+        'user.lost': '.silent',
+      },
+      states: {
+        silent: { entry: assign({ unknown: [] }) },
+        speaking: {
+          entry: { type: 'watchSpeech', params: {} },
+          exit: { type: 'unwatchSpeech', params: {} },
+          on: {
+            'user.ended': {
+              target: 'settling',
+              actions: assign(({ context, event }) => ({
+                unknown: [
+                  ...context.unknown.filter((id) => id !== event.utteranceId),
+                  event.utteranceId,
+                ],
+              })),
+            },
+            'user.understood': {
+              actions: assign(({ context, event }) => ({
+                unknown: context.unknown.filter((id) => id !== event.utteranceId),
+              })),
+            },
+          },
+        },
+        settling: {
+          entry: [
+            assign(({ context, event }) => ({ settleBy: event.at + context.settleTimeoutMs })),
+            start('settle', ({ settleBy }) => settleBy),
+          ],
+          exit: stopActivity('deadline', 'settle'),
+          on: {
+            'user.understood': [
+              {
+                guard: ({ context, event }) =>
+                  context.unknown.some((id) => id !== event.utteranceId),
+                actions: assign(({ context, event }) => ({
+                  unknown: context.unknown.filter((id) => id !== event.utteranceId),
+                })),
+              },
+              { target: 'silent' },
+            ],
+            'deadline.settle': {
+              guard: ({ context, event }) => event.dueAt === context.settleBy,
+              target: 'silent',
+              actions: { type: 'settled', params: {} },
+            },
+          },
+        },
+      },
+    },
+    doubt: {
+      initial: 'none',
+      on: {
+        'user.overlaps': [
+          {
+            guard: ({ event }) => event.canPause,
+            target: '.speaking',
+            actions: [assign({ doubted: ({ event }) => event.utteranceId }), pauses],
+          },
+          { target: '.none', actions: breaksOff },
+        ],
+        'client.left': '.none',
+        'doubt.lost': '.none',
+      },
+      states: {
+        none: { entry: assign({ doubted: null }) },
+        // The speech is paused: the user speaks.
+        speaking: {
+          entry: [
+            assign(({ context, event }) => ({ doubtBy: event.at + context.doubtMs })),
+            start('doubt', ({ doubtBy }) => doubtBy),
+          ],
+          exit: stopActivity('deadline', 'doubt'),
+          on: {
+            'user.overlaps': { target: 'none', actions: breaksOff },
+            'user.ended': { guard: 'isDoubted', target: 'ended' },
+            'user.worded': [
+              { guard: 'interrupts', target: 'none', actions: breaksOff },
+              { guard: 'listens', target: 'none', actions: resumes },
+            ],
+            'deadline.doubt': {
+              guard: ({ context, event }) => event.dueAt === context.doubtBy,
+              target: 'none',
+              actions: breaksOff,
+            },
+            'model.stopped': { target: 'none', actions: breaksOff },
+            'doubt.lost': { target: 'none', actions: breaksOff },
+            'speech.stopped': 'late',
+          },
+        },
+        // The speech is paused: the user has fallen silent, and the words are not known.
+        ended: {
+          entry: [
+            assign(({ context, event }) => ({ doubtBy: event.at + context.falseInterruptionMs })),
+            start('doubt', ({ doubtBy }) => doubtBy),
+          ],
+          exit: stopActivity('deadline', 'doubt'),
+          on: {
+            'user.overlaps': { target: 'none', actions: breaksOff },
+            'user.worded': [
+              { guard: 'interrupts', target: 'none', actions: breaksOff },
+              { guard: 'listens', target: 'none', actions: resumes },
+            ],
+            'deadline.doubt': {
+              guard: ({ context, event }) => event.dueAt === context.doubtBy,
+              target: 'late',
+              actions: resumes,
+            },
+            'model.stopped': { target: 'none', actions: breaksOff },
+            'doubt.lost': { target: 'none', actions: resumes },
+            'speech.stopped': 'late',
+          },
+        },
+        // The speech goes on, or has ended: words that come now may still interrupt.
+        late: {
+          on: {
+            'user.worded': [
+              { guard: 'interrupts', target: 'none', actions: breaksOff },
+              { guard: 'listens', target: 'none' },
+            ],
+          },
+        },
+      },
+    },
+    model: {
+      initial: 'silent',
+      on: {
+        choose: [
+          {
+            guard: 'mayReply',
+            actions: [
+              {
+                type: 'request',
+                params: ({ context }) => ({ key: `reply:${context.replies + 1}`, says: 'reply' }),
+              },
+            ],
+          },
+          {
+            guard: 'mayTell',
+            actions: {
+              type: 'request',
+              params: ({ context }) => ({ key: context.offer?.key ?? '', says: 'offer' }),
+            },
+          },
+        ],
+        'offer.made': {
+          guard: 'saysAtOnce',
+          actions: { type: 'request', params: ({ event }) => ({ key: event.key, says: 'offer' }) },
+        },
+        'response.started': {
+          actions: assign(({ context, event }) => ({
+            responses: context.responses.map((response) =>
+              response.key === event.key ? { ...response, id: event.responseId } : response,
+            ),
+          })),
+        },
+        'response.began': {
+          actions: assign(({ context, event }) => ({
+            responses: [
+              ...context.responses,
+              { key: null, id: event.responseId, says: 'reply' as const, isCancelled: false },
+            ],
+          })),
+        },
+        'response.ended': {
+          actions: assign(({ context, event }) => ({
+            responses: context.responses.filter(
+              ({ key, id }) => key !== null || id !== event.responseId,
+            ),
+          })),
+        },
+        'request.ended': {
+          actions: assign(({ context, event: { continuesAs } }) => ({
+            responses: context.responses.flatMap((response) => {
+              if (response.key === null) return response;
+              return continuesAs === null
+                ? []
+                : { ...response, key: null, id: continuesAs, says: 'reply' as const };
+            }),
+          })),
+        },
+        'response.cancelled': {
+          actions: assign(({ context, event }) => ({
+            responses: context.responses.map((response) =>
+              event.responseId === null ||
+              (response.key === null && response.id === event.responseId)
+                ? { ...response, isCancelled: true }
+                : response,
+            ),
+          })),
+        },
+        'responses.lost': { target: '.silent', actions: assign({ responses: [] }) },
+        'call.made': {
+          actions: assign(({ context, event: { callId, responseId, of } }) => ({
+            calls: [...context.calls, { callId, responseId, of }],
+          })),
+        },
+        'call.dropped': { actions: 'dropCall' },
+        'calls.lost': { actions: assign({ calls: [] }) },
+      },
+      states: {
+        silent: { on: { 'model.working': 'working' } },
+        // The model reports that it works on a response.
+        working: { on: { 'model.idle': 'silent' } },
+      },
+    },
+    offer: {
+      initial: 'none',
+      on: {
+        'offer.made': [
+          {
+            guard: 'refuses',
+            actions: {
+              type: 'refuse',
+              params: ({ event: { generation } }) => ({ generation }),
+            },
+          },
+          {
+            guard: 'saysAtOnce',
+            actions: {
+              type: 'tell',
+              params: ({ event: { generation, key } }) => ({ generation, key }),
+            },
+          },
+          { target: '.waiting', actions: 'keepOffer' },
+        ],
+      },
+      states: {
+        none: { entry: 'endOffer' },
+        waiting: {
+          on: {
+            choose: {
+              guard: 'mayTell',
+              target: 'begun',
+              actions: {
+                type: 'tell',
+                params: ({ context }) => context.offer ?? { generation: 0, key: '' },
+              },
+            },
+            'offer.over': {
+              guard: ({ context, event }) => event.generation === context.offer?.generation,
+              target: 'none',
+            },
+          },
+        },
+        // Calls of the model may make the telling longer than one response.
+        begun: {
+          on: {
+            choose: [
+              {
+                guard: 'mayReply',
+                target: 'none',
+                actions: {
+                  type: 'brokenOff',
+                  params: ({ context }) => context.offer ?? { generation: 0 },
+                },
+              },
+              {
+                guard: 'mayTell',
+                actions: {
+                  type: 'tell',
+                  params: ({ context }) => context.offer ?? { generation: 0, key: '' },
+                },
+              },
+            ],
+            'urgent.waits': {
+              guard: 'hasNoResponse',
+              target: 'none',
+              actions: {
+                type: 'brokenOff',
+                params: ({ context }) => context.offer ?? { generation: 0 },
+              },
+            },
+            'offer.over': {
+              guard: ({ context, event }) => event.generation === context.offer?.generation,
+              target: 'none',
+            },
+          },
+        },
+      },
+    },
+    floor: {
+      initial: 'free',
+      on: {
+        choose: { guard: 'rests', target: '.free', actions: [releases, rest] },
+        'urgent.waits': [
+          {
+            guard: and([
+              'hasNoResponse',
+              stateIn({ model: 'silent' }),
+              not('hasNoCall'),
+              not('endsTurn'),
+            ]),
+            target: '.yielded',
+            actions: waits,
+          },
+          {
+            guard: and(['hasNoResponse', stateIn({ model: 'silent' })]),
+            target: '.free',
+            actions: releases,
+          },
+        ],
+        // The session forgets the turn with the connection.
+        'responses.lost': '.free',
+      },
+      states: {
+        free: {
+          on: {
+            ...claims,
+            choose: [
+              { guard: or(['mayReply', 'mayTell']), target: 'taken', actions: takes },
+              { guard: 'rests', actions: rest },
+            ],
+            'urgent.waits': {},
+          },
+        },
+        taken: { always: { guard: 'onlyToolWorks', target: 'holding' } },
+        // Only a tool works: it keeps the floor for a while.
+        holding: {
+          entry: [
+            assign(({ context, event }) => ({ holdBy: event.at + context.holdsFloorMs })),
+            start('hold', ({ holdBy }) => holdBy),
+          ],
+          exit: stopActivity('deadline', 'hold'),
+          always: { guard: not('onlyToolWorks'), target: 'taken' },
+          on: {
+            'deadline.hold': [
+              { guard: and(['isHeldLong', 'endsTurn']), target: 'free', actions: releases },
+              { guard: 'isHeldLong', target: 'yielded', actions: waits },
+            ],
+          },
+        },
+        // The tool works for long: due deliveries may be said.
+        yielded: {
+          on: {
+            ...claims,
+            choose: [
+              { guard: or(['mayReply', 'mayTell']), target: 'taken', actions: takes },
+              { guard: 'rests', target: 'free', actions: [releases, rest] },
+            ],
+          },
+        },
+      },
+    },
+    reply: {
+      initial: 'none',
+      on: {
+        'reply.wanted': { target: '.due', actions: 'expectReply' },
+        'reply.toWords': [
+          {
+            guard: ({ context, event }) => event.typed || !context.answersWords,
+            target: '.due',
+            actions: ['expectReply', assign({ isOwed: false })],
+          },
+          {
+            guard: or(['hasAnswered', stateIn({ reply: 'due' })]),
+            actions: assign({ isOwed: false }),
+          },
+          { target: '.expected', actions: ['expectReply', assign({ isOwed: false })] },
+        ],
+        'call.answered': [
+          // The telling of an offer continues by itself.
+          {
+            guard: ({ context, event }) =>
+              !event.respond ||
+              context.calls.some(({ callId, of }) => callId === event.callId && of === 'offer'),
+            actions: 'dropCall',
+          },
+          {
+            guard: and(['answersResults', not(stateIn({ reply: 'due' }))]),
+            target: '.expected',
+            actions: ['withResult', 'dropCall'],
+          },
+          { guard: 'answersResults', actions: 'dropCall' },
+          { target: '.due', actions: ['expectReply', 'dropCall'] },
+        ],
+        'user.spoke': { actions: assign({ hasAnswered: false }) },
+        'reply.cutOff': { actions: assign({ isOwed: true }) },
+        'urgent.over': {
+          guard: ({ context }) => context.isOwed,
+          target: '.due',
+          actions: ['expectReply', assign({ isOwed: false }), { type: 'remind', params: {} }],
+        },
+        'reply.moved': {
+          guard: ({ event }) => event.wasReplying,
+          target: '.due',
+          actions: 'expectReply',
+        },
+        'reply.forgotten': '.none',
+        'model.spoke': {
+          guard: ({ context, event }) =>
+            event.responseId === null || !context.before.includes(event.responseId),
+          actions: assign({ hasAnswered: true, before: [] }),
+        },
+      },
+      states: {
+        none: {
+          on: {
+            'reply.failed': {
+              guard: ({ context }) => context.answersWords && context.asked < MAX_ASKED,
+              target: 'expected',
+              actions: assign({ before: [] }),
+            },
+          },
+        },
+        // The model is about to answer by itself.
+        expected: {
+          entry: [
+            assign(({ context, event }) => ({ replyBy: event.at + context.replyTimeoutMs })),
+            start('reply', ({ replyBy }) => replyBy),
+          ],
+          exit: stopActivity('deadline', 'reply'),
+          on: {
+            'deadline.reply': [
+              {
+                guard: and(['isReplyLate', 'isQuiet']),
+                target: 'overdue',
+                actions: { type: 'overdue', params: {} },
+              },
+              {
+                guard: ({ context, event }) => event.dueAt === context.replyBy,
+                target: 'expected',
+                reenter: true,
+              },
+            ],
+            'model.spoke': {
+              guard: ({ context, event }) =>
+                event.responseId === null || !context.before.includes(event.responseId),
+              target: 'none',
+              actions: assign({ hasAnswered: true, before: [] }),
+            },
+            'reply.moved': { target: 'due', actions: 'expectReply' },
+          },
+        },
+        // The model stayed silent.
+        overdue: {
+          on: {
+            choose: {
+              guard: 'mayReply',
+              target: 'none',
+              actions: [
+                assign(({ context }) => ({
+                  asked: context.asked + 1,
+                  replies: context.replies + 1,
+                })),
+                { type: 'reply', params: ({ context }) => ({ key: `reply:${context.replies}` }) },
+              ],
+            },
+            'model.spoke': {
+              guard: ({ context, event }) =>
+                event.responseId === null || !context.before.includes(event.responseId),
+              target: 'none',
+              actions: assign({ hasAnswered: true, before: [] }),
+            },
+            'reply.moved': { target: 'due', actions: 'expectReply' },
+          },
+        },
+        due: {
+          on: {
+            choose: {
+              guard: 'mayReply',
+              target: 'none',
+              actions: [
+                assign(({ context }) => ({
+                  asked: context.asked + 1,
+                  replies: context.replies + 1,
+                })),
+                { type: 'reply', params: ({ context }) => ({ key: `reply:${context.replies}` }) },
+              ],
+            },
+          },
+        },
+      },
+    },
+  },
+});
+
+export type TurnSnapshot = SnapshotFrom<typeof turnMachine>;
+
+/** Whether the user speaks, or the words and the addressee of their last utterance are not known yet. */
+export function userHasFloor(snapshot: TurnSnapshot): boolean {
+  return !snapshot.matches({ user: 'silent' });
+}
+
+/** Whether a response is under way, or the model works on one. */
+export function modelIsBusy(snapshot: TurnSnapshot): boolean {
+  return snapshot.context.responses.length > 0 || snapshot.matches({ model: 'working' });
+}
+
+/** Whether the model is about to reply by itself, or should be. */
+export function replyIsExpected(snapshot: TurnSnapshot): boolean {
+  return snapshot.matches({ reply: 'expected' }) || snapshot.matches({ reply: 'overdue' });
+}
+
+/** Whether a reply is due or about to be. */
+export function replyIsWanted(snapshot: TurnSnapshot): boolean {
+  return !snapshot.matches({ reply: 'none' });
+}
+
+/** Whether the speech is paused, because the user may be interrupting it. */
+export function isInDoubt(snapshot: TurnSnapshot): boolean {
+  return snapshot.matches({ doubt: 'speaking' }) || snapshot.matches({ doubt: 'ended' });
+}

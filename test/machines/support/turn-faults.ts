@@ -1,0 +1,145 @@
+// Planted faults of a turn, each with the property that must catch it.
+
+import { turnMachine } from '../../../src/machines/index.ts';
+import { forget, mutate, provide, stateOf, type Fault } from './mutate.ts';
+import type { Lead, Scope } from './turn-check.ts';
+
+type Machine = typeof turnMachine;
+
+interface TurnFault extends Fault<Machine> {
+  readonly lead: Lead;
+  readonly scope: Scope;
+}
+
+const text = 'a text model';
+const asked = 'a voice model that is asked';
+const byItself = 'a voice model that answers by itself';
+
+export const turnFaults: readonly TurnFault[] = [
+  {
+    fault: 'a client that left in mid-speech is listened to',
+    machine: mutate(turnMachine, (chart) => forget(stateOf(chart, 'user'), 'client.left')),
+    property: 'TURN-2: nobody speaks where nobody is',
+    lead: asked,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'an utterance whose end never comes is not watched',
+    machine: mutate(turnMachine, (chart) => {
+      delete stateOf(chart, 'user', 'speaking')['entry'];
+    }),
+    property: 'TURN-2: what the user says is watched as long as it lasts',
+    lead: asked,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'an utterance does not end',
+    machine: mutate(turnMachine, (chart) =>
+      forget(stateOf(chart, 'user', 'speaking'), 'user.ended'),
+    ),
+    property: 'TURN-2: an utterance ends when its watch says so, or its client leaves',
+    lead: byItself,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'words that nobody tells are waited for',
+    machine: mutate(turnMachine, (chart) =>
+      forget(stateOf(chart, 'user', 'settling'), 'deadline.settle'),
+    ),
+    property: 'TURN-2: words that nobody tells are not waited for',
+    lead: byItself,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'a tool that never settles keeps the floor',
+    machine: mutate(turnMachine, (chart) =>
+      forget(stateOf(chart, 'floor', 'holding'), 'deadline.hold'),
+    ),
+    property: 'TURN-5: a tool that never settles gives up the floor',
+    lead: asked,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'the session is not told that the model speaks while a tool works',
+    machine: mutate(turnMachine, (chart) => {
+      stateOf(chart, 'floor', 'yielded').always = { target: 'taken' };
+    }),
+    property: 'TURN-5: the session knows the floor',
+    lead: asked,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'a response is requested during another one',
+    machine: provide(turnMachine, 'guards', { hasNoResponse: () => true }),
+    property: 'TURN-1: nothing is requested while a party speaks',
+    lead: text,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'the model is asked while it cannot be',
+    machine: provide(turnMachine, 'guards', { isFree: () => true }),
+    property: 'TURN-1: nothing is requested while a party speaks',
+    lead: text,
+    scope: 'everything',
+  },
+  {
+    fault: 'a reply does not wait for the tools',
+    machine: provide(turnMachine, 'guards', { hasNoCall: () => true }),
+    property: 'TURN-1: no reply is requested while the model waits for a result',
+    lead: text,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'a doubt that nobody resolves lasts',
+    machine: mutate(turnMachine, (chart) =>
+      forget(stateOf(chart, 'doubt', 'ended'), 'deadline.doubt'),
+    ),
+    property: 'TURN-3: a doubt that nobody resolves ends',
+    lead: asked,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'the speech stays paused after a backchannel',
+    machine: mutate(turnMachine, (chart) => {
+      stateOf(chart, 'doubt', 'ended').on['user.worded'] = { guard: 'listens', target: 'none' };
+    }),
+    property: 'TURN-3: the speech is paused as long as the doubt lasts',
+    lead: asked,
+    scope: 'everything',
+  },
+  {
+    fault: 'a model that stays silent is never asked',
+    machine: mutate(turnMachine, (chart) =>
+      forget(stateOf(chart, 'reply', 'expected'), 'deadline.reply'),
+    ),
+    property: 'TURN-4: a model that stays silent is asked',
+    lead: byItself,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'a reply is forgotten',
+    machine: mutate(turnMachine, (chart) => {
+      stateOf(chart, 'reply', 'due').on['model.spoke'] = 'none';
+    }),
+    property: 'TURN-4: a reply that is due is owed until it is requested',
+    lead: byItself,
+    scope: 'everything',
+  },
+  {
+    fault: 'an offer that waits is never told',
+    machine: provide(turnMachine, 'guards', { mayTell: () => false }),
+    property: 'TURN-6: an offer that waits is told as soon as nobody speaks',
+    lead: text,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'a reply goes on over an offer that was begun',
+    machine: mutate(turnMachine, (chart) => {
+      const { on } = stateOf(chart, 'offer', 'begun');
+      on['choose'] = (on['choose'] as unknown[]).slice(1);
+    }),
+    property: 'TURN-6: a reply breaks off the offer that was begun',
+    lead: text,
+    scope: 'nobody helps',
+  },
+];
