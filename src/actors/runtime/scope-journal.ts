@@ -2,7 +2,7 @@
 // that stands for all before it. A process that continues the scope starts there, and folds only the later
 // entries.
 //
-// Owns:     the number of entries since the last snapshot, when a snapshot is made, the order around its entry,
+// Owns:     how a scope is taken up and given up, the number of entries since the last snapshot, when a snapshot is made, the order around its entry,
 //           and which entries it replaces.
 // Does not: know the content of an entry or a snapshot (session/lifecycle/session-journal.ts,
 //           subagents/service-ledger.ts).
@@ -20,16 +20,22 @@
 //        that is requested, and never if there is a snapshot that this version cannot read
 //        (upcasters.ts, SNAPSHOT-FORMS-2).
 
+import { OffstageError } from '../../values/errors.ts';
 import { isForGood } from '../ports/journal-error.ts';
 import type { Journal, JournalEntry, JournalPosition, JournalQuery } from '../ports/journal.ts';
 import type { AnyUnit, UnitEvent } from './commit-unit.ts';
 import { callSafely, type Host } from './host.ts';
+import { UNIT, type UnfoldableEntry } from './set-aside.ts';
 
 interface ScopeJournalOptions {
   /** Returns whether this entry stands for all before it. */
   standsForAll(entry: JournalEntry): boolean;
   /** Reports that an entry was kept and none is being written. */
   rested(): void;
+  /**
+   * Tells whether another object in this process has taken the scope over: it continues under the same claim.
+   */
+  isTakenOver(): boolean;
 }
 
 export class ScopeJournal implements Journal {
@@ -90,7 +96,59 @@ export class ScopeJournal implements Journal {
   }
 
   release(scope: string): void | Promise<void> {
-    return this.#inner.release?.(scope);
+    return this.#options.isTakenOver() ? undefined : this.#inner.release?.(scope);
+  }
+
+  /**
+   * Claims the scope and reads its entries; `check` may refuse them. If any of it fails, the claim is given
+   * back, because another process may continue the scope.
+   */
+  async open(
+    scope: string,
+    host: Host,
+    check: (entries: readonly JournalEntry[]) => void = () => {},
+  ): Promise<readonly JournalEntry[]> {
+    await this.claim(scope);
+    try {
+      const entries = await this.read({ scope });
+      check(entries);
+      return entries;
+    } catch (error) {
+      void this.releaseSafely(scope, host);
+      throw error;
+    }
+  }
+
+  /** Gives the claim back; a failure is reported. Never rejects. */
+  async releaseSafely(scope: string, host: Host): Promise<void> {
+    try {
+      await this.release(scope);
+    } catch (error) {
+      host.report(error, `journal of ${scope}`);
+    }
+  }
+
+  /**
+   * Gives up a scope with an entry that cannot be applied: `event` becomes its last entry, and the claim is given
+   * back, so that the next scope of this id begins anew.
+   * @returns the error for the caller.
+   */
+  async lose(
+    { id, host, version }: ScopeIdentity,
+    kind: 'session' | 'service',
+    event: UnitEvent,
+    error: UnfoldableEntry,
+  ): Promise<OffstageError> {
+    try {
+      const entries = await this.read({ scope: id });
+      const seq = (entries.findLast(({ unit }) => unit === id)?.seq ?? 0) + 1;
+      await this.append(lastEntry({ id, host, version }, seq, event));
+    } finally {
+      void this.releaseSafely(id, host);
+    }
+    const code = kind === 'session' ? 'SESSION_LOST' : 'SERVICE_LOST';
+    const message = `The ${kind} "${id}" is lost: ${error.message}`;
+    return new OffstageError(code, message, { cause: error });
   }
 
   trim(entry: JournalPosition): void | Promise<void> {
@@ -120,6 +178,23 @@ export class ScopeJournal implements Journal {
     this.#sinceAll += 1;
     if (this.isIdle) this.#options.rested();
   }
+}
+
+/** A scope and the version of the unit that is named like it. */
+interface ScopeIdentity {
+  readonly id: string;
+  readonly host: Host;
+  readonly version: number;
+}
+
+/** Returns the entry of the scope's own unit that ends it. */
+export function lastEntry(
+  { id, host, version }: ScopeIdentity,
+  seq: number,
+  event: UnitEvent,
+): JournalEntry {
+  const at = host.environment.clock.now();
+  return { scope: id, unit: id, seq, at, actor: UNIT, definitionVersion: version, event };
 }
 
 function barrier(): { readonly lifted: Promise<void>; readonly lift: () => void } {

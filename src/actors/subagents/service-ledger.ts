@@ -59,6 +59,14 @@ const SNAPSHOT_SHAPES = { [SNAPSHOT]: z.looseObject({ delegation: delegationShap
 
 const LEDGER_SHAPES: EventShapes = { 'result.had': z.looseObject({ subagentId: text }) };
 
+/** The service that a ledger belongs to. */
+interface LedgerOwner {
+  /** Whether it has left, and a later service with its id continues in this process. */
+  readonly isTakenOver: boolean;
+  /** Returns the state of its subagents; null while one of them is busy. */
+  toSnapshot(): SubagentTreeSnapshot | null;
+}
+
 export class ServiceLedger implements UnitBody {
   readonly shapes = LEDGER_SHAPES;
   readonly journal: ScopeJournal;
@@ -69,16 +77,16 @@ export class ServiceLedger implements UnitBody {
   #had: Map<string, number> | null = new Map();
   #whenClosed: (() => void) | null = null;
 
-  /** `toSnapshot`: returns the state of its subagents; null while one of them is busy. */
   constructor(
     id: string,
     { environment, inspect, journal, snapshots, onUnfoldable }: Runtime,
     onError: HostOptions['onError'],
-    toSnapshot: () => SubagentTreeSnapshot | null,
+    service: LedgerOwner,
   ) {
     this.journal = new ScopeJournal(journal, {
       standsForAll: ({ event }) => event.type === SNAPSHOT,
       rested: () => this.snapshots.entryKept(),
+      isTakenOver: () => service.isTakenOver,
     });
     this.host = createHost({ environment, journal: this.journal, inspect, onError, onUnfoldable });
     const identity = { id, scope: id, kind: 'program', definitionVersion: LEDGER_VERSION };
@@ -86,7 +94,7 @@ export class ServiceLedger implements UnitBody {
     // The entries of the journal come first.
     this.unit.pause();
     const made = () => {
-      const tree = toSnapshot();
+      const tree = service.toSnapshot();
       return tree && { event: snapshotOf(tree, snapshots.trim), lives: tree.subagents.length };
     };
     const { host, unit } = this;

@@ -19,7 +19,7 @@ import {
   scopeName,
   type ChecksOf,
 } from '../../values/checks.ts';
-import { ConfigurationError, isA, OffstageError, TimeoutError } from '../../values/errors.ts';
+import { ConfigurationError, isA, TimeoutError } from '../../values/errors.ts';
 import { checkIsObject, readable } from '../../values/plain-checks.ts';
 import {
   outcomeChecks,
@@ -33,8 +33,7 @@ import type { SpawnReceipt, SpawnRequest, SubagentService } from '../contracts/s
 import { aModel } from '../model/model.ts';
 import { createHost } from '../runtime/host.ts';
 import { raceTime } from '../runtime/race-abort.ts';
-import { UnfoldableEntry, UNIT } from '../runtime/set-aside.ts';
-import type { UnitEvent } from '../runtime/unit-body.ts';
+import { UnfoldableEntry } from '../runtime/set-aside.ts';
 import { handlerChecks, ProgramPorts, type ProgramHandlers } from './program-ports.ts';
 import { failure } from './refusal.ts';
 import { restoredUnits } from './restoration.ts';
@@ -174,7 +173,12 @@ export function ownedService(options: SubagentServiceOptions): OwnedSubagentTree
   const ledger =
     options.id === undefined
       ? null
-      : new ServiceLedger(id, runtime, onError, () => service.toSnapshot());
+      : new ServiceLedger(id, runtime, onError, {
+          toSnapshot: () => service.toSnapshot(),
+          get isTakenOver() {
+            return service.isTakenOver;
+          },
+        });
   const host =
     ledger?.host ??
     createHost({ environment, journal: journalOfPassing(runtime), inspect, onError, onUnfoldable });
@@ -236,38 +240,23 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     const nothing = { resumed: [], ended: [], lost: [] };
     const ledger = this.#ledger;
     if (!ledger || this.#leaving) return nothing;
-    const { journal } = ledger;
-    await journal.claim(this.id);
+    const { journal, host, unit } = ledger;
+    const entries = await journal.open(this.id, host);
+    // `close` and `suspend` give the claim back.
+    if (this.#leaving) return nothing;
     try {
-      const entries = await journal.read({ scope: this.id });
-      // `close` and `suspend` give the claim back.
-      if (this.#leaving) return nothing;
       return this.#continue(readServiceHistory(entries, this.id), ledger);
     } catch (error) {
-      if (isA(error, UnfoldableEntry) && ledger.host.onUnfoldable === 'lose')
-        throw await this.#lost(ledger, error);
-      await this.#release(ledger);
-      throw error;
+      if (!isA(error, UnfoldableEntry) || host.onUnfoldable !== 'lose') {
+        void journal.releaseSafely(this.id, host);
+        throw error;
+      }
+      const { seq, event, reason } = error.entry;
+      const closed = { type: CLOSED, lostBy: { seq, event, reason } };
+      unit.dispose();
+      const lost = { id: this.id, host, version: LEDGER_VERSION };
+      throw await journal.lose(lost, 'service', closed, error);
     }
-  }
-
-  /** The journal has an entry that cannot be applied, and the app chose to give the service up as lost. */
-  async #lost({ unit, journal, host }: ServiceLedger, error: UnfoldableEntry) {
-    const entries = await journal.read({ scope: this.id });
-    const { seq, event, reason } = error.entry;
-    await journal.append({
-      scope: this.id,
-      unit: this.id,
-      seq: (entries.findLast((entry) => entry.unit === this.id)?.seq ?? 0) + 1,
-      at: host.environment.clock.now(),
-      actor: UNIT,
-      definitionVersion: LEDGER_VERSION,
-      event: { type: CLOSED, lostBy: { seq, event, reason } } as UnitEvent,
-    });
-    unit.dispose();
-    return new OffstageError('SERVICE_LOST', `The service "${this.id}" is lost: ${error.message}`, {
-      cause: error,
-    });
   }
 
   /** Synchronous: no `close` or `suspend` can intervene. */
@@ -327,7 +316,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     await this.#briefly('recovery', () => this.#recovered());
     // A service that was never opened continues another time.
     if (this.#isOpen) await this.#briefly('close', () => ledger.close());
-    await this.#briefly('release', () => this.#release(ledger));
+    await this.#briefly('release', () => ledger.journal.releaseSafely(this.id, ledger.host));
   }
 
   async #suspend(ledger: ServiceLedger): Promise<void> {
@@ -340,7 +329,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     ledger.unit.dispose();
     this.#options.supervisor.close(this.id);
     await snapshots.whenTrimmed();
-    await this.#release(ledger);
+    await ledger.journal.releaseSafely(this.id, ledger.host);
   }
 
   /** Limits the time for which an unresponsive journal delays a `close` to the grace. */
@@ -360,14 +349,8 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     await this.#recovery?.catch(() => {});
   }
 
-  async #release({ journal }: ServiceLedger): Promise<void> {
-    // A later service with its id continues under the same claim.
-    if (this.#leaving && this.#options.supervisor.isOpen(this.id)) return;
-    try {
-      await journal.release(this.id);
-    } catch (error) {
-      this.#ports.host.report(error, `journal of ${this.id}`);
-    }
+  get isTakenOver(): boolean {
+    return this.#leaving !== null && this.#options.supervisor.isOpen(this.id);
   }
 }
 

@@ -261,6 +261,41 @@ describe('a service that is put away', () => {
   });
 });
 
+test('a service that is lost gives its claim back, and the next one with its id is new', async () => {
+  const environment = simulatedEnvironment();
+  const kept = memoryJournal({ keep: Infinity });
+  const claims: string[] = [];
+  const journal: Journal = {
+    append: (entry) => kept.append(entry),
+    read: (query) => kept.read(query),
+    claim: (scope) => void claims.push(`claimed ${scope}`),
+    release: (scope) => void claims.push(`released ${scope}`),
+  };
+  const service = () =>
+    createSubagentService({
+      runtime: createRuntime({ environment, journal, onUnfoldable: 'lose' }),
+      id: 'orders',
+      model: castOf({ subagents: { order: { script: askingOrder.script } } }),
+      onQuestion: () => never(),
+    });
+  const first = service();
+  await first.recover();
+  await first.suspend();
+  const seq = kept.read({ scope: 'orders' }).length + 1;
+  const own = { scope: 'orders', unit: 'orders', actor: 'service', at: environment.clock.now() };
+  // An entry without the id that it should have.
+  kept.append({ ...own, seq, definitionVersion: 1, event: { type: 'result.had' } });
+  claims.length = 0;
+  await expect(service().recover()).rejects.toMatchObject({
+    code: 'SERVICE_LOST',
+    message: expect.stringContaining('result.had') as string,
+  });
+  expect(claims).toEqual(['claimed orders', 'released orders']);
+  const next = service();
+  await expect(next.recover()).resolves.toEqual(nothing);
+  await next.close();
+});
+
 describe('OWNED-SERVICE-1: a recovery that failed', () => {
   const fails = (over: (journal: Journal) => Partial<Journal>) => {
     const environment = simulatedEnvironment();

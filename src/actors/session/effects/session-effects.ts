@@ -36,7 +36,8 @@ import { questionView } from '../state/projection.ts';
 import { CEILING_REASON } from '../state/batches.ts';
 import { idOf } from '../state/session-records.ts';
 import { nameOfSpawned } from '../state/synthetic-turns.ts';
-import { writeLost } from '../unit/session-entries.ts';
+import { lastEntry } from '../../runtime/scope-journal.ts';
+import { lostBy, SESSION_VERSION } from '../unit/session-entries.ts';
 import { CallEffects } from './call-effects.ts';
 import type { EffectsSession } from './effects-session.ts';
 import { SubagentEvents } from './subagent-events.ts';
@@ -250,10 +251,12 @@ export class SessionEffects {
     const isLost = isA(error, UnfoldableEntry);
     // A later process continues its subagents: their changes here are not written down.
     session.unit.unit.pause();
-    if (isLost)
-      callSafely(session.host, 'journal', () =>
-        writeLost(session, session.unit.unit.seq + 1, error),
-      );
+    if (isLost) {
+      const { id, host } = session;
+      const { seq } = session.unit.unit;
+      const last = lastEntry({ id, host, version: SESSION_VERSION }, seq + 1, lostBy(error));
+      callSafely(host, 'journal', () => host.journal.append(last));
+    }
     session.host.report(error, `session ${session.id}`);
     session.services.kill();
     session.tree.kill('the session failed');

@@ -127,6 +127,8 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
         this.snapshots.entryKept();
         this.awaited.settleWaits();
       },
+      // SESSION-LIFE-4
+      isTakenOver: () => this.unit.unit.disposed && runtime.supervisor.isOpen(this.id),
     });
     this.host = createHost({
       environment: runtime.environment,

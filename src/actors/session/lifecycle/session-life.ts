@@ -51,7 +51,7 @@ import type { EffectsSession } from '../effects/effects-session.ts';
 import type { SessionEffects } from '../effects/session-effects.ts';
 import { isOfTelling } from '../lead/text-lead.ts';
 import type { Recovery } from '../lead/lead-agents.ts';
-import { openedWith, OPENING_ACTOR, writeLost } from '../unit/session-entries.ts';
+import { lostBy, openedWith, OPENING_ACTOR, SESSION_VERSION } from '../unit/session-entries.ts';
 import {
   forgetWhatIsOver,
   canContinue,
@@ -119,32 +119,27 @@ export class SessionLife {
         this.#recovery = this.#recover(entries);
         this.#core.receive('session', { type: 'session.start' });
       }).catch(async (error: unknown) => {
-        if (this.#isLostBy(error)) await this.#lose(entries, error);
-        throw error;
+        if (!this.#isLostBy(error)) throw error;
+        const { journal, id, host } = this.#core;
+        const lost = { id, host, version: SESSION_VERSION };
+        throw await journal.lose(lost, 'session', lostBy(error), error);
       });
     })();
     return this.#started;
   }
 
   async #read(ifKnown: boolean): Promise<readonly JournalEntry[]> {
-    const { agents, journal, id } = this.#core;
+    const { agents, journal, host, id } = this.#core;
     await agents.prepare();
     this.#checkNotOver();
-    await journal.claim(id);
-    try {
-      const entries = await journal.read({ scope: id });
+    return journal.open(id, host, (entries) => {
       this.#checkNotOver();
       if (ifKnown && !canContinue(entries, id))
         throw new OffstageError(
           'UNKNOWN_SESSION',
           `The journal has no session "${id}", or it was closed: expected a session to continue`,
         );
-      return entries;
-    } catch (error) {
-      // It does not continue here: another process may continue it.
-      this.#releaseSafely();
-      throw error;
-    }
+    });
   }
 
   /**
@@ -159,7 +154,8 @@ export class SessionLife {
       return this.#open(this.#restore(entries, true));
     } catch (error) {
       // SESSION-LIFE-2. It does not fit this process: another one may continue it.
-      if (!this.#isLostBy(error)) this.#releaseSafely();
+      if (!this.#isLostBy(error))
+        void this.#core.journal.releaseSafely(this.#core.id, this.#core.host);
       throw error;
     }
   }
@@ -312,22 +308,6 @@ export class SessionLife {
     return isA(error, UnfoldableEntry) && this.#core.host.onUnfoldable === 'lose';
   }
 
-  /**
-   * Gives the session up as lost: its journal has an entry that cannot be applied, and the app chose that.
-   */
-  async #lose(entries: readonly JournalEntry[], error: UnfoldableEntry): Promise<never> {
-    const { id } = this.#core;
-    const last = entries.findLast(({ unit }) => unit === id)?.seq ?? 0;
-    try {
-      await writeLost(this.#core, last + 1, error);
-    } finally {
-      this.#releaseSafely();
-    }
-    throw new OffstageError('SESSION_LOST', `The session "${id}" is lost: ${error.message}`, {
-      cause: error,
-    });
-  }
-
   /** Handles a change of the connection; called by the effects. */
   connectionChanged(): void {
     const { unit, projection, agents, lead, services, host, hooks, id: sessionId } = this.#core;
@@ -381,14 +361,14 @@ export class SessionLife {
       // It has not begun here: there is nothing to write down.
       this.leave(null);
       await upkeep.end();
-      await this.#release();
+      await journal.release(this.#core.id);
       return false;
     }
     const wasIdle = await snapshots.takeLast(() => this.#isBusy, isIdle);
     const isAsleep = wasIdle && journal.sinceAll === 0;
     this.leave(null);
     await Promise.all([upkeep.end(), snapshots.whenTrimmed()]);
-    await this.#release();
+    await journal.release(this.#core.id);
     return isAsleep;
   }
 
@@ -425,19 +405,8 @@ export class SessionLife {
           question: { ...question, state: 'withdrawn', dueAt: null },
         });
     }
-    this.#releaseSafely();
+    void this.#core.journal.releaseSafely(this.#core.id, this.#core.host);
     this.#left({ type: 'session.ended', error }, error);
-  }
-
-  /** Releases the claim; a failure is reported. */
-  #releaseSafely(): void {
-    callSafely(this.#core.host, 'journal', () => this.#release());
-  }
-
-  /** Releases the claim (SESSION-LIFE-4). */
-  #release(): void | Promise<void> {
-    const { journal, supervisor, id } = this.#core;
-    if (!this.#unit.disposed || !supervisor.isOpen(id)) return journal.release(id);
   }
 
   /** Ends everything of the session in this process. */

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { DELIVERY_MODES, type OutboxInput, type SessionInput } from '../../../machines/index.ts';
 import { noteSchema, type ConversationLimits } from '../../conversation/items.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
+import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import {
   amount,
   failure,
@@ -19,8 +20,7 @@ import {
   text,
   type EventShapes,
 } from '../../runtime/event-shapes.ts';
-import type { Host } from '../../runtime/host.ts';
-import { setAsideIn, UNIT, type UnfoldableEntry } from '../../runtime/set-aside.ts';
+import { setAsideIn, type UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { delegationShape } from '../../subagent/subagent-events.ts';
 import type { ConsolidationOptions } from '../state/batches.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
@@ -100,23 +100,10 @@ const infinityAsText = (_key: string, value: unknown): unknown =>
 const infinityFromText = (_key: string, value: unknown): unknown =>
   value === NO_LIMIT ? Infinity : value;
 
-/** Writes down that the session is lost, and nothing else: the next session with its id begins anew. */
-export function writeLost(
-  { id, host }: { readonly id: string; readonly host: Host },
-  seq: number,
-  { entry }: UnfoldableEntry,
-): void | Promise<void> {
-  const { seq: lostBy, event, reason } = entry;
-  const lost = { type: LOST, seq: lostBy, event, reason };
-  return host.journal.append({
-    scope: id,
-    unit: id,
-    seq,
-    at: host.environment.clock.now(),
-    actor: UNIT,
-    definitionVersion: SESSION_VERSION,
-    event: lost,
-  });
+/** The last event of a session that is lost: the next session with its id begins anew. */
+export function lostBy({ entry: { seq, event, reason } }: UnfoldableEntry): UnitEvent {
+  const lost = { type: LOST, seq, event, reason };
+  return lost;
 }
 
 const limit = z.union([amount, z.literal('Infinity')]);
