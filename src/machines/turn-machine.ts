@@ -83,8 +83,8 @@ export interface AwaitedCall {
   readonly callId: string;
   /** The response that made it. */
   readonly responseId: string;
-  /** What the response said. */
-  readonly of: 'reply' | 'offer';
+  /** What the response said; or the task that it handed over, whose calls are not known yet. */
+  readonly of: 'reply' | 'offer' | 'delegation';
 }
 
 interface TurnContext extends TurnInput {
@@ -115,7 +115,7 @@ interface TurnContext extends TurnInput {
 
 /** The facts at the moment of an event: the chart cannot look them up. */
 export interface TurnNow extends Stamped {
-  /** The model is connected and works neither on a filler nor on a delegation: it can be asked. */
+  /** The model is connected and says no filler: it can be asked. */
   readonly isFree: boolean;
 }
 
@@ -298,6 +298,7 @@ export const turnMachine = setup({
     hasNoResponse: ({ context }) => context.responses.length === 0,
     hasNoCall: ({ context }) => context.calls.length === 0,
     hasNoCallOfOffer: ({ context }) => !context.calls.some(({ of }) => of === 'offer'),
+    delegates: ({ context }) => context.calls.some(({ of }) => of === 'delegation'),
     keepsOffers: ({ context }) => context.keepsOffers,
     keepsFloor: ({ context }) => context.whileToolWorks === 'keeps_floor',
     endsTurn: ({ context }) => context.whileToolWorks === 'ends_turn',
@@ -321,6 +322,7 @@ export const turnMachine = setup({
       'isOpen',
       not('keepsFloor'),
       not('hasNoCall'),
+      not('delegates'),
       stateIn({ offer: 'none' }),
       not(or([stateIn({ reply: 'expected' }), stateIn({ reply: 'overdue' })])),
     ]),

@@ -1,9 +1,8 @@
 // The responses of a voice model, requested or begun by itself: from the request over held output to the sound that
 // is sent.
 //
-// Owns:     the responses, their cancellations and timeouts, their held output, and whether the model reports that
-//           it is thinking before it speaks.
-// Does not: decide what is requested next or to whom the user's words are addressed (turns), decide whether an
+// Owns:     the requests and cancellations on the wire, the timeouts of the responses, and their held output.
+// Does not: keep which responses are under way (turn machine), decide what is requested next or to whom the user's words are addressed (turns), decide whether an
 //           unprompted response is wanted (held-speech), or track what is heard (speech).
 //
 // Invariants
@@ -25,7 +24,9 @@
 //   MODEL-WORK-2. After `responseTimeoutMs` without a sign of life such a model counts as idle.
 
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
+import { modelIsBusy, type TurnResponse } from '../../machines/index.ts';
 import { ProviderError } from '../../values/errors.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
@@ -51,13 +52,8 @@ export interface ResponsesOptions {
 
 type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 
-interface Asked {
-  readonly key: string;
-  id: string | null;
-  readonly attempt: Attempt | null;
-  /** Whether the session has requested its cancellation. */
-  isCancelled: boolean;
-}
+/** The requested response. */
+type Asked = TurnResponse & { readonly key: string };
 
 export class Responses {
   /** The held responses to words that may not be addressed to the model. */
@@ -65,20 +61,16 @@ export class Responses {
   readonly #core: LeadSession;
   readonly #speech: Speech;
   readonly #turn: Turn;
+  readonly #chart: TurnChart;
   readonly #timeoutMs: number;
   readonly #cancels: boolean;
   readonly #isByItself: boolean;
   readonly #watchdog: Watchdog;
-  #asked: Asked | null = null;
-  /** The responses that the model began by itself, by id; true if cancelled. */
-  readonly #own = new Map<string, boolean>();
   readonly #cancelled = new RecentIds();
   /** The responses that reply to the user. */
   readonly #replied = new RecentIds();
-  #replies = 0;
   #ownSince = Number.NEGATIVE_INFINITY;
-  /** The working state that the model last reported, and its timeout (MODEL-WORK-2). */
-  #isWorking = false;
+  /** MODEL-WORK-2 */
   readonly #workWatchdog: Watchdog;
 
   constructor(
@@ -92,6 +84,7 @@ export class Responses {
     this.#core = core;
     this.#speech = speech;
     this.#turn = turn;
+    this.#chart = turn.chart;
     this.#timeoutMs = responseTimeoutMs;
     this.#cancels = capabilities.cancelsResponses;
     this.#isByItself = capabilities.responds === 'by_itself';
@@ -122,7 +115,7 @@ export class Responses {
 
   /** Whether a response is being generated, or the model works on one. */
   get isBusy(): boolean {
-    return this.#isUnderWay || this.#isWorking;
+    return modelIsBusy(this.#chart.snapshot);
   }
 
   /** Whether there is or will soon be speech that the user could interrupt. */
@@ -136,12 +129,7 @@ export class Responses {
    */
   get isReply(): boolean {
     if (!this.#isUnderWay) return this.#speech.playingOf.some((id) => this.#replied.has(id));
-    return this.#asked === null || this.#asked.attempt === null;
-  }
-
-  /** The ids of the responses being generated. */
-  get underWay(): readonly string[] {
-    return [...(this.#asked?.id ? [this.#asked.id] : []), ...this.#own.keys()];
+    return this.#asked?.says !== 'offer';
   }
 
   /** When the model last began a response by itself, in milliseconds since 1970. */
@@ -150,15 +138,14 @@ export class Responses {
   }
 
   /** Requests a reply. */
-  reply(): void {
-    this.#replies += 1;
-    this.#request(`reply:${this.#replies}`, null);
+  reply(key: string): void {
+    this.#request(key);
   }
 
   /** Requests that the model says an offer. */
   say(attempt: Attempt, instructions: string, about: string): void {
     this.#speech.begin(attempt);
-    this.#request(attempt.responseKey, attempt, {
+    this.#request(attempt.responseKey, {
       instructions,
       ...(about !== '' && { about }),
     });
@@ -195,7 +182,7 @@ export class Responses {
 
   /** Records a sign of life of a working model. */
   sign(): void {
-    if (this.#isWorking) this.#workWatchdog.touch();
+    if (this.#chart.snapshot.matches({ model: 'working' })) this.#workWatchdog.touch();
   }
 
   /** Stops all speech at once. */
@@ -220,8 +207,10 @@ export class Responses {
     this.#speech.completedAll();
     const asked = this.#asked;
     const { attempt } = this.#speech;
-    const wasReply = asked ? asked.attempt === null : [...this.#own.values()].includes(false);
-    if (attempt && asked?.attempt === attempt) {
+    const wasReply = asked
+      ? asked.says === 'reply'
+      : this.#own.some(({ isCancelled }) => !isCancelled);
+    if (attempt && asked?.key === attempt.responseKey) {
       this.#speech.giveUp();
       this.#speech.notHeard('delivery.interrupted', attempt);
     }
@@ -238,17 +227,24 @@ export class Responses {
   }
 
   get #isUnderWay(): boolean {
-    return this.#asked !== null || this.#own.size > 0;
+    return this.#chart.context.responses.length > 0;
+  }
+
+  get #asked(): Asked | null {
+    const isAsked = (response: TurnResponse): response is Asked => response.key !== null;
+    return this.#chart.context.responses.find(isAsked) ?? null;
+  }
+
+  /** The responses that the model began by itself. */
+  get #own(): readonly TurnResponse[] {
+    return this.#chart.context.responses.filter(({ key }) => key === null);
   }
 
   #request(
     responseKey: string,
-    attempt: Attempt | null,
     { instructions, about }: { readonly instructions?: string; readonly about?: string } = {},
   ): void {
-    this.#asked = { key: responseKey, id: null, attempt, isCancelled: false };
     this.#watchdog.watch(this.#timeoutMs);
-    this.#reportBegun();
     this.#turn.send({
       type: 'response.request',
       responseKey,
@@ -261,20 +257,20 @@ export class Responses {
   #started(responseId: string, responseKey: string | null): boolean {
     const asked = this.#asked;
     if (asked && this.#answers(responseKey, asked)) {
-      asked.id = responseId;
+      this.#chart.send({ type: 'response.started', key: asked.key, responseId });
       // The response was cancelled before it had an id.
       if (asked.isCancelled) this.#cancelled.add(responseId);
-      if (asked.attempt) asked.attempt.responseId = responseId;
-      else this.#replied.add(responseId);
+      const attempt = this.#attemptOf(asked);
+      if (attempt) attempt.responseId = responseId;
+      if (asked.says === 'reply') this.#replied.add(responseId);
       return false;
     }
-    if (this.#own.has(responseId)) return false;
-    this.#own.set(responseId, false);
-    if (this.#own.size > MAX_OWN) this.#forgetOldest();
+    if (this.#own.some(({ id }) => id === responseId)) return false;
+    this.#chart.send({ type: 'response.began', responseId });
+    if (this.#own.length > MAX_OWN) this.#forgetOldest();
     this.#replied.add(responseId);
     this.#ownSince = this.#core.host.environment.clock.now();
     this.#watchdog.watch(this.#timeoutMs);
-    this.#reportBegun();
     // A response that names an older request is unambiguous: the requested response is still to come.
     if (responseKey === null && asked?.id === null) this.#collided(asked);
     return true;
@@ -287,8 +283,8 @@ export class Responses {
 
   /** RESPONSES-8 */
   #forgetOldest(): void {
-    const [oldest] = this.#own.keys();
-    if (oldest === undefined) return;
+    const oldest = this.#own[0]?.id ?? null;
+    if (oldest === null) return;
     const message = `The model has begun more than ${MAX_OWN} responses and ended none: the oldest counts as ended`;
     this.#core.reportError(new ProviderError('TOO_MANY_RESPONSES', message), 'transport');
     this.#gone(oldest, null, 'forgotten');
@@ -296,14 +292,20 @@ export class Responses {
 
   /** The model began a response by itself before the requested one (RESPONSES-1). */
   #collided(asked: Asked): void {
-    const { attempt, isCancelled } = asked;
-    this.#asked = null;
+    this.#chart.send({ type: 'request.ended', continuesAs: null });
     this.#withdraw(asked);
-    if (attempt && this.#speech.attempt === attempt) {
+    const attempt = this.#attemptOf(asked);
+    if (attempt) {
       this.#speech.giveUp();
       this.#speech.notHeard('delivery.interrupted', attempt);
     }
-    this.#turn.responded(attempt, 'cancelled', isCancelled);
+    this.#turn.responded(asked.says, 'cancelled', asked.isCancelled);
+  }
+
+  /** Returns the attempt that a requested response says, unless it was given up. */
+  #attemptOf({ key }: Asked): Attempt | null {
+    const { attempt } = this.#speech;
+    return attempt?.responseKey === key ? attempt : null;
   }
 
   #play(frame: AudioFrame): void {
@@ -316,26 +318,29 @@ export class Responses {
 
   #ended(event: Ended): void {
     const asked = this.#asked;
-    const isOwn = this.#own.delete(event.responseId);
+    const { responseId } = event;
+    const isOwn = this.#own.some(({ id }) => id === responseId);
+    if (isOwn) this.#chart.send({ type: 'response.ended', responseId });
     const isAsked = asked !== null && !isOwn && this.#answers(event.responseKey, asked);
-    if (isAsked) this.#asked = null;
-    // The key was withdrawn: the response goes on, and it is unknown what it answers.
-    if (isAsked && this.#isByItself && asked.id !== null && asked.id !== event.responseId)
-      this.#own.set(asked.id, asked.isCancelled);
+    if (isAsked) {
+      // The key was withdrawn: the response goes on, and it is unknown what it answers.
+      const continues = this.#isByItself && asked.id !== null && asked.id !== responseId;
+      this.#chart.send({ type: 'request.ended', continuesAs: continues ? asked.id : null });
+    }
     if (!this.#isUnderWay) this.#watchdog.stop();
     if (isAsked) {
       // A transport that cannot cancel generates to the end; that end was not heard.
-      const wasCancelled = this.#cancelled.has(event.responseId);
-      this.#judge(asked.attempt, wasCancelled ? { ...event, status: 'cancelled' } : event);
-      this.#turn.responded(asked.attempt, event.status, asked.isCancelled);
+      const wasCancelled = this.#cancelled.has(responseId);
+      this.#judge(this.#attemptOf(asked), wasCancelled ? { ...event, status: 'cancelled' } : event);
+      this.#turn.responded(asked.says, event.status, asked.isCancelled);
     }
-    this.#speech.completed(event.responseId);
+    this.#speech.completed(responseId);
     this.#turn.next();
   }
 
   /** Derives the outcome of the offer from the end of its response. */
   #judge(attempt: Attempt | null, { status, audio }: Ended): void {
-    if (!attempt || this.#speech.attempt !== attempt) return;
+    if (!attempt) return;
     if (status === 'completed') attempt.ended(audio);
     if (status === 'completed' && attempt.hasAudio) return;
     this.#speech.giveUp();
@@ -348,30 +353,22 @@ export class Responses {
   /** Stops the generation and the unplayed sound at once. */
   #stopAll(): void {
     const asked = this.#asked;
-    let isNew = false;
-    if (asked && !asked.isCancelled) {
-      asked.isCancelled = isNew = true;
-      if (asked.id !== null) this.#cancelled.add(asked.id);
+    const { responses } = this.#chart.context;
+    for (const { id } of responses) if (id !== null) this.#cancelled.add(id);
+    if (responses.some(({ isCancelled }) => !isCancelled)) {
+      this.#chart.send({ type: 'response.cancelled', responseId: null });
+      this.#cancel();
     }
-    for (const [id, isCancelled] of this.#own) {
-      isNew ||= !isCancelled;
-      this.#callOff(id);
-    }
-    if (isNew) this.#cancel();
     const { attempt } = this.#speech;
-    this.#speech.stop(attempt !== null && asked?.attempt === attempt);
+    this.#speech.stop(attempt !== null && asked?.key === attempt.responseKey);
   }
 
   /** Silences an unprompted response. `isOver`: the transport has finished it. */
   #silenceOwn(responseId: string, isOver: boolean): void {
-    if (this.#own.get(responseId) !== false) return;
-    this.#callOff(responseId);
-    if (!isOver) this.#cancel();
-  }
-
-  #callOff(responseId: string): void {
-    this.#own.set(responseId, true);
+    if (!this.#own.some(({ id, isCancelled }) => id === responseId && !isCancelled)) return;
+    this.#chart.send({ type: 'response.cancelled', responseId });
     this.#cancelled.add(responseId);
+    if (!isOver) this.#cancel();
   }
 
   #cancel(): void {
@@ -389,8 +386,7 @@ export class Responses {
   }
 
   #overdue(): void {
-    const isCalledOff =
-      this.#asked?.isCancelled !== false && ![...this.#own.values()].includes(false);
+    const isCalledOff = this.#chart.context.responses.every(({ isCancelled }) => isCancelled);
     if (!isCalledOff) {
       this.#reportTimeout(`The model showed no sign of life for ${this.#timeoutMs} ms`);
       this.#stopAll();
@@ -398,8 +394,8 @@ export class Responses {
     }
     // The end of a response frees the model, and a new request may follow at once: that one is not overdue.
     const asked = this.#asked;
-    for (const id of this.#own.keys()) this.#gone(id, null, 'timeout');
-    if (asked && asked === this.#asked) this.#fail(asked.key, 'timeout');
+    for (const { id } of this.#own) this.#gone(id ?? '', null, 'timeout');
+    if (asked && asked.key === this.#asked?.key) this.#fail(asked.key, 'timeout');
   }
 
   #fail(responseKey: string, reason: string): void {
@@ -414,26 +410,23 @@ export class Responses {
 
   /** MODEL-WORK-1 */
   #workChanged(status: 'working' | 'idle'): void {
-    const wasWorking = this.#isWorking;
-    this.#isWorking = status === 'working';
-    if (this.#isWorking) this.#workWatchdog.watch(this.#timeoutMs);
-    else this.#workWatchdog.stop();
-    if (this.#isWorking && !wasWorking) this.#reportBegun();
-    if (!this.#isWorking && wasWorking) this.#turn.next();
+    const wasWorking = this.#chart.snapshot.matches({ model: 'working' });
+    if (status === 'working') {
+      this.#workWatchdog.watch(this.#timeoutMs);
+      this.#chart.send({ type: 'model.working' });
+    } else {
+      this.#workWatchdog.stop();
+      this.#chart.send({ type: 'model.idle' });
+      if (wasWorking) this.#turn.next();
+    }
   }
 
   /** Forgets all responses and their held output: none of them is waited for any more. */
   #forgetAll(): void {
     this.held.reset();
-    this.#isWorking = false;
     this.#workWatchdog.stop();
-    this.#asked = null;
-    this.#own.clear();
+    this.#chart.send({ type: 'responses.lost' });
     this.#watchdog.stop();
-  }
-
-  #reportBegun(): void {
-    this.#core.receive('session', { type: 'response.requested' });
   }
 
   #reportTimeout(message: string): void {

@@ -73,8 +73,9 @@ export class Speech {
     return this.#playout.isDrained;
   }
 
-  get isPaused(): boolean {
-    return this.#loudspeaker.isPaused;
+  /** Whether the speech could be stopped now so that it can continue later. */
+  get canPause(): boolean {
+    return !this.isSilent && this.#loudspeaker.canPause;
   }
 
   /** The ids of the items that were sent and are not played to their end. */
@@ -335,6 +336,10 @@ export class Loudspeaker {
     return this.#isPaused;
   }
 
+  get canPause(): boolean {
+    return this.#isWhole && !this.#isPaused;
+  }
+
   say(frame: AudioFrame, durationMs = frameDurationMs(frame)): void {
     const { itemId = '' } = frame;
     const startMs = this.#saidMs.get(itemId) ?? 0;
@@ -366,7 +371,7 @@ export class Loudspeaker {
    * continue.
    */
   pause(): boolean {
-    if (!this.#isWhole || this.#isPaused) return false;
+    if (!this.canPause) return false;
     this.#isPaused = true;
     this.#stoppedAt = null;
     this.#clear();

@@ -1,6 +1,6 @@
 // The turn of a voice session as its parts see it; `Turns` implements it.
 
-import type { Attempt } from '../connection/attempt.ts';
+import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import type { TransportCommand, TransportEvent } from '../connection/transport.ts';
 
 /** A tool call of the voice model. */
@@ -14,6 +14,8 @@ export interface MadeCall {
 }
 
 export interface Turn {
+  /** Keeps the state of the turn. */
+  readonly chart: TurnChart;
   /** Whether the user speaks, or their last words are not known yet. */
   readonly userHasFloor: boolean;
   /** Whether a response that the model begins now may answer words that are addressed to a subagent. */
@@ -33,10 +35,9 @@ export interface Turn {
   /** Records that the model replies to the user in this response. */
   replying(responseId: string): void;
   /**
-   * Handles the end of a requested response. `said`: the attempt that it spoke; null for a reply.
-   * `calledOff`: the session cancelled it.
+   * Handles the end of a requested response. `calledOff`: the session cancelled it.
    */
-  responded(said: Attempt | null, status: string, calledOff: boolean): void;
+  responded(says: 'reply' | 'offer', status: string, calledOff: boolean): void;
   /** Handles a floor that the user may have left: an utterance or its words are settled. */
   settled(): void;
   /** Handles a speaker that has fallen silent. */

@@ -445,7 +445,7 @@ class Filler {
     this.#askedKey = responseKey;
     this.#expectEnd(PATIENCE_MS);
     // FILLER-5: no offer while the model is asked for a filler.
-    this.#core.receive('session', { type: 'response.requested' });
+    this.#turn.chart.send({ type: 'floor.taken' });
     this.#turn.send({
       type: 'response.request',
       responseKey,

@@ -51,6 +51,9 @@ export interface DelegationsOptions {
   readonly responseTimeoutMs: number;
 }
 
+/** The name of a delegation among the calls that the model waits for. */
+const callIdOf = (delegationId: string): string => `delegation:${delegationId}`;
+
 const FAILED = 'Sorry, something went wrong with that. Could you say it again?';
 
 export class Delegations {
@@ -87,12 +90,14 @@ export class Delegations {
 
   /** Whether a delegation is under way; the model receives no other request meanwhile. */
   get areUnderWay(): boolean {
-    return this.#waiting.size > 0 || this.#working.size > 0;
+    return this.#turn.chart.context.calls.some(({ of }) => of === 'delegation');
   }
 
   created(delegationId: string): void {
     if (!this.#known.add(delegationId)) return;
     this.#waiting.add(delegationId);
+    const callId = callIdOf(delegationId);
+    this.#turn.chart.send({ type: 'call.made', callId, responseId: '', of: 'delegation' });
     if (this.#turn.userHasFloor) this.#patience.watch(this.#settleTimeoutMs);
     else this.#begin();
   }
@@ -119,6 +124,8 @@ export class Delegations {
   /** Cancels all delegations. */
   stop(): void {
     this.#patience.stop();
+    for (const delegationId of [...this.#waiting, ...this.#working.keys()])
+      this.#settled(delegationId);
     this.#waiting.clear();
     const reason = new CancelledError('the delegation is no longer needed');
     for (const controller of this.#working.values()) controller.abort(reason);
@@ -131,8 +138,10 @@ export class Delegations {
     this.#waiting.clear();
     for (const delegationId of waiting) {
       // DELEGATIONS-2
-      if (this.#wereForSubagent && !this.#wereForLead) this.#accept(delegationId, []);
-      else void this.#work(delegationId);
+      if (this.#wereForSubagent && !this.#wereForLead) {
+        this.#settled(delegationId);
+        this.#accept(delegationId, []);
+      } else void this.#work(delegationId);
     }
     this.#wereForLead = this.#wereForSubagent = false;
     this.#turn.next();
@@ -164,9 +173,14 @@ export class Delegations {
       cancel();
       if (isWanted()) {
         this.#working.delete(delegationId);
+        this.#settled(delegationId);
         this.#turn.next();
       }
     }
+  }
+
+  #settled(delegationId: string): void {
+    this.#turn.chart.send({ type: 'call.dropped', callId: callIdOf(delegationId) });
   }
 
   #accept(delegationId: string, calls: readonly Omit<MadeCall, 'callId'>[]): void {

@@ -5,10 +5,10 @@
 //                                       ├─ a backchannel, a noise ───────▶ false: continues
 //                                       └─ no words in time ─────────────▶ continues, until they come
 //
-// Owns:     whether the user's speech holds the floor, how long the session waits for a transcript, the start of each
-//           utterance on the session's clock (a transport counts from the first audio that it received), and the
-//           doubt about an interruption.
-// Does not: decide the answer, or the addressee of the words (session).
+// Owns:     the reading of the transport's reports, how long an utterance may last, and the start of each utterance
+//           on the session's clock (a transport counts from the first audio that it received).
+// Does not: keep whether the user has the floor or may be interrupting (turn machine), decide the answer, or the
+//           addressee of the words (session).
 //
 // Invariants
 //   LISTENING-2. The user has the floor while they speak, and until their words are known (for at most
@@ -29,8 +29,10 @@
 //   INTERRUPTIONS-4. Words that arrive after the doubt still interrupt, if they are an interruption.
 
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
 import { backchannelIn } from '../../language/backchannel.ts';
+import { userHasFloor } from '../../machines/index.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
 import type { TransportCapabilities, TransportEvent } from '../connection/transport.ts';
 import type { ModelMemory } from '../output/model-memory.ts';
@@ -38,12 +40,11 @@ import type { Responses } from '../output/responses.ts';
 import type { Speech } from '../output/speech.ts';
 import type { Turn } from '../output/turn.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
-import type { Replies } from './replies.ts';
 
 /** Lag with which a transport detects speech. */
 const ONSET_MS = 300;
 /** A transport reports the end of an utterance this long after it happened. */
-const END_LAG_MS = 600;
+export const END_LAG_MS = 600;
 /** An open microphone that has sent nothing for this long counts as off. */
 const MICROPHONE_GAP_MS = 2000;
 /** After this long a pause new sound no longer belongs to the earlier noise. */
@@ -76,13 +77,8 @@ export class Listening {
   readonly #memory: ModelMemory;
   readonly #bargeIn: BargeIn;
   readonly #turn: Turn;
+  readonly #chart: TurnChart;
   readonly #options: ListeningOptions;
-  /** LISTENING-2: the user is saying the newest utterance, and it holds the floor. */
-  #isSpeaking = false;
-  #newest = '';
-  /** LISTENING-2: the utterances that have ended and whose words or addressee are not known yet. */
-  readonly #untranscribed = new Set<string>();
-  readonly #patience: Watchdog;
   /** The utterance under way as the transport reports it, with its start on the session's clock. */
   #underWay: { readonly id: string; readonly since: number } | null = null;
   readonly #limit: Watchdog;
@@ -112,22 +108,21 @@ export class Listening {
     this.#memory = memory;
     this.#bargeIn = bargeIn;
     this.#turn = turn;
+    this.#chart = turn.chart;
     this.#options = options;
-    this.#patience = new Watchdog(core.host.environment, () => {
-      this.#untranscribed.clear();
-      turn.settled();
-    });
     this.#limit = new Watchdog(core.host.environment, () => this.#checkLimits());
   }
 
   /** Whether the user speaks, or the words and the addressee of the last utterance are not known yet. */
   get hasFloor(): boolean {
-    return this.#isSpeaking || this.#untranscribed.size > 0;
+    return userHasFloor(this.#chart.snapshot);
   }
 
   /** How much of the newest sound holds words of the user that are not known yet, in milliseconds. */
   get unknownMs(): number {
-    const open = [...this.#untranscribed, ...(this.#isSpeaking ? [this.#newest] : [])];
+    const { unknown, newest } = this.#chart.context;
+    const isSpeaking = this.#chart.snapshot.matches({ user: 'speaking' });
+    const open = [...unknown, ...(isSpeaking ? [newest] : [])];
     const begun = open.flatMap((id) => this.#beginnings.get(id) ?? []);
     return begun.length === 0 ? 0 : this.#now - Math.min(...begun) + ONSET_MS;
   }
@@ -136,7 +131,7 @@ export class Listening {
   sound(durationMs: number, isSent: boolean): void {
     const isFirst = this.#soundAt === null;
     this.#soundAt = this.#now;
-    if (isFirst && this.#underWay) this.#watchLimits();
+    if (isFirst) this.watchLimits();
     if (isSent) this.#sentMs += durationMs;
   }
 
@@ -164,7 +159,7 @@ export class Listening {
   /** Records that the words of an utterance are known; unless the user speaks again, the floor is free. */
   understood(utteranceId: string): void {
     this.#transcript.finished(utteranceId);
-    this.#untranscribed.delete(utteranceId);
+    this.#chart.send({ type: 'user.understood', utteranceId });
     if (!this.hasFloor) this.#core.receive('session', { type: 'utterance.settled' });
   }
 
@@ -172,8 +167,7 @@ export class Listening {
   clientLeft(): void {
     this.#soundAt = null;
     this.#end();
-    this.#untranscribed.clear();
-    this.#isSpeaking = false;
+    this.#chart.send({ type: 'client.left' });
   }
 
   /** Handles a new connection: utterances on the previous one are no longer waited for. */
@@ -183,11 +177,9 @@ export class Listening {
     this.#underWay = null;
     this.#noiseAt = null;
     this.#limit.stop();
-    this.#patience.stop();
     this.#sentMs = 0;
     this.#beginnings.clear();
-    this.#untranscribed.clear();
-    this.#isSpeaking = false;
+    this.#chart.send({ type: 'user.lost' });
     this.#transcript.connectionLost();
   }
 
@@ -201,26 +193,23 @@ export class Listening {
       this.#beginnings.delete(oldest);
     }
     this.#underWay = { id, since: this.#now };
-    this.#watchLimits();
     // No more words of the earlier utterance will come.
     this.#transcript.reset();
     if (isNoise) {
       this.#floorless.add(id);
+      this.watchLimits();
       return;
     }
-    this.#isSpeaking = true;
-    this.#newest = id;
+    this.#chart.send({ type: 'user.began', utteranceId: id });
     this.#core.receive('session', { type: 'utterance.started' });
     this.#bargeIn.began(id, startedAt);
   }
 
   #ended(utteranceId: string): void {
-    // The words of a client that has left are not waited for.
-    if (this.#isSpeaking) this.#untranscribed.add(utteranceId);
-    this.#isSpeaking = false;
-    this.#patience.watch(this.#options.settleTimeoutMs);
     this.#core.receive('session', { type: 'utterance.ended' });
-    this.#bargeIn.ended(utteranceId);
+    this.#chart.send({ type: 'user.ended', utteranceId });
+    // This was the end of an earlier utterance.
+    if (this.#underWay) this.watchLimits();
   }
 
   /** Handles the end of the utterance under way. */
@@ -263,8 +252,9 @@ export class Listening {
   }
 
   /** Checks the utterance under way when it may be too long, or its microphone off (LISTEN-1). */
-  #watchLimits(): void {
-    const { since = 0 } = this.#underWay ?? {};
+  watchLimits(): void {
+    if (!this.#underWay) return;
+    const { since } = this.#underWay;
     const tooLongAt = since + this.#options.maxUtteranceMs;
     const offAt =
       this.#soundAt === null ? Infinity : Math.max(this.#soundAt, since) + MICROPHONE_GAP_MS;
@@ -280,7 +270,11 @@ export class Listening {
     // Speech reported without any sound of the microphone is not the user's either.
     if (isTooLong || (isOff && soundAt < since)) this.#noiseAt = this.#now;
     if (isTooLong || isOff) this.#end();
-    else this.#watchLimits();
+    else this.watchLimits();
+  }
+
+  unwatchLimits(): void {
+    this.#limit.stop();
   }
 
   /** LISTEN-1: ends the utterance under way. */
@@ -315,11 +309,7 @@ export class BargeIn {
   readonly #transcript: VoiceTranscript;
   readonly #responses: Responses;
   readonly #speech: Speech;
-  readonly #replies: Replies;
-  readonly #patience: Watchdog;
-  /** The utterance in doubt, or the one whose doubt ended without words. */
-  #utteranceId: string | null = null;
-  #hasEnded = false;
+  readonly #chart: TurnChart;
 
   constructor(
     core: LeadSession,
@@ -327,41 +317,28 @@ export class BargeIn {
     transcript: VoiceTranscript,
     responses: Responses,
     speech: Speech,
-    replies: Replies,
+    chart: TurnChart,
   ) {
     this.#core = core;
     this.#options = options;
     this.#transcript = transcript;
     this.#responses = responses;
     this.#speech = speech;
-    this.#replies = replies;
-    this.#patience = new Watchdog(core.host.environment, () => this.#overdue());
+    this.#chart = chart;
   }
 
   /** Handles the start of an utterance. `startedAt` is in milliseconds since 1970. */
   began(utteranceId: string, startedAt: number): void {
-    const { capabilities, falseInterruptionMs, backchannelMs } = this.#options;
+    const { capabilities, falseInterruptionMs } = this.#options;
     // If the start is reported late, the model may already be answering these very words.
     if (capabilities.utterances === 'inferred' && startedAt <= this.#responses.ownSince) return;
-    this.#replies.userSpeaks();
+    this.#chart.send({ type: 'user.spoke' });
     this.#responses.held.expectWanted();
     if (!this.#responses.isSpeaking) return;
-    const isNew = !this.#speech.isPaused;
-    this.#forget();
-    if (falseInterruptionMs <= 0 || !isNew || !this.#pause()) {
-      this.#breakOff();
-      return;
-    }
-    this.#utteranceId = utteranceId;
-    this.#hasEnded = false;
-    this.#patience.watch(backchannelMs + END_LAG_MS);
-  }
-
-  /** Handles the end of an utterance. */
-  ended(utteranceId: string): void {
-    if (utteranceId !== this.#utteranceId || !this.#speech.isPaused) return;
-    this.#hasEnded = true;
-    this.#patience.watch(this.#options.falseInterruptionMs);
+    // While a question is open, every word may be its answer (INTERRUPTIONS-3).
+    const canPause =
+      falseInterruptionMs > 0 && this.#core.unit.owner === null && this.#speech.canPause;
+    this.#chart.send({ type: 'user.overlaps', utteranceId, canPause });
   }
 
   /**
@@ -369,61 +346,32 @@ export class BargeIn {
    * whether they are a backchannel, which needs no answer.
    */
   isBackchannel(utteranceId: string, text: string, final: boolean): boolean {
-    if (utteranceId !== this.#utteranceId) return false;
+    if (utteranceId !== this.#chart.context.doubted) return false;
     const isEmpty = text.trim() === '';
     const reading = isEmpty ? 'beginning' : this.#read(text);
     if (!final && reading !== 'none') return false;
     const isFalse = isEmpty || reading === 'whole';
-    this.#forget();
-    if (!isFalse) this.#breakOff();
-    else if (this.#speech.isPaused) this.#speech.resume();
+    this.#chart.send({
+      type: 'user.worded',
+      utteranceId,
+      reading: isFalse ? 'listens' : 'interrupts',
+    });
     if (!isFalse || isEmpty) return false;
     this.#core.projection.emit({ type: 'backchannel.heard', utteranceId, text: text.trim() });
     return true;
   }
 
-  /** Ends the doubt as an interruption: the model itself has stopped. */
-  confirm(): void {
-    if (this.#utteranceId === null || !this.#speech.isPaused) return;
-    this.#forget();
-    this.#breakOff();
-  }
-
-  /** Ends the doubt without words: the speech stays interrupted if the user is still speaking. */
-  reset(): void {
-    const isSpeaking = this.#utteranceId !== null && !this.#hasEnded;
-    this.#forget();
-    if (!this.#speech.isPaused) return;
-    if (isSpeaking) this.#breakOff();
-    else this.#speech.resume();
-  }
-
-  #overdue(): void {
-    if (!this.#speech.isPaused) return;
-    if (this.#hasEnded) this.#speech.resume();
-    else this.confirm();
-  }
-
-  /** Pauses the speech; while a question is open, every word may be its answer (INTERRUPTIONS-3). */
-  #pause(): boolean {
-    return this.#core.unit.owner === null && this.#speech.pause();
-  }
-
-  /** Returns whether the text is a backchannel and no answer, in full or so far (INTERRUPTIONS-3). */
-  #read(text: string): 'whole' | 'beginning' | 'none' {
-    if (this.#transcript.asks(this.#speech.playing)) return 'none';
-    return backchannelIn(text, this.#core.agents.current.language);
-  }
-
-  #breakOff(): void {
+  /** Stops the speech for good: the utterance is an interruption. */
+  breakOff(): void {
     if (!this.#responses.isSpeaking) return;
     for (const subagent of this.#core.tree.live)
       if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
     this.#responses.silence();
   }
 
-  #forget(): void {
-    this.#utteranceId = null;
-    this.#patience.stop();
+  /** Returns whether the text is a backchannel and no answer, in full or so far (INTERRUPTIONS-3). */
+  #read(text: string): 'whole' | 'beginning' | 'none' {
+    if (this.#transcript.asks(this.#speech.playing)) return 'none';
+    return backchannelIn(text, this.#core.agents.current.language);
   }
 }

@@ -1,30 +1,34 @@
-// Decides who speaks next in a voice session: each utterance is answered once, each tool result is reported,
+// Runs the turn of a voice session: each utterance is answered once, each tool result is reported,
 // and two responses are never spoken at the same time.
 //
-//   state of the turn                                       kept by
-//   the user speaks, or their words are not known yet       listening
-//   the user may be interrupting the model                  listening (BargeIn)
-//   the words may be addressed to a subagent                isUndecided, mayAnswerBoth
-//   a response is requested, generated, held                responses
-//   sound is playing, paused, or cut off                    speech
-//   the model waits for a tool                              awaitedCalls, delegations
-//   a reply is owed                                         replies
-//   the model is asked for a filler                         waiting
+// The turn machine keeps the state of the turn and chooses; this file reports facts to it and carries out its
+// effects. What else has a state:
 //
-// Owns:     the choice of the next response, the calls whose results the model gets at once, and which answers of
-//           a model that hears every word are not wanted.
-// Does not: decide when an offer may be said (outbox) or to whom an utterance is addressed (session), run
-//           tools, or hold connections (connection manager).
+//   sound is playing, paused, or cut off                    speech
+//   output that may answer words for a subagent             held-speech
+//   who is being asked, and by whom                         session (questions)
+//   the filler, the thinking sound                          waiting
+//
+// Owns:     what a fact of the transport or the session means for the turn, and which answers of a model that hears
+//           every word are not wanted.
+// Does not: choose the next response (turn machine), decide when an offer may be said (outbox) or to whom an
+//           utterance is addressed (session), run tools, or hold connections (connection manager).
 //
 // Invariants
-//   TURNS-1. At most one response is under way (responses). Further requests meanwhile are answered by the
+//   TURNS-1. At most one response is under way (TURN-1). Further requests meanwhile are answered by the
 //       next one.
-//   TURNS-2. The model receives no request while the user has the floor (listening).
+//   TURNS-2. The model receives no request while the user has the floor (TURN-2).
 //   TURNS-7. Each utterance is answered once, by its addressee: the lead agent or a subagent. This also holds
 //       for a model that answers by itself.
 //   TURNS-9. While a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, due deliveries are spoken
 //       before the tool's result. This requires a transport that can respond while a call is open, and a
 //       model that does not speak to results by itself. The lead agent's turn continues.
+//   REPLIES-1. A model that speaks when asked gets a request for each reply. A model that answers by itself
+//       gets one only if it stays silent for `replyTimeoutMs`, and again if that request fails (TURN-4).
+//   REPLIES-2. Speech that was under way when a result came is no answer to it, except speech in the response
+//       that made the call.
+//   REPLIES-3. Speech of the model since the user began to speak answers their words: words that become known
+//       later are owed no reply.
 //   ADDRESSEE-1. While a question has the floor and the user's words are unknown, every response that the
 //        model begins is undecided.
 //   ADDRESSEE-2. Words addressed to a subagent silence at most one answer of the model; two if the model may
@@ -36,7 +40,15 @@ import { shortNameOf } from '../../actors/notes/note-marks.ts';
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { HOLDS_FLOOR_MS, type Offer } from '../../actors/session/lead/lead-driver.ts';
+import { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { intoConversation } from '../../actors/session/state/live-conversation.ts';
+import {
+  isInDoubt,
+  modelIsBusy,
+  replyIsExpected,
+  replyIsWanted,
+  userHasFloor,
+} from '../../machines/index.ts';
 import { ProviderError } from '../../values/errors.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { Attempt } from '../connection/attempt.ts';
@@ -50,8 +62,13 @@ import type { MadeCall, Turn } from '../output/turn.ts';
 import { VoiceTranscript } from '../output/voice-transcript.ts';
 import { Waiting, type WaitingOptions } from '../output/waiting.ts';
 import { Delegations, type WorkOut } from './delegations.ts';
-import { BargeIn, Listening, type BargeInOptions, type ListeningOptions } from './listening.ts';
-import { Replies } from './replies.ts';
+import {
+  BargeIn,
+  END_LAG_MS,
+  Listening,
+  type BargeInOptions,
+  type ListeningOptions,
+} from './listening.ts';
 
 export interface TurnsOptions
   extends ResponsesOptions, ListeningOptions, BargeInOptions, WaitingOptions {
@@ -65,7 +82,14 @@ export interface TurnsOptions
   readonly workOut?: WorkOut;
 }
 
+/** An offer that the model is asked to say. */
+interface Offered {
+  readonly attempt: Attempt;
+  readonly noteId: string;
+}
+
 export class Turns implements Turn {
+  readonly chart: TurnChart;
   readonly memory: ModelMemory;
   readonly speech: Speech;
   readonly responses: Responses;
@@ -74,47 +98,75 @@ export class Turns implements Turn {
   readonly #options: TurnsOptions;
   readonly #connections: ConnectionManager;
   readonly #transcript: VoiceTranscript;
-  readonly #replies: Replies;
   readonly #bargeIn: BargeIn;
   readonly #delegations: Delegations | null;
   readonly #waiting: Waiting;
-  /** The response that made each call whose result the model gets at once, by call id. */
-  readonly #awaitedCalls = new Map<string, string>();
+  /** The newest offer. */
+  #offered: Offered | null = null;
   /** ADDRESSEE-2: a requested response failed since the user spoke: the model may still answer both. */
   #mayAnswerBoth = false;
-  /** TURNS-9: ends the time in which a tool keeps the floor. */
-  #stopHolding: (() => void) | null = null;
 
   constructor(core: LeadSession, options: TurnsOptions, connections: ConnectionManager) {
     this.#core = core;
     this.#options = options;
     this.#connections = connections;
-    const { capabilities, clearReportMs, replyTimeoutMs, workOut } = options;
+    const { capabilities, clearReportMs, workOut } = options;
     const transcript = (this.#transcript = new VoiceTranscript(core));
     const send = (command: TransportCommand): void => this.send(command);
+    this.chart = this.#madeChart();
     this.memory = new ModelMemory(core, transcript, capabilities, send);
     this.speech = new Speech(core, this.memory, this, clearReportMs);
     this.responses = new Responses(core, this.memory, this.speech, this, options);
-    this.#replies = new Replies(
-      core.host.environment,
-      {
-        answersWords: capabilities.responds === 'by_itself',
-        answersResults: this.#answersResults,
-        timeoutMs: replyTimeoutMs,
-      },
-      () => this.#isBusy,
-      () => this.next(),
-    );
     const { memory, speech, responses } = this;
     const { outputSampleRateHz } = capabilities;
-    this.#bargeIn = new BargeIn(core, options, transcript, responses, speech, this.#replies);
+    this.#bargeIn = new BargeIn(core, options, transcript, responses, speech, this.chart);
     this.listening = new Listening(core, transcript, memory, this.#bargeIn, this, options);
     this.#waiting = new Waiting(core, responses, speech, this, options, outputSampleRateHz);
     this.#delegations = workOut ? new Delegations(core, workOut, this, transcript, options) : null;
   }
 
+  /** The turn: its effects are what this file does. */
+  #madeChart(): TurnChart {
+    const core = this.#core;
+    const { capabilities, replyTimeoutMs, settleTimeoutMs } = this.#options;
+    const { backchannelMs, falseInterruptionMs } = this.#options;
+    return new TurnChart(
+      core.host.environment,
+      {
+        keepsOffers: false,
+        whileToolWorks:
+          capabilities.defersToolResults && !this.#answersResults ? 'waits' : 'keeps_floor',
+        answersWords: capabilities.responds === 'by_itself',
+        answersResults: this.#answersResults,
+        holdsFloorMs: HOLDS_FLOOR_MS,
+        settleTimeoutMs,
+        replyTimeoutMs,
+        doubtMs: backchannelMs + END_LAG_MS,
+        falseInterruptionMs,
+      },
+      () => this.#isFree,
+      {
+        watchSpeech: () => this.listening.watchLimits(),
+        unwatchSpeech: () => this.listening.unwatchLimits(),
+        settled: () => this.settled(),
+        pause: () => this.speech.pause(),
+        resume: () => this.speech.resume(),
+        breakOff: () => this.#bargeIn.breakOff(),
+        reply: ({ key }) => this.#reply(key),
+        tell: () => this.#say(),
+        refuse: () => this.#refuse(),
+        remind: () => this.memory.note(OWED_REPLY_NOTE),
+        overdue: () => this.next(),
+        take: () => core.receive('session', { type: 'response.requested' }),
+        wait: () => core.receive('session', { type: 'response.waiting' }),
+        release: () => core.receive('session', { type: 'response.ended' }),
+        rest: () => this.#connections.rotateIfDue(),
+      },
+    );
+  }
+
   get userHasFloor(): boolean {
-    return this.listening.hasFloor;
+    return userHasFloor(this.chart.snapshot);
   }
 
   /** ADDRESSEE-1 */
@@ -126,15 +178,15 @@ export class Turns implements Turn {
     if (this.#options.capabilities.utterances === 'reported') return false;
     const asked = questions.stateOf(owner)?.context as { playingSince: number | null } | undefined;
     const isBeingAsked = asked !== undefined && asked.playingSince !== null;
-    return isBeingAsked && !this.#replies.isExpected;
+    return isBeingAsked && !replyIsExpected(this.chart.snapshot);
   }
 
   get isToolAwaited(): boolean {
-    return this.#awaitedCalls.size > 0 || this.#delegations?.areUnderWay === true;
+    return this.chart.context.calls.length > 0;
   }
 
   get isReplyAwaited(): boolean {
-    return this.#replies.isWanted || (this.responses.isBusy && this.responses.isReply);
+    return replyIsWanted(this.chart.snapshot) || (this.responses.isBusy && this.responses.isReply);
   }
 
   get isOffLine(): boolean {
@@ -143,12 +195,14 @@ export class Turns implements Turn {
 
   /** Whether no side speaks or is about to; earlier speech may still be playing. */
   get isAtRest(): boolean {
-    return !this.#isBusy && !this.#replies.isWanted;
+    const { snapshot } = this.chart;
+    const isQuiet = !userHasFloor(snapshot) && !modelIsBusy(snapshot) && !this.isToolAwaited;
+    return this.#isFree && isQuiet && !replyIsWanted(snapshot);
   }
 
   /** How much of the user's newest sound holds words that are not understood or answered, in milliseconds. */
   get unheardMs(): number {
-    const isAnswered = this.#replies.hasAnswered && !this.responses.isBusy;
+    const isAnswered = this.chart.context.hasAnswered && !this.responses.isBusy;
     return isAnswered ? 0 : this.listening.unknownMs;
   }
 
@@ -156,7 +210,6 @@ export class Turns implements Turn {
   handle(event: TransportEvent): void {
     if (!this.#waiting.handle(event)) this.#handle(event);
     this.#waiting.update();
-    this.#holdFloor(this.#onlyToolWorks);
   }
 
   /** Handles a frame of the model's sound. */
@@ -166,7 +219,8 @@ export class Turns implements Turn {
 
   #handle(event: TransportEvent): void {
     if (this.responses.handle(event)) {
-      if (event.type === 'response.ended' && event.status === 'cancelled') this.#bargeIn.confirm();
+      if (event.type === 'response.ended' && event.status === 'cancelled')
+        this.chart.send({ type: 'model.stopped' });
       return;
     }
     switch (event.type) {
@@ -181,7 +235,7 @@ export class Turns implements Turn {
         this.#transcript.modelSaid(event);
         break;
       case 'tool.called':
-        this.#replies.given();
+        this.#modelSpoke(null);
         this.called(event);
         break;
       case 'tool.cancelled':
@@ -189,7 +243,7 @@ export class Turns implements Turn {
         this.next();
         break;
       case 'delegation.created':
-        this.#replies.given();
+        this.#modelSpoke(null);
         this.#delegations?.created(event.delegationId);
         break;
       case 'transport.error':
@@ -224,11 +278,22 @@ export class Turns implements Turn {
     if (callId !== null) this.#sendResult(callId, notes.text(prompt, noteId), true, noteId);
     // An earlier offer is already in the model's conversation.
     else this.memory.noteOnce(noteId, prompt);
-    // The journal may be slow: the user may have begun to speak meanwhile, or be gone.
-    if (this.#isTaken) {
-      this.speech.notHeard('delivery.interrupted', attempt);
-      return;
-    }
+    this.#offered = { attempt, noteId };
+    const { generation } = offer;
+    this.chart.send({ type: 'offer.made', generation, key: attempt.responseKey });
+    this.#waiting.update();
+  }
+
+  /** Handles an offer that came too late: the user has begun to speak meanwhile, or is gone. */
+  #refuse(): void {
+    if (this.#offered) this.speech.notHeard('delivery.interrupted', this.#offered.attempt);
+  }
+
+  #say(): void {
+    if (!this.#offered) return;
+    const { attempt, noteId } = this.#offered;
+    const { offer } = attempt;
+    const { notes } = this.#core;
     this.memory.sendQueued();
     const words = offerInstructions(offer, notes.markOf(noteId));
     // If instructions have the role of the user, they are sent as a note.
@@ -236,13 +301,18 @@ export class Turns implements Turn {
       notes.systemAs === 'user'
         ? notes.text({ says: words }, `${noteId} ${offer.generation}`)
         : words;
-    this.responses.say(attempt, instructions, notes.data(prompt, noteId));
-    this.#waiting.update();
+    this.responses.say(attempt, instructions, notes.data(offer.prompt, noteId));
+  }
+
+  #reply(key: string): void {
+    this.responses.held.expectWanted();
+    this.memory.sendQueued();
+    this.responses.reply(key);
   }
 
   /** Cancels a call whose result the model no longer wants. */
   #cancelCall(callId: string): void {
-    this.#awaitedCalls.delete(callId);
+    this.chart.send({ type: 'call.dropped', callId });
     this.#core.receive(`call:${callId}`, {
       type: 'call.cancel',
       reason: 'the voice model does not want the result any more',
@@ -260,13 +330,11 @@ export class Turns implements Turn {
 
   /** Interrupts for an urgent delivery. */
   interrupt(): void {
-    if (this.responses.isReply) this.#replies.cutOff();
+    if (this.responses.isReply) this.chart.send({ type: 'reply.cutOff' });
     this.#waiting.silence();
     this.responses.silence();
     // While only a tool works there is a pause anyway.
-    if (this.responses.isBusy) return;
-    const type = this.#awaitedCalls.size > 0 ? 'response.waiting' : 'response.ended';
-    this.#core.receive('session', { type });
+    this.chart.send({ type: 'urgent.waits' });
   }
 
   answerTool(callId: string, output: unknown, respond: boolean, noteId?: string): void {
@@ -278,23 +346,19 @@ export class Turns implements Turn {
       !respond || !this.#answersResults,
       noteId,
     );
-    const calledIn = this.#awaitedCalls.get(callId);
-    this.#awaitedCalls.delete(callId);
-    if (respond) {
-      this.responses.held.expectWanted();
-      this.#replies.toResult(this.responses.underWay.filter((id) => id !== calledIn));
-    }
+    if (respond) this.responses.held.expectWanted();
+    this.chart.send({ type: 'call.answered', callId, respond });
     this.next();
   }
 
   deferTool(callId: string): void {
-    this.#awaitedCalls.delete(callId);
+    this.chart.send({ type: 'call.dropped', callId });
     this.next();
   }
 
   /** Makes the model speak, whatever was said before. */
   askToSpeak(): void {
-    this.#replies.ask();
+    this.chart.send({ type: 'reply.wanted' });
     this.next();
   }
 
@@ -306,8 +370,8 @@ export class Turns implements Turn {
     this.responses.held.expectWanted();
     this.#mayAnswerBoth = false;
     this.#delegations?.understood(true);
-    const isDue = this.#replies.toWords(typed);
-    if (isDue) this.#core.receive('session', { type: 'response.requested' });
+    this.chart.send({ type: 'reply.toWords', typed });
+    if (replyIsWanted(this.chart.snapshot)) this.chart.send({ type: 'floor.taken' });
     this.#understood(id);
   }
 
@@ -320,7 +384,7 @@ export class Turns implements Turn {
     }
     this.memory.note(overheardNote(text, subagentName, isAnswer));
     // Other words of the user wait for a reply that was part of the dropped output.
-    if (wasHeld && this.#replies.isExpected) this.#replies.ask();
+    if (wasHeld && replyIsExpected(this.chart.snapshot)) this.chart.send({ type: 'reply.wanted' });
     this.#understood(id);
     this.#expectNoAnswer(typed, wasHeld);
   }
@@ -343,7 +407,7 @@ export class Turns implements Turn {
     const { records, host } = this.#core;
     // A known call id is a repetition: the call has its answer, or will have it.
     if (records.calls.has(callId) || records.conversation.get(callId)) return;
-    this.#awaitedCalls.set(callId, responseId);
+    this.chart.send({ type: 'call.made', callId, responseId, of: 'reply' });
     intoConversation(this.#core, {
       type: 'tool.called',
       callId,
@@ -355,14 +419,22 @@ export class Turns implements Turn {
   }
 
   replying(responseId: string): void {
-    this.#replies.given(responseId);
+    this.#modelSpoke(responseId);
   }
 
-  responded(said: Attempt | null, status: string, calledOff: boolean): void {
+  /** Called for each frame: only news reach the chart. */
+  #modelSpoke(responseId: string | null): void {
+    const { hasAnswered, before } = this.chart.context;
+    if (responseId !== null && before.includes(responseId)) return;
+    if (hasAnswered && before.length === 0 && !replyIsExpected(this.chart.snapshot)) return;
+    this.chart.send({ type: 'model.spoke', responseId });
+  }
+
+  responded(says: 'reply' | 'offer', status: string, calledOff: boolean): void {
     this.#mayAnswerBoth = status === 'cancelled' && !calledOff;
-    if (said === null) {
-      if (!calledOff && status !== 'completed') this.#replies.cameToNothing();
-    } else if (status === 'completed' && this.#replies.resume()) this.memory.note(OWED_REPLY_NOTE);
+    if (says === 'reply') {
+      if (!calledOff && status !== 'completed') this.chart.send({ type: 'reply.failed' });
+    } else if (status === 'completed') this.chart.send({ type: 'urgent.over' });
   }
 
   settled(): void {
@@ -372,29 +444,20 @@ export class Turns implements Turn {
   }
 
   drained(): void {
+    if (isInDoubt(this.chart.snapshot)) this.chart.send({ type: 'speech.stopped' });
     this.#waiting.update();
   }
 
   /** Requests the wanted reply, if nothing prevents it. */
   next(): void {
     this.#waiting.update();
-    this.#holdFloor(this.#onlyToolWorks);
-    if (this.#isBusy) return;
-    if (this.#replies.take()) {
-      this.responses.held.expectWanted();
-      this.memory.sendQueued();
-      this.responses.reply();
-    } else if (!this.#replies.isExpected) {
-      this.#core.receive('session', { type: 'response.ended' });
-      this.#connections.rotateIfDue();
-    }
+    this.chart.send({ type: 'choose' });
   }
 
   /** Handles the loss of the client: no side speaks, and the speech so far is settled. */
   clientLeft(): void {
     this.listening.clientLeft();
     this.responses.clientLeft();
-    this.#bargeIn.reset();
     this.#waiting.stop();
     this.settled();
   }
@@ -406,49 +469,30 @@ export class Turns implements Turn {
   connectionLost(hearsAgain: boolean): void {
     this.#waiting.lost();
     this.memory.connectionLost(this.speech.unsettled);
-    this.#bargeIn.reset();
+    this.chart.send({ type: 'doubt.lost' });
     const wasReplying = this.responses.lost();
     const wasDelegating = this.#delegations?.lost() === true;
     // The unanswered words are part of the history that the next connection receives.
-    this.#replies.moved(!hearsAgain && (wasReplying || wasDelegating));
+    const isOwed = !hearsAgain && (wasReplying || wasDelegating);
+    this.chart.send({ type: 'reply.moved', wasReplying: isOwed });
     this.listening.reset();
   }
 
   /** Handles lost calls: the model no longer waits for their results. */
   callsLost(): void {
-    this.#awaitedCalls.clear();
+    this.chart.send({ type: 'calls.lost' });
     this.#waiting.update();
   }
 
   stop(): void {
     // The last words get no reply any more, even when the cut-off speech is settled.
-    this.#replies.stop();
+    this.chart.send({ type: 'reply.forgotten' });
     this.#waiting.lost();
     this.#waiting.stop();
-    this.#holdFloor(false);
     this.#delegations?.stop();
     this.listening.reset();
     this.responses.stop();
-    this.#bargeIn.reset();
-  }
-
-  /** TURNS-9: `holds`: the tool keeps the floor for a while; afterwards due deliveries may be spoken. */
-  #holdFloor(holds: boolean): void {
-    if (holds && this.#stopHolding) return;
-    this.#stopHolding?.();
-    const giveUp = (): void => {
-      this.#stopHolding = null;
-      if (this.#onlyToolWorks) this.#core.receive('session', { type: 'response.waiting' });
-    };
-    const { scheduler } = this.#core.host.environment;
-    this.#stopHolding = holds ? scheduler.schedule(giveUp, HOLDS_FLOOR_MS) : null;
-  }
-
-  /** TURNS-9: whether an open tool call is the only reason not to request a response. */
-  get #onlyToolWorks(): boolean {
-    const isPossible = this.#options.capabilities.defersToolResults && !this.#answersResults;
-    const isToolAwaited = this.#awaitedCalls.size > 0 && this.#delegations?.areUnderWay !== true;
-    return isPossible && isToolAwaited && !this.#isTaken && !this.#replies.isExpected;
+    this.chart.stop();
   }
 
   /** Only a model that speaks by itself has to be told when to stay silent. */
@@ -483,14 +527,8 @@ export class Turns implements Turn {
     return responds === 'by_itself' && !schedulesToolResults;
   }
 
-  /** Whether the model can receive no request now. */
-  get #isBusy(): boolean {
-    return this.#isTaken || this.isToolAwaited;
-  }
-
-  /** Whether any side speaks or is about to, or no client or model is there. */
-  get #isTaken(): boolean {
-    const isSpeaking = this.responses.isBusy || this.#waiting.isAsked || this.userHasFloor;
-    return isSpeaking || this.isOffLine;
+  /** Whether the model can be asked: it is connected, and says no filler. */
+  get #isFree(): boolean {
+    return !this.isOffLine && !this.#waiting.isAsked;
   }
 }

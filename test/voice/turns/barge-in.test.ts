@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { BargeIn } from '../../../src/voice/turns/listening.ts';
+import { TurnChart } from '../../../src/actors/session/lead/turn-chart.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { BargeIn, END_LAG_MS } from '../../../src/voice/turns/listening.ts';
+import { turnOf } from '../../support/turn.ts';
 
 type Parts = ConstructorParameters<typeof BargeIn>;
 
@@ -18,14 +20,12 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
   };
   const speech = {
     playing: ['i1'],
-    get isPaused() {
-      return isPaused;
+    get canPause() {
+      return canPause && !isPaused;
     },
     pause() {
-      if (!canPause) return false;
       isPaused = true;
       done.push('pause');
-      return true;
     },
     resume() {
       isPaused = false;
@@ -41,14 +41,34 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
       done.push('breakOff');
     },
   };
-  const bargeIn = new BargeIn(
+  const chart = new TurnChart(
+    environment,
+    { ...turnOf({ answersWords: false }), falseInterruptionMs, doubtMs: 1000 + END_LAG_MS },
+    () => true,
+    {
+      pause: () => speech.pause(),
+      resume: () => speech.resume(),
+      breakOff: () => utterances.breakOff(),
+    },
+  );
+  const utterances = new BargeIn(
     core as unknown as Parts[0],
     { falseInterruptionMs, backchannelMs: 1000, capabilities: { utterances: 'reported' } as never },
     { asks: () => false } as unknown as Parts[2],
     responses as unknown as Parts[3],
     speech as unknown as Parts[4],
-    { userSpeaks: () => {} } as unknown as Parts[5],
+    chart,
   );
+  const bargeIn = {
+    began: (utteranceId: string, startedAt: number) => utterances.began(utteranceId, startedAt),
+    ended: (utteranceId: string) => chart.send({ type: 'user.ended', utteranceId }),
+    isBackchannel: (utteranceId: string, text: string, final: boolean) =>
+      utterances.isBackchannel(utteranceId, text, final),
+    /** The model has stopped by itself. */
+    confirm: () => chart.send({ type: 'model.stopped' }),
+    /** Nobody will say what it was. */
+    reset: () => chart.send({ type: 'doubt.lost' }),
+  };
   return { environment, bargeIn, done };
 }
 

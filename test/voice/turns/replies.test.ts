@@ -2,17 +2,54 @@
 
 import { describe, expect, test } from 'vitest';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
-import { Replies } from '../../../src/voice/turns/replies.ts';
+import { TurnChart } from '../../../src/actors/session/lead/turn-chart.ts';
+import { replyIsExpected } from '../../../src/machines/index.ts';
+import { turnOf } from '../../support/turn.ts';
 
 function repliesOf(answersWords: boolean, answersResults = answersWords) {
   const environment = simulatedEnvironment();
-  const world = { isBusy: false, overdue: 0 };
-  const replies = new Replies(
+  const world = { isBusy: false, overdue: 0, taken: 0 };
+  const chart = new TurnChart(
     environment,
-    { answersWords, answersResults, timeoutMs: 5000 },
-    () => world.isBusy,
-    () => (world.overdue += 1),
+    { ...turnOf({ answersWords }), answersResults },
+    () => !world.isBusy,
+    { overdue: () => (world.overdue += 1), reply: () => (world.taken += 1) },
   );
+  const isWanted = (): boolean => !chart.snapshot.matches({ reply: 'none' });
+  const replies = {
+    get isExpected() {
+      return replyIsExpected(chart.snapshot);
+    },
+    /** Returns whether a reply is still to come. */
+    toWords(typed: boolean) {
+      chart.send({ type: 'reply.toWords', typed });
+      return isWanted();
+    },
+    /** `before`: the responses under way when the result comes. */
+    toResult(before: readonly string[] = []) {
+      for (const responseId of before) chart.send({ type: 'response.began', responseId });
+      chart.send({ type: 'call.answered', callId: 'c1', respond: true });
+      for (const responseId of before) chart.send({ type: 'response.ended', responseId });
+    },
+    given: (responseId: string | null = null) => chart.send({ type: 'model.spoke', responseId }),
+    /** Requests the reply that is due; its response is over at once. Returns false if none is due. */
+    take() {
+      const { taken } = world;
+      chart.send({ type: 'choose' });
+      chart.send({ type: 'request.ended', continuesAs: null });
+      return world.taken > taken;
+    },
+    cameToNothing: () => chart.send({ type: 'reply.failed' }),
+    userSpeaks: () => chart.send({ type: 'user.spoke' }),
+    moved: (wasReplying: boolean) => chart.send({ type: 'reply.moved', wasReplying }),
+    cutOff: () => chart.send({ type: 'reply.cutOff' }),
+    resume() {
+      chart.send({ type: 'urgent.over' });
+      return isWanted();
+    },
+    ask: () => chart.send({ type: 'reply.wanted' }),
+    stop: () => chart.send({ type: 'reply.forgotten' }),
+  };
   return { environment, world, replies };
 }
 
