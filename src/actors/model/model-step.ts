@@ -49,6 +49,7 @@ import type { Clock, Environment, Ids } from '../ports/environment.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { asArguments, isJson } from '../../values/json.ts';
+import { directStep, type StepRead } from './direct-step.ts';
 import { carefulModel, resolveModel, type Delta, type Structured } from './model.ts';
 import { invalidCallMessage } from './schema.ts';
 import { prepareTools, type PreparedTools } from './tools.ts';
@@ -144,25 +145,31 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
     },
   });
   const telemetry = telemetryOption();
-  const result = await raceAbort(
-    generateText({
+  const { toolChoice } = options;
+  const { modelTools: tools } = options.tools;
+  const bySdk = async (chosen: LanguageModel): Promise<StepRead> => {
+    const { finalStep } = await generateText({
       ...settings,
-      model,
+      model: chosen,
       instructions: instructions === '' ? undefined : instructions,
       // The SDK does not change it, although its type permits that.
       messages: messages as ModelMessage[],
-      tools: options.tools.modelTools,
-      toolChoice: options.toolChoice,
+      tools,
+      toolChoice,
       maxRetries: 0,
       abortSignal: signal,
       telemetry,
       _internal: sources(telemetry === undefined, ids, clock),
-    }),
-    signal,
-  );
+    });
+    return finalStep;
+  };
+  const { maxOutputTokens, ...others } = settings ?? {};
+  const isDirect = telemetry !== undefined && Object.keys(others).length === 0;
+  const asked = { instructions, messages, tools, toolChoice, maxOutputTokens, signal };
+  const step = await raceAbort(isDirect ? directStep(model, asked, bySdk) : bySdk(model), signal);
   // The signal may have aborted since the race was won.
   signal.throwIfAborted();
-  return toResponse(result.finalStep, written);
+  return toResponse(step, written);
 }
 
 /** A question outside the conversation. */
@@ -207,11 +214,10 @@ const unobserved: Sources = {
   now: () => 0,
 };
 
-type Step = Awaited<ReturnType<typeof generateText>>['finalStep'];
 type AssistantPart = Exclude<AssistantContent, string>[number];
 type Answered = Parameters<Parameters<typeof carefulModel>[1]['answered']>[0];
 
-function toResponse(step: Step, written: Answered): ModelResponse {
+function toResponse(step: StepRead, written: Answered): ModelResponse {
   const calls: ModelCall[] = [];
   for (const part of step.content)
     if (part.type === 'tool-call' && part.providerExecuted !== true)
@@ -228,7 +234,10 @@ function toResponse(step: Step, written: Answered): ModelResponse {
   };
 }
 
-function toCall(part: Step['toolCalls'][number], written: Answered): ModelCall {
+function toCall(
+  part: Extract<StepRead['content'][number], { type: 'tool-call' }>,
+  written: Answered,
+): ModelCall {
   const { toolCallId: callId, toolName, input } = part;
   if (part.invalid === true)
     return { callId, toolName, input, invalid: { message: invalidCallMessage(part.error) } };
@@ -244,7 +253,7 @@ function writtenInput(callId: string, written: Answered): unknown {
   return {};
 }
 
-function assistantMessages(step: Step, calls: readonly ModelCall[]): ModelMessage[] {
+function assistantMessages(step: StepRead, calls: readonly ModelCall[]): ModelMessage[] {
   // One input for the call and for the message that makes it. An invalid call has no input.
   const inputs = new Map(
     calls.flatMap((call) => (call.invalid ? [] : [[call.callId, call.input]])),
@@ -276,7 +285,7 @@ function toUsage({
   totalTokens = inputTokens + outputTokens,
   inputTokenDetails: { cacheReadTokens: cachedInputTokens },
   outputTokenDetails: { reasoningTokens },
-}: Step['usage']): StepUsage {
+}: StepRead['usage']): StepUsage {
   return withoutUndefined({
     inputTokens,
     outputTokens,
