@@ -142,7 +142,6 @@ function modelEvents(snapshot: S, scope: Scope): readonly TurnFact[] {
             ({ callId }) =>
               [
                 { type: 'call.answered', callId, respond: true },
-                { type: 'call.answered', callId, respond: false },
                 { type: 'call.dropped', callId },
               ] as const,
           ),
@@ -181,9 +180,10 @@ function sessionEvents(snapshot: S): readonly TurnFact[] {
     { type: 'floor.taken' },
     { type: 'urgent.waits' },
     { type: 'urgent.over' },
-    { type: 'reply.wanted' },
     { type: 'reply.toWords', typed: false },
     { type: 'reply.toWords', typed: true },
+    // For a model that answers by itself, typed words are the same.
+    ...(snapshot.context.answersWords ? [] : ([{ type: 'reply.wanted' }] as const)),
     { type: 'reply.failed' },
     // The models that are asked show what becomes of a reply that was cut off.
     ...(snapshot.context.answersWords ? [] : ([{ type: 'reply.cutOff' }] as const)),

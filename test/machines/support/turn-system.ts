@@ -1,0 +1,463 @@
+// A turn between the session and the outbox: the user speaks or writes, leaves and comes back; a result is due, and something
+// urgent may come; the model calls a tool, fails, or is interrupted. Stand-ins: the model with the loudspeaker,
+// and the microphone with its client.
+//
+// In the scope `nobody helps` no words are ever known and the tool never settles. Two tools are waited for all the
+// same, until they settle or their own timeout ends them (tool call): that of a model which cannot speak while a
+// call is open, and that of a telling, which goes on with the result.
+
+import { assign, initialTransition, setup, transition, type AnyEventObject } from 'xstate';
+import {
+  gateIsOpen,
+  gateMessage,
+  gateOf,
+  modelIsBusy,
+  outboxMachine,
+  sessionMachine,
+  shared,
+  turnMachine,
+  userHasFloor,
+  type Gate,
+  type OutboxItem,
+  type OutboxSnapshot,
+  type SessionMachineEvent,
+  type SessionSnapshot,
+  type TurnFact,
+  type TurnSnapshot,
+} from '../../../src/machines/index.ts';
+import {
+  checkSystem,
+  type Delivery,
+  type Machines,
+  type World,
+} from '../../../src/testing/check/index.ts';
+import { paramsOf } from './effects.ts';
+import { mutate } from './mutate.ts';
+import { turnsOf, type Lead, type Scope } from './turn-check.ts';
+
+const at = 0;
+const key = 'offer';
+
+interface Ghost {
+  readonly told: Gate;
+  readonly utterances: number;
+  readonly happened: readonly string[];
+  readonly heard: readonly string[];
+}
+
+type Situation = World<Machines, Ghost>;
+
+interface VoiceContext {
+  /** The offer that it says; 0: a reply. */
+  readonly generation: number;
+}
+
+/** What the model does is reported by name; the router says to whom. */
+const says = (what: string) => ({ type: 'did', params: { what } }) as const;
+
+/** The model, and the loudspeaker that plays it. */
+const voiceMachine = setup({
+  types: {
+    context: {} as VoiceContext,
+    events: {} as
+      | { readonly type: 'say'; readonly generation: number }
+      | { readonly type: 'begin' | 'finish' | 'fail' | 'stop' | 'call' },
+  },
+  actions: { did: (_args, _params: { readonly what: string }) => {} },
+}).createMachine({
+  id: 'voice',
+  context: { generation: 0 },
+  initial: 'silent',
+  states: {
+    silent: {
+      on: {
+        say: { target: 'asked', actions: assign({ generation: ({ event }) => event.generation }) },
+      },
+    },
+    asked: {
+      on: {
+        begin: { target: 'speaking', actions: says('began') },
+        fail: { target: 'silent', actions: says('failed') },
+        stop: { target: 'silent', actions: says('stopped') },
+      },
+    },
+    speaking: {
+      on: {
+        call: { actions: says('called') },
+        finish: { target: 'silent', actions: says('finished') },
+        stop: { target: 'silent', actions: says('stopped') },
+      },
+    },
+  },
+});
+
+/** The user's microphone. */
+const microphoneMachine = setup({
+  types: {
+    events: {} as { readonly type: 'begin' | 'end' | 'words' | 'late' | 'leave' | 'come' },
+  },
+  actions: { did: (_args, _params: { readonly what: string }) => {} },
+}).createMachine({
+  id: 'microphone',
+  initial: 'silent',
+  on: { leave: { target: '.absent', actions: says('left') } },
+  states: {
+    silent: { on: { begin: { target: 'speaking', actions: says('spoke') } } },
+    speaking: { on: { end: { target: 'settling', actions: says('ended') } } },
+    settling: {
+      on: {
+        words: { target: 'silent', actions: says('understood') },
+        late: { target: 'silent', actions: says('late') },
+      },
+    },
+    absent: { on: { leave: {}, come: { target: 'silent', actions: says('came') } } },
+  },
+});
+
+/** The session, with a region that tells of each event that it takes. */
+const watchedSession = mutate(sessionMachine, (chart) => {
+  chart.states['watch'] = {
+    on: {
+      '*': {
+        actions: {
+          type: 'changed',
+          params: ({ event }: { event: SessionMachineEvent }) => ({ event }),
+        },
+      },
+    },
+  } as never;
+});
+
+const item = (deliveryId: string, isUrgent: boolean): OutboxItem => ({
+  deliveryId,
+  kind: isUrgent ? 'notice' : 'result',
+  priority: isUrgent ? 'urgent' : 'normal',
+  replaces: null,
+  reserved: false,
+  expiresAt: null,
+});
+
+function restored(
+  machine: typeof sessionMachine | typeof outboxMachine,
+  input: object,
+  events: readonly AnyEventObject[],
+): never {
+  let [snapshot] = initialTransition(machine as typeof outboxMachine, input as never);
+  for (const event of events)
+    [snapshot] = transition(machine as typeof outboxMachine, snapshot, { ...event, at } as never);
+  return snapshot as never;
+}
+
+const sessionOf = ({ actors }: Situation) => actors['session'] as SessionSnapshot;
+const outboxOf = ({ actors }: Situation) => actors['outbox'] as OutboxSnapshot;
+const turnIn = ({ actors }: Situation) => actors['turn'] as TurnSnapshot;
+const voiceOf = ({ actors }: Situation) =>
+  actors['voice'] as unknown as { readonly value: string; readonly context: VoiceContext };
+const microphoneOf = ({ actors }: Situation) =>
+  actors['microphone'] as unknown as { readonly value: string };
+
+export interface TurnSystemOptions {
+  readonly lead: Lead;
+  readonly scope: Scope;
+  readonly turn?: typeof turnMachine;
+}
+
+export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOptions) {
+  const { keepsOffers } = turnsOf[lead];
+  const toTurn = (...facts: readonly TurnFact[]): readonly Delivery[] =>
+    facts.map((event) => ({ to: 'turn', event }));
+  const toSession = (...types: readonly string[]): readonly Delivery[] =>
+    types.map((type) => ({ to: 'session', event: { type } }));
+  const utteranceId = 'u';
+
+  /** What the stand-ins did, as the lead reports it. */
+  const reports = (what: string, world: Situation): readonly Delivery[] => {
+    const { generation } = voiceOf(world).context;
+    const isOffer = generation > 0;
+    const toOutbox = (type: string): readonly Delivery[] =>
+      isOffer ? [{ to: 'outbox', event: { type, generation, grade: 'played' } }] : [];
+    const isOver: readonly Delivery[] = [
+      ...toTurn({ type: 'request.ended', continuesAs: null }, { type: 'speech.stopped' }),
+      ...(isOffer ? toTurn({ type: 'offer.over', generation }) : []),
+      ...toSession('playout.drained'),
+    ];
+    const { settleBy } = turnIn(world).context;
+    switch (what) {
+      case 'began':
+        return [...toSession('playout.started'), ...toOutbox('delivery.playing')];
+      case 'called':
+        return toTurn({
+          type: 'call.made',
+          callId: 'c',
+          responseId: '',
+          of: isOffer && keepsOffers ? 'offer' : 'reply',
+        });
+      case 'finished':
+        return [
+          ...isOver,
+          ...toOutbox('delivery.heard'),
+          ...(isOffer ? toTurn({ type: 'urgent.over' }) : []),
+          ...toTurn({ type: 'choose' }),
+        ];
+      case 'stopped':
+        return [...isOver, ...toOutbox('delivery.interrupted'), ...toTurn({ type: 'choose' })];
+      case 'failed':
+        return [
+          ...isOver,
+          ...toOutbox('delivery.failed'),
+          ...(isOffer ? [] : toTurn({ type: 'reply.failed' })),
+          ...toTurn({ type: 'choose' }),
+        ];
+      case 'spoke':
+        return [
+          ...toTurn({ type: 'user.began', utteranceId }),
+          ...toSession('utterance.started'),
+          ...toTurn({ type: 'user.spoke' }),
+          ...(voiceOf(world).value === 'silent'
+            ? []
+            : toTurn({ type: 'user.overlaps', utteranceId, canPause: true })),
+        ];
+      case 'ended':
+        return [...toSession('utterance.ended'), ...toTurn({ type: 'user.ended', utteranceId })];
+      case 'understood':
+        return [
+          ...toTurn(
+            { type: 'user.worded', utteranceId, reading: 'interrupts' },
+            { type: 'reply.toWords', typed: false },
+            { type: 'floor.taken' },
+            { type: 'user.understood', utteranceId },
+          ),
+          ...toSession('utterance.settled'),
+          ...toTurn({ type: 'choose' }),
+        ];
+      case 'late':
+        return [
+          { to: 'session', event: { type: 'deadline.settle', dueAt: settleBy } },
+          ...toTurn({ type: 'deadline.settle', dueAt: settleBy }),
+        ];
+      case 'left':
+        return [
+          ...toTurn({ type: 'client.left' }),
+          { to: 'voice', event: { type: 'stop' } },
+          ...toSession('client.detached'),
+          ...toTurn({ type: 'choose' }),
+        ];
+      default:
+        return toSession('client.attached');
+    }
+  };
+
+  const routed = (
+    from: string,
+    type: string,
+    params: Record<string, never>,
+    world: Situation,
+  ): readonly Delivery[] => {
+    const { generation, what, event } = params as unknown as {
+      generation: number;
+      what: string;
+      event: SessionMachineEvent;
+    };
+    if (type === 'did') return reports(what, world);
+    if (type === 'changed') {
+      const gate = gateOf(sessionOf(world), true);
+      const messages = [...shared(event, null)];
+      if (gate !== world.ghost.told) messages.push(gateMessage(gate));
+      return messages
+        .filter(({ actor }) => actor === 'outbox')
+        .map(({ actor: to, event: message }) => ({ to, event: message }));
+    }
+    if (from === 'outbox') {
+      if (type === 'offer')
+        return toTurn({ type: 'offer.made', generation, key }, { type: 'choose' });
+      const stops = { to: 'voice', event: { type: 'stop' } };
+      const { responses } = turnIn(world).context;
+      if (type === 'interrupt')
+        return [
+          ...(responses.some((one) => one.says === 'reply')
+            ? toTurn({ type: 'reply.cutOff' })
+            : []),
+          stops,
+          ...toTurn({ type: 'urgent.waits' }),
+        ];
+      if (type === 'abandon')
+        return [
+          ...toTurn({ type: 'offer.over', generation }),
+          ...(voiceOf(world).context.generation === generation ? [stops] : []),
+        ];
+      return [];
+    }
+    if (from !== 'turn') return [];
+    if (type === 'take') return toSession('response.requested');
+    if (type === 'wait') return toSession('response.waiting');
+    if (type === 'release') return toSession('response.ended');
+    if (type === 'reply') return [{ to: 'voice', event: { type: 'say', generation: 0 } }];
+    if (type === 'tell') return [{ to: 'voice', event: { type: 'say', generation } }];
+    if (type === 'refuse' || type === 'brokenOff')
+      return [{ to: 'outbox', event: { type: 'delivery.interrupted', generation } }];
+    if (type === 'breakOff') return [{ to: 'voice', event: { type: 'stop' } }];
+    if (type === 'settled' || type === 'overdue') return toTurn({ type: 'choose' });
+    return [];
+  };
+
+  return checkSystem<Machines, Ghost>({
+    name: `turn × outbox × session (${lead}, ${scope})`,
+    actors: {
+      session: {
+        machine: watchedSession,
+        start: restored(
+          watchedSession,
+          { maxReconnects: 2, settleTimeoutMs: 1, closeGraceMs: 1, detachGraceMs: null },
+          [{ type: 'session.start' }, { type: 'transport.ready' }, { type: 'client.attached' }],
+        ),
+      },
+      outbox: {
+        machine: outboxMachine,
+        start: restored(
+          outboxMachine,
+          { capacity: 4, quietMs: 1, offerTimeoutMs: 2, playTimeoutMs: 4, maxAttempts: 2 },
+          [{ type: 'gate.opened' }, { type: 'outbox.add', item: item('r', false) }],
+        ),
+      },
+      turn: { machine: turn, input: turnsOf[lead] },
+      voice: { machine: voiceMachine },
+      microphone: { machine: microphoneMachine },
+    },
+    mode: 'sync',
+    limit: 200_000,
+    onViolation: 'collect',
+    route: (from, { type, params }, world) =>
+      routed(from, type, (params ?? {}) as Record<string, never>, world).map(({ to, event }) => ({
+        to,
+        event: { ...event, at, isFree: true },
+      })),
+    external: (world, id) => {
+      const { happened, utterances } = world.ghost;
+      const may = (what: string): boolean => !happened.includes(what);
+      const { doubtBy, replyBy, holdBy, calls, whileToolWorks } = turnIn(world).context;
+      const settles =
+        scope === 'everything' ||
+        whileToolWorks === 'keeps_floor' ||
+        calls.some(({ of }) => of === 'offer');
+      const { dueAt } = outboxOf(world).context;
+      const now = { at, isFree: true };
+      switch (id) {
+        case 'outbox':
+          return [
+            { type: 'deadline.quiet', at: dueAt, dueAt },
+            ...(may('urgent') ? [{ type: 'outbox.add', at, item: item('u', true) }] : []),
+          ];
+        case 'turn':
+          return [
+            { type: 'deadline.doubt', dueAt: doubtBy, ...now },
+            { type: 'deadline.reply', dueAt: replyBy, ...now },
+            { type: 'deadline.hold', dueAt: holdBy, ...now },
+            ...(calls.length > 0 && settles
+              ? [{ type: 'call.answered', callId: 'c', respond: true, ...now }]
+              : []),
+            ...(keepsOffers && may('reply.toWords')
+              ? [{ type: 'reply.toWords', typed: true, ...now }]
+              : []),
+            { type: 'choose', ...now },
+          ];
+        case 'voice':
+          return [
+            { type: 'begin' },
+            { type: 'finish' },
+            ...(may('fail') ? [{ type: 'fail' }] : []),
+            ...(may('call') ? [{ type: 'call' }] : []),
+          ];
+        case 'microphone':
+          return [
+            ...(utterances < 1 && !keepsOffers ? [{ type: 'begin' }] : []),
+            { type: 'end' },
+            ...(scope === 'everything' ? [{ type: 'words' }] : []),
+            { type: 'late' },
+            ...(may('leave') ? [{ type: 'leave' }] : []),
+            { type: 'come' },
+          ];
+        default:
+          return [];
+      }
+    },
+    ghost: {
+      initial: { told: 'open', utterances: 0, happened: [], heard: [] },
+      next(ghost, { actor, event: { type }, effects, sent, kind, outcome }) {
+        let { told, utterances, happened, heard } = ghost;
+        for (const { event } of sent) {
+          if (event.type === 'gate.opened') told = 'open';
+          if (event.type === 'gate.closed')
+            told = event['interruptible'] === true ? 'interruptible' : 'closed';
+        }
+        if (kind === 'environment' && outcome === 'taken') {
+          if (actor === 'microphone' && type === 'begin') utterances += 1;
+          const once = type === 'outbox.add' ? 'urgent' : type;
+          if (['urgent', 'fail', 'call', 'leave', 'reply.toWords'].includes(once))
+            happened = [...happened, once].toSorted();
+        }
+        if (actor === 'outbox') {
+          const ids = paramsOf(effects, 'delivered').map(
+            ({ deliveryId }: { readonly deliveryId: string }) => deliveryId,
+          );
+          if (ids.length > 0) heard = [...heard, ...ids].toSorted();
+        }
+        return { told, utterances, happened, heard };
+      },
+    },
+    invariants: {
+      'the gate is closed while a party speaks': (world) =>
+        !gateIsOpen(sessionOf(world)) ||
+        (!userHasFloor(turnIn(world)) && !modelIsBusy(turnIn(world))),
+      'the gate is open where somebody listens, and nobody speaks': (world) => {
+        const snapshot = turnIn(world);
+        const { floor } = snapshot.value;
+        return (
+          gateIsOpen(sessionOf(world)) ||
+          !sessionOf(world).matches({ client: 'attached' }) ||
+          userHasFloor(snapshot) ||
+          modelIsBusy(snapshot) ||
+          floor === 'taken' ||
+          floor === 'holding'
+        );
+      },
+      'the model speaks as long as its response is under way': (world) =>
+        (voiceOf(world).value === 'silent') === !modelIsBusy(turnIn(world)),
+      'nobody speaks where nobody is': (world) =>
+        microphoneOf(world).value !== 'absent' || !userHasFloor(turnIn(world)),
+    },
+    steps: {
+      'the model is asked only when it is silent': (before, { actor, event }) =>
+        actor !== 'voice' || event.type !== 'say' || voiceOf(before).value === 'silent',
+      'nothing is said while the user speaks': (before, { actor, event }) =>
+        actor !== 'voice' || event.type !== 'say' || !userHasFloor(turnIn(before)),
+      'an offer is told where nobody speaks': (before, { actor, event, effects }) => {
+        const snapshot = turnIn(before);
+        const isFree = !userHasFloor(snapshot) && !modelIsBusy(snapshot);
+        return (
+          actor !== 'turn' ||
+          event.type !== 'offer.made' ||
+          keepsOffers ||
+          !isFree ||
+          paramsOf(effects, 'tell').length === 1
+        );
+      },
+    },
+    end: (world) => {
+      const { current, pending } = outboxOf(world).context;
+      return (
+        current === null &&
+        pending.every(({ resting }) => resting) &&
+        voiceOf(world).value === 'silent' &&
+        !userHasFloor(turnIn(world))
+      );
+    },
+    reachable: {
+      'a result is heard while a tool works, or may not be': (world) =>
+        (world.ghost.heard.includes('r') && turnIn(world).context.calls.length > 0) ||
+        turnsOf[lead].whileToolWorks === 'keeps_floor',
+      'everything is heard': ({ ghost: { heard } }) => heard.length === 2,
+      'the result is heard after the user has spoken, or cannot': ({ ghost }) =>
+        (ghost.utterances > 0 && ghost.heard.includes('r')) || keepsOffers,
+    },
+  });
+}
