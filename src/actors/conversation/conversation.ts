@@ -382,7 +382,10 @@ export class ConversationLog {
     if (leader === -1) {
       index = items.length;
       while (index > 0 && (items[index - 1] as ConversationItem).at > at) index -= 1;
-      const next = items.findIndex((item) => item.id === place.before && item.at === at);
+      const next =
+        place.before === undefined
+          ? -1
+          : items.findIndex((item) => item.id === place.before && item.at === at);
       if (next !== -1) index = next;
     } else {
       at = Math.max(at, (items[leader] as ConversationItem).at);

@@ -113,6 +113,8 @@ function refined({ _zod: { def } }: z.core.$ZodType, base: QuickCheck): QuickChe
 function madeCheck(shape: z.core.$ZodType): QuickCheck {
   const { def } = (shape as z.core.$ZodTypes)._zod;
   if (def.type === 'string') return 'format' in def ? unsure : (value) => typeof value === 'string';
+  if (def.type === 'number') return 'format' in def ? unsure : (value) => Number.isFinite(value);
+  if (def.type === 'null') return (value) => value === null;
   if (def.type === 'boolean') return (value) => typeof value === 'boolean';
   if (def.type === 'unknown') return () => true;
   if (def.type === 'literal') return (value) => (def.values as readonly unknown[]).includes(value);
@@ -139,6 +141,11 @@ function madeCheck(shape: z.core.$ZodType): QuickCheck {
   if (def.type === 'array') return arrayCheck(quickCheckOf(def.element));
   if (def.type === 'record')
     return recordCheck(quickCheckOf(def.keyType), quickCheckOf(def.valueType));
+  if (def.type === 'lazy') {
+    // Asked when it is needed: it may lead back to itself.
+    const { _zod: made } = shape as z.core.$ZodLazy;
+    return (value) => quickCheckOf(made.innerType)(value);
+  }
   return def.type === 'object' ? objectCheck(def) : unsure;
 }
 
@@ -154,7 +161,8 @@ function arrayCheck(ofItem: QuickCheck): QuickCheck {
 function recordCheck(ofKey: QuickCheck, ofValue: QuickCheck): QuickCheck {
   return (value) => {
     if (typeof value !== 'object' || value === null) return false;
-    if (Object.getPrototypeOf(value) !== Object.prototype) return false;
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) return false;
     if (Object.getOwnPropertySymbols(value).length > 0) return false;
     return Object.entries(value).every(([key, held]) => ofKey(key) && ofValue(held));
   };

@@ -80,6 +80,22 @@ test('SHAPE-2: where the quick check says yes zod does, whatever was changed', (
   expect(Math.min(yes, no)).toBeGreaterThan(400);
 });
 
+test('SHAPE-2: any JSON passes the quick check of JSON, and nothing else does that zod refuses', () => {
+  const json = z.json();
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      expect(quickCheckOf(json)(value)).toBe(true);
+    }),
+    { numRuns: 300 },
+  );
+  fc.assert(
+    fc.property(anything, (value) => {
+      if (quickCheckOf(json)(value)) expect(json.safeParse(value).success).toBe(true);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
 test('SHAPE-2: what the quick check does not know is left to zod', () => {
   const unknown = [
     z.strictObject({ a: z.string() }),
