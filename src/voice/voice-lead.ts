@@ -14,6 +14,7 @@ import type { UsageView } from '../actors/contracts/session-views.ts';
 import { transferNote } from '../actors/conversation/model-messages.ts';
 import { directivesNote, greetingNote } from '../actors/conversation/prompts.ts';
 import { callSafely } from '../actors/runtime/host.ts';
+import type { Shown } from '../actors/runtime/hosting.ts';
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
 import type { ShownImage } from '../actors/session/questions/shown-image.ts';
 import type { Failure } from '../machines/index.ts';
@@ -81,6 +82,10 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
 
   get id(): string {
     return this.#core.id;
+  }
+
+  machines(): readonly Shown[] {
+    return [this.#turns.chart.shown, this.#connections.rotation];
   }
 
   get audioOut(): Observable<AudioFrame> {

@@ -1,6 +1,14 @@
 // A turn of a voice model, as a test of one of its parts needs it.
 
+import { createHost, type Host } from '../../src/actors/runtime/host.ts';
+import { memoryJournal, type Environment } from '../../src/index.ts';
 import type { TurnInput } from '../../src/machines/index.ts';
+
+/** A session without anything but its host. */
+export const sessionIn = (environment: Environment): { id: string; host: Host } => ({
+  id: 'ses',
+  host: createHost({ environment, journal: memoryJournal() }),
+});
 
 /** The input of a turn whose model is asked for each reply, or answers by itself. */
 export const turnOf = ({ answersWords }: { answersWords: boolean }): TurnInput => ({

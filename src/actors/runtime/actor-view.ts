@@ -55,7 +55,10 @@ export class ActorTree {
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
   /** Returns all machines of the process unit, for `system.get` where there is no inspector. */
   machines: () => Iterable<Shown> = () => [];
+  /** The actor that all others are below; null: there is none. A machine that begins before it is shown after it. */
+  root: string | null = null;
   readonly #views = new Map<string, ActorView>();
+  readonly #early: Shown[] = [];
   /** Numbers the actors: two that exist at different times may have one id. */
   #numbered = 0;
 
@@ -76,6 +79,13 @@ export class ActorTree {
   began(shown: Shown): void {
     const known = this.#views.get(shown.id);
     if (known) known.follow(shown);
+    else if (
+      this.inspect &&
+      this.root !== null &&
+      shown.id !== this.root &&
+      !this.#views.has(this.root)
+    )
+      this.#early.push(shown);
     else if (this.inspect) this.show(shown);
   }
 
@@ -97,6 +107,7 @@ export class ActorTree {
     const view = new ActorView(shown, `${shown.id}#${this.#numbered}`, this);
     this.#views.set(shown.id, view);
     view.began();
+    if (shown.id === this.root) for (const early of this.#early.splice(0)) this.show(early);
     return view;
   }
 
@@ -182,6 +193,7 @@ export class ActorView {
 
   /** Shows another machine, which took the place of the former one. */
   follow(shown: Shown): void {
+    if (this.#shown === shown) return;
     this.#shown = shown;
     this.next({ type: 'xstate.init' });
   }

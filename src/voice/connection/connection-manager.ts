@@ -32,7 +32,7 @@
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
-import { Hosted, type Effect } from '../../actors/runtime/hosting.ts';
+import { Hosted, type Effect, type Shown } from '../../actors/runtime/hosting.ts';
 import {
   rotationMachine,
   type BackoffInput,
@@ -165,6 +165,11 @@ export class ConnectionManager {
       { post: (effect) => this.#effects.push(effect) },
       { id: `${owner.id}/rotation`, actors: host.actors },
     );
+  }
+
+  /** The machine of its rotation, as its actor shows it. */
+  get rotation(): Shown {
+    return this.#rotation;
   }
 
   /** Whether a model is connected and ready. */

@@ -131,7 +131,7 @@ export class Turns implements Turn {
     const { capabilities, replyTimeoutMs, settleTimeoutMs } = this.#options;
     const { backchannelMs, falseInterruptionMs } = this.#options;
     return new TurnChart(
-      core.host.environment,
+      core,
       {
         keepsOffers: false,
         whileToolWorks:

@@ -7,6 +7,7 @@ import { createRuntime } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { calls, say, steps } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
+import { voiceTalk } from '../../support/voice-talk.ts';
 
 const READ_ONLY = { name: 'ConfigurationError', code: 'READ_ONLY_ACTOR' };
 
@@ -83,7 +84,7 @@ test('HOST-1, VIEW-3: neither can any other actor, and all are one tree', async 
   await talk.type('use name');
   const { id } = talk.session;
   expect([...actors.keys()]).toEqual(
-    expect.arrayContaining([id, 'interaction', 'outbox', 'sub_1', 'question:sub_1.q1']),
+    expect.arrayContaining([id, 'interaction', 'outbox', 'turn', 'sub_1', 'question:sub_1.q1']),
   );
   const root = actors.get(id);
   for (const [name, actor] of actors) {
@@ -110,7 +111,7 @@ describe('VIEW-3: the system of session.actor, without an inspector', () => {
     const question = system.get('question:sub_1.q1') as AnyActorRef;
     expect(question.getSnapshot().value).toBe('open');
     expect(Object.keys(system.getAll())).toEqual(
-      expect.arrayContaining(['interaction', 'outbox', 'sub_1', 'question:sub_1.q1']),
+      expect.arrayContaining(['interaction', 'outbox', 'turn', 'sub_1', 'question:sub_1.q1']),
     );
     const seen: string[] = [];
     subagent.subscribe({
@@ -126,4 +127,25 @@ describe('VIEW-3: the system of session.actor, without an inspector', () => {
     expect(system.get('sub_1')).toBeUndefined();
     await talk.close();
   });
+});
+
+test('VIEW-3: machines that begin before their session are shown after it, as its children', async () => {
+  const order: string[] = [];
+  const parents = new Map<string, string | undefined>();
+  const environment = simulatedEnvironment();
+  const runtime = createRuntime({
+    environment,
+    inspect: ({ type, actorRef }: InspectionEvent) => {
+      if (type !== '@xstate.actor') return;
+      const { id, _parent } = actorRef as AnyActorRef;
+      order.push(id);
+      parents.set(id, _parent?.id);
+    },
+  });
+  const talk = voiceTalk({ environment, runtime });
+  await talk.start();
+  const { id } = talk.session;
+  expect(order[0]).toBe(id);
+  for (const name of ['turn', 'rotation']) expect([name, parents.get(name)]).toEqual([name, id]);
+  await talk.close();
 });

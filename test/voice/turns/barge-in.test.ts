@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { TurnChart } from '../../../src/actors/session/lead/turn-chart.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { BargeIn, END_LAG_MS } from '../../../src/voice/turns/listening.ts';
-import { turnOf } from '../../support/turn.ts';
+import { sessionIn, turnOf } from '../../support/turn.ts';
 
 type Parts = ConstructorParameters<typeof BargeIn>;
 
@@ -42,7 +42,7 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
     },
   };
   const chart = new TurnChart(
-    environment,
+    sessionIn(environment),
     { ...turnOf({ answersWords: false }), falseInterruptionMs, doubtMs: 1000 + END_LAG_MS },
     () => true,
     {

@@ -4,13 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { TurnChart } from '../../../src/actors/session/lead/turn-chart.ts';
 import { replyIsExpected } from '../../../src/machines/index.ts';
-import { turnOf } from '../../support/turn.ts';
+import { sessionIn, turnOf } from '../../support/turn.ts';
 
 function repliesOf(answersWords: boolean, answersResults = answersWords) {
   const environment = simulatedEnvironment();
   const world = { isBusy: false, overdue: 0, taken: 0 };
   const chart = new TurnChart(
-    environment,
+    sessionIn(environment),
     { ...turnOf({ answersWords }), answersResults },
     () => !world.isBusy,
     { overdue: () => (world.overdue += 1), reply: () => (world.taken += 1) },

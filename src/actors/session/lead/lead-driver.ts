@@ -4,6 +4,7 @@
 import type { Prompt } from '../../notes/note.ts';
 import type { DeliveryKind, DeliveryPriority, Failure } from '../../../machines/index.ts';
 import type { Utterance } from '../../contracts/records.ts';
+import type { Shown } from '../../runtime/hosting.ts';
 
 /** Duration in milliseconds after which a running tool no longer delays due deliveries. */
 export const HOLDS_FLOOR_MS = 2000;
@@ -45,6 +46,8 @@ export interface SubagentWords {
  * open or after `interrupt`.
  */
 export interface LeadDriver {
+  /** Its machines, as their actors show them. */
+  machines?(): Iterable<Shown>;
   connect(attempt: number): void;
   /** Gives up the connection that is being opened. */
   hangUp(): void;

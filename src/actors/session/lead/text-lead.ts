@@ -41,6 +41,7 @@ import { callKey } from '../../model/approval.ts';
 import { toStepError } from '../../model/model-step.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
+import type { Shown } from '../../runtime/hosting.ts';
 import { HOLDS_FLOOR_MS, type LeadDriver, type Offer, type SubagentWords } from './lead-driver.ts';
 import { intoConversation, noted } from '../state/live-conversation.ts';
 import {
@@ -169,7 +170,7 @@ export class TextLead implements LeadDriver {
       const message = `The model showed no sign of life for ${RESPONSE_TIMEOUT_MS} ms`;
       this.#response?.abort(new ProviderError('RESPONSE_TIMEOUT', message, { retryable: true }));
     });
-    this.#turn = new TurnChart(core.host.environment, TURN, () => this.#isConnected, {
+    this.#turn = new TurnChart(core, TURN, () => this.#isConnected, {
       reply: () => this.#reply(),
       tell: () => this.#tell(),
       brokenOff: ({ generation }) => {
@@ -181,6 +182,10 @@ export class TextLead implements LeadDriver {
       release: () => core.receive('session', { type: 'response.ended' }),
       rest: () => this.#checkIdle(),
     });
+  }
+
+  machines(): readonly Shown[] {
+    return [this.#turn.shown];
   }
 
   connect(): void {

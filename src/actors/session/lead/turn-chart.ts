@@ -4,8 +4,7 @@
 // the effects that follow. Nothing is journalled: a session that is opened again starts with a new turn.
 //
 // Owns:     the machine, its deadlines, and the facts that it cannot look up.
-// Does not: know the state of the turn (machine) or the meaning of an effect (leads), or show the machine to
-//           inspectors.
+// Does not: know the state of the turn (machine) or the meaning of an effect (leads).
 
 import {
   turnMachine,
@@ -17,7 +16,8 @@ import {
   type TurnSnapshot,
 } from '../../../machines/index.ts';
 import type { Environment } from '../../ports/environment.ts';
-import { Hosted, type Effect } from '../../runtime/hosting.ts';
+import type { Host } from '../../runtime/host.ts';
+import { Hosted, type Effect, type Shown } from '../../runtime/hosting.ts';
 
 /** The meaning of the effects; a lead leaves out those that never concern it. */
 export type TurnHandlers = {
@@ -33,19 +33,26 @@ export class TurnChart {
   readonly #effects: Effect[] = [];
   #isOver = false;
 
-  /** @param isFree Returns whether the model can be asked: it is connected, and works on nothing else. */
+  /**
+   * @param isFree Returns whether the model can be asked: it is connected, and works on nothing else.
+   */
   constructor(
-    environment: Environment,
+    { id, host }: { readonly id: string; readonly host: Pick<Host, 'environment' | 'actors'> },
     input: TurnInput,
     isFree: () => boolean,
     handlers: TurnHandlers,
   ) {
-    this.#environment = environment;
+    this.#environment = host.environment;
     this.#handlers = handlers;
     this.#isFree = isFree;
     const post = (effect: Effect): void => void this.#effects.push(effect);
-    // A lead is made before its session has an actor that could be its parent.
-    this.#machine = new Hosted(turnMachine, { input }, { post }, null);
+    const seat = { id: `${id}/turn`, actors: host.actors };
+    this.#machine = new Hosted(turnMachine, { input }, { post }, seat);
+  }
+
+  /** The machine, as its actor shows it. */
+  get shown(): Shown {
+    return this.#machine;
   }
 
   get snapshot(): TurnSnapshot {
@@ -71,6 +78,7 @@ export class TurnChart {
   /** Stops for good: no deadline passes any more, and no fact counts. */
   stop(): void {
     this.#isOver = true;
+    this.#machine.end();
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
   }

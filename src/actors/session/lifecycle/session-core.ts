@@ -138,6 +138,7 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
       onError: (error, where) => this.reportError(error, where),
       onIgnored: (unit, actor, { type }) => hooks.onIgnored?.({ unit, actor, type }),
     });
+    this.host.actors.root = this.id;
     this.startedAt = runtime.environment.clock.now();
     this.projection = new Projection(this.host);
     this.awaited = new Awaited(this);
@@ -234,6 +235,7 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
 
   *#machines(): Iterable<Shown> {
     yield* this.unit.machines();
+    yield* this.lead.machines?.() ?? [];
     yield* this.tree.machines();
     yield* this.services.machines();
   }
