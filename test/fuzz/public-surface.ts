@@ -272,8 +272,8 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   './machines': Object.fromEntries(
     [
       'activities', 'activity', 'askingFor', 'backoffMs', 'deadline', 'effect', 'floorOf', 'gateIsOpen', 'gateMessage', 'gateOf', 'hasRoom',
-      'isEffect', 'ownerOf', 'priorityOf', 'questionItem', 'requestIdOf', 'resultItem', 'shared', 'sourceMessages',
-      'stopActivity', 'wire',
+      'isEffect', 'isInDoubt', 'modelIsBusy', 'ownerOf', 'priorityOf', 'questionItem', 'replyIsExpected', 'replyIsWanted',
+      'requestIdOf', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'userHasFloor', 'wire',
     ].map((name) => [name, { args: () => ['a', 'b', 'c'], trusts: machineMade }]),
   ), // prettier-ignore
   './voice': {
