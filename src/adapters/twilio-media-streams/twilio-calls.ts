@@ -117,7 +117,7 @@ export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCa
 /** A request, as Twilio signs it. */
 export interface SignedRequest {
   /** The header `x-twilio-signature`; a request without it is not from Twilio. */
-  readonly signature: string | undefined;
+  readonly signature: string | readonly string[] | undefined;
   /**
    * The address as Twilio knows it, including the query: behind a proxy the public one. For the upgrade to a
    * WebSocket it is the `wss:` address of `<Stream>`.

@@ -1,0 +1,80 @@
+// Compiles each ```ts snippet of README.md and docs/ against the sources, as a module of its own. Most are
+// fragments: the public names (docs/api.md) need no import, and docs/snippets.ts declares what the text around
+// them assumes (a session, a model, a microphone).
+
+import { spawnSync } from 'node:child_process';
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process, { stdout } from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const folder = join(root, '.snippets');
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
+};
+
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder);
+// Line 12 of docs/guide/tools.md is line 12 of docs__guide__tools.md.12.ts: the compiler's errors name it.
+let count = 0;
+for (const page of ['README.md', ...globSync('docs/**/*.md', { cwd: root })]) {
+  const text = readFileSync(join(root, page), 'utf8');
+  for (const fence of text.matchAll(/^```ts\n(.*?)^```$/gms)) {
+    const line = text.slice(0, fence.index).split('\n').length;
+    const name = `${page.replaceAll('/', '__')}.${line}.ts`;
+    const padding = '\n'.repeat(line - 1);
+    writeFileSync(join(folder, name), `export {};${padding}\n${fence[1] ?? ''}`);
+    count += 1;
+  }
+}
+const globals: string[] = [];
+let from = '';
+for (const line of readFileSync(join(root, 'docs/api.md'), 'utf8').split('\n')) {
+  from = /^## (\S+)/.exec(line)?.[1] ?? from;
+  const [, name, kind = ''] = /^\| `(\w+)` \| (\w+) \|/.exec(line) ?? [];
+  if (!name) continue;
+  const type = `import('${from}').${name}`;
+  if (['class', 'function', 'constant'].includes(kind))
+    globals.push(`const ${name}: typeof ${type};`);
+  if (['class', 'interface', 'type'].includes(kind)) globals.push(`type ${name} = ${type};`);
+}
+writeFileSync(
+  join(folder, 'globals.d.ts'),
+  `export {};\ndeclare global {\n${[...new Set(globals)].join('\n')}\n}\n`,
+);
+const paths = Object.fromEntries(
+  Object.entries(manifest.exports).flatMap(([subpath, entry]) =>
+    typeof entry === 'string'
+      ? []
+      : [
+          [
+            `offstage${subpath.slice(1)}`,
+            [`../${entry.types.replace('./dist/', 'src/').replace('.d.ts', '.ts')}`],
+          ],
+        ],
+  ),
+);
+const compilerOptions = { paths, noUnusedLocals: false, noUnusedParameters: false };
+writeFileSync(
+  join(folder, 'tsconfig.json'),
+  JSON.stringify({
+    extends: '../tsconfig.json',
+    compilerOptions,
+    include: ['*.ts', '../docs/snippets.ts'],
+    exclude: [],
+  }),
+);
+const { status, stdout: said } = spawnSync('tsc', ['-p', folder, '--pretty', 'false'], {
+  encoding: 'utf8',
+  cwd: root,
+});
+stdout.write(
+  said.replaceAll(
+    /^\.snippets[\\/](.*?)\.\d+\.ts\((\d+),/gm,
+    (_, page: string, line: string) => `${page.replaceAll('__', '/')}(${line},`,
+  ),
+);
+stdout.write(`${count} snippets of README.md and docs/\n`);
+rmSync(folder, { recursive: true, force: true });
+process.exitCode = status ?? 1;
