@@ -39,7 +39,7 @@ const speaking = setup({
 }).createMachine({});
 const steward = setup({
   types: { events: {} as { type: 'bell' } | { type: 'request'; id: string } },
-  actions: { grant: (_, _to: { to: string }) => {} },
+  actions: { grant: (_machine, _to: { to: string }) => {} },
 }).createMachine({});
 
 declare global {
