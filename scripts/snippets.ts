@@ -1,5 +1,5 @@
 // Compiles each ```ts snippet of README.md and docs/ against the sources, as a module of its own. Most are
-// fragments: the public names (docs/api.md) need no import, and docs/snippets.ts declares what the text around
+// fragments: the public names (docs/api.md) need no import, and scripts/snippet-globals.ts declares what the text around
 // them assumes (a session, a model, a microphone).
 
 import { spawnSync } from 'node:child_process';
@@ -61,7 +61,7 @@ writeFileSync(
   JSON.stringify({
     extends: '../tsconfig.json',
     compilerOptions,
-    include: ['*.ts', '../docs/snippets.ts'],
+    include: ['*.ts', '../scripts/snippet-globals.ts'],
     exclude: [],
   }),
 );

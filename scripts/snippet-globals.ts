@@ -102,6 +102,8 @@ declare global {
   };
 
   // Agents, tools and what they work with
+  const mcpClient: { tools(): Promise<Record<string, ai.Tool>> };
+  const script: ai.LanguageModel;
   const fetchPage: ai.Tool;
   const searchFlights: ai.Tool;
   const researchTool: offstage.ToolDefinition;
