@@ -26,6 +26,11 @@
 // OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and has no other cause to speak: while
 //     it talks, heard or not, or may be about to, the request is held. A request that was never sent is never
 //     spoken: it can be withdrawn and repeated without being said twice.
+// OPENAI-LIVE-REQUESTS-5. A text is not told twice because its request lapsed, or because the model spoke to
+//     something else first: for `causeMs` of silence afterwards, speech without another cause is that text. It
+//     answers the request that repeats it, which is then not sent, also if that comes within `ASKED_MS`; without
+//     one it is dropped. Of a text that was sent twice the second copy is dropped. The clock of a request runs
+//     while both parties are silent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
@@ -37,6 +42,8 @@ import type { OpenaiLiveSettings, TurnTimes } from './options.ts';
 const AUDIBLE_LEVEL = 65;
 /** Shorter than the session's own timeout for a cancelled response. */
 const CANCEL_MS = 2_000;
+/** The session repeats a request within this time, if it does. */
+const ASKED_MS = 2_000;
 /** The length of the track before the first audible frame that is passed on: words begin softly. */
 const ONSET_MS = 40;
 
@@ -45,7 +52,9 @@ type Status = Extract<TransportEvent, { type: 'response.ended' }>['status'];
 interface Response {
   readonly responseId: string;
   readonly itemId: string;
-  readonly responseKey: string | null;
+  responseKey: string | null;
+  /** What is to be reported once it is known which request this answers; null: it is reported at once. */
+  held: (() => void)[] | null;
   text: string;
   sentMs: number;
   audibleMs: number;
@@ -92,7 +101,7 @@ export class SpokenResponses {
   }
 
   get isHeard(): boolean {
-    return this.#response !== null && !this.#response.isCancelled;
+    return this.#response !== null && !this.#response.isCancelled && this.#response.held === null;
   }
 
   /** Handles the next stretch of the track. */
@@ -131,7 +140,7 @@ export class SpokenResponses {
   /** SPOKEN-RESPONSES-3. @returns whether there was anything to call off */
   cancel(): boolean {
     const response = this.#response;
-    if (!response) return false;
+    if (!response || response.held) return false;
     if (response.isCancelled) return true;
     response.isCancelled = true;
     this.#hasUserSpoken = this.#utterances.isSpeaking;
@@ -163,33 +172,66 @@ export class SpokenResponses {
   #begin(): void {
     const { environment, emit } = this.#connection;
     this.#utterances.modelBegins();
-    const { responseKey, lapsedKey, isUnwanted } = this.#requests.claim();
+    const { responseKey, lapsedKey, isUnwanted } = this.#requests.claim((key) => this.#isFor(key));
     const responseId = environment.ids.next('response');
     if (lapsedKey !== null) emit(nothingSaid(environment, lapsedKey, 'uncertain'));
-    this.#requests.isModelSpeaking = true;
     this.#hasUserSpoken = false;
     this.#quietMs = 0;
     this.#lastAt = environment.clock.now();
     this.#watchStall(this.#times.responseStallMs);
     const onset = this.#onset;
     this.#onset = null;
-    if (isUnwanted) {
+    if (isUnwanted === true) {
       this.#last = null;
       return;
     }
-    this.#response = {
+    const response: Response = {
       responseId,
       itemId: environment.ids.next('item'),
       responseKey,
+      held: isUnwanted === 'unless_asked' ? [] : null,
       text: '',
       sentMs: 0,
       audibleMs: 0,
       isTroubled: false,
       isCancelled: false,
     };
-    emit({ type: 'response.started', responseId, responseKey });
-    this.#utterances.modelHeard(this.isHeard);
+    this.#response = response;
+    this.#report(response, () => this.#started(response));
     if (onset) this.#handOn(onset.slice(), false);
+    const patience = (): void => {
+      if (this.#response === response && response.held) this.#forget();
+    };
+    if (response.held) this.#cancelPatience = environment.scheduler.schedule(patience, ASKED_MS);
+  }
+
+  #started({ responseId, responseKey }: Response): void {
+    this.#connection.emit({ type: 'response.started', responseId, responseKey });
+    this.#utterances.modelHeard(this.isHeard);
+  }
+
+  /** OPENAI-LIVE-REQUESTS-5: the speech under way answers this request. */
+  #isFor(key: string): void {
+    const response = this.#response;
+    const held = response?.held;
+    if (!response || !held) return;
+    this.#cancelPatience();
+    response.responseKey = key;
+    response.held = null;
+    for (const report of held) report();
+  }
+
+  /** Nobody has asked for the speech under way: it is not heard. */
+  #forget(): void {
+    this.#cancelPatience();
+    this.#response = null;
+    this.#last = null;
+    this.#requests.notSaid();
+  }
+
+  #report({ held }: Response, report: () => void): void {
+    if (held) held.push(report);
+    else report();
   }
 
   #handOn(samples: Int16Array, isAudible: boolean): void {
@@ -200,20 +242,22 @@ export class SpokenResponses {
     if (isAudible) response.audibleMs = response.sentMs;
     const { responseId, itemId } = response;
     const sampleRateHz = this.#sampleRateHz;
-    this.#connection.emitAudio({ samples, sampleRateHz, itemId, responseId });
+    this.#report(response, () =>
+      this.#connection.emitAudio({ samples, sampleRateHz, itemId, responseId }),
+    );
   }
 
   #end(): void {
-    this.#requests.isModelSpeaking = false;
     this.#cancelStall();
     this.#finish();
-    this.#requests.reconsider();
+    this.#requests.modelFellSilent();
   }
 
   /** Ends the response, even if the model keeps speaking. */
   #finish(): void {
     const response = this.#response;
     if (!response) return;
+    if (response.held) return this.#forget();
     this.#cancelPatience();
     this.#response = null;
     this.#last = response;
@@ -237,8 +281,11 @@ export class SpokenResponses {
     this.#transcribed(last, last.text, true);
   }
 
-  #transcribed({ itemId, responseId }: Response, text: string, final: boolean): void {
-    this.#connection.emit({ type: 'assistant.transcribed', itemId, responseId, text, final });
+  #transcribed(response: Response, text: string, final: boolean): void {
+    const { itemId, responseId } = response;
+    this.#report(response, () =>
+      this.#connection.emit({ type: 'assistant.transcribed', itemId, responseId, text, final }),
+    );
   }
 
   #watchStall(delayMs: number): void {
@@ -273,23 +320,40 @@ interface Claim {
   readonly responseKey: string | null;
   /** The request that failed, because this may or may not be its answer. */
   readonly lapsedKey: string | null;
-  /** It can only answer a cancelled request, and is not to be heard. */
-  readonly isUnwanted: boolean;
+  /**
+   * It can only answer a cancelled request, and is not to be heard. `unless_asked`: it answers the request that
+   * is about to repeat a lapsed one.
+   */
+  readonly isUnwanted: boolean | 'unless_asked';
 }
 
 interface Request {
   readonly responseKey: string;
+  /** What the text is about, if a later request may be for the same. */
+  readonly subject: string | null;
   readonly ticket: string;
+  /** The model may say the same once more: it had been sent the text before. */
+  readonly isRepeated: boolean;
   isAccepted: boolean;
-  /** When it was cancelled; null if it was not. */
+  /** When it was cancelled, or said while a copy of its text is left; null if it is under way. */
   cancelledAt: number | null;
 }
 
 /** OPENAI-LIVE-REQUESTS-4. `send` sends the text to the model, and returns its ticket. */
 interface Held {
   readonly responseKey: string;
+  readonly subject: string | null;
   readonly send: () => string;
 }
+
+/** OPENAI-LIVE-REQUESTS-5. A text that the model has not said, although its request is over. */
+interface Unsaid {
+  readonly subject: string;
+  /** Since when the model could have said it, and has not. */
+  readonly since: number;
+}
+
+const OTHER: Claim = { responseKey: null, lapsedKey: null, isUnwanted: false };
 
 /**
  * Determines which response answers a request. The wire never reports it: the model reads an appended text
@@ -301,17 +365,21 @@ interface Held {
  *     speech before, or with another cause; none for `requestTimeoutMs`: lapsed ◀──────────┤
  *     called off: lapsed; if it is said all the same, it is dropped ◀───────────────┘
  *
+ *   lapsed, and asked for again: what is said of it within `causeMs` of silence is ours; then it is sent again
+ *
  * Owns: the one request that is under way, and what else may make the model speak. Does not:
  * say or hear anything.
  */
 export class Requests {
   readonly #connection: WireConnection;
   readonly #times: Pick<TurnTimes, 'requestTimeoutMs' | 'causeMs'>;
-  /** Whether the model speaks, heard or unheard. */
-  isModelSpeaking = false;
+  #isModelSpeaking = false;
   #held: Held | null = null;
   #cancelHold: () => void = () => {};
   #request: Request | null = null;
+  #unsaid: Unsaid | null = null;
+  /** The subject of the speech under way, for which no request is there yet. */
+  #said: { readonly subject: string; readonly isFor: (responseKey: string) => void } | null = null;
   #lastCauseAt: number | null = null;
   #cancelTimeout: () => void = () => {};
 
@@ -320,11 +388,23 @@ export class Requests {
     this.#times = times;
   }
 
+  /** Whether the model speaks, heard or unheard. */
+  get isModelSpeaking(): boolean {
+    return this.#isModelSpeaking;
+  }
+
   /**
    * Requests a response by the text that `send` sends to the model, now or later (OPENAI-LIVE-REQUESTS-4).
+   * Requests for the same thing have the same `subject`.
    */
-  ask(responseKey: string, send: () => string): void {
-    this.#held = { responseKey, send };
+  ask(responseKey: string, send: () => string, subject: string | null = null): void {
+    const said = this.#said;
+    if (said !== null && said.subject === subject) {
+      this.#said = null;
+      said.isFor(responseKey);
+      return;
+    }
+    this.#held = { responseKey, subject, send };
     this.reconsider();
   }
 
@@ -332,8 +412,8 @@ export class Requests {
   reconsider(): void {
     this.#cancelHold();
     this.#cancelHold = () => {};
-    if (!this.#held || this.isModelSpeaking) return;
-    const waitMs = Math.max(this.#causeForMs, this.#calledOffForMs);
+    if (!this.#held || this.#isModelSpeaking) return;
+    const waitMs = Math.max(this.#causeForMs, this.#calledOffForMs, this.#unsaidForMs);
     if (waitMs > 0)
       this.#cancelHold = this.#connection.environment.scheduler.schedule(
         () => this.reconsider(),
@@ -368,56 +448,133 @@ export class Requests {
   cancel(): void {
     const request = this.#request;
     if (!request || request.cancelledAt !== null) return;
-    request.cancelledAt = this.#connection.environment.clock.now();
+    request.cancelledAt = this.#now;
     this.#lapse(request.responseKey, 'cancelled');
   }
 
-  /** Records another cause for the model to speak. */
+  /** Records another cause for the model to speak: what it was asked for comes after that. */
   otherCause(): void {
-    this.#lastCauseAt = this.#connection.environment.clock.now();
+    this.#lastCauseAt = this.#now;
+    if (this.#request) this.#watch(this.#request);
   }
 
-  /** Returns the cause of the speech that begins. */
-  claim(): Claim {
+  /**
+   * Returns the cause of the speech that begins.
+   * @param isFor is called if a later request turns out to be the cause (`unless_asked`)
+   */
+  claim(isFor: (responseKey: string) => void): Claim {
+    this.#isModelSpeaking = true;
     const request = this.#end();
     const hasOtherCause = this.#causeForMs > 0;
     this.#lastCauseAt = null;
-    if (!request) return { responseKey: null, lapsedKey: null, isUnwanted: false };
-    const { responseKey, isAccepted, cancelledAt } = request;
-    const isOurs = isAccepted && !hasOtherCause;
-    if (cancelledAt !== null) return { responseKey: null, lapsedKey: null, isUnwanted: isOurs };
-    return isOurs
-      ? { responseKey, lapsedKey: null, isUnwanted: false }
-      : { responseKey: null, lapsedKey: responseKey, isUnwanted: false };
+    if (!request) return hasOtherCause ? OTHER : this.#claimUnsaid(isFor);
+    const { responseKey, subject, isAccepted, cancelledAt } = request;
+    const isSaid = isAccepted && !hasOtherCause;
+    if (!isSaid && subject !== null && isAccepted) this.#unsaid = { subject, since: this.#now };
+    if (cancelledAt !== null) {
+      if (!isSaid) return OTHER;
+      const isWanted = !request.isRepeated && subject !== null && subject === this.#held?.subject;
+      return isWanted ? this.#claimHeld() : { ...OTHER, isUnwanted: true };
+    }
+    if (!isSaid) return { ...OTHER, lapsedKey: responseKey };
+    // The copy that is left may still be said: that is dropped.
+    if (request.isRepeated) this.#request = { ...request, cancelledAt: this.#now };
+    return { ...OTHER, responseKey };
+  }
+
+  /** Handles the end of the model's speech: the clocks run while it is silent. */
+  modelFellSilent(): void {
+    this.#isModelSpeaking = false;
+    if (this.#unsaid) this.#unsaid = { ...this.#unsaid, since: this.#now };
+    const request = this.#request;
+    if (request && request.cancelledAt !== null) {
+      request.cancelledAt = this.#now;
+      this.#watch(request);
+    }
+    this.reconsider();
   }
 
   stop(): void {
     this.#held = null;
+    this.#unsaid = null;
+    this.#said = null;
     this.#cancelHold();
     this.#end();
   }
 
-  #send({ responseKey, send }: Held): void {
+  /** OPENAI-LIVE-REQUESTS-5 */
+  #claimUnsaid(isFor: (responseKey: string) => void): Claim {
+    const unsaid = this.#unsaid;
+    if (!unsaid || this.#unsaidForMs <= 0) return OTHER;
+    this.#unsaid = null;
+    if (unsaid.subject === this.#held?.subject) return this.#claimHeld();
+    if (this.#held) return { ...OTHER, isUnwanted: true };
+    this.#said = { subject: unsaid.subject, isFor };
+    return { ...OTHER, isUnwanted: 'unless_asked' };
+  }
+
+  /** The speech that nobody had asked for was not heard. */
+  notSaid(): void {
+    this.#said = null;
+  }
+
+  /** The held request need not be sent: the model says what it is about. */
+  #claimHeld(): Claim {
+    const responseKey = this.#held?.responseKey ?? null;
     this.#held = null;
+    this.#cancelHold();
+    return { ...OTHER, responseKey };
+  }
+
+  #send({ responseKey, subject, send }: Held): void {
+    const isRepeated = subject !== null && this.#unsaid?.subject === subject;
+    this.#held = null;
+    this.#unsaid = null;
     this.#end();
-    this.#request = { responseKey, ticket: send(), isAccepted: false, cancelledAt: null };
+    // The model knows a repeated text already: what it says now is that text, whichever copy made it.
+    this.#request = {
+      responseKey,
+      subject,
+      ticket: send(),
+      isRepeated,
+      isAccepted: isRepeated,
+      cancelledAt: null,
+    };
+    this.#watch(this.#request);
+  }
+
+  /** Waits for the speech to this request, from now on. */
+  #watch({ responseKey, subject }: Request): void {
+    this.#cancelTimeout();
     this.#cancelTimeout = this.#connection.environment.scheduler.schedule(() => {
       const request = this.#end();
-      if (request?.cancelledAt === null) this.#lapse(responseKey, 'nothing_said');
+      if (request?.cancelledAt !== null) return;
+      if (subject !== null) this.#unsaid = { subject, since: this.#now };
+      this.#lapse(responseKey, 'nothing_said');
     }, this.#times.requestTimeoutMs);
   }
 
   /** OPENAI-LIVE-REQUESTS-2: how long the model may still speak because of another cause. */
   get #causeForMs(): number {
-    if (this.#lastCauseAt === null) return 0;
-    return this.#lastCauseAt + this.#times.causeMs - this.#connection.environment.clock.now();
+    return this.#leftOf(this.#lastCauseAt);
   }
 
   /** How long an earlier, cancelled request may still be answered. */
   get #calledOffForMs(): number {
-    const { cancelledAt = null } = this.#request ?? {};
-    if (cancelledAt === null) return 0;
-    return cancelledAt + this.#times.causeMs - this.#connection.environment.clock.now();
+    return this.#leftOf(this.#request?.cancelledAt ?? null);
+  }
+
+  /** How long a text whose request has lapsed may still be said. */
+  get #unsaidForMs(): number {
+    return this.#leftOf(this.#unsaid?.since ?? null);
+  }
+
+  #leftOf(since: number | null): number {
+    return since === null ? 0 : since + this.#times.causeMs - this.#now;
+  }
+
+  get #now(): number {
+    return this.#connection.environment.clock.now();
   }
 
   /** Reports that the request failed: it was cancelled, or the model stayed silent. */

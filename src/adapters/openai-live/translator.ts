@@ -182,20 +182,24 @@ export class Translator {
     command: Extract<TransportCommand, { type: 'response.request' }>,
     subject: string | null,
   ): void {
-    const { responseKey, instructions, about, insist = false } = command;
+    const { responseKey, instructions, about, insist = false, subject: saidOf = null } = command;
     const text = speakNow(instructions, about);
     const fits = estimateTokens(text) <= MAX_APPEND_TOKENS;
-    this.#requests.ask(responseKey, () => {
-      const events = [
-        ...(fits
-          ? []
-          : this.#appends.say('thinking', `${instructions}\n\n${about}`, subject, false)),
-        ...this.#appends.say('commentary', fits ? text : FOLLOW_NOW, subject, false),
-        ...(insist ? this.#appends.say('instructions', FOLLOW_NOW, subject, false) : []),
-      ];
-      for (const event of events) this.#connection.send(JSON.stringify(event));
-      return events.at(-1)?.event_id ?? '';
-    });
+    this.#requests.ask(
+      responseKey,
+      () => {
+        const events = [
+          ...(fits
+            ? []
+            : this.#appends.say('thinking', `${instructions}\n\n${about}`, subject, false)),
+          ...this.#appends.say('commentary', fits ? text : FOLLOW_NOW, subject, false),
+          ...(insist ? this.#appends.say('instructions', FOLLOW_NOW, subject, false) : []),
+        ];
+        for (const event of events) this.#connection.send(JSON.stringify(event));
+        return events.at(-1)?.event_id ?? '';
+      },
+      saidOf,
+    );
   }
 
   #onWordsOfModel(fragment: Fragment): void {

@@ -17,6 +17,8 @@ export interface MindCall {
 export interface MindPorts {
   /** The time before it replies to the user, in milliseconds. */
   readonly thinksMs: number;
+  /** The time before it says what it is asked to say, in milliseconds. */
+  readonly tellsAfterMs: number;
   /** The text that it adds to each reply. */
   readonly adds: string;
   /** The model only says that an action is needed. */
@@ -48,7 +50,7 @@ export class LeadMind {
 
   readonly think: ConformanceMind = (turn) => {
     const told = this.#toTell(turn);
-    if (told.length > 0) return [{ say: told.join(' ') }];
+    if (told.length > 0) return this.#after(this.#ports.tellsAfterMs, { say: told.join(' ') });
     const calls = this.#callsFor(turn.text);
     if (calls !== null) return calls;
     if (turn.cause === 'result') return [this.#speakTo(turn.text)];
@@ -113,8 +115,11 @@ export class LeadMind {
   #reply(words: readonly string[]): readonly ConformanceStep[] {
     this.#answered(words);
     const { thinksMs, adds } = this.#ports;
-    const reply = { say: [replyTo(words.join(' ')), adds].join(' ').trim() };
-    return thinksMs > 0 ? [{ waitMs: thinksMs }, reply] : [reply];
+    return this.#after(thinksMs, { say: [replyTo(words.join(' ')), adds].join(' ').trim() });
+  }
+
+  #after(waitMs: number, step: ConformanceStep): readonly ConformanceStep[] {
+    return waitMs > 0 ? [{ waitMs }, step] : [step];
   }
 
   #tell(output: string): ConformanceStep {

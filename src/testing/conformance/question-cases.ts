@@ -306,6 +306,53 @@ const answeredByVoice = answered.flatMap((each) =>
   ),
 );
 
+/** Around the time after which a wire may take a model that was asked to speak for silent. */
+const TELLS_AFTER_MS = [2500, 7500, 7900, 8300, 9000, 10_500] as const;
+
+const toldLate = TELLS_AFTER_MS.map((tellsAfterMs) => (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: `answer by voice, a model that begins to tell after ${tellsAfterMs} ms: the result is told once`,
+    calls,
+    subagents: { ride: asker.subagent },
+    tellsAfterMs,
+    plot: async (talk) => {
+      await isAsked(talk);
+      await talk.says('premium', { to: 'subagent' });
+      await talk.isTold(BOOKED);
+      await talk.pass(20_000);
+    },
+    outcome: (talk) => {
+      got(talk, asker, 'premium');
+      isToldOnce(talk, BOOKED);
+    },
+  };
+});
+
+/** The user speaks to the lead agent when the result is there and the model has not begun to tell it. */
+const toldAfterWords = [500, 1500, 2500].map((afterMs) => (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: `answer by voice, words ${afterMs} ms after the result: they are answered, and the result is told once`,
+    calls,
+    subagents: { ride: asker.subagent },
+    tellsAfterMs: 4000,
+    plot: async (talk) => {
+      await isAsked(talk);
+      await talk.says('premium', { to: 'subagent' });
+      await talk.until('the result is there', () => talk.deliveryOf(BOOKED) !== undefined);
+      await talk.pass(afterMs);
+      await talk.says('how are you');
+      await talk.isTold(BOOKED);
+      await talk.pass(20_000);
+    },
+    outcome: (talk) => {
+      got(talk, asker, 'premium');
+      isToldOnce(talk, BOOKED);
+    },
+  };
+});
+
 /** The next question is asked as soon as this one is answered. */
 const askedOnce = (): ConformanceScene =>
   breakfast('answer by voice: the question that waited is asked once', async (talk) => {
@@ -325,4 +372,6 @@ export const questionScenes: readonly (() => ConformanceScene)[] = [
   lateAnswer,
   askedOnce,
   ...answeredByVoice,
+  ...toldLate,
+  ...toldAfterWords,
 ];

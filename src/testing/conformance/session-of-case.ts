@@ -37,6 +37,8 @@ export interface TalkOptions {
   readonly voice?: Partial<VoiceOptions>;
   /** The time that the lead model thinks before it replies to the user, in milliseconds. @defaultValue 0 */
   readonly thinksMs?: number;
+  /** The time before the lead model says what it is asked to say, in milliseconds. @defaultValue 0 */
+  readonly tellsAfterMs?: number;
   /** The text that the lead model adds to each reply to the user. @defaultValue nothing */
   readonly adds?: string;
   /** Errors that the case provokes: parts of their codes and messages. */

@@ -97,6 +97,7 @@ export class Talk {
     const begun: { talk?: Talk } = {};
     const mind = new LeadMind(options.calls ?? {}, {
       thinksMs: options.thinksMs ?? 0,
+      tellsAfterMs: options.tellsAfterMs ?? 0,
       adds: options.adds ?? '',
       delegates: () => begun.talk?.tap.capabilities.toolCalls === 'delegation',
       tellable: () => (begun.talk ? tellableIn(begun.talk.state) : []),

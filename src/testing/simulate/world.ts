@@ -319,6 +319,7 @@ export class World {
   #newMind(): LeadMind {
     return new LeadMind(voiceCalls(this.#ofApp, this.app), {
       thinksMs: 0,
+      tellsAfterMs: 0,
       adds: '',
       delegates: () => this.#stage?.transport.capabilities.toolCalls === 'delegation',
       tellable: () => (this.state ? tellableIn(this.state) : []),

@@ -165,6 +165,11 @@ export type TransportCommand =
        * repeated if the wire treats a request in isolation. Never with the role of the system.
        */
       readonly about?: string;
+      /**
+       * Names what is to be said: a request that repeats a failed one has the same. For a wire where a failed
+       * request may still be spoken.
+       */
+      readonly subject?: string;
       /** An earlier request for the same failed: use the strongest means of the wire. */
       readonly insist?: boolean;
       /** The model is not to remember the response, such as a filler, if the wire can exclude it. */

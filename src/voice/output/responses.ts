@@ -31,7 +31,11 @@ import { ProviderError } from '../../values/errors.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
 import type { Attempt } from '../connection/attempt.ts';
-import type { TransportCapabilities, TransportEvent } from '../connection/transport.ts';
+import type {
+  TransportCapabilities,
+  TransportCommand,
+  TransportEvent,
+} from '../connection/transport.ts';
 import { HeldSpeech } from './held-speech.ts';
 import type { ModelMemory } from './model-memory.ts';
 import type { Speech } from './speech.ts';
@@ -148,6 +152,7 @@ export class Responses {
     this.#request(attempt.responseKey, {
       instructions,
       ...(about !== '' && { about }),
+      subject: attempt.offer.deliveryId,
     });
   }
 
@@ -242,7 +247,14 @@ export class Responses {
 
   #request(
     responseKey: string,
-    { instructions, about }: { readonly instructions?: string; readonly about?: string } = {},
+    {
+      instructions,
+      about,
+      subject,
+    }: Pick<
+      Extract<TransportCommand, { type: 'response.request' }>,
+      'instructions' | 'about' | 'subject'
+    > = {},
   ): void {
     this.#watchdog.watch(this.#timeoutMs);
     this.#turn.send({
@@ -250,6 +262,7 @@ export class Responses {
       responseKey,
       ...(instructions === undefined ? {} : { instructions }),
       ...(about === undefined ? {} : { about }),
+      ...(subject === undefined ? {} : { subject }),
     });
   }
 

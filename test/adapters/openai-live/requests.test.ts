@@ -238,6 +238,107 @@ describe('OPENAI-LIVE-REQUESTS-3: a request ends once', () => {
   });
 });
 
+describe('OPENAI-LIVE-REQUESTS-5: a text is not told twice', () => {
+  type Started = ReturnType<typeof startCall>;
+  const ask = ({ send }: Started, responseKey: string, subject = 'ride') =>
+    send({ type: 'response.request', responseKey, instructions: 'It is done.', subject });
+  const times = ({ peer }: Started) =>
+    peer.told.filter(([, , text]) => text.includes('It is done')).length;
+
+  /** A request that has just lapsed. */
+  async function lapsed() {
+    const call = startCall();
+    ask(call, 'offer:1');
+    call.peer.takesIn();
+    await call.advance(8000);
+    expect(call.news()).toEqual(['ended offer:1 cancelled (nothing_said) 0']);
+    return call;
+  }
+
+  test('what is said late answers the request that repeats it, which is not sent', async () => {
+    const call = await lapsed();
+    ask(call, 'offer:2');
+    await call.advance(2900);
+    call.peer.replies('It is done.');
+    expect(call.news()[0]).toBe('started offer:2');
+    expect(times(call)).toBe(1);
+  });
+
+  test('also if it begins before that request is there: it is heard from its beginning', async () => {
+    const call = await lapsed();
+    call.peer.sounds(300);
+    call.peer.speaks('It is done.');
+    expect(call.news()).toEqual([]);
+    await call.advance(300);
+    ask(call, 'offer:2');
+    call.peer.pauses();
+    expect(call.news()).toEqual([
+      'started offer:2',
+      'says "It is done."',
+      'said "It is done."',
+      'ended offer:2 completed 300',
+    ]);
+    expect(call.frames.reduce((sum, { samples }) => sum + samples.length, 0) / 24).toBe(1100);
+    expect(times(call)).toBe(1);
+  });
+
+  test.each([
+    ['nothing is asked for', undefined],
+    ['something else is asked for', 'report'],
+  ])('it is dropped if %s', async (_, subject) => {
+    const call = await lapsed();
+    if (subject !== undefined) ask(call, 'offer:2', subject);
+    call.peer.sounds(300);
+    await call.advance(2000);
+    call.peer.pauses();
+    expect(call.news()).toEqual([]);
+    expect(call.frames).toEqual([]);
+  });
+
+  test('a model that stays silent is told again; of two copies the second is dropped', async () => {
+    const call = await lapsed();
+    ask(call, 'offer:2');
+    await call.advance(3000);
+    expect(times(call)).toBe(2);
+    // The model knew the text before.
+    call.peer.replies('It is done.');
+    expect(call.news()[0]).toBe('started offer:2');
+    await call.advance(1000);
+    call.news();
+    call.peer.replies('It is done.');
+    expect(call.news()).toEqual([]);
+    await call.advance(3000);
+    call.peer.replies('Anything else?');
+    expect(call.news()[0]).toBe('started -');
+  });
+
+  test('the answer to other words comes first: what was asked for comes after it', async () => {
+    const call = startCall();
+    ask(call, 'offer:1');
+    call.peer.takesIn();
+    call.peer.hears('And?', 0);
+    await call.advance(1000);
+    call.peer.replies('Wait.');
+    call.news();
+    ask(call, 'offer:2');
+    call.peer.replies('It is done.');
+    expect(call.news()[0]).toBe('started offer:2');
+    expect(times(call)).toBe(1);
+  });
+
+  test('the clock stands while the user speaks', async () => {
+    const call = startCall();
+    ask(call, 'offer:1');
+    call.peer.takesIn();
+    await call.advance(7000);
+    call.peer.hears('Hm', 0);
+    await call.advance(7999);
+    expect(call.news().filter((news) => news.startsWith('ended'))).toEqual([]);
+    await call.advance(1);
+    expect(call.news()).toContain('ended offer:1 cancelled (nothing_said) 0');
+  });
+});
+
 describe('how it is asked', () => {
   test('as commentary', () => {
     const { peer } = asked();

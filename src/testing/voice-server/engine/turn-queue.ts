@@ -101,6 +101,18 @@ export class TurnQueue {
     return true;
   }
 
+  /**
+   * As `cancel`. @returns the cause of the turn if it has not said anything yet: the model has read the message,
+   * and may still speak of it
+   */
+  postpone(): VoiceCause | null {
+    const running = this.#running;
+    this.cancel();
+    return running?.reply.text === '' && running.reply.cause.type === 'message'
+      ? running.reply.cause
+      : null;
+  }
+
   abandon(): void {
     this.#isOver = true;
     this.#running?.run.abandon();

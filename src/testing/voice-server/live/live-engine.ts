@@ -8,7 +8,7 @@
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { messageOf } from '../../../values/errors.ts';
-import type { FakeItem, TranscriptTiming, VoiceStep } from '../engine/control.ts';
+import type { FakeItem, TranscriptTiming, VoiceCause, VoiceStep } from '../engine/control.ts';
 import type { EnginePorts, VoiceEngine } from '../engine/engine.ts';
 import type { ReplyRecord } from '../engine/fake-replies.ts';
 import type { ResumeStore } from '../engine/resume-store.ts';
@@ -35,6 +35,8 @@ type WithoutId<Event> = Event extends { event_id: string } ? Omit<Event, 'event_
 
 const FORK_PATH = /\/sessions\/([^/]+)\/fork\/?$/;
 const ACKNOWLEDGEMENT = 'One moment.';
+/** Between the answer to the user and what the model had to tell before. */
+const POSTPONED_MS = 2000;
 const MAX_FIXTURE_MS = 30_000;
 const FIXTURE_RATE_HZ = 24_000;
 const CLOSE_NORMAL = 1000;
@@ -52,6 +54,8 @@ export class LiveEngine implements VoiceEngine {
   #isPlayingFixture = false;
   /** The time on the timeline up to which the track contains speech. */
   #soundsUntilMs = 0;
+  /** What the model had read and not spoken of when the user began: it does so after its answer to them. */
+  readonly #postponed: VoiceCause[] = [];
   /** The start of the utterance under way on the timeline. */
   #spokenFromMs = 0;
 
@@ -99,7 +103,8 @@ export class LiveEngine implements VoiceEngine {
     this.#spokenFromMs = this.#nowMs;
     // The model notices and falls silent; the wire does not report it.
     this.#turns.hold('user');
-    this.#turns.cancel();
+    const postponed = this.#turns.postpone();
+    if (postponed) this.#postponed.push(postponed);
   }
 
   userSays(words: string): void {
@@ -118,8 +123,14 @@ export class LiveEngine implements VoiceEngine {
     if (this.#isMuted || this.#session === null) return;
     this.#remember('user', text, 'speech');
     bringLastWords(rest, transcript, this.#timers, (words) => this.userSays(words));
+    // The model answers the user before it speaks of what it has read meanwhile.
+    this.#turns.addFirst({ type: 'utterance', text });
     this.#turns.release('user');
-    this.#turns.add({ type: 'utterance', text });
+    const causes = this.#postponed.splice(0);
+    if (causes.length === 0) return;
+    this.#timers.later(() => {
+      for (const cause of causes) this.#turns.add(cause);
+    }, POSTPONED_MS);
   }
 
   answers(steps: readonly VoiceStep[]): ReplyRecord {

@@ -57,7 +57,7 @@ class LocalConnection implements ConformanceModel {
     this.#environment = environment;
     this.#mind = mind;
     const pair = createSocketPair();
-    const model = scriptedModel({ otherwise: (prompt) => this.#answer(prompt) });
+    const model = scriptedModel({ environment, otherwise: (prompt) => this.#answer(prompt) });
     this.#session = new RealtimeSession({
       environment,
       engine: this.#engine(),
