@@ -1,12 +1,12 @@
-// Usage: node examples/00-first-session.ts
+// Usage: npm run example examples/00-first-session.ts
 //
 // The first program of the README. With OPENAI_API_KEY it talks to a model; without a key scripts
 // stand in for the model.
 
 import { openai } from '@ai-sdk/openai';
 import { tool } from 'ai';
-import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
-import { scriptedModel } from '../src/testing/index.ts';
+import { defineSubagent, defineTool, TextSession } from 'offstage';
+import { scriptedModel } from 'offstage/testing';
 import { z } from 'zod';
 
 const rideOptions = [

@@ -1,4 +1,4 @@
-// Usage: node examples/01-one-subagent.ts
+// Usage: npm run example examples/01-one-subagent.ts
 //
 // A text session with one background tool. The lead agent goes on talking while the
 // subagent works, and tells the result when there is a pause. The model is scripted, so
@@ -6,8 +6,8 @@
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
-import { readNotes, scriptedModel } from '../src/testing/index.ts';
+import { defineSubagent, defineTool, TextSession } from 'offstage';
+import { readNotes, scriptedModel } from 'offstage/testing';
 
 const generateReport = defineTool({
   name: 'generate_report',

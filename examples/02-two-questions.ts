@@ -1,12 +1,12 @@
-// Usage: node examples/02-two-questions.ts
+// Usage: npm run example examples/02-two-questions.ts
 //
 // Two subagents ask the user at the same time. Their questions come one by one, first
 // come first served; each answer reaches the one that asked, whether it is typed or
 // given by a button.
 
 import { z } from 'zod';
-import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
-import { readNotes, scriptedModel, type Script } from '../src/testing/index.ts';
+import { defineSubagent, defineTool, TextSession } from 'offstage';
+import { readNotes, scriptedModel, type Script } from 'offstage/testing';
 
 const tools = ['book_ride', 'order_lunch'].map((name) =>
   defineTool({

@@ -1,6 +1,6 @@
 // Check your own machine: every state that it can reach, not only those that you thought of.
 //
-//   node examples/03-check-your-own-machine.ts
+//   npm run example examples/03-check-your-own-machine.ts
 //
 // A payment charges a card. When the bank does not answer in time the first version lets the
 // user pay again, and the checker shows how a card is charged twice. The second version asks
@@ -14,7 +14,7 @@ import {
   ViolationError,
   type Effect,
   type MachineCheck,
-} from '../src/testing/index.ts';
+} from 'offstage/testing';
 
 type PaymentEvent = { type: 'pay' } | { type: 'cancel' } | { type: 'deadline.passed' };
 

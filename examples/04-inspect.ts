@@ -1,4 +1,4 @@
-// Usage: node examples/04-inspect.ts [--stay]
+// Usage: npm run example examples/04-inspect.ts [--stay]
 //
 // Watches the actors of a session in the Stately Inspector. It prints the address to
 // open in a browser (the inspector itself is a page of stately.ai and needs the network),
@@ -9,10 +9,10 @@
 import { once } from 'node:events';
 import { createWebSocketReceiver } from '@statelyai/inspect';
 import { z } from 'zod';
-import { createInspector } from '../src/adapters/inspect/index.ts';
-import { nodeEnvironment } from '../src/adapters/node/index.ts';
-import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
-import { scriptedModel } from '../src/testing/index.ts';
+import { createInspector } from 'offstage/inspect';
+import { nodeEnvironment } from 'offstage/node';
+import { defineSubagent, defineTool, TextSession } from 'offstage';
+import { scriptedModel } from 'offstage/testing';
 
 const inspector = await createInspector({ environment: nodeEnvironment() });
 console.log(`Open ${inspector.url}\n`);

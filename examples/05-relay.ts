@@ -1,4 +1,4 @@
-// Usage: node examples/05-relay.ts
+// Usage: npm run example examples/05-relay.ts
 //
 // A relay: a subagent that hands its task to an external agent, which has sessions of its
 // own, and carries that one's questions to the user. Two tasks run at once: `createInstance`
@@ -7,8 +7,8 @@
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import { defineTool, TextSession, type SubagentConfig } from '../src/index.ts';
-import { readTask, scriptedModel, type Script } from '../src/testing/index.ts';
+import { defineTool, TextSession, type SubagentConfig } from 'offstage';
+import { readTask, scriptedModel, type Script } from 'offstage/testing';
 import { scriptedLead } from './scripted-lead.ts';
 
 /** Stands in for a coding agent: remembers its task, asks back, and must be ended. */

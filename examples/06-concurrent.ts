@@ -1,4 +1,4 @@
-// Usage: node examples/06-concurrent.ts
+// Usage: npm run example examples/06-concurrent.ts
 //
 // Two background tools at once. Each has a subagent, a clock and an AbortController of its
 // own; the quick one is told first, and never in the middle of another sentence. Meanwhile the
@@ -6,8 +6,8 @@
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
-import { scriptedModel, type Script } from '../src/testing/index.ts';
+import { defineSubagent, defineTool, TextSession } from 'offstage';
+import { scriptedModel, type Script } from 'offstage/testing';
 import { scriptedLead } from './scripted-lead.ts';
 
 const background = (name: string, pendingMessage: string) =>

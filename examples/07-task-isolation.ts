@@ -1,4 +1,4 @@
-// Usage: node examples/07-task-isolation.ts
+// Usage: npm run example examples/07-task-isolation.ts
 //
 // Many tasks for one external agent, without crossing wires. Reading opens a thread of its own
 // for each task (`createInstance`), two at a time, the rest wait in line. Writing to the
@@ -7,8 +7,8 @@
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import { defineSubagent, defineTool, TextSession, type SubagentConfig } from '../src/index.ts';
-import { readTask, scriptedModel, type Script } from '../src/testing/index.ts';
+import { defineSubagent, defineTool, TextSession, type SubagentConfig } from 'offstage';
+import { readTask, scriptedModel, type Script } from 'offstage/testing';
 import { scriptedLead } from './scripted-lead.ts';
 
 /** Stands in for the external agent: remembers what was said in each thread. */

@@ -1,8 +1,8 @@
-// Usage: node examples/08-background-research.ts
+// Usage: npm run example examples/08-background-research.ts
 //
 // Research in the background. The primary agent spawns a subagent with a description and goes
-import { createWorkingMemoryToolset } from '../src/entries/memory.ts';
-import { rockbotLimits, topic } from '../src/compat/index.ts';
+import { createWorkingMemoryToolset } from 'offstage/memory';
+import { rockbotLimits, topic } from 'offstage/compat';
 
 // on talking; progress reaches the screen as it is, without a model. The findings are too long
 // to say: the subagent saves them in working memory, in a namespace of its own, and its result
@@ -10,8 +10,8 @@ import { rockbotLimits, topic } from '../src/compat/index.ts';
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import { leadTools, rockbotToolset, TextSession, workingMemory } from '../src/index.ts';
-import { scriptedModel, type Script, type ScriptedCall } from '../src/testing/index.ts';
+import { leadTools, rockbotToolset, TextSession, workingMemory } from 'offstage';
+import { scriptedModel, type Script, type ScriptedCall } from 'offstage/testing';
 import { scriptedLead } from './scripted-lead.ts';
 
 const memory = workingMemory();
@@ -48,16 +48,18 @@ const primary = scriptedLead((text) => {
   return text.includes('more') ? [{ name: 'get_from_working_memory', input: { key: page } }] : [];
 });
 
+const model = scriptedModel({
+  agents: { subagent: researcher },
+  otherwise: (prompt) => {
+    page = /subagent\/[\w-]+\/page/.exec(prompt.user)?.[0] ?? page;
+    return primary(prompt);
+  },
+});
+
 const session = new TextSession({
   workingMemory: memory,
   limits: rockbotLimits,
-  model: scriptedModel({
-    agents: { subagent: researcher },
-    otherwise: (prompt) => {
-      page = /subagent\/[\w-]+\/page/.exec(prompt.user)?.[0] ?? page;
-      return primary(prompt);
-    },
-  }),
+  model,
   agents: [
     {
       name: 'primary',

@@ -1,21 +1,16 @@
-// Usage: node examples/09-subagents-as-tools.ts
+// Usage: npm run example examples/09-subagents-as-tools.ts
 //
 // A subagent as a typed tool: zod says what goes in and what comes out, nothing else is
-import { subAgentRefs, subAgentStream, type SubAgentConfig } from '../src/compat/index.ts';
-import { THE_LEAD } from '../src/entries/subagents.ts';
+import { subAgentRefs, subAgentStream, type SubAgentConfig } from 'offstage/compat';
+import { THE_LEAD } from 'offstage/subagents';
 
 // shared. An ordinary AI SDK agent, outside of any session, calls three at once; their words
 // come in one stream, each under its own ids; the one that fails is a result like any other.
 
 import { generateText, isStepCount } from 'ai';
 import { z } from 'zod';
-import {
-  createRuntime,
-  createSubAgentTool,
-  createSubagentService,
-  subAgentTools,
-} from '../src/index.ts';
-import { readTask, scriptedModel } from '../src/testing/index.ts';
+import { createRuntime, createSubAgentTool, createSubagentService, subAgentTools } from 'offstage';
+import { readTask, scriptedModel } from 'offstage/testing';
 
 const summarizer: SubAgentConfig = {
   name: 'summarizer',

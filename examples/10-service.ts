@@ -1,16 +1,16 @@
-// Usage: node examples/10-service.ts
+// Usage: npm run example examples/10-service.ts
 //
 // A service subagent: for as long as the session lives it looks at what happens outside, and
-import { pollingSource } from '../src/entries/services.ts';
+import { pollingSource } from 'offstage/services';
 
 // tells the user what matters. Here a shop sends signed webhooks over real HTTP, and a
 // warehouse is polled. A normal event waits for a pause; an urgent one interrupts.
 // The model is scripted, so that this runs without a key.
 
 import { createHmac } from 'node:crypto';
-import { webhookSource } from '../src/adapters/webhook/index.ts';
-import { defineService, TextSession } from '../src/index.ts';
-import { readNotes, readTask, scriptedModel } from '../src/testing/index.ts';
+import { webhookSource } from 'offstage/webhook';
+import { defineService, TextSession } from 'offstage';
+import { readNotes, readTask, scriptedModel } from 'offstage/testing';
 
 const secret = 'shared-with-the-shop-and-nobody-else';
 

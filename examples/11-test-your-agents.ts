@@ -1,9 +1,9 @@
-// Usage: node examples/11-test-your-agents.ts
+// Usage: npm run example examples/11-test-your-agents.ts
 //
 // How to test agents that call agents, without a key and without waiting. Each agent has a
 // script of its own, found by its name, so that a parent and children that run at once never
-import { subAgentRefs } from '../src/compat/index.ts';
-import { THE_LEAD } from '../src/entries/subagents.ts';
+import { subAgentRefs } from 'offstage/compat';
+import { THE_LEAD } from 'offstage/subagents';
 
 // race for one list of answers; the clock is simulated, so that ten minutes take no time.
 // These are plain assertions: use them in the test runner that you have.
@@ -11,13 +11,8 @@ import { THE_LEAD } from '../src/entries/subagents.ts';
 import assert from 'node:assert/strict';
 import { generateText, isStepCount } from 'ai';
 import { z } from 'zod';
-import {
-  createRuntime,
-  createSubAgentTool,
-  createSubagentService,
-  subAgentTools,
-} from '../src/index.ts';
-import { scriptedModel, simulatedEnvironment, type ScriptLike } from '../src/testing/index.ts';
+import { createRuntime, createSubAgentTool, createSubagentService, subAgentTools } from 'offstage';
+import { scriptedModel, simulatedEnvironment, type ScriptLike } from 'offstage/testing';
 
 /** The agents under test: an editor that has texts summarized. */
 function editor(summarizer: ScriptLike) {

@@ -1,11 +1,11 @@
-// Usage: node examples/12-parent-and-child.ts
+// Usage: npm run example examples/12-parent-and-child.ts
 //
 // The parent's tools, called as any host calls them: spawn, check, await, send, list, kill.
 // The child reports how far it is, asks its parent something in the middle (which wakes
 // whoever waits for it), and hands in its result. A refusal comes back as data.
 
-import { createParentSubagentToolset, createRuntime, createSubagentService } from '../src/index.ts';
-import { scriptedModel, type Script } from '../src/testing/index.ts';
+import { createParentSubagentToolset, createRuntime, createSubagentService } from 'offstage';
+import { scriptedModel, type Script } from 'offstage/testing';
 
 /** Stands in for the child's model, with the tools that every spawned subagent has. */
 const child: Script = ({ user, results }) => {

@@ -1,4 +1,4 @@
-// Usage: node examples/13-book-a-ride.ts
+// Usage: npm run example examples/13-book-a-ride.ts
 //
 // A subagent that asks in the middle of its work, and a client that talks JSON: it is told of
 // the question and its buttons, and answers with a click; words would do as well. `ask_user`
@@ -6,9 +6,9 @@
 
 import { tool } from 'ai';
 import { z } from 'zod';
-import { clientMessages, receiveClientMessage } from '../src/compat/index.ts';
-import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
-import { scriptedModel, type Script } from '../src/testing/index.ts';
+import { clientMessages, receiveClientMessage } from 'offstage/compat';
+import { defineSubagent, defineTool, TextSession } from 'offstage';
+import { scriptedModel, type Script } from 'offstage/testing';
 import { scriptedLead } from './scripted-lead.ts';
 
 const bookRide = defineTool({

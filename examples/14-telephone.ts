@@ -1,4 +1,4 @@
-// Usage: node examples/14-telephone.ts
+// Usage: npm run example examples/14-telephone.ts
 //
 // The lead agent on the telephone, over Twilio Media Streams. Neither a telephone nor a key is
 // needed: a script is Twilio and the caller, a fake server is the voice model, and time is
@@ -6,15 +6,11 @@
 // are marked (*).
 
 import { z } from 'zod';
-import { openaiRealtime } from '../src/adapters/openai-realtime/index.ts';
-import {
-  acceptTwilioCall,
-  streamTwiml,
-  type TwilioSocket,
-} from '../src/adapters/twilio-media-streams/index.ts';
-import { defineSubagent, defineTool, VoiceSession } from '../src/index.ts';
-import { scriptedModel, simulatedEnvironment } from '../src/testing/index.ts';
-import { createVoiceServer } from '../src/testing/voice-server/index.ts';
+import { openaiRealtime } from 'offstage/openai-realtime';
+import { acceptTwilioCall, streamTwiml, type TwilioSocket } from 'offstage/twilio';
+import { defineSubagent, defineTool, VoiceSession } from 'offstage';
+import { scriptedModel, simulatedEnvironment } from 'offstage/testing';
+import { createVoiceServer } from 'offstage/testing/voice-server';
 
 const environment = simulatedEnvironment();
 const startedAt = environment.clock.now();

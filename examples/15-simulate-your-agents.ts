@@ -1,4 +1,4 @@
-// Usage: node examples/15-simulate-your-agents.ts
+// Usage: npm run example examples/15-simulate-your-agents.ts
 //
 // How to simulate your own agents, tools and policies, without a key and without waiting: whole
 // conversations under one seed each, while the process dies, the model fails and the user says
@@ -8,13 +8,8 @@
 import assert from 'node:assert/strict';
 import { tool } from 'ai';
 import { z } from 'zod';
-import { defineTool } from '../src/index.ts';
-import {
-  simulate,
-  SimulationError,
-  type PromiseCheck,
-  type SimulatedApp,
-} from '../src/testing/index.ts';
+import { defineTool } from 'offstage';
+import { simulate, SimulationError, type PromiseCheck, type SimulatedApp } from 'offstage/testing';
 
 /** How often the provider has charged, by its key of the charge. */
 type Ledger = Map<string, number>;

@@ -1,4 +1,4 @@
-// Usage: node examples/16-after-a-crash.ts
+// Usage: npm run example examples/16-after-a-crash.ts
 //
 // A process is killed while a subagent waits for the user. The next process starts a session
 // with the same id on the same journal, and goes on: the question is asked again under its old
@@ -12,10 +12,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { defineSubagent, defineTool, TextSession } from '../src/index.ts';
-import { nodeEnvironment } from '../src/adapters/node/index.ts';
-import { sqliteJournal } from '../src/adapters/sqlite-journal/index.ts';
-import { readNotes, scriptedModel } from '../src/testing/index.ts';
+import { defineSubagent, defineTool, TextSession } from 'offstage';
+import { nodeEnvironment } from 'offstage/node';
+import { sqliteJournal } from 'offstage/sqlite-journal';
+import { readNotes, scriptedModel } from 'offstage/testing';
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) await watch();
@@ -26,9 +26,13 @@ async function watch(): Promise<void> {
   const shared = mkdtempSync(join(tmpdir(), 'offstage-example-'));
   try {
     for (const name of ['first', 'second']) {
-      const child = spawn(process.execPath, [fileURLToPath(import.meta.url), shared], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
+      const child = spawn(
+        process.execPath,
+        [...process.execArgv, fileURLToPath(import.meta.url), shared],
+        {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      );
       for await (const line of createInterface(child.stdout)) {
         console.log(`${name} process: ${line}`);
         if (name === 'first' && line.includes('asks')) {

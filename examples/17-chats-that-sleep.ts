@@ -1,4 +1,4 @@
-// Usage: node examples/17-chats-that-sleep.ts
+// Usage: npm run example examples/17-chats-that-sleep.ts
 //
 // Chats whose users take their time. While a subagent waits for an answer, its session leaves
 // memory for the journal; an answer wakes it, and reaches the subagent that asked. Where a user
@@ -15,10 +15,10 @@ import {
   defineTool,
   TextSession,
   type TextPart,
-} from '../src/index.ts';
-import { nodeEnvironment } from '../src/adapters/node/index.ts';
-import { sqliteJournal } from '../src/adapters/sqlite-journal/index.ts';
-import { readNotes, scriptedModel } from '../src/testing/index.ts';
+} from 'offstage';
+import { nodeEnvironment } from 'offstage/node';
+import { sqliteJournal } from 'offstage/sqlite-journal';
+import { readNotes, scriptedModel } from 'offstage/testing';
 
 /** Three seconds to answer: in life it would be a week. */
 const TIME_TO_ANSWER_MS = 3000;

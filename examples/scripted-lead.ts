@@ -1,12 +1,7 @@
 // The lead agent of the examples: calls what the text asks for, and passes on what it is told.
 // In your program this is a model.
 
-import {
-  readNotes,
-  type Script,
-  type ScriptedCall,
-  type ScriptedPrompt,
-} from '../src/testing/index.ts';
+import { readNotes, type Script, type ScriptedCall, type ScriptedPrompt } from 'offstage/testing';
 
 /** `callsFor`: the tools that a text of the user asks for; none where it is small talk. */
 export function scriptedLead(callsFor: (text: string) => readonly ScriptedCall[]): Script {

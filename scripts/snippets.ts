@@ -10,9 +10,6 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, '.snippets');
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-  readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
-};
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder);
@@ -43,19 +40,7 @@ writeFileSync(
   join(folder, 'globals.d.ts'),
   `export {};\ndeclare global {\n${[...new Set(globals)].join('\n')}\n}\n`,
 );
-const paths = Object.fromEntries(
-  Object.entries(manifest.exports).flatMap(([subpath, entry]) =>
-    typeof entry === 'string'
-      ? []
-      : [
-          [
-            `offstage${subpath.slice(1)}`,
-            [`../${entry.types.replace('./dist/', 'src/').replace('.d.ts', '.ts')}`],
-          ],
-        ],
-  ),
-);
-const compilerOptions = { paths, noUnusedLocals: false, noUnusedParameters: false };
+const compilerOptions = { noUnusedLocals: false, noUnusedParameters: false };
 writeFileSync(
   join(folder, 'tsconfig.json'),
   JSON.stringify({
