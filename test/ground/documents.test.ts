@@ -6,7 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const documents = ['README.md', 'AGENTS.md', ...globSync('docs/**/*.md', { cwd: root })];
+const documents = [
+  'README.md',
+  'AGENTS.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'llms.txt',
+  ...globSync('docs/**/*.md', { cwd: root }),
+];
 
 /** Where a path in a document may begin. */
 const bases = ['', 'src', 'src/actors', 'src/actors/session', 'test', 'test/actors', 'src/testing'];
