@@ -123,12 +123,14 @@ export {
   replyIsWanted,
   turnMachine,
   userHasFloor,
-  type AwaitedCall,
-  type TurnEffects,
-  type TurnEvent,
-  type TurnFact,
-  type TurnInput,
-  type TurnNow,
-  type TurnResponse,
   type TurnSnapshot,
 } from './turn-machine.ts';
+export type {
+  AwaitedCall,
+  TurnEffects,
+  TurnEvent,
+  TurnFact,
+  TurnInput,
+  TurnNow,
+  TurnResponse,
+} from './turn-setup.ts';

@@ -1,0 +1,269 @@
+// The parts of the turn's chart: the facts, its context, its effects, its guards and its actions.
+//
+// Owns:     what a fact says, what the guards compare, and the arithmetic of the responses and the calls.
+// Does not: decide when an action applies (turn-machine.ts).
+
+import { and, assign, not, or, setup, stateIn } from 'xstate';
+import { activities, effect, type Deadline, type EffectsOf, type Stamped } from './effect.ts';
+
+export interface TurnInput {
+  /** An offer waits until the model is free; otherwise it is refused while a party speaks. */
+  readonly keepsOffers: boolean;
+  /**
+   * The floor while only a tool works: it stays taken; the session learns that the model waits; or the turn
+   * counts as ended.
+   */
+  readonly whileToolWorks: 'keeps_floor' | 'waits' | 'ends_turn';
+  /** The model answers the words that it hears without being asked. */
+  readonly answersWords: boolean;
+  /** The model also answers the results of its calls without being asked. */
+  readonly answersResults: boolean;
+  readonly holdsFloorMs: number;
+  readonly settleTimeoutMs: number;
+  readonly replyTimeoutMs: number;
+  /** The longest doubt while the user speaks. */
+  readonly doubtMs: number;
+  /** The longest doubt after the user has fallen silent. */
+  readonly falseInterruptionMs: number;
+}
+
+/** A response of the model that is under way. */
+export interface TurnResponse {
+  /** The key of its request; null: the model began it by itself. */
+  readonly key: string | null;
+  /** Null: requested, and not begun. */
+  readonly id: string | null;
+  readonly says: 'reply' | 'offer';
+  /** The session has requested its cancellation. */
+  readonly isCancelled: boolean;
+}
+
+/** A call whose result the model gets at once. */
+export interface AwaitedCall {
+  readonly callId: string;
+  /** The response that made it. */
+  readonly responseId: string;
+  /** What the response said; or the task that it handed over, whose calls are not known yet. */
+  readonly of: 'reply' | 'offer' | 'delegation';
+}
+
+export interface TurnContext extends TurnInput {
+  /** The utterances that have ended and whose words or addressee are not known yet. */
+  readonly unknown: readonly string[];
+  /** The utterance that the user says, or said last. */
+  readonly newest: string;
+  /** The utterance in doubt. */
+  readonly doubted: string | null;
+  readonly responses: readonly TurnResponse[];
+  readonly calls: readonly AwaitedCall[];
+  /** Counts the requested replies: their keys. */
+  readonly replies: number;
+  readonly offer: { readonly generation: number; readonly key: string } | null;
+  /** The model has spoken or acted since the user began to speak. */
+  readonly hasAnswered: boolean;
+  /** A reply was cut off for an urgent delivery. */
+  readonly isOwed: boolean;
+  /** The responses under way when a result came: their speech is no answer to it. */
+  readonly before: readonly string[];
+  /** Counts the requests since the last cause of a reply. */
+  readonly asked: number;
+  readonly settleBy: number;
+  readonly doubtBy: number;
+  readonly replyBy: number;
+  readonly holdBy: number;
+}
+
+/** The facts at the moment of an event: the chart cannot look them up. */
+export interface TurnNow extends Stamped {
+  /** The model is connected and says no filler: it can be asked. */
+  readonly isFree: boolean;
+}
+
+/** The meaning of words for the speech that was paused. */
+export type WordsRead = 'interrupts' | 'listens';
+
+export type TurnFact =
+  | { readonly type: 'choose' }
+  // The user
+  | { readonly type: 'user.began'; readonly utteranceId: string }
+  | { readonly type: 'user.ended'; readonly utteranceId: string }
+  /** The words and their addressee are known, or there are none. */
+  | { readonly type: 'user.understood'; readonly utteranceId: string }
+  /** The client has left: nobody speaks, and nobody listens. */
+  | { readonly type: 'client.left' }
+  /** The connection that would have reported the words is gone. */
+  | { readonly type: 'user.lost' }
+  | { readonly type: 'deadline.settle'; readonly dueAt: number }
+  // The doubt
+  /** The user speaks while the model is heard or about to be. */
+  | { readonly type: 'user.overlaps'; readonly utteranceId: string; readonly canPause: boolean }
+  | { readonly type: 'user.worded'; readonly utteranceId: string; readonly reading: WordsRead }
+  /** The speech has stopped for another reason. */
+  | { readonly type: 'speech.stopped' }
+  /** The model has stopped by itself: it heard an interruption. */
+  | { readonly type: 'model.stopped' }
+  /** Nobody will tell what the utterance was. */
+  | { readonly type: 'doubt.lost' }
+  | { readonly type: 'deadline.doubt'; readonly dueAt: number }
+  // The model
+  | { readonly type: 'response.started'; readonly key: string; readonly responseId: string }
+  /** The model began a response by itself. */
+  | { readonly type: 'response.began'; readonly responseId: string }
+  | { readonly type: 'response.ended'; readonly responseId: string }
+  /** The requested response is over; `continuesAs`: the model goes on, and it is unknown with which answer. */
+  | { readonly type: 'request.ended'; readonly continuesAs: string | null }
+  /** Null: all responses. */
+  | { readonly type: 'response.cancelled'; readonly responseId: string | null }
+  | { readonly type: 'responses.lost' }
+  | { readonly type: 'model.working' }
+  | { readonly type: 'model.idle' }
+  | ({ readonly type: 'call.made' } & AwaitedCall)
+  /** `respond`: the model is to speak to the result. */
+  | { readonly type: 'call.answered'; readonly callId: string; readonly respond: boolean }
+  /** The model does not wait for the result any more. */
+  | { readonly type: 'call.dropped'; readonly callId: string }
+  | { readonly type: 'calls.lost' }
+  // Offers of the outbox
+  | { readonly type: 'offer.made'; readonly generation: number; readonly key: string }
+  | { readonly type: 'offer.over'; readonly generation: number }
+  // The floor
+  /** The lead agent is about to speak. */
+  | { readonly type: 'floor.taken' }
+  /** An urgent item waits. */
+  | { readonly type: 'urgent.waits' }
+  | { readonly type: 'deadline.hold'; readonly dueAt: number }
+  // Replies
+  | { readonly type: 'reply.wanted' }
+  /** The user's words were addressed to the lead agent; a model does not hear typed words. */
+  | { readonly type: 'reply.toWords'; readonly typed: boolean }
+  /** Earlier speech of the model is no answer to what the user begins to say. */
+  | { readonly type: 'user.spoke' }
+  /** The model speaks or acts by itself, which counts as the reply. */
+  | { readonly type: 'model.spoke'; readonly responseId: string | null }
+  /** The requested reply failed, and the session had not cancelled it. */
+  | { readonly type: 'reply.failed' }
+  | { readonly type: 'reply.cutOff' }
+  /** The urgent item is over: a reply that was cut off for it is due. */
+  | { readonly type: 'urgent.over' }
+  /** Another model leads, which does not answer the history by itself. */
+  | { readonly type: 'reply.moved'; readonly wasReplying: boolean }
+  | { readonly type: 'reply.forgotten' }
+  | { readonly type: 'deadline.reply'; readonly dueAt: number };
+
+export type TurnEvent = TurnFact & TurnNow;
+
+const effects = {
+  /** Makes sure that the utterance under way ends: `user.ended` comes. */
+  watchSpeech: effect<object>(),
+  unwatchSpeech: effect<object>(),
+  /** The wait for the user's words is over. */
+  settled: effect<object>(),
+  /** Stops the speech so that it can continue; `resume` or `breakOff` follows, unless it stops otherwise. */
+  pause: effect<object>(),
+  resume: effect<object>(),
+  /** Stops the speech for good: the user has interrupted. */
+  breakOff: effect<object>(),
+  /** Requests a reply under this key. */
+  reply: effect<{ readonly key: string }>(),
+  /** Requests that the model says the offer, or continues to. */
+  tell: effect<{ readonly generation: number; readonly key: string }>(),
+  /** The offer came while a party speaks. */
+  refuse: effect<{ readonly generation: number }>(),
+  /** A reply takes the place of an offer that was begun. */
+  brokenOff: effect<{ readonly generation: number }>(),
+  /** The model learns that it owes the reply that was cut off. */
+  remind: effect<object>(),
+  /** A reply has become overdue: the moment may have come. */
+  overdue: effect<object>(),
+  /** The lead agent takes the floor. */
+  take: effect<object>(),
+  /** The model waits for a tool, and a due delivery may be said. */
+  wait: effect<object>(),
+  /** The lead agent's turn is over. */
+  release: effect<object>(),
+  /** Nobody speaks or is about to. */
+  rest: effect<object>(),
+};
+
+export type TurnEffects = EffectsOf<typeof effects>;
+
+interface Args {
+  readonly context: TurnContext;
+  readonly event: TurnEvent;
+}
+
+const isDoubted = ({ context, event }: Args): boolean =>
+  'utteranceId' in event && event.utteranceId === context.doubted;
+const isRead =
+  (reading: WordsRead) =>
+  ({ context, event }: Args): boolean =>
+    event.type === 'user.worded' &&
+    event.utteranceId === context.doubted &&
+    event.reading === reading;
+
+export const turnSetup = setup({
+  types: {
+    input: {} as TurnInput,
+    context: {} as TurnContext,
+    events: {} as TurnEvent,
+  },
+  actions: {
+    ...activities<Deadline>(),
+    ...effects,
+    expectReply: assign({ asked: 0, before: [] }),
+    withResult: assign(({ context, event }) => {
+      if (event.type !== 'call.answered') return {};
+      const calledIn = context.calls.find(({ callId }) => callId === event.callId)?.responseId;
+      const ids = context.responses.flatMap(({ id }) => id ?? []);
+      return { asked: 0, before: ids.filter((id) => id !== calledIn) };
+    }),
+    dropCall: assign(({ context, event }) => ({
+      calls: context.calls.filter((call) => !('callId' in event) || call.callId !== event.callId),
+    })),
+    request: assign(({ context }, { key, says }: { key: string; says: 'reply' | 'offer' }) => ({
+      responses: [...context.responses, { key, id: null, says, isCancelled: false }],
+    })),
+    keepOffer: assign(({ event }) =>
+      event.type === 'offer.made'
+        ? { offer: { generation: event.generation, key: event.key } }
+        : {},
+    ),
+    endOffer: assign({ offer: null }),
+  },
+  guards: {
+    isFree: ({ event }) => event.isFree,
+    hasNoResponse: ({ context }) => context.responses.length === 0,
+    hasNoCall: ({ context }) => context.calls.length === 0,
+    hasNoCallOfOffer: ({ context }) => !context.calls.some(({ of }) => of === 'offer'),
+    delegates: ({ context }) => context.calls.some(({ of }) => of === 'delegation'),
+    keepsOffers: ({ context }) => context.keepsOffers,
+    keepsFloor: ({ context }) => context.whileToolWorks === 'keeps_floor',
+    endsTurn: ({ context }) => context.whileToolWorks === 'ends_turn',
+    answersResults: ({ context }) => context.answersResults,
+    hasAnswered: ({ context }) => context.hasAnswered,
+    isReplyLate: ({ context, event }) =>
+      event.type === 'deadline.reply' && event.dueAt === context.replyBy,
+    isHeldLong: ({ context, event }) =>
+      event.type === 'deadline.hold' && event.dueAt === context.holdBy,
+    isDoubted,
+    interrupts: isRead('interrupts'),
+    listens: isRead('listens'),
+    /** No party speaks or is about to, and the model can be asked. */
+    isOpen: and(['isFree', 'hasNoResponse', stateIn({ model: 'silent', user: 'silent' })]),
+    isQuiet: and(['isOpen', 'hasNoCall']),
+    mayReply: and(['isQuiet', or([stateIn({ reply: 'due' }), stateIn({ reply: 'overdue' })])]),
+    mayTell: and(['isOpen', 'hasNoCallOfOffer', not(stateIn({ offer: 'none' })), not('mayReply')]),
+    rests: and(['isQuiet', stateIn({ offer: 'none', reply: 'none' })]),
+    /** A tool is the only reason not to request a response. */
+    onlyToolWorks: and([
+      'isOpen',
+      not('keepsFloor'),
+      not('hasNoCall'),
+      not('delegates'),
+      stateIn({ offer: 'none' }),
+      not(or([stateIn({ reply: 'expected' }), stateIn({ reply: 'overdue' })])),
+    ]),
+    refuses: and([not('keepsOffers'), not('isOpen')]),
+    saysAtOnce: and([not('keepsOffers'), 'isOpen']),
+  },
+});
