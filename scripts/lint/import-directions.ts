@@ -383,6 +383,7 @@ export const layers: readonly Layer[] = [
       'actors/ports',
       'actors/session/lead',
       'actors/session/state',
+      'language',
       'machines',
       'values',
       'voice/audio',

@@ -23,6 +23,7 @@ export type {
   TransportEvent,
   TransportTool,
 } from './connection/transport.ts';
+export type { AcknowledgementOptions, AcknowledgementPhrases } from './output/acknowledgement.ts';
 export type { FillerOptions, ThinkingSoundOptions } from './output/waiting.ts';
 export type { PlayoutReport } from './voice-session.ts';
 export type { VoicedTransport, WithVoiceOptions } from './voiced/with-voice.ts';

@@ -7,7 +7,7 @@
 //           addressed (session), run tools, or keep the raw messages about usage (`raw`): they may hold secrets.
 
 import type { Observable } from 'rxjs';
-import type { LeadDriver, Offer } from '../actors/session/lead/lead-driver.ts';
+import type { AnswerGiven, LeadDriver, Offer } from '../actors/session/lead/lead-driver.ts';
 import type { Prompt } from '../actors/notes/note.ts';
 import type { Utterance } from '../actors/contracts/records.ts';
 import type { UsageView } from '../actors/contracts/session-views.ts';
@@ -188,8 +188,8 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     this.#turns.heardUser(utterance);
   }
 
-  overheard(utterance: Utterance, subagentName: string, isAnswer: boolean): void {
-    this.#turns.overheard(utterance, subagentName, isAnswer);
+  overheard(utterance: Utterance, subagentName: string, answer: AnswerGiven | null): void {
+    this.#turns.overheard(utterance, subagentName, answer);
   }
 
   /**

@@ -25,6 +25,7 @@ import {
 import { withoutUndefined } from '../values/without-undefined.ts';
 import { isSampleRateHz } from './audio/resampler.ts';
 import { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
+import { checkedAcknowledgement, type AcknowledgementOptions } from './output/acknowledgement.ts';
 import { checkedFiller, type FillerOptions } from './output/waiting.ts';
 import { checkDelegable, withModel, withoutModel, type WorkOut } from './turns/delegations.ts';
 import type { ThinkingSoundOptions } from './output/waiting.ts';
@@ -135,6 +136,12 @@ export interface VoiceSessionOptions extends SessionOptions {
    */
   readonly filler?: FillerOptions;
   /**
+   * What the user hears when nothing follows their answer to a question at once: "Premium. One moment.". It is no
+   * delivery, the user's voice ends it, and the transcript marks it with `filler: true`. A model that answers by
+   * itself, and cannot speak out of band, may say it in words of its own. `false`: none. @defaultValue on
+   */
+  readonly acknowledgement?: AcknowledgementOptions | false;
+  /**
    * The model that chooses the tools for a voice model that delegates without naming any: one short step per
    * delegation. Needed only with such a transport, unless each agent has at most one tool with exactly one
    * required string: that tool gets the user's words. @defaultValue `model`
@@ -151,6 +158,7 @@ const sessionSchema = z.strictObject({
   voice: z.unknown().optional(),
   thinkingSound: z.unknown().optional(),
   filler: z.unknown().optional(),
+  acknowledgement: z.unknown().optional(),
   delegationModel: aModel.optional(),
 } satisfies ChecksOf<VoiceSessionOptions>);
 
@@ -222,6 +230,9 @@ export class VoiceSession extends BaseSession {
         `The model of \`${transport.name}\` answers in text. Expected \`transport\` to be withVoice(…, { voice })`,
       );
     const filler = options.filler && checkedFiller(options.filler, transport);
+    const { acknowledgement: wanted = {} } = options;
+    const acknowledgement =
+      wanted === false ? undefined : checkedAcknowledgement(wanted, transport);
     const core = new SessionCore({
       ...options,
       systemAs:
@@ -243,6 +254,7 @@ export class VoiceSession extends BaseSession {
           ...(workOut && { workOut }),
           ...(thinkingSound && { thinkingSound }),
           ...(filler && { filler }),
+          ...(acknowledgement && { acknowledgement }),
         };
         return new VoiceLead(made, { ...voice, transport, ...extras });
       },

@@ -300,7 +300,7 @@ describe('TURNS-7: while a question is open', () => {
     model().speechStarted('u1');
     await environment.advance(500);
     model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
-    const own = model().beginByItself('Premium it is!', 1000);
+    const own = model().beginByItself('Premium is booked!', 1000);
     await environment.advance(200);
     expect(heard).toEqual([]);
     model().events.next({
@@ -320,7 +320,7 @@ describe('TURNS-7: while a question is open', () => {
       expect.stringContaining('"subagent":"ride"'),
       expect.stringContaining('answered a question of a subagent'),
     ]);
-    expect(JSON.stringify(events)).not.toContain('Premium it is!');
+    expect(JSON.stringify(events)).not.toContain('Premium is booked!');
   });
 
   test('HELD-SPEECH-2: nor what it says when the answer is known already; nor is what it calls run', async () => {

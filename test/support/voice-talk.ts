@@ -9,7 +9,10 @@ import { agentsOf, castOf, configsOf, type TalkOptions } from './text-talk.ts';
 
 export type VoiceTalkOptions = Omit<TalkOptions, 'lead' | 'runtime'> &
   Partial<
-    Pick<VoiceSessionOptions, 'voice' | 'runtime' | 'delegationModel' | 'thinkingSound' | 'filler'>
+    Pick<
+      VoiceSessionOptions,
+      'voice' | 'runtime' | 'delegationModel' | 'thinkingSound' | 'filler' | 'acknowledgement'
+    >
   > & {
     readonly transport?: FakeTransport;
   };

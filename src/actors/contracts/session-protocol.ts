@@ -199,7 +199,8 @@ export interface UnitEffects {
   readonly 'user.overheard': {
     readonly utterance: Utterance;
     readonly subagentName: string;
-    readonly isAnswer: boolean;
+    /** Null: the question stays open. */
+    readonly answer: { readonly choice: string | null; readonly isApproval: boolean } | null;
   };
   readonly 'answers.receipt': { readonly ticket: string; readonly receipt: AnswerReceipt };
   readonly 'transfers.refused': { readonly transferId: string };

@@ -21,6 +21,8 @@ export interface MindPorts {
   readonly tellsAfterMs: number;
   /** The text that it adds to each reply. */
   readonly adds: string;
+  /** The replies to these words, in place of repeating them. */
+  readonly replies: Readonly<Record<string, string>>;
   /** The model only says that an action is needed. */
   readonly delegates: () => boolean;
   /** Texts that the user is to be told, if the model reads them. */
@@ -49,6 +51,8 @@ export class LeadMind {
   }
 
   readonly think: ConformanceMind = (turn) => {
+    const exactly = exactWordsIn(turn.instructions ?? '');
+    if (exactly !== null) return [{ say: exactly }];
     const told = this.#toTell(turn);
     if (told.length > 0) return this.#after(this.#ports.tellsAfterMs, { say: told.join(' ') });
     const calls = this.#callsFor(turn.text);
@@ -114,8 +118,9 @@ export class LeadMind {
 
   #reply(words: readonly string[]): readonly ConformanceStep[] {
     this.#answered(words);
-    const { thinksMs, adds } = this.#ports;
-    return this.#after(thinksMs, { say: [replyTo(words.join(' ')), adds].join(' ').trim() });
+    const { thinksMs, adds, replies } = this.#ports;
+    const reply = replies[words.join(' ')] ?? [replyTo(words.join(' ')), adds].join(' ').trim();
+    return this.#after(thinksMs, { say: reply });
   }
 
   #after(waitMs: number, step: ConformanceStep): readonly ConformanceStep[] {
@@ -134,6 +139,12 @@ export class LeadMind {
 
 function textsOf({ memory }: ConformanceTurn): readonly string[] {
   return memory.map(({ text }) => text);
+}
+
+/** Returns the words that the model is to say as they are, beside the conversation. */
+function exactWordsIn(instructions: string): string | null {
+  const [, quoted] = /Say exactly ("(?:[^"\\]|\\.)*"), and nothing else/.exec(instructions) ?? [];
+  return quoted === undefined ? null : (JSON.parse(quoted) as string);
 }
 
 /** Returns the text that the model says while a call runs. */

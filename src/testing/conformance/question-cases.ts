@@ -4,6 +4,7 @@
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
 import type { Talk } from './talk.ts';
+import { plain } from './words.ts';
 import {
   afterwards,
   APPROVAL,
@@ -353,6 +354,38 @@ const toldAfterWords = [500, 1500, 2500].map((afterMs) => (): ConformanceScene =
   };
 });
 
+/** The words of a runtime, or of a model that answers by itself and says nothing more. */
+const ACKNOWLEDGED = 'premium. One moment.';
+
+const acknowledged = (): ConformanceScene => {
+  const asker = afterwards(ride(), 8000);
+  return {
+    name: 'answer by voice: it is acknowledged at once and once, and the result told later',
+    calls,
+    subagents: { ride: asker.subagent },
+    replies: { premium: ACKNOWLEDGED },
+    plot: async (talk) => {
+      await isAsked(talk);
+      await talk.says('premium', { to: 'subagent' });
+      await talk.until('the answer is acknowledged', () => acknowledgementsIn(talk) === 1, 3000);
+      await talk.isTold(BOOKED);
+    },
+    outcome: (talk) => {
+      got(talk, asker, 'premium');
+      isToldOnce(talk, BOOKED);
+      talk.check('the answer is acknowledged once', acknowledgementsIn(talk) === 1);
+    },
+  };
+};
+
+/** How often the user heard it: said beside the conversation, or by the model as its own words. */
+function acknowledgementsIn(talk: Talk): number {
+  const beside = talk.state.transcript.filter(
+    ({ text, filler }) => filler === true && plain(text) === plain(ACKNOWLEDGED),
+  );
+  return beside.length + talk.playsOf(ACKNOWLEDGED).length;
+}
+
 /** The next question is asked as soon as this one is answered. */
 const askedOnce = (): ConformanceScene =>
   breakfast('answer by voice: the question that waited is asked once', async (talk) => {
@@ -371,6 +404,7 @@ export const questionScenes: readonly (() => ConformanceScene)[] = [
   brokenOff,
   lateAnswer,
   askedOnce,
+  acknowledged,
   ...answeredByVoice,
   ...toldLate,
   ...toldAfterWords,

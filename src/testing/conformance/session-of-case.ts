@@ -41,6 +41,8 @@ export interface TalkOptions {
   readonly tellsAfterMs?: number;
   /** The text that the lead model adds to each reply to the user. @defaultValue nothing */
   readonly adds?: string;
+  /** What the lead model replies to these words. @defaultValue it repeats them */
+  readonly replies?: Readonly<Record<string, string>>;
   /** Errors that the case provokes: parts of their codes and messages. */
   readonly provokes?: readonly string[];
   /** Reasons for which deliveries are dropped in the case. */

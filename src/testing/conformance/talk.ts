@@ -99,6 +99,7 @@ export class Talk {
       thinksMs: options.thinksMs ?? 0,
       tellsAfterMs: options.tellsAfterMs ?? 0,
       adds: options.adds ?? '',
+      replies: options.replies ?? {},
       delegates: () => begun.talk?.tap.capabilities.toolCalls === 'delegation',
       tellable: () => (begun.talk ? tellableIn(begun.talk.state) : []),
       found: () => outputsIn(begun.talk?.log ?? []),

@@ -321,6 +321,7 @@ export class World {
       thinksMs: 0,
       tellsAfterMs: 0,
       adds: '',
+      replies: {},
       delegates: () => this.#stage?.transport.capabilities.toolCalls === 'delegation',
       tellable: () => (this.state ? tellableIn(this.state) : []),
       found: () =>

@@ -7,8 +7,12 @@
 //          │         └─ for a subagent, broken off ─────▶ silenced
 //          └─▶ silenced                                   to words that were for a subagent
 //
+//   for a subagent: read ─┬─ it only acknowledges the answer ─▶ released
+//                         └─ anything else, or too late ──────▶ silenced
+//
 // Owns:     the held output, how long it is held, and the responses that are silenced.
-// Does not: decide who was meant (session), cancel (responses), or play (speech).
+// Does not: decide who was meant (session), know which words acknowledge an answer (acknowledgement), cancel
+//           (responses), or play (speech).
 //
 // Invariants
 //   HELD-SPEECH-1. Held output is released or dropped, exactly once. Released output keeps its order and goes
@@ -17,6 +21,8 @@
 //       it is answered, so that the model does not wait for it.
 //   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has fallen silent, and for at most
 //       `HELD_MS` of sound: the rest is cut off at the end.
+//   HELD-SPEECH-4. A reply to an answer is released only when it is complete and every word of it was read as an
+//       acknowledgement, at most one for an answer, within `READ_MS`, and only while nothing else is due.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
@@ -27,7 +33,15 @@ import type { TransportEvent } from '../connection/transport.ts';
 const HELD_MS = 60_000;
 const MAX_EVENTS = 1000;
 
+/** A reply that may acknowledge an answer is awaited for so long. */
+const READ_MS = 1500;
+
+/** Reads what the model says to an answer: whether it only acknowledges it, may become so, or says more. */
+export type ReplyReader = (text: string) => 'whole' | 'beginning' | 'none';
+
 export interface HeldSpeechPorts {
+  /** Returns whether another delivery or question is due. */
+  isOtherDue(): boolean;
   /** Returns whether the user's current or last words may be addressed to a subagent. */
   isUndecided(): boolean;
   /** Returns whether the user still has the floor. */
@@ -48,6 +62,8 @@ interface Held {
   readonly frames: BoundedBuffer;
   readonly events: TransportEvent[];
   isFull: boolean;
+  /** It is held until it was read whether it acknowledges the answer. */
+  isRead: boolean;
 }
 
 export class HeldSpeech {
@@ -62,6 +78,9 @@ export class HeldSpeech {
   /** A response that begins before this time answers words that were addressed to a subagent. */
   #unwantedUntil = 0;
   #cancelPatience: (() => void) | null = null;
+  /** HELD-SPEECH-4; null: no reply may serve. */
+  #reader: ReplyReader | null = null;
+  #cancelReading: (() => void) | null = null;
 
   constructor(environment: Environment, ports: HeldSpeechPorts, patienceMs: number) {
     this.#environment = environment;
@@ -71,11 +90,18 @@ export class HeldSpeech {
 
   /** Handles the start of a response that the model began by itself. */
   began(responseId: string): void {
-    if (this.#environment.clock.now() < this.#unwantedUntil) this.#silence(responseId);
-    else if (this.#ports.isUndecided()) {
+    const isUnwanted = this.#environment.clock.now() < this.#unwantedUntil;
+    if (isUnwanted && !this.#reader) this.#silence(responseId);
+    else if (isUnwanted || this.#ports.isUndecided()) {
       const frames = createBoundedBuffer({ maxMs: HELD_MS, keep: 'oldest' });
-      this.#held.set(responseId, { responseId, frames, events: [], isFull: false });
-      this.#wait();
+      this.#held.set(responseId, {
+        responseId,
+        frames,
+        events: [],
+        isFull: false,
+        isRead: isUnwanted,
+      });
+      if (!isUnwanted) this.#wait();
     }
   }
 
@@ -108,17 +134,20 @@ export class HeldSpeech {
     // Beyond the bound only transcripts are dropped, never an end or a call.
     if (held.events.length < MAX_EVENTS || type !== 'assistant.transcribed')
       held.events.push(event);
+    if (held.isRead) this.#read(held);
     return true;
   }
 
   /** Releases the held output: the words were addressed to the lead agent, or the addressee stays unknown. */
   release(): void {
     this.#stopWaiting();
-    for (const held of this.#takeAll()) {
-      for (const frame of held.frames.drain()) this.#ports.play(frame);
-      if (held.isFull) this.#cutOff.add(held.responseId);
-      for (const event of held.events) this.#ports.handle(event);
-    }
+    for (const held of this.#takeAll(({ isRead }) => !isRead)) this.#release(held);
+  }
+
+  #release({ responseId, frames, events, isFull }: Held): void {
+    for (const frame of frames.drain()) this.#ports.play(frame);
+    if (isFull) this.#cutOff.add(responseId);
+    for (const event of events) this.#ports.handle(event);
   }
 
   /**
@@ -127,16 +156,61 @@ export class HeldSpeech {
    */
   silence(): boolean {
     this.#stopWaiting();
+    this.#stopReading();
     const all = this.#takeAll();
-    for (const { responseId, frames, events } of all) {
-      this.#silence(
-        responseId,
-        events.some(({ type }) => type === 'response.ended'),
-      );
-      for (const { itemId } of frames.drain()) this.#drop(itemId);
-      for (const event of events) if (!this.handleEvent(event)) this.#ports.handle(event);
-    }
+    for (const held of all) this.#silenceHeld(held);
     return all.length > 0;
+  }
+
+  /**
+   * As `silence`, but what only acknowledges the answer is released (HELD-SPEECH-4), and so is the next reply.
+   */
+  silenceUnless(reader: ReplyReader): boolean {
+    this.#stopWaiting();
+    this.#stopReading();
+    this.#reader = reader;
+    const { scheduler } = this.#environment;
+    this.#cancelReading = scheduler.schedule(() => this.#endReading(), READ_MS);
+    const all = [...this.#held.values()];
+    for (const held of all) held.isRead = true;
+    for (const held of all) this.#read(held);
+    return all.length > 0;
+  }
+
+  #silenceHeld({ responseId, frames, events }: Held): void {
+    this.#silence(
+      responseId,
+      events.some(({ type }) => type === 'response.ended'),
+    );
+    for (const { itemId } of frames.drain()) this.#drop(itemId);
+    for (const event of events) if (!this.handleEvent(event)) this.#ports.handle(event);
+  }
+
+  #read(held: Held): void {
+    if (this.#held.get(held.responseId) !== held) return;
+    const { events, responseId } = held;
+    const hasEnded = events.some(({ type }) => type === 'response.ended');
+    const reading = this.#reader?.(textOf(events)) ?? 'none';
+    if (reading !== 'none' && !hasEnded) return;
+    this.#held.delete(responseId);
+    if (reading !== 'whole' || this.#ports.isOtherDue() || hasCall(events)) {
+      this.#silenceHeld(held);
+      return;
+    }
+    this.#reader = null;
+    this.#release(held);
+  }
+
+  /** What has not been read as an acknowledgement by now is none. */
+  #endReading(): void {
+    this.#stopReading();
+    for (const held of this.#takeAll(({ isRead }) => isRead)) this.#silenceHeld(held);
+  }
+
+  #stopReading(): void {
+    this.#reader = null;
+    this.#cancelReading?.();
+    this.#cancelReading = null;
   }
 
   /**
@@ -150,11 +224,13 @@ export class HeldSpeech {
   /** Stops silencing new responses: they no longer answer words that were addressed to a subagent. */
   expectWanted(): void {
     this.#unwantedUntil = 0;
+    if (this.#reader) this.#endReading();
   }
 
   /** Forgets all held output when its connection or agent is gone. */
   reset(): void {
     this.#stopWaiting();
+    this.#stopReading();
     this.#held.clear();
     this.#silenced.clear();
     this.#unplayed.clear();
@@ -184,10 +260,10 @@ export class HeldSpeech {
     return false;
   }
 
-  #takeAll(): readonly Held[] {
-    const all = [...this.#held.values()];
-    this.#held.clear();
-    return all;
+  #takeAll(which: (held: Held) => boolean = () => true): readonly Held[] {
+    const taken = [...this.#held.values()].filter(which);
+    for (const { responseId } of taken) this.#held.delete(responseId);
+    return taken;
   }
 
   #wait(): void {
@@ -204,4 +280,15 @@ export class HeldSpeech {
     this.#cancelPatience?.();
     this.#cancelPatience = null;
   }
+}
+
+function textOf(events: readonly TransportEvent[]): string {
+  let text = '';
+  for (const event of events)
+    if (event.type === 'assistant.transcribed') text = event.final ? event.text : text + event.text;
+  return text;
+}
+
+function hasCall(events: readonly TransportEvent[]): boolean {
+  return events.some(({ type }) => type === 'tool.called');
 }

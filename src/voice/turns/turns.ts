@@ -39,7 +39,11 @@ import { overheardNote, OWED_REPLY_NOTE } from '../../actors/conversation/prompt
 import { shortNameOf } from '../../actors/notes/note-marks.ts';
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
-import { HOLDS_FLOOR_MS, type Offer } from '../../actors/session/lead/lead-driver.ts';
+import {
+  HOLDS_FLOOR_MS,
+  type AnswerGiven,
+  type Offer,
+} from '../../actors/session/lead/lead-driver.ts';
 import { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { intoConversation } from '../../actors/session/state/live-conversation.ts';
 import {
@@ -118,10 +122,9 @@ export class Turns implements Turn {
     this.speech = new Speech(core, this.memory, this, clearReportMs);
     this.responses = new Responses(core, this.memory, this.speech, this, options);
     const { memory, speech, responses } = this;
-    const { outputSampleRateHz } = capabilities;
     this.#bargeIn = new BargeIn(core, options, transcript, responses, speech, this.chart);
     this.listening = new Listening(core, transcript, memory, this.#bargeIn, this, options);
-    this.#waiting = new Waiting(core, responses, speech, this, options, outputSampleRateHz);
+    this.#waiting = new Waiting(core, responses, speech, this, options, capabilities);
     this.#delegations = workOut ? new Delegations(core, workOut, this, transcript, options) : null;
   }
 
@@ -187,6 +190,10 @@ export class Turns implements Turn {
 
   get isReplyAwaited(): boolean {
     return replyIsWanted(this.chart.snapshot) || (this.responses.isBusy && this.responses.isReply);
+  }
+
+  get isOtherDue(): boolean {
+    return this.#waiting.isOtherDue;
   }
 
   get isOffLine(): boolean {
@@ -375,14 +382,21 @@ export class Turns implements Turn {
     this.#understood(id);
   }
 
-  overheard({ id, text, typed }: Utterance, subagentName: string, isAnswer: boolean): void {
-    // ADDRESSEE-2: the reply that the model has begun is dropped.
-    const wasHeld = !typed && this.responses.held.silence();
+  overheard(
+    { id, text, typed }: Utterance,
+    subagentName: string,
+    answer: AnswerGiven | null,
+  ): void {
+    // ADDRESSEE-2: the reply that the model has begun is dropped, unless it acknowledges the answer.
+    const { held } = this.responses;
+    const reader = answer && !typed ? this.#waiting.readerFor(answer) : undefined;
+    const wasHeld = !typed && (reader ? held.silenceUnless(reader) : held.silence());
     if (!typed) {
       this.memory.forget(id);
       this.#delegations?.understood(false);
     }
-    this.memory.note(overheardNote(text, subagentName, isAnswer));
+    this.memory.note(overheardNote(text, subagentName, answer !== null));
+    if (answer) this.#waiting.answered(answer);
     // Other words of the user wait for a reply that was part of the dropped output.
     if (wasHeld && replyIsExpected(this.chart.snapshot)) this.chart.send({ type: 'reply.wanted' });
     this.#understood(id);

@@ -10,12 +10,13 @@ const PATIENCE_MS = 5000;
 
 function heldOf() {
   const environment = simulatedEnvironment();
-  const world = { isUndecided: true, hasFloor: false };
+  const world = { isUndecided: true, hasFloor: false, isOtherDue: false };
   const told: string[] = [];
   const held = new HeldSpeech(
     environment,
     {
       isUndecided: () => world.isUndecided,
+      isOtherDue: () => world.isOtherDue,
       hasFloor: () => world.hasFloor,
       play: ({ itemId, samples }) => told.push(`sound ${itemId} ${samples.length}`),
       handle: (event) => told.push(nameOf(event)),
@@ -232,5 +233,82 @@ describe('HELD-SPEECH-3', () => {
     expect(environment.pendingTimers).toBe(0);
     held.release();
     expect(told).toEqual([]);
+  });
+});
+
+describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
+  const reader = (text: string) => {
+    if (text === 'Premium. One moment.') return 'whole';
+    return 'Premium. One moment.'.startsWith(text) ? 'beginning' : 'none';
+  };
+
+  test('is released once it is complete', () => {
+    const { held, say, told, happen } = heldOf();
+    held.began('r');
+    say('r', 100);
+    happen(words('r', 'Premium.'));
+    expect(held.silenceUnless(reader)).toBe(true);
+    happen(words('r', ' One moment.'));
+    say('r', 100);
+    expect(told).toEqual([]);
+    held.release();
+    happen(ended('r'));
+    expect(told).toEqual([
+      'sound i_r 2400',
+      'sound i_r 2400',
+      'assistant.transcribed Premium.',
+      'assistant.transcribed  One moment.',
+      'response.ended',
+    ]);
+  });
+
+  test.each([
+    ['says more', () => words('r', 'Premium. One moment. It is booked!'), false],
+    ['calls something', () => called('r', 'c1'), false],
+    ['comes when something else is due', () => words('r', 'Premium. One moment.'), true],
+  ])('is silenced if it %s', (_, event, isOtherDue) => {
+    const { held, told, world, happen } = heldOf();
+    world.isOtherDue = isOtherDue;
+    held.began('r');
+    happen(words('r', 'Premium. One moment.'));
+    held.silenceUnless(reader);
+    happen(event());
+    happen(ended('r'));
+    expect(told.filter((each) => each.startsWith('assistant') || each.startsWith('sound'))).toEqual(
+      [],
+    );
+    expect(told.some((each) => each.startsWith('silenced r'))).toBe(true);
+  });
+
+  test('is silenced if it takes too long, or the user speaks', async () => {
+    for (const isTooLong of [true, false]) {
+      const { environment, held, told, happen } = heldOf();
+      held.began('r');
+      happen(words('r', 'Premium.'));
+      held.silenceUnless(reader);
+      if (isTooLong) await environment.advance(1500);
+      else held.silence();
+      expect(told).toEqual(['silenced r false']);
+      happen(words('r', ' One moment.'));
+      expect(told).toHaveLength(1);
+    }
+  });
+
+  test('may begin after the answer; only one is', () => {
+    const { held, told, say, happen } = heldOf();
+    held.silenceUnless(reader);
+    held.expectUnwanted(5000);
+    for (const id of ['r', 's']) {
+      held.began(id);
+      say(id, 100);
+      happen(words(id, 'Premium. One moment.'));
+      happen(ended(id));
+    }
+    expect(told.slice(0, 3)).toEqual([
+      'sound i_r 2400',
+      'assistant.transcribed Premium. One moment.',
+      'response.ended',
+    ]);
+    expect(told[3]).toBe('silenced s false');
   });
 });

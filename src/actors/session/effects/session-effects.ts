@@ -173,9 +173,9 @@ export class SessionEffects {
         lead.heardUser(utterance);
         session.userInput.said(utterance.id);
       },
-      'user.overheard': ({ utterance, subagentName, isAnswer }) => {
+      'user.overheard': ({ utterance, subagentName, answer }) => {
         this.#showUtterance(utterance);
-        lead.overheard(utterance, subagentName, isAnswer);
+        lead.overheard(utterance, subagentName, answer);
         session.userInput.said(utterance.id);
       },
       'answers.receipt': ({ ticket, receipt }) => session.userInput.answered(ticket, receipt),

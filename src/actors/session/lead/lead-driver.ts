@@ -30,6 +30,13 @@ export interface Offer {
   readonly answersCallId: string | null;
 }
 
+/** The meaning of words that answered a question. */
+export interface AnswerGiven {
+  /** The label of the option that they chose; null: none, or they approved or denied an action. */
+  readonly choice: string | null;
+  readonly isApproval: boolean;
+}
+
 /** The words of a subagent itself. */
 export interface SubagentWords {
   readonly kind: 'progress' | 'result';
@@ -91,7 +98,7 @@ export interface LeadDriver {
   heardUser(utterance: Utterance): void;
   /**
    * Reports words of the user to a subagent: the lead agent neither answers them nor takes them as addressed
-   * to it. `isAnswer`: they answer the subagent's question, which otherwise stays open.
+   * to it. `answer`: they answer the subagent's question, which otherwise stays open.
    */
-  overheard(utterance: Utterance, subagentName: string, isAnswer: boolean): void;
+  overheard(utterance: Utterance, subagentName: string, answer: AnswerGiven | null): void;
 }

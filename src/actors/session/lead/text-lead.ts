@@ -42,7 +42,13 @@ import { toStepError } from '../../model/model-step.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
 import type { Shown } from '../../runtime/hosting.ts';
-import { HOLDS_FLOOR_MS, type LeadDriver, type Offer, type SubagentWords } from './lead-driver.ts';
+import {
+  HOLDS_FLOOR_MS,
+  type AnswerGiven,
+  type LeadDriver,
+  type Offer,
+  type SubagentWords,
+} from './lead-driver.ts';
 import { intoConversation, noted } from '../state/live-conversation.ts';
 import {
   alreadyCalledNote,
@@ -295,8 +301,8 @@ export class TextLead implements LeadDriver {
     this.#next();
   }
 
-  overheard({ text }: Utterance, subagentName: string, isAnswer: boolean): void {
-    this.addNote(overheardNote(text, subagentName, isAnswer));
+  overheard({ text }: Utterance, subagentName: string, answer: AnswerGiven | null): void {
+    this.addNote(overheardNote(text, subagentName, answer !== null));
     this.#checkIdle();
   }
 

@@ -198,7 +198,13 @@ function wordsOf(
   } as const;
   const isAnswer =
     !awaitsReading && reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at });
-  unit.post('user.overheard', { utterance, subagentName, isAnswer });
+  const isApproval = question.kind === 'approval';
+  const choice =
+    isApproval || reading.to !== 'question' || reading.answer.optionId === undefined
+      ? null
+      : reading.answer.userResponse;
+  const given = isAnswer ? { choice, isApproval } : null;
+  unit.post('user.overheard', { utterance, subagentName, answer: given });
   if (reading.to === 'hold') {
     // Earlier versions gave time without an end.
     const isTimed = said.reading !== undefined && !awaitsReading;

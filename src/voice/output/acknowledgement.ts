@@ -1,0 +1,185 @@
+// The acknowledgement of an answer ("Premium. One moment."): an answer of the user goes to the subagent that asked,
+// and the lead model says nothing to it; without a word the user would not know that they were understood.
+//
+//   answered ── afterMs of silence ──▶ said      by a voice, or by the model out of band (aside)
+//        ├── the user speaks, another sound comes, or something is due ──▶ not said
+//        └── nobody can say it: what a model that answers by itself says to the words may serve (held-speech)
+//
+// Owns:     its text, its moment, and which words of a model may serve.
+// Does not: make it audible (aside, held-speech), or know what the answer leads to.
+//
+// Invariants
+//   ACKNOWLEDGEMENT-1. It names the option that was chosen and asks for a moment. It never says that anything was
+//       done; after an approval it asks for a moment, and nothing else.
+//   ACKNOWLEDGEMENT-2. It is said at most once for an answer, and not at all once the user speaks, another sound
+//       is heard, or a delivery or question is due. It is no delivery: it is not told later.
+
+import { z } from 'zod';
+import type { AnswerGiven } from '../../actors/session/lead/lead-driver.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import { acknowledgementIn } from '../../language/acknowledgement.ts';
+import { check } from '../../values/checks.ts';
+import type { Transport } from '../connection/transport.ts';
+import { checkVoice, type Voice } from '../speech/voice.ts';
+import { after, type Aside } from './aside.ts';
+import type { ReplyReader } from './held-speech.ts';
+
+/** While the model is busy and unheard, the moment is awaited for so long. */
+const PATIENCE_MS = 2000;
+
+/** What the runtime says to an answer, in one language. */
+export interface AcknowledgementPhrases {
+  /** To the choice of an option; `{choice}` stands for its label. */
+  readonly choice: string;
+  /** To any other answer. */
+  readonly other: string;
+}
+
+export interface AcknowledgementOptions {
+  /** Silence after the answer before it is acknowledged, in milliseconds. @defaultValue 400 */
+  readonly afterMs?: number;
+  /**
+   * The phrases by language, such as `{ it: { choice: '{choice}. Un attimo.', other: 'Un attimo.' } }`, beside
+   * those of the runtime. They must not promise a result. In a language without phrases it stays silent.
+   * @defaultValue phrases in English, German, French and Spanish
+   */
+  readonly say?: Readonly<Record<string, AcknowledgementPhrases>>;
+  /**
+   * The voice that says it. @defaultValue that of the filler or the transport (`withVoice`), else the model
+   * itself: out of band, or with its own reply if that says nothing more
+   */
+  readonly voice?: Voice;
+}
+
+/** Checked options with their defaults. */
+export interface AcknowledgementSettings {
+  readonly afterMs: number;
+  readonly say: Readonly<Record<string, AcknowledgementPhrases>>;
+  /** Null if the model says it. */
+  readonly voice: Voice | null;
+}
+
+const DEFAULT_PHRASES: Readonly<Record<string, AcknowledgementPhrases>> = {
+  en: { choice: '{choice}. One moment.', other: 'One moment.' },
+  de: { choice: '{choice}. Einen Moment.', other: 'Einen Moment.' },
+  fr: { choice: '{choice}. Un instant.', other: 'Un instant.' },
+  es: { choice: '{choice}. Un momento.', other: 'Un momento.' },
+};
+
+/** The moment, as the turn sees it. */
+export interface Moment {
+  /** Nobody speaks or is about to. */
+  readonly isSilent: boolean;
+  /** The user speaks, the model is heard, or nobody listens. */
+  readonly hasOtherSound: boolean;
+  /** A question is open or a delivery is due. */
+  readonly isOtherDue: boolean;
+}
+
+export class Acknowledgement {
+  readonly #core: LeadSession;
+  readonly #moment: Moment;
+  readonly #aside: Aside;
+  readonly #settings: AcknowledgementSettings;
+  readonly #canSpeak: boolean;
+  #due: { readonly text: string; readonly since: number } | null = null;
+  #cancel: () => void = () => {};
+
+  /** @param canSpeak Whether the runtime can have a phrase said beside the conversation. */
+  constructor(
+    core: LeadSession,
+    moment: Moment,
+    aside: Aside,
+    settings: AcknowledgementSettings,
+    canSpeak: boolean,
+  ) {
+    this.#core = core;
+    this.#moment = moment;
+    this.#aside = aside;
+    this.#settings = settings;
+    this.#canSpeak = canSpeak;
+  }
+
+  /** Handles an answer in words. */
+  answered({ choice }: AnswerGiven): void {
+    if (!this.#canSpeak) return;
+    const phrases = phrasesIn(this.#settings.say, this.#language);
+    if (!phrases) return;
+    this.stop();
+    const text = choice === null ? phrases.other : phrases.choice.replace('{choice}', () => choice);
+    const { environment } = this.#core.host;
+    this.#due = { text, since: environment.clock.now() };
+    this.#cancel = after(environment, this.#settings.afterMs, () => this.#say());
+  }
+
+  /**
+   * Returns a reader of what the model says by itself to the words that answered; undefined if the runtime
+   * acknowledges the answer.
+   */
+  readerFor({ choice, isApproval }: AnswerGiven): ReplyReader | undefined {
+    if (this.#canSpeak) return undefined;
+    const language = this.#language;
+    return (text) => acknowledgementIn(text, { choice, isApproval, language });
+  }
+
+  /** Reconsiders the moment after a change. */
+  update(): void {
+    if (this.#aside.owner === this && this.#moment.isOtherDue) this.#aside.noMore();
+    if (!this.#due) return;
+    if (this.#moment.hasOtherSound || this.#moment.isOtherDue) this.stop();
+    else if (this.#now - this.#due.since > this.#settings.afterMs) this.#say();
+  }
+
+  stop(): void {
+    this.#cancel();
+    this.#due = null;
+  }
+
+  #say(): void {
+    const due = this.#due;
+    if (!due) return;
+    const isLate = this.#now - due.since > this.#settings.afterMs + PATIENCE_MS;
+    if (isLate || this.#moment.hasOtherSound || this.#moment.isOtherDue) this.stop();
+    else if (this.#moment.isSilent && !this.#aside.isUnderWay) {
+      this.stop();
+      this.#aside.say(due.text, this);
+    }
+  }
+
+  get #language(): string {
+    return this.#core.agents.current.language ?? 'en';
+  }
+
+  get #now(): number {
+    return this.#core.host.environment.clock.now();
+  }
+}
+
+const phrase = z.string().trim().min(1);
+
+const optionsSchema = z.strictObject({
+  afterMs: z.number().nonnegative().optional(),
+  say: z.record(z.string().min(1), z.strictObject({ choice: phrase, other: phrase })).optional(),
+  voice: z.custom<Voice>().optional(),
+});
+
+/** @throws {ConfigurationError} `INVALID_OPTION`. */
+export function checkedAcknowledgement(
+  options: AcknowledgementOptions,
+  transport: Transport,
+): AcknowledgementSettings {
+  check('acknowledgement', optionsSchema, options);
+  const { afterMs = 400, say = {} } = options;
+  const voice = options.voice ?? transport.voice ?? null;
+  if (voice !== null) checkVoice('acknowledgement.voice', voice);
+  return { afterMs, say: { ...DEFAULT_PHRASES, ...say }, voice };
+}
+
+function phrasesIn(
+  say: AcknowledgementSettings['say'],
+  tag: string,
+): AcknowledgementPhrases | undefined {
+  const language = tag.toLowerCase();
+  const [code = language] = language.split(/[-_]/);
+  return say[tag] ?? say[language] ?? say[code];
+}

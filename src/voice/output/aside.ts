@@ -1,0 +1,294 @@
+// A short phrase of the runtime beside the conversation ("One moment."), said by a voice or by the model out of
+// band: a filler, or the acknowledgement of an answer. At most one at a time.
+//
+//   say ─▶ asked for ─▶ sounding ─▶ over
+//              └────────────┴── the user speaks, or speech comes first ──▶ silent
+//
+// Owns:     the phrase under way, and its responses.
+// Does not: decide when something is said, or what (waiting, acknowledgement).
+//
+// Invariants
+//   FILLER-2. The phrase is not speech: it creates no item, no response of the session and no delivery. It is
+//        never heard, answered, interrupted or remembered, and it does not take the floor. The transcript
+//        marks it as a filler.
+//   FILLER-3. The user's voice ends it at once.
+//   FILLER-4. The phrase never delays the answer, except by the rest of one that is already sounding: a
+//        phrase that is not sounding when the answer comes is cancelled, no sound of it follows the model's
+//        first sound, and the session does not wait for a model that never ends it.
+//   FILLER-5. The model is asked for a phrase only while it is asked for nothing else (RESPONSES-1).
+
+import type { Environment } from '../../actors/ports/environment.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
+import { RecentIds } from '../audio/recent-ids.ts';
+import { createResampler, type Resampler } from '../audio/resampler.ts';
+import type { TransportEvent } from '../connection/transport.ts';
+import { soundOf, type Voice } from '../speech/voice.ts';
+import type { Speech } from './speech.ts';
+import type { Turn } from './turn.ts';
+
+const KEY = 'filler:';
+/** The session waits no longer than this for the model to say a phrase. */
+const PATIENCE_MS = 5000;
+/** A cancelled phrase reports its end within this time, or counts as ended. */
+const CANCEL_GRACE_MS = 1000;
+
+/** One phrase, until it was played or cancelled. */
+interface Saying {
+  readonly id: string;
+  readonly text: string;
+  readonly at: number;
+  /** The component that asked for it. */
+  readonly owner: object;
+  readonly abort: AbortController;
+  written: string;
+  /** When its sound will have been played, in milliseconds since 1970; null while it has no sound. */
+  endsAt: number | null;
+  /** True once all of its sound has arrived. */
+  isMade: boolean;
+}
+
+export interface AsideOptions {
+  /** Null: the model says the phrase. */
+  readonly voice: Voice | null;
+  /** The rate of the model's sound. */
+  readonly sampleRateHz: number;
+  /** Called when the phrase begins to sound. */
+  readonly changed: () => void;
+}
+
+export class Aside {
+  readonly #core: LeadSession;
+  readonly #speech: Speech;
+  readonly #turn: Turn;
+  readonly #options: AsideOptions;
+  readonly #environment: Environment;
+  /** The responses that the model makes for phrases. */
+  readonly #responses = new RecentIds();
+  #saying: Saying | null = null;
+  #cancelEnd: (() => void) | null = null;
+  /** The key of the request that the model has not finished yet. */
+  #askedKey: string | null = null;
+  #isCalledOff = false;
+  #cancelPatience: (() => void) | null = null;
+  #count = 0;
+
+  constructor(core: LeadSession, speech: Speech, turn: Turn, options: AsideOptions) {
+    this.#core = core;
+    this.#speech = speech;
+    this.#turn = turn;
+    this.#options = options;
+    this.#environment = core.host.environment;
+  }
+
+  /** Whether a voice, and not the model, says the phrases. */
+  get hasVoice(): boolean {
+    return this.#options.voice !== null;
+  }
+
+  /** Whether the model is asked for a phrase and cannot be asked for anything else. */
+  get isAsked(): boolean {
+    return this.#askedKey !== null;
+  }
+
+  get isUnderWay(): boolean {
+    return this.#saying !== null || this.isAsked;
+  }
+
+  get isSounding(): boolean {
+    const { endsAt = null } = this.#saying ?? {};
+    return endsAt !== null && endsAt > this.#environment.clock.now();
+  }
+
+  /** The component whose phrase is under way. */
+  get owner(): object | null {
+    return this.#saying?.owner ?? null;
+  }
+
+  /** Says a phrase. Nothing else may be under way. */
+  say(text: string, owner: object): void {
+    const { ids, clock } = this.#environment;
+    this.#count += 1;
+    const saying: Saying = {
+      id: ids.next('filler'),
+      text,
+      at: clock.now(),
+      owner,
+      abort: new AbortController(),
+      written: '',
+      endsAt: null,
+      isMade: false,
+    };
+    this.#saying = saying;
+    const { voice } = this.#options;
+    if (voice) void this.#speak(saying, voice);
+    else this.#ask(saying);
+  }
+
+  /** Stops the phrase at once. */
+  stop(): void {
+    const saying = this.#saying;
+    const wasSounding = this.isSounding;
+    this.#callOff();
+    if (!saying || !wasSounding) return;
+    this.#speech.endBackground();
+    this.#write(saying, true, true);
+  }
+
+  /** Handles the loss of the connection. A phrase that is sounding plays on. */
+  lost(): void {
+    this.#answered();
+    const saying = this.#saying;
+    if (saying === null || this.hasVoice) return;
+    if (this.isSounding) this.#made(saying);
+    else this.#saying = null;
+  }
+
+  /**
+   * Handles the events of the responses that the model makes for phrases. Returns whether the event was one.
+   */
+  handle(event: TransportEvent): boolean {
+    const { type } = event;
+    if (type === 'response.started' || type === 'response.ended') {
+      const { responseId, responseKey } = event;
+      if (!responseKey?.startsWith(KEY)) return false;
+      if (type === 'response.started') this.#responses.add(responseId);
+      else if (responseKey === this.#askedKey) this.#modelEnded();
+      return true;
+    }
+    if (type === 'assistant.transcribed') {
+      if (!this.#responses.has(event.responseId)) return false;
+      if (this.#saying) this.#words(this.#saying, event.text, event.final);
+      return true;
+    }
+    // The request allows no calls; outside the conversation no component could answer one.
+    if (type === 'tool.called') return this.#responses.has(event.responseId);
+    if (type === 'transport.error' && this.isAsked && event.responseKey === this.#askedKey)
+      this.#modelEnded();
+    return false;
+  }
+
+  handleFrame(frame: AudioFrame): boolean {
+    if (!this.#responses.has(frame.responseId ?? '')) return false;
+    if (this.#saying) this.#sound(this.#saying, frame.samples, frame.sampleRateHz);
+    return true;
+  }
+
+  async #speak(saying: Saying, voice: Voice): Promise<void> {
+    const { text, abort } = saying;
+    let resampler: Resampler | null = null;
+    try {
+      for await (const frame of soundOf(voice, { text, signal: abort.signal })) {
+        const toHz = this.#options.sampleRateHz;
+        resampler ??= createResampler({ fromHz: frame.sampleRateHz, toHz });
+        this.#sound(saying, resampler.process(frame.samples), toHz);
+      }
+      if (resampler) this.#sound(saying, resampler.flush(), this.#options.sampleRateHz);
+    } catch (error) {
+      if (!abort.signal.aborted) this.#core.reportError(error, 'filler');
+    }
+    this.#made(saying);
+  }
+
+  #ask({ text }: Saying): void {
+    const responseKey = `${KEY}${this.#count}`;
+    this.#askedKey = responseKey;
+    this.#expectEnd(PATIENCE_MS);
+    // FILLER-5: no offer while the model is asked for a phrase.
+    this.#turn.chart.send({ type: 'floor.taken' });
+    this.#turn.send({
+      type: 'response.request',
+      responseKey,
+      outOfBand: true,
+      instructions: `Say exactly ${JSON.stringify(text)}, and nothing else. Call no tool.`,
+    });
+  }
+
+  #sound(saying: Saying, samples: Int16Array, sampleRateHz: number): void {
+    if (saying !== this.#saying || saying.isMade || samples.length === 0) return;
+    if (this.hasVoice && !this.#speech.isSilent) return this.noMore();
+    const frame = { samples, sampleRateHz };
+    const isFirst = saying.endsAt === null;
+    const now = this.#environment.clock.now();
+    saying.endsAt = Math.max(saying.endsAt ?? now, now) + frameDurationMs(frame);
+    if (isFirst && this.hasVoice) this.#words(saying, saying.text, true);
+    this.#options.changed();
+    this.#speech.playBackground(frame);
+  }
+
+  /** Records words of the phrase; partials append. */
+  #words(saying: Saying, text: string, final: boolean): void {
+    saying.written = final ? text : saying.written + text;
+    this.#write(saying, final, false);
+  }
+
+  #write({ id, written: text, at }: Saying, final: boolean, interrupted: boolean): void {
+    if (text === '') return;
+    const item = { id, text, final, at, role: 'assistant', filler: true } as const;
+    this.#core.projection.emit({
+      type: 'transcript.changed',
+      item: interrupted ? { ...item, interrupted } : item,
+    });
+  }
+
+  /** All sound has arrived: the phrase is over when that has been played. */
+  #made(saying: Saying): void {
+    if (saying !== this.#saying || saying.isMade) return;
+    saying.isMade = true;
+    const { endsAt } = saying;
+    const leftMs = endsAt === null ? 0 : endsAt - this.#environment.clock.now();
+    this.#cancelEnd = after(this.#environment, leftMs, () => {
+      this.#cancelEnd = null;
+      this.#saying = null;
+      this.#turn.next();
+    });
+  }
+
+  #modelEnded(): void {
+    this.#answered();
+    if (this.#saying) this.#made(this.#saying);
+    this.#turn.next();
+  }
+
+  /** The answer has arrived: the sound that has already come plays to its end, and no more follows. */
+  noMore(): void {
+    const saying = this.#saying;
+    if (saying === null || saying.isMade) return;
+    if (saying.endsAt === null) this.#callOff();
+    else if (this.hasVoice) {
+      saying.abort.abort();
+      this.#made(saying);
+    }
+  }
+
+  /** Cancels the phrase. */
+  #callOff(): void {
+    this.#saying?.abort.abort();
+    this.#saying = null;
+    this.#cancelEnd?.();
+    this.#cancelEnd = null;
+    if (!this.isAsked || this.#isCalledOff) return;
+    this.#isCalledOff = true;
+    this.#turn.send({ type: 'response.cancel' });
+    this.#expectEnd(CANCEL_GRACE_MS);
+  }
+
+  #expectEnd(ms: number): void {
+    this.#cancelPatience?.();
+    this.#cancelPatience = after(this.#environment, ms, () => {
+      if (this.#isCalledOff) this.#modelEnded();
+      else this.#callOff();
+    });
+  }
+
+  #answered(): void {
+    this.#askedKey = null;
+    this.#isCalledOff = false;
+    this.#cancelPatience?.();
+    this.#cancelPatience = null;
+  }
+}
+
+export function after({ scheduler }: Environment, ms: number, task: () => void): () => void {
+  return scheduler.schedule(task, ms);
+}

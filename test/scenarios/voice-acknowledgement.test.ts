@@ -1,0 +1,251 @@
+// What the user hears at once when they have answered a question: that they were understood, and nothing more.
+
+import { tool } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  scriptedVoice,
+  simulatedEnvironment,
+  type ScriptedVoice,
+  type SimulatedEnvironment,
+} from '../../src/testing/index.ts';
+import { acknowledgementIn } from '../../src/language/acknowledgement.ts';
+import { BY_ITSELF, FakeTransport } from '../support/fake-transport.ts';
+import { calls, say, steps } from '../support/subagent-runs.ts';
+import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
+
+const options = [
+  { id: 'economy', label: 'Economy' },
+  { id: 'premium', label: 'Premium' },
+];
+const choice = { question: 'Economy or Premium?', options };
+
+interface Setting extends VoiceTalkOptions {
+  /** Null: the model says it. @defaultValue a scripted voice */
+  readonly speaker?: ScriptedVoice | null;
+  /** What the subagent asks. */
+  readonly question?: object;
+  /** How long it works after the answer. @defaultValue 5000 */
+  readonly workMs?: number;
+}
+
+async function asked({ speaker, question = choice, workMs = 5000, ...rest }: Setting = {}) {
+  const environment =
+    (rest.environment as SimulatedEnvironment | undefined) ?? simulatedEnvironment();
+  const voice =
+    speaker === undefined ? scriptedVoice({ environment, msPerCharacter: 50 }) : speaker;
+  const talk = voiceTalk({
+    subagents: {
+      ride: {
+        script: steps(calls(['ask_user', question]), async () => {
+          await new Promise<void>((resolve) => {
+            environment.scheduler.schedule(resolve, workMs);
+          });
+          return say('It is booked.');
+        }),
+        config: { interactive: true },
+      },
+    },
+    transport: new FakeTransport({ speaksOutOfBand: voice === null }),
+    ...rest,
+    ...(voice &&
+      rest.acknowledgement !== false && {
+        acknowledgement: { ...rest.acknowledgement, voice },
+      }),
+    environment,
+  });
+  await talk.start();
+  if (rest.transport) {
+    await talk.say('use ride');
+    const own = talk.model().beginByItself('', 0);
+    const call = { callId: 'call_1', name: 'ride', arguments: '{}', responseId: own.responseId };
+    talk.model().events.next({ type: 'tool.called', ...call });
+    own.end();
+    await environment.settle();
+    await talk.play(talk.model().speakByItself('On it.'));
+  } else await talk.use('ride');
+  await talk.pause();
+  await talk.speak('Economy or Premium?');
+  await environment.advance(100);
+  return {
+    ...talk,
+    said: () => voice?.said ?? [],
+    fillers: () => talk.state().transcript.filter(({ filler }) => filler),
+  };
+}
+
+describe('said by a voice', () => {
+  test('ACKNOWLEDGEMENT-1 ACKNOWLEDGEMENT-2: after a moment, once, and as no delivery', async () => {
+    const { say: utter, environment, said, fillers, state, model } = await asked();
+    const before = state().deliveries.length;
+    await utter('premium please');
+    await environment.advance(399);
+    expect(said()).toEqual([]);
+    await environment.advance(1);
+    expect(said()).toEqual(['Premium. One moment.']);
+    await environment.advance(4000);
+    expect(said()).toHaveLength(1);
+    expect(fillers()).toMatchObject([{ text: 'Premium. One moment.', role: 'assistant' }]);
+    expect(state().deliveries).toHaveLength(before);
+    expect(model().openRequests).toEqual([]);
+  });
+
+  test('not where the result is there', async () => {
+    const { say: utter, environment, said, asked: request } = await asked({ workMs: 100 });
+    await utter('premium');
+    await environment.advance(10_000);
+    expect(request()).toContain('It is booked.');
+    expect(said()).toEqual([]);
+  });
+
+  test('not where the user speaks, and the user cuts it off', async () => {
+    for (const afterMs of [200, 600]) {
+      const { say: utter, environment, said, model, fillers, events } = await asked();
+      await utter('premium');
+      await environment.advance(afterMs);
+      model().speechStarted('u9');
+      await environment.advance(3000);
+      expect(said()).toHaveLength(afterMs < 400 ? 0 : 1);
+      if (afterMs > 400) {
+        expect(fillers()).toMatchObject([{ interrupted: true }]);
+        expect(events.some(({ type }) => type === 'playout.clear')).toBe(true);
+      }
+    }
+  });
+
+  test('not while the next question is due', async () => {
+    const talk = await asked({
+      subagents: {
+        ride: {
+          script: steps(calls(['ask_user', choice]), calls(['ask_user', choice]), say('Done.')),
+          config: { interactive: true },
+        },
+      },
+    });
+    await talk.say('premium');
+    await talk.environment.advance(5000);
+    expect(talk.said()).toEqual([]);
+  });
+
+  test('an answer in other words is not repeated', async () => {
+    const { say: utter, environment, said } = await asked({ question: { question: 'Where to?' } });
+    await utter('to the north station');
+    await environment.advance(400);
+    expect(said()).toEqual(['One moment.']);
+  });
+
+  test('ACKNOWLEDGEMENT-1: an approval gets nothing beyond the moment', async () => {
+    const pay = tool({
+      description: 'Pays',
+      inputSchema: z.object({}),
+      needsApproval: true,
+      execute: () => new Promise(() => {}),
+    });
+    const {
+      say: utter,
+      environment,
+      said,
+    } = await asked({
+      subagents: {
+        ride: {
+          script: steps(calls(['pay', {}])),
+          config: { interactive: true, tools: { pay } },
+        },
+      },
+    });
+    await utter('yes');
+    await environment.advance(400);
+    expect(said()).toEqual(['One moment.']);
+  });
+
+  test.each([
+    ['de-AT', undefined, ['Premium. Einen Moment.']],
+    ['fr', undefined, ['Premium. Un instant.']],
+    ['es', undefined, ['Premium. Un momento.']],
+    ['it', undefined, []],
+    [
+      'it',
+      { it: { choice: '{choice}, un attimo.', other: 'Un attimo.' } },
+      ['Premium, un attimo.'],
+    ],
+    ['en', { en: { choice: 'Right.', other: 'Right.' } }, ['Right.']],
+  ])('in %s', async (language, phrases, expected) => {
+    const {
+      say: utter,
+      environment,
+      said,
+    } = await asked({
+      agent: { language },
+      ...(phrases && { acknowledgement: { say: phrases } }),
+    });
+    await utter('premium');
+    await environment.advance(1000);
+    expect(said()).toEqual(expected);
+  });
+
+  test('not where it is switched off', async () => {
+    const { say: utter, environment, said, model } = await asked({ acknowledgement: false });
+    await utter('premium');
+    await environment.advance(3000);
+    expect(said()).toEqual([]);
+    expect(model().openRequests).toEqual([]);
+  });
+});
+
+test('said by the model, out of band', async () => {
+  const { say: utter, environment, model } = await asked({ speaker: null });
+  await utter('premium');
+  await environment.advance(400);
+  expect(model().openRequests).toMatchObject([
+    { outOfBand: true, instructions: expect.stringContaining('"Premium. One moment."') },
+  ]);
+});
+
+describe('HELD-SPEECH-4: in the words of a model that answers by itself', () => {
+  const byItself = () => asked({ speaker: null, transport: new FakeTransport(BY_ITSELF) });
+
+  test.each([
+    ['Premium it is. One moment.', true],
+    ['Okay, premium. Just a second.', true],
+    ['Premium is booked!', false],
+    ['Premium. Anything else?', false],
+  ])('%s', async (words, isHeard) => {
+    const { say: utter, environment, model, state } = await byItself();
+    await utter('premium');
+    const own = model().beginByItself(words, 1000);
+    await environment.advance(300);
+    own.end();
+    await environment.advance(1000);
+    expect(state().transcript.some(({ text }) => text === words)).toBe(isHeard);
+  });
+});
+
+describe('what only acknowledges an answer', () => {
+  const premium = { choice: 'Premium', isApproval: false, language: 'en' };
+
+  test.each([
+    ['Premium. One moment, please.', 'whole'],
+    ['Got it, thanks. Just a moment.', 'whole'],
+    ['Premium. One mom', 'beginning'],
+    ['Econ', 'none'],
+    ['Economy. One moment.', 'none'],
+    ['Premium. Your driver is on the way.', 'none'],
+    ['I booked premium.', 'none'],
+    ['Premium?', 'none'],
+  ])('%s: %s', (text, reading) => expect(acknowledgementIn(text, premium)).toBe(reading));
+
+  test.each([
+    ['en', 'Okay. One moment.', 'One moment.'],
+    ['de', 'Alles klar. Einen Moment bitte.', 'Einen Moment bitte.'],
+    ['fr', "D'accord, un instant.", 'Un instant.'],
+    ['es', 'Muy bien. Un momento, por favor.', 'Un momento, por favor.'],
+  ])('%s: to an approval only the moment', (language, more, moment) => {
+    expect(acknowledgementIn(more, { ...premium, language })).toBe('whole');
+    const approval = { choice: null, isApproval: true, language };
+    expect(acknowledgementIn(more, approval)).toBe('none');
+    expect(acknowledgementIn(moment, approval)).toBe('whole');
+  });
+
+  test('nothing in a language without words', () =>
+    expect(acknowledgementIn('Un attimo.', { ...premium, language: 'it' })).toBe('none'));
+});
