@@ -75,6 +75,9 @@ export const english: AnswerLanguage = {
   leadIns: words('okay oh alright so and sorry mm hm mhm'),
   hesitations: words('um uh umm uhm er erm hmm ah well'),
   fillers: words('um uh umm uhm er erm ah eh'),
+  unfinished: words(`
+    a an the to for of in on at with from about and or but because if than
+    my your our his her their i we they would could should id ill im`),
   frame: words(`
     i id ill im ive we wed well us me my a an the this that these those it its is be
     would will want wanna like take have get got pick choose select go do make give let lets

@@ -85,6 +85,10 @@ export const french: AnswerLanguage = {
   leadIns: words('okay bon alors ah et bien'),
   hesitations: words('euh hum hmm ben'),
   fillers: words('euh'),
+  unfinished: words(`
+    le les l un une des du de d à au aux pour dans en avec chez par vers et ou mais parce car
+    mon ma mes ton ta tes ses notre nos votre vos leur leurs ce cet cette
+    je j que qu puisque voudrais aimerais`),
   negations: [...words("non pas jamais ne n'est rien aucun aucune sans"), 'ni'],
   holds: [
     'attends',

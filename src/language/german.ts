@@ -106,6 +106,11 @@ export const german: AnswerLanguage = {
   leadIns: words('okay ach also und gut na'),
   hesitations: words('äh ähm öh hmm hm tja'),
   fillers: words('äh ähm öh'),
+  unfinished: words(`
+    der dem den des eine einen einem einer eines kein keine keinen keinem keiner
+    mein meine meinen meinem meiner dein deine deinen unser unsere unseren ihr ihre ihren ihrem ihrer
+    zum zur für von vom in im am bei beim mit nach um über gegen ohne
+    und oder aber weil dass wenn ob als ich wir möchte würde könnte hätte`),
   negations: words('nein nee nö nicht nichts nie niemals kein keine keinen keinem keiner ohne'),
   holds: [
     'warte',

@@ -80,6 +80,11 @@ export interface AnswerLanguage {
   readonly hesitations: readonly string[];
   /** Hesitations that mean nothing at all, not even doubt: `um`, unlike `hmm`. */
   readonly fillers: readonly string[];
+  /**
+   * Words that a sentence seldom ends with: `to`, `the`, `because`. A speaker who pauses after one of them is
+   * given more time. A word that ends many sentences ("turn it off") does not belong here.
+   */
+  readonly unfinished: readonly string[];
   /** Words around the name of an option: `I'd like the … one`. */
   readonly frame: readonly string[];
 
@@ -165,6 +170,7 @@ export const literal: AnswerLanguage = {
   leadIns: [],
   hesitations: [],
   fillers: [],
+  unfinished: [],
   frame: [],
   negations: [],
   doubts: [],

@@ -98,6 +98,9 @@ export const spanish: AnswerLanguage = {
   leadIns: words('okay bueno pues ah y entonces'),
   hesitations: words('eh em hmm mmm'),
   fillers: words('eh em'),
+  unfinished: words(`
+    el la los las un una unos unas de del a al para por en con sobre desde hasta
+    y o pero porque que mis tus su sus nuestro nuestra yo quisiera querría`),
   negations: words('no nunca jamás nada ningún ninguna tampoco sin ni'),
   holds: lines(`
     espera

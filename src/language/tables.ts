@@ -31,6 +31,7 @@ export interface VerbForm {
 const phraseTables = [
   'polite',
   'leadIns',
+  'unfinished',
   'negations',
   'doubts',
   'quantifiers',
