@@ -44,7 +44,9 @@ export interface OpenaiRealtimeOptions extends DialOptions {
   /**
    * The server's detection of the beginning and the end of an utterance. It only reports: it never answers or
    * interrupts by itself.
-   * @defaultValue `{ type: 'server_vad' }`: threshold 0.5, 300 ms of prefix, 500 ms of silence
+   * `semantic_vad` also listens to what is said, and waits longer after words that break off. A server of this wire
+   * that lacks it needs `{ type: 'server_vad' }`: threshold 0.5, 300 ms of prefix, 500 ms of silence.
+   * @defaultValue `{ type: 'semantic_vad' }`, with the eagerness `auto`
    */
   readonly turnDetection?: SessionSettings['turnDetection'];
   /** For headsets `near_field`, for loudspeakers `far_field`. @defaultValue none */
@@ -70,7 +72,7 @@ const defaultOpenaiRealtimeOptions = {
   voice: 'marin',
   // Announced to end on 2027-02-26; on 2026-11 it is what OpenAI's own client uses in a voice session.
   transcription: { model: 'gpt-4o-mini-transcribe' },
-  turnDetection: { type: 'server_vad' },
+  turnDetection: { type: 'semantic_vad' },
   ...defaultDialOptions,
 } as const satisfies OpenaiRealtimeOptions;
 

@@ -58,8 +58,9 @@ describe('SOCKET-CONNECTION-3: session.update comes first', () => {
           input: {
             format: { type: 'audio/pcm', rate: 24_000 },
             transcription: { model: 'gpt-4o-mini-transcribe' },
+            // The server waits for the rest of a sentence that breaks off.
             turn_detection: {
-              type: 'server_vad',
+              type: 'semantic_vad',
               create_response: false,
               interrupt_response: false,
             },

@@ -86,7 +86,7 @@ describe('other options', () => {
     });
     expect(settings).toMatchObject({
       voice: 'marin',
-      turnDetection: { type: 'server_vad' },
+      turnDetection: { type: 'semantic_vad' },
       transcription: { model: 'gpt-4o-mini-transcribe', language: 'de' },
       maxBufferedAudioMs: 5_000,
       connectTimeoutMs: 15_000,
