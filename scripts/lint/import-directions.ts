@@ -30,12 +30,13 @@ const declaredPackages = [
 
 const runtimePackages = ['xstate', '@xstate/store', 'ai', 'zod', 'rxjs'];
 
-/** What an adapter sees of the rest: ports, and pure helpers for sound and speech. */
+/** What an adapter sees of the rest: ports, and pure helpers for sound, speech and words. */
 const portSources = [
   'adapters/journal-rows',
   'adapters/listen',
   'adapters/socket',
   'values',
+  'language',
   'actors/ports',
   // An adapter that tells a model something in words writes a note.
   'actors/notes',

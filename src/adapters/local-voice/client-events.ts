@@ -1,6 +1,7 @@
 // The client events of the GA Realtime wire: the eleven events of the official union, each with its schema, and the
 // content that they carry: items of the conversation, tools, the parameters of a response. Unknown fields are
-// refused, as by the real server.
+// refused, as by the real server. One event is an extension of this server (`OPEN_QUESTION`), which a session
+// announces in the field `extensions`.
 
 import { z } from 'zod';
 import type { RealtimeClientEvent } from '../openai-realtime/official.ts';
@@ -141,6 +142,28 @@ export type ToolChoice = z.output<typeof toolChoice>;
 const eventFields = { event_id: z.string().max(512).nullish() };
 const itemId = z.string();
 
+/**
+ * The extension by which a client says which question the user may be answering, so that an answer ends the user's
+ * turn at once: `{"type": "session.open_question", "question": {"kind": "choice", "options": […]}}`; `null`: none.
+ * Never answered, unless it is refused.
+ */
+export const OPEN_QUESTION = 'session.open_question';
+
+const openQuestion = z.strictObject({
+  kind: z.enum(['choice', 'free_text', 'approval']),
+  options: z
+    .array(
+      z.strictObject({
+        id: z.string(),
+        label: z.string(),
+        description: z.string().exactOptional(),
+      }),
+    )
+    .max(100),
+  question: z.string().exactOptional(),
+  action: z.string().exactOptional(),
+});
+
 const clientEventSchemas = {
   // The content of a session is checked against the current session (`session-config.ts`).
   'session.update': z.strictObject({
@@ -198,7 +221,12 @@ const clientEventSchemas = {
     type: z.literal('response.cancel'),
     response_id: z.string().nullish(),
   }),
-} satisfies Record<RealtimeClientEvent['type'], z.ZodType>;
+  [OPEN_QUESTION]: z.strictObject({
+    ...eventFields,
+    type: z.literal(OPEN_QUESTION),
+    question: openQuestion.nullable(),
+  }),
+} satisfies Record<RealtimeClientEvent['type'] | typeof OPEN_QUESTION, z.ZodType>;
 
 type Schemas = typeof clientEventSchemas;
 export type ClientEvent = { [Type in keyof Schemas]: z.output<Schemas[Type]> }[keyof Schemas];
@@ -210,7 +238,9 @@ interface ParsedFrame {
   readonly event: ClientEvent | Refusal;
 }
 
-const supportedTypes = Object.keys(clientEventSchemas).map((type) => `'${type}'`);
+const supportedTypes = Object.keys(clientEventSchemas)
+  .filter((type) => type !== OPEN_QUESTION)
+  .map((type) => `'${type}'`);
 
 /** Reads one text frame. Never throws. */
 export function parseClientFrame(text: string): ParsedFrame {
@@ -237,9 +267,14 @@ function readEvent(raw: unknown): ClientEvent | Refusal {
   }
   if (typeof type !== 'string' || !Object.hasOwn(clientEventSchemas, type)) {
     const shown = JSON.stringify(type).slice(0, 100);
-    const message = `Invalid value: ${shown}. Supported values are: ${supportedTypes.join(', ')}.`;
-    return new Refusal('invalid_value', message, 'type');
+    return unsupported(shown);
   }
   const checked = clientEventSchemas[type as keyof Schemas].safeParse(raw);
   return checked.success ? checked.data : refusalOf(checked.error, raw);
+}
+
+/** Refuses an event of a type that the session does not take. `shown`: the type, as JSON. */
+export function unsupported(shown: string): Refusal {
+  const message = `Invalid value: ${shown}. Supported values are: ${supportedTypes.join(', ')}.`;
+  return new Refusal('invalid_value', message, 'type');
 }

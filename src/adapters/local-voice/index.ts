@@ -1,6 +1,9 @@
+export type { EndOfTurn, OpenQuestion } from './end-of-turn.ts';
 export {
+  defaultHearingOptions,
   defaultLocalVoiceOptions,
   localVoice,
+  type HearingOptions,
   type LocalVoice,
   type LocalVoiceAddress,
   type LocalVoiceOptions,

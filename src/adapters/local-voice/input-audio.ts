@@ -5,13 +5,22 @@
 // INPUT-AUDIO-2. Sound that was committed or cleared never starts or ends another utterance.
 // INPUT-AUDIO-3. At most ten minutes are held; during silence only the sound that may become the start of an
 //     utterance.
-//
-// ENDPOINTING-1. `started` and `stopped` alternate, beginning with `started`.
-// ENDPOINTING-2. Speech shorter than two windows (64 ms: a click, a breath) starts nothing.
-// ENDPOINTING-3. An utterance ends when no window was speech for `silenceMs`; a pause that is shorter is part of it.
+// INPUT-AUDIO-4. An utterance is transcribed in its first pauses already, and has one text: the one of its last
+//     pause, unless that is empty.
+// INPUT-AUDIO-5. Sound is judged in its own order: while the words of a pause are awaited, later sound waits, for
+//     `WORDS_TIMEOUT_MS` at most.
 
+import type { Environment } from '../../actors/ports/environment.ts';
 import { messageOf } from '../../values/errors.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+import { type EndOfTurn, judgeTurn, type OpenQuestion, type TurnEnd } from './end-of-turn.ts';
+import {
+  type Endpoint,
+  Endpointer,
+  endpointingSettings,
+  type EndpointingSettings,
+} from './endpointer.ts';
+import { hearUtterance, type KnownSpeech } from './hearing.ts';
 import type { TurnDetection } from './session-config.ts';
 import type { SpeechDetector, SpeechEngine } from './speech/speech-engine.ts';
 import { Refusal } from './wire-events.ts';
@@ -19,6 +28,8 @@ import { Refusal } from './wire-events.ts';
 export const INPUT_SAMPLE_RATE_HZ = 24_000;
 const MAX_BUFFERED_MS = 10 * 60_000;
 const MIN_COMMITTED_MS = 100;
+/** Words that come later than this, after the moment of the decision, count as unknown for it. */
+const WORDS_TIMEOUT_MS = 1_000;
 /** Speech is detected late: this much more than the prefix is kept during silence. */
 const NOTICE_MS = 1_000;
 
@@ -35,16 +46,18 @@ export function checkCommitted(durationMs: number): void {
 export interface Utterance {
   readonly itemId: string;
   readonly samples: Int16Array;
-  /** The detector's probabilities for it; absent if it did not listen. */
-  readonly speech: KnownSpeech | undefined;
-  /** The words, if the engine knows them without a transcription. */
+  /** The words; absent if they are not transcribed yet. */
   readonly words?: Promise<string>;
 }
 
 /** The input audio buffer, as a session uses it. */
 export interface InputBuffer {
-  /** Sets the detection of utterances; `null` leaves the commitment to the client. */
-  configure(detection: TurnDetection | null): void;
+  /**
+   * Sets the detection of utterances; `null` leaves the commitment to the client. `language`: that of the words.
+   */
+  configure(detection: TurnDetection | null, language: string): void;
+  /** Sets the question that the user may be answering. Absent: no use is made of it. */
+  expect?(question: OpenQuestion | null): void;
   /** @throws {Refusal} `input_audio_buffer_full` */
   append(samples: Int16Array): void;
   /** Makes all held sound an utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
@@ -60,37 +73,70 @@ export interface InputAudioEvents {
   /** Reports an utterance that the end of speech committed. */
   committed(utterance: Utterance): void;
   detectionFailed(message: string): void;
+  endOfTurnFailed(message: string): void;
+}
+
+export interface InputAudioOptions {
+  readonly environment: Environment;
+  readonly engine: SpeechEngine;
+  /** The length at which an utterance is ended, in milliseconds. */
+  readonly longestUtteranceMs: number;
+  /** The silence after which words are transcribed; null: not before the utterance has ended. */
+  readonly transcribeAfterMs: number | null;
+  readonly endOfTurn?: EndOfTurn | undefined;
 }
 
 /** A detector, and the position of its windows in the sound of the connection. */
 interface Listening {
   readonly detector: SpeechDetector;
-  /** The end of the last window with a result. */
+  /** Results that are not judged yet. */
+  readonly waiting: number[];
+  /** The end of the last window that was judged. */
   heardMs: number;
   /** The probabilities of the windows since `windowsFromMs`. */
   windows: number[];
   windowsFromMs: number;
 }
 
+/** The pause that the user makes: speech that goes on makes it the past. */
+interface SpeechPause {
+  readonly sound: AudioFrame;
+  readonly text: Promise<string>;
+  /** Null until it is judged. */
+  end: TurnEnd | null;
+}
+
 export class InputAudio implements InputBuffer {
-  readonly #engine: SpeechEngine;
+  readonly #options: InputAudioOptions;
   readonly #events: InputAudioEvents;
   readonly #buffer = new SoundBuffer(INPUT_SAMPLE_RATE_HZ);
   readonly #endpointer = new Endpointer();
   #detection: TurnDetection | null = null;
+  #language = 'en';
+  #question: OpenQuestion | null = null;
   #listening: Listening | null = null;
   /** The announced id of the current utterance. */
   #itemId: string | null = null;
+  #pause: SpeechPause | null = null;
+  /** The pause whose words are awaited (INPUT-AUDIO-5). */
+  #judged: SpeechPause | null = null;
+  /** Settles when the transcription of the last pause has: they never overlap. */
+  #lastText: Promise<unknown> = Promise.resolve();
 
-  constructor(engine: SpeechEngine, events: InputAudioEvents) {
-    this.#engine = engine;
+  constructor(options: InputAudioOptions, events: InputAudioEvents) {
+    this.#options = options;
     this.#events = events;
   }
 
-  configure(detection: TurnDetection | null): void {
+  configure(detection: TurnDetection | null, language: string): void {
     this.#detection = detection;
+    this.#language = language;
     if (detection === null) this.#stopListening();
     else this.#listening ??= this.#startListening();
+  }
+
+  expect(question: OpenQuestion | null): void {
+    this.#question = question;
   }
 
   append(samples: Int16Array): void {
@@ -104,7 +150,10 @@ export class InputAudio implements InputBuffer {
     const listening = this.#listening;
     if (listening === null) return;
     listening.detector.push(samples).then(
-      (windows) => this.#onWindows(listening, windows),
+      (windows) => {
+        listening.waiting.push(...windows);
+        this.#judgeWindows(listening);
+      },
       (error: unknown) => this.#onDetectionFailed(listening, error),
     );
   }
@@ -115,7 +164,7 @@ export class InputAudio implements InputBuffer {
     const itemId = this.#itemId ?? this.#events.newItemId();
     const samples = this.#buffer.take(startMs, endMs);
     this.#forgetSpeech();
-    return { itemId, samples, speech: undefined };
+    return { itemId, samples };
   }
 
   clear(): void {
@@ -130,7 +179,8 @@ export class InputAudio implements InputBuffer {
   #startListening(): Listening {
     const { endMs } = this.#buffer;
     return {
-      detector: this.#engine.createDetector(INPUT_SAMPLE_RATE_HZ),
+      detector: this.#options.engine.createDetector(INPUT_SAMPLE_RATE_HZ),
+      waiting: [],
       heardMs: endMs,
       windows: [],
       windowsFromMs: endMs,
@@ -138,35 +188,124 @@ export class InputAudio implements InputBuffer {
   }
 
   #stopListening(): void {
-    this.#listening?.detector.close();
+    const listening = this.#listening;
     this.#listening = null;
-    this.#endpointer.reset();
-    this.#itemId = null;
+    listening?.detector.close();
+    this.#forgetSpeech();
   }
 
   #forgetSpeech(): void {
     this.#endpointer.reset();
     this.#itemId = null;
-    if (this.#listening !== null) this.#listening.windows = [];
+    this.#pause = null;
+    this.#judged = null;
+    const listening = this.#listening;
+    if (listening === null) return;
+    listening.windows = [];
+    // What was awaited is the past; what waited for it is not.
+    this.#judgeWindows(listening);
   }
 
-  #onWindows(listening: Listening, windows: readonly number[]): void {
-    if (this.#listening !== listening) return;
-    const { windowMs } = listening.detector;
-    for (const probability of windows) {
-      listening.heardMs += windowMs;
-      // Skips windows that consist mostly of sound committed or cleared meanwhile.
-      if (listening.heardMs - windowMs / 2 < this.#buffer.startMs) continue;
-      if (listening.windows.length === 0) listening.windowsFromMs = listening.heardMs - windowMs;
-      listening.windows.push(probability);
-      const settings = this.#detection && endpointingSettings(this.#detection);
-      if (settings === null) return;
-      const endpoint = this.#endpointer.push(probability, listening.heardMs, windowMs, settings);
-      if (endpoint !== null) this.#onEndpoint(listening, endpoint, settings.threshold);
-      else if (!this.#endpointer.inSpeech) this.#forgetSilence(listening, settings.prefixPaddingMs);
-      // The client may have reacted to the event by turning the detector off.
-      if (this.#listening !== listening) return;
+  #judgeWindows(listening: Listening): void {
+    // The client may have reacted to an event by turning the detector off.
+    while (this.#listening === listening && this.#judged === null) {
+      const probability = listening.waiting.shift();
+      if (probability === undefined) return;
+      this.#judgeWindow(listening, probability);
     }
+  }
+
+  #judgeWindow(listening: Listening, probability: number): void {
+    const { windowMs } = listening.detector;
+    listening.heardMs += windowMs;
+    // Skips windows that consist mostly of sound committed or cleared meanwhile.
+    if (listening.heardMs - windowMs / 2 < this.#buffer.startMs) return;
+    if (listening.windows.length === 0) listening.windowsFromMs = listening.heardMs - windowMs;
+    listening.windows.push(probability);
+    const settings = this.#detection && endpointingSettings(this.#detection);
+    if (settings === null) return;
+    const endpoint = this.#endpointer.push({
+      probability,
+      endMs: listening.heardMs,
+      windowMs,
+      settings,
+      silenceMs: this.#silenceMs(settings),
+      longestMs: this.#options.longestUtteranceMs,
+    });
+    if (endpoint !== null) this.#onEndpoint(listening, endpoint, settings.threshold);
+    else if (this.#endpointer.startMs === null)
+      this.#forgetSilence(listening, settings.prefixPaddingMs);
+    else this.#duringUtterance(listening, this.#endpointer.startMs, settings);
+  }
+
+  /** Returns the length of silence that ends the utterance now. */
+  #silenceMs({ silenceMs }: EndpointingSettings): number {
+    return typeof silenceMs === 'number' ? silenceMs : silenceMs[this.#pause?.end ?? 'finished'];
+  }
+
+  /** INPUT-AUDIO-4 */
+  #duringUtterance(listening: Listening, startMs: number, settings: EndpointingSettings): void {
+    const { heardMs } = listening;
+    const silentMs = heardMs - this.#endpointer.lastSpeechMs;
+    if (silentMs === 0) {
+      this.#pause = null;
+      return;
+    }
+    const { transcribeAfterMs } = this.#options;
+    if (transcribeAfterMs === null || silentMs < transcribeAfterMs) return;
+    this.#pause ??= this.#beginPause(listening, startMs, settings.threshold);
+    const { silenceMs } = settings;
+    if (typeof silenceMs === 'number' || this.#pause.end !== null) return;
+    // With the next window it may be over.
+    if (silentMs + listening.detector.windowMs >= silenceMs.answered)
+      this.#judge(listening, this.#pause);
+  }
+
+  #beginPause(listening: Listening, startMs: number, threshold: number): SpeechPause {
+    const { from, speech } = this.#speechSince(listening, startMs, threshold);
+    const samples = this.#buffer.copy(from, listening.heardMs);
+    const sound = { samples, sampleRateHz: INPUT_SAMPLE_RATE_HZ };
+    const isPast = (): boolean => this.#pause !== pause;
+    const text = this.#lastText.then(() => (isPast() ? '' : this.#hear(sound, speech)));
+    this.#lastText = text.catch(() => undefined);
+    const pause: SpeechPause = { sound, text, end: null };
+    return pause;
+  }
+
+  /** INPUT-AUDIO-5 */
+  #judge(listening: Listening, pause: SpeechPause): void {
+    const { endOfTurn, environment } = this.#options;
+    const { scheduler } = environment;
+    const question = this.#question;
+    const language = this.#language;
+    this.#judged = pause;
+    const end = (turnEnd: TurnEnd): void => {
+      cancel();
+      pause.end ??= turnEnd;
+      if (this.#judged !== pause) return;
+      this.#judged = null;
+      this.#judgeWindows(listening);
+    };
+    const cancel = scheduler.schedule(() => end('finished'), WORDS_TIMEOUT_MS, {
+      isBackground: true,
+    });
+    const judge = {
+      endOfTurn,
+      scheduler,
+      failed: (message: string) => this.#events.endOfTurnFailed(message),
+    };
+    const judged = pause.text.then((text) =>
+      text === ''
+        ? ('finished' as const)
+        : judgeTurn(judge, { audio: pause.sound, text, question, language }),
+    );
+    // A transcription that failed is reported when the utterance has ended.
+    judged.then(end, () => end('finished'));
+  }
+
+  #hear(sound: AudioFrame, speech: KnownSpeech): Promise<string> {
+    const context = { question: this.#question, language: this.#language };
+    return hearUtterance(this.#options.engine, sound, speech, context);
   }
 
   #onEndpoint(listening: Listening, endpoint: Endpoint, threshold: number): void {
@@ -177,19 +316,33 @@ export class InputAudio implements InputBuffer {
       return;
     }
     const itemId = this.#itemId ?? this.#events.newItemId();
+    const pause = this.#pause;
     this.#itemId = null;
-    const { windowMs } = listening.detector;
-    // Starts at a boundary of windows, so that windows and samples cover the same sound.
-    const startMs = Math.max(endpoint.startMs, listening.windowsFromMs);
-    const firstWindow = Math.floor((startMs - listening.windowsFromMs) / windowMs);
-    const windows = listening.windows.slice(firstWindow);
-    const samples = this.#buffer.take(
-      listening.windowsFromMs + firstWindow * windowMs,
-      endpoint.endMs,
-    );
+    this.#pause = null;
+    const { from, speech } = this.#speechSince(listening, endpoint.startMs, threshold);
+    const samples = this.#buffer.take(from, endpoint.endMs);
     listening.windows = [];
     this.#events.speechStopped(itemId, Math.round(endpoint.endMs));
-    this.#events.committed({ itemId, samples, speech: { windows, windowMs, threshold } });
+    const sound = { samples, sampleRateHz: INPUT_SAMPLE_RATE_HZ };
+    const words = pause
+      ? pause.text.then((text) => (text === '' ? this.#hear(sound, speech) : text))
+      : this.#hear(sound, speech);
+    this.#events.committed({ itemId, samples, words });
+  }
+
+  /** Returns the speech since a time, from a boundary of windows, so that windows and samples cover the same sound. */
+  #speechSince(
+    listening: Listening,
+    sinceMs: number,
+    threshold: number,
+  ): { readonly from: number; readonly speech: KnownSpeech } {
+    const { windowMs } = listening.detector;
+    const startMs = Math.max(sinceMs, listening.windowsFromMs);
+    const firstWindow = Math.floor((startMs - listening.windowsFromMs) / windowMs);
+    return {
+      from: listening.windowsFromMs + firstWindow * windowMs,
+      speech: { windows: listening.windows.slice(firstWindow), windowMs, threshold },
+    };
   }
 
   #forgetSilence(listening: Listening, prefixPaddingMs: number): void {
@@ -206,202 +359,6 @@ export class InputAudio implements InputBuffer {
     this.#stopListening();
     if (this.#detection !== null) this.#listening = this.#startListening();
     this.#events.detectionFailed(messageOf(error));
-  }
-}
-
-/** Known speech probabilities of a sound. */
-export interface KnownSpeech {
-  /** The probability of speech in each window, from the first sample on. */
-  readonly windows: readonly number[];
-  readonly windowMs: number;
-  readonly threshold: number;
-}
-
-interface Span {
-  readonly startMs: number;
-  readonly endMs: number;
-}
-
-const DEFAULT_THRESHOLD = 0.5;
-/** A longer pause separates two transcriptions. */
-const LONGEST_PAUSE_MS = 600;
-/** The model cannot handle more at once. */
-const LONGEST_SPAN_MS = 24_000;
-/** A span that is too long is cut at the quietest window of its last part. */
-const CUT_WITHIN_MS = 6_000;
-/** Silence kept before and after speech; the second setting is tried if the first gives no words. */
-const PADDINGS = [
-  { beforeMs: 250, afterMs: 300 },
-  { beforeMs: 100, afterMs: 100 },
-] as const;
-
-/**
- * Transcribes a stretch of sound: finds the speech in it, cuts it out with a little of the silence around it
- * (the model hears nothing in long silence), and has each part transcribed.
- *
- * Returns the words in a sound; empty if there are none. @throws the engine's error
- */
-export async function transcribeSound(
-  engine: SpeechEngine,
-  sound: AudioFrame,
-  known?: KnownSpeech,
-): Promise<string> {
-  const speech = known ?? (await detect(engine, sound));
-  const words: string[] = [];
-  for (const span of findSpeech(speech)) {
-    const text = await transcribe(engine, sound, span);
-    if (text !== '') words.push(text);
-  }
-  return words.join(' ');
-}
-
-/** Returns the stretches of speech: close ones joined, long ones cut. */
-export function findSpeech({ windows, windowMs, threshold }: KnownSpeech): Span[] {
-  const spans: { first: number; last: number }[] = [];
-  let current: { first: number; last: number } | undefined;
-  for (const [index, probability] of windows.entries()) {
-    const pauseMs = current === undefined ? Infinity : (index - current.last - 1) * windowMs;
-    if (current !== undefined && pauseMs < LONGEST_PAUSE_MS) {
-      if (probability >= silenceThreshold(threshold)) current.last = index;
-    } else if (probability >= threshold) {
-      current = { first: index, last: index };
-      spans.push(current);
-    }
-  }
-  return spans.flatMap(({ first, last }) =>
-    cutSpan(windows, first, last, Math.floor(LONGEST_SPAN_MS / windowMs), windowMs),
-  );
-}
-
-function cutSpan(
-  windows: readonly number[],
-  first: number,
-  last: number,
-  longest: number,
-  windowMs: number,
-): Span[] {
-  const spans: Span[] = [];
-  let start = first;
-  while (last - start + 1 > longest) {
-    let cut = start + longest - 1;
-    const earliest = cut - Math.floor(CUT_WITHIN_MS / windowMs);
-    for (let index = cut; index > earliest; index -= 1) {
-      if ((windows[index] as number) < (windows[cut] as number)) cut = index;
-    }
-    spans.push({ startMs: start * windowMs, endMs: cut * windowMs });
-    start = cut;
-  }
-  spans.push({ startMs: start * windowMs, endMs: (last + 1) * windowMs });
-  return spans;
-}
-
-async function detect(engine: SpeechEngine, sound: AudioFrame): Promise<KnownSpeech> {
-  const detector = engine.createDetector(sound.sampleRateHz);
-  try {
-    const windows = await detector.push(sound.samples);
-    return { windows, windowMs: detector.windowMs, threshold: DEFAULT_THRESHOLD };
-  } finally {
-    detector.close();
-  }
-}
-
-async function transcribe(engine: SpeechEngine, sound: AudioFrame, span: Span): Promise<string> {
-  const sampleAt = (ms: number): number => Math.round((ms * sound.sampleRateHz) / 1000);
-  for (const { beforeMs, afterMs } of PADDINGS) {
-    const start = Math.max(0, sampleAt(span.startMs - beforeMs));
-    const samples = sound.samples.slice(start, sampleAt(span.endMs + afterMs));
-    const text = await engine.transcribe({ samples, sampleRateHz: sound.sampleRateHz });
-    if (text !== '') return text;
-  }
-  return '';
-}
-
-interface EndpointingSettings {
-  /** A window with at least this probability is speech. */
-  readonly threshold: number;
-  /** The length of sound before the first speech that belongs to the utterance. */
-  readonly prefixPaddingMs: number;
-  /** The length of silence that ends an utterance. */
-  readonly silenceMs: number;
-}
-
-export type Endpoint =
-  | { readonly type: 'started'; readonly startMs: number }
-  /** `endMs` includes the silence that ended it. */
-  | { readonly type: 'stopped'; readonly startMs: number; readonly endMs: number };
-
-const WINDOWS_TO_START = 2;
-/** After speech has begun, a slightly lower probability suffices: syllables fade. */
-const HYSTERESIS = 0.15;
-const LEAST_THRESHOLD = 0.01;
-
-/** There is no semantic model here, so eagerness is a length of silence. */
-const SEMANTIC_SILENCE_MS = { low: 1_200, medium: 700, auto: 700, high: 400 } as const;
-const SEMANTIC_PREFIX_PADDING_MS = 300;
-const SEMANTIC_THRESHOLD = 0.5;
-
-/** Returns the settings for the wire's `turn_detection`. */
-export function endpointingSettings(detection: TurnDetection): EndpointingSettings {
-  if (detection.type === 'semantic_vad') {
-    return {
-      threshold: SEMANTIC_THRESHOLD,
-      prefixPaddingMs: SEMANTIC_PREFIX_PADDING_MS,
-      silenceMs: SEMANTIC_SILENCE_MS[detection.eagerness],
-    };
-  }
-  return {
-    threshold: detection.threshold,
-    prefixPaddingMs: detection.prefix_padding_ms,
-    silenceMs: detection.silence_duration_ms,
-  };
-}
-
-/** Returns the probability below which a window is silence, once there was speech. */
-function silenceThreshold(threshold: number): number {
-  return Math.max(threshold - HYSTERESIS, LEAST_THRESHOLD);
-}
-
-/**
- * Detects the start and the end of utterances in a stream of speech probabilities. Pure: it uses the time of
- * the sound only, never a clock.
- */
-export class Endpointer {
-  /** The number of consecutive windows of speech while waiting for a start. */
-  #run = 0;
-  #startMs: number | null = null;
-  #lastSpeechMs = 0;
-
-  /** Whether an utterance is under way. */
-  get inSpeech(): boolean {
-    return this.#startMs !== null;
-  }
-
-  /** @param endMs where the window ends, in the time of the stream */
-  push(
-    probability: number,
-    endMs: number,
-    windowMs: number,
-    settings: EndpointingSettings,
-  ): Endpoint | null {
-    if (this.#startMs === null) {
-      this.#run = probability >= settings.threshold ? this.#run + 1 : 0;
-      if (this.#run < WINDOWS_TO_START) return null;
-      const startMs = Math.max(0, endMs - this.#run * windowMs - settings.prefixPaddingMs);
-      this.#startMs = startMs;
-      this.#lastSpeechMs = endMs;
-      return { type: 'started', startMs };
-    }
-    if (probability >= silenceThreshold(settings.threshold)) this.#lastSpeechMs = endMs;
-    if (endMs - this.#lastSpeechMs < Math.max(settings.silenceMs, windowMs)) return null;
-    const startMs = this.#startMs;
-    this.reset();
-    return { type: 'stopped', startMs, endMs };
-  }
-
-  /** Forgets the current utterance. */
-  reset(): void {
-    this.#run = 0;
-    this.#startMs = null;
   }
 }
 
@@ -443,18 +400,26 @@ export class SoundBuffer {
 
   /** Takes the held sound from `fromMs` to `toMs`, and drops earlier sound. */
   take(fromMs: number, toMs: number): Int16Array {
-    this.dropBefore(fromMs);
-    const count = this.#clamp(toMs) - this.#startSample;
-    const taken = new Int16Array(Math.max(0, count));
-    let filled = 0;
-    for (const chunk of this.#chunks) {
-      if (filled === taken.length) break;
-      const part = chunk.subarray(0, taken.length - filled);
-      taken.set(part, filled);
-      filled += part.length;
-    }
+    const taken = this.copy(fromMs, toMs);
     this.dropBefore(toMs);
     return taken;
+  }
+
+  /** Returns the held sound from `fromMs` to `toMs`. */
+  copy(fromMs: number, toMs: number): Int16Array {
+    const from = this.#clamp(fromMs);
+    const copied = new Int16Array(Math.max(0, this.#clamp(toMs) - from));
+    let filled = 0;
+    let skipped = from - this.#startSample;
+    for (const chunk of this.#chunks) {
+      if (filled === copied.length) break;
+      const first = Math.min(skipped, chunk.length);
+      skipped -= first;
+      const part = chunk.subarray(first, first + copied.length - filled);
+      copied.set(part, filled);
+      filled += part.length;
+    }
+    return copied;
   }
 
   /** Drops the sound before `ms`. */

@@ -6,8 +6,9 @@ import type { LanguageModel } from 'ai';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { check } from '../../values/checks.ts';
+import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import {
   checkTranscriber,
   checkVoice,
@@ -17,6 +18,8 @@ import {
 import { isLoopbackName, isSameSecret } from '../listen/access.ts';
 import { answerRefusal, createGuard, type Verdict } from '../listen/guard.ts';
 import { presentedKey, REALTIME_PROTOCOL } from './access.ts';
+import type { EndOfTurn } from './end-of-turn.ts';
+import { InputAudio } from './input-audio.ts';
 import { createTextModel } from './language-model.ts';
 import { RealtimeSession, type RealtimeSessionOptions } from './realtime-session.ts';
 import { createBuiltInEngine, withParts } from './speech/built-in-engine.ts';
@@ -49,6 +52,8 @@ export interface LocalVoiceOptions {
    * @defaultValue the engine's first, 'slt'
    */
   readonly voice?: string | Voice;
+  /** How the user is listened to. */
+  readonly hearing?: HearingOptions;
   /** The key that clients must present. @defaultValue generated at `start`, which returns it */
   readonly apiKey?: string;
   /** Web origins that may connect, such as `http://127.0.0.1:8080`. @defaultValue none */
@@ -58,6 +63,32 @@ export interface LocalVoiceOptions {
   /** PEM texts, for wss. @defaultValue none */
   readonly tls?: { readonly key: string; readonly cert: string };
 }
+
+/** How the user is listened to. */
+export interface HearingOptions {
+  /**
+   * The length at which an utterance is ended and its words are reported, in milliseconds; speech that goes on is
+   * the next utterance. @defaultValue 15000
+   */
+  readonly longestUtteranceMs?: number;
+  /**
+   * The silence after which the words so far are transcribed, in milliseconds, so that they are known when the
+   * utterance ends; each longer pause inside an utterance costs a transcription. `null`: only the whole utterance
+   * is transcribed, and its end is not judged by its words. @defaultValue 200
+   */
+  readonly transcribeAfterMs?: number | null;
+  /**
+   * Judges in a pause whether the user has finished, under `semantic_vad`, in place of the list of unfinished words:
+   * for example a model for the end of turns. Not asked about words that answer the open question. Has half a
+   * second; if it fails or is late, that is reported and the list decides. @defaultValue the list
+   */
+  readonly endOfTurn?: EndOfTurn;
+}
+
+export const defaultHearingOptions = {
+  longestUtteranceMs: 15_000,
+  transcribeAfterMs: 200,
+} as const satisfies HearingOptions;
 
 export const defaultLocalVoiceOptions = {
   port: 0,
@@ -94,6 +125,13 @@ const optionsSchema = z.strictObject({
   voice: z
     .union([z.string().min(1), z.custom<Voice>((value) => typeof value !== 'string')])
     .optional(),
+  hearing: z
+    .strictObject({
+      longestUtteranceMs: z.number().min(1_000).optional(),
+      transcribeAfterMs: z.number().min(0).nullable().optional(),
+      endOfTurn: aFunction.optional(),
+    } satisfies ChecksOf<HearingOptions>)
+    .optional(),
   apiKey: z.string().regex(/^\S+$/, 'expected text without white space').optional(),
   allowedOrigins: z.array(z.url()).optional(),
   maxConnections: z.int().min(1).optional(),
@@ -115,6 +153,7 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
   const parts = { transcriber, voice };
   const engine: SpeechEngine = builtIn ? createBuiltInEngine(parts) : withParts(speech, parts);
   const textModel = createTextModel(model, environment);
+  const hearing = { ...defaultHearingOptions, ...withoutUndefined(options.hearing ?? {}) };
   let started: Promise<RunningServer> | undefined;
   let closed: Promise<void> | undefined;
 
@@ -130,7 +169,14 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
       tls: tls ?? null,
       environment,
       createSession: (link) =>
-        new RealtimeSession({ environment, engine, textModel, defaultVoice, ...link }),
+        new RealtimeSession({
+          environment,
+          engine,
+          textModel,
+          defaultVoice,
+          createInput: (events) => new InputAudio({ environment, engine, ...hearing }, events),
+          ...link,
+        }),
     });
   };
   const stop = async (): Promise<void> => {

@@ -14,7 +14,9 @@ import { OffstageError, messageOf } from '../../values/errors.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import {
+  OPEN_QUESTION,
   parseClientFrame,
+  unsupported,
   type ClientEvent,
   type InputItem,
   type ResponseParameters,
@@ -27,11 +29,9 @@ import {
   type Remembered,
   type RememberedPart,
 } from './conversation.ts';
+import { transcribeSound } from './hearing.ts';
 import {
-  transcribeSound,
-  type KnownSpeech,
   INPUT_SAMPLE_RATE_HZ,
-  InputAudio,
   type InputAudioEvents,
   type InputBuffer,
   type Utterance,
@@ -56,8 +56,8 @@ export interface RealtimeSessionOptions {
   /** The model that the client requested; only reported back. */
   readonly model: string;
   readonly send: (text: string) => void;
-  /** Creates the input buffer. @defaultValue an `InputAudio` with the engine */
-  readonly createInput?: (events: InputAudioEvents) => InputBuffer;
+  /** Creates the input buffer. */
+  readonly createInput: (events: InputAudioEvents) => InputBuffer;
   /** The initial `session.update`, for example of an ephemeral token. */
   readonly preset?: unknown;
   /** Resolves in another turn of the event loop, when the client can take more. */
@@ -78,8 +78,7 @@ export class RealtimeSession {
 
   constructor(options: RealtimeSessionOptions) {
     this.#options = options;
-    const { environment, model, defaultVoice, engine, textModel, whenReady } = options;
-    const { createInput = (events) => new InputAudio(engine, events), preset } = options;
+    const { environment, model, defaultVoice, textModel, whenReady, createInput, preset } = options;
     this.#responses = new Responses({
       emit: (event) => this.#emit(event),
       environment,
@@ -89,8 +88,6 @@ export class RealtimeSession {
       whenReady,
       synthesize: (request, signal) => this.#synthesize(request, signal),
     });
-    const config = defaultSessionConfig(environment.ids.next('sess'), model, defaultVoice);
-    this.#config = preset === undefined ? config : updateSessionConfig(config, preset, false);
     this.#input = createInput({
       newItemId: () => environment.ids.next('item'),
       speechStarted: (itemId, startMs) => this.#onSpeechStarted(itemId, startMs),
@@ -103,7 +100,11 @@ export class RealtimeSession {
       committed: (utterance) => this.#onUtterance(utterance),
       detectionFailed: (message) =>
         this.#emitError('server_error', 'speech_detection_failed', message),
+      endOfTurnFailed: (message) => this.#emitError('server_error', 'end_of_turn_failed', message),
     });
+    const config = defaultSessionConfig(environment.ids.next('sess'), model, defaultVoice);
+    const extended = this.#input.expect ? { ...config, extensions: [OPEN_QUESTION] } : config;
+    this.#config = preset === undefined ? extended : updateSessionConfig(extended, preset, false);
   }
 
   /** The current configuration. */
@@ -117,7 +118,7 @@ export class RealtimeSession {
 
   /** Sends the first event. */
   open(): void {
-    this.#input.configure(this.#config.audio.input.turn_detection);
+    this.#listen();
     this.#emit({ type: 'session.created', session: this.#config });
   }
 
@@ -179,13 +180,21 @@ export class RealtimeSession {
         return this.#createResponse(event.response ?? {});
       case 'response.cancel':
         return this.#responses.cancel(event.response_id ?? null);
+      case OPEN_QUESTION:
+        if (this.#input.expect === undefined) throw unsupported(JSON.stringify(OPEN_QUESTION));
+        return this.#input.expect(event.question);
     }
   }
 
   #updateSession({ session }: EventOf<'session.update'>): void {
     this.#config = updateSessionConfig(this.#config, session, this.#spoken);
-    this.#input.configure(this.#config.audio.input.turn_detection);
+    this.#listen();
     this.#emit({ type: 'session.updated', session: this.#config });
+  }
+
+  #listen(): void {
+    const { turn_detection: detection, transcription } = this.#config.audio.input;
+    this.#input.configure(detection, transcription?.language ?? 'en');
   }
 
   #onSpeechStarted(itemId: string, startMs: number): void {
@@ -209,9 +218,9 @@ export class RealtimeSession {
     }
   }
 
-  #addUtterance({ itemId, samples, speech, words }: Utterance): void {
+  #addUtterance({ itemId, samples, words }: Utterance): void {
     const sound = { samples, sampleRateHz: INPUT_SAMPLE_RATE_HZ };
-    const heard = words ?? this.#hear(sound, speech);
+    const heard = words ?? this.#hear(sound);
     const item: ConversationItem = {
       id: itemId,
       wire: {
@@ -265,8 +274,8 @@ export class RealtimeSession {
     );
   }
 
-  #hear(sound: AudioFrame, speech?: KnownSpeech): Promise<string> {
-    return transcribeSound(this.#options.engine, sound, speech);
+  #hear(sound: AudioFrame): Promise<string> {
+    return transcribeSound(this.#options.engine, sound);
   }
 
   #createItem({ item: given, previous_item_id: after }: EventOf<'conversation.item.create'>): void {

@@ -124,6 +124,8 @@ export interface SessionConfig {
   readonly tracing: null;
   readonly prompt: null;
   readonly include: null;
+  /** Client events that this server takes beside those of the wire; absent if there are none. */
+  readonly extensions?: readonly string[];
   readonly audio: {
     readonly input: {
       readonly format: typeof pcm24;

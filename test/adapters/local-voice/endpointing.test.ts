@@ -4,15 +4,25 @@ import {
   Endpointer,
   endpointingSettings,
   type Endpoint,
-} from '../../../src/adapters/local-voice/input-audio.ts';
+} from '../../../src/adapters/local-voice/endpointer.ts';
 
-const settings = { threshold: 0.5, prefixPaddingMs: 300, silenceMs: 500 };
+const settings = { threshold: 0.5, prefixPaddingMs: 300 };
 const WINDOW_MS = 32;
 
-function run(probabilities: readonly number[], given = settings): (Endpoint & { at: number })[] {
+function run(
+  probabilities: readonly number[],
+  { silenceMs = 500, longestMs = 15_000 } = {},
+): (Endpoint & { at: number })[] {
   const endpointer = new Endpointer();
   return probabilities.flatMap((probability, at) => {
-    const endpoint = endpointer.push(probability, (at + 1) * WINDOW_MS, WINDOW_MS, given);
+    const endpoint = endpointer.push({
+      probability,
+      endMs: (at + 1) * WINDOW_MS,
+      windowMs: WINDOW_MS,
+      silenceMs,
+      longestMs,
+      settings,
+    });
     return endpoint === null ? [] : [{ ...endpoint, at }];
   });
 }
@@ -49,7 +59,7 @@ describe('Endpointer', () => {
     const probabilities = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 400 });
     fc.assert(
       fc.property(probabilities, (given) => {
-        const endpoints = run(given, { ...settings, silenceMs: 64 });
+        const endpoints = run(given, { silenceMs: 64 });
         for (const [index, endpoint] of endpoints.entries()) {
           expect(endpoint.type).toBe(index % 2 === 0 ? 'started' : 'stopped');
           if (endpoint.type === 'stopped') expect(endpoint.endMs).toBeGreaterThan(endpoint.startMs);
@@ -58,7 +68,19 @@ describe('Endpointer', () => {
     );
   });
 
-  test('semantic_vad waits longer the less eager it is', () => {
+  test('ENDPOINTING-4: a sound that never ends is cut, and goes on as the next utterance', () => {
+    const endpoints = run(speech(100), { longestMs: 50 * WINDOW_MS });
+    expect(endpoints.slice(0, 3).map(({ type }) => type)).toEqual([
+      'started',
+      'stopped',
+      'started',
+    ]);
+    expect(endpoints[1]).toMatchObject({ startMs: 0, endMs: 50 * WINDOW_MS });
+    // Two windows of speech begin the next one; nothing lies between the two but its padding.
+    expect(endpoints[2]).toMatchObject({ at: 51, startMs: 50 * WINDOW_MS - 300 });
+  });
+
+  test('semantic_vad waits longer the less eager it is, and longest for words that break off', () => {
     const waits = (['low', 'medium', 'auto', 'high'] as const).map(
       (eagerness) =>
         endpointingSettings({
@@ -68,6 +90,11 @@ describe('Endpointer', () => {
           interrupt_response: true,
         }).silenceMs,
     );
-    expect(waits).toEqual([1_200, 700, 700, 400]);
+    expect(waits).toEqual([
+      { answered: 500, finished: 1_200, unfinished: 2_500 },
+      { answered: 300, finished: 500, unfinished: 1_800 },
+      { answered: 300, finished: 500, unfinished: 1_800 },
+      { answered: 300, finished: 400, unfinished: 1_500 },
+    ]);
   });
 });

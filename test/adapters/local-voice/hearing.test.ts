@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  findSpeech,
-  transcribeSound,
-  SoundBuffer,
-} from '../../../src/adapters/local-voice/input-audio.ts';
+import { findSpeech, transcribeSound } from '../../../src/adapters/local-voice/hearing.ts';
+import { SoundBuffer } from '../../../src/adapters/local-voice/input-audio.ts';
 import { SpokenWords, placeWords } from '../../../src/voice/speech/spoken-words.ts';
 import { scriptedSpeech, tone } from './support/scripted-speech.ts';
 
@@ -23,13 +20,14 @@ describe('findSpeech', () => {
     ['one', '..###..', [[200, 500]]],
     ['one that fades', '..##++..', [[200, 600]]],
     ['never loud enough', '..++..', []],
-    ['a short pause joins', '##.....##', [[0, 900]]],
+    // As long as an utterance may wait for its other half.
+    ['a pause joins', `##${'.'.repeat(24)}##`, [[0, 2_800]]],
     [
       'a long pause parts',
-      '##......##',
+      `##${'.'.repeat(25)}##`,
       [
         [0, 200],
-        [800, 1000],
+        [2_700, 2_900],
       ],
     ],
   ])('%s', (_name, pattern, expected) => {
@@ -64,7 +62,7 @@ describe('transcribeSound', () => {
     const samples = Int16Array.from([
       ...tone(0, 1_000),
       ...tone(1000, 400),
-      ...tone(0, 2_000),
+      ...tone(0, 3_000),
       ...tone(2000, 400),
       ...tone(0, 100),
     ]);

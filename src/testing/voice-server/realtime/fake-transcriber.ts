@@ -92,7 +92,7 @@ export class FakeTranscriber implements InputBuffer {
     const itemId = this.#itemId ?? this.#events.newItemId();
     this.#itemId = null;
     this.#onCommitted(itemId, text);
-    return { itemId, samples: this.#buffer.take(startMs, endMs), speech: undefined, words };
+    return { itemId, samples: this.#buffer.take(startMs, endMs), words };
   }
 }
 

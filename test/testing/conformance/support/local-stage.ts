@@ -2,7 +2,11 @@
 // its brain are the real ones; the language model and the speech engine are scripted.
 
 import { createTextModel } from '../../../../src/adapters/local-voice/language-model.ts';
-import type { SpeechEngine } from '../../../../src/adapters/local-voice/index.ts';
+import { InputAudio } from '../../../../src/adapters/local-voice/input-audio.ts';
+import {
+  defaultHearingOptions,
+  type SpeechEngine,
+} from '../../../../src/adapters/local-voice/index.ts';
 import { RealtimeSession } from '../../../../src/adapters/local-voice/realtime-session.ts';
 import { openaiRealtime } from '../../../../src/adapters/openai-realtime/index.ts';
 import type { WebSocketFactory } from '../../../../src/adapters/socket/web-socket.ts';
@@ -58,9 +62,12 @@ class LocalConnection implements ConformanceModel {
     this.#mind = mind;
     const pair = createSocketPair();
     const model = scriptedModel({ environment, otherwise: (prompt) => this.#answer(prompt) });
+    const engine = this.#engine();
     this.#session = new RealtimeSession({
       environment,
-      engine: this.#engine(),
+      engine,
+      createInput: (events) =>
+        new InputAudio({ environment, engine, ...defaultHearingOptions }, events),
       textModel: createTextModel(model, environment),
       defaultVoice: 'slt',
       model: 'local-voice',

@@ -1,0 +1,108 @@
+// Judges, in a pause, whether the user has finished: by the words so far, the question that is open, and a
+// function of the app (`endOfTurn`), such as a model that listens to the melody.
+//
+// END-OF-TURN-1. Words that answer the open question, or are a command over it, end the turn without asking the
+//     app: no model may hold up a "yes".
+// END-OF-TURN-2. A function that throws, gives no number from 0 to 1, or takes too long is reported, and the list
+//     of unfinished words decides.
+
+import type { Scheduler } from '../../actors/ports/environment.ts';
+import { matchAnswer } from '../../language/match-answer.ts';
+import type { AnswerableQuestion, Match } from '../../language/match.ts';
+import { isUnfinished } from '../../language/unfinished.ts';
+import { messageOf } from '../../values/errors.ts';
+import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
+
+/** A question that the user has been asked and has not answered. */
+export type OpenQuestion = AnswerableQuestion;
+
+/**
+ * Returns how sure it is that the user has finished, from 0 to 1; below 0.5 the server waits for more. Called in
+ * each pause, with the sound of the utterance so far (at most its last 8 seconds), its words, and the open
+ * question.
+ */
+export type EndOfTurn = (
+  audio: AudioFrame,
+  text: string,
+  openQuestion: OpenQuestion | null,
+) => number | PromiseLike<number>;
+
+/** `answered` and `unfinished` are what the words show; otherwise they may be all: `finished`. */
+export type TurnEnd = 'answered' | 'finished' | 'unfinished';
+
+/** What settles an open question, or is a command over it. */
+const ANSWERS: ReadonlySet<Match['kind']> = new Set(['approved', 'denied', 'repeat', 'hold']);
+const LIKELY = 0.5;
+const LONGEST_SOUND_MS = 8_000;
+const TIMEOUT_MS = 500;
+
+/** The moment of an utterance that is judged. */
+export interface Pause {
+  readonly audio: AudioFrame;
+  readonly text: string;
+  readonly question: OpenQuestion | null;
+  /** The language of the words. */
+  readonly language: string;
+}
+
+export interface Judge {
+  /** @defaultValue only the words decide */
+  readonly endOfTurn?: EndOfTurn | undefined;
+  readonly scheduler: Scheduler;
+  readonly failed: (message: string) => void;
+}
+
+/** Never rejects. */
+export async function judgeTurn(judge: Judge, pause: Pause): Promise<TurnEnd> {
+  const { text, question, language } = pause;
+  const byWords = endByWords(text, question, language);
+  if (judge.endOfTurn === undefined || byWords === 'answered') return byWords;
+  const sure = await ask(judge.endOfTurn, judge, pause);
+  if (sure === null) return byWords;
+  return sure >= LIKELY ? 'finished' : 'unfinished';
+}
+
+/** Reads the words alone. */
+export function endByWords(text: string, question: OpenQuestion | null, language: string): TurnEnd {
+  if (isUnfinished(text, language)) return 'unfinished';
+  if (question === null) return 'finished';
+  const match = matchAnswer(question, text, { language });
+  if (ANSWERS.has(match.kind)) return 'answered';
+  // What is only nearly an option may be the beginning of something else.
+  const isNamed = match.kind === 'option' && match.how !== 'sound' && match.how !== 'spelling';
+  return isNamed ? 'answered' : 'finished';
+}
+
+function ask(endOfTurn: EndOfTurn, judge: Judge, pause: Pause): Promise<number | null> {
+  const { scheduler, failed } = judge;
+  return new Promise((resolve) => {
+    let isOver = false;
+    const end = (sure: number | null, failure: string | null): void => {
+      if (isOver) return;
+      isOver = true;
+      cancel();
+      if (failure !== null) failed(`\`endOfTurn\` ${failure}`);
+      resolve(sure);
+    };
+    const cancel = scheduler.schedule(
+      () => end(null, `took longer than ${TIMEOUT_MS} ms`),
+      TIMEOUT_MS,
+      { isBackground: true },
+    );
+    const threw = (error: unknown): void => end(null, `threw: ${messageOf(error)}`);
+    try {
+      const asked = endOfTurn(lastOf(pause.audio), pause.text, pause.question);
+      Promise.resolve(asked).then((sure: unknown) => {
+        if (typeof sure === 'number' && sure >= 0 && sure <= 1) end(sure, null);
+        else end(null, `gave ${String(sure)}: expected a number from 0 to 1`);
+      }, threw);
+    } catch (error) {
+      threw(error);
+    }
+  });
+}
+
+function lastOf({ samples, sampleRateHz }: AudioFrame): AudioFrame {
+  const longest = (LONGEST_SOUND_MS * sampleRateHz) / 1000;
+  return { samples: samples.slice(Math.max(0, samples.length - longest)), sampleRateHz };
+}

@@ -1,0 +1,120 @@
+// Detects the start and the end of utterances in a stream of speech probabilities. Pure: it uses the time of the
+// sound only, never a clock.
+//
+// ENDPOINTING-1. `started` and `stopped` alternate, beginning with `started`.
+// ENDPOINTING-2. Speech shorter than two windows (64 ms: a click, a breath) starts nothing.
+// ENDPOINTING-3. An utterance ends when no window was speech for `silenceMs`; a pause that is shorter is part of it.
+// ENDPOINTING-4. An utterance lasts no longer than `longestMs`. Speech that goes on then is the next utterance:
+//     none of it is lost.
+
+import type { TurnEnd } from './end-of-turn.ts';
+import type { TurnDetection } from './session-config.ts';
+
+/** The lengths of silence that end an utterance, by what its words show. */
+type Waits = Readonly<Record<TurnEnd, number>>;
+
+export interface EndpointingSettings {
+  /** A window with at least this probability is speech. */
+  readonly threshold: number;
+  /** The length of sound before the first speech that belongs to the utterance. */
+  readonly prefixPaddingMs: number;
+  /** The length of silence that ends an utterance; with `Waits`, the words decide. */
+  readonly silenceMs: number | Waits;
+}
+
+export type Endpoint =
+  | { readonly type: 'started'; readonly startMs: number }
+  /** `endMs` includes the silence that ended it. */
+  | { readonly type: 'stopped'; readonly startMs: number; readonly endMs: number };
+
+const WINDOWS_TO_START = 2;
+/** After speech has begun, a slightly lower probability suffices: syllables fade. */
+const HYSTERESIS = 0.15;
+const LEAST_THRESHOLD = 0.01;
+
+/** How long a pause is waited for at most; `low` eagerness is for people who think while they speak. */
+const SEMANTIC_SILENCE_MS = {
+  low: { answered: 500, finished: 1_200, unfinished: 2_500 },
+  medium: { answered: 300, finished: 500, unfinished: 1_800 },
+  auto: { answered: 300, finished: 500, unfinished: 1_800 },
+  high: { answered: 300, finished: 400, unfinished: 1_500 },
+} as const satisfies Record<string, Waits>;
+/** No pause inside an utterance is longer under `semantic_vad`: its parts are transcribed together. */
+export const LONGEST_PAUSE_MS = SEMANTIC_SILENCE_MS.low.unfinished;
+const SEMANTIC_PREFIX_PADDING_MS = 300;
+const SEMANTIC_THRESHOLD = 0.5;
+
+/** Returns the settings for the wire's `turn_detection`. */
+export function endpointingSettings(detection: TurnDetection): EndpointingSettings {
+  if (detection.type === 'semantic_vad') {
+    return {
+      threshold: SEMANTIC_THRESHOLD,
+      prefixPaddingMs: SEMANTIC_PREFIX_PADDING_MS,
+      silenceMs: SEMANTIC_SILENCE_MS[detection.eagerness],
+    };
+  }
+  return {
+    threshold: detection.threshold,
+    prefixPaddingMs: detection.prefix_padding_ms,
+    silenceMs: detection.silence_duration_ms,
+  };
+}
+
+/** Returns the probability below which a window is silence, once there was speech. */
+export function silenceThreshold(threshold: number): number {
+  return Math.max(threshold - HYSTERESIS, LEAST_THRESHOLD);
+}
+
+/** One window of sound, and what applies to it. */
+export interface Window {
+  /** The probability of speech in it. */
+  readonly probability: number;
+  /** Where it ends, in the time of the stream. */
+  readonly endMs: number;
+  readonly windowMs: number;
+  /** The length of silence that ends an utterance now. */
+  readonly silenceMs: number;
+  readonly longestMs: number;
+  readonly settings: Pick<EndpointingSettings, 'threshold' | 'prefixPaddingMs'>;
+}
+
+export class Endpointer {
+  /** The number of consecutive windows of speech while waiting for a start. */
+  #run = 0;
+  #startMs: number | null = null;
+  #lastSpeechMs = 0;
+
+  /** Where the utterance under way begins; null between two utterances. */
+  get startMs(): number | null {
+    return this.#startMs;
+  }
+
+  /** The end of the last window of speech in the utterance under way. */
+  get lastSpeechMs(): number {
+    return this.#lastSpeechMs;
+  }
+
+  push({ probability, endMs, windowMs, silenceMs, longestMs, settings }: Window): Endpoint | null {
+    const { threshold, prefixPaddingMs } = settings;
+    if (this.#startMs === null) {
+      this.#run = probability >= threshold ? this.#run + 1 : 0;
+      if (this.#run < WINDOWS_TO_START) return null;
+      const startMs = Math.max(0, endMs - this.#run * windowMs - prefixPaddingMs);
+      this.#startMs = startMs;
+      this.#lastSpeechMs = endMs;
+      return { type: 'started', startMs };
+    }
+    if (probability >= silenceThreshold(threshold)) this.#lastSpeechMs = endMs;
+    const isSilent = endMs - this.#lastSpeechMs >= Math.max(silenceMs, windowMs);
+    if (!isSilent && endMs - this.#startMs < longestMs) return null;
+    const startMs = this.#startMs;
+    this.reset();
+    return { type: 'stopped', startMs, endMs };
+  }
+
+  /** Forgets the current utterance. */
+  reset(): void {
+    this.#run = 0;
+    this.#startMs = null;
+  }
+}

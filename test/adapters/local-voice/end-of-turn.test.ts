@@ -1,0 +1,301 @@
+// When a turn of the user ends: by the words so far, the open question and a function of the app. All times are those
+// of the sound.
+
+import { describe, expect, test } from 'vitest';
+import { judgeTurn } from '../../../src/adapters/local-voice/end-of-turn.ts';
+import type { HearingOptions, OpenQuestion } from '../../../src/adapters/local-voice/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { startHarness, type Harness } from './support/harness.ts';
+import { tone } from './support/scripted-speech.ts';
+import type { WireClient } from './support/wire-client.ts';
+
+const COMPLETED = 'conversation.item.input_audio_transcription.completed';
+const BEGUN = 4_000;
+const WHOLE = 5_000;
+const ECONOMY = 6_000;
+const UM = 7_000;
+const YES = 8_000;
+const words = {
+  [BEGUN]: 'Book me a ride to.',
+  [WHOLE]: 'Book me a ride to the station.',
+  [ECONOMY]: 'Economy.',
+  [UM]: 'Um.',
+  [YES]: 'Yes.',
+};
+
+const rides: OpenQuestion = {
+  kind: 'choice',
+  options: [
+    { id: 'e', label: 'Economy' },
+    { id: 'p', label: 'Premium' },
+  ],
+};
+
+interface Stage extends Harness {
+  readonly client: WireClient;
+  /** The lengths of the sounds that were transcribed, in milliseconds. */
+  readonly transcribed: number[];
+}
+
+async function start(
+  hearing: HearingOptions = {},
+  turnDetection: Record<string, unknown> = { type: 'semantic_vad' },
+): Promise<Stage> {
+  const harness = await startHarness({ words, hearing });
+  const transcribed: number[] = [];
+  const { speech } = harness;
+  const { transcribe } = speech;
+  speech.transcribe = (sound) => {
+    transcribed.push(sound.samples.length / 24);
+    return transcribe(sound);
+  };
+  const client = await harness.connect();
+  client.send({
+    type: 'session.update',
+    session: {
+      type: 'realtime',
+      audio: {
+        input: {
+          transcription: { model: 'any' },
+          turn_detection: { ...turnDetection, create_response: false },
+        },
+      },
+    },
+  });
+  client.speak(tone(0, 1_000));
+  return { ...harness, client, transcribed };
+}
+
+/** How long the user was silent before the turn ended; 600 ms of speech began after 1000 ms. */
+async function waitedMs(client: WireClient): Promise<number> {
+  return (await client.next('input_audio_buffer.speech_stopped'))['audio_end_ms'] - 1_600;
+}
+
+describe('by the words', () => {
+  test.each([
+    ['a sentence that may be whole', WHOLE, 500],
+    ['an answer, while no question is open', ECONOMY, 500],
+    ['a sentence that breaks off', BEGUN, 1_800],
+    ['a sound of thinking', UM, 1_800],
+    ['nothing understood', 999, 500],
+  ])('%s', async (_name, loudness, expected) => {
+    const { client } = await start();
+    client.speak(tone(loudness, 600));
+    client.speak(tone(0, 3_000));
+    expect(await waitedMs(client)).toBe(expected);
+  });
+
+  test('a sentence that breaks off and goes on is one utterance, and its halves are heard together', async () => {
+    const { client, transcribed } = await start();
+    client.speak(tone(BEGUN, 600));
+    client.speak(tone(0, 1_500));
+    client.speak(tone(WHOLE, 600));
+    client.speak(tone(0, 600));
+    expect((await client.next(COMPLETED))['transcript']).toBe('Book me a ride to the station.');
+    await client.fence();
+    expect(client.count('input_audio_buffer.speech_started')).toBe(1);
+    expect(client.count(COMPLETED)).toBe(1);
+    // Each time with 250 ms before and 200 ms after it.
+    expect(transcribed).toEqual([600 + 450, 600 + 1_500 + 600 + 450]);
+  });
+
+  test('server_vad waits for silence alone', async () => {
+    const { client } = await start({}, { type: 'server_vad' });
+    client.speak(tone(BEGUN, 600));
+    client.speak(tone(0, 3_000));
+    expect(await waitedMs(client)).toBe(500);
+  });
+});
+
+describe('over an open question', () => {
+  const yesOrNo: OpenQuestion = { kind: 'approval', options: [] };
+  test.each([
+    ['an option', rides, ECONOMY, 300],
+    ['a yes', yesOrNo, YES, 300],
+    ['a wish', rides, WHOLE, 500],
+    ['a wish that breaks off', rides, BEGUN, 1_800],
+    ['an answer in words may have more of them', { kind: 'free_text', options: [] }, ECONOMY, 500],
+  ] as const)('%s', async (_name, question, loudness, expected) => {
+    const { client } = await start();
+    client.send({ type: 'session.open_question', question });
+    client.speak(tone(loudness, 600));
+    client.speak(tone(0, 3_000));
+    expect(await waitedMs(client)).toBe(expected);
+  });
+
+  test('the server says that it takes the question, and one that is none is refused', async () => {
+    const { client } = await start();
+    expect((await client.next('session.updated'))['session'].extensions).toEqual([
+      'session.open_question',
+    ]);
+    client.send({ type: 'session.open_question', question: { kind: 'riddle' }, event_id: 'odd' });
+    expect((await client.next('error'))['error']).toMatchObject({
+      param: 'question.kind',
+      event_id: 'odd',
+    });
+    client.send({ type: 'session.open_question', question: rides });
+    client.send({ type: 'session.open_question', question: null });
+    client.speak(tone(ECONOMY, 600));
+    client.speak(tone(0, 3_000));
+    expect(await waitedMs(client)).toBe(500);
+  });
+});
+
+describe('by a function of the app', () => {
+  test('it hears the utterance, reads its words and knows the question; what it is sure of counts', async () => {
+    const asked: unknown[] = [];
+    const { client } = await start({
+      endOfTurn: async ({ samples, sampleRateHz }, text, openQuestion) => {
+        asked.push({ durationMs: samples.length / 24, sampleRateHz, text, openQuestion });
+        return text.startsWith('Book') ? 0.2 : 0.9;
+      },
+    });
+    client.send({ type: 'session.open_question', question: rides });
+    client.speak(tone(WHOLE, 600));
+    client.speak(tone(0, 3_000));
+    expect(await waitedMs(client)).toBe(1_800);
+    expect(asked).toEqual([
+      // With the sound before it, and the silence until then.
+      {
+        durationMs: 300 + 600 + 200,
+        sampleRateHz: 24_000,
+        text: 'Book me a ride to the station.',
+        openQuestion: rides,
+      },
+    ]);
+  });
+
+  test('it may overrule the list', async () => {
+    const { client } = await start({ endOfTurn: () => 1 });
+    client.speak(tone(UM, 600));
+    client.speak(tone(0, 3_000));
+    expect(await waitedMs(client)).toBe(500);
+  });
+
+  test('END-OF-TURN-1: it is not asked about an answer', async () => {
+    const { client } = await start({ endOfTurn: () => 0 });
+    client.send({ type: 'session.open_question', question: rides });
+    client.speak(tone(ECONOMY, 600));
+    client.speak(tone(0, 3_000));
+    expect(await waitedMs(client)).toBe(300);
+  });
+
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('no weights');
+      },
+      'threw: no weights',
+    ],
+    ['rejects', () => Promise.reject(new Error('no memory')), 'threw: no memory'],
+    ['gives no probability', () => Number.NaN, 'gave NaN: expected a number from 0 to 1'],
+  ])(
+    'END-OF-TURN-2: it %s: that is reported, and the list decides',
+    async (_name, endOfTurn, failure) => {
+      const { client } = await start({ endOfTurn });
+      client.speak(tone(BEGUN, 600));
+      client.speak(tone(0, 3_000));
+      expect(await waitedMs(client)).toBe(1_800);
+      expect((await client.next('error'))['error']).toMatchObject({
+        type: 'server_error',
+        code: 'end_of_turn_failed',
+        message: `\`endOfTurn\` ${failure}`,
+      });
+      expect((await client.next(COMPLETED))['transcript']).toBe('Book me a ride to.');
+    },
+  );
+});
+
+test('END-OF-TURN-2: a function that never answers has half a second', async () => {
+  const environment = simulatedEnvironment();
+  const failures: string[] = [];
+  const judged = judgeTurn(
+    {
+      endOfTurn: () => new Promise(() => undefined),
+      scheduler: environment.scheduler,
+      failed: (message) => failures.push(message),
+    },
+    {
+      audio: { samples: tone(BEGUN, 600), sampleRateHz: 24_000 },
+      text: 'Book me a ride to',
+      question: null,
+      language: 'en',
+    },
+  );
+  await environment.advance(499);
+  expect(failures).toEqual([]);
+  await environment.advance(1);
+  expect(await judged).toBe('unfinished');
+  expect(failures).toEqual(['`endOfTurn` took longer than 500 ms']);
+});
+
+describe('the longest utterance', () => {
+  test('a voice that never pauses is cut, its words are reported, and what follows is heard too', async () => {
+    const { client } = await start({ longestUtteranceMs: 4_000 });
+    client.speak(tone(WHOLE, 6_000));
+    client.speak(tone(ECONOMY, 600));
+    client.speak(tone(0, 2_000));
+    const first = await client.next('input_audio_buffer.speech_stopped');
+    // It began 300 ms before the first speech.
+    expect(first['audio_end_ms']).toBe(700 + 4_000);
+    expect((await client.next(COMPLETED))['transcript']).toBe('Book me a ride to the station.');
+    const [begun, next] = [
+      await client.next('input_audio_buffer.speech_started'),
+      await client.next('input_audio_buffer.speech_started'),
+    ];
+    expect(begun['audio_start_ms']).toBe(700);
+    // Nothing between the two is lost.
+    expect(next['audio_start_ms']).toBe(4_700);
+    expect((await client.next(COMPLETED))['transcript']).toBe('Economy.');
+  });
+
+  test('is 15 seconds unless the app says otherwise', async () => {
+    const { client } = await start();
+    client.speak(tone(WHOLE, 16_000));
+    const { audio_end_ms: endMs } = await client.next('input_audio_buffer.speech_stopped');
+    expect(endMs).toBe(700 + 15_000);
+  });
+});
+
+describe('transcription in a pause', () => {
+  test('INPUT-AUDIO-4: the words are asked for once, after 200 ms of silence', async () => {
+    const { client, transcribed } = await start();
+    client.speak(tone(WHOLE, 600));
+    client.speak(tone(0, 2_000));
+    expect((await client.next(COMPLETED))['transcript']).toBe('Book me a ride to the station.');
+    expect(transcribed).toEqual([250 + 600 + 200]);
+  });
+
+  test('INPUT-AUDIO-4: again if the pause gave no words, with all of the silence', async () => {
+    const { client, speech, transcribed } = await start();
+    for (let count = 0; count < 2; count += 1)
+      speech.nextTranscriptions.push(() => Promise.resolve(''));
+    client.speak(tone(WHOLE, 600));
+    client.speak(tone(0, 2_000));
+    expect((await client.next(COMPLETED))['transcript']).toBe('Book me a ride to the station.');
+    // Two cuts of the pause; then the whole utterance.
+    expect(transcribed).toEqual([250 + 600 + 200, 100 + 600 + 100, 250 + 600 + 300]);
+    expect(client.count(COMPLETED)).toBe(1);
+  });
+
+  test('INPUT-AUDIO-4: a pause that was not the last gives no text', async () => {
+    const { client } = await start({}, { type: 'server_vad' });
+    client.speak(tone(BEGUN, 600));
+    client.speak(tone(0, 300));
+    client.speak(tone(WHOLE, 600));
+    client.speak(tone(0, 2_000));
+    expect((await client.next(COMPLETED))['transcript']).toBe('Book me a ride to the station.');
+    await client.fence();
+    expect(client.count(COMPLETED)).toBe(1);
+  });
+
+  test('null: only the whole utterance is transcribed', async () => {
+    const { client, transcribed } = await start({ transcribeAfterMs: null });
+    client.speak(tone(BEGUN, 600));
+    client.speak(tone(0, 2_000));
+    expect(await waitedMs(client)).toBe(500);
+    await client.next(COMPLETED);
+    expect(transcribed).toEqual([250 + 600 + 300]);
+  });
+});
