@@ -1,11 +1,8 @@
-// Runs the machines of a unit as pure steps: a machine is its snapshot, and a step returns the next one. Named
+// The machines of a unit: a machine is its snapshot, and a step (chart-steps.ts) returns the next one. Named
 // effects of a machine (and the activities that its states start and stop) are posted instead of carried out, so
 // no effect of a machine happens by itself: the router releases it after the entry that caused it is committed.
 //
-// This is the only file that drives XState. It uses the methods of a machine that take a scope
-// (`getInitialSnapshot`, `transition`) and `resolveState`; one scope serves all steps of the process.
-//
-// Owns:     the step, the snapshot as plain JSON, and the activities that belong to a state.
+// Owns:     the snapshot of a machine, its form as plain JSON, and the activities that belong to a state.
 // Does not: show a machine to apps and inspectors (actor-view.ts), or decide when it moves (its unit does).
 //
 // Invariants
@@ -14,32 +11,19 @@
 //   HOST-2. A step posts its effects in the order in which the machine names them, and carries out none.
 //   HOST-3. Restoring a snapshot posts nothing: `underWay` returns the activities of its states.
 
-import {
-  createActor,
-  fromTransition,
-  type AnyActorScope,
-  type AnyEventObject,
-  type AnyMachineSnapshot,
-  type AnyStateMachine,
-  type EventObject,
-  type InputFrom,
-  type Snapshot,
-  type SnapshotFrom,
+import type {
+  AnyEventObject,
+  AnyMachineSnapshot,
+  AnyStateMachine,
+  EventObject,
+  InputFrom,
+  Snapshot,
+  SnapshotFrom,
 } from 'xstate';
-import { isEffect, type Activity, type ActivityStop } from '../../machines/effect.ts';
+import type { Activity } from '../../machines/effect.ts';
+import { accepts, begun, moved, restored, type Effect, type Postbox } from './chart-steps.ts';
 
-/** An effect of a machine, as data. */
-export type Effect =
-  /** A named action. */
-  | { readonly kind: 'do'; readonly name: string; readonly params: unknown }
-  /** The start of an activity; it lasts until it is stopped. */
-  | ({ readonly kind: 'start' } & Activity)
-  | ({ readonly kind: 'stop' } & ActivityStop);
-
-/** Receives the effects of a machine. */
-export interface Postbox {
-  post(effect: Effect): void;
-}
+export type { Effect, Postbox } from './chart-steps.ts';
 
 /** The machine as the start of its life: its input, or the snapshot that it continues from. */
 export type Origin<M extends AnyStateMachine> =
@@ -113,102 +97,11 @@ export class Hosted<M extends AnyStateMachine> {
   }
 }
 
-/** The postbox of the step under way. */
-let postbox: Postbox = { post() {} };
-
-/**
- * The scope of every step. A machine needs an actor and a system for messages to other actors, for timers and
- * for children; the machines of this package have none of these, so one actor that is never started serves all.
- */
-const scope: AnyActorScope = scopeOf(createActor(fromTransition(() => null, null)));
-
-function scopeOf(self: AnyActorScope['self']): AnyActorScope {
-  return {
-    self,
-    system: self.system,
-    id: self.id,
-    sessionId: self.sessionId,
-    logger: () => {},
-    defer: () => {},
-    emit: () => {},
-    stopChild: () => {},
-    actionExecutor: ({ type, params, info, exec }) => {
-      if (!isEffect(exec)) exec?.(info, params);
-      else if (type === 'startActivity') postbox.post({ kind: 'start', ...(params as Activity) });
-      else if (type === 'stopActivity') postbox.post({ kind: 'stop', ...(params as ActivityStop) });
-      else postbox.post({ kind: 'do', name: type, params });
-    },
-  };
-}
-
-function posting<T>(to: Postbox, step: () => T): T {
-  const before = postbox;
-  postbox = to;
-  try {
-    return step();
-  } finally {
-    postbox = before;
-  }
-}
-
-/** Returns the first snapshot of a machine. Its effects go to `to`. */
-export function begun<M extends AnyStateMachine>(
-  machine: M,
-  input: InputFrom<M> | undefined,
-  to: Postbox,
-): SnapshotFrom<M> {
-  return sound(posting(to, () => machine.getInitialSnapshot(scope, input) as SnapshotFrom<M>));
-}
-
-/** Returns the snapshot after an event. Its effects go to `to`. Throws the error of an action or a guard. */
-export function moved<M extends AnyStateMachine>(
-  machine: M,
-  snapshot: SnapshotFrom<M>,
-  event: AnyEventObject,
-  to: Postbox,
-): SnapshotFrom<M> {
-  if ((snapshot as AnyMachineSnapshot).status !== 'active') return snapshot;
-  const step = (): SnapshotFrom<M> =>
-    machine.transition(snapshot as never, event, scope) as SnapshotFrom<M>;
-  return sound(posting(to, step));
-}
-
-/** Some versions of XState return the error of an initial context, instead of throwing it. */
-function sound<S>(snapshot: S): S {
-  const { status, error } = snapshot as AnyMachineSnapshot;
-  if (status === 'error') throw error;
-  return snapshot;
-}
-
-/** Tells whether this event would change anything. */
-export function accepts(snapshot: AnyMachineSnapshot, event: EventObject): boolean {
-  return snapshot.status === 'active' && snapshot.can(event);
-}
-
 /** Returns a snapshot as plain JSON, for `restored`. */
 export function plain(snapshot: AnyMachineSnapshot): Snapshot<unknown> {
   const { value, context, status, output } = snapshot;
   const end = status === 'active' ? {} : { status, output };
   return { value, context, ...end } as unknown as Snapshot<unknown>;
-}
-
-/** The snapshots of a machine by their state value: a machine has few, and resolving one searches its nodes. */
-const resolved = new WeakMap<AnyStateMachine, Map<string, AnyMachineSnapshot>>();
-
-/** Returns the snapshot that `plain` described. */
-export function restored<M extends AnyStateMachine>(
-  machine: M,
-  from: Snapshot<unknown>,
-): SnapshotFrom<M> {
-  const { value, context, status, output, error } = from as AnyMachineSnapshot;
-  const key = JSON.stringify(value);
-  let known = resolved.get(machine);
-  if (!known) resolved.set(machine, (known = new Map()));
-  let state = known.get(key);
-  if (!state) known.set(key, (state = machine.resolveState({ value, context: {} })));
-  // A value in which the machine is done determines the status, whatever the snapshot states.
-  const end = { output, error, status: state.status === 'done' ? 'done' : (status ?? 'active') };
-  return { ...state, ...end, context: context ?? {} } as SnapshotFrom<M>;
 }
 
 /**

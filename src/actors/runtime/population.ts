@@ -8,7 +8,8 @@ import type { AnyMachineSnapshot, AnyStateMachine, EventObject, Snapshot } from 
 import type { AnyUnit, Posted } from './commit-unit.ts';
 import type { Shown } from './hosting.ts';
 import type { Host } from './host.ts';
-import { accepts, begun, moved, plain, restored, underWay, type Postbox } from './hosting.ts';
+import { accepts, begun, moved, restored, type Postbox } from './chart-steps.ts';
+import { plain, underWay } from './hosting.ts';
 
 /** One member, as plain JSON. */
 export interface MemberSnapshot {

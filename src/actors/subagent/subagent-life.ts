@@ -18,7 +18,8 @@ import {
 import type { ModelStepInput } from '../../machines/subagent-setup.ts';
 import type { UnitEvent } from '../runtime/commit-unit.ts';
 import type { ActorTree } from '../runtime/actor-view.ts';
-import { Hosted, plain, restored, type Effect, type Postbox } from '../runtime/hosting.ts';
+import { restored } from '../runtime/chart-steps.ts';
+import { Hosted, plain, type Effect, type Postbox } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
 import type { Usage } from '../contracts/outcome.ts';
 import { SubagentLog, type LogRecord } from './subagent-log.ts';
