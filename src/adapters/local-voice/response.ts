@@ -251,6 +251,13 @@ export class ResponseRun {
   }
 }
 
+/** −40 dBFS: what is quieter at either end of a sentence counts as silence. */
+const SILENCE_PEAK = 328;
+/** Silence that is kept at either end, so that no sound begins or ends abruptly. */
+const KEPT_SILENCE_MS = 20;
+/** The pause between two sentences, whatever silence the voice puts around them. */
+const SENTENCE_PAUSE_MS = 150;
+
 const WIRE_SAMPLE_RATE_HZ = 24_000;
 const SAMPLES_PER_MS = WIRE_SAMPLE_RATE_HZ / 1000;
 const PIECE_SAMPLES = WIRE_SAMPLE_RATE_HZ / 10;
@@ -285,8 +292,8 @@ interface ResponseMessage {
 /**
  * One message of a response: as text, or spoken.
  *
- * Spoken: the text is cut into sentences; each is synthesised in turn and sent in pieces of 100 ms, far
- * faster than it plays, each preceded by the words that begin to sound in it. Between two pieces the event
+ * Spoken: the text is cut into sentences; each is synthesised in turn, freed of the silence at its ends, and sent
+ * in pieces of 100 ms, far faster than it plays, each preceded by the words that begin to sound in it. Between two pieces the event
  * loop gets a turn, and the server waits for a slow client.
  *
  * Begins a message and announces it.
@@ -451,11 +458,12 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
 
   async #say(sentence: string): Promise<void> {
     if (this.isClosed) return;
-    const sound = await this.#speaking.synthesize(sentence);
-    const startMs = this.words.durationMs;
+    const sound = withoutSilence(await this.#speaking.synthesize(sentence));
     const lengthMs = (sound.samples.length * 1000) / sound.sampleRateHz;
-    const words = placeWords(sentence, startMs, lengthMs);
-    for (const piece of piecesOf(sound)) {
+    const { durationMs } = this.words;
+    const pauseMs = durationMs > 0 && lengthMs > 0 ? SENTENCE_PAUSE_MS : 0;
+    const words = placeWords(sentence, durationMs + pauseMs, lengthMs);
+    for (const piece of piecesOf(afterPause(sound, pauseMs))) {
       if (this.isClosed) return;
       this.#sendWords(words, this.words.durationMs + piece.length / SAMPLES_PER_MS);
       this.#sendSound(piece);
@@ -499,6 +507,23 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
     });
     return { type: 'output_audio' as const, transcript };
   }
+}
+
+/** Returns the sound without the silence at its ends; a sound that is quiet throughout stays as it is. */
+function withoutSilence({ samples, sampleRateHz }: AudioFrame): AudioFrame {
+  const isLoud = (sample: number): boolean => Math.abs(sample) >= SILENCE_PEAK;
+  const first = samples.findIndex(isLoud);
+  if (first < 0) return { samples, sampleRateHz };
+  const kept = Math.round((KEPT_SILENCE_MS * sampleRateHz) / 1000);
+  const end = samples.findLastIndex(isLoud) + 1 + kept;
+  return { samples: samples.subarray(Math.max(0, first - kept), end), sampleRateHz };
+}
+
+function afterPause({ samples, sampleRateHz }: AudioFrame, pauseMs: number): AudioFrame {
+  const pause = Math.round((pauseMs * sampleRateHz) / 1000);
+  const sound = new Int16Array(pause + samples.length);
+  sound.set(samples, pause);
+  return { samples: sound, sampleRateHz };
 }
 
 /**

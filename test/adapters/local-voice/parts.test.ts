@@ -75,7 +75,8 @@ describe('a voice', () => {
       type === 'response.output_audio.delta' ? [decodePcm16Base64(delta as string).length] : [],
     );
     const total = samples.reduce((sum, count) => sum + count, 0);
-    expect(total / 24_000).toBeCloseTo(2, 1);
+    // With the pause between the two sentences.
+    expect(total / 24_000).toBeCloseTo(2.15, 2);
   });
 
   test('a response that is cancelled aborts what it synthesises', async () => {

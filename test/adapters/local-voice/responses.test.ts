@@ -97,7 +97,8 @@ describe('a response', () => {
       .map(({ delta }) => decodePcm16Base64(delta));
     expect(Math.max(...sounds.map(({ length }) => length))).toBeLessThanOrEqual(RATE_HZ / 10);
     const samples = sounds.reduce((sum, { length }) => sum + length, 0);
-    expect((samples * 1000) / RATE_HZ).toBe(text.length * MS_PER_CHARACTER);
+    // With a pause between the two sentences.
+    expect((samples * 1000) / RATE_HZ).toBe(text.length * MS_PER_CHARACTER + 150);
 
     // Words before their sound, but not all words before all sound.
     const order = client.events
@@ -107,6 +108,51 @@ describe('a response', () => {
     expect(order.filter((each) => each !== '♪').join('')).toBe(text);
     const lastWord = order.lastIndexOf(order.findLast((each) => each !== '♪'));
     expect(order.slice(0, lastWord).filter((each) => each === '♪').length).toBeGreaterThan(5);
+  });
+
+  test('spoken: the silence around each sentence is the server’s, and the words keep their places', async () => {
+    const { connect, speech } = await startHarness({
+      answers: [['One. Two three four. Five.']],
+    });
+    // As voices do: a little noise before and after the words; the second sentence is quiet throughout.
+    speech.synthesize = ({ text }) => {
+      const isQuiet = text.startsWith('Two');
+      const at = (ms: number): number => (ms * RATE_HZ) / 1000;
+      const samples = new Int16Array(at(1_000)).fill(isQuiet ? 300 : 50);
+      if (!isQuiet) samples.fill(-3_000, at(200), at(850));
+      return Promise.resolve({ samples, sampleRateHz: RATE_HZ });
+    };
+    const client = await connect();
+    client.send({ type: 'session.update', session: { type: 'realtime' } });
+    client.send(userSays('Count'));
+    client.send({ type: 'response.create' });
+    const { response } = await client.next('response.done');
+    const sound = client.events
+      .filter(({ type }) => type === 'response.output_audio.delta')
+      .flatMap(({ delta }) => [...decodePcm16Base64(delta)]);
+    const loud = sound.flatMap((sample, at) => (sample < -1_000 ? [(at * 1000) / RATE_HZ] : []));
+    const [first, last] = [loud[0] as number, loud.at(-1) as number];
+    // 20 ms at each end of a sentence, 150 ms between two.
+    expect(first).toBe(20);
+    const secondFrom = 20 + 650 + 20 + 150;
+    const thirdFrom = secondFrom + 1_000 + 150;
+    expect(loud.find((at) => at > secondFrom)).toBe(thirdFrom + 20);
+    expect(Math.round(last)).toBe(thirdFrom + 20 + 650);
+    expect((sound.length * 1000) / RATE_HZ).toBe(thirdFrom + 20 + 650 + 20);
+
+    // "Two three " fills the first half of its sentence: cut there, "three" was heard and "four" was not.
+    const itemId = response.output[0].id;
+    const audioEndMs = secondFrom + 700;
+    client.send({
+      type: 'conversation.item.truncate',
+      item_id: itemId,
+      content_index: 0,
+      audio_end_ms: audioEndMs,
+    });
+    await client.next('conversation.item.truncated');
+    client.send({ type: 'conversation.item.retrieve', item_id: itemId });
+    const { item } = await client.next('conversation.item.retrieved');
+    expect(item.content[0].transcript).toBe('One. Two three ');
   });
 
   test('RESPONSE-RUN-3: speaks before it calls; the arguments are those that the model wrote', async () => {
