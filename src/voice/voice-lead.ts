@@ -17,7 +17,7 @@ import { callSafely } from '../actors/runtime/host.ts';
 import type { Shown } from '../actors/runtime/hosting.ts';
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
 import type { ShownImage } from '../actors/session/questions/shown-image.ts';
-import type { Failure } from '../machines/index.ts';
+import { backoffMs, type Failure } from '../machines/index.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
 import type { ConnectionClosed } from './connection/connection.ts';
@@ -266,8 +266,8 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     this.#modelLost();
     this.#turns.callsLost();
     const { transport, reconnectDelayMs, maxReconnectDelayMs } = this.#options;
-    const delayMs = Math.min(reconnectDelayMs * 2 ** failures, maxReconnectDelayMs);
-    const chance = host.environment.random.next();
+    const limits = { baseDelayMs: reconnectDelayMs, maxDelayMs: maxReconnectDelayMs };
+    const delayMs = backoffMs(limits, failures + 1, host.environment.random.next());
     this.#core.receive('session', {
       type: 'transport.lost',
       error: {
@@ -275,8 +275,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
         message: `The connection to ${transport.name} was lost (${code ?? 'no code'}): ${reason}`,
         retryable,
       },
-      // Jitter: sessions that were cut off together do not reconnect together.
-      retryInMs: retryable ? Math.round(delayMs * (0.5 + chance / 2)) : null,
+      retryInMs: retryable ? Math.round(delayMs) : null,
     });
   }
 
