@@ -76,7 +76,7 @@ export function matchAnswer(
   }
 }
 
-/** Reads every utterance as an answer, unless it clearly is none. */
+/** Reads every utterance as an answer, unless it clearly is none; some with doubt. */
 function matchFreeText(
   said: Utterance,
   tables: Tables,
@@ -100,7 +100,12 @@ function matchFreeText(
     asksInClause(said, tables) ||
     requestsBeforehand(said, tables) ||
     withdraws(said, tables, topic);
-  return isOther ? digression : { kind: 'free_text', text: said.raw };
+  if (isOther) return digression;
+  const text = { kind: 'free_text', text: said.raw } as const;
+  // "Before that, the news": it wants something else first, whatever that is.
+  const isPutFirst = tables.phrases.beforehand.some((phrase) => standsAt(said.words, 0, phrase));
+  const isDoubtful = said.asks || isPutFirst || requestsIn(said, tables).length > 0;
+  return isDoubtful ? { ...text, doubt: true } : text;
 }
 
 /** Returns the words of a question that name its subject. */

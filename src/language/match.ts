@@ -39,10 +39,13 @@ export type Match =
       readonly how: MatchEvidence;
       /** 0 to 1; 1 is the label itself. */
       readonly confidence: number;
+      /** Words around the name may mean something else: they ask. Absent: none do. */
+      readonly doubt?: true;
     }
   | { readonly kind: 'approved' }
   | { readonly kind: 'denied' }
-  | { readonly kind: 'free_text'; readonly text: string }
+  /** `doubt`: the words ask or request something, and may be no answer. Absent: they do not. */
+  | { readonly kind: 'free_text'; readonly text: string; readonly doubt?: true }
   /** Several options match: ask again. */
   | { readonly kind: 'ambiguous'; readonly optionIds: readonly string[] }
   /** The words describe an option, and only the asker can resolve them: "the cheaper one". */

@@ -314,8 +314,8 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     const { agents } = this.#core;
     return {
       instructions: agents.instructionsOf(agentName),
-      tools: [...agents.toolsOf(agentName)].map(([name, { definition, jsonSchema }]) => ({
-        name,
+      tools: agents.standingToolsOf(agentName).map(({ definition, jsonSchema }) => ({
+        name: definition.name,
         description: definition.description,
         parameters: jsonSchema,
       })),

@@ -248,6 +248,9 @@ export class VoiceSession extends BaseSession {
       canInterrupt: transport.capabilities.cancelsResponses,
       acknowledgesCalls: !transport.capabilities.defersToolResults,
       hasVoice: true,
+      leadSettles:
+        transport.capabilities.toolCalls !== 'delegation' ||
+        (options.delegationModel ?? options.model) !== undefined,
       makeLead: (made) => {
         const workOut = workOutOf(made, options);
         const extras = {

@@ -49,7 +49,47 @@ export interface QuestionRecord extends AskedQuestion {
   askedAgain: boolean;
   /** Whether consent was given while other approvals wait too: the action of this one is read back first. */
   readBack: boolean;
+  /** The last settlement by the lead agent. @defaultValue none */
+  settledBy?: SettledBy;
 }
+
+/** The call by which the lead agent settled a question, and the words of the user that it rests on. */
+export interface SettledBy {
+  readonly callId: string;
+  readonly utteranceId: string;
+}
+
+/** A question that was answered a short time ago: the user may still correct the answer. */
+export interface AnsweredQuestion extends AskedQuestion {
+  readonly answer: Answer;
+  readonly answeredAt: number;
+  readonly settledBy?: SettledBy;
+}
+
+/** What the lead agent makes of the user's words about a question. */
+export const SETTLE_ACTIONS = [
+  'answer',
+  'correct',
+  'cancel',
+  'later',
+  'repeat',
+  'explain',
+] as const;
+export type SettleAction = (typeof SETTLE_ACTIONS)[number];
+
+/** Why a settlement by the lead agent does not count. */
+export type SettleRefusal =
+  /** The quotation is not in the user's words. */
+  | 'not_said'
+  /** An approval is given by the user's own yes or no, or by a button. */
+  | 'needs_consent'
+  | 'unknown_option'
+  /** These words have settled the question before, or it was answered otherwise. */
+  | 'already_settled'
+  /** The asker has gone on with the answer. */
+  | 'too_late'
+  /** There is no such question, or it was not put to this user before these words. */
+  | 'not_open';
 
 export interface CallRecord {
   readonly callId: string;
@@ -216,6 +256,18 @@ export type SessionInputEvent =
       /** The identity that the app vouched for. */
       readonly by?: string;
     }
+  /** The lead agent has settled a question by a call, from words of the user. */
+  | ({
+      readonly type: 'question.settled';
+      readonly requestId: string;
+      readonly action: SettleAction;
+      readonly optionId?: string;
+      readonly text?: string;
+      /** The words of the user that the call rests on. */
+      readonly quote: string;
+      /** Absent: it counts. */
+      readonly refused?: SettleRefusal;
+    } & SettledBy)
   /** The current lead agent has entered: its `onEnter` is done. */
   | { readonly type: 'agent.entered'; readonly agentName: string }
   | {
@@ -266,7 +318,11 @@ export type Reading =
   | { readonly to: 'readBack' }
   /** Only more time was requested: wait this long, and then present the question again. */
   | { readonly to: 'hold'; readonly forMs: number }
-  | { readonly to: 'lead' };
+  /**
+   * For the lead agent. `about`: the question that had the floor, which the lead agent settles if the words were
+   * about it. Absent if there was none, or if an earlier version wrote the reading.
+   */
+  | { readonly to: 'lead'; readonly about?: string };
 
 /**
  * Returns the id of the delivery of a notice about this: an event of a service, a question of a subagent, a

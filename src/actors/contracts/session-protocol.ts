@@ -92,7 +92,7 @@ export interface SessionProtocol {
   readonly agents: Input<'agent.entered'>;
   readonly directives: Input<'directive.set'>;
   readonly user: Input<'user.said'>;
-  readonly answers: Input<'answer.given'>;
+  readonly answers: Input<'answer.given' | 'question.settled'>;
   /** Its first entry; see `unit/session-entries.ts`. */
   readonly opening: { readonly type: 'session.opened'; readonly inputs: unknown };
   /** Snapshots of the whole session; see `lifecycle/session-journal.ts`. */
@@ -158,7 +158,7 @@ const WORDS: { readonly [A in Words]: ReadonlySet<SessionProtocol[A]['type']> } 
   agents: new Set(['agent.entered'] as const),
   directives: new Set(['directive.set'] as const),
   user: new Set(['user.said'] as const),
-  answers: new Set(['answer.given'] as const),
+  answers: new Set(['answer.given', 'question.settled'] as const),
   opening: new Set(['session.opened'] as const),
   snapshots: new Set(['session.snapshot'] as const),
 };
@@ -193,8 +193,8 @@ export interface UnitEffects {
   readonly 'notices.posted': { readonly deliveryId: string };
   /** A snapshot is in the journal, under this number. */
   readonly 'snapshots.written': { readonly seq: number };
-  /** The lead agent answers these words. */
-  readonly 'user.heardUser': { readonly utterance: Utterance };
+  /** The lead agent answers these words. `about`: the question that had the floor. */
+  readonly 'user.heardUser': { readonly utterance: Utterance; readonly about?: string };
   /** These words answer the question of a subagent. */
   readonly 'user.overheard': {
     readonly utterance: Utterance;
@@ -202,6 +202,8 @@ export interface UnitEffects {
     /** Null: the question stays open. */
     readonly answer: { readonly choice: string | null; readonly isApproval: boolean } | null;
   };
+  /** The lead agent's settlement of a question counts, or is refused. */
+  readonly 'answers.settled': Omit<EventFor<'answers'> & { type: 'question.settled' }, 'type'>;
   readonly 'answers.receipt': { readonly ticket: string; readonly receipt: AnswerReceipt };
   readonly 'transfers.refused': { readonly transferId: string };
   readonly 'directives.changed': undefined;

@@ -1,7 +1,15 @@
 // The notes of the runtime for the lead model: sentences and quotations. `notes/` defines their form.
 
 import type { ConversationItem } from './items.ts';
-import { note, noteWith, sentence, wordsOfApp, type Note, type Prompt } from '../notes/note.ts';
+import {
+  note,
+  noteWith,
+  sentence,
+  wordsOfApp,
+  type Note,
+  type Prompt,
+  type Quotes,
+} from '../notes/note.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 
 /** Returns the note about the greeting that the model is to say; undefined if there is none. */
@@ -101,6 +109,22 @@ export function openQuestionNote(prompt: Prompt): Prompt {
   return typeof prompt === 'string'
     ? `${prompt} [SYSTEM: ${STILL_OPEN}]`
     : noteWith(prompt, STILL_OPEN);
+}
+
+/**
+ * Returns what a lead model reads before it answers while a question is open, or was answered just now: for this
+ * response only, not in the conversation.
+ */
+export function questionsNote(state: {
+  readonly open: readonly Quotes[];
+  readonly answered: readonly Quotes[];
+  readonly running: readonly string[];
+  readonly waitsToBeTold: readonly string[];
+}): Note {
+  return note(
+    sentence`Questions of subagents to the user. If the user's last words are about one of them, call settle_question with the words that say so, and do the rest of what they want beside it. Without that call a question stays open. Words about something else are yours alone: answer them, and leave the question open.`,
+    { ...state },
+  );
 }
 
 /**

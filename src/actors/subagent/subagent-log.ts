@@ -119,6 +119,9 @@ const empty: LogRecord = {
   completion: null,
 };
 
+/** The statuses of calls that may have had effects. */
+const HAS_BEGUN: ReadonlySet<LedgerEntry['status']> = new Set(['ok', 'error', 'in_flight']);
+
 export class SubagentLog {
   readonly #messages: ModelMessage[];
   #calls: readonly OpenCall[];
@@ -197,6 +200,15 @@ export class SubagentLog {
 
   call(callId: string): ModelCall | undefined {
     return this.#callOf(callId);
+  }
+
+  /** Returns the names of the tools that were called at this time or later, and may have begun. */
+  calledSince(at: number): readonly string[] {
+    const settled = this.#ledger.filter(({ status }) => HAS_BEGUN.has(status));
+    const open = this.#calls.filter(({ result }) => result === null);
+    return [...settled, ...open]
+      .filter(({ calledAt = 0 }) => calledAt >= at)
+      .map(({ toolName }) => toolName);
   }
 
   /** Returns the person who consented to this call, if the app vouched for the identity. */

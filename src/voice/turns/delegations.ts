@@ -25,6 +25,7 @@ import { note, sentence } from '../../actors/notes/note.ts';
 import type { LeadAgent } from '../../actors/session/lead/lead-agent.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { modelToolsOf } from '../../actors/session/lead/lead-tools.ts';
+import { settleStep, withStepNote } from '../../actors/session/lead/settle-tool.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
 import { CancelledError, ConfigurationError, ProviderError } from '../../values/errors.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
@@ -213,8 +214,10 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
     const notes = core.notes.writtenAs('user');
     const { agentName } = records;
     const { ids, clock } = host.environment;
+    const settling = settleStep(core);
+    const told = records.conversation.toModelMessages({ notes });
     const messages: ModelMessage[] = [
-      ...records.conversation.toModelMessages({ notes }),
+      ...(settling ? withStepNote(told, settling.note, notes) : told),
       ...(unfinished === '' ? [] : [{ role: 'user' as const, content: notes.guard(unfinished) }]),
       { role: 'user', content: notes.text(REQUEST, 'delegation request') },
     ];
@@ -222,7 +225,10 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
       model,
       instructions: `${agents.instructionsOf(agentName)}\n\n${INSTRUCTIONS}`,
       messages,
-      tools: { modelTools: modelToolsOf(agents.toolsOf(agentName)), execution: new Map() },
+      tools: {
+        modelTools: { ...modelToolsOf(agents.toolsOf(agentName)), ...settling?.tools },
+        execution: new Map(),
+      },
       signal,
       ids,
       clock,

@@ -3,7 +3,14 @@
 
 import { expect, test } from 'vitest';
 import { readUtterance } from '../../../src/actors/session/questions/user-words.ts';
-import { cases, questions, type Case, type Expected } from '../../language/utterances.ts';
+import {
+  cases,
+  isFair,
+  isHarmful,
+  questions,
+  type Case,
+  type Expected,
+} from '../../language/utterances.ts';
 import type { Reading } from '../../../src/actors/contracts/records.ts';
 
 /** What the session does with it; a question that was broken off takes no doubtful answer. */
@@ -37,33 +44,6 @@ function actionOf({ question: name, said, channel, began }: Case): Expected {
   }
   if (reading.to === 'lead') return 'to_lead';
   return reading.to === 'repeat' || reading.to === 'hold' ? reading.to : 'ask_again';
-}
-
-function isFair(action: Expected, fair: readonly Expected[]): boolean {
-  return fair.some((one) => {
-    if (typeof one === 'string' || typeof action === 'string') return one === action;
-    const [a, b] = [action.answer, one.answer] as [
-      Record<string, unknown>,
-      Record<string, unknown>,
-    ];
-    if ('text' in b)
-      return (
-        typeof a['text'] === 'string' &&
-        a['text'].toLowerCase().includes(String(b['text']).toLowerCase())
-      );
-    return JSON.stringify(a) === JSON.stringify(b);
-  });
-}
-
-function isHarmful(action: Expected, { fair, never }: Case): boolean {
-  if (typeof action === 'string') return false;
-  const answer = action.answer as Record<string, unknown>;
-  return never.some((harm) => {
-    if (harm === 'consent') return answer['approved'] === true;
-    if (harm === 'refusal') return answer['approved'] === false;
-    if (harm === 'any_answer') return true;
-    return answer['optionId'] !== undefined && !isFair(action, fair);
-  });
 }
 
 /** So many of the utterances were dealt with rightly when this was written: it shall not get worse. */

@@ -36,6 +36,7 @@ import type { DoubtfulCall } from '../../contracts/session-views.ts';
 import type { SubagentTask } from '../../contracts/task.ts';
 import type { Subagent } from '../../subagent/subagent.ts';
 import type { LeadTool } from '../lead/lead-tools.ts';
+import { isSaidByRuntime } from '../lead/settle-tool.ts';
 import type { CallRecord } from '../../contracts/records.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS } from '../unit/session-unit.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
@@ -150,15 +151,14 @@ export class CallEffects {
     const session = this.#session;
     const call = session.records.calls.get(callId);
     if (!call) return;
-    const tools = session.agents.toolsOf(call.agentName);
-    const tool = tools.get(call.name);
+    const tool = this.#toolOf(call);
     const invalid = (message: string): void =>
       session.receive(`call:${callId}`, {
         type: 'call.invalid',
         error: { code: 'INVALID_CALL', message, retryable: false },
       });
     if (!tool) {
-      const known = [...tools.keys()].join(', ') || 'none';
+      const known = [...session.agents.toolsOf(call.agentName).keys()].join(', ') || 'none';
       invalid(`Unknown tool: ${call.name}. Available tools: ${known}`);
       return;
     }
@@ -297,7 +297,8 @@ export class CallEffects {
     if (!call) return;
     const { name, output } = call;
     // The model does not respond to the answer of a cancelled call.
-    session.lead.answerTool(callId, output, answer !== 'cancelled');
+    const respond = answer !== 'cancelled' && !isSaidByRuntime(name, output);
+    session.lead.answerTool(callId, output, respond);
     const isOver = session.unit.calls.stateOf(callId)?.done === true;
     // The record of a cancelled call may be gone before the event is applied.
     const isRecorded = isOver && answer !== 'cancelled';
@@ -428,7 +429,7 @@ export class CallEffects {
   }
 
   #toolOf({ agentName, name }: CallRecord): LeadTool | undefined {
-    return this.#session.agents.toolsOf(agentName).get(name);
+    return this.#session.agents.toolOf(agentName, name);
   }
 }
 

@@ -18,20 +18,30 @@ import {
   type QuestionEnd,
 } from '../../../machines/index.ts';
 import { byOf } from '../../../machines/outbox-setup.ts';
+import { clip } from '../../../values/clip.ts';
 import { isWired } from '../../../machines/session-wiring.ts';
-import { subjectOf, type DeliveryRecord, type Utterance } from '../../contracts/records.ts';
+import {
+  subjectOf,
+  type AnsweredQuestion,
+  type DeliveryRecord,
+  type SettleAction,
+  type Utterance,
+} from '../../contracts/records.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
-import type { EffectHandlers } from '../../contracts/session-protocol.ts';
+import type { EffectHandlers, EffectParams } from '../../contracts/session-protocol.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
 import { silentNote } from '../../conversation/prompts.ts';
 import type { Prompt } from '../../notes/note.ts';
 import type { Posted } from '../../runtime/commit-unit.ts';
 import { callSafely } from '../../runtime/host.ts';
+import { ASK_USER } from '../../subagent/ask-user.ts';
 import { UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { checkServiceConfigs, type ServiceSubagentConfig } from '../../services/service-config.ts';
 import { SessionServices } from '../../services/session-services.ts';
 import { postNotice } from './notices.ts';
 import { notActive } from '../lead/lead-agents.ts';
+import { settlementOf, settlementRefused } from '../lead/settle-tool.ts';
+import type { Settlement } from '../questions/user-input.ts';
 import { questionView } from '../state/projection.ts';
 import { CEILING_REASON } from '../state/batches.ts';
 import { idOf } from '../state/session-records.ts';
@@ -51,6 +61,20 @@ const OUTBOX_FULL: Failure = {
   message: 'Too much waits to be heard, or is being made: see maxDeliveries',
   retryable: true,
 };
+
+/** The status of each settlement that counts. */
+const STATUS = {
+  answer: 'answered',
+  // A correction of a question that was still open.
+  correct: 'answered',
+  cancel: 'cancelled',
+  later: 'put_off',
+  repeat: 'asked_again',
+  explain: 'explain_now',
+} as const satisfies Record<SettleAction, string>;
+
+/** Limit of a result that is quoted to the model. */
+const MAX_TOLD_CHARS = 300;
 
 export class SessionEffects {
   readonly #session: EffectsSession;
@@ -168,9 +192,9 @@ export class SessionEffects {
       'directives.changed': () => lead.configure(),
       'conversation.summarised': ({ summary, covers }) =>
         session.projection.emit({ type: 'conversation.summarised', items: covers.length, summary }),
-      'user.heardUser': ({ utterance }) => {
+      'user.heardUser': ({ utterance, about }) => {
         this.#showUtterance(utterance);
-        lead.heardUser(utterance);
+        lead.heardUser(utterance, about);
         session.userInput.said(utterance.id);
       },
       'user.overheard': ({ utterance, subagentName, answer }) => {
@@ -178,6 +202,7 @@ export class SessionEffects {
         lead.overheard(utterance, subagentName, answer);
         session.userInput.said(utterance.id);
       },
+      'answers.settled': (settled) => this.#settled(settled),
       'answers.receipt': ({ ticket, receipt }) => session.userInput.answered(ticket, receipt),
     };
   }
@@ -290,6 +315,63 @@ export class SessionEffects {
     records.questions.delete(requestId);
     this.#withdrawDelivery(requestId);
     unit.questions.forget(requestId);
+  }
+
+  /** Carries out what the lead agent made of words about a question, and answers its call. */
+  #settled(settled: EffectParams['answers.settled']): void {
+    const { userInput, tree } = this.#session;
+    const { callId, requestId, action, refused } = settled;
+    const answer = (settlement: Settlement): void => userInput.settled(callId, settlement);
+    if (refused !== undefined) {
+      answer(settlementRefused(refused));
+      return;
+    }
+    const { records } = this.#session;
+    const open = records.questions.get(requestId);
+    const answered = records.answered.find((question) => question.requestId === requestId);
+    if (action === 'correct' && answered && !open) {
+      answer(this.#correct(callId, answered));
+      return;
+    }
+    if (action === 'cancel')
+      tree.get(open?.subagentId ?? '')?.cancel('the user does not want it any more');
+    answer(settlementOf(this.#session, requestId, STATUS[action]));
+  }
+
+  /**
+   * Passes a corrected answer on to the subagent that asked, in place of the step under way, unless it has called a
+   * tool since.
+   */
+  #correct(
+    callId: string,
+    { subagentId, subagentName, requestId, question, answer, answeredAt }: AnsweredQuestion,
+  ): Settlement {
+    const { tree, projection } = this.#session;
+    const subagent = tree.get(subagentId);
+    if (!subagent) {
+      const text = projection.subagent(subagentId)?.outcome?.text ?? '';
+      const done = text === '' ? '' : ` Its result: ${clip(text, MAX_TOLD_CHARS)}`;
+      return settlementRefused('too_late', `It is too late: ${subagentName} has ended.${done}`);
+    }
+    const called = subagent.log.calledSince(answeredAt).find((name) => name !== ASK_USER);
+    if (called !== undefined)
+      return settlementRefused(
+        'too_late',
+        `It is too late: ${subagentName} has gone on with the first answer (${called}). Ask the user whether to cancel it.`,
+      );
+    const { userResponse, optionId } = answer;
+    const chosen = optionId === undefined ? '' : ` (option ${JSON.stringify(optionId)})`;
+    const content =
+      `The user has corrected the answer to your question ${JSON.stringify(question)}. ` +
+      `It is now ${JSON.stringify(userResponse)}${chosen}, and not what you were told before.`;
+    const sent = tree.send(
+      subagentId,
+      { content, mode: 'interrupt', idempotencyKey: callId },
+      THE_LEAD,
+    );
+    return sent.ok
+      ? settlementOf(this.#session, requestId, 'corrected')
+      : settlementRefused('too_late');
   }
 
   #sessionEnded(error: Failure | null): void {

@@ -24,6 +24,7 @@ import type { Failure, Stamped } from '../../../machines/index.ts';
 import { leadInstructions, type SetDirective } from '../../contracts/directives.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import type { EventFor, Receiver, SessionMessage } from '../../contracts/session-protocol.ts';
+import { delegates, reconfigureOf, SOURCE_TOOL, subAgentOf } from '../../model/tool-flags.ts';
 import { note, wordsOfApp } from '../../notes/note.ts';
 import type { NoteMarks } from '../../notes/note-marks.ts';
 import type { MemoryFact } from '../../ports/memory-store.ts';
@@ -31,6 +32,7 @@ import { callSafely, type Host } from '../../runtime/host.ts';
 import type { Projection } from '../state/projection.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
+import type { UserInput } from '../questions/user-input.ts';
 import type { SessionHooks } from './hooks.ts';
 import { checkAgents, type AgentContext, type LeadAgent } from './lead-agent.ts';
 import type { LeadDriver } from './lead-driver.ts';
@@ -39,8 +41,10 @@ import {
   checkSubagentNames,
   defineTool,
   prepareLeadTools,
+  SETTLE_QUESTION,
   type LeadTool,
 } from './lead-tools.ts';
+import { settleTool } from './settle-tool.ts';
 
 /** The session as its lead agents see it. */
 export interface AgentsSession extends Receiver {
@@ -54,6 +58,7 @@ export interface AgentsSession extends Receiver {
   readonly projection: Projection;
   readonly records: SessionRecords;
   readonly unit: SessionUnit;
+  readonly userInput: UserInput;
   /** Returns the newest remembered facts of the user. */
   facts(limit: number): Promise<readonly MemoryFact[]>;
 }
@@ -96,6 +101,9 @@ export class LeadAgents {
   readonly #definitions: ReadonlyMap<string, readonly ToolDefinition[]>;
   /** The tools of each agent by name, once they are prepared. */
   readonly #tools = new Map<string, ReadonlyMap<string, LeadTool>>();
+  /** The tool by which a model settles a question; null before `prepare`. */
+  #settleTool: LeadTool | null = null;
+  readonly #mayAskUser: boolean;
   /** The last instructions of agents whose instructions are a function. */
   readonly #lastWords = new Map<string, string>();
   /** The transfers that the session machine carries out, by id. */
@@ -113,6 +121,7 @@ export class LeadAgents {
     session: AgentsSession,
     agents: readonly LeadAgent[],
     subagents: Readonly<Record<string, unknown>>,
+    hasServices: boolean,
   ) {
     this.#session = session;
     checkAgents(agents);
@@ -141,6 +150,8 @@ export class LeadAgents {
       }),
     );
     checkSubagentNames(agents, subagents);
+    const spawns = ({ tools = [] }: LeadAgent): boolean => tools.some(isSpawning);
+    this.#mayAskUser = hasServices || Object.keys(subagents).length > 0 || agents.some(spawns);
   }
 
   /** The current lead agent. */
@@ -166,11 +177,28 @@ export class LeadAgents {
   async prepare(): Promise<void> {
     for (const [name, definitions] of this.#definitions)
       this.#tools.set(name, await prepareLeadTools(definitions));
+    const ofRuntime = await prepareLeadTools([settleTool(this.#session)]);
+    this.#settleTool = ofRuntime.get(SETTLE_QUESTION) ?? null;
   }
 
   /** Returns the tools of an agent by name; empty before `prepare`. */
   toolsOf(agentName: string): ReadonlyMap<string, LeadTool> {
     return this.#tools.get(agentName) ?? new Map();
+  }
+
+  /** Returns a tool of an agent, or of the runtime, that a model may have called. */
+  toolOf(agentName: string, name: string): LeadTool | undefined {
+    if (name === SETTLE_QUESTION) return this.#settleTool ?? undefined;
+    return this.toolsOf(agentName).get(name);
+  }
+
+  /**
+   * Returns the tools of an agent for a model that keeps its tools: with that of the runtime, if a subagent may ask
+   * the user anything.
+   */
+  standingToolsOf(agentName: string): readonly LeadTool[] {
+    const tools = [...this.toolsOf(agentName).values()];
+    return this.#settleTool && this.#mayAskUser ? [...tools, this.#settleTool] : tools;
   }
 
   /**
@@ -440,6 +468,12 @@ function checkedArguments(value: unknown) {
   return parsed.success
     ? { success: true as const, value: parsed.data }
     : { success: false as const, error: new Error(z.prettifyError(parsed.error)) };
+}
+
+/** Tells whether a tool begins subagents of its own. */
+function isSpawning(tool: ToolDefinition): boolean {
+  const source = SOURCE_TOOL in tool ? tool[SOURCE_TOOL] : undefined;
+  return reconfigureOf(source) !== null || delegates(source) || subAgentOf(source) !== null;
 }
 
 /** Tells whether the agent does something before its first response. */

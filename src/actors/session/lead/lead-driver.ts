@@ -94,8 +94,11 @@ export interface LeadDriver {
   deferTool(callId: string): void;
   /** Tells the model a fact that it does not respond to. */
   addNote(prompt: Prompt): void;
-  /** Passes words of the user on to the lead agent, which answers them. */
-  heardUser(utterance: Utterance): void;
+  /**
+   * Passes words of the user on to the lead agent, which answers them. `about`: the question that had the floor,
+   * which the words did not answer beyond doubt.
+   */
+  heardUser(utterance: Utterance, about?: string): void;
   /**
    * Reports words of the user to a subagent: the lead agent neither answers them nor takes them as addressed
    * to it. `answer`: they answer the subagent's question, which otherwise stays open.

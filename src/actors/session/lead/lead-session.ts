@@ -1,7 +1,6 @@
 // The session as the drivers of its lead agents see it.
 
 import type { SubagentTree } from '../../subagents/subagent-tree.ts';
-import type { UserInput } from '../questions/user-input.ts';
 import type { AgentsSession, LeadAgents } from './lead-agents.ts';
 
 export interface LeadSession extends AgentsSession {
@@ -9,8 +8,6 @@ export interface LeadSession extends AgentsSession {
   /** The agents: the current one, and the instructions and tools of each. */
   readonly agents: LeadAgents;
   readonly tree: SubagentTree;
-  /** The input of the user and their screens. */
-  readonly userInput: UserInput;
   /** The waits of the app. */
   readonly awaited: {
     /** True while an app waits for results. */

@@ -152,9 +152,12 @@ export function modelToolsOf(tools: ReadonlyMap<string, LeadTool>): ToolSet {
 /** The tools of an agent are the same for all its responses. */
 const offered = new WeakMap<ReadonlyMap<string, LeadTool>, ToolSet>();
 
+/** The tool of the runtime by which a lead model settles a question of a subagent (lead/settle-tool.ts). */
+export const SETTLE_QUESTION = 'settle_question';
+
 /**
  * Checks the tools of one agent.
- * @throws {ConfigurationError} for a name that is taken or malformed, a tool without a schema,
+ * @throws {ConfigurationError} for a name that is taken, reserved or malformed, a tool without a schema,
  * an inline tool without `execute`, a background tool without a subagent.
  */
 export function checkLeadTools(
@@ -166,6 +169,7 @@ export function checkLeadTools(
   for (const tool of tools) {
     const path = `agent "${agentName}", tool ${toolName(tool)}`;
     checkTool(path, tool);
+    if (tool.name === SETTLE_QUESTION) throw invalid(`${path}: the runtime reserves this name`);
     if (seen.has(tool.name)) throw invalid(`${path}: the name is taken`);
     seen.add(tool.name);
     if (tool.execution === 'background' && !Object.hasOwn(subagents, tool.name))

@@ -32,7 +32,12 @@ import type { LeadDriver } from '../lead/lead-driver.ts';
 import { LeadAgents } from '../lead/lead-agents.ts';
 import { checkedNotice, postNotice, type NoticeOptions } from '../effects/notices.ts';
 import { Projection } from '../state/projection.ts';
-import type { Address, EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
+import type {
+  Address,
+  EventFor,
+  Received,
+  SessionMessage,
+} from '../../contracts/session-protocol.ts';
 import { SessionEffects } from '../effects/session-effects.ts';
 import type { SessionOptions } from './session-options.ts';
 import { SessionLife, type HostedSession } from './session-life.ts';
@@ -40,6 +45,7 @@ import { SessionScope } from './session-scope.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit, SNAPSHOTS } from '../unit/session-unit.ts';
 import { UserInput } from '../questions/user-input.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
+import { withVerdict } from '../questions/settle-question.ts';
 import { withReading } from '../questions/user-words.ts';
 import { consolidationOf } from '../state/batches.ts';
 import { foldSessionEvent, SNAPSHOT, snapshotOf } from './session-journal.ts';
@@ -67,6 +73,8 @@ interface CoreOptions<Lead extends LeadDriver> extends SessionOptions {
   readonly acknowledgesCalls?: boolean;
   /** True if a question is heard (voice), not only shown (text). */
   readonly hasVoice: boolean;
+  /** Whether the lead model can settle a question by a tool. @defaultValue true */
+  readonly leadSettles?: boolean;
   readonly makeLead: (session: LeadSession) => Lead;
   /** The form in which results reach the lead model. @defaultValue 'notice' */
   readonly promptStyle?: PromptStyle;
@@ -153,7 +161,8 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
       options.promptStyle,
     );
     this.notes = new NoteMarks(runtime.environment.ids.next('mark'), options.systemAs);
-    this.agents = new LeadAgents(this, options.agents, configs);
+    const { services = [], agents } = options;
+    this.agents = new LeadAgents(this, agents, configs, services.length > 0);
     this.upkeep = new Upkeep(
       {
         id: this.id,
@@ -202,8 +211,7 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
       },
       {
         fold: (received) => foldSessionEvent(this.records, this.unit, received),
-        enrich: ({ event }) =>
-          event.type === 'user.said' ? withReading(this.records, this.unit, event) : event,
+        enrich: ({ event }) => this.#enriched(event),
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
         ignored: (event, error) => this.userInput.ignored(event, error),
@@ -315,11 +323,19 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
     }
     if (event.type === 'answer.given') return this.#byOf(event);
     if (event.type !== 'tool.called') return null;
-    const tool = this.agents.toolsOf(event.agentName ?? this.records.agentName).get(event.name);
+    const tool = this.agents.toolOf(event.agentName ?? this.records.agentName, event.name);
     return {
       timeoutMs: tool?.definition.timeout ?? DEFAULT_TOOL_TIMEOUT_MS,
       isConsolidated: this.#isConsolidated(tool?.definition),
     };
+  }
+
+  /** Adds what an entry records of the state in which its event was accepted. */
+  #enriched(event: Received['event']): Received['event'] {
+    const { records, unit } = this;
+    const { leadSettles = true } = this.#options;
+    if (event.type === 'user.said') return withReading(records, unit, event, leadSettles);
+    return event.type === 'question.settled' ? withVerdict(records, unit, event) : event;
   }
 
   /** Words and answers that no other identity is vouched for are the user's. */

@@ -31,6 +31,7 @@ import { SUBAGENT_VERSION } from '../../subagent/subagent-events.ts';
 import type { SubagentTree } from '../../subagents/subagent-tree.ts';
 import type { SubagentTreeSnapshot } from '../../subagents/subagent-registry.ts';
 import { transferRequested } from '../lead/lead-agents.ts';
+import { questionSettled } from '../questions/settle-question.ts';
 import { answerGiven, userSaid } from '../questions/user-words.ts';
 import type { SessionRecords, SessionRecordsSnapshot } from '../state/session-records.ts';
 import {
@@ -262,7 +263,10 @@ export function foldSessionEvent(
 ): readonly SessionMessage[] {
   const { kind, event } = received;
   if (kind === 'user') return userSaid(records, unit, event);
-  if (kind === 'answers') return answerGiven(records, unit, event);
+  if (kind === 'answers')
+    return event.type === 'question.settled'
+      ? questionSettled(records, unit, event)
+      : answerGiven(records, unit, event);
   if (kind === 'transfers') return transferRequested(unit, event);
   if (kind === 'directives') unit.post('directives.changed', undefined);
   if (event.type === 'conversation.summarised') unit.post('conversation.summarised', event);

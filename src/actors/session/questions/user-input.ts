@@ -1,8 +1,8 @@
-// The entrance of the user's input: attached clients, typed words, acknowledgements and answers. It puts each
-// into the mailbox, and reports its fate to the caller.
+// The entrance of the user's input: attached clients, typed words, acknowledgements and answers, also those that
+// the lead agent has read in the user's words. It puts each into the mailbox, and reports its fate to the caller.
 //
 // Owns:     the waiting callers, and the number of attached clients.
-// Does not: decide which question words go to, or whether an answer counts (user-input).
+// Does not: decide which question words go to, or whether an answer counts (user-words, settle-question).
 //
 // Invariants
 //   USER-INPUT-1. Each caller is told once: the fate of its words or its answer, or that the session has
@@ -20,6 +20,10 @@ import type { SessionRecords } from '../state/session-records.ts';
 import type { Projection } from '../state/projection.ts';
 import type { Receiver } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
+import type { QuestionSettled } from './settle-question.ts';
+
+/** The fate of a settlement, as the lead model reads it: `status`, and what belongs to it. */
+export type Settlement = { readonly status: string } & Readonly<Record<string, unknown>>;
 
 /** The session as the entrance sees it. */
 export interface UserInputSession extends Receiver {
@@ -36,6 +40,8 @@ export class UserInput {
   readonly #isHeard: boolean;
   readonly #receipts = new Map<string, PromiseWithResolvers<AnswerReceipt>>();
   readonly #saying = new Map<string, PromiseWithResolvers<void>>();
+  /** The settlements under way of the lead agent, by their calls. */
+  readonly #settling = new Map<string, PromiseWithResolvers<Settlement>>();
 
   #clients = 0;
   #listeners = 0;
@@ -167,6 +173,35 @@ export class UserInput {
     return taken.promise;
   }
 
+  /**
+   * Puts the lead agent's settlement of a question into the mailbox. Resolves with its fate.
+   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY` (rejects).
+   */
+  async settle(settled: Omit<QuestionSettled, 'type' | 'refused'>): Promise<Settlement> {
+    const { unit } = this.#session;
+    unit.unit.checkRoom();
+    const settlement = Promise.withResolvers<Settlement>();
+    this.#settling.set(settled.callId, settlement);
+    const { callId, utteranceId, requestId, action, optionId, text, quote } = settled;
+    this.#session.receive('answers', {
+      type: 'question.settled',
+      callId,
+      utteranceId,
+      requestId,
+      action,
+      ...(optionId === undefined ? {} : { optionId }),
+      ...(text === undefined ? {} : { text }),
+      quote,
+    });
+    return settlement.promise;
+  }
+
+  /** Resolves the lead agent's call with the fate of its settlement. */
+  settled(callId: string, settlement: Settlement): void {
+    this.#settling.get(callId)?.resolve(settlement);
+    this.#settling.delete(callId);
+  }
+
   /** Resolves the call whose words a question or the lead agent has received. */
   said(utteranceId: string): void {
     this.#saying.get(utteranceId)?.resolve();
@@ -178,7 +213,12 @@ export class UserInput {
    * null: it came too late.
    */
   ignored(event: UnitEvent, error: Error | null): void {
-    const { utteranceId, ticket } = event as { utteranceId?: unknown; ticket?: unknown };
+    const { utteranceId, ticket, callId } = event as Readonly<Record<string, unknown>>;
+    if (event.type === 'question.settled') {
+      const id = String(callId);
+      this.#settling.get(id)?.reject(error ?? notTakenIn());
+      this.#settling.delete(id);
+    }
     if (event.type === 'user.said') {
       const id = String(utteranceId);
       this.#saying.get(id)?.reject(error ?? notTakenIn());
@@ -205,6 +245,8 @@ export class UserInput {
   close(error: Error | null): void {
     for (const { resolve } of this.#receipts.values()) resolve({ accepted: false, reason: 'over' });
     this.#receipts.clear();
+    for (const { reject } of this.#settling.values()) reject(error ?? notTakenIn());
+    this.#settling.clear();
     const { conversation } = this.#session.records;
     for (const [utteranceId, { resolve, reject }] of this.#saying)
       if (conversation.get(utteranceId) === undefined) reject(error ?? notTakenIn());

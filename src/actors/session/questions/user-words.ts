@@ -16,6 +16,10 @@
 //   USER-WORDS-5. A wait is given, and ends: the question is put again after it.
 //   USER-WORDS-6. Words of a user who may not answer the question that has the floor go where they would go
 //       without that question, which stays open (WHO-1).
+//   USER-WORDS-7. Words that the tables do not settle beyond doubt go to the lead agent, together with the question:
+//       it settles the question by a tool of the runtime (settle-question.ts), or does what else was meant. A lead
+//       agent without tools gets them after the question was asked again once. The asker gets only what answers
+//       its question: an option, a yes or a no, or words if it asked for words.
 
 import { matchAnswer } from '../../../language/match-answer.ts';
 import type { QuestionRecord, Reading, Utterance, Answer } from '../../contracts/records.ts';
@@ -36,9 +40,6 @@ const DECISIVE_CONFIDENCE = 0.8;
 /** Time that is given to a user who asks for it. */
 export const HOLD_MS = 10_000;
 
-/** Number of typed words from which an answer counts as meant, even if it names no option. */
-const MEANT_WORDS = 3;
-
 /** The channel of the words, and the other open questions. */
 export interface Heard {
   /** True for typed words, which are exact; spoken ones may be recognized wrongly. */
@@ -47,39 +48,41 @@ export interface Heard {
   readonly language?: string | undefined;
   /** Number of approvals that wait for the user, this one included. @defaultValue 1 */
   readonly approvals?: number;
+  /** Whether the lead agent can settle the question by a tool. @defaultValue true */
+  readonly leadSettles?: boolean;
 }
 
 /**
- * Reads an utterance as an answer to the question that has the floor. Unclear words are asked for again the
- * first time; a yes to one of several approvals is read back.
+ * Reads an utterance as an answer to the question that has the floor. Consent that is not clear is asked for
+ * again the first time, a yes to one of several approvals is read back, and other words that are not clear are
+ * for the lead agent (USER-WORDS-7).
  */
 export function readUtterance(
   question: QuestionRecord,
   text: string,
-  { typed, language = 'en', approvals = 1 }: Heard,
+  { typed, language = 'en', approvals = 1, leadSettles = true }: Heard,
 ): Reading {
-  const reading = readOnce(question, text, language);
+  const reading = readOnce(question, text, language, leadSettles);
+  const toLead = { to: 'lead', about: question.requestId } as const;
+  if (reading === 'digression') return toLead;
   if (question.kind === 'approval') {
-    if (reading === 'described') return { to: 'again' };
     const consents = reading.to === 'question' && reading.answer.approved === true;
     if (consents && approvals > 1 && !question.readBack) return { to: 'readBack' };
     // The question is asked again once in words; then the buttons remain, and the lead agent.
-    return reading.to === 'again' && question.askedAgain ? { to: 'lead' } : reading;
+    return reading.to === 'again' && question.askedAgain ? toLead : reading;
   }
-  if (reading === 'described') {
-    // Words that name no option may still be an answer ("the cheaper one"): the asker can interpret them.
-    const isMeant = typed
-      ? text.trim().split(/\s+/).length >= MEANT_WORDS
-      : question.timesUnclear > 0;
-    return isMeant
-      ? { to: 'question', decisive: false, answer: { userResponse: text } }
-      : { to: 'again' };
-  }
-  // Unclear words are asked about once; then they go to the lead agent.
-  return reading.to === 'again' && question.timesUnclear > 0 ? { to: 'lead' } : reading;
+  if (reading.to !== 'again') return reading;
+  // An unclear answer in free words is hardly one: nothing was said, or the microphone heard the question itself.
+  const isForLead = leadSettles && (typed || question.options.length > 0);
+  return isForLead || question.timesUnclear > 0 ? toLead : reading;
 }
 
-function readOnce(question: QuestionRecord, text: string, language: string): Reading | 'described' {
+function readOnce(
+  question: QuestionRecord,
+  text: string,
+  language: string,
+  leadSettles: boolean,
+): Reading | 'digression' {
   const kind =
     question.kind === 'approval'
       ? 'approval'
@@ -89,6 +92,8 @@ function readOnce(question: QuestionRecord, text: string, language: string): Rea
   const action = question.action?.toolName ?? '';
   const { options, question: asked } = question;
   const match = matchAnswer({ kind, options, action, question: asked }, text, { language });
+  // The lead model can tell a wish or a question from an answer.
+  if (leadSettles && 'doubt' in match) return 'digression';
   switch (match.kind) {
     case 'option':
       return {
@@ -104,18 +109,17 @@ function readOnce(question: QuestionRecord, text: string, language: string): Rea
         answer: { userResponse: text, approved: match.kind === 'approved' },
       };
     case 'free_text':
-      // Consent is taken only from words that are exactly a yes or a no.
-      return question.kind === 'approval'
-        ? { to: 'again' }
-        : { to: 'question', decisive: false, answer: { userResponse: match.text } };
+      // Only a question for words is answered by words: "neither", "I don't mind" name no option.
+      return kind === 'free_text'
+        ? { to: 'question', decisive: false, answer: { userResponse: match.text } }
+        : { to: 'again' };
     case 'hold':
       return { to: 'hold', forMs: HOLD_MS };
     case 'repeat':
       return { to: 'repeat' };
-    case 'described':
-      return 'described';
     case 'digression':
-      return { to: 'lead' };
+      return 'digression';
+    case 'described':
     case 'ambiguous':
     case 'unclear':
       return { to: 'again' };
@@ -127,7 +131,7 @@ const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held']);
 
 type Said = EventFor<'user'> & Stamped;
 
-type Given = EventFor<'answers'> & Stamped;
+type Given = Extract<EventFor<'answers'>, { readonly type: 'answer.given' }> & Stamped;
 
 /** Applies words of the user: posts their effect, and returns the consequences within the unit. */
 export function userSaid(
@@ -144,14 +148,20 @@ export function userSaid(
 
 /**
  * Adds the reading of the words for the question that has the floor, as their entry keeps it (USER-WORDS-4).
+ * `leadSettles`: the lead agent can settle a question by a tool.
  */
-export function withReading(records: SessionRecords, unit: SessionUnit, said: Said): Said {
+export function withReading(
+  records: SessionRecords,
+  unit: SessionUnit,
+  said: Said,
+  leadSettles: boolean,
+): Said {
   const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
   const isFor =
     question &&
     mayAnswer(question, said.by) &&
     (isToBeReadBack(unit, question) || isPutToUser(unit, question, said));
-  return isFor ? { ...said, reading: readingOf(records, unit, question, said) } : said;
+  return isFor ? { ...said, reading: readingOf(records, unit, question, said, leadSettles) } : said;
 }
 
 function readingOf(
@@ -159,13 +169,19 @@ function readingOf(
   unit: SessionUnit,
   question: QuestionRecord,
   { text, channel, language }: Said,
+  leadSettles: boolean,
 ): Reading {
   // A question that is over stays in the records until its effects are carried out; a refold carries out none.
   const approvals = [...records.questions.values()].filter(
     ({ kind, requestId }) =>
       kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
   ).length;
-  return readUtterance(question, text, { typed: channel === 'typing', language, approvals });
+  return readUtterance(question, text, {
+    typed: channel === 'typing',
+    language,
+    approvals,
+    leadSettles,
+  });
 }
 
 function wordsOf(
@@ -177,16 +193,17 @@ function wordsOf(
   records.userSaid(id, text, startedAt, said.by);
   const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
   const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
-  const toLead = (): readonly SessionMessage[] => {
+  const toLead = (about?: string): readonly SessionMessage[] => {
     records.utteranceId = id;
-    unit.post('user.heardUser', { utterance });
+    records.utteranceIsTyped = channel === 'typing';
+    unit.post('user.heardUser', { utterance, ...(about !== undefined && { about }) });
     return [];
   };
   if (!question || !mayAnswer(question, said.by)) return toLead();
   const awaitsReading = isToBeReadBack(unit, question);
   if (!awaitsReading && !isPutToUser(unit, question, said)) return toLead();
-  const { reading = readingOf(records, unit, question, said) } = said;
-  if (reading.to === 'lead') return toLead();
+  const { reading = readingOf(records, unit, question, said, false) } = said;
+  if (reading.to === 'lead') return toLead(reading.about);
   const { requestId, subagentName } = question;
   const actor = `question:${requestId}` as const;
   const answer = {

@@ -25,6 +25,8 @@ import type { Note } from '../../notes/note.ts';
 import { Directives, type Directive } from '../../contracts/directives.ts';
 import { LiveConversation, type Unfinished } from './live-conversation.ts';
 import type {
+  Answer,
+  AnsweredQuestion,
   CallRecord,
   ConversationEvent,
   DeliveryRecord,
@@ -50,6 +52,8 @@ type Successor = {
 export interface SessionRecordsSnapshot {
   readonly agentName: string;
   readonly requestId: string | null;
+  /** @defaultValue false */
+  readonly requestIsTyped?: boolean;
   readonly turns: number;
   readonly successor: Successor;
   /** @defaultValue false */
@@ -58,10 +62,15 @@ export interface SessionRecordsSnapshot {
   readonly takesOverFrom?: string | null;
   readonly directives: readonly Directive[];
   readonly questions: readonly QuestionRecord[];
+  /** @defaultValue none */
+  readonly answered?: readonly AnsweredQuestion[];
   readonly calls: readonly CallRecord[];
   readonly deliveries: readonly DeliveryRecord[];
   readonly conversation: unknown;
 }
+
+/** Number of answered questions that are kept: the user corrects an answer soon, or not at all. */
+const MAX_ANSWERED = 4;
 
 export class SessionRecords {
   readonly questions = new Map<string, QuestionRecord>();
@@ -72,6 +81,10 @@ export class SessionRecords {
   directives = Directives.none;
   /** The id of the utterance that the lead agent answers, or answered last. */
   utteranceId: string | null = null;
+  /** Whether that utterance was typed. */
+  utteranceIsTyped = false;
+  /** The questions that were answered last, the latest first. */
+  answered: readonly AnsweredQuestion[] = [];
   /** Number of completed turns of the model. */
   turns = 0;
   /** The first agent's `onEnter` is done. */
@@ -105,12 +118,14 @@ export class SessionRecords {
     return {
       agentName,
       requestId,
+      ...(this.utteranceIsTyped && { requestIsTyped: true }),
       turns,
       successor: this.#successor,
       hasEntered,
       takesOverFrom,
       directives: this.directives.all,
       questions: copies(this.questions),
+      ...(this.answered.length > 0 && { answered: this.answered }),
       calls: copies(this.calls),
       deliveries: copies(this.deliveries),
       conversation: this.#conversation.kept.toJSON(),
@@ -122,6 +137,8 @@ export class SessionRecords {
     this.agentName = this.#firstAgent;
     this.directives = Directives.none;
     this.utteranceId = null;
+    this.utteranceIsTyped = false;
+    this.answered = [];
     this.turns = 0;
     this.hasEntered = false;
     this.takesOverFrom = null;
@@ -136,6 +153,8 @@ export class SessionRecords {
   restore(snapshot: SessionRecordsSnapshot): void {
     this.agentName = snapshot.agentName;
     this.utteranceId = snapshot.requestId;
+    this.utteranceIsTyped = snapshot.requestIsTyped === true;
+    this.answered = snapshot.answered ?? [];
     this.turns = snapshot.turns;
     this.hasEntered = snapshot.hasEntered === true;
     this.takesOverFrom = snapshot.takesOverFrom ?? null;
@@ -208,7 +227,7 @@ export class SessionRecords {
       }
       case 'question': {
         const question = this.questions.get(id);
-        if (question && event.type === 'question.answer') question.answer = event.answer;
+        if (question && event.type === 'question.answer') this.#answer(question, event);
         return [];
       }
       case 'calls':
@@ -278,6 +297,14 @@ export class SessionRecords {
     this.directives = this.directives.withoutAgents();
     this.agentName = to;
     this.takesOverFrom = enters ? from : null;
+  }
+
+  #answer(question: QuestionRecord, { answer, at }: { readonly answer: Answer | null } & Stamped) {
+    question.answer = answer;
+    if (!answer) return;
+    const { askedAt: _, timesUnclear: __, askedAgain: ___, readBack: ____, ...asked } = question;
+    const answered = { ...asked, answer, answeredAt: at };
+    this.answered = [answered, ...this.answered].slice(0, MAX_ANSWERED);
   }
 
   #said(event: ConversationEvent): void {

@@ -22,6 +22,7 @@ import {
 } from '../../runtime/event-shapes.ts';
 import { setAsideIn, type UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { delegationShape } from '../../subagent/subagent-events.ts';
+import { SETTLE_ACTIONS } from '../../contracts/records.ts';
 import type { ConsolidationOptions } from '../state/batches.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 
@@ -244,6 +245,7 @@ const snapshot = z.looseObject({
     turns: amount,
     directives: z.array(z.looseObject({ key: text, value: text })),
     questions: z.array(asked.extend({ answer: maybe(answer) })),
+    answered: maybe(z.array(asked.extend({ answer, answeredAt: amount }))),
     calls: z.array(
       z.looseObject({ callId: text, name: text, arguments: text, outcome: maybe(outcome) }),
     ),
@@ -283,6 +285,16 @@ export const SESSION_SHAPES: EventShapes = {
     optionId: maybe(text),
     text: maybe(text),
     approved: maybe(flag),
+  }),
+  'question.settled': z.looseObject({
+    callId: text,
+    utteranceId: text,
+    requestId: text,
+    action: z.enum(SETTLE_ACTIONS),
+    optionId: maybe(text),
+    text: maybe(text),
+    quote: text,
+    refused: maybe(text),
   }),
   'question.asked': asked,
   'question.answer': z.looseObject({

@@ -29,28 +29,43 @@ test('P3: an option is an answer, also before the question was heard to its end'
   });
 });
 
-test('spoken words that name no option are asked for again once, then the asker has to tell', () => {
-  const words = 'the cheaper one';
-  expect(readUtterance(rides, words, { typed: false })).toEqual({ to: 'again' });
-  expect(readUtterance({ ...rides, timesUnclear: 1 }, words, { typed: false })).toEqual({
-    to: 'question',
-    decisive: false,
-    answer: { userResponse: words },
-  });
-});
+const toLead = { to: 'lead', about: 'sub_1.q1' };
 
-test('typed words are as they were meant, but for a slip of one or two', () => {
-  expect(readUtterance(rides, 'the cheaper one', { typed: true })).toMatchObject({
+test.each(['the cheaper one', 'neither', 'asdf', "I don't want it any more", 'economy or premium'])(
+  'USER-WORDS-7: words that name no option go to the lead agent with the question: %s',
+  (words) => {
+    for (const typed of [true, false]) {
+      expect(readUtterance(rides, words, { typed })).toEqual(toLead);
+      expect(readUtterance({ ...rides, timesUnclear: 1 }, words, { typed })).toEqual(toLead);
+    }
+  },
+);
+
+test.each(['the cheaper one', 'neither', 'asdf'])(
+  'USER-WORDS-7: a lead agent without tools gets them after the question was asked again: %s',
+  (words) => {
+    for (const typed of [true, false]) {
+      const heard = { typed, leadSettles: false };
+      expect(readUtterance(rides, words, heard)).toEqual({ to: 'again' });
+      expect(readUtterance({ ...rides, timesUnclear: 1 }, words, heard)).toEqual(toLead);
+    }
+  },
+);
+
+test('USER-WORDS-7: a question for words is answered by words', () => {
+  const name: QuestionRecord = { ...rides, options: [], question: 'What is your name?' };
+  expect(readUtterance(name, 'Ada', { typed: false })).toMatchObject({
     to: 'question',
+    answer: { userResponse: 'Ada' },
   });
-  expect(readUtterance(rides, 'asdf', { typed: true })).toEqual({ to: 'again' });
+  expect(readUtterance(name, 'why do you ask?', { typed: false })).toEqual(toLead);
 });
 
 test('P3: consent is an exact yes or no, however often it is asked for', () => {
   const unclear = { ...approval, timesUnclear: 5, askedAgain: true };
   expect(readUtterance(approval, 'well I guess so', { typed: true })).toEqual({ to: 'again' });
   // Asked again once: then there are the buttons, and the lead agent to talk to.
-  expect(readUtterance(unclear, 'well I guess so', { typed: true })).toEqual({ to: 'lead' });
+  expect(readUtterance(unclear, 'well I guess so', { typed: true })).toEqual(toLead);
   expect(readUtterance(unclear, 'yes', { typed: false })).toMatchObject({
     answer: { approved: true },
   });
@@ -100,7 +115,7 @@ test('USER-WORDS-3: with more than one approval a yes is read back first, a no i
 });
 
 test('words for the lead agent go there; a request for time is granted', () => {
-  expect(readUtterance(rides, 'what time is it?', { typed: false })).toEqual({ to: 'lead' });
+  expect(readUtterance(rides, 'what time is it?', { typed: false })).toEqual(toLead);
   expect(readUtterance(rides, 'hang on a second', { typed: false })).toEqual({
     to: 'hold',
     forMs: 10_000,

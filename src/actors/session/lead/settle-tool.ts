@@ -1,0 +1,261 @@
+// `settle_question`: the tool of the runtime by which a lead model says what the user's words mean for the question
+// of a subagent, and what the model reads about the questions before it answers.
+//
+// Owns:     the tool as a model is offered it, and its context: the open questions, the answers of the last seconds,
+//           what runs, and what waits to be told.
+// Does not: decide whether a settlement counts (questions/settle-question.ts), or carry it out (session-effects).
+//
+// Invariants
+//   SETTLE-TOOL-1. A model that can be offered other tools in each response has it only while a question is open, or
+//       was answered in the last 20 s; its ids and options are then those of these questions.
+//   SETTLE-TOOL-2. Its context is not in the conversation: it holds for one response.
+
+import { jsonSchema, tool as modelTool, type ModelMessage, type ToolSet } from 'ai';
+import { z } from 'zod';
+import { clip } from '../../../values/clip.ts';
+import {
+  SETTLE_ACTIONS,
+  subjectOf,
+  type AskedQuestion,
+  type SettleAction,
+  type SettleRefusal,
+} from '../../contracts/records.ts';
+import type { ToolDefinition } from '../../contracts/lead-tool.ts';
+import { questionsNote } from '../../conversation/prompts.ts';
+import type { NoteWriter } from '../../notes/note-marks.ts';
+import type { Note, Quotes } from '../../notes/note.ts';
+import type { Host } from '../../runtime/host.ts';
+import type { SubagentTree } from '../../subagents/subagent-tree.ts';
+import { answeredJustNow, openQuestions, speakerOf } from '../questions/settle-question.ts';
+import type { Settlement, UserInput } from '../questions/user-input.ts';
+import type { Projection } from '../state/projection.ts';
+import type { SessionRecords } from '../state/session-records.ts';
+import type { SessionUnit } from '../unit/session-unit.ts';
+import { defineTool, SETTLE_QUESTION } from './lead-tools.ts';
+
+/** The session as a settlement sees it. */
+export interface SettlingSession {
+  readonly host: Host;
+  readonly records: SessionRecords;
+  readonly unit: SessionUnit;
+}
+
+/** The session as the context of a settlement shows it. */
+interface ShownSession extends SettlingSession {
+  readonly projection: Projection;
+  readonly tree: Pick<SubagentTree, 'live'>;
+}
+
+const DESCRIPTION =
+  'Settles the question of a subagent from what the user has just said about it. ' +
+  'answer: they chose an option (optionId), or gave the words that were asked for (text). ' +
+  'correct: they change an answer that they gave a moment ago. ' +
+  'cancel: they do not want the thing any more that the subagent asks for. ' +
+  'later: they will answer some other time. ' +
+  'repeat: they want to hear the question again; the runtime says it, not you. ' +
+  'explain: they ask about the options; you get what is known, and answer. ' +
+  'Never for words about something else, and never by guessing: `quote` is what they said, word for word. ' +
+  'Consent cannot be given by this tool.';
+
+const schema = z.object({
+  questionId: z.string().nullish(),
+  action: z.enum(SETTLE_ACTIONS),
+  optionId: z.string().nullish(),
+  text: z.string().nullish(),
+  quote: z.string(),
+});
+
+type Args = z.infer<typeof schema>;
+
+/** The arguments for a model; with ids, these only. */
+function parametersOf(ids: readonly string[], optionIds: readonly string[]): object {
+  const oneOf = (known: readonly string[]): object =>
+    known.length > 0 ? { type: 'string', enum: known } : { type: 'string' };
+  return {
+    type: 'object',
+    properties: {
+      questionId: {
+        ...oneOf(ids),
+        description: 'The question. Left out: the one that is open.',
+      },
+      action: { type: 'string', enum: SETTLE_ACTIONS },
+      optionId: { ...oneOf(optionIds), description: 'answer, correct: the option that they chose' },
+      text: {
+        type: 'string',
+        description: 'answer, correct: the answer in words, if no option fits',
+      },
+      quote: {
+        type: 'string',
+        description: "The words of the user's last utterance that say so, word for word",
+      },
+    },
+    required: ['action', 'quote'],
+    additionalProperties: false,
+  };
+}
+
+/** Returns the tool as the runtime runs it, and as a model is offered it that keeps its tools. */
+export function settleTool(
+  session: SettlingSession & { readonly userInput: Pick<UserInput, 'settle'> },
+): ToolDefinition {
+  return defineTool<Args>({
+    name: SETTLE_QUESTION,
+    description: DESCRIPTION,
+    parameters: jsonSchema<Args>(parametersOf([], []), {
+      validate: (value) => {
+        const parsed = schema.safeParse(value);
+        return parsed.success
+          ? { success: true, value: parsed.data }
+          : { success: false, error: new Error(z.prettifyError(parsed.error)) };
+      },
+    }),
+    // It knows its own repetition (SETTLE-3).
+    idempotent: true,
+    execute: ({ questionId, action, optionId, text, quote }, { callId }) => {
+      const requestId = questionId ?? meantQuestion(session, action);
+      return session.userInput.settle({
+        callId,
+        utteranceId: session.records.calls.get(callId)?.requestId ?? '',
+        requestId,
+        action,
+        quote,
+        ...(typeof optionId === 'string' && { optionId }),
+        ...(typeof text === 'string' && { text }),
+      });
+    },
+  });
+}
+
+/** The question that a call without an id is about. */
+function meantQuestion({ records, unit, host }: SettlingSession, action: SettleAction): string {
+  const by = speakerOf(records);
+  const [open] = openQuestions(records, unit, by);
+  const [answered] = answeredJustNow(records, host.environment.clock.now(), by);
+  const question = action === 'correct' ? (answered ?? open) : (open ?? answered);
+  return question?.requestId ?? '';
+}
+
+/** The tool and its context for one response. */
+export interface SettleStep {
+  readonly tools: ToolSet;
+  readonly note: Note;
+}
+
+/** Returns the tool and its context for the next response; null: no question is open or was answered just now. */
+export function settleStep(session: ShownSession): SettleStep | null {
+  const { records, unit, tree, host, projection } = session;
+  const now = host.environment.clock.now();
+  const by = speakerOf(records);
+  const open = openQuestions(records, unit, by);
+  const answered = answeredJustNow(records, now, by);
+  const questions = [...open, ...answered];
+  if (questions.length === 0) return null;
+  const asking = new Set(open.map(({ subagentId }) => subagentId));
+  const { pending } = unit.outbox.snapshot.context;
+  const note = questionsNote({
+    open: open.map((question) => ({
+      ...described(question),
+      askedSecondsAgo: Math.round((now - question.askedAt) / 1000),
+      ...(question.kind === 'approval' && { consent: 'only by a plain yes or no of the user' }),
+    })),
+    answered: answered.map((question) => ({
+      ...described(question),
+      answer: question.answer.userResponse,
+      secondsAgo: Math.round((now - question.answeredAt) / 1000),
+    })),
+    running: tree.live.flatMap(({ id, definition }) => (asking.has(id) ? [] : [definition.name])),
+    waitsToBeTold: pending.flatMap(({ deliveryId, kind }) =>
+      kind === 'question' ? [] : [projection.delivery(deliveryId)?.label ?? subjectOf(deliveryId)],
+    ),
+  });
+  const ids = questions.map(({ requestId }) => requestId);
+  const optionIds = new Set(
+    questions.flatMap(({ kind, options }) =>
+      kind === 'approval' ? [] : options.map(({ id }) => id),
+    ),
+  );
+  const inputSchema = jsonSchema(parametersOf(ids, [...optionIds]));
+  const outputSchema = jsonSchema({});
+  const tools = {
+    [SETTLE_QUESTION]: modelTool({ description: DESCRIPTION, inputSchema, outputSchema }),
+  };
+  return { tools, note };
+}
+
+const STEP_NOTE = 'questions';
+
+/** Puts the context of a response before the user's last words, after all that the model has read before. */
+export function withStepNote(
+  messages: readonly ModelMessage[],
+  note: Note,
+  notes: NoteWriter,
+): ModelMessage[] {
+  const at = messages.findLastIndex(({ role }) => role === 'user');
+  const told = notes
+    .messages(note, STEP_NOTE)
+    .map(({ role, text }): ModelMessage => ({ role, content: text }));
+  return [...messages.slice(0, Math.max(0, at)), ...told, ...messages.slice(Math.max(0, at))];
+}
+
+function described({ requestId, subagentName, question, kind, options }: AskedQuestion): Quotes {
+  return {
+    questionId: requestId,
+    subagent: subagentName,
+    question,
+    ...(kind !== 'approval' &&
+      options.length > 0 && {
+        options: options.map(({ id, label, description }) => ({
+          id,
+          label,
+          ...(description !== undefined && { description }),
+        })),
+      }),
+  };
+}
+
+const MAX_SHORT_CHARS = 120;
+
+/** Builds the answer to the model's call. */
+export function settlementOf(
+  { records, unit, host }: SettlingSession,
+  requestId: string,
+  status: 'answered' | 'corrected' | 'cancelled' | 'put_off' | 'asked_again' | 'explain_now',
+): Settlement {
+  const by = speakerOf(records);
+  const open = openQuestions(records, unit, by);
+  const explained = [...open, ...answeredJustNow(records, host.environment.clock.now(), by)].find(
+    (question) => question.requestId === requestId,
+  );
+  return {
+    status,
+    ...(status === 'explain_now' && explained && { explain: described(explained) }),
+    stillOpen: open.flatMap((question) =>
+      question.requestId === requestId && status !== 'explain_now'
+        ? []
+        : [{ questionId: question.requestId, short: clip(question.question, MAX_SHORT_CHARS) }],
+    ),
+  };
+}
+
+const TELL: Readonly<Record<SettleRefusal, string>> = {
+  not_said:
+    'The quote is not in what the user said last. If they did not say it, the question stays open: ask them.',
+  needs_consent:
+    'This is an approval. It counts only if the user says a plain yes or no to the question, or presses its button. Ask them for that.',
+  unknown_option: 'The question has no such option. Ask the user which of its options they mean.',
+  already_settled: 'The question was settled already. Nothing was changed.',
+  too_late: 'It is too late to change the answer: the subagent has gone on with it. Tell the user.',
+  not_open:
+    'No such question is open for these words: it is over, or was put to the user after they spoke. If they mean a question that is open now, ask them again.',
+};
+
+/** Builds the answer to a call that does not count. `tell`: what the user should hear. */
+export function settlementRefused(reason: SettleRefusal, tell = TELL[reason]): Settlement {
+  return { status: 'refused', reason, tell };
+}
+
+/** Tells whether the model is not to speak to this result: the runtime says the question again. */
+export function isSaidByRuntime(name: string, output: unknown): boolean {
+  const { status } = (output ?? {}) as { readonly status?: unknown };
+  return name === SETTLE_QUESTION && status === 'asked_again';
+}

@@ -1,0 +1,249 @@
+// Applies what the lead agent makes of words about a question: the answer, a correction, the cancellation of the
+// asker, a wish to hear the question later or again. The words of the user come first (user-words.ts); here is
+// what their tables left to the lead agent.
+//
+// Owns:     whether such a settlement counts, and its consequences within the unit.
+// Does not: read the words (the lead model has), describe the tool to a model (lead/settle-tool.ts), or reach the
+//           subagents (session-effects).
+//
+// Invariants
+//   SETTLE-1. A settlement rests on words of the user: it quotes the utterance that the lead agent answers.
+//   SETTLE-2. An approval is neither given, denied nor changed by it (P3). It may only be cancelled, put off or said
+//       again.
+//   SETTLE-3. An utterance settles a question at most once. The same call, repeated after a crash, settles nothing
+//       twice.
+//   SETTLE-4. An answer counts under the conditions of a spoken or typed answer: the question was put before the
+//       words began, and the user may answer it (QUESTION-1, QUESTION-2, WHO-1).
+//   SETTLE-5. The verdict is in the entry: later versions of the comparison change nothing in the past.
+
+import { editDistance } from '../../../language/similarity.ts';
+import { fold } from '../../../language/utterance.ts';
+import type { Stamped } from '../../../machines/index.ts';
+import { mayAnswer } from '../../contracts/identity.ts';
+import type {
+  Answer,
+  AnsweredQuestion,
+  AskedQuestion,
+  QuestionRecord,
+  SettleAction,
+  SettleRefusal,
+} from '../../contracts/records.ts';
+import type { EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
+import { givenAnswer } from '../../subagent/ask-user.ts';
+import type { SessionRecords } from '../state/session-records.ts';
+import type { SessionUnit } from '../unit/session-unit.ts';
+
+export type QuestionSettled = Extract<EventFor<'answers'>, { readonly type: 'question.settled' }>;
+
+type Settled = QuestionSettled & Stamped;
+
+/** Time after an answer within which the user may correct it. */
+export const CORRECTION_MS = 20_000;
+
+/** A question that was put off is put again after this time; until then it waits on its card. */
+export const LATER_MS = 300_000;
+
+/** Fraction of a quotation that has to agree with the words of the user: models repair what was misheard. */
+const QUOTED_FRACTION = 0.8;
+
+/** Longer quotations are compared by their beginning: the comparison takes the product of both lengths. */
+const MAX_COMPARED_CHARS = 100;
+
+/** So much of an utterance is searched. */
+const MAX_SEARCHED_CHARS = 4000;
+
+/** States of a question that the user knows of. */
+const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held']);
+
+interface Put {
+  readonly playingSince: number | null;
+  readonly shownAt: number | null;
+}
+
+/** Returns the open questions that this identity may answer, the one that has the floor first. */
+export function openQuestions(
+  records: SessionRecords,
+  unit: SessionUnit,
+  by: string | undefined,
+): readonly QuestionRecord[] {
+  const { owner } = unit;
+  return [...records.questions.values()]
+    .filter((question) => {
+      const state = unit.questions.stateOf(question.requestId);
+      return PUT.has(String(state?.value)) && mayAnswer(question, by);
+    })
+    .toSorted((a, b) => Number(b.requestId === owner) - Number(a.requestId === owner));
+}
+
+/** Returns the answered questions whose answer may still be corrected, the latest first. */
+export function answeredJustNow(
+  { answered }: SessionRecords,
+  now: number,
+  by: string | undefined,
+): readonly AnsweredQuestion[] {
+  return answered.filter(
+    (question) => now - question.answeredAt <= CORRECTION_MS && mayAnswer(question, by),
+  );
+}
+
+/** Returns the identity behind the words that the lead agent answers. */
+export function speakerOf({ conversation, utteranceId }: SessionRecords): string | undefined {
+  const said = utteranceId === null ? undefined : conversation.get(utteranceId);
+  return said?.role === 'user' ? said.by : undefined;
+}
+
+/** Finds the option that a model means, by its id or its label. */
+function optionOf({ options }: AskedQuestion, given: string) {
+  return (
+    options.find(({ id }) => id === given) ??
+    options.find(({ id, label }) => fold(label) === fold(given) || fold(id) === fold(given))
+  );
+}
+
+/** Returns the answer that a settlement gives; null: the question has no such option, or nothing was given. */
+export function answerIn(
+  question: AskedQuestion,
+  { optionId, text }: Pick<QuestionSettled, 'optionId' | 'text'>,
+): Answer | null {
+  if (optionId === undefined) return text === undefined ? null : givenAnswer(question, { text });
+  const option = optionOf(question, optionId);
+  return option ? givenAnswer(question, { optionId: option.id }) : null;
+}
+
+/** Adds the verdict to a settlement, as its entry keeps it (SETTLE-5). */
+export function withVerdict(records: SessionRecords, unit: SessionUnit, settled: Settled): Settled {
+  const refused = refusalOf(records, unit, settled);
+  return refused === null ? settled : { ...settled, refused };
+}
+
+function refusalOf(
+  records: SessionRecords,
+  unit: SessionUnit,
+  settled: Settled,
+): SettleRefusal | null {
+  const { requestId, action, callId, utteranceId, at } = settled;
+  const said = records.conversation.get(utteranceId);
+  if (said?.role !== 'user' || !isQuoted(settled.quote, said.text)) return 'not_said';
+  const open = openQuestions(records, unit, said.by).find((one) => one.requestId === requestId);
+  const answered = answeredJustNow(records, at, said.by).find((one) => one.requestId === requestId);
+  const question = open ?? answered;
+  if (!question) return 'not_open';
+  const { settledBy } = question;
+  // The process ended between the settlement and the answer to the call (SETTLE-3).
+  if (settledBy?.callId === callId) return null;
+  if (action === 'explain') return null;
+  if (settledBy?.utteranceId === utteranceId) return 'already_settled';
+  if (changesAnswer(action)) {
+    if (question.kind === 'approval') return 'needs_consent';
+    if (answerIn(question, settled) === null) return 'unknown_option';
+  }
+  if (!open) return action === 'correct' ? null : 'already_settled';
+  return changesAnswer(action) && !isAcceptable(records, unit, open, settled) ? 'not_open' : null;
+}
+
+/** A correction of a question that is still open is its answer. */
+function changesAnswer(action: SettleAction): boolean {
+  return action === 'answer' || action === 'correct';
+}
+
+/** SETTLE-4 */
+function isAcceptable(
+  records: SessionRecords,
+  unit: SessionUnit,
+  question: QuestionRecord,
+  settled: Settled,
+): boolean {
+  const { requestId } = question;
+  const said = records.conversation.get(settled.utteranceId);
+  const context = unit.questions.stateOf(requestId)?.context as Put | undefined;
+  const putAt = Math.min(context?.playingSince ?? Infinity, context?.shownAt ?? Infinity);
+  const event = answerEvent(records, question, settled);
+  return (
+    said !== undefined &&
+    putAt <= said.at &&
+    event !== null &&
+    unit.accepts(`question:${requestId}`, { ...event, at: settled.at })
+  );
+}
+
+function answerEvent(records: SessionRecords, question: AskedQuestion, settled: QuestionSettled) {
+  const said = records.conversation.get(settled.utteranceId);
+  const answer = answerIn(question, settled);
+  if (said?.role !== 'user' || !answer) return null;
+  const { by } = said;
+  return {
+    type: 'question.answer',
+    channel: records.utteranceIsTyped ? 'typing' : 'speech',
+    utteranceStartedAt: records.utteranceIsTyped ? null : said.at,
+    decisive: answer.optionId !== undefined,
+    answer: by === undefined ? answer : { ...answer, by },
+  } as const;
+}
+
+/** Applies a settlement, and posts its effect. The consequences stay within the unit. */
+export function questionSettled(
+  records: SessionRecords,
+  unit: SessionUnit,
+  settled: Settled,
+): readonly SessionMessage[] {
+  const { type: _, at, ...params } = settled;
+  unit.post('answers.settled', params);
+  const { requestId, action, callId, utteranceId, refused } = settled;
+  if (refused !== undefined || action === 'explain') return [];
+  const settledBy = { callId, utteranceId };
+  const question = records.questions.get(requestId);
+  const state = unit.questions.stateOf(requestId);
+  if (!question || !state || state.done) {
+    records.answered = records.answered.map((answered) => {
+      const answer = answerIn(answered, settled);
+      return answered.requestId === requestId && answer
+        ? { ...answered, answer, settledBy }
+        : answered;
+    });
+    return [];
+  }
+  if (question.settledBy?.callId === callId) return [];
+  question.settledBy = settledBy;
+  const actor = `question:${requestId}` as const;
+  switch (action) {
+    case 'answer':
+    case 'correct': {
+      const event = answerEvent(records, question, settled);
+      return event ? [{ actor, event }] : [];
+    }
+    case 'later':
+      return [{ actor, event: { type: 'question.hold', remindAt: at + LATER_MS } }];
+    case 'repeat':
+      return [{ actor, event: { type: 'question.repeat' } }];
+    // The end of the asker withdraws its question; until then it stays open, also after a crash.
+    case 'cancel':
+      return [];
+  }
+}
+
+/** Tells whether the words contain the quotation, nearly (SETTLE-1). */
+function isQuoted(quote: string, text: string): boolean {
+  const wanted = plain(quote).slice(0, MAX_COMPARED_CHARS);
+  const words = plain(text).slice(0, MAX_SEARCHED_CHARS);
+  if (wanted === '') return false;
+  if (` ${words} `.includes(` ${wanted} `)) return true;
+  const said = words.split(' ');
+  const size = wanted.split(' ').length;
+  // A misheard word may be written as two, or two as one.
+  return [size, size + 1, size - 1].some(
+    (length) =>
+      length > 0 &&
+      said.some((_, start) => {
+        const part = said.slice(start, start + length).join(' ');
+        const longest = Math.max(part.length, wanted.length);
+        return 1 - editDistance(part, wanted) / longest >= QUOTED_FRACTION;
+      }),
+  );
+}
+
+function plain(text: string): string {
+  return fold(text)
+    .replace(/['’ʼ`´]/g, '')
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}
