@@ -15,7 +15,10 @@ rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder);
 // Line 12 of docs/guide/tools.md is line 12 of docs__guide__tools.md.12.ts: the compiler's errors name it.
 let count = 0;
-for (const page of ['README.md', ...globSync('docs/**/*.md', { cwd: root })]) {
+for (const page of [
+  'README.md',
+  ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/site/**'] }),
+]) {
   const text = readFileSync(join(root, page), 'utf8');
   for (const fence of text.matchAll(/^```ts\n(.*?)^```$/gms)) {
     const line = text.slice(0, fence.index).split('\n').length;

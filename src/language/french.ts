@@ -244,6 +244,42 @@ export const french: AnswerLanguage = {
     annule ça
     annulez ça
     tant pis`),
+  putOffs: lines(`
+    stop
+    arrête
+    arrêtez
+    arrête-toi
+    arrête de parler
+    arrêtez de parler
+    ça suffit
+    c'est assez
+    assez
+    suffit
+    pas maintenant
+    pas tout de suite
+    pas encore
+    plus tard
+    peut-être plus tard
+    une autre fois
+    dis-le moi plus tard
+    dites-le moi plus tard
+    je le lirai plus tard
+    je ne veux pas l'entendre
+    je ne veux pas entendre ça
+    tais-toi
+    taisez-vous
+    silence
+    chut
+    passe
+    passe ça
+    laisse tomber
+    tant pis`),
+  putOffTails: lines(`
+    merci
+    maintenant
+    pour l'instant
+    pour le moment
+    pour aujourd'hui`),
   withdrawals: lines(`
     plus besoin
     n'ai plus

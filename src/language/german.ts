@@ -304,6 +304,53 @@ export const german: AnswerLanguage = {
     brich ab
     storniere
     stornieren Sie`),
+  putOffs: lines(`
+    stopp
+    stop
+    halt
+    hör auf
+    hören Sie auf
+    aufhören
+    es reicht
+    das reicht
+    reicht
+    genug
+    genug davon
+    das genügt
+    nicht jetzt
+    jetzt nicht
+    gerade nicht
+    noch nicht
+    später
+    vielleicht später
+    ein andermal
+    ein anderes Mal
+    sag mir das später
+    sag es mir später
+    sagen Sie mir das später
+    ich lese es später
+    will ich nicht hören
+    das will ich nicht hören
+    das will ich jetzt nicht hören
+    ruhe
+    ruhig
+    sei still
+    seien Sie still
+    sei ruhig
+    schweig
+    still
+    überspring das
+    lass gut sein
+    schon gut
+    egal`),
+  putOffTails: lines(`
+    danke
+    jetzt
+    für jetzt
+    für heute
+    erstmal
+    später
+    schon`),
   withdrawals: lines(`
     nicht mehr
     kein mehr

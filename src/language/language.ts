@@ -118,6 +118,10 @@ export interface AnswerLanguage {
   readonly repeatsAlone: readonly string[];
   /** Phrases that dismiss the question: the lead agent must hear them. */
   readonly commands: readonly string[];
+  /** Phrases that stop what is being told: `not now`, `that's enough`. They put off nothing if more is said. */
+  readonly putOffs: readonly string[];
+  /** Words that may follow such a phrase: `thanks`, `for now`. */
+  readonly putOffTails: readonly string[];
   /** Phrases that withdraw the subject of the question: `don't need`, `any more`. */
   readonly withdrawals: readonly string[];
   /** Beginnings of a request: imperatives, `I want you to`. */
@@ -186,6 +190,8 @@ export const literal: AnswerLanguage = {
   repeats: [],
   repeatsAlone: [],
   commands: [],
+  putOffs: [],
+  putOffTails: [],
   withdrawals: [],
   requests: [],
   beforehand: [],

@@ -3,16 +3,18 @@
 // takes the user's answer away from the asker.
 
 import { backchannelIn } from './backchannel.ts';
+import { languageFor } from './languages.ts';
 import {
   findPhrase,
   phraseAt,
   sameWords,
   standsAt,
+  tablesOf,
   type Phrases,
   type Tables,
   type Words,
 } from './tables.ts';
-import { from, type Utterance } from './utterance.ts';
+import { from, readUtterance, type Utterance } from './utterance.ts';
 
 /**
  * Tells whether the utterance asks for time. `whole`: it contains nothing else, except a reason ("hold on, I
@@ -144,6 +146,30 @@ export function isCommand(utterance: Utterance, tables: Tables): boolean {
   const length = phraseAt(utterance.words, start, tables.phrases.commands);
   const rest = utterance.words.slice(start + length);
   return length > 0 && rest.every((word) => tables.noise.has(word));
+}
+
+/**
+ * Tells whether the words put off what is being told ("not now, thanks"), and say nothing else. `language`: a tag
+ * such as `en-GB`; without tables for it no words do.
+ */
+export function putsOff(text: string, language = 'en'): boolean {
+  const tables = tablesOf(languageFor(language));
+  const { phrases, noise } = tables;
+  const { words, asks } = readUtterance(text, tables.language);
+  let found = false;
+  for (let index = 0; index < words.length && !asks;) {
+    const stop = phraseAt(words, index, phrases.putOffs);
+    const { putOffTails, bareCorrections, corrections } = phrases;
+    const beside = phraseAt(
+      words,
+      index,
+      found ? putOffTails : [...bareCorrections, ...corrections],
+    );
+    found ||= stop > 0;
+    if (stop + beside === 0 && !noise.has(words[index] as string)) return false;
+    index += Math.max(1, stop, beside);
+  }
+  return found && !asks;
 }
 
 /** Returns the length of the dismissal that it begins with ("cancel that, I want …"), or 0. */

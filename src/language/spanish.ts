@@ -261,6 +261,44 @@ export const spanish: AnswerLanguage = {
     cancelar
     cancela eso
     cancele`),
+  putOffs: lines(`
+    para
+    pare
+    para ya
+    basta
+    basta ya
+    ya basta
+    es suficiente
+    suficiente
+    ahora no
+    no ahora
+    en este momento no
+    todavía no
+    más tarde
+    quizás más tarde
+    luego
+    después
+    en otro momento
+    otra vez será
+    dímelo más tarde
+    dígamelo más tarde
+    dímelo luego
+    lo leo después
+    no quiero oírlo
+    no quiero oír eso
+    cállate
+    cállese
+    calla
+    silencio
+    sáltalo
+    déjalo
+    da igual`),
+  putOffTails: lines(`
+    gracias
+    ahora
+    por ahora
+    por hoy
+    ya`),
   withdrawals: lines(`
     ya no
     no hace falta

@@ -46,6 +46,8 @@ const phraseTables = [
   'repeats',
   'repeatsAlone',
   'commands',
+  'putOffs',
+  'putOffTails',
   'withdrawals',
   'requests',
   'beforehand',

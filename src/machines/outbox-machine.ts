@@ -30,6 +30,8 @@
 //   OUTBOX-9. An item that was told in full and not acknowledged leaves the slot at once and rests as a card
 //       until it is acknowledged: nothing wakes it, and it holds no room. Of more than `capacity` such items
 //       the one that was told first ends with the grade `told`. A question that is added again is put again.
+//   OUTBOX-10. An item that the user puts off rests as a silent one does, whether it waits or is being said;
+//       what of it is being said is abandoned. A question is not put off here, and what was told rests anyway.
 
 import { and, assign, not, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
@@ -62,6 +64,7 @@ const droppedCurrent = {
 } as const;
 
 type Args = { context: OutboxContext; event: OutboxEvent };
+type RestEvent = Extract<OutboxEvent, { type: 'outbox.rest' }>;
 
 const dropExpired = [
   {
@@ -74,6 +77,14 @@ const dropExpired = [
     }),
   },
   { type: 'removeExpired', params: ({ event }: Args) => event },
+] as const;
+
+const restNow = [
+  { type: 'rest', params: ({ event }: { event: RestEvent }) => event },
+  {
+    type: 'rested',
+    params: ({ event }: { event: RestEvent }) => ({ deliveryId: event.deliveryId }),
+  },
 ] as const;
 
 /** Says one item at a time, from an open gate after a pause. */
@@ -154,6 +165,11 @@ const outboxSlot = outboxSetup.createStateConfig({
           ],
           exit: stopActivity('deadline'),
           on: {
+            'delivery.interrupted': {
+              guard: { type: 'isAttempt', params: ({ event }) => event },
+              target: '#outbox.slot.returning',
+              actions: { type: 'markInterrupted', params: ({ event }) => event },
+            },
             'deadline.play': {
               guard: { type: 'isThisDeadline', params: ({ event }) => event },
               target: '#outbox.slot.returning',
@@ -216,6 +232,19 @@ const outboxSlot = outboxSetup.createStateConfig({
           target: 'empty',
           actions: [abandonCurrent, 'clear'],
         },
+        'outbox.rest': [
+          // Later progress of the same subagent waits: this item is out of date.
+          {
+            guard: { type: 'isOutdoneItem', params: ({ event }) => event },
+            target: 'empty',
+            actions: [abandonCurrent, droppedCurrent, 'clear'],
+          },
+          {
+            guard: { type: 'mayRestCurrent', params: ({ event }) => event },
+            target: 'empty',
+            actions: [abandonCurrent, ...restNow],
+          },
+        ],
         // The audio continues, but is no longer needed: the item has reached the user.
         'delivery.shown': {
           guard: { type: 'isCurrent', params: ({ event }) => event },
@@ -374,6 +403,10 @@ export const outboxMachine = outboxSetup.createMachine({
     'outbox.retract': {
       guard: { type: 'isPending', params: ({ event }) => event },
       actions: { type: 'remove', params: ({ event }) => event },
+    },
+    'outbox.rest': {
+      guard: { type: 'mayRestPending', params: ({ event }) => event },
+      actions: restNow,
     },
     'outbox.outdate': {
       guard: { type: 'isPendingNews', params: ({ event }) => event },

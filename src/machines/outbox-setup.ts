@@ -46,6 +46,8 @@ export type Waiting = OutboxItem & {
   readonly resting: boolean;
   /** The attempt that told it in full: it rests until it is acknowledged. Absent: no attempt did. */
   readonly toldIn?: number;
+  /** When the user last interrupted its telling, in milliseconds since 1970. Absent: they never did. */
+  readonly interruptedAt?: number;
 };
 
 const rank: Record<DeliveryPriority, number> = { urgent: 0, high: 1, normal: 2 };
@@ -58,6 +60,10 @@ export const isUrgent = (item: OutboxItem | null | undefined): boolean =>
 
 /** Tells whether the item was told in full and not acknowledged. */
 export const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => toldIn !== undefined;
+
+/** Tells whether the user can put it off: it is no question, and does not rest for good already. */
+export const mayRest = (item: Waiting): boolean =>
+  item.kind !== 'question' && item.rests !== 'always' && !isTold(item);
 
 /** Returns the next item to be said, or undefined. */
 export const next = (queue: { readonly pending: readonly Waiting[] }): Waiting | undefined =>
@@ -121,6 +127,8 @@ type Unstamped =
   | { readonly type: 'outbox.unreserve' }
   | { readonly type: 'outbox.add'; readonly item: OutboxItem }
   | { readonly type: 'outbox.retract'; readonly deliveryId: string }
+  /** The user does not want to hear the item now: it rests as a silent one. Never sent for questions. */
+  | { readonly type: 'outbox.rest'; readonly deliveryId: string }
   /** The item is out of date: dropped if it still waits. Never sent for results and questions. */
   | { readonly type: 'outbox.outdate'; readonly deliveryId: string }
   | { readonly type: 'gate.opened' }
@@ -247,6 +255,21 @@ export const outboxSetup = setup({
       const told = { ...item, resting: true, toldIn: context.generation };
       return { current: null, pending: insert(context.pending, told, 'front') };
     }),
+    markInterrupted: assign(({ context }, { at }: Stamped) => ({
+      current: context.current && { ...context.current, interruptedAt: at },
+    })),
+    /** The item rests until it was shown or dismissed, also if it is being said. */
+    rest: assign(({ context }, { deliveryId }: { deliveryId: string }) => {
+      const { current, pending } = context;
+      const asSilent = (item: Waiting): Waiting => ({ ...item, resting: true, rests: 'always' });
+      return current?.deliveryId === deliveryId
+        ? { current: null, pending: insert(pending, asSilent(current), 'front') }
+        : {
+            pending: pending.map((item) =>
+              item.deliveryId === deliveryId ? asSilent(item) : item,
+            ),
+          };
+    }),
     removeTold: assign(({ context }, { generation }: { generation: number }) => ({
       pending: context.pending.filter(({ toldIn }) => toldIn !== generation),
     })),
@@ -334,6 +357,12 @@ export const outboxSetup = setup({
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
     isCurrent: ({ context }, { deliveryId }: { deliveryId: string }) =>
       context.current?.deliveryId === deliveryId,
+    mayRestCurrent: ({ context: { current } }, { deliveryId }: { deliveryId: string }) =>
+      current?.deliveryId === deliveryId && mayRest(current),
+    isOutdoneItem: ({ context }, { deliveryId }: { deliveryId: string }) =>
+      context.current?.deliveryId === deliveryId && isOutdone(context),
+    mayRestPending: ({ context }, { deliveryId }: { deliveryId: string }) =>
+      context.pending.some((item) => item.deliveryId === deliveryId && mayRest(item)),
     isPending: ({ context }, { deliveryId }: { deliveryId: string }) =>
       context.pending.some((item) => item.deliveryId === deliveryId),
     isPendingNews: ({ context }, { deliveryId }: { deliveryId: string }) =>

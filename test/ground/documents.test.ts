@@ -12,7 +12,7 @@ const documents = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'llms.txt',
-  ...globSync('docs/**/*.md', { cwd: root }),
+  ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/site/**'] }),
 ];
 
 /** Where a path in a document may begin. */

@@ -488,6 +488,31 @@ describe('a lead model that fails', () => {
   });
 });
 
+describe('words that put off a result while it is told', () => {
+  test('put it on its card, and it is not told again', async () => {
+    const { script, finish } = slowReport();
+    const { start, type, session, environment, said, state } = textTalk({
+      subagents: { report: { script } },
+    });
+    await start();
+    await type('use report');
+    let stopped = false;
+    session.parts.subscribe((part) => {
+      if (stopped || part.type !== 'text.delta' || !part.text.includes('Sales')) return;
+      stopped = true;
+      void session.sendText('Not now, thanks.');
+    });
+    finish();
+    await environment.settle();
+    await environment.advance(60_000);
+    expect(stopped).toBe(true);
+    expect(state().deliveries).toMatchObject([{ card: true, attempts: 1 }]);
+    // The words themselves are answered.
+    expect(said()).toHaveLength(2);
+    expect(state().transcript.filter(({ interrupted }) => interrupted)).toHaveLength(1);
+  });
+});
+
 describe('urgent deliveries', () => {
   test('interrupts what the lead agent is saying; what was said stays, as interrupted', async () => {
     const { script, finish } = slowReport();

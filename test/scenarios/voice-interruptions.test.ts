@@ -290,3 +290,60 @@ describe('while it is not known what it was', () => {
     expect(sounds).toEqual([]);
   });
 });
+
+describe('P4: words that put off a result while it is told', () => {
+  /** Half of the result is heard when the user says this. */
+  async function over(words: string) {
+    const talk = voiceTalk({ subagents: report });
+    await talk.start();
+    await talk.use('report');
+    await talk.pause();
+    const told = talk.model().begin('42 sales.', 1000);
+    await talk.play(told.itemId, 400);
+    talk.model().speechStarted('u1');
+    await talk.environment.settle();
+    await talk.play(told.itemId, 450);
+    talk.model().speechEnded('u1', words);
+    await talk.environment.settle();
+    told.end('cancelled');
+    await talk.environment.settle();
+    return talk;
+  }
+
+  test('"not now" puts it on its card, and the lead agent answers', async () => {
+    const { result, asked, speak, pause, session, environment, model } =
+      await over('Not now, thanks.');
+    expect(result()).toMatchObject({ state: 'pending', card: true });
+    expect(model().of('message.add').at(-1)?.text).toContain(
+      'Do not speak about it unless they ask',
+    );
+    expect(asked()).toBe('reply');
+    await speak('Okay, later.');
+    await pause();
+    expect(asked()).toBeNull();
+    expect(result()).toMatchObject({ state: 'pending', card: true });
+    session.shown(result()?.deliveryId ?? '');
+    await environment.settle();
+    expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
+  });
+
+  test('other words do not: it is told again', async () => {
+    const { result, asked, speak, pause } = await over('How late is it?');
+    expect(result()).toMatchObject({ state: 'pending', card: false });
+    await speak('It is nine.');
+    await pause();
+    expect(asked()).toContain('42 sales');
+  });
+
+  test('an earlier result that was interrupted is not meant', async () => {
+    const talk = await over('How late is it?');
+    const { result, say: utter, speak, pause, asked, environment } = talk;
+    await speak('It is nine.');
+    await environment.advance(10);
+    await utter('stop');
+    expect(result()).toMatchObject({ card: false });
+    await speak('Okay.');
+    await pause();
+    expect(asked()).toContain('42 sales');
+  });
+});

@@ -243,6 +243,11 @@ export type SessionInputEvent =
        * an earlier version wrote the event.
        */
       readonly reading?: Reading;
+      /**
+       * The delivery that was being told, which these words put off ("not now"); absent if there is none, or if
+       * an earlier version wrote the event.
+       */
+      readonly putsOff?: string;
       /** The identity of the speaker, if the app vouched for one. */
       readonly by?: string;
     }

@@ -1,10 +1,10 @@
 // Every state of the outbox with three items at a time: what may come, and what shall
-// hold in it (OUTBOX-1 to OUTBOX-9).
+// hold in it (OUTBOX-1 to OUTBOX-10).
 //
 // The generation counts up for ever and only its equality matters: the key leaves it out, and
 // reports come about this attempt and about the one before. Time counts from `quietSince`: what
 // comes, comes then, or (with the gate open and nothing to say) when the pause is over. So the key
-// leaves `quietSince` and `dueAt` out. A notice expires at once or never.
+// leaves `quietSince`, `dueAt` and `interruptedAt` out. A notice expires at once or never.
 
 import {
   outboxMachine,
@@ -317,9 +317,11 @@ export function checkOutbox(
           ),
         );
         const exhausted = new Set(
-          [...paramsOf(effects, 'card'), ...paramsOf(effects, 'told')].map(
-            ({ deliveryId }) => deliveryId,
-          ),
+          [
+            ...paramsOf(effects, 'card'),
+            ...paramsOf(effects, 'told'),
+            ...paramsOf(effects, 'rested'),
+          ].map(({ deliveryId }) => deliveryId),
         );
         const first = expected.find((id) => !resting.includes(id) && !exhausted.has(id));
         return (
@@ -343,7 +345,8 @@ export function checkOutbox(
           current === null ||
           !isOver(before, after) ||
           left.includes(current.deliveryId) ||
-          event.type === 'delivery.told'
+          event.type === 'delivery.told' ||
+          event.type === 'outbox.rest'
         )
           return cards.length + returns.length === 0;
         const attempts = current.attempts - (event.type === 'client.detached' ? 1 : 0);
@@ -404,6 +407,7 @@ export function checkOutbox(
       'OUTBOX-8: what comes silently, or cannot be said at once and skips then, rests and is told':
         (before, event, after, effects) => {
           const rested = paramsOf(effects, 'rested');
+          if (event.type === 'outbox.rest') return true; // OUTBOX-10
           if (event.type !== 'outbox.add') return rested.length === 0;
           const { deliveryId, rests } = (event as { item: OutboxItem }).item;
           if (idsOf(itemsOf(before)).includes(deliveryId)) return rested.length === 0;
@@ -415,6 +419,39 @@ export function checkOutbox(
             ? same(rested, [{ deliveryId }]) && kept?.rests === 'always' && kept.resting
             : rested.length === 0 && kept?.rests !== 'always';
         },
+      'OUTBOX-10: what the user puts off rests as a card, unless it is a question or rests already':
+        (before, event, after, effects) => {
+          if (event.type !== 'outbox.rest') return true;
+          const { deliveryId } = event as { deliveryId: string };
+          const was = itemsOf(before).find((one) => one.deliveryId === deliveryId);
+          const isPutOff =
+            was !== undefined && was.kind !== 'question' && was.rests !== 'always' && !isTold(was);
+          const now = after.context.pending.find((one) => one.deliveryId === deliveryId);
+          if (departures(event, effects).includes(deliveryId)) return was?.kind === 'progress';
+          return isPutOff
+            ? same(paramsOf(effects, 'rested'), [{ deliveryId }]) &&
+                now?.rests === 'always' &&
+                now.resting
+            : paramsOf(effects, 'rested').length === 0 && same(was, now ?? after.context.current);
+        },
+      'OUTBOX-10: a telling that the user interrupts is marked with its time': (
+        before,
+        event,
+        after,
+      ) => {
+        const { current, generation } = before.context;
+        const isInterrupted =
+          event.type === 'delivery.interrupted' &&
+          event.generation === generation &&
+          before.matches({ slot: { speaking: 'playing' } });
+        const was = current?.deliveryId;
+        const now = itemsOf(after).find(({ deliveryId }) => deliveryId === was);
+        return (
+          !isInterrupted ||
+          now === undefined ||
+          (now as { interruptedAt?: number }).interruptedAt === event.at
+        );
+      },
       'OUTBOX-5: an attempt that nobody could hear does not count': (before, { type }, after) => {
         const { current } = before.context;
         if (type !== 'client.detached' || current === null) return true;
@@ -435,7 +472,13 @@ export function checkOutbox(
       },
       'an attempt that is off is abandoned': (before, { type }, after, effects) => {
         const { current, generation } = before.context;
-        const off = ['deadline.offer', 'deadline.play', 'client.detached', 'outbox.retract'];
+        const off = [
+          'deadline.offer',
+          'deadline.play',
+          'client.detached',
+          'outbox.retract',
+          'outbox.rest',
+        ];
         const isOff =
           isOver(before, after) && (off.includes(type) || type === 'delivery.dismissed');
         return same(

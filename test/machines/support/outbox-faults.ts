@@ -129,6 +129,46 @@ export const outboxFaults: readonly Fault<Machine>[] = [
     scope: 'a result and the progress of one subagent',
   },
   {
+    fault: 'what the user put off is said again when they speak',
+    machine: provide(outboxMachine, 'actions', {
+      rest: assign(({ context }: Args, { deliveryId }: { deliveryId: string }) => ({
+        pending: context.pending.map((item) =>
+          (item as OutboxItem).deliveryId === deliveryId ? { ...item, resting: true } : item,
+        ),
+      })),
+    }),
+    property:
+      'OUTBOX-10: what the user puts off rests as a card, unless it is a question or rests already',
+    scope: 'results that are silent, or skip when busy',
+  },
+  {
+    fault: 'a question can be put off as a result is',
+    machine: provide(outboxMachine, 'guards', {
+      mayRestPending: ({ context }: Args, { deliveryId }: { deliveryId: string }) =>
+        context.pending.some((item) => (item as OutboxItem).deliveryId === deliveryId),
+    }),
+    property:
+      'OUTBOX-10: what the user puts off rests as a card, unless it is a question or rests already',
+    scope: 'results that are silent, or skip when busy',
+  },
+  {
+    fault: 'what the user put off goes on being said',
+    machine: mutate(outboxMachine, (chart) => {
+      const rest = candidates(stateOf(chart, 'slot', 'speaking').on['outbox.rest']) as {
+        actions: unknown[];
+      }[];
+      for (const one of rest) one.actions = one.actions.slice(1);
+    }),
+    property: 'an attempt that is off is abandoned',
+    scope: 'results that are silent, or skip when busy',
+  },
+  {
+    fault: 'nobody knows that the user interrupted it',
+    machine: provide(outboxMachine, 'actions', { markInterrupted: () => {} }),
+    property: 'OUTBOX-10: a telling that the user interrupts is marked with its time',
+    scope: 'notices that expire',
+  },
+  {
     fault: 'something urgent is said too late',
     machine: provide(outboxMachine, 'guards', { isAnyExpired: () => false }),
     property: 'OUTBOX-3: what is not worth saying any more is not said',

@@ -107,6 +107,7 @@ function eventsAt(
     if (each.replaces !== null || each.kind === 'result')
       events.push({ type: 'outbox.outdate', at, deliveryId });
     if (each.kind === 'question') events.push({ type: 'outbox.retract', at, deliveryId });
+    events.push({ type: 'outbox.rest', at, deliveryId });
   }
   return events;
 }

@@ -497,12 +497,14 @@ export class SessionEffects {
   /** Tells the model of a delivery that will not be said: it is on the screen. */
   #rested(deliveryId: string): void {
     const { records, lead } = this.#session;
-    this.#show(deliveryId, { state: 'pending', card: true });
-    const delivery = records.delivery(deliveryId);
-    if (!delivery) return;
-    const words = silentNote(delivery.prompt);
-    if (delivery.answersCall) this.#answerSilently(deliveryId, words);
-    else lead.addNote(words);
+    this.#showEach(deliveryId, { state: 'pending', card: true });
+    for (const id of this.#partsOf(deliveryId)) {
+      const delivery = records.delivery(id);
+      if (!delivery) continue;
+      const words = silentNote(delivery.prompt);
+      if (delivery.answersCall) this.#answerSilently(id, words);
+      else lead.addNote(words);
+    }
     this.#showCard(deliveryId);
   }
 

@@ -20,8 +20,11 @@
 //       it settles the question by a tool of the runtime (settle-question.ts), or does what else was meant. A lead
 //       agent without tools gets them after the question was asked again once. The asker gets only what answers
 //       its question: an option, a yes or a no, or words if it asked for words.
+//   USER-WORDS-8. Words that put off a result while it is told ("not now") put it on its card, and go to the lead
+//       agent; they are no answer, whatever question has the floor.
 
 import { matchAnswer } from '../../../language/match-answer.ts';
+import { putsOff } from '../../../language/side-talk.ts';
 import type { QuestionRecord, Reading, Utterance, Answer } from '../../contracts/records.ts';
 import type { Stamped } from '../../../machines/index.ts';
 import type { EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
@@ -156,6 +159,8 @@ export function withReading(
   said: Said,
   leadSettles: boolean,
 ): Said {
+  const told = toldWhenSaid(unit, said);
+  if (told !== null && putsOff(said.text, said.language)) return { ...said, putsOff: told };
   const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
   const isFor =
     question &&
@@ -199,6 +204,11 @@ function wordsOf(
     unit.post('user.heardUser', { utterance, ...(about !== undefined && { about }) });
     return [];
   };
+  if (said.putsOff !== undefined)
+    return [
+      { actor: 'outbox', event: { type: 'outbox.rest', deliveryId: said.putsOff } },
+      ...toLead(),
+    ];
   if (!question || !mayAnswer(question, said.by)) return toLead();
   const awaitsReading = isToBeReadBack(unit, question);
   if (!awaitsReading && !isPutToUser(unit, question, said)) return toLead();
@@ -279,6 +289,19 @@ export function answerGiven(
     });
   settle(by === undefined ? { accepted: true } : { accepted: true, by });
   return [{ actor, event }];
+}
+
+/**
+ * Returns the delivery that the user was hearing when these words began, unless it is a question: it is still
+ * told, or they have interrupted it. Null if there is none.
+ */
+function toldWhenSaid(unit: SessionUnit, { startedAt }: Said): string | null {
+  const { snapshot } = unit.outbox;
+  const { current, pending } = snapshot.context;
+  const told = snapshot.matches({ slot: { speaking: 'playing' } })
+    ? current
+    : pending.find(({ interruptedAt = -Infinity }) => interruptedAt >= startedAt);
+  return told && told.kind !== 'question' ? told.deliveryId : null;
 }
 
 function answerBy(answer: Answer, by: string | undefined): Answer {

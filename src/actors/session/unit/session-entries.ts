@@ -278,6 +278,7 @@ export const SESSION_SHAPES: EventShapes = {
     channel: z.enum(['speech', 'typing']),
     startedAt: amount,
     language: maybe(text),
+    putsOff: maybe(text),
   }),
   'answer.given': z.looseObject({
     ticket: text,

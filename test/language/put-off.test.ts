@@ -1,0 +1,94 @@
+// Words that stop what is being told, in four languages, typed and as recognisers write them. They put off
+// nothing if more is said: then the lead agent has to understand them.
+
+import { expect, test } from 'vitest';
+import { putsOff } from '../../src/language/side-talk.ts';
+
+const putOffs = {
+  en: [
+    'Stop.',
+    'stop stop',
+    'Okay, stop it please.',
+    'Not now, thanks.',
+    'No, not right now.',
+    'Enough.',
+    "That's enough, thank you.",
+    'Thats enough for now',
+    'Later.',
+    'Um, maybe later.',
+    'Be quiet please',
+    'Tell me later, okay.',
+    "I don't want to hear it now",
+    'Skip it.',
+    'Never mind.',
+  ],
+  de: [
+    'Stopp!',
+    'Jetzt nicht, danke.',
+    'Das reicht erstmal.',
+    'Später bitte',
+    'Sei still',
+    'Genug jetzt',
+    'Nein, später',
+  ],
+  fr: [
+    'Stop.',
+    "Arrête, s'il te plaît.",
+    'Pas maintenant, merci.',
+    "Ça suffit pour aujourd'hui",
+    'Plus tard.',
+    'Tais-toi',
+  ],
+  es: [
+    'Para.',
+    'Basta ya, gracias',
+    'Ahora no, gracias.',
+    'Más tarde',
+    'Es suficiente por ahora',
+    'Cállate, por favor',
+  ],
+} as const;
+
+const others = {
+  en: [
+    '',
+    'mm-hm',
+    'okay',
+    'yes',
+    'Stop the music',
+    "Don't stop",
+    'When does it stop?',
+    'not now but tomorrow at nine',
+    'Enough about that, book me a ride',
+    'Later today I need a table',
+    'Is that enough?',
+    'See you later',
+    'premium',
+    'go on',
+    'What was that?',
+  ],
+  de: [
+    'Stopp die Musik',
+    'Reicht das?',
+    'Später brauche ich einen Tisch',
+    'Hör nicht auf',
+    'genau',
+  ],
+  fr: ['Arrête la musique', 'Ça suffit ?', "Plus tard j'ai besoin d'un taxi", 'oui'],
+  es: ['Para el aeropuerto', '¿Es suficiente?', 'Más tarde quiero una mesa', 'sí'],
+} as const;
+
+const rows = (by: Readonly<Record<string, readonly string[]>>) =>
+  Object.entries(by).flatMap(([language, texts]) => texts.map((text) => ({ language, text })));
+
+test.each(rows(putOffs))('$language: "$text" puts off what is being told', ({ language, text }) => {
+  expect(putsOff(text, language)).toBe(true);
+});
+
+test.each(rows(others))('$language: "$text" does not', ({ language, text }) => {
+  expect(putsOff(text, language)).toBe(false);
+});
+
+test('without tables for a language nothing is put off', () => {
+  expect(putsOff('stop', 'xx')).toBe(false);
+});
