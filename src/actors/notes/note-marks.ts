@@ -74,6 +74,11 @@ export class NoteMarks implements NoteWriter {
   readonly secret: string;
   /** Finds the key in all letter forms; made at the first text that may hold it, because that takes long. */
   #anyKey: RegExp | null = null;
+  /** By the note, with its id: the notes of a conversation are written again for each model call. */
+  readonly #written = new WeakMap<
+    Note,
+    { readonly id: string; readonly messages: readonly NoteMessage[] }
+  >();
 
   /** @param secret An id that cannot be guessed. */
   constructor(secret: string, systemAs: SystemAs = 'user') {
@@ -155,6 +160,14 @@ export class NoteMarks implements NoteWriter {
 
   /** Returns the messages of the note in order: the quotations precede the sentences about them. */
   messages(prompt: Note, id: string): readonly NoteMessage[] {
+    const known = this.#written.get(prompt);
+    if (known?.id === id) return known.messages;
+    const messages = this.#write(prompt, id);
+    this.#written.set(prompt, { id, messages });
+    return messages;
+  }
+
+  #write(prompt: Note, id: string): readonly NoteMessage[] {
     if (this.systemAs === 'user')
       return [{ role: 'user', text: this.text(prompt, id), part: 'note' }];
     const data = this.data(prompt, id);
