@@ -497,6 +497,29 @@ export const layers: readonly Layer[] = [
     packages: [...declaredPackages, 'node:'],
   },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },
+  // A session over the network. The client is small enough for a page: it knows only types of the rest.
+  {
+    files: 'client',
+    sources: ['actors/contracts', 'actors/ports', 'adapters/node', 'values'],
+    packages: ['@xstate/store'],
+  },
+  {
+    files: 'serve',
+    sources: [
+      'actors/contracts',
+      'actors/pool',
+      'actors/ports',
+      'actors/session/view',
+      'adapters/listen',
+      'adapters/node',
+      'client/protocol.ts',
+      'client/session-state.ts',
+      'values',
+      'voice/audio',
+      'voice/voice-session.ts',
+    ],
+    packages: ['rxjs', 'ws', 'zod', 'node:'],
+  },
   // The command line is an app of its own.
   {
     files: 'cli',

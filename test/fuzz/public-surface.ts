@@ -7,6 +7,7 @@ import { from } from 'rxjs';
 import { createMachine } from 'xstate';
 import { z } from 'zod';
 import { createRuntime, defineTool, memoryJournal, TextSession } from '../../src/index.ts';
+import { emptySessionState } from '../../src/client/index.ts';
 import { encodeWav } from '../../src/voice/index.ts';
 import {
   checkMachine,
@@ -429,6 +430,43 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
       isOutside: true,
       refuses: 'no server is there',
+    },
+  },
+  './client': {
+    connect: {
+      // A port that is never open; its timers stand still.
+      args: ({ environment }) => [
+        {
+          url: 'ws://127.0.0.1:1/offstage',
+          token: 'ann',
+          session: 's1',
+          transport: 'websocket',
+          environment,
+          onError: () => undefined,
+        },
+      ],
+    },
+    applySessionEvent: {
+      args: () => [emptySessionState, { type: 'floor.changed', floor: 'user' }],
+      trusts: 'both come from a session',
+    },
+  },
+  './serve': {
+    serve: {
+      args: ({ environment }) => [
+        {
+          session: () => null,
+          authorize: () => null,
+          path: '/offstage',
+          origins: ['https://app.example'],
+          hosts: ['app.example'],
+          locate: () => null,
+          share: ['tool.called'],
+          limits: { clients: 10 },
+          environment,
+          onError: () => undefined,
+        },
+      ],
     },
   },
   './webhook': {

@@ -54,6 +54,13 @@ const readElsewhere: Readonly<Record<string, readonly string[]>> = {
     'OpenaiRealtimeOptions.transcription.language',
     'OpenaiRealtimeOptions.transcription.prompt',
   ],
+  'the app, in `authorize`': [
+    'AuthorizeRequest.headers',
+    'AuthorizeRequest.sessionId',
+    'AuthorizeRequest.token',
+    'AuthorizeRequest.transport',
+    'AuthorizeRequest.url',
+  ],
   'the handlers of a program, which are given it': [
     'ProgramRequest.subagentId',
     'ProgramRequest.subagentName',

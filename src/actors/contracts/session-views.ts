@@ -318,6 +318,14 @@ export interface SessionState {
   readonly limits: readonly LimitView[];
 }
 
+/** Numbers of views that are over and stay in the state. */
+export const KEPT_VIEWS = {
+  transcript: 500,
+  subagents: 100,
+  questions: 50,
+  deliveries: 100,
+} as const;
+
 /** The fate of an answer. */
 export type AnswerReceipt =
   /** `by`: the identity that the answer is recorded under, if there is one. */

@@ -21,25 +21,23 @@ import { Subject, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../../values/errors.ts';
 import type { QuestionRecord } from '../../contracts/records.ts';
 import type { Host } from '../../runtime/host.ts';
-import type {
-  DeliveryView,
-  QuestionView,
-  SessionEvent,
-  SessionState,
-  SubagentView,
-  TranscriptItem,
+import {
+  KEPT_VIEWS,
+  type DeliveryView,
+  type QuestionView,
+  type SessionEvent,
+  type SessionState,
+  type SubagentView,
+  type TranscriptItem,
 } from '../../contracts/session-views.ts';
-
-/** Number of views that are over and stay readable. */
-const KEPT = { transcript: 500, subagents: 100, questions: 50, deliveries: 100 } as const;
 
 export class Projection {
   readonly #host: Pick<Host, 'environment' | 'report'>;
   readonly #events = new Subject<SessionEvent>();
-  readonly #transcript = new KeptViews<TranscriptItem>(KEPT.transcript, ({ final }) => final);
-  readonly #subagents = new KeptViews<SubagentView>(KEPT.subagents, isEnded);
-  readonly #questions = new KeptViews<QuestionView>(KEPT.questions, isSettled);
-  readonly #deliveries = new KeptViews<DeliveryView>(KEPT.deliveries, isGone);
+  readonly #transcript = new KeptViews<TranscriptItem>(KEPT_VIEWS.transcript, ({ final }) => final);
+  readonly #subagents = new KeptViews<SubagentView>(KEPT_VIEWS.subagents, isEnded);
+  readonly #questions = new KeptViews<QuestionView>(KEPT_VIEWS.questions, isSettled);
+  readonly #deliveries = new KeptViews<DeliveryView>(KEPT_VIEWS.deliveries, isGone);
   #connection: SessionState['connection'] = 'created';
   #floor: SessionState['floor'] = 'nobody';
   #agent: string | null = null;

@@ -1,0 +1,380 @@
+// The protocol between `offstage/client` and `offstage/serve`, version 1: the frames of both sides, and the checks
+// of what a client sends. docs/client-protocol.md describes it for other clients.
+//
+//   text frames     JSON, one frame each: `ClientFrame` up, `ServerFrame` down
+//   binary frames   sound: a header of 8 bytes, then Int16 samples, little-endian, mono
+//
+// Owns:     the names and shapes on the wire, and their checks.
+// Does not: open a connection (link.ts), or apply a change to the state (session-state.ts).
+//
+// Invariants
+//   CLIENT-PROTOCOL-1. A check never throws, for any input, and returns a new object with the known fields only.
+//   CLIENT-PROTOCOL-2. No frame of a client states an identity: the server knows it from `authorize`.
+//   CLIENT-PROTOCOL-3. Both sides ignore frames of an unknown type from a later version of their own number.
+
+import type {
+  QuestionOption,
+  SessionEvent,
+  SessionState,
+} from '../actors/contracts/session-views.ts';
+
+export const PROTOCOL_VERSION = 1;
+
+/** The WebSocket subprotocol; a second one, `TOKEN_PREFIX` and the token in base64url, carries the token. */
+export const SUBPROTOCOL = 'offstage.v1';
+export const TOKEN_PREFIX = 'offstage.token.';
+
+/** The rate of the sound that a server sends. */
+export const SPEECH_RATE_HZ = 24_000;
+
+export const MAX_TEXT_CHARS = 8_000;
+const MAX_ID_CHARS = 200;
+const MAX_PLAYED_MS = 86_400_000;
+const MIN_RATE_HZ = 8_000;
+const MAX_RATE_HZ = 48_000;
+
+/** The form of `session.answer`: exactly one of the three. */
+export type ClientAnswer =
+  | { readonly optionId: QuestionOption['id'] }
+  | { readonly text: string }
+  | { readonly approved: boolean };
+
+/** The position of a client in the frames of a server: the frames after it are still to be sent. */
+export interface Position {
+  /** The name of one run of a server's session; `seq` counts within it. */
+  readonly epoch: string;
+  readonly seq: number;
+}
+
+/** First on every connection. `client` names this client over all its connections; a secret of its own. */
+export interface HelloFrame {
+  readonly type: 'hello';
+  readonly v: number;
+  readonly client: string;
+  readonly after?: Position;
+}
+
+/** A frame that is answered with a receipt of the same `id`; the same `id` is executed once. */
+export type CommandFrame =
+  | { readonly type: 'send'; readonly id: number; readonly text: string }
+  | {
+      readonly type: 'answer';
+      readonly id: number;
+      readonly requestId: string;
+      readonly answer: ClientAnswer;
+    }
+  | {
+      readonly type: 'cancel';
+      readonly id: number;
+      readonly subagentId: string;
+      readonly reason?: string;
+    }
+  | {
+      readonly type: 'message';
+      readonly id: number;
+      readonly subagentId: string;
+      readonly text: string;
+    }
+  | { readonly type: 'dismiss'; readonly id: number; readonly deliveryId: string }
+  | { readonly type: 'shown'; readonly id: number; readonly deliveryId: string }
+  | { readonly type: 'question.shown'; readonly id: number; readonly requestId: string };
+
+/** A frame without a receipt. */
+export type NoticeFrame =
+  /** The client can play sound: the session speaks to it, and to no other client. */
+  | { readonly type: 'voice.take' }
+  | { readonly type: 'voice.release' }
+  /** The rate of the binary frames that follow. */
+  | { readonly type: 'microphone'; readonly sampleRateHz: number }
+  /** The played length of an item, from its beginning. */
+  | { readonly type: 'playout'; readonly itemId: string; readonly playedMs: number }
+  /** The client has missed a frame: it asks for the whole state. */
+  | { readonly type: 'resync' };
+
+export type ClientFrame = HelloFrame | CommandFrame | NoticeFrame;
+
+/** The lists of the state whose views change in place. */
+export type ViewList = 'transcript' | 'subagents' | 'questions' | 'deliveries';
+
+/** The change of a view that the client has: the fields that differ. */
+export interface ViewPatch {
+  readonly type: 'patch';
+  readonly of: ViewList;
+  readonly id: string;
+  readonly set?: Readonly<Record<string, unknown>>;
+  /** Texts that continue. */
+  readonly append?: Readonly<Record<string, string>>;
+  readonly unset?: readonly string[];
+}
+
+export type WireEvent = SessionEvent | ViewPatch;
+
+export type ClientRole = 'user' | 'watcher';
+
+export type ServerFrame =
+  /** The whole state, after the frame `seq`. */
+  | {
+      readonly type: 'welcome';
+      readonly v: number;
+      readonly epoch: string;
+      readonly seq: number;
+      /** The server's clock, in milliseconds since 1970. */
+      readonly now: number;
+      readonly sessionId: string;
+      readonly user: string;
+      readonly role: ClientRole;
+      /** The longest time without a frame, in milliseconds. */
+      readonly aliveMs: number;
+      /** Whether the session speaks and listens, and this connection can carry sound. */
+      readonly hasVoice: boolean;
+      /** Names the server's memory of this client: with another one, the receipts of before are unknown. */
+      readonly memory: string;
+      readonly state: SessionState;
+    }
+  /** The client misses nothing but the frames that follow. */
+  | {
+      readonly type: 'resumed';
+      readonly epoch: string;
+      readonly seq: number;
+      readonly now: number;
+      readonly hasVoice: boolean;
+      readonly memory: string;
+    }
+  /** `seq` is one above that of the frame before. */
+  | {
+      readonly type: 'events';
+      readonly seq: number;
+      readonly now: number;
+      readonly events: readonly WireEvent[];
+    }
+  /** Sent when nothing else is; a client that misses it has lost its connection. */
+  | { readonly type: 'alive'; readonly seq: number; readonly now: number }
+  | { readonly type: 'receipt'; readonly id: number; readonly ok: true; readonly value: unknown }
+  | {
+      readonly type: 'receipt';
+      readonly id: number;
+      readonly ok: false;
+      readonly code: string;
+      readonly message: string;
+    }
+  /** Whether this client is the one that speaks and listens. */
+  | { readonly type: 'voice'; readonly own: boolean }
+  /** Binary frames with this `ref` belong to this item; 0 is sound that is not reported. */
+  | { readonly type: 'audio.item'; readonly ref: number; readonly itemId: string }
+  /** The last frame without an id was refused. */
+  | { readonly type: 'refused'; readonly code: string; readonly message: string }
+  /** The last frame. `retry`: the client may connect again, at `url` if there is one. */
+  | {
+      readonly type: 'bye';
+      readonly code: string;
+      readonly message: string;
+      readonly retry: boolean;
+      readonly url?: string;
+    };
+
+/** The body of a POST, where frames cannot go up the connection. */
+export interface PostedFrames {
+  readonly client: string;
+  readonly frames: readonly ClientFrame[];
+}
+
+type Check = (value: unknown) => boolean;
+
+const isText =
+  (maxChars: number): Check =>
+  (value) =>
+    typeof value === 'string' && value.length > 0 && value.length <= maxChars;
+const isId = isText(MAX_ID_CHARS);
+const isWords: Check = (value) => isText(MAX_TEXT_CHARS)(value) && String(value).trim() !== '';
+const isCount: Check = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
+const isSerial: Check = (value) => isCount(value) && value !== 0;
+const isBetween =
+  (least: number, most: number): Check =>
+  (value) =>
+    typeof value === 'number' && value >= least && value <= most;
+const isFlag: Check = (value) => typeof value === 'boolean';
+const isAnything: Check = () => true;
+
+type Shape = Readonly<Record<string, Check>>;
+
+const position: Shape = { epoch: isId, seq: isCount };
+const answers: readonly Shape[] = [{ optionId: isId }, { text: isWords }, { approved: isFlag }];
+
+const isAnswer: Check = (value) =>
+  answers.some((shape) => typeof fieldsOf(value, shape) === 'object');
+
+/** The fields of each frame; a name that ends in `?` may be absent. */
+const clientShapes: Readonly<Record<ClientFrame['type'], Shape>> = {
+  hello: {
+    v: isCount,
+    client: isText(64),
+    'after?': (value) => typeof fieldsOf(value, position) === 'object',
+  },
+  send: { id: isSerial, text: isWords },
+  answer: { id: isSerial, requestId: isId, answer: isAnswer },
+  cancel: { id: isSerial, subagentId: isId, 'reason?': isWords },
+  message: { id: isSerial, subagentId: isId, text: isWords },
+  dismiss: { id: isSerial, deliveryId: isId },
+  shown: { id: isSerial, deliveryId: isId },
+  'question.shown': { id: isSerial, requestId: isId },
+  'voice.take': {},
+  'voice.release': {},
+  microphone: {
+    sampleRateHz: (value) => Number.isInteger(value) && isBetween(MIN_RATE_HZ, MAX_RATE_HZ)(value),
+  },
+  playout: { itemId: isId, playedMs: isBetween(0, MAX_PLAYED_MS) },
+  resync: {},
+};
+
+const serverShapes: Readonly<Record<ServerFrame['type'], Shape>> = {
+  welcome: {
+    v: isCount,
+    epoch: isId,
+    seq: isCount,
+    now: isCount,
+    sessionId: isId,
+    user: isId,
+    role: isId,
+    aliveMs: isSerial,
+    hasVoice: isFlag,
+    memory: isId,
+    state: isState,
+  },
+  resumed: { epoch: isId, seq: isCount, now: isCount, hasVoice: isFlag, memory: isId },
+  events: { seq: isCount, now: isCount, events: isEvents },
+  alive: { seq: isCount, now: isCount },
+  receipt: {
+    id: isSerial,
+    ok: isFlag,
+    'value?': isAnything,
+    'code?': isId,
+    'message?': isAnything,
+  },
+  voice: { own: isFlag },
+  'audio.item': { ref: isSerial, itemId: isId },
+  refused: { code: isId, message: isAnything },
+  bye: { code: isId, message: isAnything, retry: isFlag, 'url?': isText(2_000) },
+};
+
+/** Returns the frame of a client, or the reason why it is none. */
+export function readClientFrame(value: unknown): ClientFrame | string {
+  return readFrame<ClientFrame>(value, clientShapes);
+}
+
+/**
+ * Returns the frame of a server; null for one of an unknown type, and the reason for anything else. Events
+ * are trusted to have the fields of their type.
+ */
+export function readServerFrame(value: unknown): ServerFrame | string | null {
+  const { type } = objectOf(value) ?? {};
+  if (typeof type === 'string' && !Object.hasOwn(serverShapes, type)) return null;
+  return readFrame<ServerFrame>(value, serverShapes);
+}
+
+/** Returns the frames of a POST, or the reason why there are none. */
+export function readPostedFrames(value: unknown): PostedFrames | string {
+  const fields = fieldsOf(value, { client: isText(64), frames: Array.isArray });
+  if (typeof fields === 'string') return fields;
+  const frames: ClientFrame[] = [];
+  for (const each of fields['frames'] as readonly unknown[]) {
+    const frame = readClientFrame(each);
+    if (typeof frame === 'string') return frame;
+    frames.push(frame);
+  }
+  return { client: String(fields['client']), frames };
+}
+
+/** Returns the value of a JSON text; undefined, which is no frame, for any other text. */
+export function valueOfJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function readFrame<Frame extends { readonly type: string }>(
+  value: unknown,
+  shapes: Readonly<Record<Frame['type'], Shape>>,
+): Frame | string {
+  const type = objectOf(value)?.['type'] as Frame['type'];
+  if (typeof type !== 'string' || !Object.hasOwn(shapes, type))
+    return `expected an object with one of the types ${Object.keys(shapes).join(', ')}`;
+  const fields = fieldsOf(value, { type: isAnything, ...(shapes[type] as Shape) });
+  return typeof fields === 'string' ? `${type}: ${fields}` : (fields as unknown as Frame);
+}
+
+/** Returns a copy with the fields of the shape, or the name of the one that is wrong. */
+function fieldsOf(value: unknown, shape: Shape): Readonly<Record<string, unknown>> | string {
+  const given = objectOf(value);
+  if (!given) return 'expected an object';
+  const fields: Record<string, unknown> = {};
+  for (const [name, check] of Object.entries(shape)) {
+    const isOptional = name.endsWith('?');
+    const key = isOptional ? name.slice(0, -1) : name;
+    const field = Object.hasOwn(given, key) ? given[key] : undefined;
+    if (field === undefined && isOptional) continue;
+    if (!check(field)) return `the field \`${key}\` is missing or not as expected`;
+    fields[key] = field;
+  }
+  for (const name of Object.keys(given))
+    if (!Object.hasOwn(fields, name)) return `unknown field \`${name.slice(0, 40)}\``;
+  return fields;
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : null;
+}
+
+function isState(value: unknown): boolean {
+  const state = objectOf(value);
+  return (
+    state !== null &&
+    ['transcript', 'subagents', 'questions', 'deliveries', 'limits'].every((name) =>
+      Array.isArray(state[name]),
+    )
+  );
+}
+
+function isEvents(value: unknown): boolean {
+  return (
+    Array.isArray(value) && value.every((each) => typeof objectOf(each)?.['type'] === 'string')
+  );
+}
+
+/** A stretch of sound on the wire. */
+export interface SoundPacket {
+  /** The `ref` of `audio.item`; 0 from a client, and for sound that is not reported. */
+  readonly ref: number;
+  readonly samples: Int16Array;
+}
+
+/** The kind of a binary frame, in its first byte. */
+const SOUND = 1;
+const HEADER_BYTES = 8;
+
+/** Header: the kind, three bytes of zero, then `ref`, unsigned, little-endian. */
+export function encodeSound({ ref, samples }: SoundPacket): Uint8Array<ArrayBuffer> {
+  const packet = new Uint8Array(HEADER_BYTES + samples.length * 2);
+  const view = new DataView(packet.buffer);
+  view.setUint8(0, SOUND);
+  view.setUint32(4, ref, true);
+  for (let index = 0; index < samples.length; index++)
+    view.setInt16(HEADER_BYTES + index * 2, samples[index] ?? 0, true);
+  return packet;
+}
+
+/** Returns the packet of a binary frame, or the reason why it is none. */
+export function decodeSound(bytes: Uint8Array): SoundPacket | string {
+  const { byteLength } = bytes;
+  if (byteLength <= HEADER_BYTES || byteLength % 2 === 1)
+    return `expected a header of ${HEADER_BYTES} bytes and 16-bit samples, got ${byteLength} bytes`;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, byteLength);
+  if (view.getUint8(0) !== SOUND) return 'expected the kind 1 in the first byte';
+  const samples = new Int16Array((byteLength - HEADER_BYTES) / 2);
+  for (let index = 0; index < samples.length; index++)
+    samples[index] = view.getInt16(HEADER_BYTES + index * 2, true);
+  return { ref: view.getUint32(4, true), samples };
+}

@@ -1,0 +1,688 @@
+// A session at a client: its state, its events, and what the user does, over a connection that comes back by itself.
+//
+//   connecting ─▶ open ──lost──▶ waiting ─▶ connecting …        closed: by `close`, or refused by the server
+//
+// Owns:     the state of the session here, the connection and its back-off, commands without a receipt.
+// Does not: show anything as done before the server says so, or know sound (microphone.ts, speaker.ts).
+//
+// Invariants
+//   SESSION-CLIENT-1. The state has each change once and in order: after a missed frame the whole state comes.
+//   SESSION-CLIENT-2. A command is executed at most once, over any number of connections, and its promise settles
+//       once: with the receipt, or with the reason why there will be none.
+//   SESSION-CLIENT-3. Words and messages whose fate a restarted server does not know are not sent again
+//       (`FATE_UNKNOWN`); all other commands have the same effect twice as once, and are.
+//   SESSION-CLIENT-4. A server that is silent for longer than it promised is left.
+
+import { createStore } from '@xstate/store';
+import { nodeEnvironment } from '../adapters/node/environment.ts';
+import type {
+  AnswerReceipt,
+  SessionEvent,
+  SessionState,
+} from '../actors/contracts/session-views.ts';
+import type { SendResult } from '../actors/contracts/service-types.ts';
+import type { Environment } from '../actors/ports/environment.ts';
+import {
+  CapacityError,
+  ConfigurationError,
+  messageOf,
+  OffstageError,
+  ProtocolError,
+} from '../values/errors.ts';
+import {
+  checkOptions,
+  objectWith,
+  oneOf,
+  optional,
+  shown,
+  type OptionChecks,
+} from '../values/plain-checks.ts';
+import {
+  openSocketLine,
+  openStreamLine,
+  type Line,
+  type LineEvents,
+  type LineTarget,
+  type SocketClass,
+} from './line.ts';
+import {
+  MAX_TEXT_CHARS,
+  PROTOCOL_VERSION,
+  readClientFrame,
+  readServerFrame,
+  type ClientAnswer,
+  type ClientRole,
+  type CommandFrame,
+  type HelloFrame,
+  type NoticeFrame,
+  type Position,
+  type ServerFrame,
+} from './protocol.ts';
+import { applySessionEvent, emptySessionState, eventOfPatch } from './session-state.ts';
+import { Emitter, Value, type Watchable, type WatchableValue } from './watchable.ts';
+
+export interface ConnectOptions {
+  /** The address of the handler of `serve`; a page may give a path. */
+  readonly url: string | URL;
+  /** The token that `authorize` reads; a function is called for each connection. @defaultValue none */
+  readonly token?: string | (() => string | Promise<string>);
+  /** The session that is asked for; `authorize` decides. @defaultValue none */
+  readonly session?: string;
+  /**
+   * `stream` are server-sent events and POST, for text only; `auto` takes it where no WebSocket opens.
+   * @defaultValue 'auto'
+   */
+  readonly transport?: 'auto' | 'websocket' | 'stream';
+  /** @defaultValue the global `WebSocket` */
+  readonly WebSocket?: SocketClass;
+  /** @defaultValue the global `fetch` */
+  readonly fetch?: typeof globalThis.fetch;
+  /** Time and chance. @defaultValue those of the host */
+  readonly environment?: Environment;
+  /** Receives the errors of listeners. @defaultValue they are thrown in a task of their own */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** The state of the connection to the server. */
+export interface ClientStatus {
+  readonly state: 'connecting' | 'open' | 'waiting' | 'closed';
+  readonly transport: 'websocket' | 'stream' | null;
+  /** While `waiting`: the time of the next attempt, in milliseconds since 1970. */
+  readonly retryAt: number | null;
+  /** The reason why the connection was lost or refused, if the server gave one. */
+  readonly reason: { readonly code: string; readonly message: string } | null;
+  /** The identity that the server knows; null before the first connection. */
+  readonly user: string | null;
+  readonly role: ClientRole | null;
+  readonly sessionId: string | null;
+  /** Whether the session speaks and listens, and this connection can carry sound. */
+  readonly hasVoice: boolean;
+  /** Whether this client is the one that speaks and listens. */
+  readonly ownsVoice: boolean;
+}
+
+const optionChecks: OptionChecks<ConnectOptions> = {
+  url: (value) =>
+    (typeof value === 'string' && value !== '') || value instanceof URL
+      ? null
+      : 'expected an address',
+  token: optional((value) =>
+    typeof value === 'function' || (typeof value === 'string' && value !== '')
+      ? null
+      : 'expected a text or a function',
+  ),
+  session: optional((value) =>
+    typeof value === 'string' && value !== '' && value.length <= 200 ? null : 'expected an id',
+  ),
+  transport: optional(oneOf('auto', 'websocket', 'stream')),
+  WebSocket: optional(aFunction),
+  fetch: optional(aFunction),
+  environment: optional(objectWith('an environment')),
+  onError: optional(aFunction),
+};
+
+/** What a page or a worker has, and Node.js has not. */
+const host = globalThis as {
+  readonly location?: { readonly href: string };
+  addEventListener?(type: 'online', listener: () => void): void;
+  removeEventListener?(type: 'online', listener: () => void): void;
+};
+
+function aFunction(value: unknown): string | null {
+  return typeof value === 'function' ? null : 'expected a function';
+}
+
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 15_000;
+/** From the opening of a connection to the first frame. */
+const WELCOME_TIMEOUT_MS = 10_000;
+/** Frames may be late by this factor of what the server promised. */
+const PATIENCE = 2.5;
+/** The limit of commands without a receipt. */
+const MAX_COMMANDS = 100;
+/** Failed attempts at the address of a `bye` after which the first address is tried again. */
+const MAX_DETOUR_FAILURES = 2;
+
+interface PendingCommand {
+  readonly frame: CommandFrame;
+  /** The memory of the server that it was sent to; null: not sent yet. */
+  sentTo: string | null;
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+/** A command without its id. */
+type Command = CommandFrame extends infer Each
+  ? Each extends unknown
+    ? Omit<Each, 'id'>
+    : never
+  : never;
+
+function createClientStore() {
+  return createStore({
+    context: emptySessionState,
+    on: { replaced: (_: SessionState, event: { state: SessionState }) => event.state },
+  });
+}
+
+/** The store of a session at a client: that of `session.store`, to be read, subscribed to and selected from. */
+export type ClientStore = Omit<ReturnType<typeof createClientStore>, 'send' | 'trigger'>;
+
+/** The parts of a connection that the sound of a client needs. */
+export interface VoiceLine {
+  notice(frame: NoticeFrame): void;
+  sendSound(packet: Uint8Array<ArrayBuffer>): boolean;
+  readonly onOpen: Watchable<void>;
+  readonly onFrame: Watchable<ServerFrame>;
+  readonly onSound: Watchable<Uint8Array>;
+}
+
+export class SessionClient {
+  readonly #options: ConnectOptions;
+  readonly #environment: Environment;
+  readonly #url: URL;
+  readonly #client: string;
+  readonly #store = createClientStore();
+  readonly #events: Emitter<SessionEvent>;
+  readonly #status: Value<ClientStatus>;
+  readonly #opened: Emitter<void>;
+  readonly #frames: Emitter<ServerFrame>;
+  readonly #sound: Emitter<Uint8Array>;
+  readonly #commands = new Map<number, PendingCommand>();
+  #lastId = 0;
+  #line: Line | null = null;
+  #kind: Line['kind'];
+  #position: Position | null = null;
+  #memory = '';
+  #isWelcome = false;
+  /** The server has answered on this connection. */
+  #wasAnswered = false;
+  /** A frame was missed, and the whole state was asked for. */
+  #isBehind = false;
+  #failures = 0;
+  #detour: { readonly url: URL; failures: number } | null = null;
+  #aliveMs = WELCOME_TIMEOUT_MS;
+  #heardAt = 0;
+  #clockOffsetMs = 0;
+  #cancelTimer: () => void = () => undefined;
+  /** Counts attempts, so that a late one is not taken for the present one. */
+  #attempt = 0;
+
+  constructor(options: ConnectOptions) {
+    const checked = checkOptions('connect(options)', optionChecks, options);
+    this.#options = checked;
+    this.#environment = checked.environment ?? nodeEnvironment();
+    this.#url = addressOf(checked);
+    this.#client = this.#environment.ids.next('c') + this.#environment.ids.next('');
+    this.#kind = checked.transport === 'stream' ? 'stream' : 'websocket';
+    const threw = (error: unknown): void => this.#threw(error);
+    this.#events = new Emitter(threw);
+    this.#opened = new Emitter(threw);
+    this.#frames = new Emitter(threw);
+    this.#sound = new Emitter(threw);
+    this.#status = new Value<ClientStatus>(
+      {
+        state: 'connecting',
+        transport: null,
+        retryAt: null,
+        reason: null,
+        user: null,
+        role: null,
+        sessionId: null,
+        hasVoice: false,
+        ownsVoice: false,
+      },
+      threw,
+    );
+    // A network that is back makes the wait unnecessary.
+    host.addEventListener?.('online', this.#retryNow);
+    this.#connect();
+  }
+
+  /** The state of the session, as in `session.store`; it follows the server's. */
+  get store(): ClientStore {
+    return this.#store;
+  }
+
+  /** The events of the session, as far as the server shares them. A change that was missed comes with `store`. */
+  get events(): Watchable<SessionEvent> {
+    return this.#events;
+  }
+
+  /** The connection to the server. */
+  get status(): WatchableValue<ClientStatus> {
+    return this.#status;
+  }
+
+  /** For the sound of this client. */
+  get voiceLine(): VoiceLine {
+    return {
+      notice: (frame) => this.#line?.send([frame]),
+      sendSound: (packet) => this.#line?.sendSound(packet) ?? false,
+      onOpen: this.#opened,
+      onFrame: this.#frames,
+      onSound: this.#sound,
+    };
+  }
+
+  /** The time at the server, in milliseconds since 1970: that of `dueAt` and `at`. */
+  serverNow(): number {
+    return this.#environment.clock.now() + this.#clockOffsetMs;
+  }
+
+  /**
+   * Sends typed words of the user. Resolves when the session has them.
+   * @throws {OffstageError} the refusal of the session; `FATE_UNKNOWN` if the server restarted meanwhile;
+   *   {CapacityError} `TOO_MANY_COMMANDS`; {ConfigurationError} `CLIENT_CLOSED`, `INVALID_ARGUMENT` (rejects).
+   */
+  async send(text: string): Promise<void> {
+    await this.#command({ type: 'send', text });
+  }
+
+  /**
+   * Answers a question. Resolves with the receipt: the first valid answer of anybody wins.
+   * @throws {OffstageError} as `send` (rejects).
+   */
+  async answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
+    return (await this.#command({ type: 'answer', requestId, answer })) as AnswerReceipt;
+  }
+
+  /**
+   * Cancels a subagent. Resolves with false if it has ended before.
+   * @throws {OffstageError} as `send` (rejects).
+   */
+  async cancel(subagentId: string, reason?: string): Promise<boolean> {
+    return Boolean(
+      await this.#command({ type: 'cancel', subagentId, ...(reason !== undefined && { reason }) }),
+    );
+  }
+
+  /**
+   * Sends a subagent a message. Resolves with its fate.
+   * @throws {OffstageError} as `send` (rejects).
+   */
+  async message(subagentId: string, text: string): Promise<SendResult> {
+    return (await this.#command({ type: 'message', subagentId, text })) as SendResult;
+  }
+
+  /**
+   * Dismisses a result or notice. The promise need not be awaited.
+   * @throws {OffstageError} as `send` (rejects).
+   */
+  dismiss(deliveryId: string): Promise<void> {
+    return handled(this.#command({ type: 'dismiss', deliveryId }));
+  }
+
+  /**
+   * Reports that the user has seen a result or notice, which then need not be said. The promise need not be
+   * awaited.
+   * @throws {OffstageError} as `send` (rejects).
+   */
+  shown(deliveryId: string): Promise<void> {
+    return handled(this.#command({ type: 'shown', deliveryId }));
+  }
+
+  /**
+   * Reports that the screen shows a question: its buttons count from now. The promise need not be awaited.
+   * @throws {OffstageError} as `send` (rejects).
+   */
+  questionShown(requestId: string): Promise<void> {
+    return handled(this.#command({ type: 'question.shown', requestId }));
+  }
+
+  /** Ends the connection. Commands without a receipt are rejected. Safe to call twice. */
+  close(): void {
+    this.#end({ code: 'CLIENT_CLOSED', message: 'The client was closed' });
+  }
+
+  readonly #retryNow = (): void => {
+    if (this.#status.get().state === 'waiting') this.#connect();
+  };
+
+  #command(command: Command): Promise<unknown> {
+    const frame = { ...command, id: this.#lastId + 1 } as CommandFrame;
+    const checked = readClientFrame(frame);
+    if (typeof checked === 'string')
+      return Promise.reject(
+        new ConfigurationError(
+          'INVALID_ARGUMENT',
+          `client.${frame.type}: ${checked}, got ${shown(command)} (at most ${MAX_TEXT_CHARS} characters of text)`,
+        ),
+      );
+    const { state, reason } = this.#status.get();
+    if (state === 'closed') return Promise.reject(closedError(reason));
+    if (this.#commands.size >= MAX_COMMANDS)
+      return Promise.reject(
+        new CapacityError(
+          'TOO_MANY_COMMANDS',
+          `Expected at most ${MAX_COMMANDS} commands without a receipt; the connection is ${state}`,
+        ),
+      );
+    this.#lastId = frame.id;
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const pending: PendingCommand = { frame, sentTo: null, resolve, reject };
+    this.#commands.set(frame.id, pending);
+    if (this.#isWelcome) this.#sendCommands([pending]);
+    return promise;
+  }
+
+  #sendCommands(commands: readonly PendingCommand[]): void {
+    for (const command of commands) command.sentTo = this.#memory;
+    if (commands.length > 0) this.#line?.send(commands.map(({ frame }) => frame));
+  }
+
+  #connect(): void {
+    this.#cancelTimer();
+    const attempt = ++this.#attempt;
+    this.#isWelcome = false;
+    this.#wasAnswered = false;
+    this.#show({ state: 'connecting', retryAt: null, hasVoice: false, ownsVoice: false });
+    this.#watch(WELCOME_TIMEOUT_MS);
+    const events: LineEvents = {
+      frame: (value) => {
+        if (attempt === this.#attempt) this.#received(value);
+      },
+      sound: (bytes) => {
+        if (attempt !== this.#attempt) return;
+        this.#heardAt = this.#environment.clock.now();
+        this.#sound.emit(bytes);
+      },
+      closed: (refusal) => {
+        if (attempt !== this.#attempt) return;
+        if (refusal) this.#end(refusal);
+        else this.#lost();
+      },
+    };
+    void this.#target().then(
+      (target) => {
+        if (attempt !== this.#attempt) return;
+        try {
+          this.#line = this.#open(target, events);
+        } catch (error) {
+          // No WebSocket in this host, or an address that it does not take.
+          this.#lost({ error });
+        }
+      },
+      (error: unknown) => {
+        if (attempt === this.#attempt) this.#lost({ error });
+      },
+    );
+  }
+
+  async #target(): Promise<LineTarget> {
+    const { token = null, session } = this.#options;
+    const url = new URL(this.#detour?.url ?? this.#url);
+    if (session !== undefined) url.searchParams.set('session', session);
+    const hello: HelloFrame = {
+      type: 'hello',
+      v: PROTOCOL_VERSION,
+      client: this.#client,
+      ...(this.#position && { after: this.#position }),
+    };
+    return { url, hello, token: typeof token === 'function' ? await token() : token };
+  }
+
+  #open(target: LineTarget, events: LineEvents): Line {
+    if (this.#kind === 'stream')
+      return openStreamLine(
+        this.#options.fetch ?? globalThis.fetch.bind(globalThis),
+        target,
+        events,
+      );
+    const Socket = this.#options.WebSocket ?? (globalThis.WebSocket as SocketClass | undefined);
+    if (!Socket) throw new ConfigurationError('NO_WEB_SOCKET', 'This host has no `WebSocket`');
+    return openSocketLine(Socket, target, events);
+  }
+
+  /** Looks after the line: a silent one is left (SESSION-CLIENT-4). */
+  #watch(timeoutMs: number): void {
+    const { clock, scheduler } = this.#environment;
+    this.#heardAt = clock.now();
+    const look = (): void => {
+      const leftMs = this.#heardAt + timeoutMs - clock.now();
+      if (leftMs <= 0) this.#lost();
+      else this.#cancelTimer = scheduler.schedule(look, leftMs);
+    };
+    this.#cancelTimer();
+    this.#cancelTimer = scheduler.schedule(look, timeoutMs);
+  }
+
+  #received(value: unknown): void {
+    this.#heardAt = this.#environment.clock.now();
+    const frame = readServerFrame(value);
+    if (frame === null) return;
+    if (typeof frame === 'string') {
+      this.#threw(
+        new ProtocolError('INVALID_FRAME', `The server sent no frame: ${frame}`, { raw: value }),
+      );
+      // The next connection begins with the whole state.
+      this.#position = null;
+      this.#lost();
+      return;
+    }
+    switch (frame.type) {
+      case 'welcome':
+        if (frame.v !== PROTOCOL_VERSION) {
+          const message = `Expected version ${PROTOCOL_VERSION} of the protocol, got ${frame.v}`;
+          this.#end({ code: 'PROTOCOL_VERSION', message });
+          break;
+        }
+        this.#aliveMs = frame.aliveMs;
+        this.#isBehind = false;
+        this.#position = { epoch: frame.epoch, seq: frame.seq };
+        this.#setState(frame.state);
+        this.#welcomed(frame, {
+          user: frame.user,
+          role: frame.role,
+          sessionId: frame.sessionId,
+          hasVoice: frame.hasVoice,
+        });
+        break;
+      case 'resumed':
+        this.#welcomed(frame, { hasVoice: frame.hasVoice });
+        break;
+      case 'events':
+        this.#setClock(frame.now);
+        this.#applyEvents(frame);
+        break;
+      case 'alive':
+        this.#setClock(frame.now);
+        if (this.#position && frame.seq !== this.#position.seq) this.#resync();
+        break;
+      case 'receipt':
+        this.#settle(frame);
+        break;
+      case 'voice':
+        this.#show({ ownsVoice: frame.own });
+        break;
+      case 'bye':
+        this.#dismissed(frame);
+        break;
+      case 'audio.item':
+      case 'refused':
+        break;
+    }
+    this.#frames.emit(frame);
+  }
+
+  #welcomed(
+    { now, memory }: { readonly now: number; readonly memory: string },
+    change: Partial<ClientStatus>,
+  ): void {
+    this.#setClock(now);
+    const isFirst = !this.#isWelcome;
+    this.#show({ ...change, state: 'open', transport: this.#line?.kind ?? null, reason: null });
+    if (!isFirst) return;
+    this.#isWelcome = true;
+    this.#wasAnswered = true;
+    this.#failures = 0;
+    this.#watch(this.#aliveMs * PATIENCE);
+    this.#memory = memory;
+    // SESSION-CLIENT-3
+    const unknown = ({ sentTo }: PendingCommand): boolean => sentTo !== null && sentTo !== memory;
+    for (const { frame, reject } of [...this.#commands.values()].filter(unknown))
+      if (frame.type === 'send' || frame.type === 'message') {
+        this.#commands.delete(frame.id);
+        reject(
+          new OffstageError(
+            'FATE_UNKNOWN',
+            'The server restarted before it sent a receipt: look at the transcript before you send it again',
+          ),
+        );
+      }
+    this.#sendCommands([...this.#commands.values()]);
+    this.#opened.emit();
+  }
+
+  #applyEvents({ seq, events }: Extract<ServerFrame, { type: 'events' }>): void {
+    if (this.#isBehind || !this.#position) return;
+    if (seq <= this.#position.seq) return;
+    if (seq !== this.#position.seq + 1) return this.#resync();
+    const before = this.#store.getSnapshot().context;
+    let state: SessionState = before;
+    const applied: SessionEvent[] = [];
+    for (const wire of events) {
+      const event = wire.type === 'patch' ? eventOfPatch(state, wire) : wire;
+      if (!event) return this.#resync();
+      state = applySessionEvent(state, event);
+      applied.push(event);
+    }
+    this.#position = { epoch: this.#position.epoch, seq };
+    if (state !== before) this.#setState(state);
+    for (const event of applied) this.#events.emit(event);
+  }
+
+  /** Asks for the whole state (SESSION-CLIENT-1). */
+  #resync(): void {
+    if (this.#isBehind) return;
+    this.#isBehind = true;
+    this.#line?.send([{ type: 'resync' }]);
+  }
+
+  #settle(frame: Extract<ServerFrame, { type: 'receipt' }>): void {
+    const command = this.#commands.get(frame.id);
+    if (!command) return;
+    this.#commands.delete(frame.id);
+    if (frame.ok) command.resolve(frame.value);
+    else command.reject(new OffstageError(frame.code, frame.message));
+  }
+
+  #dismissed({ code, message, retry, url }: Extract<ServerFrame, { type: 'bye' }>): void {
+    const reason = { code, message };
+    if (!retry) return this.#end(reason);
+    const detour = url === undefined ? null : URL.parse(url, this.#url.href);
+    if (detour) this.#detour = { url: detour, failures: 0 };
+    this.#show({ reason });
+    this.#wasAnswered = true;
+    // Servers that send a client round in circles see it later each time.
+    this.#lost({ atOnce: detour !== null && this.#failures === 0 });
+  }
+
+  /** The line is lost: tries again, later each time. */
+  #lost({
+    error,
+    atOnce = false,
+  }: { readonly error?: unknown; readonly atOnce?: boolean } = {}): void {
+    this.#drop();
+    if (error !== undefined)
+      this.#show({ reason: { code: 'CONNECT_FAILED', message: messageOf(error) } });
+    // Where no WebSocket opens, a stream may, and the other way round.
+    if (!this.#wasAnswered && (this.#options.transport ?? 'auto') === 'auto')
+      this.#kind = this.#kind === 'websocket' ? 'stream' : 'websocket';
+    if (this.#detour && !this.#isWelcome && ++this.#detour.failures > MAX_DETOUR_FAILURES)
+      this.#detour = null;
+    this.#isWelcome = false;
+    this.#isBehind = false;
+    const { clock, random, scheduler } = this.#environment;
+    const patienceMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures);
+    const delayMs = atOnce ? 0 : patienceMs * (0.75 + random.next() / 2);
+    this.#failures = Math.min(this.#failures + 1, 16);
+    this.#show({
+      state: 'waiting',
+      transport: null,
+      retryAt: clock.now() + delayMs,
+      hasVoice: false,
+      ownsVoice: false,
+    });
+    this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
+  }
+
+  #drop(): void {
+    this.#attempt += 1;
+    this.#cancelTimer();
+    this.#line?.close();
+    this.#line = null;
+  }
+
+  #end(reason: { readonly code: string; readonly message: string }): void {
+    if (this.#status.get().state === 'closed') return;
+    this.#drop();
+    host.removeEventListener?.('online', this.#retryNow);
+    this.#show({
+      state: 'closed',
+      transport: null,
+      retryAt: null,
+      reason,
+      hasVoice: false,
+      ownsVoice: false,
+    });
+    const commands = [...this.#commands.values()];
+    this.#commands.clear();
+    for (const { reject } of commands) reject(closedError(reason));
+  }
+
+  #setState(state: SessionState): void {
+    this.#store.send({ type: 'replaced', state });
+  }
+
+  #setClock(now: number): void {
+    this.#clockOffsetMs = now - this.#environment.clock.now();
+  }
+
+  #show(change: Partial<ClientStatus>): void {
+    this.#status.set({ ...this.#status.get(), ...change });
+  }
+
+  #threw(error: unknown): void {
+    const { onError } = this.#options;
+    if (onError) onError(error);
+    else
+      this.#environment.scheduler.schedule(() => {
+        throw error;
+      }, 0);
+  }
+}
+
+function addressOf({ url }: ConnectOptions): URL {
+  const address = URL.parse(String(url), host.location?.href);
+  if (address && /^(?:http|ws)s?:$/.test(address.protocol)) return address;
+  throw new ConfigurationError(
+    'INVALID_URL',
+    `connect(options): expected \`url\` to be an address of http:, https:, ws: or wss:, got ${shown(String(url))}`,
+  );
+}
+
+function closedError(reason: ClientStatus['reason']): ConfigurationError {
+  const { code = 'CLIENT_CLOSED', message = 'The client was closed' } = reason ?? {};
+  return new ConfigurationError('CLIENT_CLOSED', `The connection is closed (${code}): ${message}`);
+}
+
+/** A promise that may be left alone: its rejection is no unhandled one. */
+async function settled(promise: Promise<unknown>): Promise<void> {
+  await promise;
+}
+
+function handled(promise: Promise<unknown>): Promise<void> {
+  const result = settled(promise);
+  result.catch(() => undefined);
+  return result;
+}
+
+/**
+ * Connects to a session of `serve`. The connection comes back by itself, until `close`, or until the server
+ * refuses it (`status`).
+ * @throws {ConfigurationError} `INVALID_OPTION`, `INVALID_URL`
+ */
+export function connect(options: ConnectOptions): SessionClient {
+  return new SessionClient(options);
+}

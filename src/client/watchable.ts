@@ -1,0 +1,62 @@
+// A small stream of values for listeners of a page: what `events` and `status` of a client are.
+
+export interface Subscription {
+  unsubscribe(): void;
+}
+
+export type Listener<T> = ((value: T) => void) | { readonly next?: (value: T) => void };
+
+/** A stream that a page subscribes to; RxJS takes it with `from(...)`. */
+export interface Watchable<T> {
+  /** Calls the listener with each value from now on. */
+  subscribe(listener: Listener<T>): Subscription;
+}
+
+/** A stream that remembers its latest value. */
+export interface WatchableValue<T> extends Watchable<T> {
+  get(): T;
+}
+
+export class Emitter<T> implements Watchable<T> {
+  readonly #listeners = new Set<{ readonly listener: Listener<T> }>();
+  readonly #threw: (error: unknown) => void;
+
+  /** `threw`: receives the errors of listeners; the other listeners are still called. */
+  constructor(threw: (error: unknown) => void) {
+    this.#threw = threw;
+  }
+
+  subscribe(listener: Listener<T>): Subscription {
+    const entry = { listener };
+    this.#listeners.add(entry);
+    return { unsubscribe: () => void this.#listeners.delete(entry) };
+  }
+
+  emit(value: T): void {
+    for (const { listener } of this.#listeners)
+      try {
+        if (typeof listener === 'function') listener(value);
+        else listener.next?.(value);
+      } catch (error) {
+        this.#threw(error);
+      }
+  }
+}
+
+export class Value<T> extends Emitter<T> implements WatchableValue<T> {
+  #value: T;
+
+  constructor(value: T, threw: (error: unknown) => void) {
+    super(threw);
+    this.#value = value;
+  }
+
+  get(): T {
+    return this.#value;
+  }
+
+  set(value: T): void {
+    this.#value = value;
+    this.emit(value);
+  }
+}

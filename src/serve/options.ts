@@ -1,0 +1,256 @@
+// The options of `serve`, with their checks and defaults.
+
+import { z } from 'zod';
+import { identity } from '../actors/contracts/identity.ts';
+import type { SessionEvent } from '../actors/contracts/session-views.ts';
+import type { PooledSession, SessionPool } from '../actors/pool/session-pool.ts';
+import type { Environment } from '../actors/ports/environment.ts';
+import type { BaseSession } from '../actors/session/view/base-session.ts';
+import { nodeEnvironment } from '../adapters/node/environment.ts';
+import { aFunction, check, type ChecksOf } from '../values/checks.ts';
+import { ConfigurationError, quietly } from '../values/errors.ts';
+import type { VoiceSession } from '../voice/voice-session.ts';
+import type { ClientRole } from '../client/protocol.ts';
+import type { ServeRate } from './token-bucket.ts';
+
+/** The part of a session that clients use; `TextSession` and `VoiceSession` have it. */
+export type ServedSession = Pick<
+  BaseSession,
+  | 'id'
+  | 'start'
+  | 'attach'
+  | 'listen'
+  | 'store'
+  | 'events'
+  | 'sendText'
+  | 'answer'
+  | 'questionShown'
+  | 'shown'
+  | 'dismiss'
+  | 'subagents'
+> &
+  Partial<Pick<VoiceSession, 'audioIn' | 'audioOut' | 'playout'>>;
+
+/** The identity of a client, as the app knows it. */
+export interface ServedIdentity {
+  readonly sessionId: string;
+  /** The `by` of what the client does: of answers, words and acknowledgements. */
+  readonly user: string;
+  /** A watcher sees the session, and does nothing in it. */
+  readonly role: ClientRole;
+}
+
+/** A request of a client. */
+export interface AuthorizeRequest {
+  /** The token of `connect`; null if there is none, for an app that reads its cookie from `headers`. */
+  readonly token: string | null;
+  /** The session that the client asks for: data from outside, which the app checks. */
+  readonly sessionId: string | null;
+  readonly headers: Headers;
+  readonly url: URL;
+  readonly transport: 'websocket' | 'stream';
+}
+
+/** What clients may ask of the server. */
+export interface ServeLimits {
+  /** Clients at once. @defaultValue 2000 */
+  readonly clients: number;
+  /** Clients at once of one `user` in one session. @defaultValue 20 */
+  readonly clientsPerUser: number;
+  /** The bytes of one frame of a client, or of one POST. @defaultValue 65_536 */
+  readonly maxMessageBytes: number;
+  /** The frames of one client. @defaultValue { burst: 150, perSecond: 30 } */
+  readonly messages: ServeRate;
+  /** The refused frames of one client; then it is cut off. @defaultValue { burst: 20, perSecond: 0.2 } */
+  readonly mistakes: ServeRate;
+  /** The seconds of sound of one client. @defaultValue { burst: 5, perSecond: 1.25 } */
+  readonly soundSeconds: ServeRate;
+  /** The bytes that a client has not read yet; then it is cut off. @defaultValue 1_048_576 */
+  readonly maxUnsentBytes: number;
+  /** The unsent bytes above which sound is dropped. @defaultValue 262_144 */
+  readonly maxUnsentSoundBytes: number;
+  /** The time of a new connection until its first frame, in milliseconds. @defaultValue 10_000 */
+  readonly helloTimeoutMs: number;
+  /** The longest time without a frame to a client, in milliseconds. @defaultValue 15_000 */
+  readonly aliveMs: number;
+  /**
+   * The time that a session stays ready for clients that come back, in milliseconds: they get what they missed
+   * instead of the whole state, and receipts of what they sent before. @defaultValue 30_000
+   */
+  readonly resumeMs: number;
+  /** The bytes of earlier frames that are kept for them. @defaultValue 262_144 */
+  readonly resumeBytes: number;
+}
+
+export interface ServeOptions<S extends ServedSession = ServedSession> {
+  /** The sessions, each awake while a client is connected. Either this or `session`. */
+  readonly pool?: SessionPool<S & PooledSession>;
+  /**
+   * Returns the session with this id; null: there is none. It is started if it is not: a text session at once,
+   * a voice session with the first client that can hear it, or that writes. Either this or `pool`.
+   */
+  readonly session?: (sessionId: string) => S | null | Promise<S | null>;
+  /** Says who a client is, and which session it gets; null: refused. */
+  readonly authorize: (
+    request: AuthorizeRequest,
+  ) => ServedIdentity | null | Promise<ServedIdentity | null>;
+  /** The path of the handler. @defaultValue '/offstage' */
+  readonly path?: string;
+  /**
+   * The origins of web pages that may connect, such as `https://app.example.com`; `*` is any.
+   * @defaultValue pages of this machine (localhost)
+   */
+  readonly origins?: readonly string[];
+  /** The names of the server in `Host`; `*` is any. @defaultValue localhost, and the hosts of `origins` */
+  readonly hosts?: readonly string[];
+  /** Returns the address of the node that has the session; null: this one. @defaultValue this one */
+  readonly locate?: (sessionId: string) => string | null | Promise<string | null>;
+  /**
+   * More events that clients see: by default those that say what happens to tools, services and the memory
+   * stay on the server, and so do the ledgers of subagents (`subagent.ended` shares them).
+   * @defaultValue none
+   */
+  readonly share?: readonly SessionEvent['type'][];
+  readonly limits?: Partial<ServeLimits>;
+  /** Time and chance. @defaultValue those of the process */
+  readonly environment?: Environment;
+  /** Called with errors that no client is told, and with each client that was cut off. */
+  readonly onError?: (error: unknown, where: string) => void;
+}
+
+export const defaultServeLimits: ServeLimits = {
+  clients: 2_000,
+  clientsPerUser: 20,
+  maxMessageBytes: 65_536,
+  messages: { burst: 150, perSecond: 30 },
+  mistakes: { burst: 20, perSecond: 0.2 },
+  soundSeconds: { burst: 5, perSecond: 1.25 },
+  maxUnsentBytes: 1_048_576,
+  maxUnsentSoundBytes: 262_144,
+  helloTimeoutMs: 10_000,
+  aliveMs: 15_000,
+  resumeMs: 30_000,
+  resumeBytes: 262_144,
+};
+
+/** Events without secrets of the app, which the store or a page needs. */
+const SHARED = [
+  'connection.changed',
+  'session.ended',
+  'session.suspended',
+  'floor.changed',
+  'transcript.changed',
+  'subagent.changed',
+  'subagent.delegated',
+  'subagent.progressed',
+  'question.changed',
+  'delivery.changed',
+  'agent.entered',
+  'agent.exited',
+  'transfer.completed',
+  'transfer.failed',
+  'turn.ended',
+  'client.json',
+  'playout.clear',
+  'speech.interrupted',
+  'speech.resumed',
+  'backchannel.heard',
+  'usage.changed',
+  'limits.changed',
+] as const satisfies readonly SessionEvent['type'][];
+
+/** Events that are shared on demand. */
+const SHAREABLE = [
+  'tool.called',
+  'tool.answered',
+  'tool.in_doubt',
+  'session.recovered',
+  'service.changed',
+  'service.dropped',
+  'subagent.ended',
+  'conversation.summarised',
+  'memory.distilled',
+  'error.reported',
+] as const satisfies readonly SessionEvent['type'][];
+
+const count = z.int().positive();
+const milliseconds = z.number().positive();
+const rate = z.strictObject({ burst: z.number().positive(), perSecond: z.number().positive() });
+
+const limitsSchema = z.strictObject({
+  clients: count.optional(),
+  clientsPerUser: count.optional(),
+  maxMessageBytes: z.int().min(1_024).optional(),
+  messages: rate.optional(),
+  mistakes: rate.optional(),
+  soundSeconds: rate.optional(),
+  maxUnsentBytes: count.optional(),
+  maxUnsentSoundBytes: count.optional(),
+  helloTimeoutMs: milliseconds.optional(),
+  aliveMs: z.int().min(100).optional(),
+  resumeMs: z.number().min(0).optional(),
+  resumeBytes: z.int().min(0).optional(),
+} satisfies ChecksOf<ServeLimits>);
+
+const origin = z
+  .string()
+  .refine(
+    (text) => text === '*' || URL.parse(text)?.origin === text,
+    'expected an origin such as https://app.example.com, without a path, or *',
+  );
+
+const optionsSchema = z.strictObject({
+  pool: z.looseObject({ use: aFunction }).optional(),
+  session: aFunction.optional(),
+  authorize: aFunction,
+  path: z
+    .string()
+    .regex(/^\/[\w./~-]*$/, 'expected a path such as /offstage')
+    .optional(),
+  origins: z.array(origin).max(1_000).optional(),
+  hosts: z.array(z.string().min(1).max(300)).max(1_000).optional(),
+  locate: aFunction.optional(),
+  share: z.array(z.enum([...SHARED, ...SHAREABLE])).optional(),
+  limits: limitsSchema.optional(),
+  environment: z.looseObject({ clock: z.unknown(), scheduler: z.unknown() }).optional(),
+  onError: aFunction.optional(),
+} satisfies ChecksOf<ServeOptions>);
+
+export interface CheckedServe<S extends ServedSession> extends ServeOptions<S> {
+  readonly path: string;
+  readonly limits: ServeLimits;
+  readonly environment: Environment;
+  readonly shared: ReadonlySet<string>;
+  readonly onError: (error: unknown, where: string) => void;
+}
+
+/** @throws {ConfigurationError} `INVALID_OPTION` */
+export function checkedServe<S extends ServedSession>(options: ServeOptions<S>): CheckedServe<S> {
+  check('serve(options)', optionsSchema, options);
+  const { pool, session, limits, share = [], onError, environment, path = '/offstage' } = options;
+  if ((pool === undefined) === (session === undefined))
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      'serve(options): expected either `pool` or `session`',
+    );
+  return {
+    ...options,
+    path,
+    limits: { ...defaultServeLimits, ...limits },
+    environment: environment ?? nodeEnvironment(),
+    shared: new Set<string>([...SHARED, ...share]),
+    onError: quietly(onError),
+  };
+}
+
+const identitySchema = z.strictObject({
+  sessionId: z.string().min(1).max(200),
+  user: identity,
+  role: z.enum(['user', 'watcher']),
+});
+
+/** @throws {ConfigurationError} `INVALID_IDENTITY` */
+export function checkedIdentity(given: unknown): ServedIdentity | null {
+  if (given === null || given === undefined) return null;
+  return check('serve: the result of `authorize`', identitySchema, given, 'INVALID_IDENTITY');
+}

@@ -1,0 +1,252 @@
+// One client of a served session: checks what comes in, bounds what goes out. Frames that mean something to the
+// session go to its hub.
+//
+// Owns:     the rates of one client, its unsent bytes, the packets of sound, its end.
+// Does not: know the socket (a channel does), or execute a command (session-hub.ts).
+//
+// Invariants
+//   SERVED-CLIENT-1. Nothing that a client sends throws. A frame that is wrong, or one too many, is refused; a
+//       client with too many mistakes is cut off.
+//   SERVED-CLIENT-2. A client that does not read is cut off (`TOO_SLOW`) before its unsent bytes exceed the
+//       limit by more than one frame. Sound is dropped before that; state never is.
+//   SERVED-CLIENT-3. The sound of an item ends where a packet of it was dropped: the client never plays over a gap.
+
+import type { Environment } from '../actors/ports/environment.ts';
+import {
+  decodeSound,
+  encodeSound,
+  readClientFrame,
+  valueOfJson,
+  type ClientFrame,
+  type CommandFrame,
+  type HelloFrame,
+  type NoticeFrame,
+  type ServerFrame,
+} from '../client/protocol.ts';
+import type { AudioFrame } from '../voice/audio/audio-frame.ts';
+import type { ServedIdentity, ServeLimits } from './options.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+/** The way to one client. `close` sends what was written before, `cut` does not. */
+export interface Channel {
+  readonly kind: 'websocket' | 'stream';
+  /** The written bytes that have not left this process. */
+  readonly unsentBytes: number;
+  text(data: Buffer): void;
+  sound?(packet: Uint8Array): void;
+  close(code: number, reason: string): void;
+  cut(code: number, reason: string): void;
+}
+
+/** The hub of the session, as its clients see it. */
+export interface ClientHub {
+  command(client: ServedClient, frame: CommandFrame): void;
+  notice(client: ServedClient, frame: NoticeFrame): void;
+  sound(client: ServedClient, frame: AudioFrame): void;
+  left(client: ServedClient): void;
+}
+
+/** What the server does for its clients. */
+export interface ClientOwner {
+  readonly environment: Environment;
+  readonly limits: ServeLimits;
+  /** Called with the first frame of a client. */
+  greeted(client: ServedClient, hello: HelloFrame): void;
+  gone(client: ServedClient): void;
+  cutOff(client: ServedClient, code: string, message: string): void;
+}
+
+/** Close codes of WebSockets. */
+const GOING_AWAY = 1001;
+const POLICY = 1008;
+const TRY_LATER = 1013;
+
+/** Items whose number a client remembers. */
+const MAX_ITEMS = 256;
+/** Frames that may come before the session is there. */
+const MAX_EARLY_FRAMES = 128;
+
+export class ServedClient {
+  readonly channel: Channel;
+  readonly identity: ServedIdentity;
+  /** The name of the client over all its connections; null until its `hello`. */
+  clientId: string | null = null;
+  readonly #owner: ClientOwner;
+  readonly #messages: TokenBucket;
+  readonly #mistakes: TokenBucket;
+  readonly #soundSeconds: TokenBucket;
+  readonly #refs = new Map<string, number>();
+  readonly #cancelDeadline: () => void;
+  #hub: ClientHub | null = null;
+  #early: (CommandFrame | NoticeFrame)[] = [];
+  #lastRef = 0;
+  #cutItem: string | null = null;
+  #microphoneHz: number | null = null;
+  #isGone = false;
+
+  constructor(channel: Channel, identity: ServedIdentity, owner: ClientOwner) {
+    this.channel = channel;
+    this.identity = identity;
+    this.#owner = owner;
+    const { environment, limits } = owner;
+    this.#messages = new TokenBucket(environment.clock, limits.messages);
+    this.#mistakes = new TokenBucket(environment.clock, limits.mistakes);
+    this.#soundSeconds = new TokenBucket(environment.clock, limits.soundSeconds);
+    this.#cancelDeadline = environment.scheduler.schedule(
+      () => this.cutOff('NO_HELLO', 'Expected `hello` as the first frame'),
+      limits.helloTimeoutMs,
+    );
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  get isWatcher(): boolean {
+    return this.identity.role === 'watcher';
+  }
+
+  /** The session is there: the frames that came before go to it. */
+  joined(hub: ClientHub): void {
+    this.#hub = hub;
+    const early = this.#early;
+    this.#early = [];
+    for (const frame of early) this.#pass(frame);
+  }
+
+  received(text: string): void {
+    if (this.#isGone) return;
+    this.receivedFrame(readClientFrame(valueOfJson(text)));
+  }
+
+  /** `frame`: or the reason why it is none. */
+  receivedFrame(frame: ClientFrame | string): void {
+    if (this.#isGone) return;
+    if (typeof frame === 'string')
+      return this.#refuse('INVALID_FRAME', `Expected a frame of the protocol: ${frame}`);
+    if (frame.type === 'hello') {
+      if (this.clientId !== null) return this.#refuse('INVALID_FRAME', 'Expected one `hello`');
+      this.clientId = frame.client;
+      this.#cancelDeadline();
+      this.#owner.greeted(this, frame);
+      return;
+    }
+    if (this.clientId === null)
+      return this.cutOff('NO_HELLO', 'Expected `hello` as the first frame');
+    if (!this.#messages.take()) {
+      const { burst, perSecond } = this.#owner.limits.messages;
+      const message = `Expected at most ${perSecond} frames a second, ${burst} at once`;
+      if ('id' in frame)
+        this.send({ type: 'receipt', id: frame.id, ok: false, code: 'RATE_LIMITED', message });
+      return this.#refuse('RATE_LIMITED', message);
+    }
+    if (frame.type === 'microphone') this.#microphoneHz = frame.sampleRateHz;
+    else if (this.#hub) this.#pass(frame);
+    else if (this.#early.length < MAX_EARLY_FRAMES) this.#early.push(frame);
+    else this.cutOff('TOO_MANY_FRAMES', 'Expected fewer frames before `welcome`');
+  }
+
+  receivedSound(bytes: Uint8Array): void {
+    if (this.#isGone || !this.#hub) return;
+    const sampleRateHz = this.#microphoneHz;
+    if (sampleRateHz === null)
+      return this.#refuse('UNEXPECTED_SOUND', 'Expected `microphone` before sound');
+    const packet = decodeSound(bytes);
+    if (typeof packet === 'string') return this.#refuse('INVALID_SOUND', `Sound: ${packet}`);
+    const { samples } = packet;
+    if (!this.#soundSeconds.take(samples.length / sampleRateHz)) {
+      const { burst } = this.#owner.limits.soundSeconds;
+      return this.#refuse(
+        'RATE_LIMITED',
+        `Expected sound in real time, ${burst} s at once at most`,
+      );
+    }
+    this.#hub.sound(this, { samples, sampleRateHz });
+  }
+
+  send(frame: ServerFrame): void {
+    this.write(Buffer.from(JSON.stringify(frame)));
+  }
+
+  /** Writes the text of a frame; clients may share it. */
+  write(data: Buffer): void {
+    if (this.#isGone) return;
+    const { unsentBytes } = this.channel;
+    const { maxUnsentBytes } = this.#owner.limits;
+    if (unsentBytes <= maxUnsentBytes) return this.channel.text(data);
+    // SERVED-CLIENT-2
+    const message = `Expected a client that reads: ${unsentBytes} bytes are unsent, at most ${maxUnsentBytes} may be`;
+    this.#end('TOO_SLOW', message);
+    this.channel.cut(TRY_LATER, 'TOO_SLOW');
+  }
+
+  sendSound({ itemId, samples }: AudioFrame): void {
+    const { channel } = this;
+    if (this.#isGone || !channel.sound) return;
+    if (itemId !== undefined && itemId === this.#cutItem) return;
+    if (channel.unsentBytes > this.#owner.limits.maxUnsentSoundBytes) {
+      // SERVED-CLIENT-3
+      this.#cutItem = itemId ?? null;
+      return;
+    }
+    channel.sound(encodeSound({ ref: itemId === undefined ? 0 : this.#refOf(itemId), samples }));
+  }
+
+  /** Ends the connection with the reason. */
+  bye(
+    code: string,
+    message: string,
+    { retry = false, url }: { retry?: boolean; url?: string } = {},
+  ): void {
+    if (this.#isGone) return;
+    this.send({ type: 'bye', code, message, retry, ...(url !== undefined && { url }) });
+    if (this.#isGone) return;
+    this.left();
+    this.channel.close(retry ? GOING_AWAY : POLICY, code);
+  }
+
+  /** Ends the connection for a fault of the client. */
+  cutOff(code: string, message: string): void {
+    if (this.#isGone) return;
+    this.send({ type: 'bye', code, message, retry: false });
+    if (this.#isGone) return;
+    this.#end(code, message);
+    this.channel.close(POLICY, code);
+  }
+
+  /** The connection has ended. */
+  left(): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    this.#cancelDeadline();
+    this.#early = [];
+    this.#hub?.left(this);
+    this.#owner.gone(this);
+  }
+
+  #end(code: string, message: string): void {
+    this.left();
+    this.#owner.cutOff(this, code, message);
+  }
+
+  #pass(frame: CommandFrame | NoticeFrame): void {
+    if ('id' in frame) this.#hub?.command(this, frame);
+    else this.#hub?.notice(this, frame);
+  }
+
+  #refuse(code: string, message: string): void {
+    this.send({ type: 'refused', code, message });
+    if (!this.#mistakes.take()) this.cutOff('TOO_MANY_MISTAKES', `The last one: ${message}`);
+  }
+
+  #refOf(itemId: string): number {
+    let ref = this.#refs.get(itemId);
+    if (ref !== undefined) return ref;
+    ref = ++this.#lastRef;
+    this.#refs.set(itemId, ref);
+    const [oldest] = this.#refs.keys();
+    if (this.#refs.size > MAX_ITEMS && oldest !== undefined) this.#refs.delete(oldest);
+    this.send({ type: 'audio.item', ref, itemId });
+    return ref;
+  }
+}

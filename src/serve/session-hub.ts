@@ -1,0 +1,502 @@
+// Joins the clients of one session to it: everybody sees everything, users may act, and one client at a time
+// speaks and listens.
+//
+//   session.events ─▶ shared? ─▶ patch of the view ─▶ one frame for all ─▶ each client
+//
+// Owns:     the frames of the session and their numbers, those that are kept for clients that come back, the
+//           receipts of commands, the owner of the voice.
+// Does not: decide who a client is (`authorize`), or bound what it sends (served-client.ts).
+//
+// Invariants
+//   SESSION-HUB-1. A client gets the whole state and each later frame once, in order; or, if it comes back in
+//       time, the frames that it missed.
+//   SESSION-HUB-2. A frame is made once for all clients, and holds what changed.
+//   SESSION-HUB-3. A command with the id of an earlier one of the same client is not executed again: it gets the
+//       receipt of the earlier one. What a watcher commands is not executed.
+//   SESSION-HUB-4. What a client that does not own the voice hears or says does not reach the session. When the
+//       voice moves, the session sees its client leave and another come.
+//   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one.
+
+import type { Subscription } from 'rxjs';
+import type {
+  SessionEvent,
+  SessionState,
+  SubagentView,
+} from '../actors/contracts/session-views.ts';
+import type {
+  CommandFrame,
+  HelloFrame,
+  NoticeFrame,
+  ServerFrame,
+  WireEvent,
+} from '../client/protocol.ts';
+import { PROTOCOL_VERSION, SPEECH_RATE_HZ } from '../client/protocol.ts';
+import { patchOf, viewOf } from '../client/session-state.ts';
+import { codeOf, isA, messageOf, OffstageError } from '../values/errors.ts';
+import type { AudioFrame } from '../voice/audio/audio-frame.ts';
+import { resampleFrames } from '../voice/audio/frame-operators.ts';
+import type { CheckedServe, ServedSession } from './options.ts';
+import type { ClientHub, ServedClient } from './served-client.ts';
+
+/** Changes are collected for so long: a frame for each word of a model would cost more than it says. */
+const BATCH_MS = 10;
+/** Receipts that are kept for one client. */
+const MAX_RECEIPTS = 256;
+
+/** What is remembered of a client over its connections. */
+interface Visitor {
+  readonly memory: string;
+  readonly user: string;
+  /** The receipts by the id of their command; null: not yet there. */
+  readonly receipts: Map<number, ServerFrame | null>;
+  client: ServedClient | null;
+  forget: () => void;
+}
+
+export class SessionHub implements ClientHub {
+  readonly #session: ServedSession;
+  readonly #options: CheckedServe<ServedSession>;
+  readonly #epoch: string;
+  readonly #ended: () => void;
+  readonly #subscriptions: Subscription[] = [];
+  readonly #visitors = new Map<string, Visitor>();
+  readonly #clients = new Set<ServedClient>();
+  readonly #listening = new Map<ServedClient, () => void>();
+  /** Those that can play sound, the owner of the voice last. */
+  readonly #speakers: ServedClient[] = [];
+  /** The views that every client has, and that may change. */
+  readonly #views = new Map<string, object>();
+  readonly #kept: { readonly seq: number; readonly data: Buffer }[] = [];
+  #keptBytes = 0;
+  #pending: WireEvent[] = [];
+  #isFlushDue = false;
+  #seq = 0;
+  #state: { readonly seq: number; readonly text: string } | null = null;
+  #owner: ServedClient | null = null;
+  #detach: (() => void) | null = null;
+  #started: Promise<void> | null = null;
+  #cancelAlive: () => void = () => undefined;
+  #cancelLinger: () => void = () => undefined;
+  #isOver = false;
+  #isSuspended = false;
+
+  /** `ended`: called once, when the hub needs the session no more. */
+  constructor(session: ServedSession, options: CheckedServe<ServedSession>, ended: () => void) {
+    this.#session = session;
+    this.#options = options;
+    this.#ended = ended;
+    this.#epoch = options.environment.ids.next('ep');
+    this.#subscriptions.push(
+      session.events.subscribe({
+        next: (event) => this.#happened(event),
+        complete: () => this.#sessionEnded(),
+      }),
+    );
+    if (this.#isOver) return;
+    if (session.audioOut)
+      this.#subscriptions.push(
+        session.audioOut
+          .pipe(resampleFrames(SPEECH_RATE_HZ))
+          .subscribe((frame) => this.#owner?.sendSound(frame)),
+      );
+    this.#linger();
+    this.#beat();
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get hasVoice(): boolean {
+    return this.#session.audioOut !== undefined;
+  }
+
+  /** Starts a text session; a voice session greets nobody before somebody is there. */
+  async open(): Promise<void> {
+    if (!this.hasVoice) await this.#start();
+  }
+
+  add(client: ServedClient, hello: HelloFrame): void {
+    const { limits } = this.#options;
+    const { user } = client.identity;
+    if (this.#isOver) return client.bye('SESSION_ENDED', 'The session has ended');
+    const own = [...this.#clients].filter(({ identity }) => identity.user === user);
+    if (own.length >= limits.clientsPerUser)
+      return client.bye(
+        'TOO_MANY_CLIENTS',
+        `Expected at most ${limits.clientsPerUser} connections of one user`,
+        { retry: true },
+      );
+    const known = this.#visitors.get(hello.client);
+    if (known && known.user !== user)
+      return client.bye('CLIENT_IN_USE', 'Expected a name of its own for each client');
+    // A connection that is lost at the client may look open here.
+    known?.client?.bye('REPLACED', 'The client has connected again');
+    known?.forget();
+    const memory = this.#options.environment.ids.next('m');
+    const visitor: Visitor = known ?? {
+      user,
+      memory,
+      receipts: new Map(),
+      client: null,
+      forget: ignore,
+    };
+    visitor.client = client;
+    visitor.forget = ignore;
+    this.#visitors.set(hello.client, visitor);
+    this.#cancelLinger();
+    this.#flush();
+    this.#clients.add(client);
+    const { after } = hello;
+    if (after?.epoch !== this.#epoch || !this.#resume(client, after.seq)) this.#welcome(client);
+    if (!client.isWatcher && !client.isGone) this.#listening.set(client, this.#listen());
+    client.joined(this);
+  }
+
+  command(client: ServedClient, frame: CommandFrame): void {
+    const visitor = this.#visitors.get(client.clientId ?? '');
+    if (!visitor) return;
+    const earlier = visitor.receipts.get(frame.id);
+    // SESSION-HUB-3
+    if (earlier) return client.send(earlier);
+    if (earlier === null) return;
+    visitor.receipts.set(frame.id, null);
+    const [oldest] = visitor.receipts.keys();
+    if (visitor.receipts.size > MAX_RECEIPTS && oldest !== undefined)
+      visitor.receipts.delete(oldest);
+    void this.#receiptOf(client, frame).then((receipt) => {
+      visitor.receipts.set(frame.id, receipt);
+      // What it changed comes before it.
+      this.#flush();
+      visitor.client?.send(receipt);
+    });
+  }
+
+  notice(client: ServedClient, frame: NoticeFrame): void {
+    switch (frame.type) {
+      case 'resync':
+        this.#flush();
+        return this.#welcome(client);
+      case 'voice.take':
+        return this.#takeVoice(client);
+      case 'voice.release':
+        return this.#forgetSpeaker(client);
+      case 'playout':
+        if (client === this.#owner)
+          this.#session.playout?.next({ itemId: frame.itemId, playedMs: frame.playedMs });
+        return;
+      case 'microphone':
+        // The client keeps its rate.
+        return;
+    }
+  }
+
+  sound(client: ServedClient, frame: AudioFrame): void {
+    // SESSION-HUB-4
+    if (client === this.#owner) this.#session.audioIn?.next(frame);
+  }
+
+  left(client: ServedClient): void {
+    this.#clients.delete(client);
+    this.#listening.get(client)?.();
+    this.#listening.delete(client);
+    const visitor = this.#visitors.get(client.clientId ?? '');
+    if (visitor?.client === client) {
+      visitor.client = null;
+      visitor.forget = this.#options.environment.scheduler.schedule(
+        () => void this.#visitors.delete(client.clientId ?? ''),
+        this.#options.limits.resumeMs,
+        { isBackground: true },
+      );
+    }
+    this.#forgetSpeaker(client);
+    if (this.#clients.size === 0) this.#linger();
+  }
+
+  /** Ends all connections; clients may connect again. */
+  close(code: string, message: string, retry: boolean): void {
+    if (this.#isOver) return;
+    this.#flush();
+    this.#isOver = true;
+    for (const client of this.#clients) client.bye(code, message, { retry });
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+    for (const { forget } of this.#visitors.values()) forget();
+    this.#visitors.clear();
+    this.#cancelLinger();
+    this.#cancelAlive();
+    this.#release();
+    this.#ended();
+  }
+
+  async #receiptOf(client: ServedClient, frame: CommandFrame): Promise<ServerFrame> {
+    const { id } = frame;
+    if (client.isWatcher) {
+      const message = 'Expected a user: a watcher does nothing in the session';
+      return { type: 'receipt', id, ok: false, code: 'NOT_ALLOWED', message };
+    }
+    try {
+      await this.#start();
+      return { type: 'receipt', id, ok: true, value: await this.#execute(client, frame) };
+    } catch (error) {
+      if (isA(error, OffstageError))
+        return { type: 'receipt', id, ok: false, code: codeOf(error), message: messageOf(error) };
+      // Its words are not for a client.
+      this.#options.onError(error, `serve: ${frame.type} of ${client.identity.user}`);
+      return { type: 'receipt', id, ok: false, code: 'INTERNAL', message: 'The server failed' };
+    }
+  }
+
+  async #execute({ identity }: ServedClient, frame: CommandFrame): Promise<unknown> {
+    const session = this.#session;
+    const by = { by: identity.user };
+    switch (frame.type) {
+      case 'send':
+        await session.sendText(frame.text, by);
+        return null;
+      case 'answer':
+        return session.answer(frame.requestId, frame.answer, by);
+      case 'cancel':
+        return session.subagents.cancel(frame.subagentId, frame.reason, by);
+      case 'message':
+        return session.subagents.send(frame.subagentId, { content: frame.text }, by);
+      case 'dismiss':
+        session.dismiss(frame.deliveryId, by);
+        return null;
+      case 'shown':
+        session.shown(frame.deliveryId, by);
+        return null;
+      case 'question.shown':
+        session.questionShown(frame.requestId, by);
+        return null;
+    }
+  }
+
+  /** Starts the session once; another attempt follows a failure. */
+  #start(): Promise<void> {
+    this.#started ??= Promise.resolve(this.#session.start()).catch((error: unknown) => {
+      this.#started = null;
+      throw error;
+    });
+    return this.#started;
+  }
+
+  /** A client of text sees what is told, and says so. That of a voice session is the one that hears it. */
+  #listen(): () => void {
+    const session = this.#session;
+    try {
+      const leave = [session.listen(), ...(this.hasVoice ? [] : [session.attach()])];
+      return () => {
+        for (const each of leave) this.#quietly(each);
+      };
+    } catch (error) {
+      // The session is full (MAILBOX_FULL): its clients see it all the same.
+      this.#options.onError(error, 'serve: attaching a client');
+      return ignore;
+    }
+  }
+
+  #takeVoice(client: ServedClient): void {
+    if (client.isWatcher || !this.hasVoice || !client.channel.sound)
+      return client.send({ type: 'voice', own: false });
+    this.#withdraw(client);
+    this.#speakers.push(client);
+    this.#setOwner(client);
+  }
+
+  #setOwner(client: ServedClient): void {
+    if (client === this.#owner) return;
+    this.#release();
+    try {
+      this.#detach = this.#session.attach();
+    } catch (error) {
+      this.#options.onError(error, 'serve: attaching a client');
+      return;
+    }
+    this.#owner = client;
+    client.send({ type: 'voice', own: true });
+    this.#start().catch((error: unknown) => this.#options.onError(error, 'serve: starting'));
+  }
+
+  #release(): void {
+    const owner = this.#owner;
+    this.#owner = null;
+    owner?.send({ type: 'voice', own: false });
+    if (this.#detach) this.#quietly(this.#detach);
+    this.#detach = null;
+  }
+
+  #forgetSpeaker(client: ServedClient): void {
+    this.#withdraw(client);
+    if (client !== this.#owner) return;
+    this.#release();
+    const next = this.#speakers.at(-1);
+    if (next && !this.#isOver) this.#setOwner(next);
+  }
+
+  #withdraw(client: ServedClient): void {
+    const index = this.#speakers.indexOf(client);
+    if (index >= 0) this.#speakers.splice(index, 1);
+  }
+
+  #happened(event: SessionEvent): void {
+    if (event.type === 'session.suspended') this.#isSuspended = true;
+    if (!this.#options.shared.has(event.type)) return;
+    this.#pending.push(this.#wireEvent(event));
+    // What is said must end at once.
+    if (event.type === 'playout.clear') return this.#flush();
+    if (this.#isFlushDue) return;
+    this.#isFlushDue = true;
+    this.#options.environment.scheduler.schedule(() => this.#flush(), BATCH_MS);
+  }
+
+  /** Returns the event as clients get it: the change of a view that they have (SESSION-HUB-2). */
+  #wireEvent(event: SessionEvent): WireEvent {
+    const shared =
+      event.type === 'subagent.changed'
+        ? { ...event, subagent: this.#forClients(event.subagent) }
+        : event;
+    const changed = viewOf(shared);
+    if (!changed) return shared;
+    const { of, id, view, isOver } = changed;
+    const key = `${of} ${id}`;
+    const before = this.#views.get(key);
+    // Clients keep views that are over for a while only, and not all for the same while.
+    if (isOver) this.#views.delete(key);
+    else this.#views.set(key, view);
+    return before ? { type: 'patch', of, id, ...patchOf(before, view) } : shared;
+  }
+
+  /** Leaves out what a subagent did in detail: inputs and outputs of tools, and diagnostics. */
+  #forClients(view: SubagentView): SubagentView {
+    if (view.outcome === null || this.#options.shared.has('subagent.ended')) return view;
+    const { diagnostics: _, verification: __, notes: ___, ...outcome } = view.outcome;
+    return { ...view, outcome: { ...outcome, toolLedger: [] } };
+  }
+
+  #flush(): void {
+    this.#isFlushDue = false;
+    if (this.#pending.length === 0 || this.#isOver) return;
+    const events = this.#pending;
+    this.#pending = [];
+    this.#seq += 1;
+    const frame = { type: 'events', seq: this.#seq, now: this.#now, events } as const;
+    const data = this.#encoded(frame);
+    this.#keep(data);
+    for (const client of this.#clients) client.write(data);
+  }
+
+  /** An event without JSON (a BigInt in the data of an app) is left out. */
+  #encoded(frame: Extract<ServerFrame, { type: 'events' }>): Buffer {
+    try {
+      return Buffer.from(JSON.stringify(frame));
+    } catch (error) {
+      this.#options.onError(error, 'serve: an event that is no JSON');
+      const events = frame.events.filter(hasJson);
+      return Buffer.from(JSON.stringify({ ...frame, events }));
+    }
+  }
+
+  #keep(data: Buffer): void {
+    this.#kept.push({ seq: this.#seq, data });
+    this.#keptBytes += data.byteLength;
+    while (this.#keptBytes > this.#options.limits.resumeBytes)
+      this.#keptBytes -= this.#kept.shift()?.data.byteLength ?? this.#keptBytes;
+  }
+
+  /** Sends the frames after `seq`; false if they are not all kept. */
+  #resume(client: ServedClient, seq: number): boolean {
+    const oldest = this.#kept[0]?.seq ?? this.#seq + 1;
+    if (seq > this.#seq || seq + 1 < oldest) return false;
+    const known = this.#knownOf(client);
+    client.send({ type: 'resumed', epoch: this.#epoch, seq, now: this.#now, ...known });
+    for (const frame of this.#kept) if (frame.seq > seq) client.write(frame.data);
+    return true;
+  }
+
+  /** Sends the whole state, whose text is made once for all that come at the same time. */
+  #welcome(client: ServedClient): void {
+    const { sessionId, user, role } = client.identity;
+    const head = {
+      type: 'welcome',
+      v: PROTOCOL_VERSION,
+      epoch: this.#epoch,
+      seq: this.#seq,
+      now: this.#now,
+      sessionId,
+      user,
+      role,
+      aliveMs: this.#options.limits.aliveMs,
+      ...this.#knownOf(client),
+    } satisfies Omit<Extract<ServerFrame, { type: 'welcome' }>, 'state'>;
+    if (this.#state?.seq !== this.#seq)
+      this.#state = { seq: this.#seq, text: JSON.stringify(this.#sharedState) };
+    client.write(Buffer.from(`${JSON.stringify(head).slice(0, -1)},"state":${this.#state.text}}`));
+  }
+
+  get #sharedState(): SessionState {
+    const { context } = this.#session.store.getSnapshot();
+    return { ...context, subagents: context.subagents.map((view) => this.#forClients(view)) };
+  }
+
+  #knownOf(client: ServedClient): { readonly hasVoice: boolean; readonly memory: string } {
+    return {
+      hasVoice: this.hasVoice && client.channel.sound !== undefined,
+      memory: this.#visitors.get(client.clientId ?? '')?.memory ?? '',
+    };
+  }
+
+  #beat(): void {
+    const { environment, limits } = this.#options;
+    this.#cancelAlive = environment.scheduler.schedule(
+      () => {
+        const data = Buffer.from(
+          JSON.stringify({ type: 'alive', seq: this.#seq, now: this.#now } satisfies ServerFrame),
+        );
+        for (const client of this.#clients) client.write(data);
+        this.#beat();
+      },
+      limits.aliveMs,
+      { isBackground: true },
+    );
+  }
+
+  #linger(): void {
+    if (this.#isOver) return;
+    this.#cancelLinger();
+    this.#cancelLinger = this.#options.environment.scheduler.schedule(
+      () => this.close('IDLE', 'Nobody is connected', true),
+      this.#options.limits.resumeMs,
+      { isBackground: true },
+    );
+  }
+
+  #sessionEnded(): void {
+    if (this.#isSuspended)
+      this.close('SESSION_SUSPENDED', 'The session has left this process', true);
+    else this.close('SESSION_ENDED', 'The session has ended', false);
+  }
+
+  #quietly(leave: () => void): void {
+    try {
+      leave();
+    } catch (error) {
+      this.#options.onError(error, 'serve: detaching a client');
+    }
+  }
+
+  get #now(): number {
+    return this.#options.environment.clock.now();
+  }
+}
+
+function ignore(): void {
+  // Nothing to undo.
+}
+
+function hasJson(event: WireEvent): boolean {
+  try {
+    return JSON.stringify(event) !== undefined;
+  } catch {
+    return false;
+  }
+}

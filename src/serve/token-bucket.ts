@@ -1,0 +1,35 @@
+// The rate of one client: a burst, and then so much each second.
+
+import type { Clock } from '../actors/ports/environment.ts';
+
+export interface ServeRate {
+  /** The burst: what may come at once. */
+  readonly burst: number;
+  /** What is added each second, up to `burst`. */
+  readonly perSecond: number;
+}
+
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #rate: ServeRate;
+  #tokens: number;
+  #filledAt: number;
+
+  constructor(clock: Clock, rate: ServeRate) {
+    this.#clock = clock;
+    this.#rate = rate;
+    this.#tokens = rate.burst;
+    this.#filledAt = clock.now();
+  }
+
+  /** Takes `amount` if it is there; takes nothing if not. */
+  take(amount = 1): boolean {
+    const now = this.#clock.now();
+    const { burst, perSecond } = this.#rate;
+    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#filledAt) / 1000) * perSecond);
+    this.#filledAt = now;
+    if (this.#tokens < amount) return false;
+    this.#tokens -= amount;
+    return true;
+  }
+}

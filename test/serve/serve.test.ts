@@ -1,0 +1,488 @@
+// Sessions over real sockets: what clients see and do, over a WebSocket and over a stream.
+
+import { once } from 'node:events';
+import { isDeepStrictEqual } from 'node:util';
+import { connect as connectTcp, type Socket } from 'node:net';
+import fc from 'fast-check';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { createRuntime, createSessionPool, memoryJournal } from '../../src/index.ts';
+import { serve, type ServeOptions } from '../../src/serve/index.ts';
+import type { SocketClass } from '../../src/client/index.ts';
+import { rideSession, served, testClient, type Served } from './support/served.ts';
+
+/** Breaks all connections, as a network does. */
+function breakable({ http }: Served): () => void {
+  const sockets = new Set<Socket>();
+  http.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  return () => {
+    for (const socket of sockets) socket.destroy();
+  };
+}
+
+describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
+  test('a page sees the question of a subagent, answers by its button, and reads the result', async () => {
+    const session = rideSession();
+    const { client } = await served({ session: () => session, share: ['subagent.ended'] });
+    const ann = client({ transport });
+    await ann.it.send('use book_ride');
+    const question = await ann.question();
+    expect(question.options.map(({ id }) => id)).toEqual(['economy', 'premium']);
+    const receipt = await ann.it.answer(question.requestId, { optionId: 'premium' });
+    expect(receipt).toEqual({ accepted: true, by: 'ann' });
+    await ann.until(({ deliveries }) => deliveries.some(({ kind }) => kind === 'result'));
+    const { deliveryId = '' } = ann.state().deliveries.find(({ kind }) => kind === 'result') ?? {};
+    await ann.it.shown(deliveryId);
+    await ann.until(({ deliveries }) =>
+      deliveries.some((each) => each.deliveryId === deliveryId && each.state === 'delivered'),
+    );
+    await session.idle();
+    // Changes come in batches.
+    await ann.until((state) => isDeepStrictEqual(state, session.store.getSnapshot().context));
+    await session.close();
+    await ann.status(({ state }) => state === 'closed');
+    expect(ann.it.status.get().reason?.code).toBe('SESSION_ENDED');
+  });
+
+  test('the ledger of a subagent stays on the server', async () => {
+    const session = rideSession();
+    const { client } = await served({ session: () => session });
+    const ann = client({ transport });
+    await ann.it.send('use book_ride');
+    const { requestId } = await ann.question();
+    await ann.it.answer(requestId, { text: 'economy' });
+    const done = ({ subagents }: ReturnType<typeof ann.state>) =>
+      subagents.find(({ state }) => state === 'completed');
+    const of = (state: ReturnType<typeof ann.state>) => done(state)?.outcome?.toolLedger;
+    await ann.until((state) => done(state) !== undefined);
+    expect(of(session.store.getSnapshot().context)).not.toEqual([]);
+    expect(of(ann.state())).toEqual([]);
+    const late = client({ transport });
+    await late.until((state) => done(state) !== undefined);
+    expect(of(late.state())).toEqual([]);
+    await session.close();
+  });
+
+  test('a connection that is lost in mid-question comes back: the answer is given once', async () => {
+    const session = rideSession();
+    const it = await served({ session: () => session });
+    const cut = breakable(it);
+    const ann = it.client({ transport });
+    await ann.it.send('use book_ride');
+    const { requestId } = await ann.question();
+    cut();
+    await ann.status(({ state }) => state === 'waiting');
+    // Given while nobody can hear it.
+    const receipt = ann.it.answer(requestId, { optionId: 'economy' });
+    await ann.reconnected();
+    expect(await receipt).toEqual({ accepted: true, by: 'ann' });
+    expect(ann.state().questions.map((each) => each.requestId)).toEqual([requestId]);
+    expect(await ann.it.answer(requestId, { optionId: 'premium' })).toMatchObject({
+      accepted: false,
+      reason: 'over',
+    });
+    await session.close();
+  });
+
+  test('a client without an identity is told so, and does not come again', async () => {
+    const session = rideSession();
+    const { client } = await served({ session: () => session });
+    const nobody = client({ transport, token: 'nobody' });
+    const { reason } = await nobody.status(({ state }) => state === 'closed');
+    expect(reason?.code).toBe('UNAUTHORIZED');
+    await expect(nobody.it.send('hello')).rejects.toMatchObject({ code: 'CLIENT_CLOSED' });
+    await session.close();
+  });
+
+  test('a watcher sees all and does nothing', async () => {
+    const session = rideSession();
+    const { client } = await served({ session: () => session });
+    const [ann, eve] = [client({ transport }), client({ transport, token: 'eve' })];
+    await ann.it.send('use book_ride');
+    const { requestId } = await ann.question();
+    await eve.until(({ questions }) => questions.some(({ state }) => state === 'open'));
+    await expect(eve.it.answer(requestId, { optionId: 'premium' })).rejects.toMatchObject({
+      code: 'NOT_ALLOWED',
+    });
+    await expect(eve.it.send('use book_ride')).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
+    expect(eve.it.status.get()).toMatchObject({ user: 'eve', role: 'watcher' });
+    expect(session.store.getSnapshot().context.questions[0]?.state).toBe('open');
+    await session.close();
+  });
+
+  test('the identity of a client is the `by` of its answer, whatever it says', async () => {
+    const session = rideSession();
+    const { client } = await served({ session: () => session });
+    const [ann, bob] = [client({ transport }), client({ transport, token: 'bob' })];
+    await ann.it.send('use book_ride');
+    const { requestId } = await ann.question();
+    expect(await bob.it.answer(requestId, { optionId: 'economy' })).toEqual({
+      accepted: true,
+      by: 'bob',
+    });
+    await ann.until(({ questions }) => questions[0]?.answeredBy === 'bob');
+    await session.close();
+  });
+});
+
+test('a frame that is lost brings the whole state', async () => {
+  const session = rideSession();
+  const { client } = await served({ session: () => session, limits: { aliveMs: 100 } });
+  let lost = 0;
+  let welcomes = 0;
+  class Lossy extends WebSocket {
+    override emit(name: string, ...args: unknown[]): boolean {
+      if (name === 'message') {
+        const text = String(args[0]);
+        if (text.includes('"type":"welcome"')) welcomes += 1;
+        if (text.startsWith('{"type":"events"') && lost++ === 2) return false;
+      }
+      return super.emit(name, ...args);
+    }
+  }
+  const ann = client({ WebSocket: Lossy as unknown as SocketClass });
+  await ann.it.send('use book_ride');
+  const { requestId } = await ann.question();
+  await ann.it.answer(requestId, { optionId: 'premium' });
+  await ann.until(({ subagents }) => subagents.some(({ state }) => state === 'completed'));
+  await session.idle();
+  await ann.it.send('bye');
+  await session.idle();
+  await ann.until(({ transcript }) => transcript.at(-1)?.text === 'You said: bye');
+  expect(welcomes).toBe(2);
+  const { transcript } = session.store.getSnapshot().context;
+  await ann.until((state) => isDeepStrictEqual(state.transcript, transcript));
+  await session.close();
+});
+
+test('words of which a new server knows nothing are not sent twice', async () => {
+  const session = rideSession();
+  await session.start();
+  const said: string[] = [];
+  // A server that ends before the session has the words.
+  const stuck = new Proxy(session, {
+    get: (target, name) => {
+      if (name === 'sendText')
+        return (text: string) => {
+          said.push(text);
+          return new Promise<void>(() => undefined);
+        };
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const first = await served({ session: () => stuck });
+  const port = Number(new URL(first.url).port);
+  const ann = first.client({ transport: 'websocket' });
+  await ann.status(({ state }) => state === 'open');
+  const sending = ann.it.send('use book_ride');
+  const shown = ann.it.shown('no such delivery');
+  await shown;
+  expect(said).toEqual(['use book_ride']);
+  await first.stop();
+  const second = await served({ session: () => session }, { port });
+  await Promise.all([
+    ann.reconnected(),
+    expect(sending).rejects.toMatchObject({ code: 'FATE_UNKNOWN' }),
+  ]);
+  await ann.it.send('hello');
+  expect(said).toEqual(['use book_ride']);
+  await session.close();
+  await second.stop();
+});
+
+test('a client that never reads is cut off with a reason, and the others go on', async () => {
+  const session = rideSession();
+  await session.start();
+  const it = await served({
+    session: () => session,
+    limits: { maxUnsentBytes: 20_000, resumeBytes: 1_000 },
+  });
+  const slow = new WebSocket(it.url.replace('http', 'ws'), ['offstage.v1', tokenOf('bob')]);
+  await once(slow, 'open');
+  slow.send(JSON.stringify({ type: 'hello', v: 1, client: 'slow' }));
+  await once(slow, 'message');
+  slow.pause();
+  const ann = it.client();
+  await ann.status(({ state }) => state === 'open');
+  const isCut = () => it.errors.some(({ error }) => String(error).includes('TOO_SLOW'));
+  let notices = 0;
+  while (!isCut()) {
+    const id = session.notifyBackground('x'.repeat(100_000));
+    notices += 1;
+    await ann.until(({ deliveries }) => deliveries.some(({ deliveryId }) => deliveryId === id));
+    session.dismiss(id);
+    if (notices > 5_000) throw new Error('Expected the slow client to be cut off');
+  }
+  expect(it.web.size.clients).toBe(1);
+  await ann.it.send('hello');
+  slow.terminate();
+  await session.close();
+});
+
+test('hostile frames end nothing, and a client with too many mistakes is cut off', async () => {
+  const session = rideSession();
+  const it = await served({ session: () => session });
+  const ann = it.client();
+  await ann.status(({ state }) => state === 'open');
+  const url = it.url.replace('http', 'ws');
+  const value = fc.oneof(
+    fc.json(),
+    fc.string(),
+    fc.jsonValue().map((each) => JSON.stringify({ type: 'hello', v: 1, client: each })),
+    fc
+      .record({
+        type: fc.constantFrom(
+          'send',
+          'answer',
+          'cancel',
+          'message',
+          'shown',
+          'playout',
+          'voice.take',
+          'microphone',
+          'resync',
+          'hello',
+          '__proto__',
+        ),
+        id: fc.oneof(fc.integer(), fc.double(), fc.string()),
+        text: fc.jsonValue(),
+        requestId: fc.jsonValue(),
+        answer: fc.jsonValue(),
+        sampleRateHz: fc.double(),
+      })
+      .map((each) => JSON.stringify(each)),
+    fc.uint8Array({ maxLength: 200 }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(value, { maxLength: 40 }), fc.boolean(), async (frames, greets) => {
+      const enemy = new WebSocket(url, ['offstage.v1', tokenOf('bob')]);
+      enemy.on('error', () => undefined);
+      await once(enemy, 'open');
+      if (greets) enemy.send(JSON.stringify({ type: 'hello', v: 1, client: 'enemy' }));
+      for (const frame of frames) enemy.send(frame);
+      enemy.close();
+      await once(enemy, 'close');
+    }),
+    { numRuns: 60, seed: 5 },
+  );
+  await ann.it.send('hello');
+  const enemy = new WebSocket(url, ['offstage.v1', tokenOf('bob')]);
+  await once(enemy, 'open');
+  enemy.send(JSON.stringify({ type: 'hello', v: 1, client: 'enemy' }));
+  for (let mistake = 0; mistake < 30; mistake++) enemy.send('{}');
+  const [code, reason] = (await once(enemy, 'close')) as [number, Buffer];
+  expect([code, reason.toString()]).toEqual([1008, 'TOO_MANY_MISTAKES']);
+  await session.close();
+});
+
+test('what goes too fast is refused with a receipt', async () => {
+  const session = rideSession();
+  const { client } = await served({
+    session: () => session,
+    limits: { messages: { burst: 3, perSecond: 0.001 } },
+  });
+  const ann = client();
+  const sent = await Promise.allSettled([1, 2, 3, 4, 5].map((each) => ann.it.send(`${each}`)));
+  expect(sent.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'fulfilled',
+    'fulfilled',
+    'rejected',
+    'rejected',
+  ]);
+  expect(sent[4]).toMatchObject({ reason: { code: 'RATE_LIMITED' } });
+  await session.close();
+});
+
+test('a session on another node is answered with its address', async () => {
+  const session = rideSession();
+  const there = await served({ session: () => session });
+  const here = await served({ session: () => null, locate: () => there.url });
+  const ann = here.client();
+  await ann.reconnected();
+  await ann.it.send('hello');
+  expect([here.web.size.clients, there.web.size.clients]).toEqual([0, 1]);
+  await session.close();
+});
+
+test('many sessions come from a pool, which lets them sleep when nobody is connected', async () => {
+  const runtime = createRuntime({ journal: memoryJournal() });
+  const pool = createSessionPool({
+    runtime,
+    idleMs: 1,
+    open: (sessionId) => rideSession({ sessionId, runtime }),
+  });
+  await pool.start();
+  const it = await served({
+    pool,
+    authorize: ({ sessionId }) => ({ sessionId: sessionId ?? '', user: 'ann', role: 'user' }),
+    limits: { resumeMs: 1 },
+  });
+  const [one, two] = [it.client({ session: 's_1' }), it.client({ session: 's_2' })];
+  await one.it.send('use book_ride');
+  await two.it.send('hello');
+  await one.question();
+  expect(one.it.status.get().sessionId).toBe('s_1');
+  expect(two.state().questions).toEqual([]);
+  expect(pool.awakeCount).toBe(2);
+  two.it.close();
+  one.it.close();
+  const isAsleep = async (): Promise<void> => {
+    while (pool.awakeCount > 0 || it.web.size.sessions > 0)
+      await new Promise((resolve) => setImmediate(resolve));
+  };
+  await isAsleep();
+  const again = it.client({ session: 's_1' });
+  const { requestId } = await again.question();
+  expect(await again.it.answer(requestId, { optionId: 'economy' })).toMatchObject({
+    accepted: true,
+  });
+  await it.stop();
+  await pool.close();
+});
+
+test('pages of other origins, other hosts and other paths are refused', async () => {
+  const session = rideSession();
+  const it = await served({ session: () => session, origins: ['https://app.example'] });
+  const get = (headers: Record<string, string>, path = '/offstage') =>
+    it.web.fetch(new Request(`http://127.0.0.1${path}`, { headers }));
+  const statusOf = async (headers: Record<string, string>, path?: string) =>
+    (await get({ authorization: 'Bearer ann', ...headers }, path)).status;
+  expect(await statusOf({}, '/other')).toBe(404);
+  expect(await statusOf({ origin: 'https://evil.example' })).toBe(403);
+  expect(await statusOf({ host: 'evil.example' })).toBe(403);
+  expect(await statusOf({ authorization: 'Bearer nobody', origin: 'https://app.example' })).toBe(
+    401,
+  );
+  const allowed = await get({
+    authorization: 'Bearer ann',
+    host: 'app.example',
+    origin: 'https://app.example',
+  });
+  expect(allowed.headers.get('access-control-allow-origin')).toBe('https://app.example');
+  await allowed.body?.cancel();
+  const post = (body: string, headers: Record<string, string> = {}) =>
+    it.web.fetch(
+      new Request('http://127.0.0.1/offstage', {
+        method: 'POST',
+        body,
+        headers: { authorization: 'Bearer ann', 'content-type': 'application/json', ...headers },
+      }),
+    );
+  expect((await post('{}')).status).toBe(400);
+  expect((await post('{}', { 'content-type': 'text/plain' })).status).toBe(415);
+  expect((await post('x'.repeat(100_000))).status).toBe(413);
+  expect((await post('{"client":"another","frames":[]}')).status).toBe(409);
+  const enemy = new WebSocket(it.url.replace('http', 'ws'), ['offstage.v1', tokenOf('ann')], {
+    origin: 'https://evil.example',
+  });
+  const [, response] = (await once(enemy, 'unexpected-response')) as [
+    unknown,
+    { statusCode: number },
+  ];
+  expect(response.statusCode).toBe(403);
+  enemy.on('error', () => undefined);
+  enemy.terminate();
+  await session.close();
+});
+
+test('a client that resets its connection while it is authorized ends nothing', async () => {
+  const session = rideSession();
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<null>();
+  const it = await served({
+    session: () => session,
+    authorize: () => {
+      asked.resolve();
+      return answer.promise;
+    },
+  });
+  const socket = connectTcp({ port: Number(new URL(it.url).port), host: '127.0.0.1' });
+  socket.on('error', () => undefined);
+  socket.write(
+    'GET /offstage HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
+      'Sec-WebSocket-Protocol: offstage.v1\r\n\r\n',
+  );
+  await asked.promise;
+  socket.resetAndDestroy();
+  await once(socket, 'close');
+  answer.resolve(null);
+  expect(it.web.size.clients).toBe(0);
+  await session.close();
+});
+
+test('a handler that is mounted in an app leaves other paths to it', async () => {
+  const session = rideSession();
+  const { createServer } = await import('node:http');
+  const it = await served(
+    { session: () => session },
+    {
+      mount: (web) =>
+        createServer((request, response) =>
+          // As Express does: the path is cut, and `next` goes on.
+          web.handle(Object.assign(request, { originalUrl: request.url, url: '/' }), response, () =>
+            response.end('the app'),
+          ),
+        ),
+    },
+  );
+  const origin = new URL(it.url).origin;
+  expect(await (await fetch(`${origin}/page`)).text()).toBe('the app');
+  const ann = it.client({ transport: 'stream' });
+  await ann.it.send('hello');
+  await session.close();
+});
+
+test.each([
+  ['an unknown option', { pol: {} }, /unknown option `pol`; did you mean `pool`/],
+  [
+    'neither pool nor session',
+    { pool: undefined, session: undefined },
+    /either `pool` or `session`/,
+  ],
+  ['both', { pool: { use: () => undefined }, session: () => null }, /either `pool` or `session`/],
+  ['an origin with a path', { origins: ['https://a.example/x'] }, /expected an origin/],
+  ['a path without a slash', { path: 'offstage' }, /expected a path/],
+  ['a limit of nothing', { limits: { clients: 0 } }, /clients/],
+  ['an event that does not exist', { share: ['tool.caled'] }, /share/],
+])('serve refuses %s', (_what, wrong, message) => {
+  const options = { session: () => null, authorize: () => null, ...wrong };
+  expect(() => serve(options as unknown as ServeOptions)).toThrow(message);
+});
+
+test('a result of `authorize` that is no identity refuses the client, and is reported', async () => {
+  const session = rideSession();
+  const it = await served({
+    session: () => session,
+    authorize: (() => ({ user: 'ann' })) as unknown as ServeOptions['authorize'],
+  });
+  const response = await it.web.fetch(new Request('http://127.0.0.1/offstage'));
+  expect(response.status).toBe(500);
+  expect(it.errors).toMatchObject([{ error: { code: 'INVALID_IDENTITY' } }]);
+  await session.close();
+});
+
+test('a client that is asked for at a server that is not there tries again, later each time', async () => {
+  const session = rideSession();
+  const gone = await served({ session: () => session });
+  await gone.stop();
+  const ann = testClient({ url: gone.url, token: 'ann' });
+  const delays: number[] = [];
+  for (let attempt = 0; attempt < 6; attempt++) {
+    const { retryAt } = await ann.status(({ state }) => state === 'waiting');
+    delays.push((retryAt ?? 0) - ann.environment.clock.now());
+    await ann.environment.advance(delays.at(-1) ?? 0);
+    await ann.status(({ state, retryAt: next }) => state === 'waiting' && next !== retryAt);
+  }
+  expect(delays.at(-1)).toBeGreaterThan(4 * (delays[0] ?? 0));
+  onTestFinished(() => session.close());
+});
+
+function tokenOf(token: string): string {
+  return `offstage.token.${Buffer.from(token).toString('base64url')}`;
+}
