@@ -10,7 +10,7 @@ import {
   type ToolCallEntry,
   type ToolResultEntry,
 } from './conversation.ts';
-import type { Notice, SpokenOption } from './notices.ts';
+import type { AskedNotice, Notice, SpokenOption } from './notices.ts';
 import {
   cannotDo,
   capital,
@@ -29,6 +29,7 @@ import {
 import type { Reply, ToolCall } from './reply.ts';
 import type { Request } from './clause.ts';
 import { understand, type Slot } from './requests.ts';
+import { saySettled, settle } from './settle.ts';
 import { normalise } from './words.ts';
 
 /** @param tools names of the tools that may be called now. */
@@ -41,8 +42,12 @@ export function leadReply(conversation: Conversation, tools: ReadonlySet<string>
   const calls: ToolCall[] = [];
 
   for (const result of due.results) said.push(sayResult(result, turn));
-  if (due.words !== '') {
-    for (const request of understand(due.words, slotOf(entries))) {
+  const asked = tools.has('settle_question') ? askedIn(entries) : null;
+  const settled = asked && due.words !== '' ? settle(due.words, asked) : null;
+  if (settled) calls.push(settled.call);
+  const words = settled ? settled.rest : due.words;
+  if (words !== '') {
+    for (const request of understand(words, slotOf(entries))) {
       const reply = answer(request, entries, turn);
       const known = reply.calls.every(({ toolName }) => tools.has(toolName));
       said.push(known ? reply.text : cannotDo('do that now', turn));
@@ -59,6 +64,14 @@ export function leadReply(conversation: Conversation, tools: ReadonlySet<string>
 
   const text = said.filter((part) => part !== '').join(' ');
   return { text: text === '' && calls.length === 0 ? sayAgain(entries) : text, calls };
+}
+
+/** The questions that the words may be about. */
+function askedIn(entries: readonly Entry[]): AskedNotice | null {
+  const found = entries.findLast(
+    (entry) => entry.kind === 'notice' && entry.notice.type === 'asked',
+  );
+  return found?.kind === 'notice' && found.notice.type === 'asked' ? found.notice : null;
 }
 
 interface Due {
@@ -210,6 +223,8 @@ function sayResult(result: ToolResultEntry, turn: number): string {
         .map(({ work, doing }) => sentence(`${capital(textOf(work))} is ${textOf(doing)}`))
         .join(' ');
     }
+    case 'settle_question':
+      return saySettled(result.output);
     case 'cancel_work':
       return sayStopped(namesIn(output['stopped']), namesIn(output['stillRunning']));
     default: {
@@ -251,6 +266,7 @@ function sayNotice(notice: Notice, turn: number): string {
         ? text
         : `${capital(notice.label.toLowerCase())}: ${text}`;
     }
+    case 'asked':
     case 'overheard':
     case 'cancelled':
     case 'background':

@@ -5,11 +5,28 @@ import { readNotes, type ReadNote } from '../../../src/testing/index.ts';
 
 /** One choice of a question: `Economy ($12, 5 min)`. */
 export interface SpokenOption {
+  /** Absent where the runtime does not tell it. */
+  readonly id?: string;
   readonly label: string;
   readonly detail: string | null;
 }
 
+/** A question of a subagent, as the lead agent may settle it. */
+export interface AskedQuestion {
+  readonly id: string;
+  readonly subagent: string;
+  readonly options: readonly SpokenOption[];
+}
+
+/** The questions that are open, and that were answered a moment ago. */
+export interface AskedNotice {
+  readonly type: 'asked';
+  readonly open: readonly AskedQuestion[];
+  readonly answered: readonly AskedQuestion[];
+}
+
 export type Notice =
+  | AskedNotice
   | {
       readonly type: 'question';
       readonly question: string;
@@ -57,6 +74,12 @@ export function readNotice(
 
 function noticeOf({ says, quotes }: ReadNote): Notice {
   const { question, options, task, result, error, reason, words, label, text } = quotes;
+  if (Array.isArray(quotes['open']))
+    return {
+      type: 'asked',
+      open: quotes['open'].map(askedOf),
+      answered: asList(quotes['answered']).map(askedOf),
+    };
   if (typeof question === 'string')
     return { type: 'question', question, options: asList(options).map(optionOf) };
   if (typeof words === 'string') return { type: 'overheard', words };
@@ -70,8 +93,21 @@ function noticeOf({ says, quotes }: ReadNote): Notice {
 }
 
 function optionOf(option: unknown): SpokenOption {
-  const { label, description } = option as { label: string; description?: string };
-  return { label, detail: description ?? null };
+  const { id, label, description } = option as {
+    id?: string;
+    label: string;
+    description?: string;
+  };
+  return { ...(id !== undefined && { id }), label, detail: description ?? null };
+}
+
+function askedOf(asked: unknown): AskedQuestion {
+  const { questionId, subagent, options } = asked as {
+    questionId: string;
+    subagent: string;
+    options?: unknown;
+  };
+  return { id: questionId, subagent, options: asList(options).map(optionOf) };
 }
 
 function asList(value: unknown): readonly unknown[] {
