@@ -162,7 +162,7 @@ const families = new Set([...definedIn.keys()].map((id) => id.replace(/-\d+$/, '
 /**
  * An id without a name, where only an invariant can stand: before the colon that opens a title, at the
  * beginning of a comment, alone in parentheses. In square brackets an id is one of the inventory
- * (docs/coming-from.md), and P1 to P9 are the promises of docs/guarantees.md.
+ * (docs/coming-from.md), and P1 to P10 are the promises of docs/guarantees.md.
  */
 const SHORT = String.raw`(?:[A-Z]{1,3}\d{1,2}(?:,? (?:and |to )?)?)+`;
 const NAMELESS = [
@@ -170,7 +170,7 @@ const NAMELESS = [
   new RegExp(String.raw`(?://|/\*\*|^\s*\*)\s+(${SHORT})[:.]\s`, 'gm'),
   new RegExp(String.raw`\((${SHORT})\)`, 'g'),
 ];
-const isPromise = (id: string): boolean => /^P[1-9]$/.test(id);
+const isPromise = (id: string): boolean => /^P(?:[1-9]|10)$/.test(id);
 /** Names of a method of ranking and of a format of sound are no ids. */
 const isNameless = (list: string): boolean =>
   (list.match(/[A-Z]+\d+/g) ?? []).some((id) => !isPromise(id) && !/^(?:BM25|PCM16)$/.test(id));

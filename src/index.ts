@@ -76,6 +76,8 @@ export type {
   SubagentState,
   SubagentView,
   TranscriptItem,
+  UnaddressedReason,
+  UnansweredReason,
   UsageView,
 } from './actors/contracts/session-views.ts';
 

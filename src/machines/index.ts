@@ -119,6 +119,7 @@ export {
 export {
   isInDoubt,
   modelIsBusy,
+  replyIsComing,
   replyIsExpected,
   replyIsWanted,
   turnMachine,

@@ -5,7 +5,7 @@
 //   model   silent ⇄ working                                   with the responses and the calls it waits for
 //   offer   none → waiting → begun → none                      an offer of the outbox that is not said yet
 //   floor   free → taken → holding → yielded                   does the lead agent keep the outbox waiting?
-//   reply   none, expected → overdue, due                      does the lead agent owe the user a reply?
+//   reply   none, expected → overdue, due → asked, calledOff   does the lead agent owe the user a reply?
 //
 // `choose` is the moment of choice: the host sends it after every fact that may free the model, when all that
 // follows from the fact is done. The chart then requests a reply, an offer, or nothing. It is hosted beside the
@@ -26,17 +26,22 @@
 //   TURN-3. A doubt about an interruption ends either way: by words, by the length of the utterance, by another
 //       utterance, or by silence after it. The speech is paused exactly as long as the doubt lasts.
 //   TURN-4. A reply that is owed is given, or ceases to be owed: a model that answers by itself is asked after
-//       `replyTimeoutMs` of silence, at most `MAX_ASKED` times for one cause.
+//       `replyTimeoutMs` of silence, at most `maxAsked` times for one cause.
 //   TURN-5. A tool keeps the floor for at most `holdsFloorMs`; then due deliveries may be said, and the turn
 //       goes on.
 //   TURN-6. An offer is begun only by `tell`, and a reply that is chosen before it is over breaks it off.
+//   TURN-7. Silence is no reply: a response without a word or a call is requested again, and after `maxAsked`
+//       requests the reply is `unanswered`, once. A reply that the user's voice called off before its first word is
+//       owed again when the user is silent; a client that leaves is owed none.
+//   TURN-8. Each utterance is over once: its words and addressee are known, the wait for them is `settled`, or
+//       its client or connection is gone.
 
 import { and, assign, not, or, stateIn, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
 import { turnSetup, type TurnContext } from './turn-setup.ts';
 
 /** A model that refuses to speak is not asked forever. */
-const MAX_ASKED = 3;
+const DEFAULT_MAX_ASKED = 3;
 
 const pauses = { type: 'pause', params: {} } as const;
 const resumes = { type: 'resume', params: {} } as const;
@@ -45,12 +50,26 @@ const takes = { type: 'take', params: {} } as const;
 const waits = { type: 'wait', params: {} } as const;
 const releases = { type: 'release', params: {} } as const;
 const rest = { type: 'rest', params: {} } as const;
+const givesUp = { type: 'unanswered', params: {} } as const;
 /** The lead agent takes the floor. */
 const claims = {
   'floor.taken': { target: 'taken', actions: takes },
   'response.began': { target: 'taken', actions: takes },
   'model.working': { target: 'taken', actions: takes },
   'offer.made': { guard: 'saysAtOnce', target: 'taken', actions: takes },
+} as const;
+
+/** Requests the reply that is owed. */
+const asks = {
+  guard: 'mayReply',
+  target: 'asked',
+  actions: [
+    'countReply',
+    {
+      type: 'reply',
+      params: ({ context }: { context: TurnContext }) => ({ key: `reply:${context.replies}` }),
+    },
+  ],
 } as const;
 
 /** Starts the deadline of a state. */
@@ -73,6 +92,7 @@ export const turnMachine = turnSetup.createMachine({
     holdsFloorMs: input?.holdsFloorMs ?? 0,
     settleTimeoutMs: input?.settleTimeoutMs ?? 0,
     replyTimeoutMs: input?.replyTimeoutMs ?? 0,
+    maxAsked: input?.maxAsked ?? DEFAULT_MAX_ASKED,
     doubtMs: input?.doubtMs ?? 0,
     falseInterruptionMs: input?.falseInterruptionMs ?? 0,
     unknown: [],
@@ -144,7 +164,10 @@ export const turnMachine = turnSetup.createMachine({
             'deadline.settle': {
               guard: ({ context, event }) => event.dueAt === context.settleBy,
               target: 'silent',
-              actions: { type: 'settled', params: {} },
+              actions: {
+                type: 'settled',
+                params: ({ context }) => ({ utteranceIds: context.unknown }),
+              },
             },
           },
         },
@@ -489,17 +512,13 @@ export const turnMachine = turnSetup.createMachine({
           actions: 'expectReply',
         },
         'reply.forgotten': '.none',
-        'model.spoke': {
-          guard: ({ context, event }) =>
-            event.responseId === null || !context.before.includes(event.responseId),
-          actions: assign({ hasAnswered: true, before: [] }),
-        },
+        'model.spoke': { guard: 'answers', actions: 'noteAnswer' },
       },
       states: {
         none: {
           on: {
             'reply.failed': {
-              guard: ({ context }) => context.answersWords && context.asked < MAX_ASKED,
+              guard: and(['answersWords', 'mayAskAgain']),
               target: 'expected',
               actions: assign({ before: [] }),
             },
@@ -515,6 +534,11 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             'deadline.reply': [
               {
+                guard: and(['isReplyLate', 'isQuiet', not('mayAskAgain')]),
+                target: 'none',
+                actions: givesUp,
+              },
+              {
                 guard: and(['isReplyLate', 'isQuiet']),
                 target: 'overdue',
                 actions: { type: 'overdue', params: {} },
@@ -525,51 +549,46 @@ export const turnMachine = turnSetup.createMachine({
                 reenter: true,
               },
             ],
-            'model.spoke': {
-              guard: ({ context, event }) =>
-                event.responseId === null || !context.before.includes(event.responseId),
-              target: 'none',
-              actions: assign({ hasAnswered: true, before: [] }),
-            },
+            'model.spoke': { guard: 'answers', target: 'none', actions: 'noteAnswer' },
             'reply.moved': { target: 'due', actions: 'expectReply' },
           },
         },
         // The model stayed silent.
         overdue: {
           on: {
-            choose: {
-              guard: 'mayReply',
-              target: 'none',
-              actions: [
-                assign(({ context }) => ({
-                  asked: context.asked + 1,
-                  replies: context.replies + 1,
-                })),
-                { type: 'reply', params: ({ context }) => ({ key: `reply:${context.replies}` }) },
-              ],
-            },
-            'model.spoke': {
-              guard: ({ context, event }) =>
-                event.responseId === null || !context.before.includes(event.responseId),
-              target: 'none',
-              actions: assign({ hasAnswered: true, before: [] }),
-            },
+            choose: asks,
+            'model.spoke': { guard: 'answers', target: 'none', actions: 'noteAnswer' },
             'reply.moved': { target: 'due', actions: 'expectReply' },
           },
         },
-        due: {
+        due: { on: { choose: asks } },
+        // It was requested, and nothing is said yet.
+        asked: {
           on: {
-            choose: {
-              guard: 'mayReply',
-              target: 'none',
-              actions: [
-                assign(({ context }) => ({
-                  asked: context.asked + 1,
-                  replies: context.replies + 1,
-                })),
-                { type: 'reply', params: ({ context }) => ({ key: `reply:${context.replies}` }) },
-              ],
-            },
+            'model.spoke': { guard: 'answers', target: 'none', actions: 'noteAnswer' },
+            'request.ended': [
+              { guard: ({ event }) => event.continuesAs !== null, target: 'expected' },
+              { guard: 'isCalledOff', target: 'calledOff' },
+              { guard: and(['mayAskAgain', 'answersWords']), target: 'expected' },
+              { guard: 'mayAskAgain', target: 'due' },
+              { target: 'none', actions: givesUp },
+            ],
+            'reply.cutOff': { target: 'none', actions: assign({ isOwed: true }) },
+            'responses.lost': { target: 'due', actions: 'expectReply' },
+            'client.left': 'none',
+          },
+        },
+        // It was called off before its first word. If the user then says nothing to the lead agent (a cough, an
+        // answer to a question), their earlier words are still owed a reply.
+        calledOff: {
+          always: [
+            { guard: and([stateIn({ user: 'silent' }), 'mayAskAgain']), target: 'due' },
+            { guard: stateIn({ user: 'silent' }), target: 'none', actions: givesUp },
+          ],
+          on: {
+            'model.spoke': { guard: 'answers', target: 'none', actions: 'noteAnswer' },
+            'responses.lost': { target: 'due', actions: 'expectReply' },
+            'client.left': 'none',
           },
         },
       },
@@ -592,6 +611,11 @@ export function modelIsBusy(snapshot: TurnSnapshot): boolean {
 /** Whether the model is about to reply by itself, or should be. */
 export function replyIsExpected(snapshot: TurnSnapshot): boolean {
   return snapshot.matches({ reply: 'expected' }) || snapshot.matches({ reply: 'overdue' });
+}
+
+/** Whether a reply was requested, or is about to come unasked, and nothing is said yet. */
+export function replyIsComing(snapshot: TurnSnapshot): boolean {
+  return replyIsExpected(snapshot) || snapshot.matches({ reply: 'asked' });
 }
 
 /** Whether a reply is due or about to be. */

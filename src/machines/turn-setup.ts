@@ -21,6 +21,8 @@ export interface TurnInput {
   readonly holdsFloorMs: number;
   readonly settleTimeoutMs: number;
   readonly replyTimeoutMs: number;
+  /** How often the model is asked for one reply. @defaultValue 3 */
+  readonly maxAsked?: number;
   /** The longest doubt while the user speaks. */
   readonly doubtMs: number;
   /** The longest doubt after the user has fallen silent. */
@@ -47,7 +49,7 @@ export interface AwaitedCall {
   readonly of: 'reply' | 'offer' | 'delegation';
 }
 
-export interface TurnContext extends TurnInput {
+export interface TurnContext extends Required<TurnInput> {
   /** The utterances that have ended and whose words or addressee are not known yet. */
   readonly unknown: readonly string[];
   /** The utterance that the user says, or said last. */
@@ -156,8 +158,8 @@ const effects = {
   /** Makes sure that the utterance under way ends: `user.ended` comes. */
   watchSpeech: effect<object>(),
   unwatchSpeech: effect<object>(),
-  /** The wait for the user's words is over. */
-  settled: effect<object>(),
+  /** The wait for the words of these utterances is over. */
+  settled: effect<{ readonly utteranceIds: readonly string[] }>(),
   /** Stops the speech so that it can continue; `resume` or `breakOff` follows, unless it stops otherwise. */
   pause: effect<object>(),
   resume: effect<object>(),
@@ -175,6 +177,8 @@ const effects = {
   remind: effect<object>(),
   /** A reply has become overdue: the moment may have come. */
   overdue: effect<object>(),
+  /** The lead agent has no reply, however often it was asked. */
+  unanswered: effect<object>(),
   /** The lead agent takes the floor. */
   take: effect<object>(),
   /** The model waits for a tool, and a due delivery may be said. */
@@ -217,6 +221,11 @@ export const turnSetup = setup({
       const ids = context.responses.flatMap(({ id }) => id ?? []);
       return { asked: 0, before: ids.filter((id) => id !== calledIn) };
     }),
+    noteAnswer: assign({ hasAnswered: true, before: [] }),
+    countReply: assign(({ context }) => ({
+      asked: context.asked + 1,
+      replies: context.replies + 1,
+    })),
     dropCall: assign(({ context, event }) => ({
       calls: context.calls.filter((call) => !('callId' in event) || call.callId !== event.callId),
     })),
@@ -236,11 +245,20 @@ export const turnSetup = setup({
     hasNoCall: ({ context }) => context.calls.length === 0,
     hasNoCallOfOffer: ({ context }) => !context.calls.some(({ of }) => of === 'offer'),
     delegates: ({ context }) => context.calls.some(({ of }) => of === 'delegation'),
+    answersWords: ({ context }) => context.answersWords,
     keepsOffers: ({ context }) => context.keepsOffers,
     keepsFloor: ({ context }) => context.whileToolWorks === 'keeps_floor',
     endsTurn: ({ context }) => context.whileToolWorks === 'ends_turn',
     answersResults: ({ context }) => context.answersResults,
     hasAnswered: ({ context }) => context.hasAnswered,
+    /** Speech that was under way when a result came is no answer to it. */
+    answers: ({ context, event }) =>
+      event.type === 'model.spoke' &&
+      (event.responseId === null || !context.before.includes(event.responseId)),
+    mayAskAgain: ({ context }) => context.asked < context.maxAsked,
+    /** The requested response was cancelled by the session. */
+    isCalledOff: ({ context }) =>
+      context.responses.some(({ key, isCancelled }) => key !== null && isCancelled),
     isReplyLate: ({ context, event }) =>
       event.type === 'deadline.reply' && event.dueAt === context.replyBy,
     isHeldLong: ({ context, event }) =>

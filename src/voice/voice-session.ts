@@ -72,7 +72,7 @@ export interface VoiceOptions {
   /**
    * The session ends an utterance that lasts longer than this, such as that of a television: the words
    * understood so far count as all of it. Sound that directly follows does not take the floor again until it
-   * was quiet for three seconds. In milliseconds, at least 1000. @defaultValue 60000
+   * was quiet for three seconds. In milliseconds, at least 1000. @defaultValue 15000
    */
   readonly maxUtteranceMs: number;
   /** Time without any sign of life after which a response fails, in milliseconds. @defaultValue 30000 */
@@ -109,7 +109,7 @@ export const defaultVoiceOptions = {
   clearReportMs: 300,
   falseInterruptionMs: 2000,
   backchannelMs: 1000,
-  maxUtteranceMs: 60_000,
+  maxUtteranceMs: 15_000,
   responseTimeoutMs: 30_000,
   replyTimeoutMs: 5000,
   connectTimeoutMs: 30_000,

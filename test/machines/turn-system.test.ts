@@ -22,6 +22,17 @@ describe.each(leads.flatMap((lead) => scopes.map((scope) => [lead, scope] as con
   },
 );
 
+// A cough over a reply that has not begun; words after words that nobody understood.
+test.each(leads.filter((lead) => lead !== 'a text model'))(
+  'turn × outbox × session: %s, the user speaks twice: each time they are answered',
+  patience,
+  (lead) => {
+    const report = checkTurns({ lead, scope: 'everything', utterances: 2 });
+    announce(report);
+    holdsThroughout(report);
+  },
+);
+
 describe('the check bites', patience, () => {
   const asked = 'a voice model that is asked';
   const faults = [

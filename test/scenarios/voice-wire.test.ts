@@ -218,22 +218,27 @@ describe('a response that is refused', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('does not stop the conversation', async () => {
-    const { start, say: utter, model, environment, state } = voiceTalk();
+  test('does not stop the conversation: it is requested once more, and then the user learns of it', async () => {
+    const { start, say: utter, model, environment, state, events } = voiceTalk();
     await start();
     await utter('hello');
-    const [request] = model().openRequests;
-    model().events.next({
-      type: 'transport.error',
-      code: 'oops',
-      message: 'no',
-      responseKey: request?.responseKey ?? null,
-      raw: null,
-    });
-    await environment.settle();
+    for (const count of [1, 2]) {
+      expect(model().of('response.request')).toHaveLength(count);
+      model().events.next({
+        type: 'transport.error',
+        code: 'oops',
+        message: 'no',
+        responseKey: model().of('response.request').at(-1)?.responseKey ?? null,
+        raw: null,
+      });
+      await environment.settle();
+    }
     expect(state().floor).toBe('nobody');
+    expect(events.filter(({ type }) => type === 'utterance.unanswered')).toMatchObject([
+      { reason: 'no_reply' },
+    ]);
     await utter('hello?');
-    expect(model().of('response.request')).toHaveLength(2);
+    expect(model().of('response.request')).toHaveLength(3);
   });
 });
 

@@ -149,6 +149,12 @@ function applyEvent(event: SessionEvent): void {
     case 'tool.in_doubt':
       trouble.value = `Nobody knows whether "${event.toolName}" was done: look before you repeat it.`;
       break;
+    case 'utterance.unanswered':
+      trouble.value =
+        event.reason === 'no_reply'
+          ? 'There is no answer to that. Please say it again.'
+          : 'That was not understood yet. Please say it again if nothing comes.';
+      break;
     case 'session.suspended':
       ended.value = 'The conversation has moved to another server.';
       break;
@@ -176,6 +182,7 @@ function applyEvent(event: SessionEvent): void {
     case 'transfer.completed':
     case 'transfer.failed':
     case 'turn.ended':
+    case 'utterance.routed':
       break;
   }
 }

@@ -264,6 +264,25 @@ export type SessionEvent =
   | { readonly type: 'speech.resumed'; readonly itemId: string; readonly playedMs: number }
   /** A backchannel of the user ("mm-hm"), which gets no answer. */
   | { readonly type: 'backchannel.heard'; readonly utteranceId: string; readonly text: string }
+  /**
+   * An utterance of the user has found its place, once for each: the lead agent, the question that has the
+   * floor, or nobody, with the reason.
+   */
+  | {
+      readonly type: 'utterance.routed';
+      readonly utteranceId: string;
+      readonly to: 'lead' | 'question' | 'nobody';
+      readonly reason: UnaddressedReason | null;
+    }
+  /**
+   * What the user gets instead of an answer: show it, so that silence is never the answer. `utteranceId` is the
+   * user's last one if the lead agent has no reply; null: they have not spoken.
+   */
+  | {
+      readonly type: 'utterance.unanswered';
+      readonly utteranceId: string | null;
+      readonly reason: UnansweredReason;
+    }
   /** The voice model reports `used` since its previous report, and `usage` in this session. */
   | { readonly type: 'usage.changed'; readonly usage: UsageView; readonly used: UsageView }
   | { readonly type: 'limits.changed'; readonly limits: readonly LimitView[] }
@@ -275,6 +294,18 @@ export type SessionEvent =
       /** With `UNFOLDABLE_ENTRY`: the entry of the journal that was set aside. */
       readonly entry?: SetAsideEntry;
     };
+
+/**
+ * Why an utterance is addressed to nobody: it has no words; it is a backchannel ("mm-hm"); or the wire could not
+ * transcribe it.
+ */
+export type UnaddressedReason = 'no_words' | 'backchannel' | 'not_transcribed';
+
+/**
+ * Why an utterance gets no answer, or not yet. `words_late`: its words are not known in time; they count when they
+ * come. `no_reply`: the model of the lead agent failed, or said nothing, however often it was asked.
+ */
+export type UnansweredReason = 'words_late' | 'no_reply';
 
 /** A tool call with an unknown outcome. */
 export interface DoubtfulCall {

@@ -28,6 +28,7 @@
 //       as an interruption while the user is still speaking.
 //   INTERRUPTIONS-4. Words that arrive after the doubt still interrupt, if they are an interruption.
 
+import type { UnaddressedReason, UnansweredReason } from '../../actors/contracts/session-views.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
@@ -57,7 +58,7 @@ type UtteranceEvent = Extract<TransportEvent, { type: `utterance.${string}` }>;
 export interface ListeningOptions {
   readonly capabilities: TransportCapabilities;
   readonly settleTimeoutMs: number;
-  /** Length after which the session ends an utterance, in milliseconds. */
+  /** The longest length of an utterance, in milliseconds: then the session ends it. */
   readonly maxUtteranceMs: number;
 }
 
@@ -150,6 +151,8 @@ export class Listening {
       case 'utterance.untranscribed':
         this.#core.reportError(new Error(event.reason), 'transcription');
         this.#bargeIn.isBackchannel(event.utteranceId, '', true);
+        if (!this.#known.has(event.utteranceId))
+          this.#forNobody(event.utteranceId, 'not_transcribed');
         this.understood(event.utteranceId);
         this.#turn.settled();
         break;
@@ -161,6 +164,16 @@ export class Listening {
     this.#transcript.finished(utteranceId);
     this.#chart.send({ type: 'user.understood', utteranceId });
     if (!this.hasFloor) this.#core.receive('session', { type: 'utterance.settled' });
+  }
+
+  /** Tells the client that the user gets no answer, or not yet. */
+  unanswered(utteranceId: string | null, reason: UnansweredReason): void {
+    this.#core.projection.emit({ type: 'utterance.unanswered', utteranceId, reason });
+  }
+
+  #forNobody(utteranceId: string, reason: UnaddressedReason): void {
+    const to = 'nobody' as const;
+    this.#core.projection.emit({ type: 'utterance.routed', utteranceId, to, reason });
   }
 
   /** Handles the loss of the client: the words so far count as all of them. */
@@ -231,6 +244,7 @@ export class Listening {
     if (!final) this.#transcript.userPartial(utteranceId, text, startedAt);
     else if (text.trim() === '' || isBackchannel) {
       this.#memory.forget(utteranceId);
+      this.#forNobody(utteranceId, isBackchannel ? 'backchannel' : 'no_words');
       this.understood(utteranceId);
       this.#turn.settled();
     } else
@@ -292,6 +306,7 @@ export class Listening {
     const text = this.#transcript.unfinishedOf(id);
     // No words are known; words that arrive later are handled then.
     if (text === '') {
+      this.unanswered(id, 'words_late');
       this.understood(id);
       this.#turn.settled();
     } else this.#transcribed({ type: 'utterance.transcribed', utteranceId: id, text, final: true });

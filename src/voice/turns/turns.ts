@@ -49,6 +49,7 @@ import { intoConversation } from '../../actors/session/state/live-conversation.t
 import {
   isInDoubt,
   modelIsBusy,
+  replyIsComing,
   replyIsExpected,
   replyIsWanted,
   userHasFloor,
@@ -144,6 +145,8 @@ export class Turns implements Turn {
         holdsFloorMs: HOLDS_FLOOR_MS,
         settleTimeoutMs,
         replyTimeoutMs,
+        // A model that answers by itself may stay silent for good reasons at first.
+        maxAsked: capabilities.responds === 'by_itself' ? 3 : 2,
         doubtMs: backchannelMs + END_LAG_MS,
         falseInterruptionMs,
       },
@@ -151,7 +154,10 @@ export class Turns implements Turn {
       {
         watchSpeech: () => this.listening.watchLimits(),
         unwatchSpeech: () => this.listening.unwatchLimits(),
-        settled: () => this.settled(),
+        settled: ({ utteranceIds }) => {
+          for (const id of utteranceIds) this.listening.unanswered(id, 'words_late');
+          this.settled();
+        },
         pause: () => this.speech.pause(),
         resume: () => this.speech.resume(),
         breakOff: () => this.#bargeIn.breakOff(),
@@ -160,6 +166,7 @@ export class Turns implements Turn {
         refuse: () => this.#refuse(),
         remind: () => this.memory.note(OWED_REPLY_NOTE),
         overdue: () => this.next(),
+        unanswered: () => this.listening.unanswered(core.records.utteranceId, 'no_reply'),
         take: () => core.receive('session', { type: 'response.requested' }),
         wait: () => core.receive('session', { type: 'response.waiting' }),
         release: () => core.receive('session', { type: 'response.ended' }),
@@ -440,7 +447,7 @@ export class Turns implements Turn {
   #modelSpoke(responseId: string | null): void {
     const { hasAnswered, before } = this.chart.context;
     if (responseId !== null && before.includes(responseId)) return;
-    if (hasAnswered && before.length === 0 && !replyIsExpected(this.chart.snapshot)) return;
+    if (hasAnswered && before.length === 0 && !replyIsComing(this.chart.snapshot)) return;
     this.chart.send({ type: 'model.spoke', responseId });
   }
 
@@ -448,7 +455,10 @@ export class Turns implements Turn {
     this.#mayAnswerBoth = status === 'cancelled' && !calledOff;
     if (says === 'reply') {
       if (!calledOff && status !== 'completed') this.chart.send({ type: 'reply.failed' });
-    } else if (status === 'completed') this.chart.send({ type: 'urgent.over' });
+      return;
+    }
+    // Whatever became of the offer: a reply that was cut off for it is given (if it is offered again, once more).
+    this.chart.send({ type: 'urgent.over' });
   }
 
   settled(): void {

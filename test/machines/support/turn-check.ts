@@ -1,8 +1,9 @@
-// Every state of a turn: what may come, and what shall hold in it (TURN-1 to TURN-6).
+// Every state of a turn: what may come, and what shall hold in it (TURN-1 to TURN-8).
 //
 // Time stands still: a deadline may pass whenever it runs. Two scopes: `everything` may happen; or nobody
-// `helps`: the wire reports no end of an utterance, no words are ever known, a tool never settles, and a
-// model that answers by itself stays silent. Even then everything that is due is said in the end.
+// `helps`: the wire reports no end of an utterance, no words are ever known, a tool never settles, a
+// model that answers by itself stays silent, and no reply has a word in it. Even then everything that is due is
+// said in the end, or given up aloud.
 
 import {
   isInDoubt,
@@ -35,6 +36,7 @@ export const turnsOf = {
   'a text model': {
     ...times,
     keepsOffers: true,
+    maxAsked: 1,
     whileToolWorks: 'ends_turn',
     answersWords: false,
     answersResults: false,
@@ -42,6 +44,7 @@ export const turnsOf = {
   'a voice model that is asked': {
     ...times,
     keepsOffers: false,
+    maxAsked: 2,
     whileToolWorks: 'waits',
     answersWords: false,
     answersResults: false,
@@ -49,6 +52,8 @@ export const turnsOf = {
   'a voice model that answers by itself': {
     ...times,
     keepsOffers: false,
+    // As many as show the first, another and the last request.
+    maxAsked: 2,
     whileToolWorks: 'keeps_floor',
     answersWords: true,
     answersResults: true,
@@ -133,7 +138,7 @@ function modelEvents(snapshot: S, scope: Scope): readonly TurnFact[] {
           ] as const
         ).filter(({ callId }) => calls.every((call) => call.callId !== callId))
       : []),
-    ...(responses.some(({ isCancelled }) => !isCancelled) && keepsOffers
+    ...(responses.some(({ isCancelled }) => !isCancelled) && !answersWords
       ? ([{ type: 'response.cancelled', responseId: null }] as const)
       : []),
     ...(all
@@ -154,6 +159,9 @@ function modelEvents(snapshot: S, scope: Scope): readonly TurnFact[] {
       : calls
           .filter(({ of }) => of === 'offer')
           .map(({ callId }) => ({ type: 'call.dropped', callId }) as const)),
+    ...(all && !answersWords && requested?.says === 'reply'
+      ? ([{ type: 'model.spoke', responseId: null }] as const)
+      : []),
     ...(all && answersWords
       ? ([
           ...(own.length === 0 ? ([{ type: 'response.began', responseId: 'o' }] as const) : []),
@@ -234,14 +242,17 @@ export function checkTurn(
         key !== null,
         id,
         says,
-        isCancelled,
+        // Read at the end of a request for a reply only.
+        isCancelled && value.reply === 'asked',
       ]),
       context.calls,
       context.offer,
-      context.hasAnswered,
+      // Of a model that is asked this changes nothing.
+      context.hasAnswered && context.answersWords,
       context.isOwed,
       context.before,
-      context.asked,
+      // Without a reply that is owed it counts only for a request that has failed.
+      context.answersWords || value.reply !== 'none' ? context.asked : 0,
     ],
     events: (snapshot) =>
       factsOf(snapshot, scope).flatMap((fact): readonly TurnEvent[] => {
@@ -310,6 +321,11 @@ export function checkTurn(
         !snapshot.matches({ user: 'silent' }) || snapshot.context.unknown.length === 0,
       'TURN-3: the speech is paused as long as the doubt lasts': (snapshot, { isPaused }) =>
         isPaused === isInDoubt(snapshot),
+      'TURN-7: a reply that was requested is under way': (snapshot) =>
+        !snapshot.matches({ reply: 'asked' }) ||
+        snapshot.context.responses.some(({ key, says }) => key !== null && says === 'reply'),
+      'TURN-7: a reply that was called off waits only while the user has the floor': (snapshot) =>
+        !snapshot.matches({ reply: 'calledOff' }) || userHasFloor(snapshot),
       'each deadline runs in its own state, once': (snapshot, { deadlines }) => {
         const ids = Object.keys(deadlineOf) as TurnDeadline[];
         return same(deadlines, ids.filter((id) => deadlineOf[id](snapshot)).toSorted());
@@ -350,6 +366,45 @@ export function checkTurn(
         !after.matches({ reply: 'none' }) ||
         event.type === 'reply.forgotten' ||
         count(effects, 'reply') === 1,
+      'TURN-7: a reply that was requested is given, owed, or given up aloud': (
+        before,
+        event,
+        after,
+        effects,
+      ) =>
+        !(before.matches({ reply: 'asked' }) || before.matches({ reply: 'calledOff' })) ||
+        !after.matches({ reply: 'none' }) ||
+        ['model.spoke', 'client.left', 'reply.forgotten'].includes(event.type) ||
+        after.context.isOwed ||
+        count(effects, 'unanswered') === 1,
+      'TURN-7: a reply is given up once, after all requests': (before, _event, after, effects) =>
+        count(effects, 'unanswered') === 0 ||
+        (count(effects, 'unanswered') === 1 &&
+          before.context.asked >= before.context.maxAsked &&
+          !before.matches({ reply: 'none' }) &&
+          after.matches({ reply: 'none' })),
+      'TURN-7: a model that says nothing is not asked forever': (_before, _event, after) =>
+        after.context.asked <= after.context.maxAsked,
+      'TURN-8: an utterance whose words do not come is settled by name': (
+        before,
+        event,
+        after,
+        effects,
+      ) =>
+        event.type !== 'deadline.settle' ||
+        userHasFloor(after) ||
+        !userHasFloor(before) ||
+        same(
+          paramsOf(effects, 'settled').flatMap(({ utteranceIds }) => utteranceIds),
+          before.context.unknown,
+        ),
+      'TURN-8: an utterance is over when its words are known, it is settled, or nobody is there': (
+        before,
+        event,
+        after,
+      ) =>
+        before.context.unknown.every((id) => after.context.unknown.includes(id)) ||
+        ['user.understood', 'deadline.settle', 'client.left', 'user.lost'].includes(event.type),
       'TURN-6: an offer is told, refused, kept, or was over': (before, event, after, effects) =>
         event.type !== 'offer.made' ||
         count(effects, 'tell') + count(effects, 'refuse') === 1 ||
@@ -422,6 +477,7 @@ export function checkTurn(
     },
     reachable: {
       'a reply is given': ({ context }) => context.responses.some(({ key }) => key === 'reply:1'),
+      'a reply is requested for the last time': ({ context }) => context.asked === context.maxAsked,
       'an offer is told': ({ context }) => context.responses.some(({ says }) => says === 'offer'),
       'a tool holds the floor, or may not': (snapshot) =>
         snapshot.matches({ floor: 'holding' }) || snapshot.context.whileToolWorks === 'keeps_floor',

@@ -1,5 +1,6 @@
 // Planted faults of a turn, each with the property that must catch it.
 
+import { assign } from 'xstate';
 import { turnMachine } from '../../../src/machines/index.ts';
 import { forget, mutate, provide, stateOf, type Fault } from './mutate.ts';
 import type { Lead, Scope } from './turn-check.ts';
@@ -49,6 +50,75 @@ export const turnFaults: readonly TurnFault[] = [
     property: 'TURN-2: words that nobody tells are not waited for',
     lead: byItself,
     scope: 'nobody helps',
+  },
+  {
+    fault: 'words that nobody tells are settled without their name',
+    machine: mutate(turnMachine, (chart) => {
+      stateOf(chart, 'user', 'settling').on['deadline.settle'] = {
+        target: 'silent',
+        actions: { type: 'settled', params: { utteranceIds: [] } },
+      };
+    }),
+    property: 'TURN-8: an utterance whose words do not come is settled by name',
+    lead: byItself,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'an utterance that begins takes the place of one whose words are unknown',
+    machine: mutate(turnMachine, (chart) => {
+      stateOf(chart, 'user', 'speaking')['entry'] = [
+        assign({ unknown: [] }),
+        { type: 'watchSpeech', params: {} },
+      ];
+    }),
+    property:
+      'TURN-8: an utterance is over when its words are known, it is settled, or nobody is there',
+    lead: asked,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'a reply without a word counts as one',
+    machine: mutate(turnMachine, (chart) => {
+      stateOf(chart, 'reply', 'asked').on['request.ended'] = 'none';
+    }),
+    property: 'TURN-7: a reply that was requested is given, owed, or given up aloud',
+    lead: text,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'a reply is given up, and nobody learns of it',
+    machine: mutate(turnMachine, (chart) => {
+      const { on } = stateOf(chart, 'reply', 'asked');
+      on['request.ended'] = [...(on['request.ended'] as unknown[]).slice(0, -1), 'none'];
+    }),
+    property: 'TURN-7: a reply that was requested is given, owed, or given up aloud',
+    lead: asked,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'a model that says nothing is asked forever',
+    machine: provide(turnMachine, 'guards', { mayAskAgain: () => true }),
+    property: 'TURN-7: a model that says nothing is not asked forever',
+    lead: asked,
+    scope: 'nobody helps',
+  },
+  {
+    fault: 'a reply that was called off is not owed when the user is silent again',
+    machine: mutate(turnMachine, (chart) => {
+      delete stateOf(chart, 'reply', 'calledOff')['always'];
+    }),
+    property: 'TURN-7: a reply that was called off waits only while the user has the floor',
+    lead: asked,
+    scope: 'everything',
+  },
+  {
+    fault: 'a reply is waited for on a connection that is gone',
+    machine: mutate(turnMachine, (chart) =>
+      forget(stateOf(chart, 'reply', 'asked'), 'responses.lost'),
+    ),
+    property: 'TURN-7: a reply that was requested is under way',
+    lead: byItself,
+    scope: 'everything',
   },
   {
     fault: 'a tool that never settles keeps the floor',

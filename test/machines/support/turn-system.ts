@@ -2,7 +2,11 @@
 // urgent may come; the model calls a tool, fails, or is interrupted. Stand-ins: the model with the loudspeaker,
 // and the microphone with its client.
 //
-// In the scope `nobody helps` no words are ever known and the tool never settles. Two tools are waited for all the
+// Everything that the user says is answered, too (P10): by the first word of a reply, or by what the turn reports
+// instead (`settled`, `unanswered`), unless they leave.
+//
+// In the scope `nobody helps` no words of the microphone are ever known, no reply ever has a word in it, and the tool
+// never settles. Two tools are waited for all the
 // same, until they settle or their own timeout ends them (tool call): that of a model which cannot speak while a
 // call is open, and that of a telling, which goes on with the result.
 
@@ -41,6 +45,10 @@ const key = 'offer';
 interface Ghost {
   readonly told: Gate;
   readonly utterances: number;
+  /** What the user says has no place yet. */
+  readonly isOpen: boolean;
+  /** The user waits for the lead agent's answer. */
+  readonly isOwed: boolean;
   readonly happened: readonly string[];
   readonly heard: readonly string[];
 }
@@ -94,7 +102,9 @@ const voiceMachine = setup({
 /** The user's microphone. */
 const microphoneMachine = setup({
   types: {
-    events: {} as { readonly type: 'begin' | 'end' | 'words' | 'late' | 'leave' | 'come' },
+    events: {} as {
+      readonly type: 'begin' | 'end' | 'words' | 'nothing' | 'late' | 'leave' | 'come';
+    },
   },
   actions: { did: (_args, _params: { readonly what: string }) => {} },
 }).createMachine({
@@ -107,6 +117,7 @@ const microphoneMachine = setup({
     settling: {
       on: {
         words: { target: 'silent', actions: says('understood') },
+        nothing: { target: 'silent', actions: says('coughed') },
         late: { target: 'silent', actions: says('late') },
       },
     },
@@ -157,12 +168,19 @@ const microphoneOf = ({ actors }: Situation) =>
   actors['microphone'] as unknown as { readonly value: string };
 
 export interface TurnSystemOptions {
+  /** How often the user speaks. @defaultValue 1 */
+  readonly utterances?: number;
   readonly lead: Lead;
   readonly scope: Scope;
   readonly turn?: typeof turnMachine;
 }
 
-export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOptions) {
+export function checkTurns({
+  lead,
+  scope,
+  utterances: most = 1,
+  turn = turnMachine,
+}: TurnSystemOptions) {
   const { keepsOffers } = turnsOf[lead];
   const toTurn = (...facts: readonly TurnFact[]): readonly Delivery[] =>
     facts.map((event) => ({ to: 'turn', event }));
@@ -184,7 +202,11 @@ export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOption
     const { settleBy } = turnIn(world).context;
     switch (what) {
       case 'began':
-        return [...toSession('playout.started'), ...toOutbox('delivery.playing')];
+        return [
+          ...(isOffer ? [] : toTurn({ type: 'model.spoke', responseId: null })),
+          ...toSession('playout.started'),
+          ...toOutbox('delivery.playing'),
+        ];
       case 'called':
         return toTurn({
           type: 'call.made',
@@ -200,12 +222,18 @@ export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOption
           ...toTurn({ type: 'choose' }),
         ];
       case 'stopped':
-        return [...isOver, ...toOutbox('delivery.interrupted'), ...toTurn({ type: 'choose' })];
+        return [
+          ...toTurn({ type: 'response.cancelled', responseId: null }),
+          ...isOver,
+          ...toOutbox('delivery.interrupted'),
+          ...(isOffer ? toTurn({ type: 'urgent.over' }) : []),
+          ...toTurn({ type: 'choose' }),
+        ];
       case 'failed':
         return [
           ...isOver,
           ...toOutbox('delivery.failed'),
-          ...(isOffer ? [] : toTurn({ type: 'reply.failed' })),
+          ...toTurn({ type: isOffer ? 'urgent.over' : 'reply.failed' }),
           ...toTurn({ type: 'choose' }),
         ];
       case 'spoke':
@@ -215,7 +243,12 @@ export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOption
           ...toTurn({ type: 'user.spoke' }),
           ...(voiceOf(world).value === 'silent'
             ? []
-            : toTurn({ type: 'user.overlaps', utteranceId, canPause: true })),
+            : // Only what sounds can be paused.
+              toTurn({
+                type: 'user.overlaps',
+                utteranceId,
+                canPause: voiceOf(world).value === 'speaking',
+              })),
         ];
       case 'ended':
         return [...toSession('utterance.ended'), ...toTurn({ type: 'user.ended', utteranceId })];
@@ -225,6 +258,15 @@ export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOption
             { type: 'user.worded', utteranceId, reading: 'interrupts' },
             { type: 'reply.toWords', typed: false },
             { type: 'floor.taken' },
+            { type: 'user.understood', utteranceId },
+          ),
+          ...toSession('utterance.settled'),
+          ...toTurn({ type: 'choose' }),
+        ];
+      case 'coughed':
+        return [
+          ...toTurn(
+            { type: 'user.worded', utteranceId, reading: 'listens' },
             { type: 'user.understood', utteranceId },
           ),
           ...toSession('utterance.settled'),
@@ -341,6 +383,7 @@ export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOption
         calls.some(({ of }) => of === 'offer');
       const { dueAt } = outboxOf(world).context;
       const now = { at, isFree: true };
+      const isMute = scope === 'nobody helps' && voiceOf(world).context.generation === 0;
       switch (id) {
         case 'outbox':
           return [
@@ -362,16 +405,16 @@ export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOption
           ];
         case 'voice':
           return [
-            { type: 'begin' },
+            ...(isMute ? [] : [{ type: 'begin' }]),
             { type: 'finish' },
-            ...(may('fail') ? [{ type: 'fail' }] : []),
+            ...(may('fail') || isMute ? [{ type: 'fail' }] : []),
             ...(may('call') ? [{ type: 'call' }] : []),
           ];
         case 'microphone':
           return [
-            ...(utterances < 1 && !keepsOffers ? [{ type: 'begin' }] : []),
+            ...(utterances < most && !keepsOffers ? [{ type: 'begin' }] : []),
             { type: 'end' },
-            ...(scope === 'everything' ? [{ type: 'words' }] : []),
+            ...(scope === 'everything' ? [{ type: 'words' }, { type: 'nothing' }] : []),
             { type: 'late' },
             ...(may('leave') ? [{ type: 'leave' }] : []),
             { type: 'come' },
@@ -381,9 +424,23 @@ export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOption
       }
     },
     ghost: {
-      initial: { told: 'open', utterances: 0, happened: [], heard: [] },
+      initial: {
+        told: 'open',
+        utterances: 0,
+        isOpen: false,
+        isOwed: false,
+        happened: [],
+        heard: [],
+      },
       next(ghost, { actor, event: { type }, effects, sent, kind, outcome }) {
-        let { told, utterances, happened, heard } = ghost;
+        let { told, utterances, isOpen, isOwed, happened, heard } = ghost;
+        if (actor === 'turn') {
+          if (type === 'user.began') isOpen = true;
+          if (type === 'user.understood' || paramsOf(effects, 'settled').length > 0) isOpen = false;
+          if (type === 'reply.toWords') isOwed = true;
+          if (type === 'model.spoke' || paramsOf(effects, 'unanswered').length > 0) isOwed = false;
+          if (type === 'client.left') [isOpen, isOwed] = [false, false];
+        }
         for (const { event } of sent) {
           if (event.type === 'gate.opened') told = 'open';
           if (event.type === 'gate.closed')
@@ -401,7 +458,7 @@ export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOption
           );
           if (ids.length > 0) heard = [...heard, ...ids].toSorted();
         }
-        return { told, utterances, happened, heard };
+        return { told, utterances, isOpen, isOwed, happened, heard };
       },
     },
     invariants: {
@@ -422,6 +479,19 @@ export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOption
       },
       'the model speaks as long as its response is under way': (world) =>
         (voiceOf(world).value === 'silent') === !modelIsBusy(turnIn(world)),
+      'P10: where nothing is under way, nobody waits for an answer': (world) => {
+        const snapshot = turnIn(world);
+        const { calls, isOwed } = snapshot.context;
+        const isOver =
+          !userHasFloor(snapshot) &&
+          !modelIsBusy(snapshot) &&
+          snapshot.matches({ reply: 'none' }) &&
+          calls.length === 0 &&
+          !isOwed;
+        return !isOver || (!world.ghost.isOpen && !world.ghost.isOwed);
+      },
+      'P10: what has no place keeps the floor': (world) =>
+        !world.ghost.isOpen || userHasFloor(turnIn(world)),
       'nobody speaks where nobody is': (world) =>
         microphoneOf(world).value !== 'absent' || !userHasFloor(turnIn(world)),
     },
@@ -448,7 +518,10 @@ export function checkTurns({ lead, scope, turn = turnMachine }: TurnSystemOption
         current === null &&
         pending.every(({ resting }) => resting) &&
         voiceOf(world).value === 'silent' &&
-        !userHasFloor(turnIn(world))
+        !userHasFloor(turnIn(world)) &&
+        // P10; with a tool that never settles the answer is owed.
+        !world.ghost.isOpen &&
+        (!world.ghost.isOwed || turnIn(world).context.calls.length > 0)
       );
     },
     reachable: {

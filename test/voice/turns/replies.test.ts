@@ -8,12 +8,16 @@ import { sessionIn, turnOf } from '../../support/turn.ts';
 
 function repliesOf(answersWords: boolean, answersResults = answersWords) {
   const environment = simulatedEnvironment();
-  const world = { isBusy: false, overdue: 0, taken: 0 };
+  const world = { isBusy: false, overdue: 0, taken: 0, unanswered: 0 };
   const chart = new TurnChart(
     sessionIn(environment),
     { ...turnOf({ answersWords }), answersResults },
     () => !world.isBusy,
-    { overdue: () => (world.overdue += 1), reply: () => (world.taken += 1) },
+    {
+      overdue: () => (world.overdue += 1),
+      reply: () => (world.taken += 1),
+      unanswered: () => (world.unanswered += 1),
+    },
   );
   const isWanted = (): boolean => !chart.snapshot.matches({ reply: 'none' });
   const replies = {
@@ -32,12 +36,28 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
       for (const responseId of before) chart.send({ type: 'response.ended', responseId });
     },
     given: (responseId: string | null = null) => chart.send({ type: 'model.spoke', responseId }),
-    /** Requests the reply that is due; its response is over at once. Returns false if none is due. */
-    take() {
+    /**
+     * Requests the reply that is due; its response is over at once, and `says` something or nothing. Returns false
+     * if none is due.
+     */
+    take({ says = true } = {}) {
       const { taken } = world;
       chart.send({ type: 'choose' });
+      const isTaken = world.taken > taken;
+      if (isTaken && says) chart.send({ type: 'model.spoke', responseId: null });
       chart.send({ type: 'request.ended', continuesAs: null });
-      return world.taken > taken;
+      return isTaken;
+    },
+    /** Requests the reply that is due, and calls it off before its first word: the user makes a sound. */
+    takeAndCallOff(utteranceId: string) {
+      chart.send({ type: 'choose' });
+      chart.send({ type: 'user.began', utteranceId });
+      chart.send({ type: 'response.cancelled', responseId: null });
+      chart.send({ type: 'request.ended', continuesAs: null });
+    },
+    coughed(utteranceId: string) {
+      chart.send({ type: 'user.ended', utteranceId });
+      chart.send({ type: 'user.understood', utteranceId });
     },
     cameToNothing: () => chart.send({ type: 'reply.failed' }),
     userSpeaks: () => chart.send({ type: 'user.spoke' }),
@@ -60,7 +80,7 @@ describe('REPLIES-1', () => {
     expect([replies.take(), replies.take()]).toEqual([true, false]);
     replies.toResult();
     expect(replies.take()).toBe(true);
-    // What came to nothing is not asked for again: the user broke it off, or will ask.
+    // What was said in part is not asked for again.
     replies.cameToNothing();
     expect(replies.isExpected).toBe(false);
   });
@@ -115,11 +135,35 @@ describe('REPLIES-1', () => {
     let asked = 0;
     for (let round = 0; round < 10; round += 1) {
       await environment.advance(5000);
-      if (!replies.take()) continue;
+      if (!replies.take({ says: false })) continue;
       asked += 1;
       replies.cameToNothing();
     }
     expect(asked).toBe(3);
+  });
+
+  test('a reply without a word is asked for again, and then given up aloud, once (TURN-7)', () => {
+    const { replies, world } = repliesOf(false);
+    replies.toWords(false);
+    expect([1, 2, 3, 4].map(() => replies.take({ says: false }))).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ]);
+    expect(world.unanswered).toBe(1);
+    replies.toWords(false);
+    expect([replies.take({ says: false }), replies.take()]).toEqual([true, true]);
+    expect(world.unanswered).toBe(1);
+  });
+
+  test('a cough that calls a reply off before its first word does not cost it (TURN-7)', () => {
+    const { replies, world } = repliesOf(false);
+    replies.toWords(false);
+    replies.takeAndCallOff('u2');
+    expect(replies.take()).toBe(false);
+    replies.coughed('u2');
+    expect([replies.take(), world.taken, world.unanswered]).toEqual([true, 2, 0]);
   });
 });
 

@@ -193,12 +193,12 @@ export class SessionEffects {
       'conversation.summarised': ({ summary, covers }) =>
         session.projection.emit({ type: 'conversation.summarised', items: covers.length, summary }),
       'user.heardUser': ({ utterance, about }) => {
-        this.#showUtterance(utterance);
+        this.#showUtterance(utterance, 'lead');
         lead.heardUser(utterance, about);
         session.userInput.said(utterance.id);
       },
       'user.overheard': ({ utterance, subagentName, answer }) => {
-        this.#showUtterance(utterance);
+        this.#showUtterance(utterance, 'question');
         lead.overheard(utterance, subagentName, answer);
         session.userInput.said(utterance.id);
       },
@@ -290,9 +290,11 @@ export class SessionEffects {
     session.lead.disconnect();
   }
 
-  #showUtterance({ id, text, startedAt }: Utterance): void {
+  #showUtterance({ id, text, startedAt }: Utterance, to: 'lead' | 'question'): void {
     const item = { id, role: 'user', text, final: true, at: startedAt } as const;
-    this.#session.projection.emit({ type: 'transcript.changed', item });
+    const { projection } = this.#session;
+    projection.emit({ type: 'transcript.changed', item });
+    projection.emit({ type: 'utterance.routed', utteranceId: id, to, reason: null });
   }
 
   #reply(requestId: string, end: QuestionEnd): void {

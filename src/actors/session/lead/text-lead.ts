@@ -61,6 +61,7 @@ import {
 } from '../../conversation/prompts.ts';
 import type { QuestionRecord, Utterance } from '../../contracts/records.ts';
 import {
+  replyIsComing,
   replyIsWanted,
   type AwaitedCall,
   type TurnInput,
@@ -95,6 +96,8 @@ const TURN: TurnInput = {
   holdsFloorMs: HOLDS_FLOOR_MS,
   settleTimeoutMs: 0,
   replyTimeoutMs: 0,
+  // A failed call of the model is not repeated: the client is told of it, and may.
+  maxAsked: 1,
   doubtMs: 0,
   falseInterruptionMs: 0,
 };
@@ -187,6 +190,12 @@ export class TextLead implements LeadDriver {
       remind: () => this.addNote(OWED_REPLY_NOTE),
       take: () => core.receive('session', { type: 'response.requested' }),
       release: () => core.receive('session', { type: 'response.ended' }),
+      unanswered: () =>
+        core.projection.emit({
+          type: 'utterance.unanswered',
+          utteranceId: core.records.utteranceId,
+          reason: 'no_reply',
+        }),
       rest: () => this.#checkIdle(),
     });
   }
@@ -514,6 +523,7 @@ export class TextLead implements LeadDriver {
     try {
       for await (const part of this.#partsOf(signal, mayCall)) {
         handOver(part.type === 'call' || part.type === 'calling');
+        if (!offer && part.type !== 'other') this.#spoke();
         if (part.type === 'call') {
           hasCalled = true;
           made = part.call;
@@ -594,6 +604,12 @@ export class TextLead implements LeadDriver {
         };
       } else yield { type: part.type === 'tool-input-start' ? 'calling' : 'other' };
     }
+  }
+
+  /** The reply has begun, in words or with a call. */
+  #spoke(): void {
+    if (replyIsComing(this.#turn.snapshot))
+      this.#turn.send({ type: 'model.spoke', responseId: null });
   }
 
   #begin(offer: Offer): Telling {

@@ -154,6 +154,8 @@ export class Projection {
       case 'speech.interrupted':
       case 'speech.resumed':
       case 'backchannel.heard':
+      case 'utterance.routed':
+      case 'utterance.unanswered':
       case 'error.reported':
         this.#events.next(event);
         return;
