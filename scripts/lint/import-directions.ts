@@ -402,6 +402,7 @@ export const layers: readonly Layer[] = [
       'actors/notes',
       'actors/ports',
       'actors/session/lead',
+      'actors/session/questions',
       'actors/session/state',
       'language',
       'machines',

@@ -2,6 +2,7 @@
 // to answer (P3).
 
 import { describe, expect, test } from 'vitest';
+import { FakeTransport } from '../support/fake-transport.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
@@ -33,6 +34,32 @@ async function untilAsked(talkOptions: VoiceTalkOptions = { subagents: ride }, n
     requestId: talk.question()?.requestId ?? '',
   };
 }
+
+test('the transport learns which question the words that begin may answer, if it has a use for that', async () => {
+  const transport = new FakeTransport({ takesOpenQuestion: true });
+  const { model, environment, play } = await untilAsked({ subagents: ride, transport });
+  const expected = () =>
+    model()
+      .of('question.expect')
+      .map(({ question }) => question);
+  await play(model().speak('Economy or Premium?'));
+  await environment.settle();
+  model().speechStarted('answer');
+  expect(expected().at(-1)).toEqual({
+    kind: 'choice',
+    options,
+    question: 'Economy or Premium?',
+    action: '',
+  });
+  model().speechEnded('answer', 'Premium');
+  await environment.settle();
+  model().speechStarted('later');
+  expect(expected().at(-1)).toBeNull();
+
+  const deaf = await untilAsked();
+  deaf.model().speechStarted('answer');
+  expect(deaf.model().of('question.expect')).toEqual([]);
+});
 
 describe('speech counts', () => {
   test('from the moment at which the question began to play', async () => {

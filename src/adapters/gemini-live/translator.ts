@@ -144,6 +144,7 @@ export class Translator {
         return this.#configure(command);
       // The wire cannot delete items, and never delegates.
       case 'item.delete':
+      case 'question.expect':
       case 'playout.truncate':
       case 'delegation.accept':
       case 'delegation.answer':

@@ -115,6 +115,7 @@ export class Translator {
         return [];
       case 'image.add':
       case 'item.delete':
+      case 'question.expect':
       case 'playout.truncate':
         return [];
     }

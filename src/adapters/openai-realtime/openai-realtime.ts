@@ -86,6 +86,8 @@ function openaiRealtimeCapabilities(
     speaksOutOfBand: true,
     silentContext: true,
     takesSystemMessages: true,
+    // Only by servers that announce it.
+    takesOpenQuestion: true,
     toolCalls: 'named',
     defersToolResults: true,
     schedulesToolResults: false,
@@ -151,6 +153,7 @@ class RealtimeWire implements Wire {
       else {
         this.#isReady = true;
         this.#expiry.known(event.session?.expires_at);
+        this.#translator.extend(event.session?.extensions ?? []);
         this.#connection.ready();
       }
       return;

@@ -46,6 +46,7 @@ export type ClientEvent = ReturnType<
   | typeof wire.responseCreate
   | typeof wire.responseCancel
   | typeof wire.itemTruncate
+  | typeof wire.openQuestion
   | typeof wire.audioCommit
 >;
 
@@ -79,11 +80,17 @@ export class Translator {
   #configuration: TransportConfiguration;
   /** The changes that it has not answered yet, oldest first, by event id. */
   readonly #changes = new Map<string, TransportConfiguration>();
+  #takesOpenQuestion = false;
   #lastEventNumber = 0;
 
   constructor(configuration: TransportConfiguration, connection: Connection) {
     this.#configuration = configuration;
     this.#connection = connection;
+  }
+
+  /** Sets the events that the server takes beside those of the wire. */
+  extend(extensions: readonly string[]): void {
+    this.#takesOpenQuestion = extensions.includes(wire.OPEN_QUESTION);
   }
 
   /** The first client event of the connection. */
@@ -128,6 +135,8 @@ export class Translator {
       case 'utterance.end':
         this.#ending = command.utteranceId;
         return wire.audioCommit(eventId);
+      case 'question.expect':
+        return this.#takesOpenQuestion ? wire.openQuestion(eventId, command.question) : null;
       case 'playout.truncate':
         return this.#truncate(eventId, command.itemId, command.playedMs);
       case 'image.add':

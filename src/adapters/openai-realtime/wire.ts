@@ -7,7 +7,7 @@
 // ones are not.
 
 import { z } from 'zod';
-import type { TransportConfiguration } from '../../voice/connection/transport.ts';
+import type { ExpectedAnswer, TransportConfiguration } from '../../voice/connection/transport.ts';
 import { parseEvent, type EventOf, type ParsedEvent } from '../socket/event-table.ts';
 import type { RealtimeClientEvent, RealtimeServerEvent } from './official.ts';
 
@@ -223,6 +223,14 @@ export function itemTruncate(
   } satisfies RealtimeClientEvent;
 }
 
+/** The extension by which `localVoice` learns which question the user may be answering. */
+export const OPEN_QUESTION = 'session.open_question';
+
+/** Only for a server that announces `OPEN_QUESTION`: the official union has no such event. */
+export function openQuestion(eventId: string, question: ExpectedAnswer | null) {
+  return { type: OPEN_QUESTION, event_id: eventId, question } as const;
+}
+
 /** Makes the content of the input buffer a separate item. */
 export function audioCommit(eventId: string) {
   return { type: 'input_audio_buffer.commit', event_id: eventId } satisfies RealtimeClientEvent;
@@ -268,7 +276,13 @@ const serverEventTable = {
   'session.updated': z.object({
     type: z.literal('session.updated'),
     // When the server ends the session; seconds since 1970.
-    session: z.object({ expires_at: z.number().nullish() }).nullish(),
+    session: z
+      .object({
+        expires_at: z.number().nullish(),
+        // Events that `localVoice` takes beside those of the wire.
+        extensions: z.array(z.string()).nullish(),
+      })
+      .nullish(),
   }),
   error: z.object({
     type: z.literal('error'),

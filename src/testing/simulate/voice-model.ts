@@ -158,6 +158,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
         this.#truncate(command.itemId, command.playedMs);
         break;
       case 'response.withdraw':
+      case 'question.expect':
       case 'image.add':
       case 'delegation.accept':
       case 'delegation.answer':

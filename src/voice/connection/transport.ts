@@ -75,10 +75,27 @@ export interface TransportCapabilities {
   readonly updatesSession: boolean;
   /** A new connection can resume where another ended, with `TransportContext.resume`. */
   readonly resumes: boolean;
+  /** `question.expect` helps the wire to hear the end of an answer. @defaultValue false */
+  readonly takesOpenQuestion?: boolean;
   /** `image.add` can show pictures to the model. */
   readonly acceptsImages: boolean;
   /** Longest lifetime of a connection, in milliseconds; null if no limit is known. */
   readonly maxConnectionMs: number | null;
+}
+
+/** The question that the user may be answering, for the detection of the end of the answer. */
+export interface ExpectedAnswer {
+  readonly kind: 'choice' | 'free_text' | 'approval';
+  /** The options of a `choice`; the other kinds have none. */
+  readonly options: readonly {
+    readonly id: string;
+    readonly label: string;
+    readonly description?: string;
+  }[];
+  /** The text of the question. */
+  readonly question?: string;
+  /** The name of the tool that an `approval` is about. */
+  readonly action?: string;
 }
 
 /** A function that the lead model may call, as the wire sends it. */
@@ -187,6 +204,11 @@ export type TransportCommand =
    * has stopped. Answered by `utterance.ended` and its words, as if the user had fallen silent.
    */
   | { readonly type: 'utterance.end'; readonly utteranceId: string }
+  /**
+   * Needs `takesOpenQuestion`. States which question the user may be answering in the utterance that has begun;
+   * null: none. A hint: nothing depends on it but how soon the end of the utterance is reported.
+   */
+  | { readonly type: 'question.expect'; readonly question: ExpectedAnswer | null }
   /** The user heard only the first `playedMs` of this item. */
   | { readonly type: 'playout.truncate'; readonly itemId: string; readonly playedMs: number }
   /**

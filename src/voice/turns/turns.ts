@@ -35,6 +35,7 @@
 //        answer twice, because its requested response failed meanwhile.
 
 import type { Utterance } from '../../actors/contracts/records.ts';
+import { answerable } from '../../actors/session/questions/user-words.ts';
 import { overheardNote, OWED_REPLY_NOTE } from '../../actors/conversation/prompts.ts';
 import { shortNameOf } from '../../actors/notes/note-marks.ts';
 import type { Prompt } from '../../actors/notes/note.ts';
@@ -239,6 +240,9 @@ export class Turns implements Turn {
     }
     switch (event.type) {
       case 'utterance.started':
+        if (this.#options.capabilities.takesOpenQuestion) this.#expectAnswer();
+        this.listening.handle(event);
+        break;
       case 'utterance.ended':
       case 'utterance.transcribed':
       case 'utterance.untranscribed':
@@ -282,6 +286,13 @@ export class Turns implements Turn {
       case 'limits.reported':
         break;
     }
+  }
+
+  /** Tells the transport which question the words that begin now may answer. */
+  #expectAnswer(): void {
+    const { unit, records } = this.#core;
+    const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
+    this.send({ type: 'question.expect', question: question ? answerable(question) : null });
   }
 
   offer(offer: Offer): void {

@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { decodePcm16Base64 } from '../../../src/voice/audio/pcm16.ts';
 import { configuration } from '../support/configuration.ts';
-import { startCall, userAudio } from './support/connected.ts';
+import { connectTo, startCall, userAudio } from './support/connected.ts';
+import { startFakeServer } from './support/fake-server.ts';
 
 describe('commands become client events', () => {
   test('session.configure changes instructions and tools and nothing else', async () => {
@@ -45,6 +46,28 @@ describe('commands become client events', () => {
     peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 1, item_id: 'i' });
     await client.next('utterance.ended');
     expect(client.events.filter(({ type }) => type === 'session.configured')).toHaveLength(1);
+  });
+
+  test('question.expect goes only to a server that announces the extension', async () => {
+    const question = { kind: 'choice', options: [{ id: 'e', label: 'Economy' }] } as const;
+    const sent = async (session: Record<string, unknown>): Promise<unknown[]> => {
+      const server = await startFakeServer();
+      onTestFinished(() => server.close());
+      const client = connectTo(server.url);
+      const peer = await server.nextPeer();
+      await peer.next('session.update');
+      peer.sendRaw(JSON.stringify({ type: 'session.updated', event_id: 'e', session }));
+      await client.next('transport.ready');
+      client.send({ type: 'question.expect', question });
+      client.send({ type: 'utterance.end', utteranceId: 'u' });
+      await peer.next('input_audio_buffer.commit');
+      return peer.received.slice(1);
+    };
+    expect(await sent({ type: 'realtime', extensions: ['session.open_question'] })).toMatchObject([
+      { type: 'session.open_question', event_id: expect.any(String), question },
+      { type: 'input_audio_buffer.commit' },
+    ]);
+    expect(await sent({ type: 'realtime' })).toMatchObject([{ type: 'input_audio_buffer.commit' }]);
   });
 
   test('message.add behind an item, whatever the length of its id', async () => {

@@ -24,7 +24,11 @@ describe('drift', () => {
     // The event is typed with what we may ask for; what the server answers has a type of its own.
     expectTypeOf<
       Drift<
-        NonNullable<Extract<ServerEvent, { type: 'session.updated' }>['session']>,
+        // `extensions` is said by `localVoice` alone.
+        Omit<
+          NonNullable<Extract<ServerEvent, { type: 'session.updated' }>['session']>,
+          'extensions'
+        >,
         RealtimeSessionCreateResponse
       >
     >().toBeNever();

@@ -25,6 +25,7 @@
 
 import { matchAnswer } from '../../../language/match-answer.ts';
 import { putsOff } from '../../../language/side-talk.ts';
+import type { AnswerableQuestion } from '../../../language/match.ts';
 import type { QuestionRecord, Reading, Utterance, Answer } from '../../contracts/records.ts';
 import type { Stamped } from '../../../machines/index.ts';
 import type { EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
@@ -80,21 +81,26 @@ export function readUtterance(
   return isForLead || question.timesUnclear > 0 ? toLead : reading;
 }
 
+/** Returns the part of a question that its answers are matched with. */
+export function answerable(record: QuestionRecord): AnswerableQuestion {
+  const { kind, options, action, question } = record;
+  const asksForWords = options.length === 0 ? 'free_text' : 'choice';
+  return {
+    kind: kind === 'approval' ? 'approval' : asksForWords,
+    options,
+    action: action?.toolName ?? '',
+    question,
+  };
+}
+
 function readOnce(
   question: QuestionRecord,
   text: string,
   language: string,
   leadSettles: boolean,
 ): Reading | 'digression' {
-  const kind =
-    question.kind === 'approval'
-      ? 'approval'
-      : question.options.length > 0
-        ? 'choice'
-        : 'free_text';
-  const action = question.action?.toolName ?? '';
-  const { options, question: asked } = question;
-  const match = matchAnswer({ kind, options, action, question: asked }, text, { language });
+  const asked = answerable(question);
+  const match = matchAnswer(asked, text, { language });
   // The lead model can tell a wish or a question from an answer.
   if (leadSettles && 'doubt' in match) return 'digression';
   switch (match.kind) {
@@ -113,7 +119,7 @@ function readOnce(
       };
     case 'free_text':
       // Only a question for words is answered by words: "neither", "I don't mind" name no option.
-      return kind === 'free_text'
+      return asked.kind === 'free_text'
         ? { to: 'question', decisive: false, answer: { userResponse: match.text } }
         : { to: 'again' };
     case 'hold':
