@@ -68,9 +68,10 @@ export function endByWords(text: string, question: OpenQuestion | null, language
   if (question === null) return 'finished';
   const match = matchAnswer(question, text, { language });
   if (ANSWERS.has(match.kind)) return 'answered';
-  // What is only nearly an option may be the beginning of something else.
-  const isNamed = match.kind === 'option' && match.how !== 'sound' && match.how !== 'spelling';
-  return isNamed ? 'answered' : 'finished';
+  if (match.kind !== 'option') return 'finished';
+  // What is only nearly an option, or has other words around it, may be the beginning of something else.
+  const isDoubtful = match.how === 'sound' || match.how === 'spelling' || match.doubt === true;
+  return isDoubtful ? 'finished' : 'answered';
 }
 
 function ask(endOfTurn: EndOfTurn, judge: Judge, pause: Pause): Promise<number | null> {
