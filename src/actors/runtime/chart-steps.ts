@@ -25,6 +25,7 @@ import type {
   InputFrom,
   Snapshot,
   SnapshotFrom,
+  StateValue,
 } from 'xstate';
 import { isEffect, type Activity, type ActivityStop } from '../../machines/effect.ts';
 import { OffstageError } from '../../values/errors.ts';
@@ -83,7 +84,6 @@ export function restored<M extends AnyStateMachine>(
 }
 
 type Context = AnyMachineSnapshot['context'];
-type Value = AnyMachineSnapshot['value'];
 
 interface Given {
   readonly context: Context;
@@ -181,7 +181,7 @@ class Chart {
     return selected.some(({ target, actions }) => target !== undefined || actions.length > 0);
   }
 
-  configurationOf(value: Value): Configuration {
+  configurationOf(value: StateValue): Configuration {
     const known = this.#configurations.get(value);
     if (known) return known;
     const key = JSON.stringify(value);
@@ -369,7 +369,7 @@ function carriedOut(
   for (const { name, params: made, assignment, run } of actions) {
     const given = { context, event };
     const params = paramsOf(made, given);
-    if (assignment) context = { ...context, ...assigned(assignment, given, params) };
+    if (assignment) context = assigned(assignment, given, params);
     else if (run) run(given, params);
     else if (name === 'startActivity') to.post({ kind: 'start', ...(params as Activity) });
     else if (name === 'stopActivity') to.post({ kind: 'stop', ...(params as ActivityStop) });
@@ -378,13 +378,14 @@ function carriedOut(
   return context;
 }
 
-function assigned(assignment: Assignment, given: Given, params: unknown): object {
-  if (typeof assignment === 'function') return assignment(given, params) as object;
-  const entries = Object.entries(assignment).map(([key, value]) => [
-    key,
-    typeof value === 'function' ? (value as Assigned)(given, params) : value,
-  ]);
-  return Object.fromEntries(entries) as object;
+/** Returns the context with the values of an `assign`. */
+function assigned(assignment: Assignment, given: Given, params: unknown): Context {
+  if (typeof assignment === 'function')
+    return { ...given.context, ...(assignment(given, params) as object) };
+  const context = { ...given.context };
+  for (const [key, value] of Object.entries(assignment))
+    context[key] = typeof value === 'function' ? (value as Assigned)(given, params) : value;
+  return context;
 }
 
 function paramsOf(params: unknown, given: Given): unknown {
@@ -455,14 +456,14 @@ function list(
   if (inner.length === 0 && here.length > 0) eventless.push(here);
 }
 
-function valueOf({ node, inner }: Active): Value {
+function valueOf({ node, inner }: Active): StateValue {
   const [first] = inner;
   if (node.type === 'compound' && first?.inner.length === 0) return first.node.key;
   return Object.fromEntries(inner.map((active) => [active.node.key, valueOf(active)]));
 }
 
 /** Returns the states that a value names. */
-function nodesOf(node: AnyStateNode, value: Value | undefined): AnyStateNode[] {
+function nodesOf(node: AnyStateNode, value: StateValue | undefined): AnyStateNode[] {
   const named =
     typeof value === 'string' ? [[value, undefined] as const] : Object.entries(value ?? {});
   return named.flatMap(([key, inner]) => {
