@@ -21,6 +21,7 @@ import {
   type EndpointingSettings,
 } from './endpointer.ts';
 import { hearUtterance, type KnownSpeech } from './hearing.ts';
+import { LevelGate, levelOf, median } from './level-gate.ts';
 import type { TurnDetection } from './session-config.ts';
 import type { SpeechDetector, SpeechEngine } from './speech/speech-engine.ts';
 import { Refusal } from './wire-events.ts';
@@ -84,6 +85,8 @@ export interface InputAudioOptions {
   /** The silence after which words are transcribed; null: not before the utterance has ended. */
   readonly transcribeAfterMs: number | null;
   readonly endOfTurn?: EndOfTurn | undefined;
+  /** How much quieter than the user's last utterances the user may be; null: however quiet. */
+  readonly levelMarginDb: number | null;
 }
 
 /** A detector, and the position of its windows in the sound of the connection. */
@@ -115,6 +118,9 @@ export class InputAudio implements InputBuffer {
   #language = 'en';
   #question: OpenQuestion | null = null;
   #listening: Listening | null = null;
+  readonly #gate: LevelGate | null;
+  /** The levels of the windows of speech in the current utterance. */
+  #speechLevels: number[] = [];
   /** The announced id of the current utterance. */
   #itemId: string | null = null;
   #pause: SpeechPause | null = null;
@@ -126,6 +132,8 @@ export class InputAudio implements InputBuffer {
   constructor(options: InputAudioOptions, events: InputAudioEvents) {
     this.#options = options;
     this.#events = events;
+    const { levelMarginDb } = options;
+    this.#gate = levelMarginDb === null ? null : new LevelGate(levelMarginDb);
   }
 
   configure(detection: TurnDetection | null, language: string): void {
@@ -215,15 +223,20 @@ export class InputAudio implements InputBuffer {
     }
   }
 
-  #judgeWindow(listening: Listening, probability: number): void {
+  #judgeWindow(listening: Listening, anyVoice: number): void {
     const { windowMs } = listening.detector;
     listening.heardMs += windowMs;
     // Skips windows that consist mostly of sound committed or cleared meanwhile.
     if (listening.heardMs - windowMs / 2 < this.#buffer.startMs) return;
     if (listening.windows.length === 0) listening.windowsFromMs = listening.heardMs - windowMs;
-    listening.windows.push(probability);
     const settings = this.#detection && endpointingSettings(this.#detection);
     if (settings === null) return;
+    const level = levelOf(this.#buffer.copy(listening.heardMs - windowMs, listening.heardMs));
+    const probability = this.#gate
+      ? this.#gate.admit(anyVoice, level, windowMs, settings.threshold)
+      : anyVoice;
+    listening.windows.push(probability);
+    if (probability >= settings.threshold) this.#speechLevels.push(level);
     const endpoint = this.#endpointer.push({
       probability,
       endMs: listening.heardMs,
@@ -233,9 +246,10 @@ export class InputAudio implements InputBuffer {
       longestMs: this.#options.longestUtteranceMs,
     });
     if (endpoint !== null) this.#onEndpoint(listening, endpoint, settings.threshold);
-    else if (this.#endpointer.startMs === null)
+    else if (this.#endpointer.startMs === null) {
+      if (probability < settings.threshold) this.#speechLevels = [];
       this.#forgetSilence(listening, settings.prefixPaddingMs);
-    else this.#duringUtterance(listening, this.#endpointer.startMs, settings);
+    } else this.#duringUtterance(listening, this.#endpointer.startMs, settings);
   }
 
   /** Returns the length of silence that ends the utterance now. */
@@ -319,6 +333,8 @@ export class InputAudio implements InputBuffer {
     const pause = this.#pause;
     this.#itemId = null;
     this.#pause = null;
+    const level = median(this.#speechLevels);
+    this.#speechLevels = [];
     const { from, speech } = this.#speechSince(listening, endpoint.startMs, threshold);
     const samples = this.#buffer.take(from, endpoint.endMs);
     listening.windows = [];
@@ -327,6 +343,12 @@ export class InputAudio implements InputBuffer {
     const words = pause
       ? pause.text.then((text) => (text === '' ? this.#hear(sound, speech) : text))
       : this.#hear(sound, speech);
+    words.then(
+      (text) => {
+        if (text !== '' && level !== null) this.#gate?.accepted(level);
+      },
+      () => undefined,
+    );
     this.#events.committed({ itemId, samples, words });
   }
 

@@ -83,11 +83,19 @@ export interface HearingOptions {
    * second; if it fails or is late, that is reported and the list decides. @defaultValue the list
    */
   readonly endOfTurn?: EndOfTurn;
+  /**
+   * A voice that is this much quieter than the user's last utterances, in decibels, is not the user: it starts no
+   * utterance and holds none open, for example a television. A user who moves away is let in again after a sentence.
+   * Before the first utterance a voice must stand out from the noise. `null`: every voice is the user's.
+   * @defaultValue 15
+   */
+  readonly levelMarginDb?: number | null;
 }
 
 export const defaultHearingOptions = {
   longestUtteranceMs: 15_000,
   transcribeAfterMs: 200,
+  levelMarginDb: 15,
 } as const satisfies HearingOptions;
 
 export const defaultLocalVoiceOptions = {
@@ -130,6 +138,7 @@ const optionsSchema = z.strictObject({
       longestUtteranceMs: z.number().min(1_000).optional(),
       transcribeAfterMs: z.number().min(0).nullable().optional(),
       endOfTurn: aFunction.optional(),
+      levelMarginDb: z.number().min(0).nullable().optional(),
     } satisfies ChecksOf<HearingOptions>)
     .optional(),
   apiKey: z.string().regex(/^\S+$/, 'expected text without white space').optional(),

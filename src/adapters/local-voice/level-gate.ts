@@ -1,0 +1,92 @@
+// Tells the user from voices that are farther away (a television, the next table) by their loudness, because a detector
+// of speech hears every voice. Pure: it uses the time of the sound only.
+//
+// LEVEL-GATE-1. A window counts as speech only if it, or one of the two before it, is within `marginDb` of the user's own
+//     voice: the median of their last utterances that had words. Before the first one it must stand out from the noise.
+// LEVEL-GATE-2. A much louder voice is the user's: what was taken for the user's before it is forgotten.
+// LEVEL-GATE-3. A user who moved away is let in again: after somebody too quiet spoke for 2 s and then waited, the gate is
+//     lowered by 6 dB, until the user is heard as loud as before.
+
+const REMEMBERED_UTTERANCES = 5;
+const WINDOWS_IN_VIEW = 3;
+/** The noise is the level that a tenth of the last ten seconds stayed below. */
+const NOISE_FRACTION = 0.1;
+const NOISE_MS = 10_000;
+const ABOVE_NOISE_DB = 15;
+/** LEVEL-GATE-1: a voice that is louder needs to stand out from nothing. */
+const CERTAIN_DB = -40;
+const LEAST_DB = -70;
+const NEARER_DB = 10;
+const STEP_DB = 6;
+/** LEVEL-GATE-3: the length of the speech, and of the silence after it. A television talks on. */
+const SHUT_OUT_MS = { least: 2_000, most: 10_000, pause: 600, wait: 1_500 };
+
+export class LevelGate {
+  readonly #marginDb: number;
+  /** The levels of the user's last utterances. */
+  #users: number[] = [];
+  #loweredDb = 0;
+  /** The levels of the last windows, newest last. */
+  readonly #levels: number[] = [];
+  /** The speech that was too quiet, and the silence since. */
+  #shutOut = { speechMs: 0, silenceMs: 0 };
+
+  constructor(marginDb: number) {
+    this.#marginDb = marginDb;
+  }
+
+  /** Returns the probability that the user speaks in a window in which `probability` is that of any speech. */
+  admit(probability: number, levelDb: number, windowMs: number, threshold: number): number {
+    const level = Math.max(levelDb, LEAST_DB);
+    this.#levels.push(level);
+    if (this.#levels.length > NOISE_MS / windowMs) this.#levels.shift();
+    const isLoud = Math.max(...this.#levels.slice(-WINDOWS_IN_VIEW)) >= this.#gateDb;
+    this.#watch(probability >= threshold && level >= this.#noiseGateDb, isLoud, windowMs);
+    return isLoud ? probability : 0;
+  }
+
+  /** Records the level of an utterance that had words. */
+  accepted(levelDb: number): void {
+    const usual = median(this.#users);
+    if (usual !== null && levelDb > usual + NEARER_DB) this.#users = [];
+    this.#users = [...this.#users, levelDb].slice(-REMEMBERED_UTTERANCES);
+    if (usual === null || levelDb >= usual - this.#marginDb) this.#loweredDb = 0;
+  }
+
+  get #gateDb(): number {
+    const usual = median(this.#users);
+    return usual === null ? this.#noiseGateDb : usual - this.#marginDb - this.#loweredDb;
+  }
+
+  get #noiseGateDb(): number {
+    const sorted = this.#levels.toSorted((a, b) => a - b);
+    const noise = sorted[Math.floor(sorted.length * NOISE_FRACTION)] ?? LEAST_DB;
+    return Math.min(noise + ABOVE_NOISE_DB, CERTAIN_DB);
+  }
+
+  /** LEVEL-GATE-3 */
+  #watch(isVoice: boolean, isLoud: boolean, windowMs: number): void {
+    const { speechMs, silenceMs } = this.#shutOut;
+    if (isVoice && isLoud) this.#shutOut = { speechMs: 0, silenceMs: 0 };
+    else if (isVoice) {
+      const isOneSpeech = silenceMs < SHUT_OUT_MS.pause;
+      this.#shutOut = { speechMs: (isOneSpeech ? speechMs : 0) + windowMs, silenceMs: 0 };
+    } else this.#shutOut = { speechMs, silenceMs: silenceMs + windowMs };
+    const waited = this.#shutOut;
+    const isShutOut = speechMs >= SHUT_OUT_MS.least && speechMs <= SHUT_OUT_MS.most;
+    if (waited.silenceMs < SHUT_OUT_MS.wait || !isShutOut) return;
+    this.#loweredDb += STEP_DB;
+    this.#shutOut = { speechMs: 0, silenceMs: 0 };
+  }
+}
+
+/** Returns the level of a sound in dBFS. */
+export function levelOf(samples: Int16Array): number {
+  let energy = 0;
+  for (const sample of samples) energy += sample * sample;
+  return 10 * Math.log10(energy / Math.max(1, samples.length) / 32_768 ** 2 + 1e-9);
+}
+
+export function median(values: readonly number[]): number | null {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? null;
+}

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { LevelGate, levelOf } from '../../../src/adapters/local-voice/level-gate.ts';
+import { startHarness } from './support/harness.ts';
+import { tone } from './support/scripted-speech.ts';
+
+const WINDOW_MS = 32;
+const NOISE_DB = -65;
+const USER_DB = -20;
+
+interface Heard {
+  readonly db: number;
+  readonly ms: number;
+  readonly isVoice?: boolean;
+}
+
+/** Pushes a stretch of sound; returns the share of its windows that count as the user's speech. */
+function hear(gate: LevelGate, { db, ms, isVoice = true }: Heard): number {
+  const count = Math.round(ms / WINDOW_MS);
+  let speech = 0;
+  for (let index = 0; index < count; index += 1)
+    if (gate.admit(isVoice ? 0.9 : 0.01, db, WINDOW_MS, 0.5) >= 0.5) speech += 1;
+  return speech / count;
+}
+
+const silence = (ms: number): Heard => ({ db: NOISE_DB, ms, isVoice: false });
+
+function afterUser(): LevelGate {
+  const gate = new LevelGate(15);
+  hear(gate, silence(1_000));
+  for (let count = 0; count < 3; count += 1) {
+    hear(gate, { db: USER_DB, ms: 1_000 });
+    gate.accepted(USER_DB);
+    hear(gate, silence(1_000));
+  }
+  return gate;
+}
+
+describe('LEVEL-GATE-1', () => {
+  test.each([
+    ['the user', USER_DB, 1],
+    ['the user, more quietly', USER_DB - 14, 1],
+    ['a television', USER_DB - 22, 0],
+  ])('%s', (_name, db, expected) => {
+    const gate = afterUser();
+    const share = hear(gate, { db, ms: 1_000 });
+    expect(share).toBe(expected);
+  });
+
+  test('before the first utterance: what stands out from the noise, and what is loud at once', () => {
+    const gate = new LevelGate(15);
+    expect(hear(gate, { db: USER_DB, ms: 320 })).toBe(1);
+    const quiet = new LevelGate(15);
+    hear(quiet, silence(1_000));
+    expect(hear(quiet, { db: NOISE_DB + 10, ms: 1_000 })).toBe(0);
+    expect(hear(quiet, { db: NOISE_DB + 20, ms: 1_000 })).toBe(1);
+  });
+
+  test('a syllable that fades still counts', () => {
+    const gate = afterUser();
+    hear(gate, { db: USER_DB, ms: WINDOW_MS });
+    expect(hear(gate, { db: USER_DB - 30, ms: 2 * WINDOW_MS })).toBe(1);
+    expect(hear(gate, { db: USER_DB - 30, ms: WINDOW_MS })).toBe(0);
+  });
+});
+
+test('LEVEL-GATE-2: a television that was taken for the user is none as soon as the user speaks', () => {
+  const gate = new LevelGate(15);
+  hear(gate, silence(1_000));
+  for (let count = 0; count < 5; count += 1) gate.accepted(USER_DB - 22);
+  expect(hear(gate, { db: USER_DB - 22, ms: 320 })).toBe(1);
+  gate.accepted(USER_DB);
+  expect(hear(gate, { db: USER_DB - 22, ms: 1_000 })).toBeLessThan(0.1);
+});
+
+describe('LEVEL-GATE-3', () => {
+  test('a user who moved away speaks once in vain, and is heard then', () => {
+    const gate = afterUser();
+    const away = { db: USER_DB - 18, ms: 2_500 };
+    expect(hear(gate, away)).toBe(0);
+    hear(gate, silence(2_000));
+    expect(hear(gate, away)).toBe(1);
+  });
+
+  test('a television that talks on is not let in', () => {
+    const gate = afterUser();
+    hear(gate, { db: USER_DB - 18, ms: 30_000 });
+    hear(gate, silence(2_000));
+    expect(hear(gate, { db: USER_DB - 18, ms: 1_000 })).toBe(0);
+  });
+});
+
+test('levelOf: full scale is 0 dB, silence is far below', () => {
+  expect(levelOf(tone(32_767, 20))).toBeCloseTo(0, 1);
+  expect(levelOf(tone(3_277, 20))).toBeCloseTo(-20, 1);
+  expect(levelOf(tone(0, 20))).toBeLessThan(-80);
+});
+
+describe('over the wire', () => {
+  const USER = 8_000;
+  const TELEVISION = 700;
+  const words = { [USER]: 'economy please', [TELEVISION]: 'and now the weather' };
+
+  async function stoppedAfterMs(levelMarginDb: number | null): Promise<number | null> {
+    const { connect } = await startHarness({ words, hearing: { levelMarginDb } });
+    const client = await connect();
+    client.send({
+      type: 'session.update',
+      session: {
+        type: 'realtime',
+        audio: {
+          input: {
+            transcription: { model: 'any' },
+            turn_detection: { type: 'server_vad', create_response: false },
+          },
+        },
+      },
+    });
+    const completed = 'conversation.item.input_audio_transcription.completed';
+    client.speak(tone(0, 1_000));
+    client.speak(tone(USER, 600));
+    client.speak(tone(0, 1_000));
+    await client.next('input_audio_buffer.speech_stopped');
+    await client.next(completed);
+    client.speak(tone(USER, 600));
+    // The television talks on for a while when the user has finished.
+    client.speak(tone(TELEVISION, 3_000));
+    await client.fence();
+    const stopped = client.events.filter((each) => each.type.endsWith('speech_stopped'));
+    return stopped.length < 2 ? null : stopped[1]?.['audio_end_ms'] - 3_200;
+  }
+
+  test('a television does not hold the floor', async () => {
+    // The last loud window is in view for two more.
+    expect(await stoppedAfterMs(15)).toBe(500 + 2 * 20);
+  });
+
+  test('null: every voice is the user’s', async () => {
+    expect(await stoppedAfterMs(null)).toBeNull();
+  });
+});
