@@ -502,7 +502,7 @@ export const layers: readonly Layer[] = [
   {
     files: 'client',
     sources: ['actors/contracts', 'actors/ports', 'adapters/node', 'values'],
-    packages: ['@xstate/store'],
+    packages: [],
   },
   {
     files: 'serve',

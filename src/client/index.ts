@@ -2,12 +2,16 @@
 
 export {
   connect,
+  type ClientSnapshot,
   type ClientStatus,
   type ClientStore,
   type ConnectOptions,
   type SessionClient,
 } from './session-client.ts';
 export type { SocketClass, SocketLike } from './line.ts';
+export type { Microphone, MicrophoneOptions, MicrophoneStatus } from './microphone.ts';
+export type { Speaker, SpeakerStatus } from './speaker.ts';
+export type { MicrophoneDevice } from './web-audio.ts';
 export { applySessionEvent, emptySessionState } from './session-state.ts';
 export type { ClientAnswer, ClientRole } from './protocol.ts';
 export type { Listener, Subscription, Watchable, WatchableValue } from './watchable.ts';

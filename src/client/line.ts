@@ -15,7 +15,10 @@ import {
   valueOfJson,
   type ClientFrame,
   type HelloFrame,
+  type NoticeFrame,
+  type ServerFrame,
 } from './protocol.ts';
+import type { Watchable } from './watchable.ts';
 
 /** The callbacks of a line. */
 export interface LineEvents {
@@ -32,6 +35,20 @@ export interface Line {
   /** False if the sound was dropped. */
   sendSound(packet: Uint8Array<ArrayBuffer>): boolean;
   close(): void;
+}
+
+/** The parts of a connection that the sound of a client needs. */
+export interface VoiceLine {
+  notice(frame: NoticeFrame): void;
+  sendSound(packet: Uint8Array<ArrayBuffer>): boolean;
+  readonly onOpen: Watchable<void>;
+  readonly onFrame: Watchable<ServerFrame>;
+  readonly onSound: Watchable<Uint8Array>;
+  readonly onLost: Watchable<void>;
+  /** Whether this client is the one that speaks and listens. */
+  ownsVoice(): boolean;
+  /** Receives the errors of listeners. */
+  readonly threw: (error: unknown) => void;
 }
 
 export interface LineTarget {

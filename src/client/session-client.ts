@@ -13,7 +13,6 @@
 //       (`FATE_UNKNOWN`); all other commands have the same effect twice as once, and are.
 //   SESSION-CLIENT-4. A server that is silent for longer than it promised is left.
 
-import { createStore } from '@xstate/store';
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import type {
   AnswerReceipt,
@@ -44,6 +43,7 @@ import {
   type LineEvents,
   type LineTarget,
   type SocketClass,
+  type VoiceLine,
 } from './line.ts';
 import {
   MAX_TEXT_CHARS,
@@ -54,11 +54,13 @@ import {
   type ClientRole,
   type CommandFrame,
   type HelloFrame,
-  type NoticeFrame,
   type Position,
   type ServerFrame,
 } from './protocol.ts';
 import { applySessionEvent, emptySessionState, eventOfPatch } from './session-state.ts';
+import { Microphone } from './microphone.ts';
+import { Speaker } from './speaker.ts';
+import { defaultWorkletUrl } from './web-audio.ts';
 import { Emitter, Value, type Watchable, type WatchableValue } from './watchable.ts';
 
 export interface ConnectOptions {
@@ -77,6 +79,11 @@ export interface ConnectOptions {
   readonly WebSocket?: SocketClass;
   /** @defaultValue the global `fetch` */
   readonly fetch?: typeof globalThis.fetch;
+  /**
+   * The file of the audio thread (`offstage/client/worklet.js`), where a bundler does not find it.
+   * @defaultValue beside this module
+   */
+  readonly workletUrl?: string | URL;
   /** Time and chance. @defaultValue those of the host */
   readonly environment?: Environment;
   /** Receives the errors of listeners. @defaultValue they are thrown in a task of their own */
@@ -117,6 +124,9 @@ const optionChecks: OptionChecks<ConnectOptions> = {
   transport: optional(oneOf('auto', 'websocket', 'stream')),
   WebSocket: optional(aFunction),
   fetch: optional(aFunction),
+  workletUrl: optional((value) =>
+    typeof value === 'string' || value instanceof URL ? null : 'expected an address',
+  ),
   environment: optional(objectWith('an environment')),
   onError: optional(aFunction),
 };
@@ -158,23 +168,17 @@ type Command = CommandFrame extends infer Each
     : never
   : never;
 
-function createClientStore() {
-  return createStore({
-    context: emptySessionState,
-    on: { replaced: (_: SessionState, event: { state: SessionState }) => event.state },
-  });
+/** A snapshot of the store, as that of `session.store`. */
+export interface ClientSnapshot {
+  readonly status: 'active';
+  readonly context: SessionState;
 }
 
-/** The store of a session at a client: that of `session.store`, to be read, subscribed to and selected from. */
-export type ClientStore = Omit<ReturnType<typeof createClientStore>, 'send' | 'trigger'>;
-
-/** The parts of a connection that the sound of a client needs. */
-export interface VoiceLine {
-  notice(frame: NoticeFrame): void;
-  sendSound(packet: Uint8Array<ArrayBuffer>): boolean;
-  readonly onOpen: Watchable<void>;
-  readonly onFrame: Watchable<ServerFrame>;
-  readonly onSound: Watchable<Uint8Array>;
+/** The store of a session at a client, with the reading half of `session.store`. */
+export interface ClientStore extends Watchable<ClientSnapshot> {
+  /** The same object until something changes. */
+  getSnapshot(): ClientSnapshot;
+  get(): ClientSnapshot;
 }
 
 export class SessionClient {
@@ -182,12 +186,13 @@ export class SessionClient {
   readonly #environment: Environment;
   readonly #url: URL;
   readonly #client: string;
-  readonly #store = createClientStore();
+  readonly #store: Value<ClientSnapshot>;
   readonly #events: Emitter<SessionEvent>;
   readonly #status: Value<ClientStatus>;
   readonly #opened: Emitter<void>;
   readonly #frames: Emitter<ServerFrame>;
   readonly #sound: Emitter<Uint8Array>;
+  readonly #wasLost: Emitter<void>;
   readonly #commands = new Map<number, PendingCommand>();
   #lastId = 0;
   #line: Line | null = null;
@@ -216,10 +221,18 @@ export class SessionClient {
     this.#client = this.#environment.ids.next('c') + this.#environment.ids.next('');
     this.#kind = checked.transport === 'stream' ? 'stream' : 'websocket';
     const threw = (error: unknown): void => this.#threw(error);
+    this.#store = new Value<ClientSnapshot>(snapshotOf(emptySessionState), threw);
+    const get = (): ClientSnapshot => this.#store.get();
+    this.store = {
+      get,
+      getSnapshot: get,
+      subscribe: (listener) => this.#store.subscribe(listener),
+    };
     this.#events = new Emitter(threw);
     this.#opened = new Emitter(threw);
     this.#frames = new Emitter(threw);
     this.#sound = new Emitter(threw);
+    this.#wasLost = new Emitter(threw);
     this.#status = new Value<ClientStatus>(
       {
         state: 'connecting',
@@ -234,15 +247,26 @@ export class SessionClient {
       },
       threw,
     );
+    const line: VoiceLine = {
+      notice: (frame) => this.#line?.send([frame]),
+      sendSound: (packet) => this.#line?.sendSound(packet) ?? false,
+      onOpen: this.#opened,
+      onFrame: this.#frames,
+      onSound: this.#sound,
+      onLost: this.#wasLost,
+      ownsVoice: () => this.#status.get().ownsVoice,
+      threw,
+    };
+    const workletUrl = (): string | URL => checked.workletUrl ?? defaultWorkletUrl();
+    this.microphone = new Microphone(line, workletUrl);
+    this.speaker = new Speaker(line, this.#environment, workletUrl);
     // A network that is back makes the wait unnecessary.
     host.addEventListener?.('online', this.#retryNow);
     this.#connect();
   }
 
   /** The state of the session, as in `session.store`; it follows the server's. */
-  get store(): ClientStore {
-    return this.#store;
-  }
+  readonly store: ClientStore;
 
   /** The events of the session, as far as the server shares them. A change that was missed comes with `store`. */
   get events(): Watchable<SessionEvent> {
@@ -254,16 +278,11 @@ export class SessionClient {
     return this.#status;
   }
 
-  /** For the sound of this client. */
-  get voiceLine(): VoiceLine {
-    return {
-      notice: (frame) => this.#line?.send([frame]),
-      sendSound: (packet) => this.#line?.sendSound(packet) ?? false,
-      onOpen: this.#opened,
-      onFrame: this.#frames,
-      onSound: this.#sound,
-    };
-  }
+  /** The user's voice; the server hears it while the speaker is started. */
+  readonly microphone: Microphone;
+
+  /** The voice of the lead agent. */
+  readonly speaker: Speaker;
 
   /** The time at the server, in milliseconds since 1970: that of `dueAt` and `at`. */
   serverNow(): number {
@@ -538,7 +557,7 @@ export class SessionClient {
     if (this.#isBehind || !this.#position) return;
     if (seq <= this.#position.seq) return;
     if (seq !== this.#position.seq + 1) return this.#resync();
-    const before = this.#store.getSnapshot().context;
+    const before = this.#store.get().context;
     let state: SessionState = before;
     const applied: SessionEvent[] = [];
     for (const wire of events) {
@@ -605,6 +624,7 @@ export class SessionClient {
       ownsVoice: false,
     });
     this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
+    this.#wasLost.emit();
   }
 
   #drop(): void {
@@ -626,13 +646,15 @@ export class SessionClient {
       hasVoice: false,
       ownsVoice: false,
     });
+    this.microphone.stop();
+    this.speaker.stop();
     const commands = [...this.#commands.values()];
     this.#commands.clear();
     for (const { reject } of commands) reject(closedError(reason));
   }
 
   #setState(state: SessionState): void {
-    this.#store.send({ type: 'replaced', state });
+    this.#store.set(snapshotOf(state));
   }
 
   #setClock(now: number): void {
@@ -651,6 +673,10 @@ export class SessionClient {
         throw error;
       }, 0);
   }
+}
+
+function snapshotOf(context: SessionState): ClientSnapshot {
+  return { status: 'active', context };
 }
 
 function addressOf({ url }: ConnectOptions): URL {

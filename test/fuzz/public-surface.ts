@@ -451,6 +451,10 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       trusts: 'both come from a session',
     },
   },
+  './client/worklet.js': {
+    PlaybackQueue: { args: () => [24_000], trusts: 'the audio thread makes it' },
+    CaptureFramer: { args: () => [24_000], trusts: 'the audio thread makes it' },
+  },
   './serve': {
     serve: {
       args: ({ environment }) => [

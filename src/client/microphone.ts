@@ -1,0 +1,216 @@
+// The user's voice at a client: frames of 20 ms while the microphone is open, and a second of silence when it is shut.
+//
+// Invariants
+//   MICROPHONE-1. Nothing is sent unless this client owns the voice, the microphone is not muted, and with push to
+//       talk only while it is held.
+//   MICROPHONE-2. Sound that the network does not take is dropped, never queued.
+
+/* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
+
+import { encodeSound, SPEECH_RATE_HZ } from './protocol.ts';
+import type { VoiceLine } from './line.ts';
+import { Value, type WatchableValue } from './watchable.ts';
+import {
+  browser,
+  openContext,
+  workletNode,
+  type AudioContextLike,
+  type MediaStreamLike,
+  type MicrophoneDevice,
+} from './web-audio.ts';
+import type { WorkletFrame } from './worklet.ts';
+
+export interface MicrophoneStatus {
+  /** `denied`: by the user or the browser. `missing`: there is none, or it was pulled out. */
+  readonly state: 'off' | 'asking' | 'on' | 'denied' | 'missing';
+  readonly isMuted: boolean;
+  /** `push`: it is open while it is held. */
+  readonly mode: 'open' | 'push';
+  readonly isHeld: boolean;
+  /** Whether the user is being heard. */
+  readonly isOpen: boolean;
+}
+
+export interface MicrophoneOptions {
+  /** One of `devices()`. @defaultValue that of the system */
+  readonly deviceId?: string;
+  /** @defaultValue that of before, at first `open` */
+  readonly mode?: MicrophoneStatus['mode'];
+}
+
+interface OpenMicrophone {
+  readonly sampleRateHz: number;
+  setOpen(isOpen: boolean): void;
+  close(): void;
+}
+
+export class Microphone {
+  readonly #line: VoiceLine;
+  readonly #workletUrl: () => string | URL;
+  readonly #status: Value<MicrophoneStatus>;
+  readonly #level: Value<number>;
+  #device: OpenMicrophone | null = null;
+  #attempt = 0;
+
+  constructor(line: VoiceLine, workletUrl: () => string | URL) {
+    this.#line = line;
+    this.#workletUrl = workletUrl;
+    this.#status = new Value<MicrophoneStatus>(
+      { state: 'off', isMuted: false, mode: 'open', isHeld: false, isOpen: false },
+      line.threw,
+    );
+    this.#level = new Value(0, line.threw);
+    line.onOpen.subscribe(() => this.#introduce());
+    line.onFrame.subscribe(({ type }) => {
+      if (type === 'voice') this.#show({});
+    });
+    line.onLost.subscribe(() => this.#show({}));
+  }
+
+  get status(): WatchableValue<MicrophoneStatus> {
+    return this.#status;
+  }
+
+  /** The loudness of the user, from 0 to 1, 50 times a second. */
+  get level(): WatchableValue<number> {
+    return this.#level;
+  }
+
+  /** Lists the microphones. Their labels are empty until the user has allowed one. */
+  async devices(): Promise<readonly MicrophoneDevice[]> {
+    const found = (await browser.navigator?.mediaDevices?.enumerateDevices()) ?? [];
+    return found
+      .filter(({ kind }) => kind === 'audioinput')
+      .map(({ deviceId, label }) => ({ deviceId, label }));
+  }
+
+  /**
+   * Asks the user for the microphone, and opens it. Called again, it changes the device or the mode. Resolves
+   * with the state that it led to; never rejects. The speaker takes the voice to this client: start it, too.
+   */
+  async start({ deviceId, mode }: MicrophoneOptions = {}): Promise<MicrophoneStatus['state']> {
+    if (mode) this.#show({ mode });
+    if (this.#device && deviceId === undefined) return 'on';
+    const attempt = ++this.#attempt;
+    this.#close();
+    this.#show({ state: 'asking' });
+    const opened = await this.#open(deviceId);
+    if (attempt !== this.#attempt) {
+      if (typeof opened !== 'string') opened.close();
+      return this.#status.get().state;
+    }
+    if (typeof opened === 'string') {
+      this.#show({ state: opened });
+      return opened;
+    }
+    this.#device = opened;
+    this.#introduce();
+    this.#show({ state: 'on' });
+    return 'on';
+  }
+
+  /** Releases the microphone. Safe to call twice. */
+  stop(): void {
+    this.#attempt += 1;
+    this.#close();
+    this.#show({ state: 'off' });
+  }
+
+  mute(): void {
+    this.#show({ isMuted: true });
+  }
+
+  unmute(): void {
+    this.#show({ isMuted: false });
+  }
+
+  /** Push to talk: the user is heard until `release`. */
+  hold(): void {
+    this.#show({ isHeld: true });
+  }
+
+  release(): void {
+    this.#show({ isHeld: false });
+  }
+
+  #introduce(): void {
+    if (this.#device)
+      this.#line.notice({ type: 'microphone', sampleRateHz: this.#device.sampleRateHz });
+  }
+
+  #show(change: Partial<MicrophoneStatus>): void {
+    const next = { ...this.#status.get(), ...change };
+    const isOpen =
+      next.state === 'on' &&
+      !next.isMuted &&
+      (next.mode === 'open' || next.isHeld) &&
+      this.#line.ownsVoice();
+    this.#device?.setOpen(isOpen);
+    if (!isOpen && this.#level.get() > 0) this.#level.set(0);
+    this.#status.set({ ...next, isOpen });
+  }
+
+  #close(): void {
+    this.#device?.close();
+    this.#device = null;
+  }
+
+  async #open(deviceId?: string): Promise<OpenMicrophone | 'denied' | 'missing'> {
+    let stream: MediaStreamLike | undefined;
+    let context: AudioContextLike | undefined;
+    const close = (): void => {
+      for (const track of stream?.getAudioTracks() ?? []) track.stop();
+      void context?.close();
+    };
+    try {
+      stream = await browser.navigator?.mediaDevices?.getUserMedia({
+        // Without echo cancellation the lead agent would interrupt itself.
+        audio: {
+          channelCount: 1,
+          echoCancellation: true,
+          noiseSuppression: true,
+          autoGainControl: true,
+          ...(deviceId !== undefined && { deviceId: { exact: deviceId } }),
+        },
+      });
+      if (!stream) return 'missing';
+      // Browsers that cannot bring a microphone to our rate give it at its own: the server resamples.
+      context = await openContext(this.#workletUrl(), SPEECH_RATE_HZ);
+      let source;
+      try {
+        source = context.createMediaStreamSource(stream);
+      } catch {
+        await context.close();
+        context = await openContext(this.#workletUrl());
+        source = context.createMediaStreamSource(stream);
+      }
+      const node = workletNode(context, 'offstage-capture', { numberOfOutputs: 0 });
+      node.port.addEventListener('message', ({ data }: { data: WorkletFrame }) =>
+        this.#heard(data),
+      );
+      source.connect(node);
+      await context.resume();
+      for (const track of stream.getAudioTracks())
+        track.addEventListener('ended', () => {
+          this.#close();
+          this.#show({ state: 'missing' });
+        });
+      const { sampleRate } = context;
+      return {
+        sampleRateHz: sampleRate,
+        setOpen: (open) => node.port.postMessage({ open }),
+        close,
+      };
+    } catch (error) {
+      close();
+      const { name } = error as { readonly name?: unknown };
+      return name === 'NotAllowedError' || name === 'SecurityError' ? 'denied' : 'missing';
+    }
+  }
+
+  #heard({ samples, level }: WorkletFrame): void {
+    if (!this.#line.ownsVoice()) return;
+    if (this.#status.get().isOpen) this.#level.set(level);
+    this.#line.sendSound(encodeSound({ ref: 0, samples }));
+  }
+}

@@ -1,0 +1,188 @@
+// The voice of the lead agent at a client: plays what comes, and reports what was played. Where a host has no sound, the
+// same is done in silence, at the pace of speech: the conversation goes on.
+//
+// Invariants
+//   SPEAKER-1. Only what has left the audio thread is reported as played, and only by the client that owns the voice.
+//   SPEAKER-2. A browser that wants a gesture first is said to (`blocked`): nothing is taken over, and nothing is
+//       played or reported until `start` is called in a handler of one.
+
+/* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
+
+import type { Environment } from '../actors/ports/environment.ts';
+import { decodeSound, SPEECH_RATE_HZ, type ServerFrame } from './protocol.ts';
+import type { VoiceLine } from './line.ts';
+import { Value, type WatchableValue } from './watchable.ts';
+import { openContext, workletNode, type AudioContextLike } from './web-audio.ts';
+import { PlaybackQueue, type WorkletReport } from './worklet.ts';
+
+export interface SpeakerStatus {
+  /** `blocked`: the browser wants a click or a key press; call `start` in its handler. `silent`: no sound here. */
+  readonly state: 'off' | 'starting' | 'blocked' | 'on' | 'silent';
+}
+
+/** What plays sound. */
+interface Output {
+  play(itemId: string | null, samples: Int16Array): void;
+  clear(): void;
+  close(): void;
+}
+
+/** A context that may not sound yet never resumes, nor fails to: it just does not answer. */
+const GESTURE_WAIT_MS = 400;
+const SILENT_STEP_MS = 20;
+/** Items whose number is remembered. */
+const MAX_ITEMS = 256;
+
+export class Speaker {
+  readonly #line: VoiceLine;
+  readonly #environment: Environment;
+  readonly #workletUrl: () => string | URL;
+  readonly #status: Value<SpeakerStatus>;
+  readonly #items = new Map<number, string>();
+  #output: Output | null = null;
+  #attempt = 0;
+
+  constructor(line: VoiceLine, environment: Environment, workletUrl: () => string | URL) {
+    this.#line = line;
+    this.#environment = environment;
+    this.#workletUrl = workletUrl;
+    this.#status = new Value<SpeakerStatus>({ state: 'off' }, line.threw);
+    line.onOpen.subscribe(() => {
+      this.#items.clear();
+      if (this.#output) line.notice({ type: 'voice.take' });
+    });
+    line.onLost.subscribe(() => this.#output?.clear());
+    line.onFrame.subscribe((frame) => this.#received(frame));
+    line.onSound.subscribe((bytes) => this.#sounded(bytes));
+  }
+
+  get status(): WatchableValue<SpeakerStatus> {
+    return this.#status;
+  }
+
+  /**
+   * Takes the voice of the session to this client: it is played here, and the microphone is heard. Call it in
+   * the handler of a click. Resolves with the state that it led to; never rejects.
+   */
+  async start(): Promise<SpeakerStatus['state']> {
+    const { state } = this.#status.get();
+    if (state === 'starting') return state;
+    if (!this.#output) {
+      const attempt = ++this.#attempt;
+      this.#status.set({ state: 'starting' });
+      const opened = await this.#open();
+      if (attempt !== this.#attempt) {
+        if (opened !== 'blocked') opened.output.close();
+        return this.#status.get().state;
+      }
+      if (opened === 'blocked') {
+        this.#status.set({ state: 'blocked' });
+        return 'blocked';
+      }
+      this.#output = opened.output;
+      this.#status.set({ state: opened.state });
+    }
+    this.#line.notice({ type: 'voice.take' });
+    return this.#status.get().state;
+  }
+
+  /** Gives the voice back: what is said then waits, or goes to another client. Safe to call twice. */
+  stop(): void {
+    this.#attempt += 1;
+    this.#output?.clear();
+    this.#output?.close();
+    this.#output = null;
+    this.#status.set({ state: 'off' });
+    this.#line.notice({ type: 'voice.release' });
+  }
+
+  async #open(): Promise<'blocked' | { state: 'on' | 'silent'; output: Output }> {
+    let context: AudioContextLike;
+    try {
+      context = await openContext(this.#workletUrl(), SPEECH_RATE_HZ);
+    } catch {
+      return { state: 'silent', output: silentOutput(this.#environment, this.#report) };
+    }
+    // SPEAKER-2
+    if (!(await this.#isRunning(context))) {
+      await context.close();
+      return 'blocked';
+    }
+    const node = workletNode(context, 'offstage-playback', {
+      numberOfInputs: 0,
+      outputChannelCount: [1],
+    });
+    node.port.addEventListener('message', ({ data }: { data: WorkletReport }) =>
+      this.#report(data),
+    );
+    node.connect(context.destination);
+    return {
+      state: 'on',
+      output: {
+        play: (itemId, samples) => node.port.postMessage({ itemId, samples }, [samples.buffer]),
+        clear: () => node.port.postMessage({ clear: true }),
+        close: () => void context.close(),
+      },
+    };
+  }
+
+  #isRunning(context: AudioContextLike): Promise<boolean> {
+    return new Promise((resolve) => {
+      const decide = (): void => {
+        cancel();
+        resolve(context.state === 'running');
+      };
+      const cancel = this.#environment.scheduler.schedule(decide, GESTURE_WAIT_MS);
+      context.resume().then(decide, decide);
+    });
+  }
+
+  readonly #report = ({ itemId, playedMs }: WorkletReport): void => {
+    if (this.#line.ownsVoice()) this.#line.notice({ type: 'playout', itemId, playedMs });
+  };
+
+  #received(frame: ServerFrame): void {
+    if (frame.type === 'audio.item') {
+      this.#items.set(frame.ref, frame.itemId);
+      const [oldest] = this.#items.keys();
+      if (this.#items.size > MAX_ITEMS && oldest !== undefined) this.#items.delete(oldest);
+    } else if (frame.type === 'voice') {
+      if (!frame.own) this.#output?.clear();
+    } else if (frame.type === 'events') {
+      if (frame.events.some(({ type }) => type === 'playout.clear')) this.#output?.clear();
+    }
+  }
+
+  #sounded(bytes: Uint8Array): void {
+    const packet = decodeSound(bytes);
+    if (typeof packet === 'string') return;
+    const itemId = packet.ref === 0 ? null : this.#items.get(packet.ref);
+    if (itemId !== undefined) this.#output?.play(itemId, packet.samples);
+  }
+}
+
+/** Plays in silence, at the pace of speech. */
+function silentOutput(
+  { clock, scheduler }: Environment,
+  report: (report: WorkletReport) => void,
+): Output {
+  const queue = new PlaybackQueue(SPEECH_RATE_HZ);
+  const step = new Float32Array((SPEECH_RATE_HZ * SILENT_STEP_MS) / 1000);
+  let playedAt = clock.now();
+  let cancel = (): void => undefined;
+  const play = (): void => {
+    // A tab in the background is woken rarely: catch up.
+    for (const now = clock.now(); playedAt < now; playedAt += SILENT_STEP_MS)
+      for (const each of queue.pull(step)) report(each);
+    cancel = scheduler.schedule(play, SILENT_STEP_MS, { isBackground: true });
+  };
+  play();
+  return {
+    play: (itemId, samples) => queue.push(itemId, samples),
+    clear: () => {
+      const last = queue.clear();
+      if (last) report(last);
+    },
+    close: () => cancel(),
+  };
+}

@@ -1,0 +1,94 @@
+// The part of the Web Audio and media APIs of a browser that a client uses, and what opens them. Declared here, because
+// the rest of the package does without the types of a browser.
+
+interface Port {
+  postMessage(message: unknown, transfer?: readonly ArrayBufferLike[]): void;
+  addEventListener(type: 'message', listener: (event: { readonly data: never }) => void): void;
+  start(): void;
+}
+
+interface AudioNode {
+  connect(to: unknown): void;
+  disconnect(): void;
+}
+
+export interface WorkletNode extends AudioNode {
+  readonly port: Port;
+}
+
+export interface AudioContextLike {
+  readonly sampleRate: number;
+  readonly state: string;
+  readonly destination: unknown;
+  readonly audioWorklet: { addModule(url: string | URL): Promise<void> };
+  createMediaStreamSource(stream: MediaStreamLike): AudioNode;
+  resume(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface MediaStreamLike {
+  getAudioTracks(): readonly {
+    stop(): void;
+    addEventListener(type: 'ended', listener: () => void): void;
+  }[];
+}
+
+/** A microphone that the user may choose. */
+export interface MicrophoneDevice {
+  readonly deviceId: string;
+  /** Empty until the user has allowed the microphone. */
+  readonly label: string;
+}
+
+interface BrowserAudio {
+  readonly AudioContext?: new (options?: object) => AudioContextLike;
+  readonly AudioWorkletNode?: new (
+    context: AudioContextLike,
+    name: string,
+    options?: object,
+  ) => WorkletNode;
+  readonly navigator?: {
+    readonly mediaDevices?: {
+      getUserMedia(wanted: object): Promise<MediaStreamLike>;
+      enumerateDevices(): Promise<readonly (MicrophoneDevice & { readonly kind: string })[]>;
+    };
+  };
+}
+
+export const browser = globalThis as BrowserAudio;
+
+/**
+ * The file of the audio thread. `no-inline`: Vite would make a `data:` address of a small file, which a strict
+ * Content-Security-Policy forbids.
+ */
+export function defaultWorkletUrl(): URL {
+  return new URL('./worklet.js?no-inline', import.meta.url);
+}
+
+/** Opens a context with the processors of the worklet. Rejects where there is no sound. */
+export async function openContext(
+  workletUrl: string | URL,
+  sampleRate?: number,
+): Promise<AudioContextLike> {
+  const { AudioContext } = browser;
+  if (!AudioContext) throw new TypeError('This host has no AudioContext');
+  const context = new AudioContext({
+    latencyHint: 'interactive',
+    ...(sampleRate !== undefined && { sampleRate }),
+  });
+  try {
+    await context.audioWorklet.addModule(workletUrl);
+    return context;
+  } catch (error) {
+    await context.close();
+    throw error;
+  }
+}
+
+export function workletNode(context: AudioContextLike, name: string, options: object): WorkletNode {
+  const { AudioWorkletNode } = browser;
+  if (!AudioWorkletNode) throw new TypeError('This host has no AudioWorkletNode');
+  const node = new AudioWorkletNode(context, name, options);
+  node.port.start();
+  return node;
+}

@@ -1,0 +1,243 @@
+// The audio thread of a page: the processors of microphone and speaker. A file of its own, without imports, so that a
+// page with a strict Content-Security-Policy can load it, and a bundler can copy it.
+//
+// Owns:     frames of the microphone, the queue of the speaker, the truth about what was played.
+// Does not: know the protocol, or the main thread's objects.
+//
+// Invariants
+//   WORKLET-1. Samples are played in the order in which they came, each once, and none after `clear`.
+//   WORKLET-2. Reports never exceed what was played. One comes at least every `REPORT_MS` while playing, one at the
+//       end of an item, one when the queue has run dry.
+//   WORKLET-3. `clear` reports the item that was playing (or would have been next), and no later one: a report
+//       for an item means that those before it were played.
+//   WORKLET-4. A microphone that is shut sends a second of silence, which ends the utterance at the server.
+
+/* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
+
+/** The played length of an item, from its beginning. */
+export interface WorkletReport {
+  readonly itemId: string;
+  readonly playedMs: number;
+}
+
+/** 20 ms of the user's sound. */
+export interface WorkletFrame {
+  readonly samples: Int16Array;
+  /** Loudness from 0 to 1. */
+  readonly level: number;
+}
+
+interface Chunk {
+  /** Null: sound that is not reported. */
+  readonly itemId: string | null;
+  readonly samples: Int16Array;
+}
+
+const REPORT_MS = 100;
+/** The sound that is queued before playing begins, so that the first late packet is not heard. */
+const PREBUFFER_MS = 60;
+const FRAMES_PER_SECOND = 50;
+const CLOSING_SILENCE_FRAMES = 50;
+const FULL_SCALE = 32_768;
+
+/** The sound that the speaker has still to play, by item, and the played part of each. */
+export class PlaybackQueue {
+  readonly #sampleRateHz: number;
+  #chunks: Chunk[] = [];
+  #offset = 0;
+  #queued = 0;
+  /** Samples of silence that may still be played while the queue fills. */
+  #holdingBack = 0;
+  #playing: { itemId: string | null; samples: number; reported: number } | null = null;
+
+  constructor(sampleRateHz: number) {
+    this.#sampleRateHz = sampleRateHz;
+  }
+
+  push(itemId: string | null, samples: Int16Array): void {
+    if (samples.length === 0) return;
+    if (this.#queued === 0) this.#holdingBack = this.#samplesIn(PREBUFFER_MS);
+    this.#chunks.push({ itemId, samples });
+    this.#queued += samples.length;
+  }
+
+  /** Fills `output` with what comes next, then silence. Returns what there is to report. */
+  pull(output: Float32Array): readonly WorkletReport[] {
+    const reports: WorkletReport[] = [];
+    let filled = 0;
+    if (this.#queued > 0 && this.#mayPlay(output.length)) {
+      while (filled < output.length) {
+        const chunk = this.#chunks[0];
+        if (!chunk) break;
+        this.#begin(chunk.itemId, reports);
+        const count = Math.min(output.length - filled, chunk.samples.length - this.#offset);
+        for (let index = 0; index < count; index++)
+          output[filled + index] = (chunk.samples[this.#offset + index] ?? 0) / FULL_SCALE;
+        filled += count;
+        this.#advance(count, chunk);
+      }
+      this.#report(reports, this.#queued === 0);
+    }
+    output.fill(0, filled);
+    return reports;
+  }
+
+  /** Drops all that was not played. Returns the last word on what was. */
+  clear(): WorkletReport | null {
+    const next = this.#chunks.find(({ itemId }) => itemId !== null);
+    const playing = this.#playing;
+    this.#chunks = [];
+    this.#offset = 0;
+    this.#queued = 0;
+    if (next?.itemId && playing?.itemId !== next.itemId)
+      return { itemId: next.itemId, playedMs: 0 };
+    if (!playing || playing.itemId === null) return null;
+    return { itemId: playing.itemId, playedMs: this.#toMs(playing.samples) };
+  }
+
+  #mayPlay(samples: number): boolean {
+    if (this.#holdingBack <= 0 || this.#queued >= this.#samplesIn(PREBUFFER_MS)) {
+      this.#holdingBack = 0;
+      return true;
+    }
+    this.#holdingBack -= samples;
+    return false;
+  }
+
+  #begin(itemId: string | null, reports: WorkletReport[]): void {
+    if (this.#playing?.itemId === itemId) return;
+    this.#report(reports, true);
+    this.#playing = { itemId, samples: 0, reported: 0 };
+  }
+
+  #advance(count: number, chunk: Chunk): void {
+    this.#queued -= count;
+    this.#offset += count;
+    if (this.#playing) this.#playing.samples += count;
+    if (this.#offset < chunk.samples.length) return;
+    this.#chunks.shift();
+    this.#offset = 0;
+  }
+
+  #report(reports: WorkletReport[], isDue: boolean): void {
+    const playing = this.#playing;
+    if (!playing || playing.itemId === null) return;
+    const news = playing.samples - playing.reported;
+    if (news === 0 || (!isDue && news < this.#samplesIn(REPORT_MS))) return;
+    playing.reported = playing.samples;
+    reports.push({ itemId: playing.itemId, playedMs: this.#toMs(playing.samples) });
+  }
+
+  #samplesIn(ms: number): number {
+    return (ms * this.#sampleRateHz) / 1000;
+  }
+
+  #toMs(samples: number): number {
+    return (samples * 1000) / this.#sampleRateHz;
+  }
+}
+
+/** Cuts the sound of the microphone into frames. */
+export class CaptureFramer {
+  #frame: Int16Array;
+  #filled = 0;
+  #energy = 0;
+  #isOpen = false;
+  #silenceLeft = 0;
+
+  constructor(sampleRateHz: number) {
+    this.#frame = new Int16Array(Math.round(sampleRateHz / FRAMES_PER_SECOND));
+  }
+
+  setOpen(isOpen: boolean): void {
+    if (this.#isOpen && !isOpen) this.#silenceLeft = CLOSING_SILENCE_FRAMES;
+    this.#isOpen = isOpen;
+  }
+
+  /** The frames that are complete with this sound, which is full scale at ±1. */
+  push(input: Float32Array): WorkletFrame[] {
+    const frames: WorkletFrame[] = [];
+    for (const sample of input) {
+      if (!this.#isOpen && this.#silenceLeft === 0) break;
+      const heard = this.#isOpen ? Math.max(-1, Math.min(1, sample)) : 0;
+      this.#frame[this.#filled++] = Math.round(heard * (FULL_SCALE - 1));
+      this.#energy += heard * heard;
+      if (this.#filled === this.#frame.length) frames.push(this.#take());
+    }
+    return frames;
+  }
+
+  #take(): WorkletFrame {
+    const samples = this.#frame;
+    const level = Math.min(1, Math.sqrt(this.#energy / samples.length) * 4);
+    this.#frame = new Int16Array(samples.length);
+    this.#filled = 0;
+    this.#energy = 0;
+    if (!this.#isOpen) this.#silenceLeft -= 1;
+    return { samples, level };
+  }
+}
+
+/** The global scope of the audio thread. */
+interface AudioThread {
+  readonly sampleRate: number;
+  readonly AudioWorkletProcessor: new () => {
+    readonly port: {
+      postMessage(message: unknown, transfer?: readonly ArrayBufferLike[]): void;
+      addEventListener(type: 'message', listener: (event: { readonly data: never }) => void): void;
+      start(): void;
+    };
+  };
+  registerProcessor(name: string, processor: unknown): void;
+}
+
+function register({ AudioWorkletProcessor, registerProcessor, sampleRate }: AudioThread): void {
+  class Capture extends AudioWorkletProcessor {
+    readonly #framer = new CaptureFramer(sampleRate);
+
+    constructor() {
+      super();
+      this.port.addEventListener('message', ({ data }: { data: { readonly open: boolean } }) =>
+        this.#framer.setOpen(data.open),
+      );
+      this.port.start();
+    }
+
+    process(inputs: Float32Array[][]): boolean {
+      const input = inputs[0]?.[0];
+      if (input)
+        for (const frame of this.#framer.push(input))
+          this.port.postMessage(frame, [frame.samples.buffer]);
+      return true;
+    }
+  }
+
+  class Playback extends AudioWorkletProcessor {
+    readonly #queue = new PlaybackQueue(sampleRate);
+
+    constructor() {
+      super();
+      this.port.addEventListener(
+        'message',
+        ({ data }: { data: Chunk | { readonly clear: true } }) => {
+          if (!('clear' in data)) return this.#queue.push(data.itemId, data.samples);
+          const report = this.#queue.clear();
+          if (report) this.port.postMessage(report);
+        },
+      );
+      this.port.start();
+    }
+
+    process(_inputs: Float32Array[][], outputs: Float32Array[][]): boolean {
+      const output = outputs[0]?.[0];
+      if (output) for (const report of this.#queue.pull(output)) this.port.postMessage(report);
+      return true;
+    }
+  }
+
+  registerProcessor('offstage-capture', Capture);
+  registerProcessor('offstage-playback', Playback);
+}
+
+const thread = globalThis as Partial<AudioThread>;
+if (thread.registerProcessor) register(thread as AudioThread);
