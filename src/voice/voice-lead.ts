@@ -184,6 +184,11 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     this.#turns.memory.note(prompt);
   }
 
+  replyTo(prompt: Prompt): void {
+    this.addNote(prompt);
+    this.#turns.askToSpeak();
+  }
+
   heardUser(utterance: Utterance): void {
     this.#turns.heardUser(utterance);
   }

@@ -411,3 +411,72 @@ test('SETTLE-5: the settlement and its verdict are in the journal, and refold', 
   ]);
   expect(entries[0]).not.toHaveProperty('refused');
 });
+
+describe('words that a subagent gives back', () => {
+  const words = 'The weather, now that I think of it';
+  const table = (seen: string[][] = []): TalkOptions => ({
+    subagents: {
+      table: {
+        script: steps(
+          calls(['ask_user', { question: 'For what day?' }]),
+          ({ toolNames }) => {
+            seen.push([...toolNames]);
+            return calls(['not_for_me', { reason: 'about the weather' }]);
+          },
+          ({ results, toolNames }) => {
+            seen.push([...toolNames]);
+            return say(`Got ${JSON.stringify(results[0])}`);
+          },
+        ),
+        config: { interactive: true },
+      },
+    },
+  });
+  const lead: Script = (prompt) => {
+    const isToUser = prompt.prompt.at(-1)?.role === 'user';
+    if (isToUser && prompt.user === 'Friday') {
+      const input = { action: 'answer', text: 'Friday', quote: 'Friday' };
+      return { calls: [{ name: 'settle_question', input: JSON.stringify(input) }] };
+    }
+    const isGivenBack = JSON.stringify(prompt.prompt).includes('gives them back');
+    return isGivenBack && isToUser ? { text: 'It is sunny.' } : leadScript(prompt);
+  };
+
+  test('go to the lead agent with the reason, and the question opens again', async () => {
+    const seen: string[][] = [];
+    const { start, type, said, put, question, result, prompts, errors } = talk(lead, table(seen));
+    await start();
+    await type('use table');
+    await type(words);
+    const told = JSON.stringify(prompts.at(-1)?.prompt);
+    expect(told).toContain('gives them back');
+    expect(told).toContain('about the weather');
+    expect(said().filter((text) => text === 'It is sunny.')).toHaveLength(1);
+    expect(put()).toBe(2);
+    expect(question()).toMatchObject({ question: 'For what day?', state: 'open' });
+    // No words of the user reach it again that the lead agent has not read.
+    await type('Friday');
+    expect(result('table')?.text).toBe('Got {"userResponse":"Friday"}');
+    expect(seen.map((names) => names.includes('not_for_me'))).toEqual([true, true]);
+    expect(errors).toEqual([]);
+  });
+
+  test('are not offered to be given back where an option was chosen', async () => {
+    const seen: string[][] = [];
+    const { start, type } = talk(leadScript, {
+      subagents: {
+        ride: {
+          script: steps(calls(['ask_user', { question: 'Which?', options }]), ({ toolNames }) => {
+            seen.push([...toolNames]);
+            return say('Done.');
+          }),
+          config: { interactive: true },
+        },
+      },
+    });
+    await start();
+    await type('use ride');
+    await type('economy');
+    expect(seen).toEqual([['ask_user']]);
+  });
+});

@@ -36,6 +36,14 @@ export interface AskedQuestion {
   readonly action?: { readonly toolName: string; readonly input: unknown };
   /** The identities that may answer. @defaultValue any identity */
   readonly answerableBy?: readonly string[];
+  /** Words that were taken for its answer, and that the asker gives back. @defaultValue none */
+  readonly returned?: ReturnedWords;
+}
+
+/** Words of the user that a subagent got as an answer, and that were no answer. */
+export interface ReturnedWords {
+  readonly words: string;
+  readonly reason: string;
 }
 
 export interface QuestionRecord extends AskedQuestion {

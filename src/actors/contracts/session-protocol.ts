@@ -15,7 +15,7 @@ import type {
   WiredEffect,
 } from '../../machines/index.ts';
 import type { Outcome } from './outcome.ts';
-import type { Answer, SessionInputEvent, Utterance } from './records.ts';
+import type { Answer, ReturnedWords, SessionInputEvent, Utterance } from './records.ts';
 import type { AnswerReceipt } from './session-views.ts';
 
 /** Fields that the state of the session keeps of an event; its machine does not read them. */
@@ -202,6 +202,8 @@ export interface UnitEffects {
     /** Null: the question stays open. */
     readonly answer: { readonly choice: string | null; readonly isApproval: boolean } | null;
   };
+  /** The asker of a question gives words back: they are the lead agent's. */
+  readonly 'questions.returned': ReturnedWords & { readonly subagentName: string };
   /** The lead agent's settlement of a question counts, or is refused. */
   readonly 'answers.settled': Omit<EventFor<'answers'> & { type: 'question.settled' }, 'type'>;
   readonly 'answers.receipt': { readonly ticket: string; readonly receipt: AnswerReceipt };

@@ -140,6 +140,14 @@ export function overheardNote(words: string, subagent: string, isAnswer = true):
   );
 }
 
+/** Returns a note about words of the user that a subagent got as an answer, and gives back. */
+export function returnedNote(words: string, reason: string, subagent: string): Note {
+  return note(
+    sentence`A subagent got these words of the user as the answer to its question, and gives them back: they are none. They are for you. Respond to them now. Its question is open again, and is put to the user: do not ask it yourself.`,
+    { words, reason, subagent },
+  );
+}
+
 /** An answer that was cut off for an urgent delivery is still owed. */
 export const OWED_REPLY_NOTE = note(
   sentence`Your answer to what the user said was cut off for this. Give it now.`,

@@ -1,11 +1,13 @@
 // `ask_user`: the tool with which an interactive subagent asks the user. The runtime adds it, never an
-// author, and the runtime runs it, so it has no `execute`.
+// author, and the runtime runs it, so it has no `execute`. `not_for_me`: its counterpart for words that were taken for
+// an answer.
 
 import { jsonSchema, tool, zodSchema, type Tool } from 'ai';
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
+import type { LedgerEntry } from '../contracts/outcome.ts';
 import type { Answer, AskedQuestion } from '../contracts/records.ts';
 
 export const ASK_USER = 'ask_user';
@@ -47,6 +49,49 @@ export function askedQuestion(call: unknown): { question: string; options: Quest
       description === undefined ? { id, label } : { id, label, description },
     ),
   };
+}
+
+/** The tool with which a subagent gives words back that it got as an answer. */
+export const NOT_FOR_ME = 'not_for_me';
+
+const returnedInput = z.object({
+  reason: z.string().min(1).describe('What the words are about, or why they are no answer'),
+});
+
+/** The AI SDK tool, without `execute`: its result is the answer to the same question, put again. */
+export const notForMeTool: Tool = tool({
+  description:
+    'The words that you got as the answer to your last question are no answer to it: they are a wish ' +
+    'or a question about something else. Gives them back, and asks your question again. Returns the ' +
+    'answer as ask_user does.',
+  inputSchema: zodSchema(returnedInput),
+  outputSchema: output,
+});
+
+/** Returns the last question of the ledger, and the words that answered it; null: words did not. */
+function lastAnswered(ledger: readonly LedgerEntry[]): { asked: unknown; words: string } | null {
+  const answered = ledger.findLast(
+    ({ toolName }) => toolName === ASK_USER || toolName === NOT_FOR_ME,
+  );
+  const asked = ledger.findLast(({ toolName }) => toolName === ASK_USER);
+  if (answered?.status !== 'ok' || !asked) return null;
+  const { userResponse, optionId } = answered.output as Partial<Answer>;
+  return userResponse === undefined || optionId !== undefined
+    ? null
+    : { asked: asked.input, words: userResponse };
+}
+
+/** Tells whether the last thing that a subagent got is words as an answer, which it may give back. */
+export function mayGiveBack(ledger: readonly LedgerEntry[]): boolean {
+  const last = ledger.at(-1)?.toolName;
+  return (last === ASK_USER || last === NOT_FOR_ME) && lastAnswered(ledger) !== null;
+}
+
+/** Builds the question that a subagent puts again because it gives words back. */
+export function returnedQuestion(call: unknown, ledger: readonly LedgerEntry[]) {
+  const { asked, words } = lastAnswered(ledger) ?? { asked: { question: '' }, words: '' };
+  const { reason } = call as z.infer<typeof returnedInput>;
+  return { ...askedQuestion(asked), returned: { words, reason } };
 }
 
 /** The ids of the two buttons of an approval. */

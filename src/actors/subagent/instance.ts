@@ -15,7 +15,7 @@ import {
   type SubagentContextSnapshot,
 } from '../context/context-snapshot.ts';
 import type { NoteMarks } from '../notes/note-marks.ts';
-import { askUserTool, ASK_USER } from './ask-user.ts';
+import { askUserTool, ASK_USER, NOT_FOR_ME } from './ask-user.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import { checkSubagentConfig } from './config.ts';
 import { completionToolOf, completionTools } from './child-toolset.ts';
@@ -125,7 +125,7 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
   const known = toolsets.get(definition.source);
   if (known) return known;
   const prepared = prepareTools(definition.tools, `${definition.name}.tools`, {
-    reserved: [ASK_USER],
+    reserved: [ASK_USER, NOT_FOR_ME],
     builtIn: {
       ...(definition.interactive ? { [ASK_USER]: askUserTool } : {}),
       ...completionTools(definition),

@@ -32,7 +32,9 @@ import {
 import { checkOutput, structuredOutput } from '../model/output.ts';
 import { runToolCall } from '../model/tool-run.ts';
 import type { Host } from '../runtime/host.ts';
-import { ASK_USER } from './ask-user.ts';
+import type { LedgerEntry } from '../contracts/outcome.ts';
+import type { PreparedTools } from '../model/tools.ts';
+import { ASK_USER, mayGiveBack, NOT_FOR_ME, notForMeTool } from './ask-user.ts';
 import { checkHandIn, completionToolIn, notHandedInMessage } from './child-toolset.ts';
 import { releaseInstance, type Instance } from './instance.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
@@ -71,6 +73,12 @@ const asTool: Kind = { kind: 'tool' };
 
 const CUT_OFF = 'The budget is used up: its last tokens were not enough for the answer';
 const MAX_PROGRESS_CHARS = 200;
+
+/** Returns the tools of the next step: with that for words that the last question got as its answer. */
+function toolsFor({ tools }: Instance, ledger: readonly LedgerEntry[]): PreparedTools {
+  if (!mayGiveBack(ledger)) return tools;
+  return { ...tools, modelTools: { ...tools.modelTools, [NOT_FOR_ME]: notForMeTool } };
+}
 
 export class SubagentWork {
   /** The progress that its tools report while they work; null when none does. */
@@ -240,7 +248,7 @@ export class SubagentWork {
         model: instance.model,
         instructions,
         messages,
-        tools: instance.tools,
+        tools: toolsFor(instance, this.#worker.log.ledger),
         ...(maxOutputTokens === undefined ? {} : { settings: { maxOutputTokens } }),
         structured: final ? null : this.#formatOf(instance),
         ...(final && instance.tools.modelTools ? { toolChoice: 'none' as const } : {}),
@@ -349,7 +357,9 @@ export class SubagentWork {
     if (call.invalid) return [asTool, call];
     const { answerableBy: mayAnswer, outputSchema, preApproved } = instance.definition;
     const { callId, toolName, input, raw } = call;
-    if (toolName === ASK_USER) return [{ kind: 'question' }, answerable(call, mayAnswer)];
+    const isAsking =
+      toolName === ASK_USER || (toolName === NOT_FOR_ME && mayGiveBack(this.#worker.log.ledger));
+    if (isAsking) return [{ kind: 'question' }, answerable(call, mayAnswer)];
     const entry = instance.tools.execution.get(toolName);
     if (!entry) return [asTool, call];
     if (entry.role === 'request_input') return [{ kind: 'input' }, call];

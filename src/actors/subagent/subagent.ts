@@ -48,7 +48,7 @@ import type { SubagentState } from '../contracts/session-views.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentTask, StepReport } from '../contracts/task.ts';
-import { approvalQuestion, askedQuestion } from './ask-user.ts';
+import { approvalQuestion, askedQuestion, NOT_FOR_ME, returnedQuestion } from './ask-user.ts';
 import { requestedInput } from './child-toolset.ts';
 import { outcomeOf } from './outcome-of.ts';
 import {
@@ -604,7 +604,12 @@ export class Subagent implements UnitBody, Worker {
       this.#ports.requestInput({ ...asked, ...requestedInput(call) });
       return;
     }
-    const question = kind === 'approval' ? approvalQuestion(call) : askedQuestion(call?.input);
+    const question =
+      kind === 'approval'
+        ? approvalQuestion(call)
+        : call?.toolName === NOT_FOR_ME
+          ? returnedQuestion(call.input, this.log.ledger)
+          : askedQuestion(call?.input);
     const who = call?.answerableBy === undefined ? {} : { answerableBy: call.answerableBy };
     this.#ports.ask({ ...asked, kind, timeoutMs, ...question, ...who });
   }

@@ -30,7 +30,7 @@ import {
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import type { EffectHandlers, EffectParams } from '../../contracts/session-protocol.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
-import { silentNote } from '../../conversation/prompts.ts';
+import { returnedNote, silentNote } from '../../conversation/prompts.ts';
 import type { Prompt } from '../../notes/note.ts';
 import type { Posted } from '../../runtime/commit-unit.ts';
 import { callSafely } from '../../runtime/host.ts';
@@ -202,6 +202,8 @@ export class SessionEffects {
         lead.overheard(utterance, subagentName, answer);
         session.userInput.said(utterance.id);
       },
+      'questions.returned': ({ words, reason, subagentName }) =>
+        lead.replyTo(returnedNote(words, reason, subagentName)),
       'answers.settled': (settled) => this.#settled(settled),
       'answers.receipt': ({ ticket, receipt }) => session.userInput.answered(ticket, receipt),
     };

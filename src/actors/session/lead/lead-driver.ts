@@ -94,6 +94,8 @@ export interface LeadDriver {
   deferTool(callId: string): void;
   /** Tells the model a fact that it does not respond to. */
   addNote(prompt: Prompt): void;
+  /** Tells the model a fact that it responds to. */
+  replyTo(prompt: Prompt): void;
   /**
    * Passes words of the user on to the lead agent, which answers them. `about`: the question that had the floor,
    * which the words did not answer beyond doubt.

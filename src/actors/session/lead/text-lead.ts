@@ -295,6 +295,13 @@ export class TextLead implements LeadDriver {
     this.#note(this.#core.host.environment.ids.next('note'), prompt, role);
   }
 
+  replyTo(prompt: Prompt): void {
+    this.#rounds = 0;
+    this.addNote(prompt);
+    this.#turn.send({ type: 'reply.wanted' });
+    this.#next();
+  }
+
   #note(itemId: string, prompt: Prompt, role: 'system' | 'user' = 'system'): void {
     this.#hasToldBetween ||= this.#isResultAwaited;
     const saidAt = this.#core.host.environment.clock.now();

@@ -32,7 +32,7 @@ import type { SubagentTree } from '../../subagents/subagent-tree.ts';
 import type { SubagentTreeSnapshot } from '../../subagents/subagent-registry.ts';
 import { transferRequested } from '../lead/lead-agents.ts';
 import { questionSettled } from '../questions/settle-question.ts';
-import { answerGiven, userSaid } from '../questions/user-words.ts';
+import { answerGiven, userSaid, wordsReturned } from '../questions/user-words.ts';
 import type { SessionRecords, SessionRecordsSnapshot } from '../state/session-records.ts';
 import {
   inputsOf,
@@ -267,6 +267,7 @@ export function foldSessionEvent(
     return event.type === 'question.settled'
       ? questionSettled(records, unit, event)
       : answerGiven(records, unit, event);
+  if (kind === 'questions') wordsReturned(records, unit, event);
   if (kind === 'transfers') return transferRequested(unit, event);
   if (kind === 'directives') unit.post('directives.changed', undefined);
   if (event.type === 'conversation.summarised') unit.post('conversation.summarised', event);

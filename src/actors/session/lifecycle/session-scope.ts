@@ -159,7 +159,7 @@ export class SessionScope implements ScopePorts {
 
   ask(question: AskedQuestion): void {
     const { requestId, subagentId, subagentName, kind, options, timeoutMs } = question;
-    const { action, answerableBy } = question;
+    const { action, answerableBy, returned } = question;
     this.#session.receive('questions', {
       type: 'question.asked',
       requestId,
@@ -171,6 +171,7 @@ export class SessionScope implements ScopePorts {
       timeoutMs,
       ...(action === undefined ? {} : { action }),
       ...(answerableBy === undefined ? {} : { answerableBy }),
+      ...(returned === undefined ? {} : { returned }),
     });
   }
 

@@ -75,6 +75,9 @@ export function readUtterance(
     // The question is asked again once in words; then the buttons remain, and the lead agent.
     return reading.to === 'again' && question.askedAgain ? toLead : reading;
   }
+  // The asker has given words back already: it gets no others that the lead model has not read.
+  const isFree = reading.to === 'question' && reading.answer.optionId === undefined;
+  if (isFree && question.returned && leadSettles) return toLead;
   if (reading.to !== 'again') return reading;
   // An unclear answer in free words is hardly one: nothing was said, or the microphone heard the question itself.
   const isForLead = leadSettles && (typed || question.options.length > 0);
@@ -260,6 +263,22 @@ function wordsOf(
   // The words were meant for the question, but cannot be accepted (unclear, or they interrupted the
   // question).
   return [{ actor, event: { type: 'question.repeat' } }];
+}
+
+/** Hands words to the lead agent that the asker of a question gives back, once. */
+export function wordsReturned(
+  records: SessionRecords,
+  unit: SessionUnit,
+  { requestId, subagentName, returned }: EventFor<'questions'>,
+): void {
+  if (!returned || records.questions.has(requestId)) return;
+  const { words, reason } = returned;
+  const said = records.conversation.items.findLast(
+    (item) => item.role === 'user' && item.text.trim() === words.trim(),
+  );
+  // The lead agent answers them now, and may settle the question by them.
+  if (said) records.utteranceId = said.id;
+  unit.post('questions.returned', { words, reason, subagentName });
 }
 
 /** Applies the choice of a button, or an answer by name, and posts the receipt. */

@@ -157,6 +157,7 @@ const asked = z.looseObject({
   options: z.array(option),
   timeoutMs: amount,
   action: maybe(action),
+  returned: maybe(z.looseObject({ words: text, reason: text })),
 });
 
 const answer = z.looseObject({ userResponse: text, optionId: maybe(text), approved: maybe(flag) });

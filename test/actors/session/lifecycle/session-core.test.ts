@@ -43,6 +43,7 @@ class NotingLead implements LeadDriver {
     void this.said.push(`answer ${callId}${respond ? '' : ' silently'}`);
   deferTool = (callId: string): void => void this.said.push(`defer ${callId}`);
   addNote = (text: string): void => void this.said.push(text);
+  replyTo = (): void => void this.said.push('reply to a note');
   heardUser = (): void => void this.said.push('heard user');
   overheard = (): void => void this.said.push('overheard');
 }
