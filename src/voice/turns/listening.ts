@@ -48,6 +48,11 @@ const ONSET_MS = 300;
 export const END_LAG_MS = 600;
 /** An open microphone that has sent nothing for this long counts as off. */
 const MICROPHONE_GAP_MS = 2000;
+/**
+ * A transport with the same limit counts from the first sound, and ends an overlong utterance a little earlier: from this
+ * fraction of the limit on, what follows it is background as well (LISTEN-2).
+ */
+const WIRE_LIMIT = 0.95;
 /** After this long a pause new sound no longer belongs to the earlier noise. */
 const QUIET_MS = 3000;
 /** Utterances without a transcript are forgotten after this many others. */
@@ -227,9 +232,11 @@ export class Listening {
 
   /** Handles the end of the utterance under way. */
   #isOver(): void {
+    const lengthMs = this.#underWay === null ? 0 : this.#now - this.#underWay.since;
     this.#underWay = null;
     this.#limit.stop();
-    if (this.#noiseAt !== null) this.#noiseAt = this.#now;
+    const isOverlong = lengthMs >= this.#options.maxUtteranceMs * WIRE_LIMIT;
+    if (isOverlong || this.#noiseAt !== null) this.#noiseAt = this.#now;
   }
 
   #transcribed({

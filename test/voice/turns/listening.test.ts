@@ -141,6 +141,17 @@ describe('LISTEN-2: a television', () => {
     expect(state().deliveries.at(-1)?.state).toBe('delivered');
   });
 
+  test('nor does it when the transport has ended its utterance a little before the session would', async () => {
+    const { model, hums, state } = await talkWith({ endsUtterances: true });
+    model().speechStarted('tv1');
+    await hums(19_500);
+    model().speechEnded('tv1', 'and now the weather');
+    model().speechStarted('tv2');
+    await hums(500);
+    expect(model().of('utterance.end')).toEqual([]);
+    expect(state().floor).not.toBe('user');
+  });
+
   test('words of the user over it are accepted', async () => {
     const { model, hums, said } = await withTelevision();
     model().speechStarted('tv2');
