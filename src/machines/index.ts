@@ -68,6 +68,14 @@ export {
   type RotationSnapshot,
 } from './rotation-machine.ts';
 export {
+  silenceMachine,
+  type SilenceEvent,
+  type SilenceFact,
+  type SilenceInput,
+  type SilenceSnapshot,
+  type SilenceState,
+} from './silence-machine.ts';
+export {
   serviceMachine,
   sourceMessages,
   type EventDropReason,

@@ -22,6 +22,8 @@
 //       presentation, speech once the reading was heard; its buttons continue to count.
 //   QUESTION-7. While held it is not said until `remindAt`, and then put again; answers count meanwhile. Only
 //       the user holds it, each time for a bounded while.
+//   QUESTION-8. While it is open and was heard, and nobody answers, it is asked again, at most `MAX_NUDGES` times
+//       until the user asks for it or it is put anew; its clock goes on. Then it rests on the screen.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -34,6 +36,9 @@ import {
   type EffectsOf,
   type Stamped,
 } from './effect.ts';
+
+/** A question that nobody answers is asked again so often. */
+const MAX_NUDGES = 2;
 
 export interface QuestionInput {
   /** Names the question everywhere, also after a restart. */
@@ -58,6 +63,8 @@ interface QuestionContext {
   readonly hasBegun: boolean;
   /** For a held question: the time at which it is put to the user again. */
   readonly remindAt: number;
+  /** How often it was asked again because nobody answered; absent in snapshots of earlier versions. */
+  readonly nudges?: number;
 }
 
 /** How the user's answer arrived. */
@@ -83,6 +90,8 @@ type Unstamped =
   | { readonly type: 'question.hold'; readonly remindAt: number }
   /** Put it to the user again: they want to hear it, or their words were no answer. */
   | { readonly type: 'question.repeat' }
+  /** Nobody has said anything for long: ask it again. */
+  | { readonly type: 'question.nudge' }
   | { readonly type: 'question.withdraw'; readonly reason: string }
   | { readonly type: 'question.supersede' }
   | { readonly type: 'client.attached' }
@@ -101,7 +110,7 @@ const present = {
 } as const;
 
 /** The clock continues, and the question is said and shown again. */
-const putAgain = { target: 'open', actions: present } as const;
+const putAgain = { target: 'open', actions: ['forgetNudges', present] } as const;
 
 /** The transitions that leave each state that owns the transcript. */
 const exits = {
@@ -112,9 +121,9 @@ const exits = {
 
 /** The user's wishes while the question is presented or open. */
 const wishes = {
-  'question.readBack': { actions: ['forgetHearing', present] },
+  'question.readBack': { actions: ['forgetHearing', 'forgetNudges', present] },
   'question.hold': 'held',
-  'question.repeat': { actions: present },
+  'question.repeat': { actions: ['forgetNudges', present] },
 } as const;
 
 const stamp = ({ event }: { event: QuestionEvent }) => event;
@@ -164,6 +173,8 @@ export const questionMachine = setup({
       event.type === 'question.hold' ? { remindAt: event.remindAt } : {},
     ),
     forgetHearing: assign({ playingSince: null, heard: false }),
+    countNudge: assign(({ context }) => ({ nudges: (context.nudges ?? 0) + 1 })),
+    forgetNudges: assign({ nudges: 0 }),
     markShown: assign(({ context }, { at }: Stamped) => ({ shownAt: context.shownAt ?? at })),
     markPlaying: assign((_, { at }: Stamped) => ({ playingSince: at })),
     /** A wire that does not report the start of playback reports at least its end. */
@@ -181,6 +192,7 @@ export const questionMachine = setup({
       event.channel === 'speech'
         ? beganWhilePlaying(context, event) && (event.decisive || context.heard)
         : event.channel === 'button' || isPut(context),
+    mayNudge: ({ context }) => context.heard && (context.nudges ?? 0) < MAX_NUDGES,
     hasBegun: ({ context }) => context.hasBegun,
     mayAnswerHeld: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) => {
       if (event.channel === 'speech')
@@ -205,6 +217,7 @@ export const questionMachine = setup({
     heard: false,
     hasBegun: false,
     remindAt: 0,
+    nudges: 0,
   }),
   initial: 'queued',
   options: machineOptions,
@@ -223,7 +236,7 @@ export const questionMachine = setup({
       tags: ['owner', 'answerable'],
       entry: [
         // Earlier showing and hearing belong to another presentation.
-        assign({ shownAt: null, playingSince: null, heard: false, hasBegun: false }),
+        assign({ shownAt: null, playingSince: null, heard: false, hasBegun: false, nudges: 0 }),
         present,
       ],
       on: {
@@ -268,6 +281,7 @@ export const questionMachine = setup({
           guard: { type: 'isThisDeadline', params: ({ event }) => event },
           target: 'expired',
         },
+        'question.nudge': { guard: 'mayNudge', actions: ['countNudge', present] },
         ...wishes,
         ...exits,
       },
@@ -305,7 +319,7 @@ export const questionMachine = setup({
           {
             guard: 'hasBegun',
             target: 'open',
-            actions: ['forgetHearing', present],
+            actions: ['forgetHearing', 'forgetNudges', present],
           },
           { target: 'presenting' },
         ],

@@ -85,7 +85,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   }
 
   machines(): readonly Shown[] {
-    return [this.#turns.chart.shown, this.#connections.rotation];
+    return [this.#turns.chart.shown, this.#turns.silence.shown, this.#connections.rotation];
   }
 
   get audioOut(): Observable<AudioFrame> {
@@ -203,6 +203,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   clientAttached(): void {
     this.#hasAttached = true;
     this.#stopWatching?.();
+    this.#turns.clientsChanged();
     const greeting = this.#owesGreeting ? greetingNote(this.#core.agents.current) : undefined;
     if (greeting === undefined && !this.#owesReply) return;
     if (greeting !== undefined) this.addNote(greeting);

@@ -94,6 +94,16 @@ export interface VoiceOptions {
    * is lost or not ready, or the lead agent changes. The newest is kept. @defaultValue 10000
    */
   readonly keptAudioMs: number;
+  /**
+   * Silence after which a question that was heard and is not answered is asked again in its short form
+   * ("Economy, Premium, or Van?"), twice at most; then it rests on the screen until its time is over. The time
+   * stands while a tool of the lead agent works. In milliseconds; null: never. @defaultValue 15000
+   */
+  readonly nudgeAfterMs: number | null;
+  /**
+   * Silence after which the session reports `user.away`, in milliseconds; null: never. @defaultValue 15000
+   */
+  readonly awayAfterMs: number | null;
 }
 
 export const defaultVoiceOptions = {
@@ -115,6 +125,8 @@ export const defaultVoiceOptions = {
   connectTimeoutMs: 30_000,
   transferTimeoutMs: 30_000,
   keptAudioMs: 10_000,
+  nudgeAfterMs: 15_000,
+  awayAfterMs: 15_000,
 } as const satisfies VoiceOptions;
 
 export interface VoiceSessionOptions extends SessionOptions {
@@ -197,6 +209,8 @@ const voiceChecks = {
   connectTimeoutMs: z.number().positive(),
   transferTimeoutMs: z.number().positive().max(45_000),
   keptAudioMs: z.number().positive(),
+  nudgeAfterMs: z.number().positive().nullable(),
+  awayAfterMs: z.number().positive().nullable(),
 } satisfies ChecksOf<VoiceOptions>;
 
 const voiceSchema = z.strictObject(voiceChecks);

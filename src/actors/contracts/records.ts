@@ -59,6 +59,8 @@ export interface QuestionRecord extends AskedQuestion {
   readBack: boolean;
   /** The last settlement by the lead agent. @defaultValue none */
   settledBy?: SettledBy;
+  /** It is asked again because nobody answered: in short, in this language. */
+  nudged?: string;
 }
 
 /** The call by which the lead agent settled a question, and the words of the user that it rests on. */

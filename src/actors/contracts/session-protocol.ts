@@ -26,6 +26,8 @@ interface KeptFields {
   /** `by`: the identity that the app vouches for. */
   readonly 'question.shown': { readonly by?: string };
   readonly 'question.answer': { readonly answer: Answer | null };
+  /** The language of its short form. @defaultValue 'en' */
+  readonly 'question.nudge': { readonly language?: string };
   readonly 'call.validated': {
     readonly input: unknown;
     /** The message that tells the model at once that the work continues. */

@@ -262,6 +262,9 @@ export type SessionEvent =
    * as a new item.
    */
   | { readonly type: 'speech.resumed'; readonly itemId: string; readonly playedMs: number }
+  /** The user has not been heard since all fell silent, `silentMs` ago; `user.back` follows when they are. */
+  | { readonly type: 'user.away'; readonly silentMs: number }
+  | { readonly type: 'user.back' }
   /** A backchannel of the user ("mm-hm"), which gets no answer. */
   | { readonly type: 'backchannel.heard'; readonly utteranceId: string; readonly text: string }
   /**

@@ -67,6 +67,21 @@ export function questionPrompt(
   );
 }
 
+/** Returns the prompt for a question that nobody has answered: in a few words, its options if it has any. */
+export function nudgePrompt(
+  subagent: string,
+  question: string,
+  options: readonly QuestionOption[],
+  language: string,
+): Note {
+  const choices = new Intl.ListFormat(language, { type: 'disjunction' });
+  const labels = options.map(({ label }) => label);
+  return note(
+    sentence`SUBAGENT QUESTION: the user has not answered this question of a subagent yet. Ask it again in a few words, and add nothing. Do not answer it yourself.`,
+    { subagent, question, ...(labels.length > 0 && { short: `${choices.format(labels)}?` }) },
+  );
+}
+
 function choiceOf({ label, description }: QuestionOption) {
   return description ? { label, description } : { label };
 }

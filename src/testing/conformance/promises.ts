@@ -104,7 +104,9 @@ function* kept(talk: Talk): Iterable<string> {
     const { deliveryId, state, grade, text, kind, dropped, label } = event.delivery;
     const name = `the ${kind} ${quote(text || label)}`;
     if (delivered.has(deliveryId)) {
-      if (state !== 'delivered') yield `P4: ${name} was delivered, and then ${state}`;
+      // A question that nobody answers is asked again.
+      if (state !== 'delivered' && kind !== 'question')
+        yield `P4: ${name} was delivered, and then ${state}`;
       continue;
     }
     if (state === 'dropped' && kind !== 'question' && !talk.options.drops?.includes(dropped ?? ''))

@@ -387,11 +387,36 @@ function acknowledgementsIn(talk: Talk): number {
 }
 
 /** The next question is asked as soon as this one is answered. */
-const askedOnce = (): ConformanceScene =>
-  breakfast('answer by voice: the question that waited is asked once', async (talk) => {
+const askedOnce = (): ConformanceScene => ({
+  ...breakfast('answer by voice: the question that waited is asked once', async (talk) => {
     await talk.pass(20_000);
     isToldOnce(talk, 'Cake or bread');
-  });
+  }),
+  voice: { nudgeAfterMs: null },
+});
+
+const nudged = (): ConformanceScene => {
+  const asker = ride();
+  return {
+    name: 'question that nobody answers: it is asked again twice, and then rests',
+    calls,
+    subagents: { ride: asker.subagent },
+    plot: async (talk) => {
+      await isAsked(talk);
+      for (const times of [2, 3])
+        await talk.until(
+          `the question is heard ${times} times`,
+          () => talk.playsOf(RIDE_QUESTION).filter(wasHeard).length === times,
+          40_000,
+        );
+      await talk.pass(40_000);
+      talk.check('it is not asked again', talk.playsOf(RIDE_QUESTION).length === 3);
+      await talk.says('premium', { to: 'subagent' });
+      await talk.isTold(BOOKED);
+    },
+    outcome: (talk) => got(talk, asker, 'premium'),
+  };
+};
 
 export const questionScenes: readonly (() => ConformanceScene)[] = [
   byVoice,
@@ -405,6 +430,7 @@ export const questionScenes: readonly (() => ConformanceScene)[] = [
   lateAnswer,
   askedOnce,
   acknowledged,
+  nudged,
   ...answeredByVoice,
   ...toldLate,
   ...toldAfterWords,

@@ -54,6 +54,8 @@ import {
   replyIsExpected,
   replyIsWanted,
   userHasFloor,
+  type SilenceInput,
+  type SilenceState,
 } from '../../machines/index.ts';
 import { ProviderError } from '../../values/errors.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
@@ -67,6 +69,7 @@ import { Speech } from '../output/speech.ts';
 import type { MadeCall, Turn } from '../output/turn.ts';
 import { VoiceTranscript } from '../output/voice-transcript.ts';
 import { Waiting, type WaitingOptions } from '../output/waiting.ts';
+import { Silence } from '../../actors/session/lead/silence.ts';
 import { Delegations, type WorkOut } from './delegations.ts';
 import {
   BargeIn,
@@ -77,7 +80,7 @@ import {
 } from './listening.ts';
 
 export interface TurnsOptions
-  extends ResponsesOptions, ListeningOptions, BargeInOptions, WaitingOptions {
+  extends ResponsesOptions, ListeningOptions, BargeInOptions, WaitingOptions, SilenceInput {
   /** Time allowed for the client's playout report after a stop, in milliseconds. */
   readonly clearReportMs: number;
   /** Fraction of an item's audio that must have been played for it to count as heard. */
@@ -100,6 +103,7 @@ export class Turns implements Turn {
   readonly speech: Speech;
   readonly responses: Responses;
   readonly listening: Listening;
+  readonly silence: Silence;
   readonly #core: LeadSession;
   readonly #options: TurnsOptions;
   readonly #connections: ConnectionManager;
@@ -127,6 +131,7 @@ export class Turns implements Turn {
     this.#bargeIn = new BargeIn(core, options, transcript, responses, speech, this.chart);
     this.listening = new Listening(core, transcript, memory, this.#bargeIn, this, options);
     this.#waiting = new Waiting(core, responses, speech, this, options, capabilities);
+    this.silence = new Silence(core, options);
     this.#delegations = workOut ? new Delegations(core, workOut, this, transcript, options) : null;
   }
 
@@ -224,7 +229,31 @@ export class Turns implements Turn {
   /** Handles the events of the transport, except those about the connection itself. */
   handle(event: TransportEvent): void {
     if (!this.#waiting.handle(event)) this.#handle(event);
+    this.#update();
+  }
+
+  /** Handles a client that has come or left. */
+  clientsChanged(): void {
+    this.#update();
+  }
+
+  #update(): void {
     this.#waiting.update();
+    this.silence.changed(this.#silenceNow);
+  }
+
+  get #silenceNow(): SilenceState {
+    const { unit } = this.#core;
+    const isLoud =
+      !unit.isAttached ||
+      this.isOffLine ||
+      this.userHasFloor ||
+      modelIsBusy(this.chart.snapshot) ||
+      !this.speech.isSilent ||
+      this.isReplyAwaited ||
+      unit.outbox.snapshot.context.current !== null;
+    if (isLoud) return 'loud';
+    return this.isToolAwaited ? 'waiting' : 'still';
   }
 
   /** Handles a frame of the model's sound. */
@@ -233,6 +262,7 @@ export class Turns implements Turn {
   }
 
   #handle(event: TransportEvent): void {
+    if (event.type === 'utterance.started') this.silence.noticed();
     if (this.responses.handle(event)) {
       if (event.type === 'response.ended' && event.status === 'cancelled')
         this.chart.send({ type: 'model.stopped' });
@@ -306,7 +336,7 @@ export class Turns implements Turn {
     this.#offered = { attempt, noteId };
     const { generation } = offer;
     this.chart.send({ type: 'offer.made', generation, key: attempt.responseKey });
-    this.#waiting.update();
+    this.#update();
   }
 
   /** Handles an offer that came too late: the user has begun to speak meanwhile, or is gone. */
@@ -389,6 +419,7 @@ export class Turns implements Turn {
 
   heardUser({ id, text, typed }: Utterance): void {
     if (typed) {
+      this.silence.noticed();
       this.memory.typed(id, text);
       this.responses.silence();
     }
@@ -406,6 +437,7 @@ export class Turns implements Turn {
     answer: AnswerGiven | null,
   ): void {
     // ADDRESSEE-2: the reply that the model has begun is dropped, unless it acknowledges the answer.
+    if (typed) this.silence.noticed();
     const { held } = this.responses;
     const reader = answer && !typed ? this.#waiting.readerFor(answer) : undefined;
     const wasHeld = !typed && (reader ? held.silenceUnless(reader) : held.silence());
@@ -480,12 +512,12 @@ export class Turns implements Turn {
 
   drained(): void {
     if (isInDoubt(this.chart.snapshot)) this.chart.send({ type: 'speech.stopped' });
-    this.#waiting.update();
+    this.#update();
   }
 
   /** Requests the wanted reply, if nothing prevents it. */
   next(): void {
-    this.#waiting.update();
+    this.#update();
     this.chart.send({ type: 'choose' });
   }
 
@@ -516,7 +548,7 @@ export class Turns implements Turn {
   /** Handles lost calls: the model no longer waits for their results. */
   callsLost(): void {
     this.chart.send({ type: 'calls.lost' });
-    this.#waiting.update();
+    this.#update();
   }
 
   stop(): void {
@@ -527,6 +559,7 @@ export class Turns implements Turn {
     this.#delegations?.stop();
     this.listening.reset();
     this.responses.stop();
+    this.silence.stop();
     this.chart.stop();
   }
 

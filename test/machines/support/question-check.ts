@@ -29,6 +29,15 @@ interface Ghost {
   readonly accepted: Omit<Answer, 'at'> | null;
 }
 
+/** The user wants to hear it. */
+const RENEWS: ReadonlySet<string> = new Set([
+  'question.repeat',
+  'question.readBack',
+  'deadline.reminder',
+]);
+const isPutAnew = (before: S, after: S): boolean =>
+  after.matches('presenting') && !before.matches('presenting');
+
 const unput = { shown: false, played: false, heard: false, put: false } as const;
 const isOpen = (snapshot: S): boolean => snapshot.matches('open');
 const isHeld = (snapshot: S): boolean => snapshot.matches('held');
@@ -65,6 +74,7 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
     { type: 'question.readBack', at },
     { type: 'question.hold', at, remindAt },
     { type: 'question.repeat', at },
+    { type: 'question.nudge', at },
     { type: 'question.withdraw', at, reason: 'the asker gave it up' },
     { type: 'question.supersede', at },
     { type: 'client.attached', at },
@@ -104,6 +114,7 @@ export function checkQuestion(
         if (event.type === 'question.readBack' && !isAnew)
           return { ...ghost, played: false, heard: false };
         // Said again as it is; any other presentation begins anew.
+        if (event.type === 'question.nudge') return ghost;
         if (event.type === 'question.repeat' && after.matches(before.value)) return ghost;
         if (isHeld(before) && isOpen(after)) return ghost;
         if (paramsOf(effects, 'present').length > 0) return { ...unput, accepted: null };
@@ -124,6 +135,7 @@ export function checkQuestion(
       },
     },
     invariants: {
+      'QUESTION-8: it is asked again twice at most': ({ context }) => (context.nudges ?? 0) <= 2,
       'QUESTION-1: nothing answers it before it was put to the user': (_snapshot, ghost) => {
         if (ghost.accepted === null) return true;
         if (ghost.accepted.channel === 'button') return ghost.put;
@@ -214,6 +226,7 @@ export function checkQuestion(
           (!before.hasTag('answerable') && after.hasTag('answerable')) ||
           type === 'question.readBack' ||
           type === 'question.repeat' ||
+          type === 'question.nudge' ||
           type === 'deadline.reminder';
         return paramsOf(effects, 'present').length === (put ? 1 : 0);
       },
@@ -237,8 +250,8 @@ export function checkQuestion(
         after,
       ) => {
         if (type !== 'question.readBack' || isHeld(before)) return true;
-        const { playingSince, heard, ...kept } = after.context;
-        const { playingSince: _, heard: __, ...was } = before.context;
+        const { playingSince, heard, nudges: _nudges, ...kept } = after.context;
+        const { playingSince: _, heard: __, nudges: ___, ...was } = before.context;
         return (
           same(after.value, before.value) && same(kept, was) && playingSince === null && !heard
         );
@@ -253,12 +266,41 @@ export function checkQuestion(
           return true;
         return after.matches(before.context.hasBegun ? 'open' : 'presenting');
       },
+      'QUESTION-8: it is asked again while it is open and was heard, and stays as it is': (
+        before,
+        { type },
+        after,
+      ) => {
+        if (type !== 'question.nudge') return true;
+        const { nudges: _, ...was } = before.context;
+        const { nudges: __, ...kept } = after.context;
+        return (
+          isOpen(before) &&
+          before.context.heard &&
+          same(after.value, before.value) &&
+          same(kept, was)
+        );
+      },
+      'QUESTION-8: the count begins anew when it is put anew or the user asks for it': (
+        before,
+        { type },
+        after,
+      ) => {
+        const [was, is] = [before.context.nudges ?? 0, after.context.nudges ?? 0];
+        if (type === 'question.nudge') return is === was + 1;
+        return is === (RENEWS.has(type) || isPutAnew(before, after) ? 0 : was);
+      },
       'QUESTION-5: it owns the floor from its grant on': (before, event, after) =>
         event.type === 'question.granted'
           ? after.hasTag('owner') && after.context.epoch === (event as { epoch: number }).epoch
           : after.context.epoch === before.context.epoch,
     },
     waits: {
+      'QUESTION-8: a question that nobody answers can be asked again': {
+        when: (snapshot) =>
+          isOpen(snapshot) && snapshot.context.heard && (snapshot.context.nudges ?? 0) < 2,
+        exits: ['question.nudge'],
+      },
       'queued ends by the grant': {
         when: (snapshot) => snapshot.matches('queued'),
         exits: ['question.granted'],
@@ -283,6 +325,7 @@ export function checkQuestion(
       'whatever lives can be withdrawn': { when: () => true, exits: ['question.withdraw'] },
     },
     reachable: {
+      'QUESTION-8: it is asked again twice': ({ context }) => context.nudges === 2,
       'it is answered by speech that interrupts it': (_snapshot, { accepted, heard }) =>
         accepted?.channel === 'speech' && !heard,
       'it is answered on the screen alone': (_snapshot, { accepted, played }) =>

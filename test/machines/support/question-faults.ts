@@ -124,6 +124,30 @@ export const questionFaults: readonly Fault<Machine>[] = [
     property: 'QUESTION-6: read back, it stays as it is but for what was heard of it',
   },
   {
+    fault: 'it is asked again without end',
+    machine: provide(questionMachine, 'guards', {
+      mayNudge: ({ context }: Args) => context.heard && (context.nudges ?? 0) < 3,
+    }),
+    property: 'QUESTION-8: it is asked again twice at most',
+  },
+  {
+    fault: 'it is asked again before it was heard',
+    machine: provide(questionMachine, 'guards', {
+      mayNudge: ({ context }: Args) => (context.nudges ?? 0) < 2,
+    }),
+    property: 'QUESTION-8: it is asked again while it is open and was heard, and stays as it is',
+  },
+  {
+    fault: 'nobody asks again what the user wanted to hear once more',
+    machine: provide(questionMachine, 'actions', { forgetNudges: () => {} }),
+    property: 'QUESTION-8: the count begins anew when it is put anew or the user asks for it',
+  },
+  {
+    fault: 'it is never asked again',
+    machine: mutate(questionMachine, (chart) => forget(stateOf(chart, 'open'), 'question.nudge')),
+    property: 'QUESTION-8: a question that nobody answers can be asked again',
+  },
+  {
     fault: 'a card that is read aloud cannot be answered aloud',
     machine: mutate(questionMachine, (chart) => forget(stateOf(chart, 'open'), 'question.playing')),
     property: 'QUESTION-1: that it plays or was heard is never missed',

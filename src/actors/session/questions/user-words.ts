@@ -41,8 +41,10 @@ import type { AnswerReceipt } from '../../contracts/session-views.ts';
  */
 const DECISIVE_CONFIDENCE = 0.8;
 
-/** Time that is given to a user who asks for it. */
+/** Time that is given to a user who asks for it in writing. */
 export const HOLD_MS = 10_000;
+/** Time that is given to a user who asks for it aloud: twice that after which a question is asked again. */
+const SPOKEN_HOLD_MS = 30_000;
 
 /** The channel of the words, and the other open questions. */
 export interface Heard {
@@ -66,7 +68,7 @@ export function readUtterance(
   text: string,
   { typed, language = 'en', approvals = 1, leadSettles = true }: Heard,
 ): Reading {
-  const reading = readOnce(question, text, language, leadSettles);
+  const reading = readOnce(question, text, { typed, language, leadSettles });
   const toLead = { to: 'lead', about: question.requestId } as const;
   if (reading === 'digression') return toLead;
   if (question.kind === 'approval') {
@@ -99,8 +101,11 @@ export function answerable(record: QuestionRecord): AnswerableQuestion {
 function readOnce(
   question: QuestionRecord,
   text: string,
-  language: string,
-  leadSettles: boolean,
+  {
+    typed,
+    language,
+    leadSettles,
+  }: { readonly typed: boolean; readonly language: string; readonly leadSettles: boolean },
 ): Reading | 'digression' {
   const asked = answerable(question);
   const match = matchAnswer(asked, text, { language });
@@ -126,7 +131,7 @@ function readOnce(
         ? { to: 'question', decisive: false, answer: { userResponse: match.text } }
         : { to: 'again' };
     case 'hold':
-      return { to: 'hold', forMs: HOLD_MS };
+      return { to: 'hold', forMs: typed ? HOLD_MS : SPOKEN_HOLD_MS };
     case 'repeat':
       return { to: 'repeat' };
     case 'digression':

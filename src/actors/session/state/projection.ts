@@ -153,6 +153,8 @@ export class Projection {
       case 'playout.clear':
       case 'speech.interrupted':
       case 'speech.resumed':
+      case 'user.away':
+      case 'user.back':
       case 'backchannel.heard':
       case 'utterance.routed':
       case 'utterance.unanswered':

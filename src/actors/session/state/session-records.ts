@@ -18,6 +18,7 @@ import type {
 import {
   approvalPrompt,
   pendingAnswer,
+  nudgePrompt,
   questionPrompt,
   readBackText,
 } from '../../conversation/prompts.ts';
@@ -227,7 +228,15 @@ export class SessionRecords {
       }
       case 'question': {
         const question = this.questions.get(id);
-        if (question && event.type === 'question.answer') this.#answer(question, event);
+        if (!question) return [];
+        if (event.type === 'question.answer') this.#answer(question, event);
+        else if (event.type === 'question.nudge') {
+          question.nudged = event.language ?? 'en';
+          this.deliveries.delete(id);
+        } else if (question.nudged !== undefined && PUTS.has(event.type)) {
+          delete question.nudged;
+          this.deliveries.delete(id);
+        }
         return [];
       }
       case 'calls':
@@ -437,6 +446,23 @@ function applyToCall(call: CallRecord, event: EventFor<`call:${string}`> & Stamp
   }
 }
 
+/** After these a question is said in full. */
+const PUTS: ReadonlySet<string> = new Set([
+  'question.repeat',
+  'question.readBack',
+  'deadline.reminder',
+  'client.attached',
+]);
+
+function promptOfQuestion(question: QuestionRecord): DeliveryRecord['prompt'] {
+  const { kind, subagentName, question: asked, options, nudged } = question;
+  // An approval is read out exactly, each time.
+  if (kind === 'approval') return approvalPrompt(subagentName, asked, question);
+  return nudged === undefined
+    ? questionPrompt(subagentName, asked, options)
+    : nudgePrompt(subagentName, asked, options, nudged);
+}
+
 function deliveryOfQuestion(question: QuestionRecord): DeliveryRecord {
   return {
     deliveryId: question.requestId,
@@ -444,10 +470,7 @@ function deliveryOfQuestion(question: QuestionRecord): DeliveryRecord {
     priority: 'high',
     label: 'SUBAGENT QUESTION',
     text: question.readBack ? readBackText(question.question) : question.question,
-    prompt:
-      question.kind === 'approval'
-        ? approvalPrompt(question.subagentName, question.question, question)
-        : questionPrompt(question.subagentName, question.question, question.options),
+    prompt: promptOfQuestion(question),
     subagentId: question.subagentId,
     callId: null,
     answersCall: false,

@@ -82,7 +82,7 @@ test('P3: consent is understood in the language of the agent that leads', () => 
     readUtterance(approval, text, { typed: false, language });
   expect(said('ja, bitte', 'de-AT')).toMatchObject({ answer: { approved: true } });
   expect(said('nein, lieber nicht', 'de')).toMatchObject({ answer: { approved: false } });
-  expect(said('Moment', 'de')).toEqual({ to: 'hold', forMs: 10_000 });
+  expect(said('Moment', 'de')).toEqual({ to: 'hold', forMs: 30_000 });
   expect(said('oui, vas-y', 'fr')).toMatchObject({ answer: { approved: true } });
   expect(said('sí, adelante', 'es')).toMatchObject({ answer: { approved: true } });
   expect(said('ja, bitte')).toEqual({ to: 'again' });
@@ -107,7 +107,7 @@ test('USER-WORDS-3: with more than one approval a yes is read back first, a no i
   });
   expect(readUtterance(approval, 'wait', { typed: false, approvals: 2 })).toEqual({
     to: 'hold',
-    forMs: 10_000,
+    forMs: 30_000,
   });
   expect(readUtterance(rides, 'economy', { typed: false, approvals: 2 })).toMatchObject({
     to: 'question',
@@ -118,6 +118,6 @@ test('words for the lead agent go there; a request for time is granted', () => {
   expect(readUtterance(rides, 'what time is it?', { typed: false })).toEqual(toLead);
   expect(readUtterance(rides, 'hang on a second', { typed: false })).toEqual({
     to: 'hold',
-    forMs: 10_000,
+    forMs: 30_000,
   });
 });
