@@ -32,6 +32,8 @@
 //       the one that was told first ends with the grade `told`. A question that is added again is put again.
 //   OUTBOX-10. An item that the user puts off rests as a silent one does, whether it waits or is being said;
 //       what of it is being said is abandoned. A question is not put off here, and what was told rests anyway.
+//   OUTBOX-11. An offer says whether the user has heard the beginning of the item in an earlier attempt, as the
+//       report of its interruption said; the item keeps that until it leaves.
 
 import { and, assign, not, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
@@ -131,6 +133,9 @@ const outboxSlot = outboxSetup.createStateConfig({
                 deliveryId: context.current?.deliveryId ?? '',
                 generation: context.generation,
                 attempt: context.current?.attempts ?? 0,
+                ...(context.current?.begunIn !== undefined && {
+                  begunIn: context.current.begunIn,
+                }),
               }),
             },
             {

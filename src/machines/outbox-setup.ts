@@ -48,6 +48,8 @@ export type Waiting = OutboxItem & {
   readonly toldIn?: number;
   /** When the user last interrupted its telling, in milliseconds since 1970. Absent: they never did. */
   readonly interruptedAt?: number;
+  /** The first attempt of which the user heard a sentence or more. Absent: each attempt begins anew. */
+  readonly begunIn?: number;
 };
 
 const rank: Record<DeliveryPriority, number> = { urgent: 0, high: 1, normal: 2 };
@@ -141,7 +143,12 @@ type Unstamped =
     }
   /** The item was said in full and not acknowledged; the client that has it may still do so. */
   | { readonly type: 'delivery.told'; readonly generation: number }
-  | { readonly type: 'delivery.interrupted'; readonly generation: number }
+  /** `begun`: its first sentence, or more, was heard: the next attempt goes on from there. */
+  | {
+      readonly type: 'delivery.interrupted';
+      readonly generation: number;
+      readonly begun?: boolean;
+    }
   | { readonly type: 'delivery.failed'; readonly generation: number }
   /** `by`: the identity that the app vouches for. */
   | { readonly type: 'delivery.shown'; readonly deliveryId: string; readonly by?: string }
@@ -190,6 +197,8 @@ const effects = {
     readonly deliveryId: string;
     readonly generation: number;
     readonly attempt: number;
+    /** The first attempt of which the user heard a sentence or more: go on from there. Absent: none. */
+    readonly begunIn?: number;
   }>(),
   /** The user begins to hear it. */
   begun: effect<{ readonly deliveryId: string }>(),
@@ -255,9 +264,15 @@ export const outboxSetup = setup({
       const told = { ...item, resting: true, toldIn: context.generation };
       return { current: null, pending: insert(context.pending, told, 'front') };
     }),
-    markInterrupted: assign(({ context }, { at }: Stamped) => ({
-      current: context.current && { ...context.current, interruptedAt: at },
-    })),
+    markInterrupted: assign(
+      ({ context }, { at, begun = false }: Stamped & { readonly begun?: boolean }) => ({
+        current: context.current && {
+          ...context.current,
+          interruptedAt: at,
+          ...(begun && { begunIn: context.current.begunIn ?? context.current.attempts }),
+        },
+      }),
+    ),
     /** The item rests until it was shown or dismissed, also if it is being said. */
     rest: assign(({ context }, { deliveryId }: { deliveryId: string }) => {
       const { current, pending } = context;

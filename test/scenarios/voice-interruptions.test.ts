@@ -291,6 +291,64 @@ describe('while it is not known what it was', () => {
   });
 });
 
+describe('P4: a result that was interrupted', () => {
+  /** So much of the result is heard when the user asks something else; the answer is told. */
+  async function interruptedAfter(playedMs: number) {
+    const talk = voiceTalk({ subagents: report });
+    const { start, use, pause, model, play, speak, environment } = talk;
+    await start();
+    await use('report');
+    await pause();
+    const told = model().begin('42 sales. That is more than last year.', 2000);
+    await play(told.itemId, playedMs);
+    model().speechStarted('u1');
+    await environment.settle();
+    await play(told.itemId, playedMs);
+    model().speechEnded('u1', 'How late is it?');
+    await environment.settle();
+    told.end('cancelled');
+    await environment.settle();
+    await speak('It is nine.');
+    await pause();
+    return talk;
+  }
+
+  test('goes on from the sentence that was cut', async () => {
+    const { asked } = await interruptedAfter(1500);
+    expect(asked()).toContain('As I was saying');
+    expect(asked()).toContain('did not hear to its end');
+    expect(asked()).not.toContain('say it again');
+  });
+
+  test('begins anew if no sentence was heard', async () => {
+    const { asked } = await interruptedAfter(100);
+    expect(asked()).toContain('say it again');
+    expect(asked()).not.toContain('As I was saying');
+  });
+
+  test('says once that it goes on, and becomes a card after the third time', async () => {
+    const { asked, model, play, environment, speak, pause, result } = await interruptedAfter(1500);
+    for (const id of ['u2', 'u3']) {
+      const told = model().begin('That is more than last year. And so on.', 2000);
+      await play(told.itemId, 1500);
+      model().speechStarted(id);
+      await environment.settle();
+      await play(told.itemId, 1500);
+      model().speechEnded(id, 'And where?');
+      await environment.settle();
+      told.end('cancelled');
+      await environment.settle();
+      await speak('In Graz.');
+      if (id === 'u2') {
+        await pause();
+        expect(asked()).toContain('did not hear to its end');
+        expect(asked()).not.toContain('As I was saying');
+      }
+    }
+    expect(result()).toMatchObject({ card: true, attempts: 3 });
+  });
+});
+
 describe('P4: words that put off a result while it is told', () => {
   /** Half of the result is heard when the user says this. */
   async function over(words: string) {

@@ -32,11 +32,29 @@ import { understand, type Slot } from './requests.ts';
 import { saySettled, settle } from './settle.ts';
 import { normalise } from './words.ts';
 
+const sentences = new Intl.Segmenter('en', { granularity: 'sentence' });
+
+const sentencesOf = (text: string): readonly string[] =>
+  [...sentences.segment(text)].map(({ segment }) => segment.trim());
+
+/** The words without the sentences that the user heard before they interrupted, if the instructions say so. */
+function goingOn({ instructions, entries }: Conversation, text: string): string {
+  if (!instructions.includes('heard the beginning')) return text;
+  const heard = new Set(
+    entries.flatMap((entry) => (entry.kind === 'assistant' ? sentencesOf(entry.text) : [])),
+  );
+  const all = sentencesOf(text);
+  const rest = all.slice(all.findLastIndex((sentence) => heard.has(sentence)) + 1).join(' ');
+  if (rest === '' || rest === text) return text;
+  return instructions.includes('As I was saying') ? `As I was saying: ${rest}` : rest;
+}
+
 /** @param tools names of the tools that may be called now. */
 export function leadReply(conversation: Conversation, tools: ReadonlySet<string>): Reply {
   const { entries, assignment } = conversation;
   const turn = entries.filter(({ kind }) => kind === 'assistant').length;
-  if (assignment && isSaid(assignment)) return say(sayNotice(assignment, turn));
+  if (assignment && isSaid(assignment))
+    return say(goingOn(conversation, sayNotice(assignment, turn)));
   const due = dueOf(entries);
   const said: string[] = [];
   const calls: ToolCall[] = [];

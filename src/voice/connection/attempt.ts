@@ -7,6 +7,8 @@
 // Invariants
 //   ATTEMPT-1. An attempt is heard if its response ended normally and at least `heardFraction` of its audio
 //       was reported as played (DESIGN: what was generated is not what was heard).
+//   ATTEMPT-2. If at least one sentence of it was heard before it was interrupted, the next attempt goes on from
+//       there; else it begins anew.
 
 import type { Offer } from '../../actors/session/lead/lead-driver.ts';
 
@@ -19,6 +21,7 @@ export class Attempt {
   readonly #heardFraction: number;
   readonly #totals = new Map<string, number>();
   readonly #played = new Map<string, number>();
+  #heardSentence = false;
   #ended = false;
 
   constructor(offer: Offer, heardFraction: number) {
@@ -41,10 +44,28 @@ export class Attempt {
     this.#played.set(itemId, Math.max(playedMs, this.#played.get(itemId) ?? 0));
   }
 
+  /** Records the words of an item that were heard before it was cut off; null if they are unknown. */
+  heardWords(words: string | null): void {
+    this.#heardSentence ||= words !== null && hasWholeSentence(words);
+  }
+
+  /** Whether at least one sentence was heard to its end before the attempt was interrupted. */
+  get isBegun(): boolean {
+    return this.#heardSentence;
+  }
+
   get isHeard(): boolean {
     const total = sum(this.#totals);
     return this.#ended && total > 0 && sum(this.#played) >= this.#heardFraction * total;
   }
+}
+
+const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' });
+
+function hasWholeSentence(words: string): boolean {
+  return [...sentences.segment(words)].some(({ segment }) =>
+    /[.!?。！？؟…]["'”’»)\]]*\s*$/u.test(segment),
+  );
 }
 
 function sum(durations: ReadonlyMap<string, number>): number {

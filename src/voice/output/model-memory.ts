@@ -106,13 +106,14 @@ export class ModelMemory {
     this.#queued = [];
   }
 
-  /** Cuts an item to the part that the user heard. */
-  heardPart(cut: Played): void {
+  /** Cuts an item to the part that the user heard. Returns its words; null if they are unknown. */
+  heardPart(cut: Played): string | null {
     const { itemId, playedMs } = cut;
     const heard = this.#transcript.cut(cut);
     if (this.#capabilities.truncatesAudio && !this.#ofAnother.has(itemId))
       this.#send({ type: 'playout.truncate', itemId, playedMs });
     else this.note(unheardNote(heard, playedMs));
+    return heard;
   }
 
   /** Removes an item of which nothing was played. */

@@ -10,10 +10,9 @@ import type { Offer } from '../../actors/session/lead/lead-driver.ts';
  * They do not repeat quoted content, since instructions have the role of the system.
  */
 export function offerInstructions(offer: Offer, mark: string): string {
+  const { attempt, begunIn } = offer;
   const again =
-    offer.attempt > 1
-      ? ' The user was interrupted before hearing it to the end: say it again.'
-      : '';
+    attempt > 1 ? ' The user was interrupted before hearing it to the end: say it again.' : '';
   // Earlier versions kept the prompt as text without a mark: it is the last note that the model received.
   const which = typeof offer.prompt === 'string' ? 'what you were just told' : `note ${mark}`;
   if (offer.kind === 'question')
@@ -22,6 +21,14 @@ export function offerInstructions(offer: Offer, mark: string): string {
       `said exactly, say exactly. Do not answer it yourself and call no tool.${again}`
     );
   const what = typeof offer.prompt === 'string' ? which : `what ${which} is about`;
+  if (begunIn !== undefined) {
+    const first =
+      attempt === begunIn + 1 ? 'Begin with words such as "As I was saying", and go' : 'Go';
+    return (
+      `The user heard the beginning when you told them ${what}, and then interrupted you. ${first} on with ` +
+      `the first sentence that they did not hear to its end; do not begin again. Call no tool.`
+    );
+  }
   return `Tell the user now, in one or two sentences, ${what}. Call no tool.${again}`;
 }
 

@@ -110,9 +110,10 @@ export class Speech {
   /** Tells the outbox that an attempt began to be heard, or that it was not heard. */
   notHeard(
     type: 'delivery.playing' | 'delivery.interrupted' | 'delivery.failed',
-    { offer: { generation } }: Attempt,
+    { offer: { generation }, isBegun }: Attempt,
   ): void {
-    this.#core.receive('outbox', { type, generation });
+    const begun = type === 'delivery.interrupted' && isBegun ? { begun: true } : {};
+    this.#core.receive('outbox', { type, generation, ...begun });
   }
 
   /** Sends a frame of the model's speech to the client. */
@@ -270,9 +271,10 @@ export class Speech {
     const cut = this.#cut;
     this.#cut = [];
     for (const item of cut) {
-      if (this.#attempt?.responseId === item.responseId)
-        this.#attempt.played(item.itemId, item.playedMs);
-      this.#memory.heardPart(item);
+      const heard = this.#memory.heardPart(item);
+      if (this.#attempt?.responseId !== item.responseId) continue;
+      this.#attempt.played(item.itemId, item.playedMs);
+      this.#attempt.heardWords(heard);
     }
     this.#checkHeard();
     if (!isGenerating) this.#endAttempt(cut);

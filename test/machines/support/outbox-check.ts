@@ -1,10 +1,10 @@
 // Every state of the outbox with three items at a time: what may come, and what shall
-// hold in it (OUTBOX-1 to OUTBOX-10).
+// hold in it (OUTBOX-1 to OUTBOX-11).
 //
 // The generation counts up for ever and only its equality matters: the key leaves it out, and
 // reports come about this attempt and about the one before. Time counts from `quietSince`: what
 // comes, comes then, or (with the gate open and nothing to say) when the pause is over. So the key
-// leaves `quietSince`, `dueAt` and `interruptedAt` out. A notice expires at once or never.
+// leaves `quietSince`, `dueAt` and `interruptedAt` out, and `begunIn`, which nothing depends on. A notice expires at once or never.
 
 import {
   outboxMachine,
@@ -452,6 +452,29 @@ export function checkOutbox(
           (now as { interruptedAt?: number }).interruptedAt === event.at
         );
       },
+      'OUTBOX-11: an offer says whether its beginning was heard, as the item does until it leaves':
+        (before, event, after, effects) => {
+          const begunIn = (one: object | null): number | undefined =>
+            (one as { begunIn?: number } | null)?.begunIn;
+          const { current, generation } = before.context;
+          const isBegun =
+            event.type === 'delivery.interrupted' &&
+            (event as { begun?: boolean }).begun === true &&
+            event.generation === generation &&
+            before.matches({ slot: { speaking: 'playing' } });
+          const isAsBefore = itemsOf(before).every((one) => {
+            const now = itemsOf(after).find(({ deliveryId }) => deliveryId === one.deliveryId);
+            const expected =
+              begunIn(one) ?? (isBegun && one === current ? current.attempts : undefined);
+            return now === undefined || begunIn(now) === expected || event.type === 'outbox.add';
+          });
+          return (
+            isAsBefore &&
+            paramsOf(effects, 'offer').every(
+              (offer) => (offer as { begunIn?: number }).begunIn === begunIn(after.context.current),
+            )
+          );
+        },
       'OUTBOX-5: an attempt that nobody could hear does not count': (before, { type }, after) => {
         const { current } = before.context;
         if (type !== 'client.detached' || current === null) return true;

@@ -163,6 +163,22 @@ export const outboxFaults: readonly Fault<Machine>[] = [
     scope: 'results that are silent, or skip when busy',
   },
   {
+    fault: 'a telling that the user heard half of begins anew',
+    machine: provide(outboxMachine, 'actions', {
+      markInterrupted: assign(
+        (
+          { context: { current } }: { context: { current: object | null } },
+          { at }: { at: number },
+        ) => ({
+          current: current && { ...current, interruptedAt: at },
+        }),
+      ),
+    }),
+    property:
+      'OUTBOX-11: an offer says whether its beginning was heard, as the item does until it leaves',
+    scope: 'notices that expire',
+  },
+  {
     fault: 'nobody knows that the user interrupted it',
     machine: provide(outboxMachine, 'actions', { markInterrupted: () => {} }),
     property: 'OUTBOX-10: a telling that the user interrupts is marked with its time',

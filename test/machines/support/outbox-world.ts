@@ -96,6 +96,7 @@ function eventsAt(
     events.push({ type: 'delivery.heard', at, generation: about, grade: 'played' });
     events.push({ type: 'delivery.told', at, generation: about });
     events.push({ type: 'delivery.interrupted', at, generation: about });
+    events.push({ type: 'delivery.interrupted', at, generation: about, begun: true });
     events.push({ type: 'delivery.failed', at, generation: about });
   }
   for (const each of items) {

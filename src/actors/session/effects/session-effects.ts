@@ -17,7 +17,7 @@ import {
   type HearingGrade,
   type QuestionEnd,
 } from '../../../machines/index.ts';
-import { byOf } from '../../../machines/outbox-setup.ts';
+import { byOf, type OutboxEffects } from '../../../machines/outbox-setup.ts';
 import { clip } from '../../../values/clip.ts';
 import { isWired } from '../../../machines/session-wiring.ts';
 import {
@@ -154,8 +154,7 @@ export class SessionEffects {
         session.tree.ofCall(callId)?.cancel('its tool call was cancelled');
         this.#forget(callId);
       },
-      'outbox.offer': ({ deliveryId, generation, attempt }) =>
-        this.#offer(deliveryId, generation, attempt),
+      'outbox.offer': (attempt) => this.#offer(attempt),
       'outbox.interrupt': () => lead.interrupt(),
       'outbox.abandon': ({ deliveryId, generation }) => {
         lead.abandon(generation);
@@ -456,8 +455,9 @@ export class SessionEffects {
     unit.calls.forget(deliveryId);
   }
 
-  #offer(deliveryId: string, generation: number, attempt: number): void {
+  #offer({ deliveryId, ...tried }: OutboxEffects['offer']): void {
     const { records, lead, unit } = this.#session;
+    const { attempt } = tried;
     this.#showEach(deliveryId, { state: 'offered', attempts: attempt, card: false });
     const batch = unit.batches.contextOf(deliveryId);
     if (batch) {
@@ -469,8 +469,7 @@ export class SessionEffects {
       lead.offer({
         deliveryId,
         deliveryIds,
-        generation,
-        attempt,
+        ...tried,
         kind: 'result',
         priority: 'normal',
         prompt: records.togetherPrompt(batch.parts, this.#namesOf(batch.working)),
@@ -487,8 +486,7 @@ export class SessionEffects {
     const role = kind === 'result' || kind === 'progress' ? records.words.role : 'system';
     lead.offer({
       deliveryId,
-      generation,
-      attempt,
+      ...tried,
       kind,
       priority,
       prompt,

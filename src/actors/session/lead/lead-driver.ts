@@ -18,6 +18,11 @@ export interface Offer {
   readonly generation: number;
   /** Number of the attempt, from 1. */
   readonly attempt: number;
+  /**
+   * The first attempt of which the user heard a sentence or more, before they interrupted it: this one goes on
+   * from there. Absent: it begins anew.
+   */
+  readonly begunIn?: number;
   readonly kind: DeliveryKind;
   readonly priority: DeliveryPriority;
   /** The prompt that the lead model reads; it says the content in its own words. */

@@ -364,7 +364,7 @@ export const SESSION_SHAPES: EventShapes = {
   'delivery.shown': delivery,
   'delivery.dismissed': delivery,
   'delivery.playing': attempt,
-  'delivery.interrupted': attempt,
+  'delivery.interrupted': attempt.extend({ begun: maybe(flag) }),
   'delivery.failed': attempt,
   'delivery.heard': z.looseObject({ generation: amount, grade: z.enum(['played', 'assumed']) }),
   'batch.joined': ofCall,
