@@ -223,6 +223,7 @@ describe('the tool', () => {
       answered: [],
       running: [],
       waitsToBeTold: [],
+      beingTold: [],
     });
     expect(texts.at(-1)).toBe('what time is it?');
     expect(JSON.stringify(session.store.getSnapshot().context)).not.toContain('waitsToBeTold');

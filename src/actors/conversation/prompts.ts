@@ -135,6 +135,7 @@ export function questionsNote(state: {
   readonly answered: readonly Quotes[];
   readonly running: readonly string[];
   readonly waitsToBeTold: readonly string[];
+  readonly beingTold: readonly string[];
 }): Note {
   return note(
     sentence`Questions of subagents to the user. If the user's last words are about one of them, call settle_question with the words that say so, and do the rest of what they want beside it. Without that call a question stays open. Words about something else are yours alone: answer them, and leave the question open.`,

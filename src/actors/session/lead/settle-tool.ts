@@ -20,6 +20,7 @@ import {
   type SettleAction,
   type SettleRefusal,
 } from '../../contracts/records.ts';
+import type { OutboxItem } from '../../../machines/index.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import { questionsNote } from '../../conversation/prompts.ts';
 import type { NoteWriter } from '../../notes/note-marks.ts';
@@ -141,17 +142,44 @@ export interface SettleStep {
   readonly note: Note;
 }
 
+/** The work that the lead agent may be asked about, by the names of its subagents and tools. */
+export interface WorkNow {
+  readonly running: readonly string[];
+  /** Done, and not told yet. */
+  readonly waitsToBeTold: readonly string[];
+  /** The user hears it just now, or has heard a part of it. */
+  readonly beingTold: readonly string[];
+}
+
+/**
+ * Returns what runs, what is done and waits to be told, and what is being told: "How is the report going?" has an
+ * answer until the user has heard the report. `asking`: subagents that are left out, as they wait for the user.
+ */
+export function workNow(
+  { unit, tree, projection }: Pick<ShownSession, 'unit' | 'tree' | 'projection'>,
+  asking: ReadonlySet<string> = new Set(),
+): WorkNow {
+  const { pending, current } = unit.outbox.snapshot.context;
+  const labelsOf = (items: readonly OutboxItem[]): readonly string[] =>
+    items.flatMap(({ deliveryId, kind }) =>
+      kind === 'question' ? [] : [projection.delivery(deliveryId)?.label ?? subjectOf(deliveryId)],
+    );
+  return {
+    running: tree.live.flatMap(({ id, definition }) => (asking.has(id) ? [] : [definition.name])),
+    waitsToBeTold: labelsOf(pending),
+    beingTold: labelsOf(current ? [current] : []),
+  };
+}
+
 /** Returns the tool and its context for the next response; null: no question is open or was answered just now. */
 export function settleStep(session: ShownSession): SettleStep | null {
-  const { records, unit, tree, host, projection } = session;
+  const { records, unit, host } = session;
   const now = host.environment.clock.now();
   const by = speakerOf(records);
   const open = openQuestions(records, unit, by);
   const answered = answeredJustNow(records, now, by);
   const questions = [...open, ...answered];
   if (questions.length === 0) return null;
-  const asking = new Set(open.map(({ subagentId }) => subagentId));
-  const { pending } = unit.outbox.snapshot.context;
   const note = questionsNote({
     open: open.map((question) => ({
       ...described(question),
@@ -163,10 +191,7 @@ export function settleStep(session: ShownSession): SettleStep | null {
       answer: question.answer.userResponse,
       secondsAgo: Math.round((now - question.answeredAt) / 1000),
     })),
-    running: tree.live.flatMap(({ id, definition }) => (asking.has(id) ? [] : [definition.name])),
-    waitsToBeTold: pending.flatMap(({ deliveryId, kind }) =>
-      kind === 'question' ? [] : [projection.delivery(deliveryId)?.label ?? subjectOf(deliveryId)],
-    ),
+    ...workNow(session, new Set(open.map(({ subagentId }) => subagentId))),
   });
   const ids = questions.map(({ requestId }) => requestId);
   const optionIds = new Set(

@@ -1,0 +1,36 @@
+// What the lead agent is told of the work, until the user has heard what came of it.
+
+import { expect, test } from 'vitest';
+import { workNow } from '../../../../src/actors/session/lead/settle-tool.ts';
+
+const item = (deliveryId: string, kind: 'result' | 'question' = 'result') => ({ deliveryId, kind });
+
+/** The parts of a session that are looked at. */
+function sessionWith(pending: readonly object[], current: object | null) {
+  const live = [
+    { id: 'sub_1', definition: { name: 'report' } },
+    { id: 'sub_2', definition: { name: 'ride' } },
+  ];
+  const delivery = (id: string) => (id === 'call_1' ? { label: 'sales' } : undefined);
+  return {
+    unit: { outbox: { snapshot: { context: { pending, current } } } },
+    tree: { live },
+    projection: { delivery },
+  } as never;
+}
+
+test('what runs, without those that ask', () =>
+  expect(workNow(sessionWith([], null), new Set(['sub_2']))).toEqual({
+    running: ['report'],
+    waitsToBeTold: [],
+    beingTold: [],
+  }));
+
+test('what is done waits to be told, and is known while it is told; questions are told elsewhere', () => {
+  const waiting = sessionWith([item('call_1'), item('q', 'question')], item('q2', 'question'));
+  expect(workNow(waiting)).toMatchObject({ waitsToBeTold: ['sales'], beingTold: [] });
+  expect(workNow(sessionWith([], item('call_1')))).toMatchObject({
+    waitsToBeTold: [],
+    beingTold: ['sales'],
+  });
+});
