@@ -1,7 +1,6 @@
 // A lead model that settles the question of a subagent by the tool of the runtime: what counts, what does not, and
 // what the model and the user get.
 
-import type { ToolSet } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createRuntime, defineTool, memoryJournal } from '../../src/index.ts';
@@ -12,6 +11,7 @@ import {
   type ScriptedPrompt,
 } from '../../src/testing/index.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
 import { leadScript, textTalk, type TalkOptions } from '../support/text-talk.ts';
 
 const options = [
@@ -334,7 +334,7 @@ describe('a correction', () => {
           steps(calls(['ask_user', { question: 'Which ride?', options }]), ({ prompt }) =>
             JSON.stringify(prompt).includes('corrected') ? say('Booked: Premium') : endless,
           ),
-        config: { interactive: true, tools: tools as ToolSet },
+        config: { interactive: true, tools },
       },
     },
   });
@@ -480,4 +480,23 @@ describe('words that a subagent gives back', () => {
     await type('economy');
     expect(seen).toEqual([['ask_user']]);
   });
+});
+
+test('SETTLE-TOOL-1: a voice model has the tool all the time, where a subagent may ask', async () => {
+  const asks = voiceTalk({ subagents: ride });
+  await asks.start();
+  const names = asks.model().configuration.tools.map(({ name }) => name);
+  expect(names).toEqual(['ride', 'settle_question']);
+  // No question is open.
+  await asks.say('hello');
+  asks.model().call({
+    callId: 'c1',
+    name: 'settle_question',
+    arguments: JSON.stringify({ action: 'answer', optionId: 'economy', quote: 'hello' }),
+  });
+  await asks.environment.settle();
+  expect(asks.model().of('tool.answer').at(-1)?.output).toContain('not_open');
+  const alone = voiceTalk();
+  await alone.start();
+  expect(alone.model().configuration.tools).toEqual([]);
 });

@@ -185,6 +185,29 @@ describe('delegations', () => {
     expect(talk.state().subagents).toHaveLength(1);
   });
 
+  test('USER-WORDS-7: settles the open question that the words are about', async () => {
+    const words = 'the cheaper one';
+    const talk = await talkWith(
+      ({ user, toolNames, prompt }) => {
+        const isAbout = JSON.stringify(prompt).includes(words);
+        if (!isAbout || !toolNames.includes('settle_question')) return calls(['ride', {}]);
+        expect(user).toContain('what is to be done');
+        return calls(['settle_question', { action: 'answer', optionId: 'economy', quote: words }]);
+      },
+      { subagents: { ride } },
+    );
+    const { say: utter, delegate, pause, speak, play, model, question, environment } = talk;
+    await utter('a ride please');
+    await delegate();
+    await play(model().speakByItself('On it.'));
+    await pause();
+    await speak('Economy or Premium?');
+    await environment.advance(100);
+    await utter(words);
+    await delegate('d2');
+    expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
+  });
+
   test('that cannot be worked out is told to the model and reported', async () => {
     const {
       say: utter,
