@@ -101,6 +101,20 @@ describe('a spoken conversation', () => {
     client.socket.close();
   });
 
+  test('a sentence that breaks off is waited for, and its halves are heard as one', async () => {
+    const client = await connect({ type: 'semantic_vad', create_response: false });
+    client.speak(tone(0, 400));
+    client.speak(await speak('Make me a sales report for'));
+    // Twice as long as a pause that ends a turn.
+    client.speak(tone(0, 1_000));
+    client.speak(await speak('the last week.'));
+    client.speak(tone(0, 1_000));
+    const heard = await client.next(COMPLETED);
+    expect(plain(heard['transcript'])).toBe('make me a sales report for the last week');
+    expect(client.count('input_audio_buffer.speech_started')).toBe(1);
+    client.socket.close();
+  });
+
   test('a pause inside what is committed by hand does not silence it', async () => {
     const client = await connect(null);
     client.speak(tone(0, 2_000));
