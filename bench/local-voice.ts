@@ -43,25 +43,21 @@ const later = (ms: number): Promise<void> =>
     environment.scheduler.schedule(resolve, ms);
   });
 
-type Stage = 'wait' | 'words' | 'voice' | 'silence' | 'total';
+type Stages = Record<'wait' | 'words' | 'voice' | 'silence' | 'total', number[]>;
+
+const noFigures = (): Stages => ({ wait: [], words: [], voice: [], silence: [], total: [] });
 
 async function measure(
   detection: string,
   hearing: HearingOptions,
-): Promise<Record<Stage, number[]>> {
+): Promise<{ readonly answer: Stages; readonly wish: Stages }> {
   const model = scriptedModel({
     environment,
     otherwise: () => ({ text: 'All right. One moment.' }),
   });
   const server = localVoice({ model, environment, hearing });
   const { url, apiKey } = await server.start();
-  const stages: Record<Stage, number[]> = {
-    wait: [],
-    words: [],
-    voice: [],
-    silence: [],
-    total: [],
-  };
+  const all = { answer: noFigures(), wish: noFigures() };
   for (const voice of voices)
     for (const sentence of sentences) {
       const speech = await speak(sentence.text, { voice });
@@ -103,6 +99,7 @@ async function measure(
       isOver = true;
       await sent;
       socket.close();
+      const stages = all[sentence.question ? 'answer' : 'wish'];
       stages.wait.push(stopped.endMs - voiceEnd);
       stages.words.push(Math.max(0, wordsAt - stopped.at));
       stages.voice.push(at - stopped.at);
@@ -110,16 +107,16 @@ async function measure(
       stages.total.push(stopped.endMs - voiceEnd + (at - stopped.at) + silenceMs);
     }
   await server.close();
-  return stages;
+  return all;
 }
 
 for (const [name, detection, hearing] of [
   ['silence alone, words afterwards', 'server_vad', { transcribeAfterMs: null }],
   ['as it is', 'semantic_vad', {}],
 ] as const) {
-  const stages = await measure(detection, hearing);
-  for (const [stage, figures] of Object.entries(stages)) {
-    const [p50, p95] = [percentile(figures, 0.5), percentile(figures, 0.95)].map(Math.round);
-    console.log(JSON.stringify({ name, stage, n: figures.length, p50Ms: p50, p95Ms: p95 }));
-  }
+  for (const [to, stages] of Object.entries(await measure(detection, hearing)))
+    for (const [stage, figures] of Object.entries(stages)) {
+      const [p50Ms, p95Ms] = [percentile(figures, 0.5), percentile(figures, 0.95)].map(Math.round);
+      console.log(JSON.stringify({ name, to, stage, n: figures.length, p50Ms, p95Ms }));
+    }
 }
