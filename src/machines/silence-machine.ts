@@ -23,7 +23,6 @@ import {
   machineOptions,
   stopActivity,
   type Deadline,
-  type EffectsOf,
   type Stamped,
 } from './effect.ts';
 
@@ -61,8 +60,6 @@ const effects = {
   away: effect<{ readonly silentMs: number }>(),
   back: effect<object>(),
 };
-
-export type SilenceEffects = EffectsOf<typeof effects>;
 
 const changed = [
   { guard: ({ event }: { event: SilenceEvent }) => goesTo(event, 'loud'), target: 'loud' },
