@@ -9,7 +9,13 @@ import type { Person, Stage } from './tree-stage.ts';
 import { Budgets } from '../../src/actors/admission/budget.ts';
 
 /** Tools that the runtime adds to whoever is spawned, and that are not watched. */
-const RUNTIMES_OWN = new Set(['ask_user', 'request_input', 'complete_task', 'report_progress']);
+const RUNTIMES_OWN = new Set([
+  'ask_user',
+  'not_for_me',
+  'request_input',
+  'complete_task',
+  'report_progress',
+]);
 
 /** Tokens that one call of the scripted model costs. */
 const CALL_TOKENS = 15;

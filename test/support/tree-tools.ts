@@ -29,7 +29,7 @@ function theStage(): Stage {
 }
 
 /** What the runtime adds, or knows by its role: no authority. */
-export const RUNTIMES_OWN = new Set(['ask_user', 'request_input', 'complete_task']);
+export const RUNTIMES_OWN = new Set(['ask_user', 'not_for_me', 'request_input', 'complete_task']);
 interface Call {
   readonly toolCallId: string;
   readonly abortSignal: AbortSignal;

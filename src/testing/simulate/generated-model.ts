@@ -312,7 +312,9 @@ export function familyInput(
 
 /** Tools that the runtime adds, or restricts to a role, cannot be handed on. */
 function ofOthers(names: readonly string[]): readonly string[] {
-  return names.filter((name) => !['ask_user', 'request_input', 'complete_task'].includes(name));
+  return names.filter(
+    (name) => !['ask_user', 'not_for_me', 'request_input', 'complete_task'].includes(name),
+  );
 }
 
 /** Returns its subagents by id, in the order of starting, from the results of its own calls. */

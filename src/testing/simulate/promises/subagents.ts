@@ -351,7 +351,12 @@ function* steps({ log, app }: RunRecord): Iterable<Broken> {
 }
 
 /** Tools that the runtime adds by itself: they give no authority. */
-const RUNTIMES_OWN: ReadonlySet<string> = new Set(['ask_user', 'complete_task', 'request_input']);
+const RUNTIMES_OWN: ReadonlySet<string> = new Set([
+  'ask_user',
+  'not_for_me',
+  'complete_task',
+  'request_input',
+]);
 
 /**
  * P8: least authority. A subagent is offered, and runs, the tools of its configuration and no others; a call
