@@ -1,4 +1,4 @@
-// The promises of every session, on any transport, checked on the log of a finished one: P1 to P6 of
+// The promises of every session, on any transport, checked on the log of a finished one: P1 to P6 and P10 of
 // `docs/guarantees.md`, as far as a log shows them.
 //
 // Owns:     the judgement.
@@ -26,6 +26,7 @@ export function brokenPromises(talk: Talk): readonly string[] {
     ...answersReachTheirAsker(talk),
     ...kept(talk),
     ...nothingTwice(talk.log),
+    ...onePlace(talk.log),
     ...errors(talk),
   ];
 }
@@ -145,6 +146,14 @@ function* nothingTwice(log: readonly LogEntry[]): Iterable<string> {
   yield* twice(
     eventsOf(log, 'subagent.delegated').map(({ event }) => event.callId),
     (callId) => `P6: the call ${callId} was delegated twice`,
+  );
+}
+
+/** P10: each utterance goes to one place. */
+function* onePlace(log: readonly LogEntry[]): Iterable<string> {
+  yield* twice(
+    eventsOf(log, 'utterance.routed').map(({ event }) => event.utteranceId),
+    (utteranceId) => `P10: the utterance ${utteranceId} went to two places`,
   );
 }
 

@@ -43,6 +43,8 @@ export interface TalkOptions {
   readonly adds?: string;
   /** What the lead model replies to these words. @defaultValue it repeats them */
   readonly replies?: Readonly<Record<string, string>>;
+  /** The number of turns, from the first, in which the lead model says nothing. @defaultValue 0 */
+  readonly wordlessTurns?: number;
   /** Errors that the case provokes: parts of their codes and messages. */
   readonly provokes?: readonly string[];
   /** Reasons for which deliveries are dropped in the case. */

@@ -185,6 +185,25 @@ const saysNothing = (): ConformanceScene => ({
   },
 });
 
+const wordless = (): ConformanceScene => ({
+  name: 'a reply without a word: it is requested again, and the user is answered',
+  wordlessTurns: 1,
+  plot: async (talk) => {
+    await talk.says('good morning to you');
+    await talk.until(
+      'the user is answered',
+      () => talk.playsOf('good morning to you').some(wasHeard),
+      LONGEST_MS,
+    );
+  },
+  outcome: (talk) =>
+    talk.check(
+      'the words have gone to the lead agent, once',
+      talk.log.filter(({ event }) => event.type === 'utterance.routed' && event.to === 'lead')
+        .length === 1,
+    ),
+});
+
 const nobodyListens = (): ConformanceScene => ({
   name: 'loudspeaker that reports nothing: nothing counts as heard, and nobody waits for ever',
   voice: { maxAttempts: 2, playTimeoutMs: 20_000 },
@@ -263,6 +282,7 @@ export const speakingScenes: readonly (() => ConformanceScene)[] = [
   twice,
   listening,
   saysNothing,
+  wordless,
   nobodyListens,
   television,
 ];

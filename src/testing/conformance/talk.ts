@@ -20,6 +20,7 @@ import {
   type LogEntry,
 } from './session-of-case.ts';
 import type {
+  ConformanceMind,
   ConformanceModel,
   ConformanceSetup,
   ConformanceStage,
@@ -104,7 +105,9 @@ export class Talk {
       tellable: () => (begun.talk ? tellableIn(begun.talk.state) : []),
       found: () => outputsIn(begun.talk?.log ?? []),
     });
-    const stage = await setup.open({ environment, mind: mind.think });
+    let wordless = options.wordlessTurns ?? 0;
+    const think: ConformanceMind = (turn) => ((wordless -= 1) >= 0 ? [] : mind.think(turn));
+    const stage = await setup.open({ environment, mind: think });
     const talk = new Talk(stage, environment, mind, options);
     begun.talk = talk;
     talk.#leave = talk.session.attach();

@@ -40,7 +40,7 @@ const setupSchema = z.strictObject({
 
 /**
  * The cases that a transport must pass. Each is a whole `VoiceSession` on the stage, with tools and
- * scripted subagents, in simulated time. Besides what each is about, the promises of a session (P1 to P6)
+ * scripted subagents, in simulated time. Besides what each is about, the promises of a session (P1 to P6, P10)
  * and the duties of a transport are checked on everything that happened.
  *
  * ```ts

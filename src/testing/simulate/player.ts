@@ -164,7 +164,9 @@ function nthOf<T>(from: readonly T[], nth: number): T | undefined {
 function unfinished(world: World): readonly string[] {
   const { session, state, user, client, program } = world;
   if (!session || !state) return ['there is no session'];
+  const unanswered = world.answers.waiting(world.now);
   return [
+    ...(unanswered === null ? [] : [`the user waits for an answer to ${unanswered}`]),
     ...(state.connection === 'active' ? [] : [`the session is ${state.connection}`]),
     ...state.subagents.flatMap(({ id, state: now, endedAt }) =>
       endedAt === null ? [`${id} is ${now}`] : [],

@@ -128,7 +128,8 @@ export function sessionModelIn(stage: AppStage, process: SimulatedProcess): Scri
     process,
     (prompt) => {
       const name = subagentIn(prompt);
-      return (name === null ? lead : scriptOf(stage, name))(prompt);
+      if (name !== null) return scriptOf(stage, name)(prompt);
+      return faults.strikes('lead.empty') ? { text: '' } : lead(prompt);
     },
   );
 }

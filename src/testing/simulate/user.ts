@@ -21,6 +21,10 @@ import type { AnySession } from './log/app.ts';
 const CHAR_MS = 60;
 const SHORTEST_MS = 300;
 const AWAY_MS = 20_000;
+/** Longer than an utterance may last. */
+const LONG_MS = 16_000;
+const MOST_MS = 40_000;
+const COUGH_WITHIN_MS = 2500;
 const RELOAD_MS = 300;
 const RETRY_MS = 500;
 const LOOK_MS = 500;
@@ -71,9 +75,9 @@ export class User {
     return this.#hasTelevision;
   }
 
-  /** Speaks in a voice session, and types in a text session; after the words that are already under way. */
+  /** Speaks (no words: a cough) in a voice session, and types in a text session; after the words that are already under way. */
   says(words: string): void {
-    const { kind, client, note } = this.#ports;
+    const { kind, client, faults, note } = this.#ports;
     if (!client.isThere) return;
     if (kind === 'text') {
       this.types(words);
@@ -83,10 +87,14 @@ export class User {
       this.#later(SHORTEST_MS, () => this.says(words));
       return;
     }
-    const durationMs = Math.max(SHORTEST_MS, words.length * CHAR_MS);
+    const goesOn = words === '' ? null : faults.strikes('user.goesOn');
+    const durationMs =
+      goesOn?.within(LONG_MS, MOST_MS) ?? Math.max(SHORTEST_MS, words.length * CHAR_MS);
     this.#utterance = { words, startedAt: this.#now, durationMs };
     note({ kind: 'said', words, how: 'speech' });
     client.speaks(durationMs);
+    const coughs = words === '' ? null : faults.strikes('user.coughs');
+    if (coughs) this.#later(durationMs + coughs.within(300, COUGH_WITHIN_MS), () => this.says(''));
     this.#mayVanish(durationMs);
   }
 

@@ -29,6 +29,7 @@ import { lineOf, openModel, type ItemWords } from './line.ts';
 import type { AnySession, SimulatedApp, SimulatedProgram } from './log/app.ts';
 import type { FaultPlan, Strike } from './log/fault-points.ts';
 import type { Happening, LogEntry } from './log/log.ts';
+import { AnswerWatch } from './promises/answered.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { appIn, sessionModelIn, voiceCalls, type AppStage } from './staged-app.ts';
 import { User } from './user.ts';
@@ -58,6 +59,7 @@ export class World {
   readonly client: Client;
   readonly user: User;
   readonly log: LogEntry[] = [];
+  readonly answers = new AnswerWatch();
   readonly words: ItemWords = new Map();
   readonly startedAt: number;
   /** The app of the newest process. */
@@ -115,10 +117,11 @@ export class World {
 
   /** Sets the stage, and starts the first process. */
   async open(): Promise<void> {
-    if (this.#mind)
+    const mind = this.#mind;
+    if (mind)
       this.#stage = await this.#options.voice.open({
         environment: this.environment,
-        mind: this.#mind.think,
+        mind: (turn) => (this.faults.strikes('lead.empty') ? [] : mind.think(turn)),
       });
     this.#begin();
   }
@@ -165,8 +168,10 @@ export class World {
   }
 
   note(happening: Happening): void {
-    if (happening.kind === 'said') this.#mind?.heard(happening.words);
-    this.log.push({ at: this.now, process: this.#process.number, ...happening });
+    if (happening.kind === 'said' && happening.words !== '') this.#mind?.heard(happening.words);
+    const entry = { at: this.now, process: this.#process.number, ...happening };
+    this.log.push(entry);
+    this.answers.take(entry);
   }
 
   /** Kills the process at once, and starts another one soon. */

@@ -6,6 +6,7 @@ import { ServiceLedger } from '../../../src/actors/subagents/service-ledger.ts';
 import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';
 import { Projection } from '../../../src/actors/session/state/projection.ts';
 import { TextOutput } from '../../../src/actors/session/lead/text-output.ts';
+import { TurnChart } from '../../../src/actors/session/lead/turn-chart.ts';
 import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
 import { SubagentWork } from '../../../src/actors/subagent/subagent-work.ts';
 import { Subagent } from '../../../src/actors/subagent/subagent.ts';
@@ -241,6 +242,23 @@ const planted: readonly Planted[] = [
         function (this: Listening, event: Parameters<typeof handle>[0]) {
           if (event.type === 'utterance.started') this.reset();
           handle.call(this, event);
+        },
+      );
+    },
+  },
+  {
+    fault: 'a reply without a word counts as one',
+    session: 'voice',
+    breaks: ['P10'],
+    plant() {
+      const { send } = TurnChart.prototype;
+      return patched(
+        TurnChart.prototype,
+        'send',
+        function (this: TurnChart, fact: Parameters<typeof send>[0]) {
+          if (fact.type === 'request.ended')
+            send.call(this, { type: 'model.spoke', responseId: null });
+          send.call(this, fact);
         },
       );
     },

@@ -21,7 +21,7 @@ const counts = {
 
 const SLOW = { timeout: 600_000 };
 
-test('P1 to P9 hold by text, whatever goes wrong', SLOW, async () => {
+test('P1 to P10 hold by text, whatever goes wrong', SLOW, async () => {
   const { runs, work } = await simulate({
     session: 'text',
     seeds: { from, count: counts.text },
@@ -32,7 +32,7 @@ test('P1 to P9 hold by text, whatever goes wrong', SLOW, async () => {
   expect(work.events).toBeGreaterThan(0.2 * runs);
 });
 
-test('P1 to P9 hold by voice, whatever goes wrong', SLOW, async () => {
+test('P1 to P10 hold by voice, whatever goes wrong', SLOW, async () => {
   const { runs, work } = await simulate({
     session: 'voice',
     seeds: { from, count: counts.voice },
@@ -43,7 +43,7 @@ test('P1 to P9 hold by voice, whatever goes wrong', SLOW, async () => {
   expect(work.resumed).toBeGreaterThan(0.1 * runs);
 });
 
-test('P1 to P9 hold on a real wire, whatever goes wrong', SLOW, async () => {
+test('P1 to P10 hold on a real wire, whatever goes wrong', SLOW, async () => {
   const voice = voiceServerStage({
     wire: 'openai-realtime',
     transport: (webSocket) => openaiRealtime({ apiKey: 'some-key', webSocket, keepAliveMs: null }),

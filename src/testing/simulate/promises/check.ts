@@ -4,6 +4,7 @@
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
 import { authority, bounded, endings, families, nothingTwice, services } from './subagents.ts';
 import type { Broken, PromiseCheck } from './broken.ts';
+import { answered } from './answered.ts';
 import { deliveries, heldUp, interruptions, questions, toldOnce } from './conversation.ts';
 import type { SessionEvent } from '../../../actors/contracts/session-views.ts';
 
@@ -16,6 +17,7 @@ const checks: readonly PromiseCheck[] = [
   heldUp,
   services,
   interruptions,
+  answered,
   nothingTwice,
   bounded,
   authority,

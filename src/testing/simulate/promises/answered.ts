@@ -1,0 +1,129 @@
+// P10: each utterance of the user goes to one place, and the lead agent answers what is addressed to it within a
+// bounded time: with words, a sound, a call, or a report that there is no answer.
+//
+// Owns:     what counts as an answer, and who is owed none.
+// Does not: judge whether it is the right one (P3).
+
+import type { LogEntry, RunRecord } from '../log/log.ts';
+import type { Broken } from './broken.ts';
+
+/**
+ * Longer than a model that is silent until its timeout, asked twice, or a tool of the lead agent that hangs, in
+ * milliseconds.
+ */
+const ANSWERED_WITHIN_MS = 120_000;
+
+/** A run goes on for so long, so that its log shows that the answer is late. */
+const SLACK_MS = 3000;
+
+export function* answered({ log }: RunRecord): Iterable<Broken> {
+  const end = log.findIndex(({ kind }) => kind === 'closing');
+  const seen = end < 0 ? log : log.slice(0, end);
+  yield* placed(seen);
+  yield* inTime(seen);
+}
+
+/** Checks that each utterance has one place, also if several processes take it in. */
+function* placed(log: readonly LogEntry[]): Iterable<Broken> {
+  const places = new Map<string, string>();
+  const said = new Map<string, LogEntry>();
+  for (const entry of log) {
+    // Effects of a dead process are discarded: the next one goes on from the entry.
+    if (entry.kind === 'crashed' || entry.kind === 'slept') said.clear();
+    const id = saidIn(entry);
+    if (id !== null) said.set(id, entry);
+    if (entry.kind !== 'event' || entry.event.type !== 'utterance.routed') continue;
+    const { utteranceId, to } = entry.event;
+    said.delete(utteranceId);
+    const before = places.get(utteranceId);
+    if (before !== undefined) yield broken(`${utteranceId} went to ${before}, and then to ${to}`);
+    places.set(utteranceId, to);
+  }
+  const last = log.at(-1)?.at ?? 0;
+  for (const [id, { at }] of said)
+    if (last - at > ANSWERED_WITHIN_MS) yield broken(`${id} was taken in, and went nowhere`);
+}
+
+/** Returns the id of the words that this entry of the journal takes in; null: none. */
+function saidIn(entry: LogEntry): string | null {
+  if (entry.kind !== 'kept' || entry.entry.event.type !== 'user.said') return null;
+  const { utteranceId } = entry.entry.event as { readonly utteranceId?: unknown };
+  return String(utteranceId);
+}
+
+function* inTime(log: readonly LogEntry[]): Iterable<Broken> {
+  const watch = new AnswerWatch();
+  for (const entry of log) {
+    const late = watch.late(entry.at);
+    if (late !== null)
+      yield broken(`${late} got no answer and no sign for ${ANSWERED_WITHIN_MS} ms`);
+    watch.take(entry);
+  }
+}
+
+/** Follows the log: the utterance for which the user waits for an answer. */
+export class AnswerWatch {
+  #waiting: { readonly utteranceId: string; readonly since: number } | null = null;
+  #isThere = true;
+  /** The user has heard or seen something since they last spoke. */
+  #hasSign = false;
+
+  /** Returns the utterance that waits for an answer, until it is late; null: none. */
+  waiting(now: number): string | null {
+    const { utteranceId, since = 0 } = this.#waiting ?? {};
+    return now - since <= ANSWERED_WITHIN_MS + SLACK_MS ? (utteranceId ?? null) : null;
+  }
+
+  /** Returns the utterance whose answer is late, once; null: none. */
+  late(now: number): string | null {
+    const { utteranceId = null, since = now } = this.#waiting ?? {};
+    if (now - since <= ANSWERED_WITHIN_MS) return null;
+    this.#waiting = null;
+    return utteranceId;
+  }
+
+  take(entry: LogEntry): void {
+    if (entry.kind === 'kept' && entry.entry.event.type === 'client.attached') this.#isThere = true;
+    if (leaves(entry)) this.#isThere = false;
+    if (speaksOn(entry)) this.#hasSign = false;
+    if (isSign(entry)) this.#hasSign = true;
+    if (isSign(entry) || speaksOn(entry) || beginsAnew(entry) || !this.#isThere)
+      this.#waiting = null;
+    if (entry.kind !== 'event' || entry.event.type !== 'utterance.routed') return;
+    const { utteranceId, to } = entry.event;
+    // A model that answers by itself may have answered before its words are known.
+    if (to === 'lead' && this.#isThere && !this.#hasSign)
+      this.#waiting = { utteranceId, since: entry.at };
+  }
+}
+
+/** Tells whether the user sees or hears that the lead agent has taken notice. */
+function isSign(entry: LogEntry): boolean {
+  if (entry.kind !== 'event') return entry.kind === 'part';
+  const { event } = entry;
+  if (event.type === 'transcript.changed') return event.item.role === 'assistant';
+  if (event.type === 'delivery.changed') return event.delivery.state === 'playing';
+  return event.type === 'tool.called' || event.type === 'utterance.unanswered';
+}
+
+function speaksOn(entry: LogEntry): boolean {
+  return entry.kind === 'said' && entry.words !== '';
+}
+
+/** Tells whether the conversation goes on with another agent, on another connection, or in another process. */
+function beginsAnew(entry: LogEntry): boolean {
+  if (entry.kind === 'crashed' || entry.kind === 'slept') return true;
+  return (
+    entry.kind === 'event' &&
+    (entry.event.type === 'connection.changed' || entry.event.type === 'agent.entered')
+  );
+}
+
+function leaves(entry: LogEntry): boolean {
+  if (entry.kind === 'crashed' || entry.kind === 'slept') return true;
+  return entry.kind === 'kept' && entry.entry.event.type === 'client.detached';
+}
+
+function broken(what: string): Broken {
+  return { promise: 'P10', what };
+}
