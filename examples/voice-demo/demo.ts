@@ -14,17 +14,19 @@ import {
   type Transport,
   type VoiceSessionOptions,
 } from '../../src/index.ts';
-import { leadAgent } from './agents/lead-agent.ts';
+import { leadAgent, nameOf } from './agents/lead-agent.ts';
 import { reportGenerator } from './agents/report-generator.ts';
 import { rideBooker } from './agents/ride-booker.ts';
 import { tableBooker } from './agents/table-booker.ts';
 import { createWorkshop } from './agents/workshop.ts';
 import { createWorld } from './agents/world.ts';
+import { openKept, type Kept } from './kept.ts';
 import { chooseMinds, type Minds } from './minds.ts';
 import { startDemoServer } from './server/demo-server.ts';
 import type { ServerLimits } from './server/limits.ts';
 import type { SessionFace } from './session-face.ts';
 import type { About } from './shared/protocol.ts';
+import { listed } from './brain/phrases.ts';
 import { suggestions } from './suggestions.ts';
 import { remoteTransport, type Variables } from './voices.ts';
 
@@ -43,6 +45,8 @@ export interface DemoOptions {
   readonly transport?: Transport;
   /** More options for the session, such as `inspect`, `limits` or `voice`. */
   readonly sessionOptions?: Partial<VoiceSessionOptions>;
+  /** The folder in which the conversation and the link outlive this process. @defaultValue nothing is kept */
+  readonly folder?: string;
   /** Multiplies the time that the subagents' work takes. @defaultValue 1 */
   readonly pace?: number;
   readonly limits?: Partial<ServerLimits>;
@@ -76,6 +80,9 @@ export interface Demo {
 export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   const { environment = nodeEnvironment(), log = () => undefined, pace = 1 } = options;
   const minds = await chooseMinds({ ...options, environment });
+  const kept = options.folder === undefined ? null : openKept(options.folder, environment);
+  if (options.folder !== undefined && kept === null)
+    log('Another demo has the kept conversation: nothing of this one is kept');
   const world = createWorld();
   const workshop = createWorkshop(environment, world, pace);
   const parts: SessionParts = {
@@ -87,6 +94,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
     },
   };
   const endings: (() => Promise<void>)[] = [];
+  if (kept) endings.push(() => kept.close());
   const closeAll = async (): Promise<void> => {
     // Parts end in the reverse order of their start; one that fails to end must not keep the rest alive.
     for (let end = endings.pop(); end; end = endings.pop()) {
@@ -97,8 +105,9 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   try {
     session = options.createSession
       ? options.createSession(parts)
-      : await voiceSession(parts, minds, { ...options, environment, log, endings });
+      : await voiceSession(parts, minds, { ...options, environment, log, endings, kept });
     endings.push(() => session.close());
+    sayWhatGoesOn(session, log);
     const server = await startDemoServer({
       session,
       world,
@@ -106,6 +115,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
       port: options.port ?? 8080,
       about: minds.about,
       suggestions,
+      ...(kept && { token: kept.token }),
       ...(options.limits && { limits: options.limits }),
       log,
     });
@@ -123,6 +133,7 @@ interface VoiceParts extends DemoOptions {
   readonly log: (line: string) => void;
   /** Parts that must end with the demo are added here. */
   readonly endings: (() => Promise<void>)[];
+  readonly kept: Kept | null;
 }
 
 async function voiceSession(
@@ -136,6 +147,7 @@ async function voiceSession(
     agents: [lead],
     subagentConfigs,
     environment: options.environment,
+    ...(options.kept && { sessionId: options.kept.sessionId, journal: options.kept.journal }),
     hooks: terminalHooks(options.log),
     ...options.sessionOptions,
   });
@@ -151,6 +163,29 @@ async function chosenTransport(
   endings.push(() => voice.close());
   const { url, apiKey } = await voice.start();
   return openaiRealtime({ url, apiKey });
+}
+
+/** After a crash: tells the terminal and the user what goes on. */
+function sayWhatGoesOn(session: SessionFace, log: (line: string) => void): void {
+  session.events.subscribe((event) => {
+    if (event.type !== 'session.recovered') return;
+    const seconds = Math.max(1, Math.round(event.downMs / 1000));
+    const goesOn = session.subagents
+      .list()
+      .filter(({ endedAt }) => endedAt === null)
+      .map((view) =>
+        view.state === 'waiting_for_input' ? `${nameOf(view)}, which waits for you` : nameOf(view),
+      );
+    const work = goesOn.length === 0 ? 'Nothing was under way' : `I go on with ${listed(goesOn)}`;
+    log(`Goes on after ${seconds} s, from ${event.entries} entries. ${work}.`);
+    for (const { subagentId, reason } of event.lost) log(`${subagentId} is lost: ${reason}`);
+    session.notifyBackground(
+      `I was gone for ${seconds} ${seconds === 1 ? 'second' : 'seconds'}. ${work}.`,
+      {
+        label: 'Back again',
+      },
+    );
+  });
 }
 
 /** One line in the terminal for what happens offstage. */

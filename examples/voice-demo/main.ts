@@ -1,5 +1,7 @@
 // `npm start`: starts the demo and says what to do. Port: PORT, default 8080.
+// `npm start -- --forget` keeps nothing: neither the conversation after a crash, nor the link.
 
+import { fileURLToPath } from 'node:url';
 import { OffstageError } from '../../src/values/errors.ts';
 import type { Demo } from './demo.ts';
 import { suggestions } from './suggestions.ts';
@@ -12,6 +14,9 @@ try {
   const { startDemo } = await import('./demo.ts');
   demo = await startDemo({
     port: wantedPort(process.env['PORT']),
+    ...(!process.argv.includes('--forget') && {
+      folder: fileURLToPath(new URL('.kept', import.meta.url)),
+    }),
     log: (line) => print(`  · ${line}`),
   });
 } catch (error) {

@@ -22,7 +22,7 @@ export interface RunningWork {
   readonly doing: string;
 }
 
-export function leadAgent(world: World, session: () => SessionFace): LeadAgent {
+export function leadAgent(world: World, session: () => Pick<SessionFace, 'subagents'>): LeadAgent {
   const running = (): readonly SubagentView[] =>
     session()
       .subagents.list()
@@ -105,7 +105,8 @@ const workNames: Readonly<Record<string, string>> = {
   generate_report: 'the report',
 };
 
-function nameOf({ toolName }: SubagentView): string {
+/** Work, as it is called in conversation. */
+export function nameOf({ toolName }: SubagentView): string {
   return workNames[toolName] ?? toolName;
 }
 

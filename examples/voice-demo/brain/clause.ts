@@ -27,6 +27,8 @@ export type Request =
   | { readonly type: 'report'; readonly dateRange: string | null }
   | { readonly type: 'order'; readonly orderId: string | null }
   | { readonly type: 'progress' }
+  /** Something that was said is wanted again: all of it, or a detail that is in it. */
+  | { readonly type: 'again' }
   | { readonly type: 'cancel'; readonly work: Work }
   | { readonly type: 'chat'; readonly topic: ChatTopic }
   /** It is clear what is wanted, and we cannot do it. */
@@ -51,6 +53,7 @@ export function readClause(clause: string): Request {
     return chat('quiet');
   if (cancels && (/\babort\b/.test(plain) || says('cancel') || workIn(plain) !== 'unclear'))
     return { type: 'cancel', work: workIn(plain) };
+  if (isAgain(plain)) return { type: 'again' };
   if (isProgress(plain)) return { type: 'progress' };
   if (isRide(plain)) return { type: 'ride', destination: destinationIn(plain) };
   if (
@@ -74,6 +77,20 @@ export function readClause(clause: string): Request {
 
 function chat(topic: ChatTopic): Request {
   return { type: 'chat', topic };
+}
+
+function isAgain(plain: string): boolean {
+  return (
+    /\bwhat (?:did you say|was that)\b|\b(?:say|repeat) (?:that|it)\b|\bcome again\b|^(?:sorry )?(?:pardon|what)(?: sorry)?$/.test(
+      plain,
+    ) ||
+    /\bhow much (?:was|is|did|does|will) (?:it|that)\b|\bwhat (?:did|does|will) (?:it|that) cost\b/.test(
+      plain,
+    ) ||
+    /\bwhen (?:does|will|is) (?:it|he|she|the (?:car|driver|ride)) (?:come|coming|be here|arrive)\b/.test(
+      plain,
+    )
+  );
 }
 
 function isRide(plain: string): boolean {
@@ -123,7 +140,8 @@ export function cleanPlace(plain: string): string | null {
   return isWord || place.split(' ').length > 8 ? null : place;
 }
 
-function partySizeIn(plain: string): number | null {
+function partySizeIn(words: string): number | null {
+  const plain = withoutTimes(words);
   for (const [, after = ''] of plain.matchAll(/\b(?:for|of|we are|were) (?:the )?(\w+)/g)) {
     if (after === 'to' || after === 'too') return 2;
     if (after === 'me') return 1;
@@ -131,6 +149,18 @@ function partySizeIn(plain: string): number | null {
     if (size !== null) return size;
   }
   return partySizeWord(plain);
+}
+
+const HOUR = '(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|1[0-2]|[1-9])';
+const MINUTES = '(?:thirty|fifteen|forty five|o ?clock|[0-5]\\d|pm|p m)';
+const times = new RegExp(
+  `\\b(?:(?:at|for|by|around) )?(?:(?:half past|quarter (?:past|to)) ${HOUR}|${HOUR} ${MINUTES}(?: pm| p m)?|(?<=at )${HOUR}(?! (?:people|persons|guests)))\\b`,
+  'g',
+);
+
+/** "At seven thirty for four": a time of day is no number of guests. */
+function withoutTimes(plain: string): string {
+  return plain.replace(times, ' ').replace(/\s+/g, ' ').trim();
 }
 
 export function partySizeWord(plain: string): number | null {

@@ -156,6 +156,8 @@ function answer(request: Request, entries: readonly Entry[], turn: number): Repl
       return call('check_order', request.orderId ? { orderId: request.orderId } : {});
     case 'progress':
       return call('check_progress', {});
+    case 'again':
+      return say(sayLatest(entries));
     case 'cancel':
       return call('cancel_work', { work: request.work });
     case 'unsupported':
@@ -169,11 +171,10 @@ function answer(request: Request, entries: readonly Entry[], turn: number): Repl
       if (request.topic === 'yes' && slotOf(entries) === 'retry') return retry(entries);
       if (request.topic === 'wellbeing' && unfinished(entries).length > 0)
         return call('check_progress', {});
-      const goesOn =
-        request.topic === 'nevermind' && unfinished(entries).length > 0
-          ? ` I'm still working on ${listed(unfinished(entries).map(workName))}; say cancel to stop that.`
-          : '';
-      return say(chatReply(request.topic, turn) + goesOn);
+      // One thing is under way: that is what no longer matters. Of several, the tool asks which.
+      if (request.topic === 'nevermind' && unfinished(entries).length > 0)
+        return call('cancel_work', { work: 'unclear' });
+      return say(chatReply(request.topic, turn));
     }
   }
 }
@@ -300,6 +301,17 @@ function sayQuestion(question: string, options: readonly SpokenOption[]): string
     detail ? `${label}, ${speakable(detail)}` : label,
   );
   return `${question} ${choices.slice(0, -1).join('; ')}, or ${choices.at(-1)}?`;
+}
+
+/** The user wants it again: the latest result, or else what was said last. */
+function sayLatest(entries: readonly Entry[]): string {
+  const told = entries.findLast(
+    (entry) => entry.kind === 'notice' && entry.notice.type === 'completed',
+  );
+  if (told?.kind === 'notice' && told.notice.type === 'completed')
+    return sentence(speakable(told.notice.result));
+  const spoken = entries.findLast((entry) => entry.kind === 'assistant');
+  return spoken?.kind === 'assistant' ? spoken.text : greeting;
 }
 
 /** Asked to speak with nothing new: what was said last was not heard. */

@@ -3,6 +3,7 @@
 
 import { computed, effect, signal } from '@preact/signals';
 import type { ClientMessage } from '../shared/protocol.ts';
+import { KeptSound } from './audio/kept-sound.ts';
 import { openMicrophone, type Microphone, type MicrophoneProblem } from './audio/microphone.ts';
 import { openSpeaker, type Speaker } from './audio/speaker.ts';
 import { Connection } from './connection.ts';
@@ -32,6 +33,10 @@ export const isListening = computed(
 );
 
 let speaker: Speaker | null = null;
+/** The user's voice, while no server listens. */
+const kept = new KeptSound();
+/** The connection knows of our microphone. */
+let isIntroduced = false;
 let device: Microphone | null = null;
 /** Another page has not taken the voice from us. */
 let wantsVoice = true;
@@ -43,6 +48,7 @@ const server = new Connection(token, {
   link(state) {
     link.value = state;
     if (state.state !== 'open') {
+      isIntroduced = false;
       ownsVoice.value = false;
       speaker?.clear();
     }
@@ -116,7 +122,8 @@ export async function askForMicrophone(): Promise<void> {
   const opened = await openMicrophone({
     frame(frame) {
       level.value = frame.level;
-      server.sendAudio(frame.samples);
+      if (isIntroduced) server.sendAudio(frame.samples);
+      else if (device) kept.push(frame.samples, device.sampleRateHz);
     },
     ended() {
       device = null;
@@ -137,7 +144,11 @@ export async function askForMicrophone(): Promise<void> {
 /** Says to a fresh connection what this page can do. */
 function introduce(): void {
   announceMicrophone();
-  if (stage.value === 'on' && wantsVoice) takeVoice();
+  const isOurs = stage.value === 'on' && wantsVoice;
+  if (isOurs) takeVoice();
+  const frames = kept.take();
+  isIntroduced = true;
+  if (isOurs) for (const samples of frames) server.sendAudio(samples);
 }
 
 function announceMicrophone(): void {

@@ -33,6 +33,8 @@ export interface DemoServerOptions {
   readonly about: About;
   /** Things to try, given the way to call the webhook. */
   readonly suggestions: (webhook: string) => readonly Suggestion[];
+  /** The token of the link. @defaultValue a new one */
+  readonly token?: string;
   readonly limits?: Partial<ServerLimits>;
   /** Told of what goes wrong and is survived. */
   readonly log?: (line: string) => void;
@@ -55,7 +57,7 @@ export async function startDemoServer(options: DemoServerOptions): Promise<DemoS
   const limits = { ...defaultLimits, ...options.limits };
   const files = createPageFiles();
   const webhooks = new TokenBucket(environment.clock, limits.webhooks);
-  const gate = createGate();
+  const gate = createGate(options.token);
   const guard = await createGuard({
     name: 'The demo',
     environment,

@@ -12,7 +12,7 @@ export interface ServerLimits {
   /** Of one binary frame: 100 ms of sound at 48 kHz. */
   readonly maxAudioBytes: number;
   readonly messages: Rate;
-  /** Seconds of sound. A page that was held up may catch up. */
+  /** Seconds of sound. A page that was held up may catch up: it keeps 10 s while its connection is away. */
   readonly audioSeconds: Rate;
   /** The refused messages; when these are used up, the connection is closed. */
   readonly mistakes: Rate;
@@ -32,7 +32,7 @@ export const defaultLimits: ServerLimits = {
   maxMessageBytes: 16_384,
   maxAudioBytes: 9_600,
   messages: { burst: 60, perSecond: 30 },
-  audioSeconds: { burst: 5, perSecond: 1.25 },
+  audioSeconds: { burst: 12, perSecond: 1.25 },
   mistakes: { burst: 20, perSecond: 0.2 },
   maxUnsentBytes: 4 * 1024 * 1024,
   heartbeatMs: 15_000,
