@@ -1,0 +1,61 @@
+// Rooms that are not silent: the same conversations with noise, with the lead agent's own voice coming back,
+// and with a television. Only the browser stage hears the room.
+
+import type { Dialogue } from '../dialogue.ts';
+import {
+  airport,
+  economy,
+  economyRide,
+  premium,
+  premiumRide,
+  report,
+  salesOfLastWeek,
+} from './lines.ts';
+
+export const rooms: readonly Dialogue[] = [
+  {
+    name: 'a ride in a noisy room',
+    kind: 'room',
+    background: 'noise',
+    lines: [airport, premium],
+    work: [premiumRide],
+  },
+  {
+    name: 'a report in a noisy room',
+    kind: 'room',
+    background: 'noise',
+    lines: [salesOfLastWeek],
+    work: [report],
+    said: [/sold best/],
+  },
+  {
+    name: 'a ride before a loudspeaker that is heard',
+    kind: 'room',
+    background: 'echo',
+    lines: [airport, economy],
+    work: [economyRide],
+  },
+  {
+    name: 'a report before a loudspeaker that is heard',
+    kind: 'room',
+    background: 'echo',
+    lines: [salesOfLastWeek],
+    work: [report],
+    said: [/sold best/],
+  },
+  {
+    name: 'a ride beside a television',
+    kind: 'room',
+    background: 'television',
+    lines: [airport, economy],
+    work: [economyRide],
+  },
+  {
+    name: 'a report beside a television',
+    kind: 'room',
+    background: 'television',
+    lines: [salesOfLastWeek],
+    work: [report],
+    said: [/sold best/],
+  },
+];

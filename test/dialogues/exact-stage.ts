@@ -1,0 +1,28 @@
+// The tests of one stage in simulated time: every dialogue goes as it should, or as `known.json` says that it
+// goes wrong today. What has come right must be taken out of there.
+
+import { describe, expect, test } from 'vitest';
+import { dialogues } from './corpus/index.ts';
+import { judgeDialogue } from './judge.ts';
+import { knownFaults } from './known.ts';
+import { playDialogue } from './play.ts';
+import { exactStages, isPlayedOn } from './stages/index.ts';
+
+export function testDialogues(name: string): void {
+  describe(`dialogues: ${name}`, () => {
+    test.each(dialogues.filter((dialogue) => isPlayedOn(name, dialogue)))(
+      '$kind: $name',
+      async (dialogue) => {
+        const stage = await exactStages[name]?.();
+        if (!stage) throw new Error(`Expected a stage ${name}`);
+        const { faults } = judgeDialogue(dialogue, await playDialogue(stage, dialogue));
+        await stage.close();
+        const kinds = [...new Set(faults.map(({ fault }) => fault))].toSorted();
+        expect(
+          kinds,
+          `${JSON.stringify(faults)}; \`npm run dialogues -- --stage ${name} --write\` renews known.json`,
+        ).toEqual(knownFaults(dialogue.name, name));
+      },
+    );
+  });
+}

@@ -1,0 +1,174 @@
+// Judges a dialogue that was played: what is wrong, and how long things took.
+
+import type { Dialogue, WorkEnd } from './dialogue.ts';
+import { toolOf } from './play.ts';
+import type { DialogueRecord, Utterance } from './record.ts';
+
+/** What can be wrong; the table counts each. */
+export type Fault = 'task' | 'dead air' | 'told twice' | 'lost' | 'stuck' | 'error';
+
+export interface Verdict {
+  /** Empty: it went as the person would want. */
+  readonly faults: readonly { readonly fault: Fault; readonly why: string }[];
+  /** The longest wait after words that want an answer, until something was heard; null: nothing sounds here. */
+  readonly deadAirMs: number | null;
+  /** The longest time from the person's first sound until the lead agent was silent. */
+  readonly stopMs: number | null;
+  /** The longest silence that a listening word tore into what was being said. */
+  readonly holeMs: number | null;
+  /** Whether each line was taken down with the words that matter; a slip of the recogniser is not ours. */
+  readonly isHeardRight: boolean;
+}
+
+/** Longer than this nobody waits without asking "hello?". */
+export const DEAD_AIR_LIMIT_MS = 6000;
+
+export function judgeDialogue(dialogue: Dialogue, record: DialogueRecord): Verdict {
+  const faults: { fault: Fault; why: string }[] = [];
+  const blame = (fault: Fault, why: string): void => void faults.push({ fault, why });
+  if (record.stuck !== null) blame('stuck', record.stuck);
+  for (const why of wrongWork(dialogue.work, record)) blame('task', why);
+  for (const why of wrongWords(dialogue, record.said)) blame('task', why);
+  for (const error of record.errors) blame('error', error);
+  if (!dialogue.asksAgain) for (const why of toldTwice(record)) blame('told twice', why);
+  for (const why of lost(record)) blame('lost', why);
+  const { deadAirMs, silent } = deadAir(dialogue, record);
+  if (silent !== null) blame('dead air', `nothing was heard after “${silent.text}”`);
+  else if (deadAirMs !== null && deadAirMs > DEAD_AIR_LIMIT_MS)
+    blame('dead air', `${(deadAirMs / 1000).toFixed(1)} s of nothing`);
+  return {
+    faults,
+    deadAirMs,
+    stopMs: longest(interrupted(dialogue, record, false)),
+    holeMs: longest(interrupted(dialogue, record, true)),
+    isHeardRight: record.utterances.every((utterance) => isHeard(dialogue, utterance)),
+  };
+}
+
+function wrongWork(wanted: readonly WorkEnd[], { state }: DialogueRecord): readonly string[] {
+  const left = state.subagents.filter(({ parentId }) => parentId === null);
+  const missing: string[] = [];
+  for (const end of wanted) {
+    const index = left.findIndex(
+      ({ toolName, state: now, outcome }) =>
+        toolName === toolOf(end.work) &&
+        now === end.state &&
+        (end.result === undefined || end.result.test(outcome?.text ?? '')),
+    );
+    if (index >= 0) left.splice(index, 1);
+    else
+      missing.push(`no ${end.work} that is ${end.state}${end.result ? ` with ${end.result}` : ''}`);
+  }
+  const more = left.map(
+    ({ toolName, state: now, outcome }) =>
+      `${toolName} is ${now}${outcome?.text ? `: ${outcome.text}` : ''}, which nobody wanted`,
+  );
+  return [...missing, ...more];
+}
+
+function wrongWords(
+  { said: wanted = [], unsaid = [] }: Dialogue,
+  said: readonly string[],
+): readonly string[] {
+  const wrong: string[] = [];
+  let from = 0;
+  for (const words of wanted) {
+    const index = said.findIndex((text, at) => at >= from && words.test(text));
+    if (index < 0) wrong.push(`did not say ${words}`);
+    else from = index;
+  }
+  for (const words of unsaid) {
+    const text = said.find((each) => words.test(each));
+    if (text !== undefined) wrong.push(`said “${text}”`);
+  }
+  return wrong;
+}
+
+/** A result is told twice when its words were said to their end more than once. */
+function toldTwice({ state }: DialogueRecord): readonly string[] {
+  return state.deliveries
+    .filter(({ kind }) => kind === 'result')
+    .flatMap(({ text }) => {
+      const words = plain(text);
+      const whole = state.transcript.filter(
+        ({ role, text: said, interrupted = false }) =>
+          role === 'assistant' && !interrupted && plain(said).includes(words),
+      );
+      return words !== '' && whole.length > 1 ? [`“${text}” ${whole.length} times`] : [];
+    });
+}
+
+/** A result is lost when it is neither told nor on a card, though nothing more happens. */
+function lost({ state }: DialogueRecord): readonly string[] {
+  const results = state.deliveries.filter(({ kind }) => kind === 'result');
+  const dropped = results
+    .filter(({ state: now, card }) => now === 'dropped' && !card)
+    .map(({ text }) => `“${text}” was dropped`);
+  const never = state.subagents
+    .filter(
+      ({ parentId, state: now, id }) =>
+        parentId === null &&
+        now === 'completed' &&
+        results.every(({ subagentId }) => subagentId !== id),
+    )
+    .map(({ toolName }) => `the result of ${toolName} was never offered`);
+  return [...dropped, ...never];
+}
+
+function deadAir(
+  { lines }: Dialogue,
+  { utterances, sounds, endedAt }: DialogueRecord,
+): { readonly deadAirMs: number | null; readonly silent: Utterance | null } {
+  if (sounds.length === 0) return { deadAirMs: null, silent: null };
+  let deadAirMs: number | null = null;
+  for (const [index, utterance] of utterances.entries()) {
+    if (lines[utterance.line]?.wantsNothing) continue;
+    const next = utterances[index + 1]?.beganAt ?? endedAt;
+    const sound = sounds.find(({ to }) => to > utterance.endedAt);
+    // The person went on by themselves: nobody was waited for.
+    if (sound === undefined || sound.from >= next) {
+      if (next - utterance.endedAt < DEAD_AIR_LIMIT_MS && index + 1 < utterances.length) continue;
+      return { deadAirMs: next - utterance.endedAt, silent: utterance };
+    }
+    deadAirMs = Math.max(deadAirMs ?? 0, sound.from - utterance.endedAt);
+  }
+  return { deadAirMs, silent: null };
+}
+
+/** For each line that was said into speech: how long that went on, or how long it was silent. */
+function interrupted(
+  { lines }: Dialogue,
+  { utterances, sounds }: DialogueRecord,
+  isListening: boolean,
+): readonly number[] {
+  return utterances.flatMap(({ line, beganAt }) => {
+    if ((lines[line]?.wantsNothing ?? false) !== isListening) return [];
+    const index = sounds.findIndex(({ from, to }) => from <= beganAt && to >= beganAt);
+    const sound = sounds[index];
+    if (!sound) return [];
+    if (!isListening) return [sound.to - beganAt];
+    const next = sounds[index + 1];
+    return next ? [next.from - sound.to] : [0];
+  });
+}
+
+function isHeard({ lines }: Dialogue, { line, text, heard }: Utterance): boolean {
+  const { wantsNothing, matters = text.match(/[\p{L}\d]{4,}/gu) ?? [] } = lines[line] ?? {};
+  if (wantsNothing) return true;
+  const words = ` ${plain(heard ?? '')} `;
+  return matters.every((each) => words.includes(` ${plain(each)} `));
+}
+
+function longest(times: readonly number[]): number | null {
+  return times.length === 0 ? null : Math.max(...times);
+}
+
+/** Amounts are written with a sign and said in words; case and punctuation do not count. */
+function plain(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/\$\s?(\d+(?:,\d{3})*)/g, '$1 dollars')
+    .replace(/%/g, ' percent')
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}

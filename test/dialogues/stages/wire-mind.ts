@@ -1,0 +1,127 @@
+// The demo's rules as the voice model of a fake voice server: what its model remembers is written as the
+// prompt that a text model would get, and the reply is said and called. The same on every wire.
+
+import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import { readConversation } from '../../../examples/voice-demo/brain/conversation.ts';
+import { leadReply } from '../../../examples/voice-demo/brain/lead.ts';
+import type {
+  FakeItem,
+  VoiceBrain,
+  VoiceCause,
+  VoiceStep,
+  VoiceTurn,
+} from '../../../src/testing/voice-server/index.ts';
+
+/** A wire that has no role for what is typed. */
+const typed = /^The user writes: ("(?:.*)")$/s;
+/** The tools that the lead model delegates for, on a wire that declares none. */
+const delegated = [
+  'book_ride',
+  'book_table',
+  'generate_report',
+  'check_order',
+  'check_progress',
+  'cancel_work',
+  'settle_question',
+];
+const THINKING_MS = 150;
+/** OpenAI Live tells replies apart by pauses. */
+const LIVE_PAUSE_MS = 1000;
+
+export function wireMind(): VoiceBrain {
+  return (turn) => {
+    const { cause, instructions, model } = turn;
+    const delegations = delegationsOf(turn);
+    const prompt: LanguageModelV4Prompt = [
+      {
+        role: 'system',
+        content: [model.instructions, instructions ?? '', told(cause)].join('\n\n'),
+      },
+      ...inOrder(cause, model.items).flatMap((item) => messageOf(item, model.items, delegations)),
+      ...missing(cause, model.items),
+    ];
+    const names = model.wire === 'openai-live' ? delegated : model.tools.map(({ name }) => name);
+    const { text, calls } = leadReply(readConversation(prompt), new Set(names));
+    const steps: VoiceStep[] = [
+      ...(text === '' ? [] : [{ say: text }]),
+      ...calls.map(({ toolName, input }) => ({ call: toolName, arguments: input })),
+    ];
+    return [{ waitMs: model.wire === 'openai-live' ? LIVE_PAUSE_MS : THINKING_MS }, ...steps];
+  };
+}
+
+/** A wire without instructions for one response gives them as a message; its own mark is no note to tell. */
+function told(cause: VoiceCause): string {
+  return cause.type === 'message' ? cause.text.replace(/^\[note \S+\] /, '') : '';
+}
+
+/** The words of the turn, where the wire has not put them into the memory yet. */
+function missing(cause: VoiceCause, items: readonly FakeItem[]): readonly LanguageModelV4Message[] {
+  if (cause.type !== 'utterance' || cause.text === '') return [];
+  const last = items.findLast((item) => item.kind === 'message' && item.role === 'user');
+  if (last?.kind === 'message' && last.text === cause.text) return [];
+  return [{ role: 'user', content: [{ type: 'text', text: cause.text }] }];
+}
+
+/** What a delegation gave comes while the model speaks, and is what it is to speak of: it comes last. */
+function inOrder(cause: VoiceCause, items: readonly FakeItem[]): readonly FakeItem[] {
+  const index = items.findLastIndex(
+    (item) => cause.type === 'result' && item.kind === 'message' && item.text === cause.output,
+  );
+  return index < 0 ? items : [...items.toSpliced(index, 1), ...items.slice(index, index + 1)];
+}
+
+/** What delegations gave, which OpenAI Live remembers as messages without a name: by their texts. */
+function delegationsOf({ cause, model }: VoiceTurn): ReadonlyMap<string, string> {
+  const causes = [...model.replies.map((reply) => reply.cause), cause];
+  return new Map(
+    causes.flatMap((each) =>
+      each.type === 'result' && typeof each.output === 'string' ? [[each.output, each.name]] : [],
+    ),
+  );
+}
+
+function callOf(callId: string, toolName: string, input: unknown): LanguageModelV4Message {
+  return {
+    role: 'assistant',
+    content: [{ type: 'tool-call', toolCallId: callId, toolName, input }],
+  };
+}
+
+function resultOf(callId: string, toolName: string, value: string): LanguageModelV4Message {
+  const output = { type: 'text', value } as const;
+  return {
+    role: 'tool',
+    content: [{ type: 'tool-result', toolCallId: callId, toolName, output }],
+  };
+}
+
+function messageOf(
+  item: FakeItem,
+  items: readonly FakeItem[],
+  delegations: ReadonlyMap<string, string>,
+): readonly LanguageModelV4Message[] {
+  switch (item.kind) {
+    case 'message': {
+      if (item.text === '') return [];
+      const tool = delegations.get(item.text);
+      if (tool !== undefined)
+        return [callOf(item.id, tool, {}), resultOf(item.id, tool, item.text)];
+      if (item.role === 'system') return [{ role: 'system', content: item.text }];
+      const words = typed.exec(item.text)?.[1];
+      const text = words === undefined ? item.text : (JSON.parse(words) as string);
+      const role = words === undefined && item.role === 'assistant' ? 'assistant' : 'user';
+      return [{ role, content: [{ type: 'text', text }] }];
+    }
+    case 'call':
+      return [callOf(item.callId, item.name, JSON.parse(item.arguments || '{}') as unknown)];
+    case 'result': {
+      const { callId, output } = item;
+      const call = items.find((each) => each.kind === 'call' && each.callId === callId);
+      const value = typeof output === 'string' ? output : JSON.stringify(output);
+      return [resultOf(callId, call?.kind === 'call' ? call.name : '', value)];
+    }
+    case 'image':
+      return [];
+  }
+}

@@ -1,0 +1,63 @@
+// The table of a run of dialogues: one row for each stage.
+
+import type { Dialogue } from './dialogue.ts';
+import type { Fault, Verdict } from './judge.ts';
+
+export interface Run {
+  readonly dialogue: Dialogue;
+  readonly stage: string;
+  readonly verdict: Verdict;
+  /** As the table of known faults has it. */
+  readonly isKnown: boolean;
+}
+
+export function reportRow({ dialogue, stage, verdict, isKnown }: Run): string {
+  const { faults, isHeardRight } = verdict;
+  const whose = isHeardRight ? 'wrong' : 'misheard';
+  const lines = faults.map(({ fault, why }) => `\n    ${fault}: ${why}`).join('');
+  const news = isKnown ? '' : ' (not as in known.json)';
+  return `${faults.length === 0 ? 'right' : whose}  ${stage}: ${dialogue.name}${news}${lines}`;
+}
+
+export function tableOf(runs: readonly Run[]): string {
+  const stages = [...new Set(runs.map(({ stage }) => stage))];
+  const head =
+    '\n| stage | runs | heard right | task right | dead air p50 / p95 | stop p50 | hole p50 | stuck | told twice | lost |\n' +
+    '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |';
+  return [head, ...stages.map((stage) => rowOf(stage, runs))].join('\n');
+}
+
+/** A run counts as ours when the transcript was right. */
+function rowOf(stage: string, all: readonly Run[]): string {
+  const runs = all.filter((run) => run.stage === stage);
+  const ours = runs.filter(({ verdict }) => verdict.isHeardRight);
+  const withFault = (fault: Fault): number =>
+    ours.filter(({ verdict }) => verdict.faults.some((each) => each.fault === fault)).length;
+  const right = ours.filter(({ verdict }) => verdict.faults.length === 0).length;
+  const of = (pick: (verdict: Verdict) => number | null): readonly number[] =>
+    ours.flatMap(({ verdict }) => pick(verdict) ?? []).toSorted((a, b) => a - b);
+  const air = of(({ deadAirMs }) => deadAirMs);
+  return `| ${[
+    stage,
+    runs.length,
+    ours.length,
+    `${right} (${Math.round((100 * right) / Math.max(1, ours.length))} %)`,
+    `${seconds(air, 0.5)} / ${seconds(air, 0.95)}`,
+    seconds(
+      of(({ stopMs }) => stopMs),
+      0.5,
+    ),
+    seconds(
+      of(({ holeMs }) => holeMs),
+      0.5,
+    ),
+    withFault('stuck'),
+    withFault('told twice'),
+    withFault('lost'),
+  ].join(' | ')} |`;
+}
+
+function seconds(sorted: readonly number[], part: number): string {
+  const value = sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
+  return value === undefined ? '–' : `${(value / 1000).toFixed(2)} s`;
+}

@@ -1,0 +1,3 @@
+import { testDialogues } from './exact-stage.ts';
+
+testDialogues('text');
