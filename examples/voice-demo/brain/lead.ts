@@ -44,7 +44,7 @@ function goingOn({ instructions, entries }: Conversation, text: string): string 
     entries.flatMap((entry) => (entry.kind === 'assistant' ? sentencesOf(entry.text) : [])),
   );
   const all = sentencesOf(text);
-  const rest = all.slice(all.findLastIndex((sentence) => heard.has(sentence)) + 1).join(' ');
+  const rest = all.slice(all.findLastIndex((one) => heard.has(one)) + 1).join(' ');
   if (rest === '' || rest === text) return text;
   return instructions.includes('As I was saying') ? `As I was saying: ${rest}` : rest;
 }

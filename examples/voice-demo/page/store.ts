@@ -182,6 +182,8 @@ function applyEvent(event: SessionEvent): void {
     case 'transfer.completed':
     case 'transfer.failed':
     case 'turn.ended':
+    case 'user.away':
+    case 'user.back':
     case 'utterance.routed':
       break;
   }

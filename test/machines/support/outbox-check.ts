@@ -454,8 +454,8 @@ export function checkOutbox(
       },
       'OUTBOX-11: an offer says whether its beginning was heard, as the item does until it leaves':
         (before, event, after, effects) => {
-          const begunIn = (one: object | null): number | undefined =>
-            (one as { begunIn?: number } | null)?.begunIn;
+          const begunIn = (one: { readonly begunIn?: number } | null): number | undefined =>
+            one?.begunIn;
           const { current, generation } = before.context;
           const isBegun =
             event.type === 'delivery.interrupted' &&
