@@ -66,7 +66,11 @@ test('the README prints the program that the tests run', () => {
 
 test('and what it prints', async () => {
   const env = { ...process.env, OPENAI_API_KEY: '' };
-  const { stdout } = await run(process.execPath, [program.pathname], { env });
+  const { stdout } = await run(
+    process.execPath,
+    ['--conditions=offstage-source', program.pathname],
+    { env },
+  );
   expect(readme).toContain(`\`\`\`\n${stdout}\`\`\`\n`);
 });
 
@@ -76,7 +80,11 @@ test('with a key it talks to the model of its provider', async () => {
     OPENAI_API_KEY: 'some-key',
     OPENAI_BASE_URL: `${server.url}/v1`,
   };
-  const { stdout, stderr } = await run(process.execPath, [program.pathname], { env });
+  const { stdout, stderr } = await run(
+    process.execPath,
+    ['--conditions=offstage-source', program.pathname],
+    { env },
+  );
   expect(stderr).toBe('');
   expect(stdout.split('\n')).toEqual([
     'you: Book me a ride to the airport, please.',

@@ -13,6 +13,7 @@ const project = fileURLToPath(new URL('../..', import.meta.url));
 const spreadInto: Readonly<Record<string, readonly string[]>> = {
   DialOptions: ['dialOptionsShape'],
   'GeminiLiveOptions.transcription': ['SessionSettings.transcription'],
+  HearingOptions: ['InputAudioOptions'],
   ListenOptions: ['listen'],
   OpenaiLiveOptions: ['SessionSettings', 'OpenaiLiveSettings'],
   'OpenaiLiveOptions.turns': ['TurnTimes'],
