@@ -7,7 +7,7 @@ import { announce, catches, holds, holdsThroughout } from './support/verdicts.ts
 
 const leads = Object.keys(turnsOf) as Lead[];
 const scopes: readonly Scope[] = ['everything', 'nobody helps'];
-const patience = { timeout: 120_000 };
+const patience = { timeout: 300_000 };
 
 describe.each(leads.flatMap((lead) => scopes.map((scope) => [lead, scope] as const)))(
   'every state of a turn: %s, %s',
