@@ -102,8 +102,10 @@ function matchFreeText(
     withdraws(said, tables, topic);
   if (isOther) return digression;
   const text = { kind: 'free_text', text: said.raw } as const;
-  // "Before that, the news": it wants something else first, whatever that is.
-  const isPutFirst = tables.phrases.beforehand.some((phrase) => standsAt(said.words, 0, phrase));
+  // "Before that, the news": it wants something else first, whatever that is. "First." alone is an answer.
+  const isPutFirst = tables.phrases.beforehand.some(
+    (phrase) => phrase.length < said.words.length && standsAt(said.words, 0, phrase),
+  );
   const isDoubtful = said.asks || isPutFirst || requestsIn(said, tables).length > 0;
   return isDoubtful ? { ...text, doubt: true } : text;
 }

@@ -181,6 +181,7 @@ describe('questions', () => {
       model,
     } = voiceTalk({
       subagents: { red: asking('Red?'), blue: asking('Blue?', { inputTimeout: 5000 }) },
+      voice: { nudgeAfterMs: null },
     });
     await start();
     await use('red', 'blue');

@@ -241,7 +241,7 @@ describe('words that are no answer', () => {
     await speak('Economy or Premium?');
     await utter('Wait a second.');
     expect(asked()).toBeNull();
-    await environment.advance(9000);
+    await environment.advance(29_000);
     expect(asked()).toBeNull();
     expect(question()).toMatchObject({ state: 'open', dueAt: null });
     await environment.advance(2000);
@@ -264,7 +264,7 @@ describe('words that are no answer', () => {
     await environment.settle();
     await pause();
     expect(asked()).toBeNull();
-    await environment.advance(11_000);
+    await environment.advance(31_000);
     expect(asked()).toContain('Economy or Premium?');
     await speak('Economy or Premium?');
     expect(question()).toMatchObject({ state: 'open' });

@@ -55,6 +55,8 @@ async function start({ model, brain = obedient, voiceActivity = false, ...talk }
     model: castOf(talk),
     agents: agentsOf(talk),
     subagentConfigs: configsOf(talk),
+    // Nobody reminds the user within the minute that a model may take to say all that it reads.
+    voice: { nudgeAfterMs: null },
     hooks: { onError: (error) => errors.push(error) },
   });
   const events: SessionEvent[] = [];

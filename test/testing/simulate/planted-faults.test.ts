@@ -227,7 +227,7 @@ const planted: readonly Planted[] = [
       ...(typeof defaultApp === 'function' ? defaultApp(stage) : defaultApp),
       voice: { maxUtteranceMs: 1e9 },
     }),
-    breaks: ['LIVE'],
+    breaks: ['LIVE', 'P10'],
     plant: () => () => {},
   },
   {
