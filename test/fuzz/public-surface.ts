@@ -273,7 +273,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   './machines': Object.fromEntries(
     [
       'activities', 'activity', 'askingFor', 'backoffMs', 'deadline', 'effect', 'floorOf', 'gateIsOpen', 'gateMessage', 'gateOf', 'hasRoom',
-      'isEffect', 'isInDoubt', 'modelIsBusy', 'ownerOf', 'priorityOf', 'questionItem', 'replyIsExpected', 'replyIsWanted',
+      'isEffect', 'isInDoubt', 'modelIsBusy', 'ownerOf', 'priorityOf', 'questionItem', 'replyIsComing', 'replyIsExpected', 'replyIsWanted',
       'requestIdOf', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'userHasFloor', 'wire',
     ].map((name) => [name, { args: () => ['a', 'b', 'c'], trusts: machineMade }]),
   ), // prettier-ignore

@@ -367,16 +367,23 @@ const acknowledged = (): ConformanceScene => {
     plot: async (talk) => {
       await isAsked(talk);
       await talk.says('premium', { to: 'subagent' });
-      await talk.until('the answer is acknowledged', () => acknowledgementsIn(talk) === 1, 3000);
+      const isWanted = () => acknowledgementsIn(talk) === 1;
+      if (mayAcknowledge(talk)) await talk.until('the answer is acknowledged', isWanted, 3000);
       await talk.isTold(BOOKED);
     },
     outcome: (talk) => {
       got(talk, asker, 'premium');
       isToldOnce(talk, BOOKED);
-      talk.check('the answer is acknowledged once', acknowledgementsIn(talk) === 1);
+      const times = mayAcknowledge(talk) ? 1 : 0;
+      talk.check('the answer is acknowledged once', acknowledgementsIn(talk) === times);
     },
   };
 };
+
+/** A model that waits to be asked, and cannot speak beside its conversation, acknowledges nothing. */
+function mayAcknowledge({ capabilities }: Talk): boolean {
+  return capabilities.speaksOutOfBand || capabilities.responds === 'by_itself';
+}
 
 /** How often the user heard it: said beside the conversation, or by the model as its own words. */
 function acknowledgementsIn(talk: Talk): number {
