@@ -76,6 +76,9 @@ export function matchAnswer(
   }
 }
 
+/** Shorter words of a question are no verbs that an answer repeats. */
+const MIN_VERB_CHARS = 3;
+
 /** Reads every utterance as an answer, unless it clearly is none; some with doubt. */
 function matchFreeText(
   said: Utterance,
@@ -106,7 +109,14 @@ function matchFreeText(
   const isPutFirst = tables.phrases.beforehand.some(
     (phrase) => phrase.length < said.words.length && standsAt(said.words, 0, phrase),
   );
-  const isDoubtful = said.asks || isPutFirst || requestsIn(said, tables).length > 0;
+  // "Call it Rex." to "What shall it be called?" asks for nothing else.
+  const asked = readUtterance(question, tables.language).words;
+  const echoes = (index: number): boolean => {
+    const verb = said.words[index] as string;
+    return verb.length >= MIN_VERB_CHARS && asked.some((word) => word.startsWith(verb));
+  };
+  const requests = requestsIn(said, tables).filter((index) => !echoes(index));
+  const isDoubtful = said.asks || isPutFirst || requests.length > 0;
   return isDoubtful ? { ...text, doubt: true } : text;
 }
 

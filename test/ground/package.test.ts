@@ -7,7 +7,9 @@ import { expect, test } from 'vitest';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 interface Manifest {
-  readonly exports: Readonly<Record<string, string | { types: string; default: string }>>;
+  readonly exports: Readonly<
+    Record<string, string | { types: string; default: string; 'offstage-source': string }>
+  >;
   readonly dependencies: Readonly<Record<string, string>>;
 }
 
@@ -42,4 +44,6 @@ test.each(Object.entries(manifest.exports))('the entry %s has a source', (_entry
   const source = target.default.replace('./dist/', 'src/').replace(/\.js$/, '.ts');
   expect(existsSync(root + source)).toBe(true);
   expect(target.types).toBe(target.default.replace(/\.js$/, '.d.ts'));
+  // Checks, snippets and examples reach the sources by this condition, without a build.
+  expect(target['offstage-source']).toBe(`./${source}`);
 });
