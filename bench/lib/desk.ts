@@ -44,9 +44,9 @@ const usage = {
   outputTokens: { total: 20, text: 20, reasoning: 0 },
 };
 
-/** The lead agent: `errands 7` starts seven; to anything else it says a word. */
+/** The lead agent: `errands 7` starts seven; to anything else it says a word. It also writes the summaries. */
 const leadModel: Model = model(
-  () => [],
+  () => [text('They ran errands.')],
   ({ prompt }) => {
     const answered = prompt.findLastIndex(({ role }) => role === 'assistant' || role === 'tool');
     const said = JSON.stringify(prompt.slice(answered + 1));

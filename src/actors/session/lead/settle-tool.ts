@@ -142,7 +142,7 @@ export interface SettleStep {
   readonly note: Note;
 }
 
-/** The work that the lead agent may be asked about, by the names of its subagents and tools. */
+/** The work that the lead agent may be asked about, by the names of its subagents and tools (`summed`). */
 export interface WorkNow {
   readonly running: readonly string[];
   /** Done, and not told yet. */
@@ -161,14 +161,33 @@ export function workNow(
 ): WorkNow {
   const { pending, current } = unit.outbox.snapshot.context;
   const labelsOf = (items: readonly OutboxItem[]): readonly string[] =>
-    items.flatMap(({ deliveryId, kind }) =>
-      kind === 'question' ? [] : [projection.delivery(deliveryId)?.label ?? subjectOf(deliveryId)],
+    summed(
+      items.flatMap(({ deliveryId, kind }) =>
+        kind === 'question'
+          ? []
+          : [projection.delivery(deliveryId)?.label ?? subjectOf(deliveryId)],
+      ),
     );
   return {
-    running: tree.live.flatMap(({ id, definition }) => (asking.has(id) ? [] : [definition.name])),
+    running: summed(
+      tree.live.flatMap(({ id, definition }) => (asking.has(id) ? [] : [definition.name])),
+    ),
     waitsToBeTold: labelsOf(pending),
     beingTold: labelsOf(current ? [current] : []),
   };
+}
+
+const MOST_NAMES = 20;
+
+/** Returns each name once, with its number, and how many are left out: a thousand subagents fill no prompt. */
+function summed(names: readonly string[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const lines = [...counts].map(([name, count]) =>
+    count === 1 ? name : `${name} (${count} of them)`,
+  );
+  const leftOut = lines.length - MOST_NAMES;
+  return leftOut > 0 ? [...lines.slice(0, MOST_NAMES), `and ${leftOut} other kinds`] : lines;
 }
 
 /** Returns the tool and its context for the next response; null: no question is open or was answered just now. */

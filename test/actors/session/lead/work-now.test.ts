@@ -5,12 +5,13 @@ import { workNow } from '../../../../src/actors/session/lead/settle-tool.ts';
 
 const item = (deliveryId: string, kind: 'result' | 'question' = 'result') => ({ deliveryId, kind });
 
+const two = [
+  { id: 'sub_1', definition: { name: 'report' } },
+  { id: 'sub_2', definition: { name: 'ride' } },
+];
+
 /** The parts of a session that are looked at. */
-function sessionWith(pending: readonly object[], current: object | null) {
-  const live = [
-    { id: 'sub_1', definition: { name: 'report' } },
-    { id: 'sub_2', definition: { name: 'ride' } },
-  ];
+function sessionWith(pending: readonly object[], current: object | null, live = two) {
   const delivery = (id: string) => (id === 'call_1' ? { label: 'sales' } : undefined);
   return {
     unit: { outbox: { snapshot: { context: { pending, current } } } },
@@ -33,4 +34,19 @@ test('what is done waits to be told, and is known while it is told; questions ar
     waitsToBeTold: [],
     beingTold: ['sales'],
   });
+});
+
+test('a thousand subagents fill no prompt: each name once, with its number, and no more than twenty', () => {
+  const many = (names: number) =>
+    Array.from({ length: 1000 }, (_, at) => ({
+      id: `sub_${at}`,
+      definition: { name: `kind ${at % names}` },
+    }));
+  expect(workNow(sessionWith([], null, many(2))).running).toEqual([
+    'kind 0 (500 of them)',
+    'kind 1 (500 of them)',
+  ]);
+  const { running } = workNow(sessionWith([], null, many(50)));
+  expect(running).toHaveLength(21);
+  expect(running.at(-1)).toBe('and 30 other kinds');
 });
