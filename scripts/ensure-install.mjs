@@ -56,8 +56,6 @@ function npm(...args) {
       .split(delimiter)
       .filter((folder) => folder !== own)
       .join(delimiter),
-    // An npm that does not know `allowScripts` would let it download GPU libraries.
-    ONNXRUNTIME_NODE_INSTALL: 'skip',
   };
   const npmProgram = process.env.npm_execpath;
   const options = { cwd: root, env, stdio: ['ignore', 'ignore', 'inherit'] };
@@ -80,3 +78,14 @@ if (!hasNode()) {
   console.log('Installing Node for the project.');
   npm('rebuild', 'node', '--ignore-scripts=false', '--loglevel=error');
 }
+
+// The local voice of the demo and of the tests. Without it everything else works, so that its absence stops nothing
+// here: the commands that need it say so.
+const ownNode = ['node', 'node.exe']
+  .map((name) => join(modules, 'node', 'bin', name))
+  .find(existsSync);
+const voice = spawnSync(ownNode ?? process.execPath, ['src/cli/offstage.ts', 'voice', 'install'], {
+  cwd: root,
+  encoding: 'utf8',
+});
+if (voice.status !== 0) console.error(voice.stdout, voice.stderr);

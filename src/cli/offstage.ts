@@ -5,6 +5,7 @@ import { runCommand, type Command } from './command/command.ts';
 import { doctor } from './doctor/doctor.ts';
 import { replay } from './replay/replay.ts';
 import { simulate } from './simulate/simulate.ts';
+import { voice } from './voice/voice.ts';
 
 // The reader of a pipe closed it: `offstage replay … | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -12,7 +13,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
-const commands: readonly Command[] = [doctor, replay, simulate];
+const commands: readonly Command[] = [doctor, replay, simulate, voice];
 
 process.exitCode = await runCommand(commands, process.argv.slice(2), (text) => {
   process.stdout.write(text);

@@ -20,6 +20,7 @@ function machine(more: Partial<Machine> = {}): Machine {
     variables: {},
     installed: () => '7.0.1',
     range: () => null,
+    voiceFolder: () => '/voice',
     ...more,
   };
 }
@@ -111,8 +112,17 @@ test('an address is told by its host only: the rest may hold a secret', () => {
 describe('packages', () => {
   test('a missing one is named with its remedy', () => {
     const found = texts(machine({ installed: () => null }), 'local-voice');
-    expect(found).toContain(
-      'missing: The package onnxruntime-node is missing: run npm install onnxruntime-node',
+    expect(found).toContain('missing: The package ws is missing: run npm install ws');
+  });
+
+  test('so are those of the local voice, which only the local voice needs', () => {
+    const without = machine({ voiceFolder: () => null });
+    const remedy =
+      'missing: The packages of the local voice are missing: run npx offstage voice install';
+    expect(texts(without, 'local-voice')).toContain(remedy);
+    expect(texts(without, 'openai-realtime')).not.toContain(remedy);
+    expect(texts(machine({}), 'local-voice')).toContain(
+      'ok: The packages of the local voice are in /voice',
     );
   });
 

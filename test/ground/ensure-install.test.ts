@@ -3,6 +3,7 @@
 
 import { spawnSync } from 'node:child_process';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -47,7 +48,7 @@ function npmExitsWith(code: number): void {
      fs.appendFileSync(__dirname + '/calls', process.argv.slice(2).join(' ') + '\\n');
      if (${code} === 0) {
        fs.mkdirSync(__dirname + '/node_modules/node/bin', { recursive: true });
-       fs.writeFileSync(__dirname + '/node_modules/node/bin/node', '');
+       fs.writeFileSync(__dirname + '/node_modules/node/bin/node', '#!/bin/sh\\nexit 0\\n', { mode: 0o755 });
      }
      process.exit(${code});`,
   );
@@ -57,7 +58,14 @@ function npmExitsWith(code: number): void {
 function installed(version: string): void {
   write('node_modules/.package-lock.json', lock({ 'node_modules/a': { version } }));
   write('node_modules/a/package.json', '{}');
-  write('node_modules/node/bin/node', '');
+  nodeExitsWith(0);
+}
+
+/** Node of the project, which runs nothing but the install of the local voice. */
+function nodeExitsWith(code: number): void {
+  const says = `echo "ran $*"; echo "no network" >&2`;
+  write('node_modules/node/bin/node', `#!/bin/sh\n${says}\nexit ${code}\n`);
+  chmodSync(join(root, 'node_modules/node/bin/node'), 0o755);
 }
 
 /** Runs the script; `calls` is how npm was called, a line a call. */
@@ -134,4 +142,13 @@ test('ends as npm ended when the install fails', () => {
   const { status, stderr } = ensureInstall();
   expect(status).toBe(7);
   expect(stderr).toContain('npm install failed');
+});
+
+test('installs the local voice with the Node of the project; one that cannot be had stops nothing', () => {
+  installed('1.0.0');
+  nodeExitsWith(1);
+  const { status, stderr } = ensureInstall();
+  expect(status).toBe(0);
+  expect(stderr).toContain('ran src/cli/offstage.ts voice install');
+  expect(stderr).toContain('no network');
 });

