@@ -1,5 +1,5 @@
-// Five projects: the quick tests; some of them again with the oldest XState that is allowed; the ones that need a
-// PostgreSQL server; the ones that load speech models; and the ones that drive a browser. The heavy ones run
+// Six projects: the quick tests; some of them again with the oldest XState that is allowed; the ones inside web
+// frameworks; the ones that need a PostgreSQL server; the ones that load speech models; and the ones that drive a browser. The heavy ones run
 // after the quick ones, a file at a time.
 
 import { existsSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { findPostgres } from './test/support/postgres/find-postgres.ts';
 const postgres = 'test/adapters/postgres-journal/**/*.test.ts';
 const speech = 'test/adapters/local-voice/**/*.test.ts';
 const browser = 'test/browser/**/*.test.ts';
+const frameworks = 'test/frameworks/**/*.test.ts';
 
 // `package.json` allows a range of XState: what stands on it runs at both ends.
 const oldestXState = fileURLToPath(import.meta.resolve('xstate-oldest'));
@@ -44,6 +45,11 @@ if (!hasPostgres) {
   console.warn(`${missing}: the tests of postgresJournal are left out.`);
 }
 
+// The frameworks have a package.json of their own, which `npm run test:frameworks` installs first.
+const hasFrameworks = existsSync(new URL('./test/frameworks/node_modules', import.meta.url));
+if (!hasFrameworks)
+  console.warn('The tests inside web frameworks are left out: npm run test:frameworks runs them.');
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
@@ -57,7 +63,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [postgres, speech, browser],
+          exclude: [postgres, speech, browser, frameworks],
           sequence: { groupOrder: 0 },
         },
       },
@@ -67,6 +73,14 @@ export default defineConfig({
         test: {
           name: 'oldest-xstate',
           include: withOldestXState,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'frameworks',
+          include: hasFrameworks ? [frameworks] : [],
           sequence: { groupOrder: 0 },
         },
       },

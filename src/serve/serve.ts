@@ -55,7 +55,7 @@ export interface OffstageServer {
    * Never rejects.
    */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** As `fetch`, for `node:http` and Express. `next` is called for another path; without it, that is a 404. */
+  /** As `fetch`, for `node:http`, Express, Fastify and Koa. `next` is called for another path; without it, that is a 404. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /**
    * Answers the event `upgrade` of a server; needs the package `ws`. False for another path: the socket is

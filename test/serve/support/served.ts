@@ -74,7 +74,10 @@ export async function served(
   {
     port = 0,
     mount,
-  }: { readonly port?: number; readonly mount?: (web: OffstageServer) => Server } = {},
+  }: {
+    readonly port?: number;
+    readonly mount?: (web: OffstageServer) => Server | Promise<Server>;
+  } = {},
 ): Promise<Served> {
   const errors: { error: unknown; where: string }[] = [];
   const web = serve({
@@ -87,7 +90,7 @@ export async function served(
     ...options,
   });
   const http = mount
-    ? mount(web)
+    ? await mount(web)
     : createServer((request, response) => web.handle(request, response));
   http.on('upgrade', (request, socket, head) => {
     if (!web.upgrade(request, socket, head)) socket.destroy();

@@ -1,0 +1,65 @@
+// offstage/serve inside the apps of others: both ways of a client, and what is theirs stays theirs.
+
+import { describe, expect, test } from 'vitest';
+import { rideSession, served } from '../serve/support/served.ts';
+import { hosts } from './hosts.js';
+
+describe.each(Object.keys(hosts))('%s', (host) => {
+  const inHost = async (session: ReturnType<typeof rideSession>) =>
+    served({ session: () => session }, { mount: (web) => hosts[host]!(web) });
+
+  test.each(['websocket', 'stream'] as const)(
+    'a question and its answer over a %s',
+    async (transport) => {
+      const session = rideSession();
+      const { client, errors } = await inHost(session);
+      const ann = client({ transport });
+      await ann.it.send('use book_ride');
+      const { requestId } = await ann.question();
+      expect(await ann.it.answer(requestId, { optionId: 'premium' })).toEqual({
+        accepted: true,
+        by: 'ann',
+      });
+      await ann.until(({ deliveries }) => deliveries.some(({ kind }) => kind === 'result'));
+      expect(ann.it.status.get().transport).toBe(transport);
+      await session.close();
+      await ann.status(({ state }) => state === 'closed');
+      expect(errors).toEqual([]);
+    },
+  );
+
+  test('a client without a token is refused by name', async () => {
+    const session = rideSession();
+    const { client } = await inHost(session);
+    for (const transport of ['websocket', 'stream'] as const) {
+      const nobody = client({ transport, token: 'wrong' });
+      const { reason } = await nobody.status(({ state }) => state === 'closed');
+      expect(reason?.code).toBe('UNAUTHORIZED');
+    }
+    await session.close();
+  });
+
+  test('pages and forms of the app are untouched', async () => {
+    const session = rideSession();
+    const { url } = await inHost(session);
+    expect(await (await fetch(new URL('/', url))).text()).toBe('the page');
+    const form = await fetch(new URL('/form', url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"a":1}',
+    });
+    expect(await form.json()).toEqual({ a: 1 });
+    expect((await fetch(new URL('/nothing', url))).status).toBe(404);
+    await session.close();
+  });
+
+  test('when the server closes, its clients wait for the next one', async () => {
+    const session = rideSession();
+    const it = await inHost(session);
+    const ann = it.client({ transport: 'stream' });
+    await ann.status(({ state }) => state === 'open');
+    await it.stop();
+    await ann.status(({ state }) => state === 'waiting');
+    await session.close();
+  });
+});

@@ -1,0 +1,43 @@
+// Licences of what an install brings: those of the package itself, of the local voice, and of the tools of the
+// repository.
+
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { VOICE_PACKAGES } from '../../src/adapters/local-voice/speech/voice-packages.ts';
+
+const read = (name: string): string =>
+  readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+
+interface Locked {
+  readonly license?: string;
+  readonly dev?: boolean;
+  readonly peer?: boolean;
+  readonly optional?: boolean;
+}
+
+const locked = Object.entries(
+  (JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> }).packages,
+).flatMap(([path, entry]) =>
+  path === '' ? [] : [{ name: path.replace(/^.*node_modules\//, ''), ...entry }],
+);
+
+/** The rows of the tables: name and licence. */
+const told = [...read('THIRD-PARTY.md').matchAll(/^\| `([^`]+)` \| ([^|]+) \|/gm)].map(
+  ([, name, licence]) => `${name}: ${licence?.trim()}`,
+);
+
+const ANY = ['MIT', 'Apache-2.0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause'];
+/** Whose conditions do not reach beyond their own files; not shipped. */
+const FOR_TOOLS = new Set([...ANY, 'MPL-2.0', '(AFL-2.1 OR BSD-3-Clause)']);
+
+test('each package that an install brings is told, and none that it does not', () => {
+  const brought = locked.filter(({ dev, peer, optional }) => !dev && !peer && !optional);
+  const ours = brought.map(({ name, license }) => `${name}: ${license}`);
+  const voice = Object.entries(VOICE_PACKAGES).map(([name, { licence }]) => `${name}: ${licence}`);
+  expect(told.toSorted()).toEqual([...ours, ...voice].toSorted());
+  expect(brought.filter(({ license = '' }) => !ANY.includes(license))).toEqual([]);
+});
+
+test('no tool of the repository has a licence that nobody looked at', () => {
+  expect(locked.filter(({ license = '' }) => !FOR_TOOLS.has(license))).toEqual([]);
+});
