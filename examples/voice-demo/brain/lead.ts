@@ -62,7 +62,9 @@ export function leadReply(conversation: Conversation, tools: ReadonlySet<string>
   for (const result of due.results) said.push(sayResult(result, turn));
   const asked = tools.has('settle_question') ? askedIn(entries) : null;
   const settled = asked && due.words !== '' ? settle(due.words, asked) : null;
-  if (settled) calls.push(settled.call);
+  if (settled?.named && asked?.isOnlyKnownFromAsking)
+    said.push(`${settled.named.label}. One moment.`);
+  else if (settled) calls.push(settled.call);
   const words = settled ? settled.rest : due.words;
   if (words !== '') {
     for (const request of understand(words, slotOf(entries))) {
@@ -86,10 +88,45 @@ export function leadReply(conversation: Conversation, tools: ReadonlySet<string>
 
 /** The questions that the words may be about. */
 function askedIn(entries: readonly Entry[]): AskedNotice | null {
-  const found = entries.findLast(
-    (entry) => entry.kind === 'notice' && entry.notice.type === 'asked',
+  const index = entries.findLastIndex(
+    ({ kind, ...entry }) =>
+      kind === 'notice' &&
+      'notice' in entry &&
+      (entry.notice.type === 'asked' || entry.notice.type === 'question'),
   );
-  return found?.kind === 'notice' && found.notice.type === 'asked' ? found.notice : null;
+  const found = entries[index];
+  if (found?.kind !== 'notice') return null;
+  if (found.notice.type === 'asked') return found.notice;
+  return found.notice.type === 'question'
+    ? askedByMe(found.notice, entries.slice(index + 1))
+    : null;
+}
+
+/** A voice model knows a question because it said it, and by its words alone. */
+function askedByMe(
+  { subagent, options }: Extract<Notice, { type: 'question' }>,
+  since: readonly Entry[],
+): AskedNotice | null {
+  const isOver = since.some(
+    (entry) =>
+      entry.kind === 'notice' &&
+      (entry.notice.type === 'completed' ||
+        entry.notice.type === 'failed' ||
+        entry.notice.type === 'cancelled'),
+  );
+  if (isOver) return null;
+  const question = {
+    subagent,
+    options: options.map((option) => ({ ...option, id: option.label })),
+  };
+  const open = { open: [question], answered: [] };
+  const before = since.flatMap((entry) => (entry.kind === 'user' ? [entry.text] : [])).slice(0, -1);
+  const isAnswered = before.some((words) => settle(words, { type: 'asked', ...open })?.named);
+  return {
+    type: 'asked',
+    ...(isAnswered ? { open: [], answered: [question] } : open),
+    isOnlyKnownFromAsking: true,
+  };
 }
 
 interface Due {

@@ -13,7 +13,8 @@ export interface SpokenOption {
 
 /** A question of a subagent, as the lead agent may settle it. */
 export interface AskedQuestion {
-  readonly id: string;
+  /** Absent where the runtime does not tell it. */
+  readonly id?: string;
   readonly subagent: string;
   readonly options: readonly SpokenOption[];
 }
@@ -23,12 +24,15 @@ export interface AskedNotice {
   readonly type: 'asked';
   readonly open: readonly AskedQuestion[];
   readonly answered: readonly AskedQuestion[];
+  /** The runtime told of no open question, so that an answer reaches the subagent without a call. */
+  readonly isOnlyKnownFromAsking?: boolean;
 }
 
 export type Notice =
   | AskedNotice
   | {
       readonly type: 'question';
+      readonly subagent: string;
       readonly question: string;
       readonly options: readonly SpokenOption[];
     }
@@ -81,7 +85,12 @@ function noticeOf({ says, quotes }: ReadNote): Notice {
       answered: asList(quotes['answered']).map(askedOf),
     };
   if (typeof question === 'string')
-    return { type: 'question', question, options: asList(options).map(optionOf) };
+    return {
+      type: 'question',
+      subagent: typeof quotes['subagent'] === 'string' ? quotes['subagent'] : '',
+      question,
+      options: asList(options).map(optionOf),
+    };
   if (typeof words === 'string') return { type: 'overheard', words };
   if (typeof task === 'string') {
     if (typeof result === 'string') return { type: 'completed', toolName: task, result };

@@ -2,14 +2,17 @@
 // `settle_question`. Everything else in the utterance is left for the other rules.
 
 import { asRecord, textOf } from './conversation.ts';
-import type { AskedNotice, SpokenOption } from './notices.ts';
+import type { AskedNotice, AskedQuestion, SpokenOption } from './notices.ts';
 import type { ToolCall } from './reply.ts';
 import { listed } from './phrases.ts';
-import { workIn } from './clause.ts';
+import { readClause, workIn } from './clause.ts';
+import { understand } from './requests.ts';
 import { normalise, numberIn } from './words.ts';
 
 interface Settled {
   readonly call: ToolCall;
+  /** The option that the words name, if they say nothing else. */
+  readonly named?: SpokenOption;
   /** The words that are about something else. */
   readonly rest: string;
 }
@@ -24,14 +27,15 @@ export function settle(words: string, { open, answered }: AskedNotice): Settled 
   });
   if (!question) {
     const [before] = answered;
-    const option = before && namedIn(plain, before.options);
+    const option = before && (namedIn(plain, before.options) ?? bestIn(plain, before.options));
     const corrects = /\b(?:meant?|rather|actually|instead|make (?:it|that)|sorry)\b/.test(plain);
     if (!before || !option || !corrects) return null;
-    return made('correct', { questionId: before.id, optionId: option.id });
+    return made('correct', { ...idOf(before), optionId: option.id });
   }
-  const of = { questionId: question.id };
-  const isAsking = /\b(?:which|whats|what|how|is|does)\b/.test(plain);
-  const best = bestIn(plain, question.options);
+  const of = idOf(question);
+  const { options } = question;
+  const isAsking = /\b(?:which|whats|what|how|does)\b|^is\b/.test(plain);
+  const best = bestIn(plain, options);
   if (best) return isAsking ? made('explain', of) : made('answer', { ...of, optionId: best.id });
   const work = workIn(plain);
   const isOwn = work === 'unclear' || question.subagent.includes(work);
@@ -42,20 +46,146 @@ export function settle(words: string, { open, answered }: AskedNotice): Settled 
     return made('repeat', of);
   if (/\bdifference\b|\bwhats? (?:the )?(?:options?|choices?)\b/.test(plain))
     return made('explain', of);
+  if (
+    /^(?:no )?(?:neither|none)(?: of (?:them|these|those|the (?:two|three)))?(?: please)?$/.test(
+      plain,
+    )
+  )
+    return made('answer', { ...of, text: words });
+  if (isAsking) return null;
+  const instead = changedTask(words, question.subagent);
+  if (instead) return made('cancel', of, words, instead);
   const clauses = words.split(/[,.;!]\s+(?:and\s+)?|\s+and\s+/i);
-  const at = clauses.findIndex((clause) => namedIn(normalise(clause), question.options));
-  const option = namedIn(normalise(clauses[at] ?? ''), question.options);
-  if (!option || isAsking) return null;
-  const rest = clauses.filter((_, index) => index !== at).join(', ');
-  return made('answer', { ...of, optionId: option.id }, clauses[at], rest);
+  // The last one counts: "Premium, sorry, I mean economy".
+  const at = clauses.findLastIndex((clause) => optionIn(clause, options) !== null);
+  const option = optionIn(clauses[at] ?? '', options);
+  if (!option) return null;
+  const rest = clauses
+    .filter((clause, index) => index !== at && !isFiller(clause) && !optionIn(clause, options))
+    .join(', ');
+  const answer = made('answer', { ...of, optionId: option.id }, clauses[at], rest);
+  const isNamed = namedIn(normalise(clauses[at] ?? ''), options) !== null;
+  return rest === '' && isNamed ? { ...answer, named: option } : answer;
 }
 
+function idOf({ id }: AskedQuestion): { readonly questionId?: string } {
+  return id === undefined ? {} : { questionId: id };
+}
+
+/** Words that ask for nothing: "please", "sorry, I mean". */
+function isFiller(clause: string): boolean {
+  return /^(?:(?:please|thanks|thank you|sorry|no|wait|hold on|actually|i (?:mean|meant|think|guess)|um+|uh+|er|well|then|yes|yeah|okay|ok)(?: |$))*$/.test(
+    normalise(clause),
+  );
+}
+
+/** "To the station instead", "sorry, we are five": the task with another detail, as a new wish; null: none. */
+function changedTask(words: string, subagent: string): string | null {
+  const plain = normalise(words);
+  if (!/\b(?:instead|rather|actually|sorry|make it|we are|were|there are)\b/.test(plain))
+    return null;
+  const detail = words.replace(
+    /\b(?:instead|rather|actually|sorry|no|wait|make it|please|i meant?)\b[,.!]?\s*/gi,
+    '',
+  );
+  const slot = subagent.includes('ride') ? 'destination' : 'partySize';
+  if (slot === 'destination' && !/^\W*to\b/i.test(detail)) return null;
+  if (slot === 'partySize' && !/\b(?:we|there|people|of us|guests|persons)\b/i.test(detail))
+    return null;
+  const [changed] = understand(detail, slot);
+  if (changed?.type === 'ride' && changed.destination !== null)
+    return `Book me a ride to ${changed.destination}`;
+  if (changed?.type === 'table' && changed.partySize !== null)
+    return `Book a table for ${changed.partySize} people`;
+  return null;
+}
+
+/** The option that a clause is about: by its name, its place, or what only its description has. */
+function optionIn(clause: string, options: readonly SpokenOption[]): SpokenOption | null {
+  const plain = normalise(clause);
+  const labelled = labelledIn(plain, options);
+  if (labelled) return labelled;
+  const request = readClause(clause);
+  const isWish =
+    request.type !== 'unknown' && (request.type !== 'chat' || request.topic === 'joke');
+  return isWish ? null : (namedIn(plain, options) ?? describedIn(clause, options));
+}
+
+const only = (fitting: readonly SpokenOption[]): SpokenOption | null =>
+  fitting.length === 1 ? (fitting[0] ?? null) : null;
+
+function labelledIn(plain: string, options: readonly SpokenOption[]): SpokenOption | null {
+  return only(options.filter(({ label }) => ` ${plain} `.includes(` ${normalise(label)} `)));
+}
+
+const places = [/\b(?:first|former)\b/, /\bsecond\b/, /\bthird\b/, /\bfourth\b/];
+
+/** By its name, its place in the list, or its price: as the runtime understands it, too. */
 function namedIn(plain: string, options: readonly SpokenOption[]): SpokenOption | null {
-  const named = options.filter(({ label }) => ` ${plain} `.includes(` ${normalise(label)} `));
-  return named.length === 1 ? (named[0] ?? null) : null;
+  const labelled = labelledIn(plain, options);
+  if (labelled) return labelled;
+  const place = places.findIndex((pattern) => pattern.test(plain));
+  if (place >= 0) return options[place] ?? null;
+  if (/\b(?:last|latter)\b/.test(plain)) return options.at(-1) ?? null;
+  const price = /\b(\d+) (?:dollars?|bucks)\b/.exec(inDigits(plain))?.[1];
+  return price === undefined
+    ? null
+    : only(options.filter(({ detail }) => detail?.split(/[^\w$]+/).includes(`$${price}`)));
 }
 
-/** "The cheaper one", "the quickest". */
+/** "The one by the window", "at half past eight": words that stand in the description of one option alone. */
+function describedIn(clause: string, options: readonly SpokenOption[]): SpokenOption | null {
+  const said = new Set(inDigits(normalise(clause)).split(' '));
+  const contents = options.map(
+    ({ label, detail }) =>
+      new Set(
+        inDigits(normalise(`${label} ${detail ?? ''}`))
+          .split(' ')
+          .filter((word) => !commonWords.has(word)),
+      ),
+  );
+  return only(
+    options.filter((_, index) =>
+      [...(contents[index] ?? [])].some(
+        (word) =>
+          said.has(word) &&
+          contents.every((content, other) => other === index || !content.has(word)),
+      ),
+    ),
+  );
+}
+
+const commonWords = new Set(
+  'a an the in on at by for with of to and or one 1 min minutes pm am dollars'.split(' '),
+);
+
+const tens = ['twenty', 'thirty', 'forty', 'fifty'];
+const teens = 'eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(
+  ' ',
+);
+const ones = 'one two three four five six seven eight nine ten'.split(' ');
+
+/** Numbers and times in digits: "half past eight" is 8 30, "twenty four" is 24. */
+function inDigits(plain: string): string {
+  return plain
+    .replace(
+      /\b(half|quarter) past (\w+)\b/g,
+      (_, part, hour) => `${hour} ${part === 'half' ? 30 : 15}`,
+    )
+    .replace(
+      new RegExp(`\\b(${tens.join('|')})(?: (${ones.slice(0, 9).join('|')}))?\\b`, 'g'),
+      (_, ten: string, one?: string) =>
+        String(10 * (tens.indexOf(ten) + 2) + (one === undefined ? 0 : ones.indexOf(one) + 1)),
+    )
+    .replace(new RegExp(`\\b(?:${teens.join('|')})\\b`, 'g'), (teen) =>
+      String(teens.indexOf(teen) + 11),
+    )
+    .replace(new RegExp(`\\b(?:${ones.join('|')})\\b`, 'g'), (one) =>
+      String(ones.indexOf(one) + 1),
+    );
+}
+
+/** "The cheaper one", "whichever is the quickest". */
 function bestIn(plain: string, options: readonly SpokenOption[]): SpokenOption | null {
   const by = (unit: RegExp, sign: number): SpokenOption | null => {
     const valued = options.flatMap((option) => {

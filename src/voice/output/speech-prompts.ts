@@ -6,10 +6,23 @@ import type { TransportCapabilities } from '../connection/transport.ts';
 import type { Offer } from '../../actors/session/lead/lead-driver.ts';
 
 /**
+ * What a model that answers by itself says to the answer: it is heard, and stands for the runtime's own
+ * acknowledgement, if it says nothing more (`acknowledgementIn`).
+ */
+const ACKNOWLEDGE =
+  ' When they answer it, say only their choice, if they made one, and "One moment.", in their language: the ' +
+  'answer reaches the subagent without you. Respond to anything else that they say as always.';
+
+/**
  * Returns the instructions for the one response that says this offer: they name the note that it is about.
  * They do not repeat quoted content, since instructions have the role of the system.
+ * @param responds the capability of the transport
  */
-export function offerInstructions(offer: Offer, mark: string): string {
+export function offerInstructions(
+  offer: Offer,
+  mark: string,
+  responds: TransportCapabilities['responds'],
+): string {
   const { attempt, begunIn } = offer;
   const again =
     attempt > 1 ? ' The user was interrupted before hearing it to the end: say it again.' : '';
@@ -18,7 +31,8 @@ export function offerInstructions(offer: Offer, mark: string): string {
   if (offer.kind === 'question')
     return (
       `Ask the user the question of ${which} now, in your own words, with its options; what must be ` +
-      `said exactly, say exactly. Do not answer it yourself and call no tool.${again}`
+      `said exactly, say exactly. Do not answer it yourself and call no tool.${again}` +
+      (responds === 'by_itself' ? ACKNOWLEDGE : '')
     );
   const what = typeof offer.prompt === 'string' ? which : `what ${which} is about`;
   if (begunIn !== undefined) {

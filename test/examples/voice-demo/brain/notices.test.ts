@@ -29,6 +29,7 @@ describe('notes of the runtime', () => {
     ]);
     expect(readNoteOf(prompt)).toEqual({
       type: 'question',
+      subagent: 'ride_booker',
       question: 'Which ride would you like?',
       options: [
         { label: 'Economy', detail: '$12, in 5 min' },
@@ -40,6 +41,7 @@ describe('notes of the runtime', () => {
   test('a question without options', () => {
     expect(readNoteOf(questionPrompt('ride_booker', 'Where are you?', []))).toEqual({
       type: 'question',
+      subagent: 'ride_booker',
       question: 'Where are you?',
       options: [],
     });

@@ -24,6 +24,17 @@ test.each([
   ['not now', { action: 'later' }],
   ['sorry, what?', { action: 'repeat' }],
   ['Premium, and book me a table', { action: 'answer', quote: 'Premium', rest: 'book me a table' }],
+  ['Premium, please.', { action: 'answer', optionId: 'premium', rest: '' }],
+  ['premium, sorry, I mean economy', { action: 'answer', optionId: 'economy', rest: '' }],
+  ['the second one', { action: 'answer', optionId: 'premium' }],
+  ['the one for twelve dollars', { action: 'answer', optionId: 'economy' }],
+  ['whichever is faster', { action: 'answer', optionId: 'premium' }],
+  ['neither of them', { action: 'answer', text: 'neither of them' }],
+  ['to the station instead', { action: 'cancel', rest: 'Book me a ride to the station' }],
+  [
+    'Premium, and make me a sales report for last week.',
+    { action: 'answer', optionId: 'premium', rest: 'make me a sales report for last week.' },
+  ],
 ])('"%s" is about the question', (words, expected) => {
   expect(over(words)).toMatchObject({ questionId: 'q1', ...expected });
 });
@@ -34,6 +45,37 @@ test.each(['book me a table for two', 'cancel the report', 'is premium any good?
     expect(over(words)).toBeNull();
   },
 );
+
+const table = {
+  subagent: 'table_booker',
+  options: [
+    { id: 'italian', label: 'Italian', detail: '7 PM, by the window' },
+    { id: 'french', label: 'French', detail: '8:30 PM, in the garden' },
+  ],
+};
+
+test.each([
+  ['the one at half past eight', { action: 'answer', optionId: 'french' }],
+  ['at seven, please', { action: 'answer', optionId: 'italian' }],
+  ['I would like to sit in the garden', { action: 'answer', optionId: 'french' }],
+  ['the last one', { action: 'answer', optionId: 'french' }],
+  ['sorry, we are five people', { action: 'cancel', rest: 'Book a table for 5 people' }],
+])('"%s" picks by what an option is like', (words, expected) => {
+  const settled = settle(words, { type: 'asked', open: [table], answered: [] });
+  expect(settled && { ...settled.call.input, rest: settled.rest }).toMatchObject(expected);
+});
+
+test.each([
+  ['a sales report for last week', null],
+  ['tell me a joke', null],
+  ['a table for seven', null],
+  ['the last one', 'French'],
+  ['French, please', 'French'],
+  ['French, and a ride to the airport', undefined],
+])('"%s" is a plain answer that needs no call: %s', (words, label) => {
+  const settled = settle(words, { type: 'asked', open: [table], answered: [] });
+  expect(settled && settled.named?.label).toBe(label);
+});
 
 test('an answer of a moment ago is corrected', () => {
   const asked = { type: 'asked', open: [], answered: [ride] } as const;
