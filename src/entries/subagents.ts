@@ -57,3 +57,14 @@ export type { ApprovalGrade } from '../actors/contracts/outcome.ts';
 export type { StreamedChunk } from '../actors/contracts/task.ts';
 export { isToolFailure } from '../actors/model/tool-results.ts';
 export type { ToolFailure } from '../actors/model/tool-results.ts';
+export type {
+  Relay,
+  RelayAnswer,
+  RelayCapabilities,
+  RelayEvent,
+  RelayPrompt,
+  RelayRelease,
+  RelaySession,
+  RelayStart,
+  RelayTool,
+} from '../actors/ports/relay.ts';

@@ -17,6 +17,13 @@ export {
   type ScriptedVoiceOptions,
 } from './doubles/scripted-voice.ts';
 export {
+  scriptedRelay,
+  type ScriptedRelay,
+  type ScriptedRelayOptions,
+  type ToldRelay,
+} from './doubles/scripted-relay.ts';
+export { actsPrompt, type RelayAct } from './relay-conformance/acts.ts';
+export {
   scriptedModel,
   type Script,
   type ScriptedCall,

@@ -329,7 +329,9 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     scriptInWords: {
       args: () => [{ seed: 1, session: 'text', steps: [{ at: 0, do: 'leave' }], strikes: [] }],
     },
+    actsPrompt: { args: () => [{ say: 'Hello.' }], trusts: testTool },
     scriptedModel: { args: () => [[]], trusts: testTool },
+    scriptedRelay: { args: () => [{ graceMs: 1 }], trusts: testTool },
     scriptedVoice: { args: ({ environment }) => [{ environment }], trusts: testTool },
     simulate: { args: () => ['no options'], trusts: testTool, isCostly: true },
     simulateOnce: { args: () => ['no seed'], trusts: testTool, isCostly: true },

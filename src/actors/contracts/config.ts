@@ -2,6 +2,7 @@
 
 import type { LanguageModel } from 'ai';
 import { type DeliveryMode } from '../../machines/index.ts';
+import type { Relay } from '../ports/relay.ts';
 
 /**
  * `milestones`: spoken when a quarter, a half and three quarters are done. `all`: every report. Both no more
@@ -19,7 +20,7 @@ export interface SubagentConfig {
   readonly instructions: string;
   /** AI SDK `tool()`s by name. `ask_user` is added if `interactive` is true. */
   readonly tools?: Readonly<Record<string, unknown>>;
-  /** The limit of model steps. @defaultValue 5 */
+  /** The limit of model steps. @defaultValue 5; 1000 with `relay`, where each tool and question is a step */
   readonly maxSteps?: number;
   /**
    * The limit of its running time, in milliseconds; waiting for a slot or for the user does not count.
@@ -28,7 +29,13 @@ export interface SubagentConfig {
   readonly timeout?: number;
   /** The model; absent: the session's. */
   readonly model?: LanguageModel;
-  /** Whether it may ask the user. @defaultValue false */
+  /**
+   * An agent of somebody else that does the work in place of a model, such as one of `offstage/acp`. Its
+   * permissions are approvals of the tool `agent_tool`. It has its own tools and model, so `tools`, `model` and
+   * the options that concern them are refused beside it.
+   */
+  readonly relay?: Relay;
+  /** Whether it may ask the user. @defaultValue false; true with `relay` */
   readonly interactive?: boolean;
   /** The time for the user to answer a question, in milliseconds. @defaultValue 120000 */
   readonly inputTimeout?: number;

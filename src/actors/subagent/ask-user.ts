@@ -5,6 +5,8 @@
 import { jsonSchema, tool, zodSchema, type Tool } from 'ai';
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
+import { clip } from '../../values/clip.ts';
+import { quoted } from '../notes/note.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
@@ -111,12 +113,25 @@ export function approvalQuestion(call: ModelCall | undefined): {
   const args = call?.input ?? {};
   return {
     action: { toolName, input: args },
-    question: `May I run ${toolName} with ${JSON.stringify(args)}?`,
+    question:
+      toolName === AGENT_TOOL
+        ? agentsQuestion(args)
+        : `May I run ${toolName} with ${JSON.stringify(args)}?`,
     options: [
       { id: APPROVE, label: 'Yes' },
       { id: DENY, label: 'No' },
     ],
   };
+}
+
+/** The tool that stands for the tools of another agent, whose work a relay passes on. */
+export const AGENT_TOOL = 'agent_tool';
+
+/** The words of another agent are quoted: they are no words of ours. */
+function agentsQuestion(args: unknown): string {
+  const { title, kind, input: details } = args as Readonly<Record<string, unknown>>;
+  const how = details === null || details === undefined ? '' : ` with ${JSON.stringify(details)}`;
+  return `May the agent do this (${String(kind)}): ${quoted(String(title))}${clip(how, 2_000)}?`;
 }
 
 /** An answer as a person or a program gives it: a button, words, or consent. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { DELIVERY_MODES } from '../../machines/index.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
-import { checkIsObject, notAnObject } from '../../values/plain-checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import { checkIsObject, notAnObject, shown } from '../../values/plain-checks.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { budgetLimits } from '../admission/budget.ts';
 import {
@@ -12,6 +13,7 @@ import {
 } from '../contracts/config.ts';
 import { identities } from '../contracts/identity.ts';
 import { aModel } from '../model/model.ts';
+import type { Relay, RelayCapabilities } from '../ports/relay.ts';
 
 export const defaultSubagentOptions = {
   maxSteps: 5,
@@ -32,6 +34,39 @@ export const defaultSubagentOptions = {
   onHung: 'mark',
 } as const satisfies Partial<SubagentConfig>;
 const defaultRetry: RetryOptions = { maxAttempts: 3, baseDelayMs: 1000 };
+/** Another agent works for longer: each of its tools, and each question, is a step. */
+const relayDefaults = { maxSteps: 1000, interactive: true } as const;
+/** Options for a model of our own. */
+const NOT_WITH_RELAY = [
+  'tools',
+  'model',
+  'completion',
+  'structured',
+  'createInstance',
+  'lifetime',
+  'maxHistory',
+  'toolTimeout',
+  'toolsContext',
+] as const satisfies readonly (keyof SubagentConfig)[];
+const capabilities = z.strictObject({
+  openQuestionSurvives: z.boolean(),
+  resumes: z.boolean(),
+  steers: z.boolean(),
+  reportsTools: z.boolean(),
+} satisfies ChecksOf<RelayCapabilities>);
+/** The same object: an adapter may be an instance of a class. */
+const aRelay = z.custom<Relay>(
+  (value) => {
+    if (notAnObject(value) !== null) return false;
+    const { name, start, capabilities: declared } = value as Partial<Relay>;
+    const isNamed = typeof name === 'string' && name !== '' && typeof start === 'function';
+    return isNamed && capabilities.safeParse(declared).success;
+  },
+  {
+    error:
+      'expected a relay with name, start() and the four capabilities, such as acpRelay({ command })',
+  },
+);
 const milliseconds = z.number().positive();
 const count = z.number().int().min(1);
 const checks = {
@@ -43,6 +78,7 @@ const checks = {
   maxSteps: count,
   timeout: milliseconds,
   model: aModel.optional(),
+  relay: aRelay.optional(),
   interactive: z.boolean(),
   inputTimeout: milliseconds,
   maxInputRetries: count,
@@ -85,13 +121,25 @@ export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): 
   const options = {
     tools: {},
     ...defaultSubagentOptions,
+    ...(config.relay === undefined ? {} : relayDefaults),
     ...withoutUndefined(config),
     retry: { ...defaultRetry, ...withoutUndefined(config.retry ?? {}) },
   };
   check(path, schema, options);
+  checkBesideRelay(path, config);
   const definition: SubagentDefinition = { ...options, source: config };
   definitions.set(config, definition);
   return definition;
+}
+
+function checkBesideRelay(path: string, config: SubagentConfig): void {
+  if (config.relay === undefined) return;
+  for (const option of NOT_WITH_RELAY)
+    if (config[option] !== undefined)
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `${path}.${option}: expected none beside relay, whose agent has its own, got ${shown(config[option])}`,
+      );
 }
 
 /** Names a configuration in errors, whatever value was passed for it. */

@@ -29,7 +29,8 @@ export interface Briefing {
 
 export interface Instance extends Pick<Briefing, 'instructions'> {
   readonly definition: SubagentDefinition;
-  readonly model: LanguageModel;
+  /** Null: a relay does the work. */
+  readonly model: LanguageModel | null;
   readonly tools: PreparedTools;
 }
 
@@ -103,8 +104,9 @@ export async function prepareInstance(
 ): Promise<PreparedInstance> {
   const definition = takeInstance(configured);
   try {
-    const tools = toolsOf(definition);
+    const tools = definition.relay ? noTools : toolsOf(definition);
     const { instructions, messages } = await raceAbort(brief(definition), signal);
+    if (definition.relay) return { definition, tools, model: null, instructions, messages, notes };
     const chosen = definition.model ?? model;
     if (chosen === undefined)
       throw new ConfigurationError(
@@ -117,6 +119,9 @@ export async function prepareInstance(
     throw error;
   }
 }
+
+/** The tools of a relay are those of its mind. */
+const noTools: PreparedTools = { modelTools: undefined, execution: new Map() };
 
 const toolsets = new WeakMap<SubagentConfig, PreparedTools>();
 

@@ -12,9 +12,9 @@
 //   SUBAGENT-WORK-3. After a crash a call whose fate is unknown is made again, with the same key, only if its
 //       tool permits that; any other call is settled as one that the app must reconcile.
 
-import type { JSONValue, ModelMessage } from 'ai';
+import type { JSONValue, LanguageModel, ModelMessage } from 'ai';
 import { clip } from '../../values/clip.ts';
-import { messageOf } from '../../values/errors.ts';
+import { messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
 import type { Budget } from '../admission/budget.ts';
@@ -32,11 +32,13 @@ import {
 import { checkOutput, structuredOutput } from '../model/output.ts';
 import { runToolCall } from '../model/tool-run.ts';
 import type { Host } from '../runtime/host.ts';
+import { raceTime } from '../runtime/race-abort.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import { ASK_USER, mayGiveBack, NOT_FOR_ME, notForMeTool } from './ask-user.ts';
 import { checkHandIn, completionToolIn, notHandedInMessage } from './child-toolset.ts';
 import { releaseInstance, type Instance } from './instance.ts';
+import { RelayMind } from './relay-mind.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 import type { SubagentLog } from './subagent-log.ts';
 import type { Structured } from '../model/model.ts';
@@ -45,6 +47,8 @@ import { toolDenied, toolError, type ToolOutcome } from '../model/tool-results.t
 /** The subagent whose work it is. */
 export interface Worker extends SubagentHandle {
   readonly log: SubagentLog;
+  /** The question under way, and the call that asks it; null: it does not wait for one. */
+  readonly openQuestion: { readonly requestId: string; readonly callId: string } | null;
   receive(event: SubagentUnitEvent): void;
 }
 
@@ -73,6 +77,8 @@ const asTool: Kind = { kind: 'tool' };
 
 const CUT_OFF = 'The budget is used up: its last tokens were not enough for the answer';
 const MAX_PROGRESS_CHARS = 200;
+/** A relay that takes longer to let its agent go is reported, and no longer waited for. */
+const RELEASE_TIMEOUT_MS = 30_000;
 
 /** Returns the tools of the next step: with that for words that the last question got as its answer. */
 function toolsFor({ tools }: Instance, ledger: readonly LedgerEntry[]): PreparedTools {
@@ -87,6 +93,8 @@ export class SubagentWork {
   readonly #ports: SubagentPorts;
   readonly #worker: Worker;
   #instance: Instance | null = null;
+  /** In place of the model, for an agent of somebody else. */
+  #mind: RelayMind | null = null;
   #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
   #reportsProgress = false;
@@ -156,10 +164,38 @@ export class SubagentWork {
     if (activity && activity.expected > 0) activity.controller.abort(reason());
   }
 
-  /** Releases the instance at the end, after the stop. Resolves when it is disposed; never rejects. */
-  release(): Promise<void> {
+  /** Lets the other agent's step end, so that it reads a message that has come. */
+  nudge(): void {
+    this.#mind?.nudge();
+  }
+
+  /**
+   * Releases the instance, after the stop. Resolves when it is disposed; never rejects. `suspended`: another
+   * process continues the work.
+   */
+  async release(why: 'ended' | 'suspended'): Promise<void> {
+    await this.#releaseMind(why);
     if (!this.#instance) return this.#preparing ?? Promise.resolve();
     return releaseInstance(this.#host, this.#instance);
+  }
+
+  async #releaseMind(why: 'ended' | 'suspended'): Promise<void> {
+    const mind = this.#mind;
+    if (!mind) return;
+    const { name } = this.#worker.definition;
+    try {
+      await raceTime(() => mind.release(why), {
+        timeoutMs: RELEASE_TIMEOUT_MS,
+        scheduler: this.#host.environment.scheduler,
+        late: () =>
+          new TimeoutError(
+            `Expected the relay of ${name} to let go within ${RELEASE_TIMEOUT_MS} ms: it is not waited for`,
+            { code: 'DISPOSE_TIMEOUT' },
+          ),
+      });
+    } catch (error) {
+      this.#host.report(error, `relay of ${name}`);
+    }
   }
 
   /** SUBAGENT-WORK-1 */
@@ -215,8 +251,38 @@ export class SubagentWork {
       await releaseInstance(this.#host, instance);
       return null;
     }
-    this.#instance = instance;
-    return { instance, messages, notes };
+    const own = this.#withMind(instance);
+    this.#instance = own;
+    return { instance: own, messages, notes };
+  }
+
+  #withMind(instance: Instance): Instance {
+    const { relay, interactive, name } = instance.definition;
+    if (!relay) return instance;
+    const { environment } = this.#host;
+    const mind = new RelayMind({
+      relay,
+      subagentId: this.#worker.id,
+      interactive,
+      environment,
+      report: (error) => this.#host.report(error, `relay of ${name}`),
+      progressed: (text) => {
+        if (this.#activity) this.#progressed(clip(text.trim(), MAX_PROGRESS_CHARS));
+      },
+      withdrawn: (callId, reason) => this.#questionWithdrawn(callId, reason),
+      alive: () => this.#ports.activity(this.#worker),
+    });
+    this.#mind = mind;
+    return { ...instance, tools: mind.tools(name) };
+  }
+
+  /** The other agent took its question back while the user is asked. */
+  #questionWithdrawn(callId: string, reason: string): void {
+    const open = this.#worker.openQuestion;
+    if (open?.callId !== callId) return;
+    const { requestId } = open;
+    this.#ports.withdraw(requestId, this.#worker);
+    this.#worker.receive({ type: 'question.withdrawn', requestId, reason });
   }
 
   /** Begins the model call after a turn of the event loop: audio goes first. */
@@ -233,7 +299,13 @@ export class SubagentWork {
     if (signal.aborted) return;
     const instructions = instance.instructions();
     const { environment } = this.#host;
-    const permit = permitFor({ budget, instructions, messages, final });
+    const mind = this.#mind;
+    // Another agent keeps its conversation itself: only what it says is counted here.
+    const permit = permitFor(
+      mind
+        ? { budget, instructions: '', messages: [], final }
+        : { budget, instructions, messages, final },
+    );
     if (!permit.ok) {
       // The log gets this message when the journal has it; this call cannot wait for that.
       const told = [...messages, this.#worker.log.handIn];
@@ -244,8 +316,17 @@ export class SubagentWork {
     const { maxOutputTokens } = permit;
     const stream = this.#streamOf(activity, instance);
     try {
+      if (mind) {
+        const { ledger } = this.#worker.log;
+        const said = stream && ((delta: string) => stream({ type: 'text_delta', step, delta }));
+        const own = { step, instructions, messages, ledger, final, signal, said };
+        const response = await mind.step(own);
+        permit.answered(response.usage, response.text);
+        await this.#digest(thinking, response);
+        return;
+      }
       const response = await runModelStep({
-        model: instance.model,
+        model: modelOf(instance),
         instructions,
         messages,
         tools: toolsFor(instance, this.#worker.log.ledger),
@@ -296,6 +377,7 @@ export class SubagentWork {
   #formatOf({ definition, model, tools }: Instance): Structured | null {
     const { outputSchema, completion, structured, name } = definition;
     if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
+    if (model === null) return null;
     // The packages of some providers ask for JSON with a tool of this name.
     if (tools.execution.has('json')) return null;
     return structuredOutput(model, outputSchema, (error) =>
@@ -326,6 +408,11 @@ export class SubagentWork {
       const isSame = judged.every((call, at) => call === response.calls[at]);
       const kept = isSame ? response : { ...response, calls: judged };
       report({ type, step, calls, response: kept });
+      return;
+    }
+    // A relay whose turn goes on: a message is read first.
+    if (this.#mind && response.finish === 'tool-calls') {
+      report({ type, step, calls: [], again: true, response });
       return;
     }
     const unfit = unusable(response);
@@ -439,6 +526,11 @@ export class SubagentWork {
     }
     if (call.consent === 'inherited_denial') return toolDenied(INHERITED_DENIAL);
     const ports = this.#ports;
+    if (this.#mind)
+      return this.#mind.run(call, this.#worker.log.ledger, signal, () => {
+        const idempotencyKey = this.#keyOf(step, callId);
+        ports.inDoubt?.(this.#worker, { callId, toolName, input, idempotencyKey });
+      });
     return runToolCall({
       tool: entry,
       callId,
@@ -509,6 +601,11 @@ export class SubagentWork {
       if (!this.#worker.outcome) this.#ports.changed(this.#worker);
     });
   }
+}
+
+function modelOf({ model, definition }: Instance): LanguageModel {
+  if (model !== null) return model;
+  throw new OffstageError('INTERNAL', `${definition.name} has no model`);
 }
 
 function answerable(call: ModelCall, by: readonly string[] | undefined): ModelCall {

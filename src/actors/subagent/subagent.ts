@@ -289,6 +289,14 @@ export class Subagent implements UnitBody, Worker {
     return status && error ? endReason(status, error) : interruption(this.#stoppedBy);
   }
 
+  get openQuestion(): { readonly requestId: string; readonly callId: string } | null {
+    const snapshot = this.#life?.snapshot;
+    if (!snapshot?.matches('waiting_for_input')) return null;
+    const { calls, asked } = snapshot.context;
+    const callId = askOf(calls)?.callId;
+    return callId === undefined ? null : { requestId: requestIdOf(this.id, asked), callId };
+  }
+
   /** Its words and actions. Wakes a parked subagent. */
   get log(): SubagentLog {
     return this.#awake.log;
@@ -416,7 +424,7 @@ export class Subagent implements UnitBody, Worker {
     this.#unit.dispose();
     this.#work.stop(() => new CancelledError('the session was suspended'));
     this.#life?.stop();
-    void this.#work.release();
+    void this.#work.release('suspended');
   }
 
   /** Ends it as lost: no process can continue it after a crash. */
@@ -537,6 +545,8 @@ export class Subagent implements UnitBody, Worker {
     const [oldest] = taken;
     if (taken.size > MAX_TAKEN && oldest !== undefined) taken.delete(oldest);
     this.post({ kind: 'do', name: 'taken', params: messageId });
+    if (event.type === 'subagent.message' && event.mode === 'steer')
+      this.post({ kind: 'do', name: 'steered', params: undefined });
   }
 
   /** Reports a step to the hooks when it is committed. */
@@ -580,6 +590,9 @@ export class Subagent implements UnitBody, Worker {
       }
       case 'taken':
         this.#ports.messageTaken(params as string);
+        break;
+      case 'steered':
+        this.#work.nudge();
         break;
       case 'stepped':
         this.#ports.stepped(this, params as StepReport);
@@ -627,7 +640,7 @@ export class Subagent implements UnitBody, Worker {
     this.#work.stop(() => (error ? endReason(status, error) : this.#stopReason()));
     this.#unit.dispose();
     this.#life?.stop();
-    ended.disposed = this.#work.release();
+    ended.disposed = this.#work.release('ended');
     const unread = [...(this.#unread ?? [])];
     this.#unread = null;
     callSafely(this.#host, `unread messages of ${this.id}`, () =>

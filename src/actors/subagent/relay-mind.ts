@@ -1,0 +1,827 @@
+// The mind of a subagent whose work an agent of somebody else does: it takes the place of the model. Each step of
+// the subagent waits for the next thing that has to be in the journal before it goes on: the agent's session, a tool
+// that it runs, a permission or a question, or the end of its turn. A permission is a call of the tool
+// `agent_tool` that needs approval, a question is a call of `ask_user`. So states, approvals, limits, ledger and
+// recovery are those of any subagent.
+//
+// Owns:     the session with the agent, its events that no step has taken, and the requests that are open.
+// Does not: speak a protocol (the relay does), decide what is permitted, or keep what was answered (the log does).
+//
+// Invariants
+//   RELAY-MIND-1. The agent is told an answer only from the ledger, under the call that its request became.
+//   RELAY-MIND-2. A tool that was running when the connection or the process ended is NEEDS_RECONCILE.
+//   RELAY-MIND-3. A turn that may have been begun is never begun again without saying so.
+//   RELAY-MIND-4. The events that wait, and their words, are bounded: an agent that floods is let go.
+
+import type { JSONValue, ModelMessage } from 'ai';
+import { z } from 'zod';
+import { clip } from '../../values/clip.ts';
+import { messageOf, OffstageError, ProtocolError, ProviderError } from '../../values/errors.ts';
+import { asJson } from '../../values/json.ts';
+import type { LedgerEntry } from '../contracts/outcome.ts';
+import type { ModelCall, ModelResponse } from '../model/model-step.ts';
+import type { PreparedTools } from '../model/tools.ts';
+import { prepareTools } from '../model/tools.ts';
+import { DEFAULT_MAX_OUTPUT_BYTES, keepOutput } from '../model/tool-run.ts';
+import { defaultModelOutput, toolError, type ToolOutcome } from '../model/tool-results.ts';
+import { quoted } from '../notes/note.ts';
+import type { Environment } from '../ports/environment.ts';
+import type { Relay, RelayAnswer, RelayEvent, RelaySession, RelayTool } from '../ports/relay.ts';
+import { raceAbort } from '../runtime/race-abort.ts';
+import { AGENT_TOOL, ASK_USER } from './ask-user.ts';
+import { createChildSubagentToolset } from './child-toolset.ts';
+
+/** The call that keeps the id of the agent's session. */
+const START_AGENT = 'start_agent';
+const COMPLETE_TASK = 'complete_task';
+
+const MAX_WAITING = 2_000;
+const MAX_WORDS = 256 * 1024;
+const MAX_LABEL = 2_000;
+const MAX_ARTIFACTS = 20;
+const CHARACTERS_PER_TOKEN = 4;
+
+export interface RelayMindOptions {
+  readonly relay: Relay;
+  readonly subagentId: string;
+  /** Whether its questions reach the user; otherwise nobody answers them. */
+  readonly interactive: boolean;
+  readonly environment: Environment;
+  report(error: unknown): void;
+  progressed(text: string): void;
+  /** The agent no longer waits for the answer to this call. */
+  withdrawn(callId: string, reason: string): void;
+  /** Any event: a sign of life. */
+  alive(): void;
+}
+
+/** What the subagent has done and been told, at the beginning of a step. */
+export interface RelayStep {
+  readonly step: number;
+  readonly instructions: string;
+  readonly messages: readonly ModelMessage[];
+  readonly ledger: readonly LedgerEntry[];
+  /** The work is to be handed in as it is. */
+  readonly final: boolean;
+  readonly signal: AbortSignal;
+  readonly said: ((text: string) => void) | undefined;
+}
+
+/** A request of the agent that is open, and the call that it became. */
+interface Request {
+  readonly callId: string;
+}
+
+/** A call of `agent_tool`, and what it waits for. */
+interface Work {
+  readonly title: string;
+  /** The permission that it has to give. */
+  readonly requestId?: string;
+  readonly toolId?: string;
+  /** The tool has ended: the call reports it. */
+  readonly outcome?: ToolOutcome;
+}
+
+type Ended = Extract<RelayEvent, { readonly type: 'turn_ended' }>;
+
+const anything = z.record(z.string(), z.unknown());
+const words = z.string();
+const id = z.string().min(1).max(1_000);
+const count = z.number().min(0);
+const toolShape = { title: words, kind: words, input: z.unknown() };
+const eventSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('words'), text: words }),
+  z.object({ type: z.literal('progress'), text: words }),
+  z.object({ type: z.literal('tool_started'), toolId: id, ...toolShape }),
+  z.object({ type: z.literal('tool_ended'), toolId: id, ok: z.boolean(), output: z.unknown() }),
+  z.object({
+    type: z.literal('permission'),
+    requestId: id,
+    toolId: id.optional(),
+    ...toolShape,
+  }),
+  z.object({
+    type: z.literal('question'),
+    requestId: id,
+    text: words,
+    options: z
+      .array(z.object({ id, label: words, description: words.optional() }))
+      .max(20)
+      .optional(),
+  }),
+  z.object({ type: z.literal('withdrawn'), requestId: id }),
+  z.object({ type: z.literal('artifact'), name: id, mediaType: id, content: words }),
+  z.object({ type: z.literal('usage'), inputTokens: count, outputTokens: count }),
+  z.object({
+    type: z.literal('turn_ended'),
+    reason: z.enum(['completed', 'cancelled', 'refused', 'limit', 'failed']),
+    message: words.optional(),
+  }),
+  z.object({ type: z.literal('closed'), message: words }),
+]);
+
+const CUT_OFF = `Your connection ended, perhaps in the middle of a turn. What you had asked was withdrawn, and a step that was under way may or may not have been done. Find out what is done before you repeat anything, ask again for what you still need, and then go on with the task.`;
+
+export class RelayMind {
+  readonly #options: RelayMindOptions;
+  /** Names the calls of this mind: no other process uses the same. */
+  readonly #generation: string;
+  #session: RelaySession | null = null;
+  /** Counts the sessions, so that a late event of an earlier one is dropped. */
+  #connection = 0;
+  #inbox: RelayEvent[] = [];
+  #wake: (() => void) | null = null;
+  #isNudged = false;
+  #isInterrupted = false;
+  /** A turn is under way, as far as the events that were taken say. */
+  #isTurn = false;
+  #isReleased = false;
+  #calls = 0;
+  #words = '';
+  /** The last words that were not blank. */
+  #said = '';
+  #read = 0;
+  #prompts = 0;
+  /** Words for the agent that come when its turn has ended. */
+  #later: string[] = [];
+  #denied: string | null = null;
+  #inputTokens = 0;
+  #outputTokens = 0;
+  #artifacts: Extract<RelayEvent, { readonly type: 'artifact' }>[] = [];
+  readonly #requests = new Map<string, Request>();
+  readonly #works = new Map<string, Work>();
+  /** Tools of the agent that run while no call waits for them: their call, by their id. */
+  readonly #running = new Map<string, { readonly callId: string; readonly tool: RelayTool }>();
+
+  constructor(options: RelayMindOptions) {
+    this.#options = options;
+    this.#generation = options.environment.ids.next('rly');
+  }
+
+  /** Makes the tools that its calls are classified by. */
+  tools(path: string): PreparedTools {
+    const { openQuestionSurvives } = this.#options.relay.capabilities;
+    const entry = { inputSchema: anything, description: '' };
+    const { complete_task } = createChildSubagentToolset();
+    return prepareTools({}, path, {
+      builtIn: {
+        [START_AGENT]: { ...entry, idempotent: true },
+        [AGENT_TOOL]: {
+          ...entry,
+          needsApproval: (_input: unknown, { toolCallId }: { toolCallId: string }) =>
+            this.#works.get(toolCallId)?.requestId !== undefined,
+          // A question that survives is answered again, under its old id.
+          idempotent: openQuestionSurvives,
+        },
+        [COMPLETE_TASK]: complete_task,
+      },
+    });
+  }
+
+  /** Waits for the next thing that has to be in the journal. Settles as soon as the signal aborts. */
+  async step(step: RelayStep): Promise<ModelResponse> {
+    const { signal } = step;
+    signal.throwIfAborted();
+    try {
+      return await this.#step(step);
+    } catch (error) {
+      if (signal.aborted) this.#isInterrupted = true;
+      throw error;
+    }
+  }
+
+  /** Runs a call that `step` returned. Never rejects. `inDoubt` is called if nobody knows whether it was done. */
+  async run(
+    call: Pick<ModelCall, 'callId' | 'toolName' | 'input'>,
+    ledger: readonly LedgerEntry[],
+    signal: AbortSignal,
+    inDoubt: () => void,
+  ): Promise<ToolOutcome> {
+    if (call.toolName === START_AGENT) return done(call.input as JSONValue);
+    try {
+      return (await this.#run(call.callId, ledger, signal)) ?? this.#lost(call, inDoubt);
+    } catch (error) {
+      if (!signal.aborted) return toolError(messageOf(error), 'FAILED');
+      this.#isInterrupted = true;
+      return toolError('interrupted', 'CANCELLED');
+    }
+  }
+
+  /** Lets the step under way end, so that a message is read. */
+  nudge(): void {
+    if (!this.#options.relay.capabilities.steers || !this.#isTurn) return;
+    this.#isNudged = true;
+    this.#wake?.();
+  }
+
+  /** Lets go of the agent. Rejects with the error of the relay. */
+  async release(why: 'ended' | 'suspended'): Promise<void> {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    const session = this.#session;
+    this.#session = null;
+    await session?.release(why);
+  }
+
+  #lost({ callId, input }: Pick<ModelCall, 'callId' | 'input'>, inDoubt: () => void): ToolOutcome {
+    inDoubt();
+    const title = this.#works.get(callId)?.title ?? (input as Partial<RelayTool>).title ?? 'a tool';
+    return toolError(
+      `The connection to the agent ended while it ran ${quoted(title)}: whether it was done is not known.`,
+      'NEEDS_RECONCILE',
+    );
+  }
+
+  async #step(step: RelayStep): Promise<ModelResponse> {
+    const { signal, ledger, final } = step;
+    const known = sessionIn(ledger);
+    if (final) return this.#handIn(step);
+    if (!this.#session) {
+      if (known === null) {
+        const { id: session } = await this.#open(undefined, signal);
+        return this.#respond([this.#call(START_AGENT, { session }, this.#nextCallId())]);
+      }
+      const lost = runningIn(ledger);
+      if (lost.length > 0)
+        return this.#respond(
+          lost.map(({ callId, input }) => this.#call(AGENT_TOOL, input, endOf(callId))),
+        );
+      await this.#takeUp(step, known);
+    }
+    const session = this.#openSession;
+    this.#passAnswers(ledger);
+    if (this.#isInterrupted) {
+      this.#isInterrupted = false;
+      await this.#stopTurn(signal);
+    }
+    const told = wordsOf(step.messages.slice(this.#read));
+    this.#read = step.messages.length;
+    this.#isNudged = false;
+    if (!this.#isTurn) this.#prompt(step, [...(this.#prompts === 0 ? opening(step) : told)]);
+    else if (told.length > 0 && this.#options.relay.capabilities.steers)
+      session.steer(told.join('\n\n'));
+    else this.#later.push(...told);
+    return this.#nextPause(step);
+  }
+
+  /** Takes a session up that an earlier connection began. */
+  async #takeUp(step: RelayStep, known: string): Promise<void> {
+    const { relay } = this.#options;
+    const { openQuestionSurvives, resumes } = relay.capabilities;
+    if (!resumes && !openQuestionSurvives)
+      throw new OffstageError(
+        'RELAY_LOST',
+        `The connection to ${relay.name} ended, and it cannot take its session up again: what it has done is not known`,
+      );
+    const session = await this.#open(known, step.signal);
+    this.#isInterrupted = false;
+    this.#denied = null;
+    if (session.isRunning) {
+      this.#isTurn = true;
+      this.#prompts = 1;
+      // The agent has what came before its last question.
+      this.#read = step.messages.findLastIndex(({ role }) => role !== 'user') + 1;
+      return;
+    }
+    // RELAY-MIND-3
+    this.#read = step.messages.length;
+    this.#prompt(step, [CUT_OFF, ...sinceAsked(step.ledger), ...opening(step)]);
+  }
+
+  async #open(resume: string | undefined, signal: AbortSignal): Promise<RelaySession> {
+    const { relay, subagentId, environment, report } = this.#options;
+    const connection = (this.#connection += 1);
+    this.#inbox = [];
+    this.#requests.clear();
+    this.#running.clear();
+    const starting = relay.start({
+      subagentId,
+      ...(resume === undefined ? {} : { resume }),
+      signal,
+      scheduler: environment.scheduler,
+      receive: (event) => {
+        if (connection === this.#connection) this.#receive(event);
+      },
+      report,
+    });
+    // A session that is made too late is let go.
+    const late = async (): Promise<void> => {
+      const session = await starting;
+      if (this.#session !== session) await session.release('suspended');
+    };
+    const session = await raceAbort(starting, signal).catch((error: unknown) => {
+      late().catch(() => {});
+      throw error;
+    });
+    if (signal.aborted || this.#isReleased) {
+      late().catch(report);
+      signal.throwIfAborted();
+      throw new OffstageError('RELAY_CLOSED', 'The subagent has ended');
+    }
+    this.#session = session;
+    return session;
+  }
+
+  get #openSession(): RelaySession {
+    if (this.#session) return this.#session;
+    throw new OffstageError('INTERNAL', 'no session with the agent is open');
+  }
+
+  #prompt({ step }: RelayStep, texts: readonly string[]): void {
+    const { subagentId } = this.#options;
+    const text = [...this.#later, ...texts].join('\n\n');
+    this.#later = [];
+    this.#isTurn = true;
+    this.#denied = null;
+    this.#prompts += 1;
+    this.#openSession.prompt({ key: `${subagentId}:${step}:${this.#prompts}`, text });
+  }
+
+  /** RELAY-MIND-1 */
+  #passAnswers(ledger: readonly LedgerEntry[]): void {
+    for (const [requestId, { callId }] of this.#requests) {
+      const entry = ledger.findLast((one) => one.callId === callId);
+      if (!entry) continue;
+      this.#requests.delete(requestId);
+      const answer = answerOf(entry);
+      if (answer.type === 'denied') this.#denied = titleOf(entry.input);
+      this.#openSession.answer(requestId, answer);
+    }
+  }
+
+  /** Ends the turn under way: a message interrupted it. */
+  async #stopTurn(signal: AbortSignal): Promise<void> {
+    if (!this.#isTurn) return;
+    this.#openSession.interrupt();
+    for (;;) {
+      const event = await this.#next(signal);
+      if (event.type === 'closed') throw this.#closed(event.message);
+      if (event.type === 'words') this.#hear(event.text, undefined);
+      if (event.type === 'turn_ended') break;
+    }
+    this.#requests.clear();
+    this.#running.clear();
+    this.#isTurn = false;
+  }
+
+  async #handIn({ signal }: RelayStep): Promise<ModelResponse> {
+    if (this.#session) await this.#stopTurn(signal);
+    return this.#respond([], this.#words.trim() === '' ? this.#said : this.#words);
+  }
+
+  /** Takes events until one has to be in the journal. */
+  async #nextPause(step: RelayStep): Promise<ModelResponse> {
+    for (;;) {
+      await this.#waiting(step.signal);
+      if (this.#inbox.length === 0) {
+        this.#isNudged = false;
+        // Not the end of the turn: a message is to be read.
+        return { ...this.#respond([]), finish: 'tool-calls' };
+      }
+      const event = await this.#next(step.signal);
+      const calls = this.#take(event, step);
+      if (calls) return calls;
+    }
+  }
+
+  #take(event: RelayEvent, step: RelayStep): ModelResponse | null {
+    switch (event.type) {
+      case 'words':
+        this.#hear(event.text, step.said);
+        return null;
+      case 'artifact':
+        if (this.#artifacts.length < MAX_ARTIFACTS) this.#artifacts.push(event);
+        return null;
+      case 'tool_started': {
+        const { toolId } = event;
+        const tool = toolOf(event);
+        if (this.#running.has(toolId)) return null;
+        const callId = this.#nextCallId();
+        this.#works.set(callId, { title: tool.title, toolId });
+        this.#running.set(toolId, { callId, tool });
+        return this.#respond([this.#call(AGENT_TOOL, tool, callId)]);
+      }
+      case 'tool_ended': {
+        const running = this.#running.get(event.toolId);
+        if (!running) return null;
+        this.#running.delete(event.toolId);
+        const callId = endOf(running.callId);
+        const { title } = running.tool;
+        this.#works.set(callId, { title, outcome: outcomeOf(event) });
+        return this.#respond([this.#call(AGENT_TOOL, running.tool, callId)]);
+      }
+      case 'permission':
+        return this.#asksPermission(event, step.ledger);
+      case 'question':
+        return this.#asks(event, step.ledger);
+      case 'turn_ended':
+        return this.#turnEnded(event, step);
+      case 'closed':
+        throw this.#closed(event.message);
+      case 'withdrawn':
+      case 'progress':
+      case 'usage':
+        return null;
+    }
+  }
+
+  #asksPermission(
+    event: Extract<RelayEvent, { readonly type: 'permission' }>,
+    ledger: readonly LedgerEntry[],
+  ): ModelResponse | null {
+    const { requestId, toolId } = event;
+    const callId = this.#callIdOf(requestId, ledger);
+    if (callId === null) return null;
+    const tool = toolOf(event);
+    const { title } = tool;
+    this.#requests.set(requestId, { callId });
+    this.#works.set(callId, { title, requestId, ...(toolId === undefined ? {} : { toolId }) });
+    return this.#respond([this.#call(AGENT_TOOL, tool, callId)]);
+  }
+
+  #asks(
+    { requestId, text, options = [] }: Extract<RelayEvent, { readonly type: 'question' }>,
+    ledger: readonly LedgerEntry[],
+  ): ModelResponse | null {
+    const callId = this.#callIdOf(requestId, ledger);
+    if (callId === null) return null;
+    const question = clip(text.trim(), MAX_LABEL);
+    if (!this.#options.interactive || question === '') {
+      this.#openSession.answer(requestId, { type: 'cancelled' });
+      return null;
+    }
+    this.#requests.set(requestId, { callId });
+    const choices = options.map((option) => ({ ...option, label: clip(option.label, MAX_LABEL) }));
+    const input = { question, ...(choices.length > 0 ? { options: choices } : {}) };
+    return this.#respond([this.#call(ASK_USER, input, callId)]);
+  }
+
+  /**
+   * Returns the id of the call that a request becomes; null: it is one already. A request that outlived the
+   * process in which it was answered is answered again.
+   */
+  #callIdOf(requestId: string, ledger: readonly LedgerEntry[]): string | null {
+    if (this.#requests.has(requestId)) return null;
+    if (!this.#options.relay.capabilities.openQuestionSurvives) return this.#nextCallId();
+    const callId = SURVIVING + requestId;
+    const entry = ledger.findLast((one) => one.callId === callId);
+    if (!entry) return callId;
+    this.#openSession.answer(requestId, answerOf(entry));
+    return null;
+  }
+
+  #turnEnded({ reason, message }: Ended, step: RelayStep): ModelResponse | null {
+    const { name } = this.#options.relay;
+    this.#isTurn = false;
+    const denied = this.#denied;
+    this.#running.clear();
+    if (reason === 'completed') {
+      if (this.#later.length > 0) {
+        if (this.#words !== '') this.#words += '\n\n';
+        this.#prompt(step, []);
+        return null;
+      }
+      return this.#completed();
+    }
+    // Some agents end their turn when they are denied something.
+    if (reason === 'cancelled' && denied !== null)
+      throw new OffstageError(
+        'RELAY_DENIED',
+        `${name} ended its work: ${quoted(denied)} was not permitted`,
+      );
+    const because = message === undefined || message === '' ? '' : `: ${clip(message, 1_000)}`;
+    const { code, says } = ENDINGS[reason];
+    throw new OffstageError(code, `${name} ${says}${because}`);
+  }
+
+  #completed(): ModelResponse {
+    const text = this.#words.trim() === '' ? this.#said : this.#words;
+    if (this.#artifacts.length === 0) return this.#respond([], text);
+    const artifacts = this.#artifacts.map(({ name, mediaType, content }) => ({
+      type: mediaType,
+      name,
+      content,
+    }));
+    this.#artifacts = [];
+    const result = clip(text.trim(), 20_000) || 'Done.';
+    return this.#respond([this.#call(COMPLETE_TASK, { result, artifacts }, this.#nextCallId())]);
+  }
+
+  #closed(message: string): OffstageError {
+    const { relay } = this.#options;
+    const session = this.#session;
+    this.#session = null;
+    this.#isTurn = false;
+    session?.release('ended').catch((error: unknown) => this.#options.report(error));
+    return new ProviderError('RELAY_CLOSED', `The connection to ${relay.name} ended: ${message}`, {
+      retryable: relay.capabilities.resumes || relay.capabilities.openQuestionSurvives,
+    });
+  }
+
+  /** Gives the permission of a call, or waits for a tool of the agent; null: nobody knows how it ended. */
+  async #run(
+    callId: string,
+    ledger: readonly LedgerEntry[],
+    signal: AbortSignal,
+  ): Promise<ToolOutcome | null> {
+    const work = this.#works.get(callId) ?? (await this.#workAgain(callId, ledger, signal));
+    if (!work || work.outcome) return work?.outcome ?? null;
+    const { requestId, toolId, title } = work;
+    if (requestId !== undefined && this.#requests.delete(requestId)) {
+      this.#openSession.answer(requestId, { type: 'permitted' });
+      if (toolId !== undefined && !this.#running.has(toolId))
+        this.#running.set(toolId, { callId, tool: { title, kind: '', input: null } });
+    }
+    if (toolId === undefined || !this.#options.relay.capabilities.reportsTools)
+      return done({ status: 'permitted' });
+    for (;;) {
+      await this.#waiting(signal);
+      const event = this.#inbox[0];
+      if (event?.type === 'closed') return null;
+      if (event?.type === 'tool_ended' && event.toolId === toolId) {
+        this.#inbox.shift();
+        this.#running.delete(toolId);
+        return outcomeOf(event);
+      }
+      // Reported by the agent once more: it was permitted.
+      const isSame = event?.type === 'tool_started' && event.toolId === toolId;
+      if (isSame || event?.type === 'words' || event?.type === 'artifact') {
+        this.#inbox.shift();
+        if (event.type === 'words') this.#hear(event.text, undefined);
+        else if (event.type === 'artifact') this.#artifacts.push(event);
+        continue;
+      }
+      if (event?.type === 'turn_ended') {
+        this.#running.delete(toolId);
+        return done({ status: 'ended', result: 'not reported' });
+      }
+      // The next event needs a step of its own. The end of this tool is reported when it comes.
+      return done({ status: RUNNING });
+    }
+  }
+
+  /** Takes up a permission that an earlier process may not have passed on: its request comes again. */
+  async #workAgain(
+    callId: string,
+    ledger: readonly LedgerEntry[],
+    signal: AbortSignal,
+  ): Promise<Work | null> {
+    const known = sessionIn(ledger);
+    if (this.#session || known === null || !callId.startsWith(SURVIVING)) return null;
+    const session = await this.#open(known, signal);
+    if (!session.isRunning) return null;
+    this.#isTurn = true;
+    this.#prompts = 1;
+    const requestId = callId.slice(SURVIVING.length);
+    for (;;) {
+      await this.#waiting(signal);
+      const at = this.#inbox.findIndex((event) => event.type !== 'words');
+      const event = this.#inbox[at];
+      if (event?.type !== 'permission' || event.requestId !== requestId) {
+        if (event === undefined) {
+          await this.#more(signal);
+          continue;
+        }
+        return null;
+      }
+      this.#inbox.splice(at, 1);
+      this.#requests.set(requestId, { callId });
+      const { title, toolId } = event;
+      const work: Work = { title, requestId, ...(toolId === undefined ? {} : { toolId }) };
+      this.#works.set(callId, work);
+      return work;
+    }
+  }
+
+  #receive(given: RelayEvent): void {
+    const checked = eventSchema.safeParse(given);
+    if (!checked.success) {
+      const { name } = this.#options.relay;
+      const message = `Expected an event of ${name}, got one that cannot be read: ${z.prettifyError(checked.error)}`;
+      this.#options.report(new ProtocolError('INVALID_EVENT', message, { raw: given }));
+      return;
+    }
+    this.#options.alive();
+    const event = checked.data as RelayEvent;
+    switch (event.type) {
+      case 'progress':
+        if (event.text.trim() !== '') this.#options.progressed(event.text);
+        return;
+      case 'usage':
+        this.#inputTokens += event.inputTokens;
+        this.#outputTokens += event.outputTokens;
+        return;
+      case 'withdrawn':
+        this.#withdrawn(event.requestId, 'withdrawn by the agent');
+        return;
+      case 'tool_started':
+      case 'tool_ended':
+        if (!this.#options.relay.capabilities.reportsTools) return;
+        break;
+      case 'turn_ended':
+      case 'closed':
+        for (const requestId of this.#requests.keys())
+          this.#withdrawn(requestId, 'withdrawn: the agent has ended its turn');
+        break;
+      case 'words':
+      case 'artifact':
+      case 'permission':
+      case 'question':
+        break;
+    }
+    this.#keep(event);
+    this.#wake?.();
+  }
+
+  /** RELAY-MIND-4 */
+  #keep(event: RelayEvent): void {
+    const last = this.#inbox.at(-1);
+    if (event.type === 'words' && last?.type === 'words') {
+      const text = clip(last.text + event.text, MAX_WORDS);
+      this.#inbox[this.#inbox.length - 1] = { type: 'words', text };
+    } else if (this.#inbox.length < MAX_WAITING) this.#inbox.push(event);
+    else {
+      this.#connection += 1;
+      this.#inbox = [
+        { type: 'closed', message: `it sent more than ${MAX_WAITING} events at once` },
+      ];
+    }
+  }
+
+  /** Takes a request back: before a step took it, or while the user is asked. */
+  #withdrawn(requestId: string, reason: string): void {
+    const waiting = this.#inbox.findIndex(
+      (event) =>
+        (event.type === 'permission' || event.type === 'question') && event.requestId === requestId,
+    );
+    if (waiting >= 0) this.#inbox.splice(waiting, 1);
+    const request = this.#requests.get(requestId);
+    if (!request) return;
+    this.#requests.delete(requestId);
+    this.#options.withdrawn(request.callId, reason);
+  }
+
+  async #next(signal: AbortSignal): Promise<RelayEvent> {
+    for (;;) {
+      const event = this.#inbox.shift();
+      if (event) return event;
+      await this.#more(signal);
+    }
+  }
+
+  /** Waits for an event, or for a message to be read. */
+  async #waiting(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    while (this.#inbox.length === 0 && !this.#isNudged) await this.#more(signal);
+  }
+
+  async #more(signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    await raceAbort(promise, signal);
+    signal.throwIfAborted();
+  }
+
+  #hear(text: string, said: ((text: string) => void) | undefined): void {
+    this.#words = clip(this.#words + text, MAX_WORDS);
+    said?.(text);
+  }
+
+  #nextCallId(): string {
+    this.#calls += 1;
+    return `${this.#generation}.${this.#calls}`;
+  }
+
+  #call(toolName: string, input: unknown, callId: string): ModelCall {
+    return { callId, toolName, input };
+  }
+
+  #respond(calls: readonly ModelCall[], text = this.#words): ModelResponse {
+    if (this.#words.trim() !== '') this.#said = this.#words;
+    this.#words = '';
+    const inputTokens = Math.round(this.#inputTokens);
+    const outputTokens = Math.round(this.#outputTokens);
+    this.#inputTokens = 0;
+    this.#outputTokens = 0;
+    const counted = inputTokens + outputTokens;
+    const estimated = Math.ceil(text.length / CHARACTERS_PER_TOKEN);
+    const content = [
+      ...(text.trim() === '' ? [] : [{ type: 'text' as const, text }]),
+      ...calls.map(({ callId: toolCallId, toolName, input }) => ({
+        type: 'tool-call' as const,
+        toolCallId,
+        toolName,
+        input,
+      })),
+    ];
+    return {
+      text,
+      assistantMessages: content.length === 0 ? [] : [{ role: 'assistant', content }],
+      calls,
+      finish: calls.length > 0 ? 'tool-calls' : 'stop',
+      usage:
+        counted > 0
+          ? { inputTokens, outputTokens, totalTokens: counted }
+          : { inputTokens: 0, outputTokens: estimated, totalTokens: estimated },
+    };
+  }
+}
+
+/** Begins the ids of calls that are questions of an agent whose questions survive. */
+const SURVIVING = 'ask:';
+/** The status of a tool that ran on while the agent asked, or began another. */
+const RUNNING = 'running';
+
+const ENDINGS = {
+  cancelled: { code: 'RELAY_CANCELLED', says: 'cancelled its work by itself' },
+  refused: { code: 'RELAY_REFUSED', says: 'refused the task' },
+  limit: { code: 'RELAY_LIMIT', says: 'reached a limit of its own' },
+  failed: { code: 'RELAY_FAILED', says: 'failed' },
+} as const;
+
+/** The call that reports the end of a tool whose own call was settled while it ran. */
+function endOf(callId: string): string {
+  return `${callId}.end`;
+}
+
+function sessionIn(ledger: readonly LedgerEntry[]): string | null {
+  const input = ledger.findLast(({ toolName }) => toolName === START_AGENT)?.input;
+  const { session } = (input ?? {}) as { readonly session?: unknown };
+  return typeof session === 'string' ? session : null;
+}
+
+/** Returns the calls of tools that were running when they were settled, and of which no end was reported. */
+function runningIn(ledger: readonly LedgerEntry[]): readonly LedgerEntry[] {
+  const ids = new Set(ledger.map(({ callId }) => callId));
+  return ledger.filter(
+    ({ toolName, output, callId }) =>
+      toolName === AGENT_TOOL &&
+      (output as { readonly status?: unknown } | null)?.status === RUNNING &&
+      !ids.has(endOf(callId)),
+  );
+}
+
+/** Returns what the user has said to the last question, which the agent may not have heard. */
+function sinceAsked(ledger: readonly LedgerEntry[]): readonly string[] {
+  const last = ledger.at(-1);
+  if (last?.toolName === ASK_USER && last.status === 'ok')
+    return [
+      `You had asked: ${quoted(asValue(last.input))}\nThe user answered: ${quoted(asValue(last.output))}`,
+    ];
+  if (last?.toolName === AGENT_TOOL && last.status === 'denied')
+    return [`The user did not permit this: ${quoted(titleOf(last.input))}`];
+  return [];
+}
+
+function opening({ instructions, messages }: RelayStep): readonly string[] {
+  return [instructions, ...wordsOf(messages)];
+}
+
+function wordsOf(messages: readonly ModelMessage[]): readonly string[] {
+  return messages.flatMap(({ role, content }) => {
+    if (role !== 'user') return [];
+    if (typeof content === 'string') return [content];
+    return content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+  });
+}
+
+function toolOf({ title, kind, input }: RelayTool): RelayTool {
+  return { title: clip(title, MAX_LABEL), kind: clip(kind, 100), input: asValue(input) };
+}
+
+function asValue(value: unknown): JSONValue {
+  const json = asJson(value ?? null);
+  return json.ok ? json.value : null;
+}
+
+function titleOf(input: unknown): string {
+  const { title } = (input ?? {}) as Partial<RelayTool>;
+  return typeof title === 'string' ? title : 'a tool';
+}
+
+function answerOf({ toolName, status, output }: LedgerEntry): RelayAnswer {
+  if (status === 'denied')
+    return { type: 'denied', words: typeof output === 'string' ? output : '' };
+  if (status !== 'ok') return { type: 'cancelled' };
+  if (toolName === AGENT_TOOL) return { type: 'permitted' };
+  const { userResponse = '', optionId } = output as {
+    readonly userResponse?: string;
+    readonly optionId?: string;
+  };
+  return {
+    type: 'answered',
+    text: userResponse,
+    ...(optionId === undefined ? {} : { optionId }),
+  };
+}
+
+function done(output: JSONValue): ToolOutcome {
+  return { status: 'ok', output, modelOutput: defaultModelOutput(output) };
+}
+
+function outcomeOf({ ok, output }: { readonly ok: boolean; readonly output: unknown }) {
+  const kept = keepOutput(output ?? null, DEFAULT_MAX_OUTPUT_BYTES);
+  const value = kept.ok ? kept.value : null;
+  if (ok) return done(value);
+  return toolError(typeof value === 'string' ? value : JSON.stringify(value), 'FAILED');
+}

@@ -1,0 +1,107 @@
+// The acts of an agent without a model: a prompt says what it does. The conformance suite of relays speaks to the
+// agent of a stage this way, whatever protocol carries the prompt.
+
+import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
+
+type EndReason = Extract<RelayEvent, { readonly type: 'turn_ended' }>['reason'];
+
+/** One act of an agent in its turn. */
+export type RelayAct =
+  | { readonly say: string }
+  | { readonly progress: string }
+  /** Runs a tool. */
+  | { readonly tool: RelayTool; readonly fails?: boolean; readonly untilCancelled?: boolean }
+  /** Asks for permission; runs the tool if it has it; says `permitted`, `denied` or `cancelled`. */
+  | { readonly permission: RelayTool }
+  /** Asks; says `answer: ` and the id of the option or the words, or `no answer`. */
+  | {
+      readonly question: string;
+      readonly options?: readonly { readonly id: string; readonly label: string }[];
+    }
+  /** Works until its turn is cancelled. */
+  | { readonly untilCancelled: true }
+  /** From now on it neither cancels its turn nor ends when it is asked to. */
+  | { readonly deaf: true }
+  /** Its process ends. */
+  | { readonly die: true }
+  /** Sends this many pieces of words at once. */
+  | { readonly flood: number }
+  /** Sends what its protocol does not allow. */
+  | { readonly garbage: true }
+  | { readonly end: EndReason };
+
+/** An agent that acts, on any protocol. */
+export interface RelayActor {
+  /** Aborts when the turn is cancelled. */
+  readonly cancelled: AbortSignal;
+  say(text: string): void | Promise<void>;
+  progress(text: string): void | Promise<void>;
+  toolStarted(toolId: string, tool: RelayTool): void | Promise<void>;
+  toolEnded(toolId: string, ok: boolean, output: string): void | Promise<void>;
+  permission(toolId: string, tool: RelayTool): Promise<RelayAnswer['type']>;
+  question(
+    text: string,
+    options: readonly { readonly id: string; readonly label: string }[],
+  ): Promise<{ readonly optionId?: string; readonly text: string } | null>;
+  deaf(): void;
+  die(): Promise<never>;
+  garbage(): void | Promise<void>;
+}
+
+/** Writes acts into a prompt. They survive being quoted. */
+export function actsPrompt(...acts: readonly RelayAct[]): string {
+  return `acts:${encodeURIComponent(JSON.stringify(acts))};`;
+}
+
+/** Reads the last acts of a prompt; none: it says what it was told. */
+export function actsIn(prompt: string): readonly RelayAct[] {
+  const written = [...prompt.matchAll(/acts:([^;\s"\\]+);/g)].at(-1)?.[1];
+  if (written === undefined) return [{ say: `told: ${prompt}` }];
+  return JSON.parse(decodeURIComponent(written)) as RelayAct[];
+}
+
+/** Performs acts. Returns how the turn ends. */
+export async function perform(acts: readonly RelayAct[], actor: RelayActor): Promise<EndReason> {
+  const { cancelled } = actor;
+  let tools = 0;
+  for (const act of acts) {
+    if (cancelled.aborted) return 'cancelled';
+    if ('say' in act) await actor.say(act.say);
+    else if ('progress' in act) await actor.progress(act.progress);
+    else if ('tool' in act) {
+      tools += 1;
+      const toolId = `tool-${tools}`;
+      await actor.toolStarted(toolId, act.tool);
+      if (act.untilCancelled === true) await aborted(cancelled);
+      else await actor.toolEnded(toolId, act.fails !== true, act.fails === true ? 'no' : 'done');
+    } else if ('permission' in act) {
+      tools += 1;
+      const toolId = `tool-${tools}`;
+      const given = await actor.permission(toolId, act.permission);
+      if (given === 'permitted') {
+        await actor.toolStarted(toolId, act.permission);
+        await actor.toolEnded(toolId, true, 'done');
+      }
+      if (given === 'cancelled' && cancelled.aborted) return 'cancelled';
+      await actor.say(`${given}. `);
+    } else if ('question' in act) {
+      const answer = await actor.question(act.question, act.options ?? []);
+      if (answer === null && cancelled.aborted) return 'cancelled';
+      await actor.say(answer ? `answer: ${answer.optionId ?? answer.text}. ` : 'no answer. ');
+    } else if ('untilCancelled' in act) await aborted(cancelled);
+    else if ('deaf' in act) actor.deaf();
+    else if ('die' in act) await actor.die();
+    else if ('flood' in act) {
+      for (let number = 0; number < act.flood; number += 1) await actor.say('flood ');
+    } else if ('garbage' in act) await actor.garbage();
+    else return act.end;
+  }
+  return cancelled.aborted ? 'cancelled' : 'completed';
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,473 @@
+// A subagent whose work an agent of somebody else does (RELAY-MIND-1..4): the same states, approvals, limits and
+// ledger, and recovery by what the agent is able to do.
+
+import { describe, expect, test } from 'vitest';
+import { createRuntime, defineSubagent, type GivenAnswer } from '../../../src/index.ts';
+import {
+  runSubagent,
+  type RunSubagentOptions,
+} from '../../../src/actors/subagents/run-subagent.ts';
+import { memoryJournal } from '../../../src/actors/runtime/memory-journal.ts';
+import {
+  actsPrompt,
+  scriptedRelay,
+  simulatedEnvironment,
+  type RelayAct,
+  type ScriptedRelayOptions,
+} from '../../../src/testing/index.ts';
+import type { SubagentConfig } from '../../../src/index.ts';
+import { loneSubagent } from '../../support/lone-subagent.ts';
+import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
+import type { Relay } from '../../../src/entries/subagents.ts';
+
+const EDIT = { title: 'Edit notes.txt', kind: 'edit', input: { path: 'notes.txt', text: 'hi' } };
+const BOOK = { title: 'Book a ride', kind: 'execute', input: { to: 'airport' } };
+
+/** A subagent on a scripted agent; its user is the test. */
+function relayed(acts: readonly RelayAct[], options: ScriptedRelayOptions = {}) {
+  const relay = scriptedRelay(options);
+  const environment = simulatedEnvironment();
+  const journal = memoryJournal();
+  let current = 0;
+  const asked: AskedQuestion[] = [];
+  const withdrawn: string[] = [];
+  const answers: ((answer: GivenAnswer | null) => void)[] = [];
+  const errors: string[] = [];
+  const doubts: unknown[] = [];
+  const progress: string[] = [];
+  const handlers: Partial<RunSubagentOptions> = {
+    onQuestion: (question, signal) => {
+      asked.push(question);
+      signal.addEventListener('abort', () => withdrawn.push(question.requestId));
+      return new Promise<GivenAnswer | null>((resolve) => answers.push(resolve));
+    },
+    onCallInDoubt: ({ toolName, input }) => void doubts.push([toolName, input]),
+    onError: (error) => void errors.push(String(error)),
+    onProgress: ({ update }) => void progress.push(update),
+  };
+  const process = () => {
+    const number = (current += 1);
+    return createRuntime({
+      environment,
+      journal: {
+        ...journal,
+        read: (query) => journal.read(query),
+        // A process that was killed writes nothing.
+        append: (entry) =>
+          number === current ? journal.append(entry) : new Promise<never>(() => {}),
+      },
+    });
+  };
+  let runtime = process();
+  const config: SubagentConfig = { name: 'coder', instructions: 'You write code.', relay };
+  const begin = (more: Partial<SubagentConfig> = {}, task = actsPrompt(...acts)) =>
+    runSubagent({ ...config, ...more }, task, { runtime, id: 'run', ...handlers });
+  return {
+    relay,
+    environment,
+    asked,
+    withdrawn,
+    errors,
+    doubts,
+    progress,
+    begin,
+    answer: (answer: GivenAnswer | null) => answers.shift()?.(answer),
+    /** Another process on the same journal; this one is as if it were killed. */
+    another: () => {
+      runtime = process();
+    },
+    told: (type: string) => relay.told.filter((one) => one.type === type),
+  };
+}
+
+const prompts = (relay: ReturnType<typeof scriptedRelay>): string[] =>
+  relay.told.flatMap((one) => (one.type === 'prompt' ? [one.text] : []));
+
+describe('a turn', () => {
+  test('its words are the result, and the agent is let go', async () => {
+    const { begin, relay } = relayed([
+      { progress: 'looking' },
+      { say: 'All is ' },
+      { say: 'well.' },
+    ]);
+    const outcome = await begin().result;
+    expect(outcome).toMatchObject({ status: 'completed', text: 'All is well.' });
+    expect(relay.running).toBe(0);
+    expect(prompts(relay)).toHaveLength(1);
+    expect(prompts(relay)[0]).toContain('You write code.');
+  });
+
+  test('its tools are in the ledger', async () => {
+    const { begin } = relayed([{ tool: EDIT }, { tool: BOOK, fails: true }, { say: 'Done.' }]);
+    const outcome = await begin().result;
+    expect(outcome.text).toBe('Done.');
+    expect(outcome.toolLedger.filter(({ toolName }) => toolName === 'agent_tool')).toEqual([
+      expect.objectContaining({ input: EDIT, status: 'ok', output: 'done' }),
+      expect.objectContaining({ input: BOOK, status: 'error' }),
+    ]);
+  });
+
+  test.each(['refused', 'limit', 'failed', 'cancelled'] as const)(
+    'that ends as %s fails',
+    async (end) => {
+      const { begin } = relayed([{ say: 'Half.' }, { end }]);
+      const outcome = await begin().result;
+      expect(outcome).toMatchObject({
+        status: 'failed',
+        error: { code: `RELAY_${end.toUpperCase()}`, retryable: false },
+      });
+    },
+  );
+
+  test('without a word fails', async () => {
+    const { begin } = relayed([]);
+    expect(await begin().result).toMatchObject({ error: { code: 'EMPTY_OUTPUT' } });
+  });
+});
+
+describe('a permission', () => {
+  test('is an approval of this call, and the agent is told after it', async () => {
+    const { begin, asked, answer, environment, told } = relayed([{ permission: EDIT }]);
+    const { result } = begin();
+    await environment.settle();
+    expect(asked).toEqual([
+      expect.objectContaining({
+        kind: 'approval',
+        action: { toolName: 'agent_tool', input: EDIT },
+        question:
+          'May the agent do this (edit): "Edit notes.txt" with {"path":"notes.txt","text":"hi"}?',
+      }),
+    ]);
+    expect(told('answer')).toEqual([]);
+    answer({ approved: true });
+    const outcome = await result;
+    expect(told('answer')).toEqual([
+      expect.objectContaining({ requestId: 'request-1', answer: { type: 'permitted' } }),
+    ]);
+    expect(outcome.toolLedger.at(-1)).toMatchObject({
+      input: EDIT,
+      status: 'ok',
+      approval: 'given',
+      output: 'done',
+    });
+    expect(outcome.text).toBe('permitted. ');
+  });
+
+  test('that is denied is told as a denial', async () => {
+    const { begin, answer, environment, told } = relayed([{ permission: EDIT }]);
+    const { result } = begin();
+    await environment.settle();
+    answer({ approved: false });
+    const outcome = await result;
+    expect(told('answer')).toEqual([
+      expect.objectContaining({ answer: { type: 'denied', words: 'No' } }),
+    ]);
+    expect(outcome.toolLedger.at(-1)).toMatchObject({ status: 'denied', approval: 'denied' });
+  });
+
+  test('an agent that ends its turn when it is denied something ends as denied', async () => {
+    const { begin, answer, environment } = relayed([{ permission: EDIT }, { end: 'cancelled' }]);
+    const { result } = begin();
+    await environment.settle();
+    answer({ approved: false });
+    expect(await result).toMatchObject({ status: 'failed', error: { code: 'RELAY_DENIED' } });
+  });
+
+  test('that nobody answers in time is denied', async () => {
+    const { begin, environment, told } = relayed([{ permission: EDIT }]);
+    const { result } = begin({ inputTimeout: 1_000 });
+    await environment.settle();
+    await environment.advance(1_000);
+    await result;
+    expect(told('answer')).toEqual([
+      expect.objectContaining({ answer: expect.objectContaining({ type: 'denied' }) }),
+    ]);
+  });
+
+  test('the author may give it beforehand', async () => {
+    const { begin, asked } = relayed([{ permission: EDIT }]);
+    const when = (input: unknown): boolean => (input as { kind: string }).kind === 'edit';
+    const outcome = await begin({ preApproved: [{ tool: 'agent_tool', when }] }).result;
+    expect(asked).toEqual([]);
+    expect(outcome.toolLedger.at(-1)).toMatchObject({ approval: 'pre_authorised' });
+  });
+});
+
+describe('a question', () => {
+  const options = [
+    { id: 'early', label: 'At eight' },
+    { id: 'late', label: 'At nine' },
+  ];
+
+  test('is asked with its options', async () => {
+    const { begin, asked, answer, environment } = relayed([{ question: 'When?', options }]);
+    const { result } = begin();
+    await environment.settle();
+    expect(asked).toEqual([
+      expect.objectContaining({ kind: 'question', question: 'When?', options }),
+    ]);
+    answer({ optionId: 'late' });
+    expect((await result).text).toBe('answer: late. ');
+  });
+
+  test('that gets no answer is told so', async () => {
+    const { begin, answer, environment } = relayed([{ question: 'When?', options }]);
+    const { result } = begin();
+    await environment.settle();
+    answer(null);
+    expect((await result).text).toBe('no answer. ');
+  });
+
+  test('is not asked where the user is not to be asked', async () => {
+    const { begin, asked } = relayed([{ question: 'When?' }]);
+    expect((await begin({ interactive: false }).result).text).toBe('no answer. ');
+    expect(asked).toEqual([]);
+  });
+
+  test('is withdrawn when the agent ends', async () => {
+    const { begin, asked, withdrawn, environment, relay, errors } = relayed([
+      { question: 'When?' },
+    ]);
+    const { result } = begin({ retry: { maxAttempts: 1 } });
+    await environment.settle();
+    relay.kill();
+    expect(await result).toMatchObject({ status: 'failed', error: { code: 'RELAY_CLOSED' } });
+    expect(withdrawn).toEqual([asked[0]?.requestId]);
+    expect(errors).toEqual([]);
+  });
+});
+
+describe('an end', () => {
+  test('a cancel reaches the agent, and lets it go', async () => {
+    const { begin, environment, relay } = relayed([{ untilCancelled: true }]);
+    const run = begin();
+    await environment.settle();
+    run.cancel('enough');
+    expect(await run.result).toMatchObject({ status: 'cancelled' });
+    expect(relay.running).toBe(0);
+    expect(relay.told.at(-1)).toMatchObject({ type: 'release', how: 'cancelled' });
+  });
+
+  test('an agent that does not stop is killed after its grace', async () => {
+    const { begin, environment, relay } = relayed([{ deaf: true }, { untilCancelled: true }]);
+    const run = begin();
+    await environment.settle();
+    run.cancel('enough');
+    await environment.advance(1_000);
+    await run.result;
+    expect(relay.told.at(-1)).toMatchObject({ type: 'release', how: 'killed' });
+  });
+
+  test('its time limit applies', async () => {
+    const { begin, environment, relay } = relayed([{ untilCancelled: true }]);
+    const { result } = begin({ timeout: 5_000 });
+    await environment.settle();
+    await environment.advance(5_000);
+    expect(await result).toMatchObject({ status: 'timed_out' });
+    expect(relay.running).toBe(0);
+  });
+
+  test('what it used up is handed in', async () => {
+    const { begin } = relayed([{ say: 'Half of it.' }, { tool: EDIT }, { untilCancelled: true }]);
+    const outcome = await begin({ budget: { steps: 2 } }).result;
+    expect(outcome).toMatchObject({ partial: 'Half of it.' });
+  });
+});
+
+describe('an agent whose process ends', () => {
+  test('is taken up again, is told so, and the tool that ran is in doubt', async () => {
+    let turns = 0;
+    const { begin, environment, relay, doubts } = relayed([], {
+      script: () =>
+        (turns += 1) === 1 ? [{ tool: EDIT, untilCancelled: true }] : [{ say: 'Finished.' }],
+    });
+    const { result } = begin();
+    await environment.settle();
+    relay.kill();
+    await environment.settle();
+    await environment.advance(60_000);
+    const outcome = await result;
+    expect(outcome).toMatchObject({ status: 'completed', text: 'Finished.' });
+    expect(prompts(relay)[1]).toContain('Find out what is done before you repeat anything');
+    expect(doubts).toEqual([['agent_tool', EDIT]]);
+    expect(outcome.toolLedger).toContainEqual(
+      expect.objectContaining({ input: EDIT, status: 'in_flight' }),
+    );
+  });
+
+  test('that cannot be taken up again fails', async () => {
+    const { begin, environment, relay } = relayed([{ untilCancelled: true }], {
+      capabilities: { resumes: false },
+    });
+    const { result } = begin();
+    await environment.settle();
+    relay.kill();
+    expect(await result).toMatchObject({ status: 'failed', error: { code: 'RELAY_CLOSED' } });
+    expect(prompts(relay)).toHaveLength(1);
+  });
+
+  test('that floods is let go', async () => {
+    const flood = Array.from({ length: 3_000 }, (): RelayAct => ({ tool: BOOK }));
+    const { begin } = relayed(flood, { capabilities: { resumes: false } });
+    expect(await begin().result).toMatchObject({
+      error: {
+        code: 'RELAY_CLOSED',
+        message: expect.stringContaining('more than 2000 events at once'),
+      },
+    });
+  });
+
+  test('what cannot be read is reported, and the turn goes on', async () => {
+    const { begin, errors } = relayed([{ garbage: true }, { say: 'Well.' }]);
+    expect((await begin().result).text).toBe('Well.');
+    expect(errors).toEqual([expect.stringContaining('got one that cannot be read')]);
+  });
+});
+
+describe('a message', () => {
+  const lone = (acts: readonly RelayAct[], options: ScriptedRelayOptions = {}) => {
+    let turns = 0;
+    const relay = scriptedRelay({
+      script: () => ((turns += 1) === 1 ? acts : [{ say: 'The second turn.' }]),
+      ...options,
+    });
+    return { relay, ...loneSubagent({ relay }, () => ({ text: '' })) };
+  };
+
+  test('steers an agent that can be steered', async () => {
+    const { relay, subagent, environment, result, receipts } = lone([{ untilCancelled: true }]);
+    await environment.settle();
+    subagent.message('m1', 'Be quick', 'steer');
+    await environment.settle();
+    expect(relay.told.at(-1)).toMatchObject({
+      type: 'steer',
+      text: expect.stringContaining('Be quick'),
+    });
+    expect(receipts()).toEqual([['applied', ['m1'], 3]]);
+    subagent.cancel('enough');
+    expect((await result).status).toBe('cancelled');
+  });
+
+  test('is the next prompt for any other', async () => {
+    const { relay, subagent, environment, result } = lone([{ question: 'When?' }], {
+      capabilities: { steers: false },
+    });
+    await environment.settle();
+    subagent.message('m1', 'Be quick', 'steer');
+    subagent.receive({ type: 'question.withdrawn', requestId: 'sub_1.q1' });
+    expect((await result).text).toBe('no answer. \n\nThe second turn.');
+    expect(prompts(relay)[1]).toContain('Be quick');
+  });
+
+  test('that interrupts ends the turn first', async () => {
+    const { relay, subagent, environment, result } = lone([{ untilCancelled: true }]);
+    await environment.settle();
+    subagent.message('m1', 'Stop that', 'interrupt');
+    expect((await result).text).toBe('The second turn.');
+    expect(relay.told.map(({ type }) => type)).toEqual([
+      'start', 'prompt', 'interrupt', 'prompt', 'release',
+    ]); // prettier-ignore
+    expect(prompts(relay)[1]).toContain('Stop that');
+  });
+});
+
+describe('after a crash of this process', () => {
+  test('an open question is withdrawn, and the agent is prompted anew', async () => {
+    let turns = 0;
+    const stage = relayed([], {
+      script: () => [{ question: (turns += 1) === 1 ? 'When?' : 'When shall it come?' }],
+    });
+    const { begin, environment, another, asked, answer, relay } = stage;
+    void begin();
+    await environment.settle();
+    expect(asked).toHaveLength(1);
+    another();
+    relay.kill();
+    const { result } = begin();
+    await environment.settle();
+    // The question of the journal is put again under its old id.
+    expect(asked[1]?.requestId).toBe(asked[0]?.requestId);
+    answer(null);
+    answer({ text: 'At eight' });
+    await environment.settle();
+    expect(prompts(relay)[1]).toContain('At eight');
+    expect(asked.at(-1)?.question).toBe('When shall it come?');
+    answer({ text: 'At nine' });
+    expect((await result).text).toBe('answer: At nine. ');
+    expect(relay.told.filter(({ type }) => type === 'answer')).toHaveLength(1);
+  });
+
+  test('a question that survives is answered, and asked only once', async () => {
+    const stage = relayed([{ question: 'When?' }], {
+      capabilities: { openQuestionSurvives: true },
+    });
+    const { begin, environment, another, asked, answer, relay } = stage;
+    void begin();
+    await environment.settle();
+    another();
+    relay.kill();
+    const { result } = begin();
+    await environment.settle();
+    answer(null);
+    answer({ text: 'At eight' });
+    expect((await result).text).toBe('answer: At eight. ');
+    expect(new Set(asked.map(({ requestId }) => requestId)).size).toBe(1);
+    expect(prompts(relay)).toHaveLength(1);
+  });
+
+  test('an approval that may not have arrived is not given to another request', async () => {
+    let turns = 0;
+    const stage = relayed([], {
+      script: () =>
+        (turns += 1) === 1
+          ? [{ permission: EDIT }, { untilCancelled: true }]
+          : [{ permission: EDIT }],
+    });
+    const { begin, environment, another, asked, answer, relay } = stage;
+    void begin();
+    await environment.settle();
+    answer({ approved: true });
+    await environment.settle();
+    another();
+    relay.kill();
+    const { result } = begin();
+    await environment.settle();
+    expect(asked).toHaveLength(2);
+    answer({ approved: false });
+    await result;
+    expect(relay.told.filter(({ type }) => type === 'answer')).toEqual([
+      expect.objectContaining({ requestId: 'request-1', answer: { type: 'permitted' } }),
+      expect.objectContaining({
+        requestId: 'request-2',
+        answer: expect.objectContaining({ type: 'denied' }),
+      }),
+    ]);
+  });
+});
+
+describe('its configuration', () => {
+  const relay = scriptedRelay();
+  const base = { name: 'coder', instructions: 'You write code.' };
+
+  test('options of a model are refused by name', () => {
+    for (const more of [{ tools: {} }, { lifetime: 'session' as const }, { toolTimeout: 5 }])
+      expect(() => defineSubagent({ ...base, relay, ...more })).toThrow(
+        new RegExp(`coder\\.${Object.keys(more)[0]}: expected none beside relay`),
+      );
+  });
+
+  test.each([[{}], [7], [{ name: 'x', start() {} }], [{ ...base, start() {}, capabilities: {} }]])(
+    'a value that is no relay is refused: %j',
+    (value) => {
+      expect(() => defineSubagent({ ...base, relay: value as unknown as Relay })).toThrow(
+        /`relay`: expected a relay/,
+      );
+    },
+  );
+
+  test('`runs: jobs` is refused by name', () => {
+    expect(() => defineSubagent({ ...base, relay, runs: 'jobs' } as SubagentConfig)).toThrow(
+      /runs/,
+    );
+  });
+});
