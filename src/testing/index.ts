@@ -21,8 +21,8 @@ export {
   type ScriptedRelay,
   type ScriptedRelayOptions,
   type ToldRelay,
-} from './doubles/scripted-relay.ts';
-export { actsPrompt, type RelayAct } from './relay-conformance/acts.ts';
+} from './relay-conformance/scripted-relay.ts';
+export * from './relay-conformance/index.ts';
 export {
   scriptedModel,
   type Script,

@@ -329,7 +329,10 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     scriptInWords: {
       args: () => [{ seed: 1, session: 'text', steps: [{ at: 0, do: 'leave' }], strikes: [] }],
     },
+    actsIn: { args: () => ['acts'], trusts: testTool },
     actsPrompt: { args: () => [{ say: 'Hello.' }], trusts: testTool },
+    perform: { args: () => [[], {}], trusts: testTool },
+    relayConformance: { args: () => [{ name: 'a', shows: [], graceMs: 1, open: () => ({}) }] },
     scriptedModel: { args: () => [[]], trusts: testTool },
     scriptedRelay: { args: () => [{ graceMs: 1 }], trusts: testTool },
     scriptedVoice: { args: ({ environment }) => [{ environment }], trusts: testTool },

@@ -14,7 +14,7 @@ import type {
   RelayStart,
   RelayTool,
 } from '../../actors/ports/relay.ts';
-import { actsIn, perform, type RelayAct, type RelayActor } from '../relay-conformance/acts.ts';
+import { actsIn, perform, type RelayAct, type RelayActor } from './acts.ts';
 
 export interface ScriptedRelayOptions {
   /** @defaultValue all but `openQuestionSurvives` */

@@ -1,0 +1,62 @@
+// The conformance suite for relays: what a subagent relies on, whatever protocol its agent speaks.
+
+import { z } from 'zod';
+import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
+import type { ConformanceCase } from '../conformance/transport-conformance.ts';
+import type { RelayCapabilities } from '../../actors/ports/relay.ts';
+import { relayScenes } from './cases.ts';
+import { RelayBench, type RelayScene } from './scene.ts';
+import type { RelayConformanceSetup } from './stage.ts';
+
+export { actsIn, actsPrompt, perform, type RelayAct, type RelayActor } from './acts.ts';
+export type { RelayConformanceSetup, RelayFault, RelayStage } from './stage.ts';
+
+const setupSchema = z.strictObject({
+  name: z.string(),
+  shows: z.array(z.enum(['die', 'deaf', 'garbage'])),
+  graceMs: z.number().min(0),
+  patience: z.number().int().min(1).optional(),
+  open: aFunction,
+} satisfies ChecksOf<RelayConformanceSetup>);
+
+/**
+ * The cases that a relay must pass. Each has a stage of its own, whose agent performs the acts of its prompts;
+ * time is simulated.
+ *
+ * ```ts
+ * for (const { name, run } of relayConformance(setup)) test(name, run);
+ * ```
+ * @throws {ConfigurationError} `INVALID_OPTION` for a setup that is none.
+ */
+export function relayConformance(setup: RelayConformanceSetup): readonly ConformanceCase[] {
+  check('relayConformance(setup)', setupSchema, setup);
+  return relayScenes.map((scene) => {
+    const missing = (scene.needs ?? []).filter(
+      (need) => isFault(need) && !setup.shows.includes(need),
+    );
+    return {
+      name: scene.name,
+      skipped: missing.length > 0 ? `${setup.name} does not show ${missing.join(', ')}` : null,
+      run: () => play(setup, scene),
+    };
+  });
+}
+
+function isFault(need: string): need is RelayConformanceSetup['shows'][number] {
+  return need === 'die' || need === 'deaf' || need === 'garbage';
+}
+
+/** A case for an ability that the relay does not declare has nothing to check. */
+async function play(setup: RelayConformanceSetup, { needs = [], play: plot }: RelayScene) {
+  const stage = await setup.open();
+  try {
+    const { capabilities } = stage.relay;
+    const abilities = needs.filter((need) => !isFault(need)) as (keyof RelayCapabilities)[];
+    if (!abilities.every((ability) => capabilities[ability])) return;
+    const bench = new RelayBench(setup, stage);
+    await plot(bench);
+    await bench.end();
+  } finally {
+    await stage.close?.();
+  }
+}
