@@ -2,6 +2,7 @@
 // The entry point of `offstage` on the command line.
 
 import { runCommand, type Command } from './command/command.ts';
+import { create } from './create/create.ts';
 import { doctor } from './doctor/doctor.ts';
 import { replay } from './replay/replay.ts';
 import { simulate } from './simulate/simulate.ts';
@@ -13,7 +14,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
-const commands: readonly Command[] = [doctor, replay, simulate, voice];
+const commands: readonly Command[] = [create, doctor, replay, simulate, voice];
 
 process.exitCode = await runCommand(commands, process.argv.slice(2), (text) => {
   process.stdout.write(text);

@@ -1,0 +1,213 @@
+// `offstage create`: makes a project from a template. The files of the templates are in the folder `templates` of the
+// package, where the repository compiles and runs them; their versions are those that it is tested with.
+
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { messageOf } from '../../values/errors.ts';
+import type { Command } from '../command/command.ts';
+
+interface Template {
+  readonly summary: string;
+  /** Beside those of all templates; the first one is the program. */
+  readonly files: readonly [string, ...string[]];
+  /** Beside those of all templates. */
+  readonly packages: readonly string[];
+  /** Needs the packages of the built-in voice. */
+  readonly speaks?: true;
+}
+
+const TEMPLATES: Readonly<Record<string, Template>> = {
+  web: {
+    summary: 'a chat in a page, with buttons for the questions of subagents',
+    files: ['web.ts', 'web/index.html', 'web/page.ts', 'web/style.css'],
+    packages: ['vite', 'ws'],
+  },
+  terminal: { summary: 'a chat in the terminal', files: ['terminal.ts'], packages: [] },
+  voice: {
+    summary: 'a page that speaks and listens; without a key by a voice on this machine',
+    files: ['voice.ts', 'voice/index.html', 'voice/page.ts'],
+    packages: ['vite', 'ws'],
+    speaks: true,
+  },
+  telephone: {
+    summary: 'a telephone number at Twilio, with a rehearsal in the terminal',
+    files: ['telephone.ts', 'rehearsal.ts'],
+    packages: ['ws'],
+    speaks: true,
+  },
+};
+const DEFAULT_TEMPLATE = 'web';
+const FILES = ['agents.ts', 'model.ts', 'script.ts', 'tsconfig.json'];
+const PACKAGES = ['@ai-sdk/openai', 'ai', 'zod'];
+const TOOLS = ['@types/node', 'typescript'];
+/** Runs TypeScript as it is. */
+const NODE_RANGE = '>=22.18';
+
+const names = Object.keys(TEMPLATES);
+const width = Math.max(...names.map((name) => name.length));
+const list = Object.entries(TEMPLATES)
+  .map(([name, { summary }]) => `  ${name.padEnd(width)}   ${summary}`)
+  .join('\n');
+
+const usage = `offstage create [template] [folder]
+
+Makes a project in a new folder: a lead agent, and a subagent that asks its user a question. It runs without a key, by a
+script that says that it is one.
+
+${list}
+
+  template   default: ${DEFAULT_TEMPLATE}
+  folder     new or empty; default: offstage-<template>
+
+Exit status: 0 when the project is there, 1 when it could not be written, 2 for a wrong call.
+`;
+
+export const create: Command = {
+  name: 'create',
+  summary: 'make a project: a chat in a page or terminal, a voice, a telephone',
+  usage,
+  async run(args, print) {
+    const call = readCall(args);
+    if (typeof call === 'string') {
+      print(`${call}\n\n${usage}`);
+      return 2;
+    }
+    const { name, template, folder } = call;
+    const obstacle = await obstacleAt(folder);
+    if (obstacle !== null) {
+      print(`${obstacle}\n`);
+      return 2;
+    }
+    try {
+      await write(name, template, resolve(folder));
+    } catch (error) {
+      print(`The project was not made: ${messageOf(error)}\n`);
+      return 1;
+    }
+    print(
+      `Made in ${folder}: ${template.summary}.\n\n  cd ${folder}\n  npm install\n  npm start\n\n${KEYS}`,
+    );
+    return 0;
+  },
+};
+
+const KEYS = `Without a key a script answers, and says so. A model answers with OPENAI_API_KEY or AI_GATEWAY_API_KEY in the
+environment, or in a file \`.env\` beside package.json.
+`;
+
+interface Call {
+  readonly name: string;
+  readonly template: Template;
+  readonly folder: string;
+}
+
+/** Returns the parsed call, or a message about its mistake. */
+function readCall(args: readonly string[]): Call | string {
+  let words: readonly string[];
+  try {
+    words = parseArgs({ args: [...args], allowPositionals: true, options: {} }).positionals;
+  } catch (error) {
+    return messageOf(error);
+  }
+  const [name = DEFAULT_TEMPLATE, folder = `offstage-${name}`, ...others] = words;
+  const template = Object.hasOwn(TEMPLATES, name) ? TEMPLATES[name] : undefined;
+  if (!template) return `Expected one of the templates ${names.join(', ')}, got \`${name}\``;
+  if (others.length > 0)
+    return `Expected a template and a folder, got ${words.map((word) => `\`${word}\``).join(' ')}`;
+  if (folder.trim() === '' || folder.includes('\0'))
+    return `Expected the name of a folder, got ${JSON.stringify(folder)}`;
+  return { name, template, folder };
+}
+
+/** Returns why no project can be made there; null if one can. */
+async function obstacleAt(folder: string): Promise<string | null> {
+  try {
+    const [first] = await readdir(folder);
+    return first === undefined
+      ? null
+      : `Expected a new or empty folder, got ${folder}, which has \`${first}\`: nothing is overwritten`;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    return code === 'ENOTDIR'
+      ? `Expected a new or empty folder, got ${folder}, which is a file or in one: nothing is overwritten`
+      : messageOf(error);
+  }
+}
+
+/** As far from here in the sources as in the build. */
+const root = new URL('../../../', import.meta.url);
+
+async function write(name: string, template: Template, folder: string): Promise<void> {
+  const files = new Map<string, string>();
+  for (const file of [...FILES, ...template.files])
+    files.set(file, await readFile(new URL(`templates/${file}`, root), 'utf8'));
+  const ours = JSON.parse(await readFile(new URL('package.json', root), 'utf8')) as Manifest;
+  files.set('package.json', `${JSON.stringify(manifest(template, folder, ours), null, 2)}\n`);
+  files.set('.gitignore', 'node_modules/\n.env\n');
+  files.set('README.md', readme(name, template));
+  for (const [file, text] of files) {
+    await mkdir(dirname(join(folder, file)), { recursive: true });
+    await writeFile(join(folder, file), text, { flag: 'wx' });
+  }
+}
+
+interface Manifest {
+  readonly version: string;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+
+function manifest({ files, packages, speaks }: Template, folder: string, ours: Manifest): object {
+  const versions = (wanted: readonly string[]): object =>
+    Object.fromEntries(wanted.map((each) => [each, ours.devDependencies[each]]));
+  const name = basename(folder)
+    .toLowerCase()
+    .replace(/[^a-z0-9-]+/g, '-')
+    .replace(/^-+|-+$/g, '');
+  return {
+    // npm refuses a project that has the name of what it depends on.
+    name:
+      name === '' || [...PACKAGES, ...packages, 'offstage'].includes(name)
+        ? `my-${name || 'app'}`
+        : name,
+    private: true,
+    type: 'module',
+    scripts: {
+      ...(speaks && { prestart: 'offstage voice install' }),
+      start: `node --env-file-if-exists=.env ${files[0]}`,
+      check: 'tsc',
+    },
+    dependencies: {
+      ...versions(PACKAGES),
+      offstage: packedFile() ?? `^${ours.version}`,
+      ...versions(packages),
+    },
+    devDependencies: versions(TOOLS),
+    engines: { node: NODE_RANGE },
+  };
+}
+
+/** The file that this runs from, under `npx --package ./offstage-0.1.0.tgz`; null: it comes from a registry. */
+function packedFile(): string | null {
+  const given = (process.env['npm_config_package'] ?? '').split(/\s*\n\s*/);
+  const file = given.find((each) => /(?:^|[\\/])offstage-[^\\/]*\.tgz$/.test(each));
+  const path = file && resolve(file.replace(/^file:/, ''));
+  return path && existsSync(path) ? `file:${path.replaceAll('\\', '/')}` : null;
+}
+
+function readme(name: string, { summary, files }: Template): string {
+  return `# ${summary[0]?.toUpperCase()}${summary.slice(1)}
+
+Made by \`offstage create ${name}\`. \`npm install\`, then \`npm start\`; \`npm run check\` checks the types.
+
+| file | holds |
+| --- | --- |
+| \`agents.ts\` | the lead agent, which talks to the user, and a subagent, which books rides and asks |
+| \`model.ts\` | the choice of the model |
+| \`script.ts\` | what answers without a key |
+| \`${files.join('`, `')}\` | the program |
+
+${KEYS}`;
+}

@@ -1,0 +1,56 @@
+// The server of a telephone number at Twilio. Without TWILIO_AUTH_TOKEN nobody can call: then the terminal is the
+// telephone (rehearsal.ts). With OPENAI_API_KEY the voice is OpenAI Realtime, else one of this machine.
+
+import { createServer } from 'node:http';
+import { VoiceSession } from 'offstage';
+import { localVoice } from 'offstage/local-voice';
+import { nodeEnvironment } from 'offstage/node';
+import { openaiRealtime } from 'offstage/openai-realtime';
+import { isTwilioRequest, streamTwiml, twilioCalls, type TwilioCall } from 'offstage/twilio';
+import { lead, subagentConfigs } from './agents.ts';
+import { model } from './model.ts';
+import { rehearse } from './rehearsal.ts';
+
+const environment = nodeEnvironment();
+const local = process.env['OPENAI_API_KEY']
+  ? null
+  : await localVoice({ model, environment }).start();
+
+async function onCall(call: TwilioCall): Promise<VoiceSession> {
+  const session = new VoiceSession({
+    transport: openaiRealtime(local ? { url: local.url, apiKey: local.apiKey } : {}),
+    model, // of the subagents
+    agents: [lead],
+    subagentConfigs,
+  });
+  call.connect(session); // the session keeps the caller's words meanwhile
+  await session.start();
+  void call.ended.then(() => session.close());
+  return session;
+}
+
+const authToken = process.env['TWILIO_AUTH_TOKEN'];
+const host = process.env['PUBLIC_HOST']; // as Twilio knows it, such as the name that a tunnel gives you
+if (!authToken || !host) {
+  console.log(
+    'REHEARSAL: without TWILIO_AUTH_TOKEN and PUBLIC_HOST, what you type is said by the caller.',
+  );
+  await rehearse(environment, onCall);
+} else {
+  // The webhook of the number: https://<PUBLIC_HOST>/incoming, by GET.
+  const http = createServer((request, response) => {
+    const signature = request.headers['x-twilio-signature'];
+    const isTrue = isTwilioRequest(authToken, { signature, url: `https://${host}${request.url}` });
+    response.writeHead(isTrue ? 200 : 403, { 'content-type': 'text/xml' });
+    response.end(isTrue ? streamTwiml(`wss://${host}/call`) : '');
+  });
+  const calls = await twilioCalls({
+    authToken,
+    url: `wss://${host}/call`,
+    environment,
+    onError: console.error,
+    onCall: async (call) => void (await onCall(call)),
+  });
+  http.on('upgrade', (request, socket, head) => void calls.upgrade(request, socket, head));
+  http.listen(Number(process.env['PORT'] ?? 3000));
+}

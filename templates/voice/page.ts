@@ -1,0 +1,25 @@
+import { connect } from 'offstage/client';
+
+const client = connect({ url: '/offstage' });
+const [talk, transcript, questions] = document.body.children as unknown as HTMLElement[];
+const start = async (): Promise<void> => {
+  const heard = await client.speaker.start();
+  if (talk)
+    talk.textContent = `Loudspeaker ${heard}, microphone ${await client.microphone.start()}`;
+};
+talk?.addEventListener('click', () => void start());
+client.store.subscribe(({ context }) => {
+  if (transcript)
+    transcript.innerText = context.transcript
+      .map(({ role, text }) => `${role}: ${text}`)
+      .join('\n');
+  const asked = context.questions.find(({ state }) => state === 'presenting' || state === 'open');
+  if (asked?.state === 'presenting') void client.questionShown(asked.requestId); // buttons count now
+  const buttons = asked?.options.map(({ id, label }) => {
+    const button = document.createElement('button');
+    button.textContent = label;
+    button.addEventListener('click', () => void client.answer(asked.requestId, { optionId: id }));
+    return button;
+  });
+  questions?.replaceChildren(asked?.question ?? '', ...(buttons ?? []));
+});

@@ -1,0 +1,104 @@
+// `offstage create`: the files of a project, and what it refuses. test/browser/create.test.ts runs the projects.
+
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { create } from '../../src/cli/create/create.ts';
+
+const newFolder = () => mkdtempSync(join(tmpdir(), 'offstage-create-'));
+
+async function run(...args: readonly string[]) {
+  let said = '';
+  const status = await create.run(args, (text) => (said += text));
+  return { status, said };
+}
+
+const manifestIn = (folder: string) =>
+  JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    name: string;
+    scripts: Readonly<Record<string, string>>;
+    dependencies: Readonly<Record<string, string>>;
+  };
+
+describe('offstage create', () => {
+  test('makes a project in a new folder, and says what to do', async () => {
+    const folder = join(newFolder(), 'deep', 'My Chat!');
+    const { status, said } = await run('terminal', folder);
+    expect(said).toContain('npm install\n  npm start');
+    expect(status).toBe(0);
+    expect(readdirSync(folder).toSorted()).toEqual([
+      '.gitignore',
+      'README.md',
+      'agents.ts',
+      'model.ts',
+      'package.json',
+      'script.ts',
+      'terminal.ts',
+      'tsconfig.json',
+    ]);
+    const { name, scripts, dependencies } = manifestIn(folder);
+    expect(name).toBe('my-chat');
+    expect(scripts['start']).toContain('terminal.ts');
+    expect(Object.values(dependencies)).not.toContain(undefined);
+  });
+
+  test.each(['web', 'terminal', 'voice', 'telephone'])(
+    'the versions of %s are those of this repository, and it installs the voice only if it speaks',
+    async (template) => {
+      const folder = join(newFolder(), 'ws');
+      expect(await run(template, folder)).toMatchObject({ status: 0 });
+      const { name, scripts, dependencies } = manifestIn(folder);
+      for (const version of Object.values(dependencies)) expect(version).toMatch(/^\^\d/);
+      expect(scripts['prestart']).toBe(
+        ['voice', 'telephone'].includes(template) ? 'offstage voice install' : undefined,
+      );
+      // No project may have the name of its dependency.
+      expect(Object.keys(dependencies)).not.toContain(name);
+    },
+  );
+
+  test('an empty folder will do', async () => {
+    expect(await run('web', newFolder())).toMatchObject({ status: 0 });
+  });
+
+  test('nothing is overwritten', async () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, 'notes.txt'), 'mine');
+    const { status, said } = await run('web', folder);
+    expect(said).toContain('`notes.txt`');
+    expect(status).toBe(2);
+    expect(readdirSync(folder)).toEqual(['notes.txt']);
+    const file = join(folder, 'notes.txt');
+    expect(await run('web', file)).toMatchObject({
+      status: 2,
+      said: expect.stringContaining('is a file') as string,
+    });
+    expect(await run('web', join(file, 'within'))).toMatchObject({ status: 2 });
+    expect(readFileSync(file, 'utf8')).toBe('mine');
+  });
+
+  test.each([
+    [['chat'], 'Expected one of the templates web, terminal, voice, telephone, got `chat`'],
+    [['constructor'], 'got `constructor`'],
+    [['web', ' '], 'Expected the name of a folder'],
+    [['web', 'a\0b'], 'Expected the name of a folder'],
+    [['web', 'a', 'b'], 'Expected a template and a folder'],
+    [['--force'], '--force'],
+  ])('a wrong call is told: %j', async (args, expected) => {
+    const { status, said } = await run(...args);
+    expect(said).toContain(expected);
+    expect(status).toBe(2);
+  });
+
+  test('a project that is made from a packed file installs that file', async () => {
+    const folder = newFolder();
+    const packed = join(folder, 'offstage-0.1.0.tgz');
+    mkdirSync(join(folder, 'project'));
+    writeFileSync(packed, '');
+    vi.stubEnv('npm_config_package', packed);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await run('web', join(folder, 'project'));
+    expect(manifestIn(join(folder, 'project')).dependencies['offstage']).toBe(`file:${packed}`);
+  });
+});
