@@ -45,7 +45,10 @@ async function install(): Promise<void> {
     cpSync(join(repository, name), join(stage, name), { recursive: true });
   await run(process.execPath, [
     tsc,
-    ...['-p', join(repository, 'tsconfig.build.json'), '--outDir', join(stage, 'dist')],
+    '-p',
+    join(repository, 'tsconfig.build.json'),
+    '--outDir',
+    join(stage, 'dist'),
   ]);
   const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: stage });
   await run('tar', ['-xzf', stdout.trim()], { cwd: stage });
