@@ -45,7 +45,10 @@ export class RelayBench {
   }
 
   /** Starts a session, or takes one up. */
-  async start(resume?: string, signal = new AbortController().signal): Promise<RelaySession> {
+  async start(
+    resume?: string,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<RelaySession> {
     const session = await this.stage.relay.start({
       subagentId: 'sub_1',
       ...(resume === undefined ? {} : { resume }),
