@@ -137,7 +137,7 @@ const riddles = sentences.filter((sentence) => RIDDLE.test(sentence)).length;
 const cited = new Map(
   globSync(
     ['{src,test,examples,bench,scripts}/**/*.ts', 'docs/*.md', '*.md', '{bench,examples}/**/*.md'],
-    { cwd: root },
+    { cwd: root, exclude: (name) => name === 'node_modules' },
   ).map((file) => [normalize(file), readFileSync(join(root, file), 'utf8')] as const),
 );
 

@@ -379,6 +379,7 @@ export const layers: readonly Layer[] = [
   {
     files: 'voice/output',
     sources: [
+      'actors/contracts',
       'actors/conversation',
       'actors/notes',
       'actors/ports',

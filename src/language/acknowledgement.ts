@@ -20,6 +20,16 @@ const moments: Readonly<Record<string, string>> = {
   es: 'un momento, un momento por favor, un segundo, un segundo por favor, un instante, deme un momento',
 };
 
+/** What may be said to somebody who asks for time. */
+const times: Readonly<Record<string, string>> = {
+  en:
+    'take your time, take all the time you need, no rush, no hurry, theres no rush, there is no rush, theres no hurry, ' +
+    "there is no hurry, whenever you're ready, whenever you are ready, i'll wait, i will wait",
+  de: 'lassen sie sich zeit, lass dir zeit, kein problem, keine eile, ich warte, nur die ruhe, in ruhe',
+  fr: 'prenez votre temps, prends ton temps, pas de souci, rien ne presse, je vous attends, je patiente',
+  es: 'tómese su tiempo, tómate tu tiempo, sin prisa, no hay prisa, espero, cuando quiera',
+};
+
 /** Words beside the answer, which agree to have heard it. */
 const agreed: Readonly<Record<string, string>> = {
   en:
@@ -37,11 +47,13 @@ export interface AcknowledgedAnswer {
   /** The label of the option that was chosen; null: none. */
   readonly choice: string | null;
   readonly isApproval: boolean;
+  /** It was no answer: the user asked for time, or to hear the question again. */
+  readonly asksFor?: 'time' | 'repeat';
   /** A tag such as `en-GB`; nothing counts in an unknown language. */
   readonly language: string;
 }
 
-const made = new Map<string, { readonly moments: Phrases; readonly agreed: Phrases }>();
+const made = new Map<string, Readonly<Record<'moments' | 'times' | 'agreed', Phrases>>>();
 
 /**
  * Tells whether a text only acknowledges this answer. `beginning`: not yet, but it may become so, as the beginning
@@ -49,7 +61,7 @@ const made = new Map<string, { readonly moments: Phrases; readonly agreed: Phras
  */
 export function acknowledgementIn(
   text: string,
-  { choice, isApproval, language }: AcknowledgedAnswer,
+  { choice, isApproval, asksFor, language }: AcknowledgedAnswer,
 ): 'whole' | 'beginning' | 'none' {
   const answers = languageFor(language);
   const { code } = answers;
@@ -57,11 +69,19 @@ export function acknowledgementIn(
     list === '' ? [] : list.split(', ').map((phrase) => wordsOf(phrase, answers));
   let tables = made.get(code);
   if (!tables) {
-    tables = { moments: phrasesOf(moments[code]), agreed: phrasesOf(agreed[code]) };
+    tables = {
+      moments: phrasesOf(moments[code]),
+      times: phrasesOf(times[code]),
+      agreed: phrasesOf(agreed[code]),
+    };
     made.set(code, tables);
   }
   const label = choice === null || isApproval ? [] : [wordsOf(choice, answers)];
-  const phrases = isApproval ? tables.moments : [...tables.moments, ...tables.agreed, ...label];
+  const phrases = asksFor
+    ? [...(asksFor === 'time' ? tables.times : []), ...tables.agreed]
+    : isApproval
+      ? tables.moments
+      : [...tables.moments, ...tables.agreed, ...label];
   const { words, asks } = readUtterance(text, answers);
   if (words.length === 0) return text.trim() === '' ? 'beginning' : 'none';
   let index = 0;

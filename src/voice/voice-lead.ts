@@ -7,9 +7,9 @@
 //           addressed (session), run tools, or keep the raw messages about usage (`raw`): they may hold secrets.
 
 import type { Observable } from 'rxjs';
-import type { AnswerGiven, LeadDriver, Offer } from '../actors/session/lead/lead-driver.ts';
+import type { LeadDriver, Offer } from '../actors/session/lead/lead-driver.ts';
 import type { Prompt } from '../actors/notes/note.ts';
-import type { Utterance } from '../actors/contracts/records.ts';
+import type { Utterance, WordsToQuestion } from '../actors/contracts/records.ts';
 import type { UsageView } from '../actors/contracts/session-views.ts';
 import { transferNote } from '../actors/conversation/model-messages.ts';
 import { directivesNote, greetingNote } from '../actors/conversation/prompts.ts';
@@ -189,12 +189,16 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
     this.#turns.askToSpeak();
   }
 
+  get awaitsWords(): boolean {
+    return this.#turns.listening.unknownMs > 0;
+  }
+
   heardUser(utterance: Utterance): void {
     this.#turns.heardUser(utterance);
   }
 
-  overheard(utterance: Utterance, subagentName: string, answer: AnswerGiven | null): void {
-    this.#turns.overheard(utterance, subagentName, answer);
+  overheard(utterance: Utterance, subagentName: string, were: WordsToQuestion): void {
+    this.#turns.overheard(utterance, subagentName, were);
   }
 
   /**

@@ -95,7 +95,10 @@ async function isCalm(stage: DialogueStage): Promise<boolean> {
       floor === 'nobody' &&
       stage.sounds !== true &&
       subagents.every(({ state, endedAt }) => endedAt !== null || state === 'waiting_for_input') &&
-      questions.every(({ state }) => state !== 'queued' && state !== 'presenting') &&
+      questions.every(({ state }) => state !== 'presenting') &&
+      // Behind an open question others wait their turn.
+      (questions.every(({ state }) => state !== 'queued') ||
+        questions.some(({ state }) => state === 'open')) &&
       deliveries.every(
         ({ state, card, kind }) =>
           card || kind === 'question' || !['pending', 'offered', 'playing'].includes(state),

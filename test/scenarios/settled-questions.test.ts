@@ -10,7 +10,7 @@ import {
   type Script,
   type ScriptedPrompt,
 } from '../../src/testing/index.ts';
-import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { leadScript, textTalk, type TalkOptions } from '../support/text-talk.ts';
 
@@ -499,4 +499,45 @@ test('SETTLE-TOOL-1: a voice model has the tool all the time, where a subagent m
   const alone = voiceTalk();
   await alone.start();
   expect(alone.model().configuration.tools).toEqual([]);
+});
+
+test('a call that a voice model makes before the words are written down waits for them', async () => {
+  for (const isWritten of [true, false]) {
+    const slow = {
+      script: steps(calls(['ask_user', { question: 'Which ride?', options }]), () => never()),
+    };
+    const talk = voiceTalk({ subagents: { ride: { ...slow, config: { interactive: true } } } });
+    await talk.start();
+    await talk.use('ride');
+    await talk.pause();
+    await talk.speak('Which ride?');
+    await talk.say('economy');
+    const model = talk.model();
+    model.speechStarted('u9');
+    await talk.environment.advance(500);
+    model.events.next({ type: 'utterance.ended', utteranceId: 'u9' });
+    model.events.next({
+      type: 'tool.called',
+      callId: 'c1',
+      name: 'settle_question',
+      arguments: JSON.stringify({
+        action: 'correct',
+        optionId: 'premium',
+        quote: 'I meant premium',
+      }),
+      responseId: '',
+    });
+    await talk.environment.advance(500);
+    const answers = () => model.of('tool.answer').filter(({ callId }) => callId === 'c1');
+    expect(answers()).toEqual([]);
+    if (isWritten)
+      model.events.next({
+        type: 'utterance.transcribed',
+        utteranceId: 'u9',
+        text: 'Sorry, I meant premium.',
+        final: true,
+      });
+    await talk.environment.advance(isWritten ? 0 : 3000);
+    expect(answers().at(-1)?.output).toContain(isWritten ? '"corrected"' : 'not_said');
+  }
 });

@@ -113,6 +113,25 @@ describe('said by a voice', () => {
     }
   });
 
+  test('whoever asks for time over an open question hears that they have it, once', async () => {
+    const { say: utter, environment, said, state } = await asked();
+    await utter('let me think');
+    await environment.advance(5000);
+    expect(said()).toEqual(['Take your time.']);
+    expect(state().questions).toMatchObject([{ state: 'open' }]);
+    await utter('premium');
+    await environment.advance(1000);
+    expect(said()).toEqual(['Take your time.', 'Premium. One moment.']);
+  });
+
+  test('phrases without one for that say nothing', async () => {
+    const say = { en: { choice: 'Right.', other: 'Right.' } };
+    const { say: utter, environment, said } = await asked({ acknowledgement: { say } });
+    await utter('let me think');
+    await environment.advance(5000);
+    expect(said()).toEqual([]);
+  });
+
   test('not while the next question is due', async () => {
     const talk = await asked({
       subagents: {
@@ -217,6 +236,27 @@ describe('HELD-SPEECH-4: in the words of a model that answers by itself', () => 
     own.end();
     await environment.advance(1000);
     expect(state().transcript.some(({ text }) => text === words)).toBe(isHeard);
+  });
+});
+
+describe('said by a model that answers by itself, to words that are no answer', () => {
+  test.each([
+    ['let me think', 'Take your time.', true],
+    ['let me think', 'Premium, then. One moment.', false],
+    ['let me think', 'I will take premium for you.', false],
+    ['could you say that again?', 'Sure.', true],
+    ['could you say that again?', 'It was about cars.', false],
+  ])('"%s": "%s" is heard: %s', async (said, words, isHeard) => {
+    const talk = await asked({ speaker: null, transport: new FakeTransport(BY_ITSELF) });
+    await talk.say(said);
+    const own = talk.model().beginByItself(words, 1000);
+    await talk.environment.advance(300);
+    own.end();
+    await talk.environment.advance(1000);
+    expect(talk.state().transcript.some(({ text }) => text === words)).toBe(isHeard);
+    expect(talk.state().questions).toMatchObject([
+      { state: expect.not.stringMatching('answered') },
+    ]);
   });
 });
 

@@ -22,11 +22,25 @@ export interface RunningWork {
   readonly doing: string;
 }
 
-export function leadAgent(world: World, session: () => Pick<SessionFace, 'subagents'>): LeadAgent {
+export function leadAgent(
+  world: World,
+  session: () => Pick<SessionFace, 'subagents' | 'store'>,
+): LeadAgent {
   const running = (): readonly SubagentView[] =>
     session()
       .subagents.list()
       .filter(({ endedAt }) => endedAt === null);
+
+  /** Done, and the user has not heard the result to its end. */
+  const untold = (): readonly SubagentView[] => {
+    const { subagents, deliveries } = session().store.getSnapshot().context;
+    const ids = new Set(
+      deliveries
+        .filter(({ kind, state }) => kind === 'result' && state !== 'delivered')
+        .map(({ subagentId }) => subagentId),
+    );
+    return subagents.filter(({ id, endedAt }) => endedAt !== null && ids.has(id));
+  };
 
   return {
     name: 'lead',
@@ -68,11 +82,13 @@ export function leadAgent(world: World, session: () => Pick<SessionFace, 'subage
       }),
       defineTool({
         name: 'check_progress',
-        description: 'What runs in the background, and how far it is.',
+        description:
+          'What runs in the background, how far it is, and what is done but not told yet.',
         parameters: z.object({}),
         execution: 'inline',
-        execute: (): { running: readonly RunningWork[] } => ({
+        execute: (): { running: readonly RunningWork[]; untold: readonly string[] } => ({
           running: running().map((view) => ({ work: nameOf(view), doing: doing(view) })),
+          untold: untold().map(nameOf),
         }),
       }),
       defineTool({

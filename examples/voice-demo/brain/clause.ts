@@ -46,7 +46,7 @@ export function readClause(clause: string): Request {
 
   if (/\b(?:never ?mind|forget (?:it|about it|that))\b/.test(plain)) return chat('nevermind');
   if (
-    /^(?:please )?(?:stop|wait|quiet|be quiet|shut up|hush)(?: talking| speaking)?(?: please)?$/.test(
+    /^(?:please |okay |ok )?(?:stop|wait|quiet|be quiet|shut up|hush|(?:thats |that is )?enough)(?: talking| speaking| now| thanks| thank you)?(?: please)?$/.test(
       plain,
     )
   )

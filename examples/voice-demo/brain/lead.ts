@@ -27,9 +27,9 @@ import {
   workName,
 } from './phrases.ts';
 import type { Reply, ToolCall } from './reply.ts';
-import type { Request } from './clause.ts';
+import { readClause, type Request } from './clause.ts';
 import { understand, type Slot } from './requests.ts';
-import { saySettled, settle } from './settle.ts';
+import { asksForTime, saySettled, settle, wantsAgain } from './settle.ts';
 import { normalise } from './words.ts';
 
 const sentences = new Intl.Segmenter('en', { granularity: 'sentence' });
@@ -61,6 +61,10 @@ export function leadReply(conversation: Conversation, tools: ReadonlySet<string>
 
   for (const result of due.results) said.push(sayResult(result, turn));
   const asked = tools.has('settle_question') ? askedIn(entries) : null;
+  if (asked?.isOnlyKnownFromAsking && asked.open.length > 0 && asksForTime(due.words))
+    return say('Take your time.');
+  if (asked?.isOnlyKnownFromAsking && asked.open.length > 0 && wantsAgain(due.words))
+    return say('Sure.');
   const settled = asked && due.words !== '' ? settle(due.words, asked) : null;
   if (settled?.named && asked?.isOnlyKnownFromAsking)
     said.push(`${settled.named.label}. One moment.`);
@@ -74,6 +78,8 @@ export function leadReply(conversation: Conversation, tools: ReadonlySet<string>
       if (known) calls.push(...reply.calls);
     }
   }
+  // Whoever wants quiet is told no news.
+  if (due.words !== '' && isQuiet(due.words)) return say(said.join(' '));
   // A question comes last, so that it is what the user answers.
   const isQuestion = (notice: Notice): boolean => notice.type === 'question';
   const notices = [
@@ -84,6 +90,11 @@ export function leadReply(conversation: Conversation, tools: ReadonlySet<string>
 
   const text = said.filter((part) => part !== '').join(' ');
   return { text: text === '' && calls.length === 0 ? sayAgain(entries) : text, calls };
+}
+
+function isQuiet(words: string): boolean {
+  const request = readClause(words.replace(/[.!]+$/, ''));
+  return request.type === 'chat' && request.topic === 'quiet';
 }
 
 /** The questions that the words may be about. */
@@ -110,9 +121,8 @@ function askedByMe(
   const isOver = since.some(
     (entry) =>
       entry.kind === 'notice' &&
-      (entry.notice.type === 'completed' ||
-        entry.notice.type === 'failed' ||
-        entry.notice.type === 'cancelled'),
+      'toolName' in entry.notice &&
+      entry.notice.toolName.split('_').some((word) => subagent.includes(word)),
   );
   if (isOver) return null;
   const question = {
@@ -120,8 +130,14 @@ function askedByMe(
     options: options.map((option) => ({ ...option, id: option.label })),
   };
   const open = { open: [question], answered: [] };
-  const before = since.flatMap((entry) => (entry.kind === 'user' ? [entry.text] : [])).slice(0, -1);
-  const isAnswered = before.some((words) => settle(words, { type: 'asked', ...open })?.named);
+  // What answered it is not in the memory of every voice model: the runtime quotes it then.
+  const said = since.flatMap((entry) => (entry.kind === 'user' ? [entry.text] : [])).slice(0, -1);
+  const quoted = since.flatMap((entry) =>
+    entry.kind === 'notice' && entry.notice.type === 'overheard' ? [entry.notice.words] : [],
+  );
+  const isAnswered = [...said, ...quoted].some(
+    (words) => settle(words, { type: 'asked', ...open })?.named,
+  );
   return {
     type: 'asked',
     ...(isAnswered ? { open: [], answered: [question] } : open),
@@ -274,10 +290,15 @@ function sayResult(result: ToolResultEntry, turn: number): string {
     }
     case 'check_progress': {
       const running = Array.isArray(output['running']) ? output['running'].map(asRecord) : [];
-      if (running.length === 0) return 'Nothing is running right now. What can I do for you?';
-      return running
-        .map(({ work, doing }) => sentence(`${capital(textOf(work))} is ${textOf(doing)}`))
-        .join(' ');
+      const untold = namesIn(output['untold']);
+      if (running.length + untold.length === 0)
+        return 'Nothing is running right now. What can I do for you?';
+      return [
+        ...untold.map((work) => `${capital(work)} is done.`),
+        ...running.map(({ work, doing }) =>
+          sentence(`${capital(textOf(work))} is ${textOf(doing)}`),
+        ),
+      ].join(' ');
     }
     case 'settle_question':
       return saySettled(result.output);

@@ -42,8 +42,7 @@ export function settle(words: string, { open, answered }: AskedNotice): Settled 
   if (isOwn && /\b(?:cancel|forget|drop|any ?more|no longer|dont (?:want|need))\b/.test(plain))
     return made('cancel', of);
   if (/^(?:not now|later|some other time|ask me later)\b/.test(plain)) return made('later', of);
-  if (/^(?:sorry|pardon|excuse me)?(?: what| say that again| what did you say)?$/.test(plain))
-    return made('repeat', of);
+  if (wantsAgain(words)) return made('repeat', of);
   if (/\bdifference\b|\bwhats? (?:the )?(?:options?|choices?)\b/.test(plain))
     return made('explain', of);
   if (
@@ -66,6 +65,20 @@ export function settle(words: string, { open, answered }: AskedNotice): Settled 
   const answer = made('answer', { ...of, optionId: option.id }, clauses[at], rest);
   const isNamed = namedIn(normalise(clauses[at] ?? ''), options) !== null;
   return rest === '' && isNamed ? { ...answer, named: option } : answer;
+}
+
+/** "Sorry, what?", "say that again". */
+export function wantsAgain(words: string): boolean {
+  return /^(?:sorry|pardon|excuse me|(?:sorry )?(?:what|(?:please |(?:can|could|would) you (?:please )?)?(?:say|repeat) (?:that|it)(?: again)?|what did you say))(?: please)?$/.test(
+    normalise(words),
+  );
+}
+
+/** "Let me think", "hold on": the question stays open. */
+export function asksForTime(words: string): boolean {
+  return /^(?:um+ |uh+ |well )?(?:let me (?:think|see)|hold on|wait|one (?:moment|second)|(?:just )?a (?:moment|second|minute)|give me a (?:moment|second|minute))\b/.test(
+    normalise(words),
+  );
 }
 
 function idOf({ id }: AskedQuestion): { readonly questionId?: string } {
@@ -118,7 +131,12 @@ function labelledIn(plain: string, options: readonly SpokenOption[]): SpokenOpti
   return only(options.filter(({ label }) => ` ${plain} `.includes(` ${normalise(label)} `)));
 }
 
-const places = [/\b(?:first|former)\b/, /\bsecond\b/, /\bthird\b/, /\bfourth\b/];
+const places = [
+  /\b(?:first|former)\b/,
+  /(?<!\b(?:a|one|just) )\bsecond\b/,
+  /\bthird\b/,
+  /\bfourth\b/,
+];
 
 /** By its name, its place in the list, or its price: as the runtime understands it, too. */
 function namedIn(plain: string, options: readonly SpokenOption[]): SpokenOption | null {

@@ -360,3 +360,13 @@ export interface Utterance {
   readonly startedAt: number;
   readonly typed: boolean;
 }
+
+/** The meaning of words that answered a question. */
+export interface AnswerGiven {
+  /** The label of the option that they chose; null: none, or they approved or denied an action. */
+  readonly choice: string | null;
+  readonly isApproval: boolean;
+}
+
+/** What words to a question of a subagent were: its answer, a request for time or to hear it again, or none of these. */
+export type WordsToQuestion = AnswerGiven | 'time' | 'repeat' | null;

@@ -15,7 +15,13 @@ import type {
   WiredEffect,
 } from '../../machines/index.ts';
 import type { Outcome } from './outcome.ts';
-import type { Answer, ReturnedWords, SessionInputEvent, Utterance } from './records.ts';
+import type {
+  Answer,
+  ReturnedWords,
+  SessionInputEvent,
+  Utterance,
+  WordsToQuestion,
+} from './records.ts';
 import type { AnswerReceipt } from './session-views.ts';
 
 /** Fields that the state of the session keeps of an event; its machine does not read them. */
@@ -201,8 +207,7 @@ export interface UnitEffects {
   readonly 'user.overheard': {
     readonly utterance: Utterance;
     readonly subagentName: string;
-    /** Null: the question stays open. */
-    readonly answer: { readonly choice: string | null; readonly isApproval: boolean } | null;
+    readonly were: WordsToQuestion;
   };
   /** The asker of a question gives words back: they are the lead agent's. */
   readonly 'questions.returned': ReturnedWords & { readonly subagentName: string };

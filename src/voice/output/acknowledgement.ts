@@ -1,7 +1,8 @@
-// The acknowledgement of an answer ("Premium. One moment."): an answer of the user goes to the subagent that asked,
-// and the lead model says nothing to it; without a word the user would not know that they were understood.
+// The acknowledgement of an answer ("Premium. One moment.") and of a request for time ("Take your time."): such words
+// go to the subagent that asked, and the lead model says nothing to them; without a word the user would not know
+// that they were understood.
 //
-//   answered ── afterMs of silence ──▶ said      by a voice, or by the model out of band (aside)
+//   understood ── afterMs of silence ──▶ said      by a voice, or by the model out of band (aside)
 //        ├── the user speaks, another sound comes, or something is due ──▶ not said
 //        └── nobody can say it: what a model that answers by itself says to the words may serve (held-speech)
 //
@@ -11,11 +12,11 @@
 // Invariants
 //   ACKNOWLEDGEMENT-1. It names the option that was chosen and asks for a moment. It never says that anything was
 //       done; after an approval it asks for a moment, and nothing else.
-//   ACKNOWLEDGEMENT-2. It is said at most once for an answer, and not at all once the user speaks, another sound
-//       is heard, or a delivery or question is due. It is no delivery: it is not told later.
+//   ACKNOWLEDGEMENT-2. It is said at most once for an utterance, and not at all once the user speaks, another sound
+//       is heard, or a delivery or another question is due. It is no delivery: it is not told later.
 
 import { z } from 'zod';
-import type { AnswerGiven } from '../../actors/session/lead/lead-driver.ts';
+import type { WordsToQuestion } from '../../actors/contracts/records.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { acknowledgementIn } from '../../language/acknowledgement.ts';
 import { check } from '../../values/checks.ts';
@@ -33,6 +34,8 @@ export interface AcknowledgementPhrases {
   readonly choice: string;
   /** To any other answer. */
   readonly other: string;
+  /** To "let me think", over a question that stays open. @defaultValue nothing is said */
+  readonly time?: string;
 }
 
 export interface AcknowledgementOptions {
@@ -60,10 +63,22 @@ export interface AcknowledgementSettings {
 }
 
 const DEFAULT_PHRASES: Readonly<Record<string, AcknowledgementPhrases>> = {
-  en: { choice: '{choice}. One moment.', other: 'One moment.' },
-  de: { choice: '{choice}. Einen Moment.', other: 'Einen Moment.' },
-  fr: { choice: '{choice}. Un instant.', other: 'Un instant.' },
-  es: { choice: '{choice}. Un momento.', other: 'Un momento.' },
+  en: { choice: '{choice}. One moment.', other: 'One moment.', time: 'Take your time.' },
+  de: {
+    choice: '{choice}. Einen Moment.',
+    other: 'Einen Moment.',
+    time: 'Lassen Sie sich Zeit.',
+  },
+  fr: {
+    choice: '{choice}. Un instant.',
+    other: 'Un instant.',
+    time: 'Prenez votre temps.',
+  },
+  es: {
+    choice: '{choice}. Un momento.',
+    other: 'Un momento.',
+    time: 'Tómese su tiempo.',
+  },
 };
 
 /** The moment, as the turn sees it. */
@@ -72,8 +87,14 @@ export interface Moment {
   readonly isSilent: boolean;
   /** The user speaks, the model is heard, or nobody listens. */
   readonly hasOtherSound: boolean;
-  /** A question is open or a delivery is due. */
-  readonly isOtherDue: boolean;
+  readonly isQuestionOpen: boolean;
+  readonly isDeliveryDue: boolean;
+}
+
+interface Due {
+  readonly text: string;
+  readonly since: number;
+  readonly isForTime: boolean;
 }
 
 export class Acknowledgement {
@@ -82,7 +103,8 @@ export class Acknowledgement {
   readonly #aside: Aside;
   readonly #settings: AcknowledgementSettings;
   readonly #canSpeak: boolean;
-  #due: { readonly text: string; readonly since: number } | null = null;
+  #due: Due | null = null;
+  #saidForTime = false;
   #cancel: () => void = () => {};
 
   /** @param canSpeak Whether the runtime can have a phrase said beside the conversation. */
@@ -100,33 +122,38 @@ export class Acknowledgement {
     this.#canSpeak = canSpeak;
   }
 
-  /** Handles an answer in words. */
-  answered({ choice }: AnswerGiven): void {
+  /** Handles words to a question. */
+  understood(were: NonNullable<WordsToQuestion>): void {
     if (!this.#canSpeak) return;
     const phrases = phrasesIn(this.#settings.say, this.#language);
-    if (!phrases) return;
+    const text = phrases && phraseFor(were, phrases);
+    if (text === undefined) return;
     this.stop();
-    const text = choice === null ? phrases.other : phrases.choice.replace('{choice}', () => choice);
     const { environment } = this.#core.host;
-    this.#due = { text, since: environment.clock.now() };
+    this.#due = { text, since: environment.clock.now(), isForTime: were === 'time' };
     this.#cancel = after(environment, this.#settings.afterMs, () => this.#say());
   }
 
   /**
-   * Returns a reader of what the model says by itself to the words that answered; undefined if the runtime
-   * acknowledges the answer.
+   * Returns a reader of what the model says by itself to the words; undefined if the runtime acknowledges them.
    */
-  readerFor({ choice, isApproval }: AnswerGiven): ReplyReader | undefined {
+  readerFor(were: NonNullable<WordsToQuestion>): ReplyReader | undefined {
     if (this.#canSpeak) return undefined;
     const language = this.#language;
-    return (text) => acknowledgementIn(text, { choice, isApproval, language });
+    const to = typeof were === 'object' ? were : { choice: null, isApproval: false, asksFor: were };
+    return (text) => {
+      const reading = acknowledgementIn(text, { ...to, language });
+      // A question that is to be heard again follows what is said to that.
+      const isLate = were !== 'repeat' && this.#isOtherDue(were === 'time');
+      return reading === 'whole' && isLate ? 'none' : reading;
+    };
   }
 
   /** Reconsiders the moment after a change. */
   update(): void {
-    if (this.#aside.owner === this && this.#moment.isOtherDue) this.#aside.noMore();
+    if (this.#aside.owner === this && this.#isOtherDue(this.#saidForTime)) this.#aside.noMore();
     if (!this.#due) return;
-    if (this.#moment.hasOtherSound || this.#moment.isOtherDue) this.stop();
+    if (this.#moment.hasOtherSound || this.#isOtherDue(this.#due.isForTime)) this.stop();
     else if (this.#now - this.#due.since > this.#settings.afterMs) this.#say();
   }
 
@@ -139,11 +166,17 @@ export class Acknowledgement {
     const due = this.#due;
     if (!due) return;
     const isLate = this.#now - due.since > this.#settings.afterMs + PATIENCE_MS;
-    if (isLate || this.#moment.hasOtherSound || this.#moment.isOtherDue) this.stop();
+    if (isLate || this.#moment.hasOtherSound || this.#isOtherDue(due.isForTime)) this.stop();
     else if (this.#moment.isSilent && !this.#aside.isUnderWay) {
       this.stop();
+      this.#saidForTime = due.isForTime;
       this.#aside.say(due.text, this);
     }
+  }
+
+  /** A question that somebody thinks about stays open. */
+  #isOtherDue(isForTime: boolean): boolean {
+    return this.#moment.isDeliveryDue || (this.#moment.isQuestionOpen && !isForTime);
   }
 
   get #language(): string {
@@ -159,7 +192,12 @@ const phrase = z.string().trim().min(1);
 
 const optionsSchema = z.strictObject({
   afterMs: z.number().nonnegative().optional(),
-  say: z.record(z.string().min(1), z.strictObject({ choice: phrase, other: phrase })).optional(),
+  say: z
+    .record(
+      z.string().min(1),
+      z.strictObject({ choice: phrase, other: phrase, time: phrase.optional() }),
+    )
+    .optional(),
   voice: z.custom<Voice>().optional(),
 });
 
@@ -173,6 +211,17 @@ export function checkedAcknowledgement(
   const voice = options.voice ?? transport.voice ?? null;
   if (voice !== null) checkVoice('acknowledgement.voice', voice);
   return { afterMs, say: { ...DEFAULT_PHRASES, ...say }, voice };
+}
+
+function phraseFor(
+  were: NonNullable<WordsToQuestion>,
+  phrases: AcknowledgementPhrases,
+): string | undefined {
+  // A question that is to be heard again follows at once.
+  if (were === 'repeat') return undefined;
+  if (were === 'time') return phrases.time;
+  const { choice } = were;
+  return choice === null ? phrases.other : phrases.choice.replace('{choice}', () => choice);
 }
 
 function phrasesIn(

@@ -40,8 +40,6 @@ const READ_MS = 1500;
 export type ReplyReader = (text: string) => 'whole' | 'beginning' | 'none';
 
 export interface HeldSpeechPorts {
-  /** Returns whether another delivery or question is due. */
-  isOtherDue(): boolean;
   /** Returns whether the user's current or last words may be addressed to a subagent. */
   isUndecided(): boolean;
   /** Returns whether the user still has the floor. */
@@ -193,7 +191,7 @@ export class HeldSpeech {
     const reading = this.#reader?.(textOf(events)) ?? 'none';
     if (reading !== 'none' && !hasEnded) return;
     this.#held.delete(responseId);
-    if (reading !== 'whole' || this.#ports.isOtherDue() || hasCall(events)) {
+    if (reading !== 'whole' || hasCall(events)) {
       this.#silenceHeld(held);
       return;
     }

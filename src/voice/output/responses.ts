@@ -103,7 +103,6 @@ export class Responses {
       {
         isUndecided: () => turn.isUndecided,
         hasFloor: () => turn.userHasFloor,
-        isOtherDue: () => turn.isOtherDue,
         play: (frame) => this.#play(frame),
         handle: (event) => turn.handle(event),
         silenced: (responseId, isOver) => {

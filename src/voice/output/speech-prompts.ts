@@ -11,7 +11,9 @@ import type { Offer } from '../../actors/session/lead/lead-driver.ts';
  */
 const ACKNOWLEDGE =
   ' When they answer it, say only their choice, if they made one, and "One moment.", in their language: the ' +
-  'answer reaches the subagent without you. Respond to anything else that they say as always.';
+  'answer reaches the subagent without you. If they ask for time, say only "Take your time."; if they want to hear it ' +
+  'again, say only "Sure.", as they will. ' +
+  'Respond to anything else that they say as always.';
 
 /**
  * Returns the instructions for the one response that says this offer: they name the note that it is about.

@@ -24,8 +24,6 @@ export interface Turn {
   readonly isToolAwaited: boolean;
   /** Whether a reply is owed or about to be given. */
   readonly isReplyAwaited: boolean;
-  /** Whether a question is open or a delivery is due. */
-  readonly isOtherDue: boolean;
   /** Whether no model is connected. */
   readonly isOffLine: boolean;
   /** Sends a command to the model. */

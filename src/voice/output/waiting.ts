@@ -20,7 +20,7 @@
 
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { AnswerGiven } from '../../actors/session/lead/lead-driver.ts';
+import type { WordsToQuestion } from '../../actors/contracts/records.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { check } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -160,10 +160,13 @@ export class Waiting {
   }
 
   /** Whether a question is open or a delivery is due (FILLER-1). */
-  get isOtherDue(): boolean {
-    const { owner, outbox } = this.#core.unit;
-    const { current, pending } = outbox.snapshot.context;
-    return owner !== null || current !== null || pending.some(({ resting }) => !resting);
+  get isQuestionOpen(): boolean {
+    return this.#core.unit.owner !== null;
+  }
+
+  get isDeliveryDue(): boolean {
+    const { current, pending } = this.#core.unit.outbox.snapshot.context;
+    return current !== null || pending.some(({ resting }) => !resting);
   }
 
   /** Reconsiders the sounds after a change. */
@@ -174,14 +177,14 @@ export class Waiting {
     this.updateThinkingSound();
   }
 
-  /** Handles words that answered a question: nothing follows them for now. */
-  answered(answer: AnswerGiven): void {
-    this.#acknowledgement?.answered(answer);
+  /** Handles words to a question: nothing follows them for now. */
+  understood(were: NonNullable<WordsToQuestion>): void {
+    this.#acknowledgement?.understood(were);
   }
 
-  /** Returns a reader of the model's own reply to an answer, if that may acknowledge it. */
-  readerFor(answer: AnswerGiven): ReplyReader | undefined {
-    return this.#acknowledgement?.readerFor(answer);
+  /** Returns a reader of the model's own reply to such words, if that may acknowledge them. */
+  readerFor(were: NonNullable<WordsToQuestion>): ReplyReader | undefined {
+    return this.#acknowledgement?.readerFor(were);
   }
 
   /** Starts or stops the thinking sound; only one of the two sounds is heard at a time. */
@@ -336,7 +339,7 @@ class Filler {
     this.#cancelWait ??= after(this.#core.host.environment, this.#settings.afterMs, () => {
       this.#cancelWait = null;
       if (!this.#isWaitedFor) return;
-      if (this.#waiting.isOtherDue) this.#wait();
+      if (this.#waiting.isQuestionOpen || this.#waiting.isDeliveryDue) this.#wait();
       else this.#begin();
     });
   }

@@ -34,17 +34,13 @@
 //   ADDRESSEE-2. Words addressed to a subagent silence at most one answer of the model; two if the model may
 //        answer twice, because its requested response failed meanwhile.
 
-import type { Utterance } from '../../actors/contracts/records.ts';
+import type { Utterance, WordsToQuestion } from '../../actors/contracts/records.ts';
 import { answerable } from '../../actors/session/questions/user-words.ts';
 import { overheardNote, OWED_REPLY_NOTE } from '../../actors/conversation/prompts.ts';
 import { shortNameOf } from '../../actors/notes/note-marks.ts';
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
-import {
-  HOLDS_FLOOR_MS,
-  type AnswerGiven,
-  type Offer,
-} from '../../actors/session/lead/lead-driver.ts';
+import { HOLDS_FLOOR_MS, type Offer } from '../../actors/session/lead/lead-driver.ts';
 import { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { intoConversation } from '../../actors/session/state/live-conversation.ts';
 import {
@@ -203,10 +199,6 @@ export class Turns implements Turn {
 
   get isReplyAwaited(): boolean {
     return replyIsWanted(this.chart.snapshot) || (this.responses.isBusy && this.responses.isReply);
-  }
-
-  get isOtherDue(): boolean {
-    return this.#waiting.isOtherDue;
   }
 
   get isOffLine(): boolean {
@@ -435,22 +427,18 @@ export class Turns implements Turn {
     this.#understood(id);
   }
 
-  overheard(
-    { id, text, typed }: Utterance,
-    subagentName: string,
-    answer: AnswerGiven | null,
-  ): void {
+  overheard({ id, text, typed }: Utterance, subagentName: string, were: WordsToQuestion): void {
     // ADDRESSEE-2: the reply that the model has begun is dropped, unless it acknowledges the answer.
     if (typed) this.silence.noticed();
     const { held } = this.responses;
-    const reader = answer && !typed ? this.#waiting.readerFor(answer) : undefined;
+    const reader = were !== null && !typed ? this.#waiting.readerFor(were) : undefined;
     const wasHeld = !typed && (reader ? held.silenceUnless(reader) : held.silence());
     if (!typed) {
       this.memory.forget(id);
       this.#delegations?.understood(false);
     }
-    this.memory.note(overheardNote(text, subagentName, answer !== null));
-    if (answer) this.#waiting.answered(answer);
+    this.memory.note(overheardNote(text, subagentName, typeof were === 'object' && were !== null));
+    if (were !== null && (typeof were === 'object' || !typed)) this.#waiting.understood(were);
     // Other words of the user wait for a reply that was part of the dropped output.
     if (wasHeld && replyIsExpected(this.chart.snapshot)) this.chart.send({ type: 'reply.wanted' });
     this.#understood(id);

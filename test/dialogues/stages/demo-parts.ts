@@ -13,7 +13,10 @@ import type { Environment } from '../../../src/index.ts';
 /** So much of their time the subagents take. */
 const PACE = 0.5;
 
-export function demoParts(environment: Environment, session: () => Pick<SessionFace, 'subagents'>) {
+export function demoParts(
+  environment: Environment,
+  session: () => Pick<SessionFace, 'subagents' | 'store'>,
+) {
   const world = createWorld();
   const workshop = createWorkshop(environment, world, PACE);
   return {

@@ -31,6 +31,11 @@ const LIVE_PAUSE_MS = 1000;
 export function wireMind(): VoiceBrain {
   return (turn) => {
     const { cause, instructions, model } = turn;
+    const exactly = /Say exactly ("(?:[^"\\]|\\.)*"), and nothing else/.exec(
+      instructions ?? '',
+    )?.[1];
+    if (exactly !== undefined)
+      return [{ waitMs: THINKING_MS }, { say: JSON.parse(exactly) as string }];
     const delegations = delegationsOf(turn);
     const prompt: LanguageModelV4Prompt = [
       {

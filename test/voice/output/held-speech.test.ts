@@ -10,13 +10,12 @@ const PATIENCE_MS = 5000;
 
 function heldOf() {
   const environment = simulatedEnvironment();
-  const world = { isUndecided: true, hasFloor: false, isOtherDue: false };
+  const world = { isUndecided: true, hasFloor: false };
   const told: string[] = [];
   const held = new HeldSpeech(
     environment,
     {
       isUndecided: () => world.isUndecided,
-      isOtherDue: () => world.isOtherDue,
       hasFloor: () => world.hasFloor,
       play: ({ itemId, samples }) => told.push(`sound ${itemId} ${samples.length}`),
       handle: (event) => told.push(nameOf(event)),
@@ -263,12 +262,10 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
   });
 
   test.each([
-    ['says more', () => words('r', 'Premium. One moment. It is booked!'), false],
-    ['calls something', () => called('r', 'c1'), false],
-    ['comes when something else is due', () => words('r', 'Premium. One moment.'), true],
-  ])('is silenced if it %s', (_, event, isOtherDue) => {
-    const { held, told, world, happen } = heldOf();
-    world.isOtherDue = isOtherDue;
+    ['says more', () => words('r', 'Premium. One moment. It is booked!')],
+    ['calls something', () => called('r', 'c1')],
+  ])('is silenced if it %s', (_, event) => {
+    const { held, told, happen } = heldOf();
     held.began('r');
     happen(words('r', 'Premium. One moment.'));
     held.silenceUnless(reader);

@@ -196,9 +196,9 @@ export class SessionEffects {
         lead.heardUser(utterance, about);
         session.userInput.said(utterance.id);
       },
-      'user.overheard': ({ utterance, subagentName, answer }) => {
+      'user.overheard': ({ utterance, subagentName, were }) => {
         this.#showUtterance(utterance, 'question');
-        lead.overheard(utterance, subagentName, answer);
+        lead.overheard(utterance, subagentName, were);
         session.userInput.said(utterance.id);
       },
       'questions.returned': ({ words, reason, subagentName }) =>

@@ -3,7 +3,7 @@
 
 import type { Prompt } from '../../notes/note.ts';
 import type { DeliveryKind, DeliveryPriority, Failure } from '../../../machines/index.ts';
-import type { Utterance } from '../../contracts/records.ts';
+import type { Utterance, WordsToQuestion } from '../../contracts/records.ts';
 import type { Shown } from '../../runtime/hosting.ts';
 
 /** Duration in milliseconds after which a running tool no longer delays due deliveries. */
@@ -33,13 +33,6 @@ export interface Offer {
   readonly text: string;
   /** The lead agent's call that this answers, if it has not been answered yet. */
   readonly answersCallId: string | null;
-}
-
-/** The meaning of words that answered a question. */
-export interface AnswerGiven {
-  /** The label of the option that they chose; null: none, or they approved or denied an action. */
-  readonly choice: string | null;
-  readonly isApproval: boolean;
 }
 
 /** The words of a subagent itself. */
@@ -73,6 +66,8 @@ export interface LeadDriver {
   transferEnded(error: Failure | null): void;
   /** Continues after a crash: a reply that was owed then (`owes`) is given now. */
   resume(owes: boolean): void;
+  /** The user has said something, and it is not known yet what. */
+  readonly awaitsWords?: boolean;
   /** Says the greeting of the current agent, if it has one, to the attached user. */
   greet(): void;
   /** Updates the model, because the instructions or tools of the lead agent have changed. */
@@ -108,7 +103,7 @@ export interface LeadDriver {
   heardUser(utterance: Utterance, about?: string): void;
   /**
    * Reports words of the user to a subagent: the lead agent neither answers them nor takes them as addressed
-   * to it. `answer`: they answer the subagent's question, which otherwise stays open.
+   * to it. Unless they answer the subagent's question, it stays open.
    */
-  overheard(utterance: Utterance, subagentName: string, answer: AnswerGiven | null): void;
+  overheard(utterance: Utterance, subagentName: string, were: WordsToQuestion): void;
 }

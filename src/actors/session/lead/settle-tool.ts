@@ -29,6 +29,7 @@ import type { Host } from '../../runtime/host.ts';
 import type { SubagentTree } from '../../subagents/subagent-tree.ts';
 import { answeredJustNow, openQuestions, speakerOf } from '../questions/settle-question.ts';
 import type { Settlement, UserInput } from '../questions/user-input.ts';
+import type { LeadDriver } from './lead-driver.ts';
 import type { Projection } from '../state/projection.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
@@ -57,6 +58,8 @@ const DESCRIPTION =
   'explain: they ask about the options; you get what is known, and answer. ' +
   'Never for words about something else, and never by guessing: `quote` is what they said, word for word. ' +
   'Consent cannot be given by this tool.';
+
+const WORDS_LIMIT_MS = 3000;
 
 const schema = z.object({
   questionId: z.string().nullish(),
@@ -97,7 +100,10 @@ function parametersOf(ids: readonly string[], optionIds: readonly string[]): obj
 
 /** Returns the tool as the runtime runs it, and as a model is offered it that keeps its tools. */
 export function settleTool(
-  session: SettlingSession & { readonly userInput: Pick<UserInput, 'settle'> },
+  session: SettlingSession & {
+    readonly userInput: Pick<UserInput, 'settle' | 'nextWords'>;
+    readonly lead: Pick<LeadDriver, 'awaitsWords'>;
+  },
 ): ToolDefinition {
   return defineTool<Args>({
     name: SETTLE_QUESTION,
@@ -112,11 +118,17 @@ export function settleTool(
     }),
     // It knows its own repetition (SETTLE-3).
     idempotent: true,
-    execute: ({ questionId, action, optionId, text, quote }, { callId }) => {
+    execute: async ({ questionId, action, optionId, text, quote }, { callId }) => {
+      let utteranceId = session.records.calls.get(callId)?.requestId;
+      // A model that hears the user calls before their words are written down.
+      if (session.lead.awaitsWords) {
+        await session.userInput.nextWords(WORDS_LIMIT_MS);
+        utteranceId = session.records.utteranceId;
+      }
       const requestId = questionId ?? meantQuestion(session, action);
       return session.userInput.settle({
         callId,
-        utteranceId: session.records.calls.get(callId)?.requestId ?? '',
+        utteranceId: utteranceId ?? '',
         requestId,
         action,
         quote,

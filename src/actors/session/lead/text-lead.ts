@@ -42,13 +42,7 @@ import { toStepError } from '../../model/model-step.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
 import type { Shown } from '../../runtime/hosting.ts';
-import {
-  HOLDS_FLOOR_MS,
-  type AnswerGiven,
-  type LeadDriver,
-  type Offer,
-  type SubagentWords,
-} from './lead-driver.ts';
+import { HOLDS_FLOOR_MS, type LeadDriver, type Offer, type SubagentWords } from './lead-driver.ts';
 import { intoConversation, noted } from '../state/live-conversation.ts';
 import {
   alreadyCalledNote,
@@ -59,7 +53,7 @@ import {
   overheardNote,
   OWED_REPLY_NOTE,
 } from '../../conversation/prompts.ts';
-import type { QuestionRecord, Utterance } from '../../contracts/records.ts';
+import type { QuestionRecord, Utterance, WordsToQuestion } from '../../contracts/records.ts';
 import {
   replyIsComing,
   replyIsWanted,
@@ -318,8 +312,8 @@ export class TextLead implements LeadDriver {
     this.#next();
   }
 
-  overheard({ text }: Utterance, subagentName: string, answer: AnswerGiven | null): void {
-    this.addNote(overheardNote(text, subagentName, answer !== null));
+  overheard({ text }: Utterance, subagentName: string, were: WordsToQuestion): void {
+    this.addNote(overheardNote(text, subagentName, typeof were === 'object' && were !== null));
     this.#checkIdle();
   }
 

@@ -40,6 +40,7 @@ export class UserInput {
   readonly #isHeard: boolean;
   readonly #receipts = new Map<string, PromiseWithResolvers<AnswerReceipt>>();
   readonly #saying = new Map<string, PromiseWithResolvers<void>>();
+  readonly #awaitingWords = new Set<() => void>();
   /** The settlements under way of the lead agent, by their calls. */
   readonly #settling = new Map<string, PromiseWithResolvers<Settlement>>();
 
@@ -206,6 +207,17 @@ export class UserInput {
   said(utteranceId: string): void {
     this.#saying.get(utteranceId)?.resolve();
     this.#saying.delete(utteranceId);
+    for (const resolve of this.#awaitingWords) resolve();
+  }
+
+  /** Resolves when further words of the user are known, or after this time. */
+  async nextWords(limitMs: number): Promise<void> {
+    const next = Promise.withResolvers<void>();
+    this.#awaitingWords.add(next.resolve);
+    const cancel = this.#session.host.environment.scheduler.schedule(next.resolve, limitMs);
+    await next.promise;
+    cancel();
+    this.#awaitingWords.delete(next.resolve);
   }
 
   /**

@@ -244,8 +244,9 @@ function wordsOf(
     isApproval || reading.to !== 'question' || reading.answer.optionId === undefined
       ? null
       : reading.answer.userResponse;
-  const given = isAnswer ? { choice, isApproval } : null;
-  unit.post('user.overheard', { utterance, subagentName, answer: given });
+  const asksFor = reading.to === 'hold' ? 'time' : reading.to === 'repeat' ? 'repeat' : null;
+  const were = isAnswer ? { choice, isApproval } : asksFor;
+  unit.post('user.overheard', { utterance, subagentName, were });
   if (reading.to === 'hold') {
     // Earlier versions gave time without an end.
     const isTimed = said.reading !== undefined && !awaitsReading;

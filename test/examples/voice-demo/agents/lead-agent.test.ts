@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { leadAgent } from '../../../../examples/voice-demo/agents/lead-agent.ts';
 import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
-import type { SubagentView } from '../../../../src/actors/contracts/session-views.ts';
+import type { DeliveryView, SubagentView } from '../../../../src/actors/contracts/session-views.ts';
 import { FakeSession } from '../fake-session.ts';
 import { emptyState } from '../../../support/session-state.ts';
 
@@ -39,7 +39,7 @@ function setUp(...subagents: SubagentView[]) {
 }
 
 describe('check_progress', () => {
-  test('tells what runs and how far it is, and nothing of what has ended', () => {
+  test('tells what runs and how far it is, and nothing of what has ended and was told', () => {
     const { run } = setUp(
       view('s1', 'book_ride', { state: 'waiting_for_input' }),
       view('s2', 'generate_report', { progress: 'Reading sales' }),
@@ -54,7 +54,19 @@ describe('check_progress', () => {
         { work: 'the table', doing: 'about to start' },
         { work: 'the table', doing: 'at step 2' },
       ],
+      untold: [],
     });
+  });
+
+  test('tells what is done, until the user has heard it', () => {
+    const { run, session } = setUp(view('s1', 'generate_report', { endedAt: 1 }));
+    const told = (state: DeliveryView['state']) => {
+      const delivery = { kind: 'result', subagentId: 's1', state } as DeliveryView;
+      session.state = { ...session.state, deliveries: [delivery] };
+      return run('check_progress', {});
+    };
+    expect(told('playing')).toEqual({ running: [], untold: ['the report'] });
+    expect(told('delivered')).toEqual({ running: [], untold: [] });
   });
 });
 
