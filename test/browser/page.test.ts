@@ -24,7 +24,7 @@ describe('by keyboard alone', () => {
     await tabTo(tab, 'Type instead');
     await keyboard.press('Enter');
     await tab.page.getByText('Connected', { exact: true }).waitFor();
-    await keyboard.press('/');
+    // The field has the focus: the button that was pressed is gone.
     await keyboard.type('book me a ride to the airport');
     await keyboard.press('Enter');
 
@@ -34,6 +34,21 @@ describe('by keyboard alone', () => {
     await keyboard.press('Space');
     await watch.until('it is answered', ({ questions }) => questions[0]?.answer === 'Premium');
     await tab.page.getByText('You answered: Premium').waitFor();
+    // Nobody said it: the script has a line of its own for it.
+    const script = tab.page.getByRole('region', { name: 'What was said' });
+    await script.getByText('You answered the ride booker: Premium.').waitFor();
+
+    // The end of the script stays in sight when the window shrinks.
+    await tab.page.setViewportSize({ width: 1280, height: 320 });
+    await expect
+      .poll(() =>
+        script.evaluate((box) => ({
+          isScrolled: box.scrollTop > 0,
+          isAtEnd: box.scrollHeight - box.scrollTop - box.clientHeight < 2,
+        })),
+      )
+      .toEqual({ isScrolled: true, isAtEnd: true });
+    await tab.page.setViewportSize({ width: 1280, height: 800 });
 
     // The digits answer too, wherever the focus is.
     await keyboard.press('/');

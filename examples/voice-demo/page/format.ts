@@ -1,6 +1,6 @@
 // Words and numbers as people read them.
 
-import type { SubagentView, UsageView } from '../../../src/actors/contracts/session-views.ts';
+import type { SubagentView } from '../../../src/actors/contracts/session-views.ts';
 
 /** `4 s`, `1:05`. */
 export function duration(ms: number): string {
@@ -13,16 +13,6 @@ export function duration(ms: number): string {
 export function countdown(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1000));
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
-}
-
-const counts = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-
-/** `12.3K tokens in, 840 out`; null where nothing is known. */
-export function tokens({ inputTokens, outputTokens }: UsageView): string | null {
-  if (inputTokens === null && outputTokens === null) return null;
-  if (outputTokens === null) return `${counts.format(inputTokens ?? 0)} tokens in`;
-  if (inputTokens === null) return `${counts.format(outputTokens)} tokens out`;
-  return `${counts.format(inputTokens)} tokens in, ${counts.format(outputTokens)} out`;
 }
 
 /** `2nd`. */

@@ -9,7 +9,6 @@ import type {
   SessionState,
   SubagentView,
   TranscriptItem,
-  UsageView,
 } from '../../../src/actors/contracts/session-views.ts';
 import type { About, ServerMessage, Suggestion } from '../shared/protocol.ts';
 
@@ -33,14 +32,14 @@ export const deliveries = signal<readonly DeliveryView[]>([]);
 export const calls = signal<ReadonlyMap<string, unknown>>(new Map());
 /** When something ended, by its id, on this page's clock: it stays in sight for a moment. */
 export const endedAt = signal<ReadonlyMap<string, number>>(new Map());
-/** The usage of the voice model; counts that it never reported are null. */
-export const usage = signal<UsageView>({ inputTokens: null, outputTokens: null });
 export const about = signal<About | null>(null);
 export const suggestions = signal<readonly Suggestion[]>([]);
 /** This page is the one that speaks and listens. */
 export const ownsVoice = signal(false);
 /** Why the session is over, if it is. */
 export const ended = signal<string | null>(null);
+/** When a button of this page answered a question, by request, on the server's clock: nobody said these words. */
+export const answeredHere = signal<ReadonlyMap<string, number>>(new Map());
 /** The refusal of an answer, by request. */
 export const answerProblems = signal<ReadonlyMap<string, string>>(new Map());
 /** Something went wrong; shown for a while. */
@@ -74,7 +73,6 @@ export function applyMessage(message: ServerMessage): void {
       subagents.value = state.subagents;
       questions.value = state.questions;
       deliveries.value = state.deliveries;
-      usage.value = state.usage;
       calls.value = new Map(message.calls.map(({ callId, input }) => [callId, input]));
       about.value = message.about;
       suggestions.value = message.suggestions;
@@ -91,8 +89,11 @@ export function applyMessage(message: ServerMessage): void {
     case 'answer.receipt': {
       const problems = new Map(answerProblems.value);
       const { requestId, receipt } = message;
-      if (receipt.accepted) problems.delete(requestId);
-      else problems.set(requestId, receiptWords[receipt.reason]);
+      if (receipt.accepted) {
+        problems.delete(requestId);
+        const at = Date.now() + clockOffsetMs.value;
+        answeredHere.value = new Map(answeredHere.value).set(requestId, at);
+      } else problems.set(requestId, receiptWords[receipt.reason]);
       answerProblems.value = problems;
       break;
     }
@@ -143,9 +144,6 @@ function applyEvent(event: SessionEvent): void {
     case 'error.reported':
       trouble.value = event.message;
       break;
-    case 'usage.changed':
-      usage.value = event.usage;
-      break;
     case 'tool.in_doubt':
       trouble.value = `Nobody knows whether "${event.toolName}" was done: look before you repeat it.`;
       break;
@@ -182,6 +180,7 @@ function applyEvent(event: SessionEvent): void {
     case 'transfer.completed':
     case 'transfer.failed':
     case 'turn.ended':
+    case 'usage.changed':
     case 'user.away':
     case 'user.back':
     case 'utterance.routed':

@@ -148,6 +148,11 @@ function hint(): string {
 
 function TextField() {
   const [text, setText] = useState('');
+  const field = useRef<HTMLInputElement>(null);
+  // The button that was pressed to type is gone: the keyboard goes on here.
+  useEffect(() => {
+    if (microphone.peek() === 'off') field.current?.focus();
+  }, []);
   const isConnected = link.value.state === 'open';
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -159,6 +164,7 @@ function TextField() {
       <label class="visually-hidden" for="say">Type to the lead agent</label>
       <input
         id="say"
+        ref=${field}
         type="text"
         autocomplete="off"
         maxlength=${MAX_TEXT_CHARS}

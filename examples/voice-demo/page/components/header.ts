@@ -1,8 +1,7 @@
 // Name, connection, what it leads to, theme.
 
 import { html } from 'htm/preact';
-import { tokens } from '../format.ts';
-import { about, connection, link, now, ownsVoice, usage } from '../store.ts';
+import { about, connection, link, now, ownsVoice } from '../store.ts';
 import { theme, toggleTheme } from '../theme.ts';
 import { reconnect, stage, takeVoice } from '../voice.ts';
 import { Icon } from './icon.ts';
@@ -26,16 +25,14 @@ export function Header() {
   `;
 }
 
-/** The models behind the session, and the usage so far. */
+/** The models behind the session. */
 function Line() {
   const cast = about.value;
   if (!cast) return null;
-  const used = tokens(usage.value);
   return html`
     <p class="line" aria-label="The voice">
       <span>${cast.transport}</span>
       <span class="line-model" title=${cast.lead}>${cast.lead}</span>
-      ${used !== null && html`<span class="line-usage">${used}</span>`}
     </p>
   `;
 }

@@ -7,7 +7,7 @@ import type {
   TranscriptItem,
 } from '../../../../src/actors/contracts/session-views.ts';
 import { humanName, taskTitle } from '../format.ts';
-import { calls, floor, subagents, transcript } from '../store.ts';
+import { answeredHere, calls, floor, questions, subagents, transcript } from '../store.ts';
 import { isListening } from '../voice.ts';
 
 type Line =
@@ -27,6 +27,16 @@ export function Transcript() {
     const element = box.current;
     if (element && follows.current) element.scrollTop = element.scrollHeight;
   }, [lines.length, length]);
+  // A keyboard on the screen, a turned phone: the end stays in sight.
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => {
+      if (follows.current) element.scrollTop = element.scrollHeight;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
   const onScroll = ({ currentTarget }: { currentTarget: HTMLElement }): void => {
     const { scrollHeight, scrollTop, clientHeight } = currentTarget;
     follows.current = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
@@ -96,6 +106,12 @@ function script(): readonly Line[] {
     lines.push({ type: 'direction', at: startedAt, id: `${id}:enter`, text: entrance(subagent) });
     if (endedAt !== null)
       lines.push({ type: 'direction', at: endedAt, id: `${id}:exit`, text: exit(subagent) });
+  }
+  for (const { requestId, subagentName, answer } of questions.value) {
+    const at = answeredHere.value.get(requestId);
+    if (at === undefined || answer === null) continue;
+    const text = `You answered the ${humanName(subagentName)}: ${answer}.`;
+    lines.push({ type: 'direction', at, id: `${requestId}:answer`, text });
   }
   return lines.toSorted((a, b) => a.at - b.at);
 }

@@ -52,7 +52,7 @@ function titleOf(view: SubagentView): string {
 
 function AtWork({ view }: { view: SubagentView }) {
   const [isStopping, setStopping] = useState(false);
-  const { id, name, state, step, maxSteps, progress, startedAt } = view;
+  const { id, name, state, progress, startedAt } = view;
   const stop = (): void => {
     if (send({ type: 'subagent.cancel', subagentId: id })) setStopping(true);
   };
@@ -64,7 +64,6 @@ function AtWork({ view }: { view: SubagentView }) {
         <p class=${progress === null ? 'worker-name' : ''}>${progress ?? humanName(name)}</p>
         <p class="facts">
           <span>${isStopping ? 'stopping' : stateWords[state]}</span>
-          ${step > 0 && html`<span>step ${step} of ${maxSteps}</span>`}
           <span><time>${duration(now.value - startedAt)}</time></span>
         </p>
       </div>

@@ -5,7 +5,6 @@ import {
   humanName,
   ordinal,
   taskTitle,
-  tokens,
 } from '../../../../examples/voice-demo/page/format.ts';
 
 test.each([
@@ -52,13 +51,4 @@ test.each([
 
 test('names are read as words', () => {
   expect(humanName('ride_booker')).toBe('ride booker');
-});
-
-test.each([
-  [null, null, null],
-  [12_345, 840, '12.3K tokens in, 840 out'],
-  [0, null, '0 tokens in'],
-  [null, 7, '7 tokens out'],
-])('%s and %s tokens are said as %s', (inputTokens, outputTokens, words) => {
-  expect(tokens({ inputTokens, outputTokens })).toBe(words);
 });

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import {
+  answeredHere,
   answerProblems,
   applyMessage,
   calls,
@@ -13,7 +14,6 @@ import {
   subagents,
   transcript,
   trouble,
-  usage as shownUsage,
 } from '../../../../examples/voice-demo/page/store.ts';
 import type { ServerMessage } from '../../../../examples/voice-demo/shared/protocol.ts';
 import type {
@@ -116,15 +116,6 @@ describe('events', () => {
     expect([...endedAt.value.keys()]).toEqual(['over']);
   });
 
-  test('usage of the voice model adds up', () => {
-    const usage = { inputTokens: 12, outputTokens: 3 };
-    applyMessage(welcome({ ...emptyState, usage }));
-    expect(shownUsage.value).toEqual(usage);
-    const more = { inputTokens: 20, outputTokens: 5 };
-    happens({ type: 'usage.changed', usage: more, used: { inputTokens: 8, outputTokens: 2 } });
-    expect(shownUsage.value).toEqual(more);
-  });
-
   test('arguments of calls are kept for titles', () => {
     happens({ type: 'tool.called', callId: 'c1', name: 'book_ride', input: { destination: 'x' } });
     expect(calls.value.get('c1')).toEqual({ destination: 'x' });
@@ -152,6 +143,14 @@ describe('state of this page alone', () => {
     expect(answerProblems.value.get('q')).toBe('It is not its turn yet.');
     applyMessage({ type: 'answer.receipt', requestId: 'q', receipt: { accepted: true } });
     expect(answerProblems.value.has('q')).toBe(false);
+  });
+
+  test('an answer of this page is known as such, a refused one is none', () => {
+    const receipt = { accepted: false, reason: 'unclear' } as const;
+    applyMessage({ type: 'answer.receipt', requestId: 'q2', receipt });
+    expect(answeredHere.value.has('q2')).toBe(false);
+    applyMessage({ type: 'answer.receipt', requestId: 'q2', receipt: { accepted: true } });
+    expect(answeredHere.value.has('q2')).toBe(true);
   });
 
   test('ownership of the voice', () => {
