@@ -279,7 +279,7 @@ class Agent {
         this.die('it ended with code 3');
         return new Promise<never>(() => {});
       },
-      garbage: () => send({ type: 'nonsense', words: 7 } as unknown as RelayEvent),
+      garbage: () => send(JSON.parse('{"type":"nonsense"}') as RelayEvent),
     };
   }
 }
