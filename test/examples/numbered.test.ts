@@ -93,6 +93,11 @@ const expected: Readonly<Record<string, Expected>> = {
     shows:
       /none is in memory —\nbob: Done: tulips ordered\.\n(?=[^]*ada: Done: nothing)(?=[^]*cleo: Done: nothing)/,
   },
+  '18': {
+    covers: '[B78]',
+    shows:
+      /coder asks: May the agent do this \(edit\): "Write menu\.txt"[^]*menu\.txt: Soup on Monday\./,
+  },
 };
 
 const cases = programs.map((name) => ({ name, ...expected[name.slice(0, 2)] }));

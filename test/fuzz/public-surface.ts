@@ -408,6 +408,9 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
     },
   },
+  './acp': {
+    acpRelay: { args: () => [{ command: 'no-such-agent' }] },
+  },
   './memory-file': {
     fileMemory: {
       args: ({ directory, number }) => [{ path: join(directory, `memory-${number}.jsonl`) }],

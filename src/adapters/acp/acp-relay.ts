@@ -1,0 +1,146 @@
+// A relay to any agent that speaks the Agent Client Protocol (ACP), version 1, on its standard input and output:
+// Claude Agent, Codex, Gemini CLI, Copilot CLI, OpenClaw and others. One process for each session.
+//
+// Does not: offer the agent files or terminals of ours; it works in its folder with its own tools.
+
+import type * as Sdk from '@agentclientprotocol/sdk';
+import { createHash } from 'node:crypto';
+import { mkdirSync, rmSync } from 'node:fs';
+import { isAbsolute } from 'node:path';
+import process from 'node:process';
+import { z } from 'zod';
+import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
+import { check, type ChecksOf } from '../../values/checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import { AcpSession } from './acp-session.ts';
+import { AgentProcess, ownFolder, sweep } from './agent-process.ts';
+
+export interface AcpRelayOptions {
+  /** The program of the agent, such as `claude-agent-acp`. */
+  readonly command: string;
+  /** @defaultValue [] */
+  readonly args?: readonly string[];
+  /** The name of the agent in messages. @defaultValue the command */
+  readonly name?: string;
+  /**
+   * The folder that the agent works in, an absolute path. @defaultValue an empty folder for each subagent, which is
+   * removed when the subagent has ended
+   */
+  readonly cwd?: string;
+  /**
+   * The names of the variables of this process's environment that the agent gets; no others. An agent that is
+   * logged in through files needs `HOME`. @defaultValue PATH, LANG, LC_ALL, TZ, TMPDIR
+   */
+  readonly inheritEnv?: readonly string[];
+  /** Variables for the agent, beside the inherited ones. @defaultValue {} */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The MCP servers that the agent connects to, as in `session/new`. @defaultValue [] */
+  readonly mcpServers?: readonly Readonly<Record<string, unknown>>[];
+  /** Whether its sessions can be taken up again. @defaultValue true */
+  readonly resumes?: boolean;
+  /** The time to start and to open a session, in milliseconds. @defaultValue 60000 */
+  readonly startTimeoutMs?: number;
+  /** The time that it gets to stop before it is killed, in milliseconds. @defaultValue 5000 */
+  readonly graceMs?: number;
+  /**
+   * The folder in which the running processes are noted, so that those of a process that was killed are found.
+   * @defaultValue a folder of this user in the system's folder for temporary files
+   */
+  readonly stateFolder?: string;
+}
+
+const INHERITED = ['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'SystemRoot'];
+
+const folder = z
+  .string()
+  .refine((path) => isAbsolute(path), { error: 'expected an absolute path' })
+  .optional();
+const milliseconds = z.number().min(1).optional();
+const optionsSchema = z.strictObject({
+  command: z.string().min(1),
+  args: z.array(z.string()).optional(),
+  name: z.string().min(1).optional(),
+  cwd: folder,
+  inheritEnv: z.array(z.string().min(1)).optional(),
+  env: z.record(z.string(), z.string()).optional(),
+  mcpServers: z.array(z.record(z.string(), z.unknown())).optional(),
+  resumes: z.boolean().optional(),
+  startTimeoutMs: milliseconds,
+  graceMs: milliseconds,
+  stateFolder: folder,
+} satisfies ChecksOf<AcpRelayOptions>);
+
+const swept = new Set<string>();
+
+/**
+ * Creates a relay to an ACP agent, for `defineSubagent({ relay })`. Needs the package `@agentclientprotocol/sdk`.
+ * Nothing is started before a subagent runs.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
+export function acpRelay(options: AcpRelayOptions): Relay {
+  check('acpRelay(options)', optionsSchema, options);
+  const { name = options.command, resumes = true } = options;
+  return {
+    name,
+    // An open question of an agent on stdio is gone with its process, and words are no part of a turn (v1).
+    capabilities: { openQuestionSurvives: false, resumes, steers: false, reportsTools: true },
+    start: (start) => begin(name, options, start),
+  };
+}
+
+async function begin(
+  name: string,
+  options: AcpRelayOptions,
+  start: RelayStart,
+): Promise<RelaySession> {
+  const { command, args = [], mcpServers = [], startTimeoutMs = 60_000, graceMs = 5_000 } = options;
+  start.signal.throwIfAborted();
+  const sdk = await loadSdk();
+  const marks = options.stateFolder ?? ownFolder('processes');
+  mkdirSync(marks, { recursive: true, mode: 0o700 });
+  if (!swept.has(marks)) {
+    swept.add(marks);
+    sweep(marks);
+  }
+  const own = options.cwd === undefined ? ownFolder('work', nameOf(start.subagentId)) : null;
+  const cwd = options.cwd ?? own ?? '';
+  const agent = await AgentProcess.start({ command, args, cwd, env: envOf(options), marks });
+  return AcpSession.open({
+    sdk,
+    name,
+    agent,
+    start,
+    cwd,
+    mcpServers,
+    startTimeoutMs,
+    graceMs,
+    removeFolder: () => {
+      if (own !== null) rmSync(own, { recursive: true, force: true });
+    },
+  });
+}
+
+async function loadSdk(): Promise<typeof Sdk> {
+  try {
+    return await import('@agentclientprotocol/sdk');
+  } catch (cause) {
+    throw new ConfigurationError(
+      'MISSING_DEPENDENCY',
+      'acpRelay needs the package `@agentclientprotocol/sdk`: run `npm install @agentclientprotocol/sdk`',
+      { cause },
+    );
+  }
+}
+
+function envOf({ inheritEnv = INHERITED, env = {} }: AcpRelayOptions): Record<string, string> {
+  const inherited = inheritEnv.flatMap((variable): [string, string][] => {
+    const value = process.env[variable];
+    return value === undefined ? [] : [[variable, value]];
+  });
+  return { ...Object.fromEntries(inherited), ...env };
+}
+
+/** The same folder for the same subagent in every process, whatever its id is made of. */
+function nameOf(subagentId: string): string {
+  return createHash('sha256').update(subagentId).digest('hex').slice(0, 32);
+}

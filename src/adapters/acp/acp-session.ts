@@ -1,0 +1,367 @@
+// One session with an ACP agent: its connection, the turn under way, and the requests that are open.
+//
+// Invariants
+//   ACP-SESSION-1. Each request of the agent is answered once: by its answer, or as cancelled when the turn is
+//       cancelled, the agent withdraws it, or the session is let go.
+//   ACP-SESSION-2. Updates between turns, and those of a replay, are no events.
+
+import { Readable, Writable } from 'node:stream';
+import type * as Sdk from '@agentclientprotocol/sdk';
+import type {
+  ClientConnection,
+  CreateElicitationRequest,
+  CreateElicitationResponse,
+  McpServer,
+  PromptResponse,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+  SessionNotification,
+} from '@agentclientprotocol/sdk';
+import type {
+  RelayAnswer,
+  RelayEvent,
+  RelayPrompt,
+  RelayRelease,
+  RelaySession,
+  RelayStart,
+} from '../../actors/ports/relay.ts';
+import { messageOf, OffstageError, ProtocolError, TimeoutError } from '../../values/errors.ts';
+import { clip } from '../../values/clip.ts';
+import type { AgentProcess } from './agent-process.ts';
+import { ENDS, fieldsOf, NO_FORM, NOT_LISTED, permissionOutcome, ToolTable } from './mapping.ts';
+
+interface AcpSessionOptions {
+  readonly sdk: typeof Sdk;
+  readonly name: string;
+  readonly agent: AgentProcess;
+  readonly start: RelayStart;
+  readonly cwd: string;
+  readonly mcpServers: readonly Readonly<Record<string, unknown>>[];
+  readonly startTimeoutMs: number;
+  readonly graceMs: number;
+  removeFolder(): void;
+}
+
+const RESOURCE_NOT_FOUND = -32_002;
+const MAX_LINE = 16 * 1024 * 1024;
+
+export class AcpSession implements RelaySession {
+  readonly isRunning = false;
+  id = '';
+  readonly #options: AcpSessionOptions;
+  readonly #connection: ClientConnection;
+  /** Numbers the turns; null: none is under way. */
+  #turn: number | null = null;
+  #turns = 0;
+  #tools = new ToolTable();
+  #requests = 0;
+  #isOver = false;
+  #cancelGrace: (() => void) | null = null;
+  #turnEnded: (() => void) | null = null;
+  readonly #open = new Map<string, (answer: RelayAnswer) => void>();
+
+  /** Opens the connection and the session. Ends the process if that fails. */
+  static async open(options: AcpSessionOptions): Promise<AcpSession> {
+    const { agent, start, startTimeoutMs, graceMs, name } = options;
+    const session = new AcpSession(options);
+    const { promise: opened, resolve: succeed, reject: stop } = Promise.withResolvers<void>();
+    // It may fail when it is not waited for any more.
+    opened.catch(() => {});
+    const abort = (): void => stop(start.signal.reason as Error);
+    start.signal.addEventListener('abort', abort, { once: true });
+    const cancelTimer = start.scheduler.schedule(
+      () => stop(new TimeoutError(`${name} opened no session within ${startTimeoutMs} ms`)),
+      startTimeoutMs,
+    );
+    void agent.exited.then(({ message }) => {
+      stop(new OffstageError('RELAY_FAILED', `${name} opened no session: ${message}`));
+    });
+    try {
+      start.signal.throwIfAborted();
+      session.#begin().then(succeed, stop);
+      await opened;
+    } catch (error) {
+      session.#isOver = true;
+      await agent.end(start.scheduler, graceMs);
+      throw error;
+    } finally {
+      cancelTimer();
+      start.signal.removeEventListener('abort', abort);
+    }
+    void agent.exited.then(({ message }) => session.#closed(message));
+    return session;
+  }
+
+  private constructor(options: AcpSessionOptions) {
+    this.#options = options;
+    const { sdk, agent, start } = options;
+    const { client, methods, ndJsonStream } = sdk;
+    this.#connection = client({ name: 'offstage' })
+      .onNotification(methods.client.session.update, ({ params }) => this.#updated(params))
+      .onRequest(methods.client.session.requestPermission, ({ params, signal }) =>
+        this.#asksPermission(params, signal),
+      )
+      .onRequest(methods.client.elicitation.create, ({ params, signal }) =>
+        this.#asks(params, signal),
+      )
+      .connect(
+        ndJsonStream(
+          Writable.toWeb(agent.stdin) as WritableStream<Uint8Array>,
+          lines(agent.stdout, (error) => start.report(error)),
+        ),
+      );
+  }
+
+  prompt({ text }: RelayPrompt): void {
+    if (this.#isOver) return;
+    const { methods } = this.#options.sdk;
+    this.#turns += 1;
+    const turn = this.#turns;
+    this.#turn = turn;
+    this.#tools = new ToolTable();
+    const asked = { sessionId: this.id, prompt: [{ type: 'text' as const, text }] };
+    const turnOver: Promise<PromptResponse> = this.#connection.agent.request(
+      methods.agent.session.prompt,
+      asked,
+    );
+    turnOver.then(
+      ({ stopReason }) => {
+        const reason = ENDS[stopReason] ?? 'failed';
+        const message = reason === 'limit' || reason === 'failed' ? stopReason : '';
+        this.#endTurn(turn, { type: 'turn_ended', reason, message });
+      },
+      (error: unknown) => {
+        // The end of the process tells more.
+        if (this.#connection.signal.aborted) return;
+        this.#endTurn(turn, { type: 'turn_ended', reason: 'failed', message: messageOf(error) });
+      },
+    );
+  }
+
+  /** Not part of ACP v1: the relay declares that it does not steer. */
+  steer(): void {}
+
+  answer(requestId: string, answer: RelayAnswer): void {
+    const settle = this.#open.get(requestId);
+    this.#open.delete(requestId);
+    settle?.(answer);
+  }
+
+  interrupt(): void {
+    if (this.#turn === null || this.#isOver) return;
+    this.#cancel();
+    const { start, graceMs, agent } = this.#options;
+    this.#cancelGrace ??= start.scheduler.schedule(() => agent.signal('SIGKILL'), graceMs);
+  }
+
+  async release(why: 'ended' | 'suspended'): Promise<RelayRelease> {
+    const { agent, start, graceMs, removeFolder } = this.#options;
+    const wasRunning = this.#turn !== null && !this.#isOver;
+    this.#isOver = true;
+    let isKilled = false;
+    if (wasRunning) {
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
+      this.#turnEnded = resolve;
+      this.#cancel();
+      const cancelTimer = start.scheduler.schedule(() => {
+        isKilled = true;
+        agent.signal('SIGKILL');
+      }, graceMs);
+      void agent.exited.then(() => resolve());
+      await ended;
+      cancelTimer();
+    }
+    this.#cancelGrace?.();
+    if (await agent.end(start.scheduler, graceMs)) isKilled = true;
+    this.#connection.close();
+    if (why === 'ended') removeFolder();
+    if (isKilled) return 'killed';
+    return wasRunning ? 'cancelled' : 'idle';
+  }
+
+  async #begin(): Promise<void> {
+    const { sdk, name, start, cwd } = this.#options;
+    const { methods } = sdk;
+    const { agent } = this.#connection;
+    const { protocolVersion, agentCapabilities = {} } = await agent.request(
+      methods.agent.initialize,
+      {
+        protocolVersion: 1,
+        clientInfo: { name: 'offstage', version: '0.1.0' },
+        clientCapabilities: { elicitation: { form: {} } },
+      },
+    );
+    if (protocolVersion !== 1)
+      throw new ProtocolError(
+        'RELAY_FAILED',
+        `Expected ${name} to speak version 1 of ACP, it speaks version ${protocolVersion}`,
+      );
+    const mcpServers = [...this.#options.mcpServers] as McpServer[];
+    const { resume: sessionId } = start;
+    if (sessionId === undefined) {
+      this.id = (await agent.request(methods.agent.session.new, { cwd, mcpServers })).sessionId;
+      return;
+    }
+    this.id = sessionId;
+    const known = { sessionId, cwd, mcpServers };
+    try {
+      if (agentCapabilities.sessionCapabilities?.resume)
+        await agent.request(methods.agent.session.resume, known);
+      else if (agentCapabilities.loadSession === true)
+        await agent.request(methods.agent.session.load, known);
+      else throw new Error('it can neither resume nor load a session');
+    } catch (error) {
+      const isUnknown = (error as { readonly code?: unknown } | null)?.code === RESOURCE_NOT_FOUND;
+      throw new OffstageError(
+        'RELAY_LOST',
+        `${name} cannot take the session "${clip(sessionId, 200)}" up again: ${
+          isUnknown ? 'it does not know it' : messageOf(error)
+        }`,
+        { cause: error },
+      );
+    }
+  }
+
+  /** ACP-SESSION-1 */
+  #cancel(): void {
+    const { methods } = this.#options.sdk;
+    for (const requestId of this.#open.keys()) this.answer(requestId, { type: 'cancelled' });
+    this.#connection.agent
+      .notify(methods.agent.session.cancel, { sessionId: this.id })
+      // A dead agent.
+      .catch(() => {});
+  }
+
+  #send(event: RelayEvent): void {
+    if (!this.#isOver) this.#options.start.receive(event);
+  }
+
+  /** ACP-SESSION-2 */
+  #updated({ sessionId, update }: SessionNotification): void {
+    if (this.#turn === null || sessionId !== this.id) return;
+    for (const event of this.#tools.events(update)) this.#send(event);
+  }
+
+  #endTurn(turn: number, ended: RelayEvent): void {
+    if (this.#turn !== turn) return;
+    this.#turn = null;
+    this.#cancelGrace?.();
+    this.#cancelGrace = null;
+    for (const requestId of this.#open.keys()) this.answer(requestId, { type: 'cancelled' });
+    this.#turnEnded?.();
+    this.#send(ended);
+  }
+
+  #closed(message: string): void {
+    this.#cancelGrace?.();
+    this.#connection.close();
+    for (const requestId of this.#open.keys()) this.answer(requestId, { type: 'cancelled' });
+    if (this.#isOver) return;
+    this.#turn = null;
+    this.#send({ type: 'closed', message });
+    this.#isOver = true;
+  }
+
+  async #asksPermission(
+    params: RequestPermissionRequest,
+    signal: AbortSignal,
+  ): Promise<RequestPermissionResponse> {
+    const { options, toolCall, sessionId } = params;
+    if (sessionId !== this.id) return permissionOutcome(options, { type: 'cancelled' });
+    const { title, kind, input } = this.#tools.asked(params);
+    const answer = await this.#ask(signal, (requestId) => ({
+      type: 'permission',
+      requestId,
+      toolId: toolCall.toolCallId,
+      title,
+      kind,
+      input,
+    }));
+    return permissionOutcome(options, answer);
+  }
+
+  /** The fields of a form are asked one after the other. */
+  async #asks(
+    params: CreateElicitationRequest,
+    signal: AbortSignal,
+  ): Promise<CreateElicitationResponse> {
+    const fields = fieldsOf(params);
+    if (!fields) return NO_FORM;
+    const content: Record<string, unknown> = {};
+    for (const { name, text, options, custom, value } of fields) {
+      const answer = await this.#ask(signal, (requestId) => ({
+        type: 'question',
+        requestId,
+        text,
+        options,
+      }));
+      const given = value(answer);
+      if (given === undefined || answer.type !== 'answered') return NO_FORM;
+      if (given !== NOT_LISTED) content[name] = given;
+      else if (custom !== null) content[custom] = answer.text;
+    }
+    return { action: 'accept', content: content as Record<string, string> };
+  }
+
+  /** Passes a request on, and waits for its answer. */
+  #ask(signal: AbortSignal, event: (requestId: string) => RelayEvent): Promise<RelayAnswer> {
+    if (this.#isOver || this.#turn === null || signal.aborted)
+      return Promise.resolve({ type: 'cancelled' });
+    this.#requests += 1;
+    const requestId = `request-${this.#requests}`;
+    return new Promise((resolve) => {
+      this.#open.set(requestId, resolve);
+      signal.addEventListener(
+        'abort',
+        () => {
+          if (!this.#open.has(requestId)) return;
+          this.answer(requestId, { type: 'cancelled' });
+          this.#send({ type: 'withdrawn', requestId });
+        },
+        { once: true },
+      );
+      this.#send(event(requestId));
+    });
+  }
+}
+
+/** Returns the lines that are messages; anything else on the agent's output is reported. */
+function lines(stdout: Readable, report: (error: unknown) => void): ReadableStream<Uint8Array> {
+  const decoder = new TextDecoder();
+  const encoder = new TextEncoder();
+  let rest = '';
+  return Readable.toWeb(stdout).pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        rest += decoder.decode(chunk, { stream: true });
+        const complete = rest.split('\n');
+        rest = complete.pop() ?? '';
+        if (rest.length > MAX_LINE) {
+          report(unreadable(rest));
+          controller.error(new Error(`a line of more than ${MAX_LINE} characters`));
+          return;
+        }
+        for (const line of complete)
+          if (isMessage(line)) controller.enqueue(encoder.encode(`${line}\n`));
+          else if (line.trim() !== '') report(unreadable(line));
+      },
+    }),
+  );
+}
+
+function unreadable(line: string): ProtocolError {
+  return new ProtocolError(
+    'INVALID_EVENT',
+    `Expected a message of the agent, got a line that is none: ${clip(line, 200)}`,
+    { raw: clip(line, 2_000) },
+  );
+}
+
+function isMessage(line: string): boolean {
+  try {
+    const message: unknown = JSON.parse(line);
+    return typeof message === 'object' && message !== null && 'jsonrpc' in message;
+  } catch {
+    return false;
+  }
+}

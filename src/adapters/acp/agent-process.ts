@@ -1,0 +1,231 @@
+// The process of an agent: started with the environment that it was given and no more, in a process group and a
+// folder of its own, and ended with all its children.
+//
+// Invariants
+//   ACP-PROCESS-1. A process that this one started does not outlive it for long: its group is killed when this
+//       process exits, and by its mark in a file at the next start if this process was killed.
+//   ACP-PROCESS-2. A process is killed by a mark only if it is the very one: its id and the time of its start agree,
+//       and its owner is gone.
+
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { Readable, Writable } from 'node:stream';
+import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
+import { clip } from '../../values/clip.ts';
+import type { Scheduler } from '../../actors/ports/environment.ts';
+
+export interface AgentCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** The folder of the marks. */
+  readonly marks: string;
+}
+
+const MAX_LOG = 4_000;
+
+/** How a process ended. */
+export interface Exit {
+  readonly message: string;
+}
+
+/** The processes that run, for the end of this one. */
+const running = new Set<AgentProcess>();
+let isWatching = false;
+
+export class AgentProcess {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  /** Resolves when it has ended. */
+  readonly exited: Promise<Exit>;
+  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly #mark: string;
+  #log = '';
+  #hasExited = false;
+
+  /** @throws {OffstageError} `RELAY_FAILED` if it cannot be started. */
+  static start(command: AgentCommand): Promise<AgentProcess> {
+    return new Promise((resolve, reject) => {
+      const fail = (cause: unknown): void =>
+        reject(
+          new OffstageError(
+            'RELAY_FAILED',
+            `Expected to start ${command.command} in ${command.cwd}: ${messageOf(cause)}`,
+            { cause },
+          ),
+        );
+      try {
+        const child = spawn(command.command, command.args, {
+          cwd: command.cwd,
+          env: command.env,
+          stdio: ['pipe', 'pipe', 'pipe'],
+          // A group of its own, which can be ended as a whole.
+          detached: process.platform !== 'win32',
+          windowsHide: true,
+        });
+        child.once('error', fail);
+        child.once('spawn', () => {
+          child.removeListener('error', fail);
+          resolve(new AgentProcess(child, command.marks));
+        });
+      } catch (error) {
+        fail(error);
+      }
+    });
+  }
+
+  private constructor(child: ChildProcessByStdio<Writable, Readable, Readable>, marks: string) {
+    const pid = child.pid ?? 0;
+    this.#child = child;
+    this.stdin = child.stdin;
+    this.stdout = child.stdout;
+    this.#mark = join(marks, `${pid}.json`);
+    const mark = {
+      pid,
+      startedAt: startOf(pid),
+      owner: process.pid,
+      ownerStartedAt: startOf(process.pid),
+    };
+    writeFileSync(this.#mark, JSON.stringify(mark), { mode: 0o600 });
+    running.add(this);
+    killAtExit();
+    child.on('error', () => {});
+    // A dead agent's pipe.
+    child.stdin.on('error', () => {});
+    child.stderr.setEncoding('utf8');
+    child.stderr.on('data', (text: string) => {
+      this.#log = (this.#log + text).slice(-MAX_LOG);
+    });
+    this.exited = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        this.#hasExited = true;
+        // Its children end with it.
+        this.signal('SIGKILL');
+        running.delete(this);
+        rmSync(this.#mark, { force: true });
+        const how = signal === null ? `it ended with code ${code ?? 0}` : `it ended by ${signal}`;
+        const log = this.#log.trim();
+        resolve({ message: log === '' ? how : `${how}; its log ends: ${clip(log, 1_000)}` });
+      });
+    });
+  }
+
+  get hasExited(): boolean {
+    return this.#hasExited;
+  }
+
+  /** Sends a signal to it and its children. */
+  signal(name: 'SIGTERM' | 'SIGKILL'): void {
+    killGroup(this.#child.pid ?? 0, name);
+  }
+
+  /** Ends it: asks it to, and kills it when the grace is over. Tells whether it had to be killed. */
+  async end(scheduler: Scheduler, graceMs: number): Promise<boolean> {
+    if (this.#hasExited) return false;
+    let isKilled = false;
+    this.stdin.end();
+    this.signal('SIGTERM');
+    const cancel = scheduler.schedule(() => {
+      isKilled = true;
+      this.signal('SIGKILL');
+    }, graceMs);
+    await this.exited;
+    cancel();
+    return isKilled;
+  }
+}
+
+function killAtExit(): void {
+  if (isWatching) return;
+  isWatching = true;
+  process.once('exit', () => {
+    for (const one of running) one.signal('SIGKILL');
+  });
+}
+
+function killGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  if (pid <= 1) return;
+  try {
+    process.kill(process.platform === 'win32' ? pid : -pid, signal);
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Returns when a process started, in ticks of the system; null: it is gone, or the system does not tell. */
+function startOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name, in parentheses, may hold anything.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+interface Mark {
+  readonly pid: number;
+  readonly startedAt: string | null;
+  readonly owner: number;
+  readonly ownerStartedAt: string | null;
+}
+
+/** Kills the agents whose owner was killed. Returns their number. */
+export function sweep(marks: string): number {
+  let killed = 0;
+  for (const name of readdirSync(marks)) {
+    const path = join(marks, name);
+    const mark = readMark(path);
+    if (mark && isAlive(mark.owner, mark.ownerStartedAt)) continue;
+    if (mark && mark.startedAt !== null && startOf(mark.pid) === mark.startedAt) {
+      killGroup(mark.pid, 'SIGKILL');
+      killed += 1;
+    }
+    rmSync(path, { force: true });
+  }
+  return killed;
+}
+
+function readMark(path: string): Mark | null {
+  try {
+    const { pid, startedAt, owner, ownerStartedAt } = JSON.parse(
+      readFileSync(path, 'utf8'),
+    ) as Partial<Mark>;
+    if (typeof pid !== 'number' || typeof owner !== 'number') return null;
+    return { pid, owner, startedAt: startedAt ?? null, ownerStartedAt: ownerStartedAt ?? null };
+  } catch {
+    return null;
+  }
+}
+
+function isAlive(pid: number, startedAt: string | null): boolean {
+  if (startedAt !== null) return startOf(pid) === startedAt;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Returns a folder that only this user can read, and makes it.
+ * @throws {ConfigurationError} `CANNOT_OPEN` if it belongs to another user.
+ */
+export function ownFolder(...parts: readonly string[]): string {
+  const base = join(tmpdir(), `offstage-acp-${userInfo().username}`);
+  mkdirSync(base, { recursive: true, mode: 0o700 });
+  const { uid } = lstatSync(base);
+  if (process.getuid && uid !== process.getuid())
+    throw new ConfigurationError(
+      'CANNOT_OPEN',
+      `Expected ${base} to belong to this user, it belongs to user ${uid}: set \`cwd\` and \`stateFolder\``,
+    );
+  const folder = join(base, ...parts);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}

@@ -1,0 +1,252 @@
+// How ACP v1 maps to a relay, in one place. Pure: no process, no connection.
+
+import type {
+  CreateElicitationRequest,
+  CreateElicitationResponse,
+  PermissionOption,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+  SessionNotification,
+  StopReason,
+} from '@agentclientprotocol/sdk';
+import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
+
+type EndReason = Extract<RelayEvent, { readonly type: 'turn_ended' }>['reason'];
+type Update = SessionNotification['update'];
+
+/** How a turn ends, by the agent's reason. */
+export const ENDS: Readonly<Record<StopReason, EndReason>> = {
+  end_turn: 'completed',
+  max_tokens: 'limit',
+  max_turn_requests: 'limit',
+  refusal: 'refused',
+  cancelled: 'cancelled',
+};
+
+/**
+ * The kinds of options that an answer may choose, the best first. A lasting permission is never chosen; a lasting
+ * denial only where there is no other. None fits: the request is cancelled.
+ */
+const CHOICES = {
+  permitted: ['allow_once'],
+  denied: ['reject_once', 'reject_always'],
+} as const satisfies Record<string, readonly PermissionOption['kind'][]>;
+
+/** What is known of a tool of the agent. */
+interface KnownTool extends RelayTool {
+  state: 'pending' | 'running' | 'ended';
+}
+
+/** The tools of one turn: updates tell only what changed. */
+export class ToolTable {
+  readonly #tools = new Map<string, KnownTool>();
+
+  /** Returns what an update means. */
+  events(update: Update): readonly RelayEvent[] {
+    const { sessionUpdate } = update;
+    if (sessionUpdate === 'agent_message_chunk')
+      return update.content.type === 'text' ? [{ type: 'words', text: update.content.text }] : [];
+    if (sessionUpdate === 'plan') {
+      const entry =
+        update.entries.find(({ status }) => status === 'in_progress') ??
+        update.entries.find(({ status }) => status === 'pending');
+      return entry ? [{ type: 'progress', text: entry.content }] : [];
+    }
+    const isTool = sessionUpdate === 'tool_call' || sessionUpdate === 'tool_call_update';
+    return isTool ? this.#toolEvents(update) : [];
+  }
+
+  /** Returns a tool that needs a permission. */
+  asked({ toolCall }: RequestPermissionRequest): RelayTool {
+    return this.#known(toolCall);
+  }
+
+  #toolEvents(
+    update: Extract<Update, { readonly sessionUpdate: 'tool_call' | 'tool_call_update' }>,
+  ): readonly RelayEvent[] {
+    const { toolCallId: toolId, status } = update;
+    const known = this.#known(update);
+    const { title, kind, input, state } = known;
+    const events: RelayEvent[] = [];
+    if (update.title) events.push({ type: 'progress', text: update.title });
+    // `pending`: it waits for a permission, or its arguments are still being written.
+    if (status === undefined || status === null || status === 'pending' || state === 'ended')
+      return events;
+    if (state === 'pending') {
+      known.state = 'running';
+      events.push({ type: 'tool_started', toolId, title, kind, input });
+    }
+    if (status === 'in_progress') return events;
+    known.state = 'ended';
+    const output = update.rawOutput ?? wordsOf(update.content) ?? null;
+    events.push({ type: 'tool_ended', toolId, ok: status === 'completed', output });
+    return events;
+  }
+
+  #known(update: RequestPermissionRequest['toolCall']): KnownTool {
+    const { toolCallId, title, kind, rawInput } = update;
+    const before = this.#tools.get(toolCallId);
+    const known: KnownTool = {
+      title: title ?? before?.title ?? 'a tool',
+      kind: kind ?? before?.kind ?? 'other',
+      input: rawInput ?? before?.input ?? diffsOf(update.content),
+      state: before?.state ?? 'pending',
+    };
+    this.#tools.set(toolCallId, known);
+    return known;
+  }
+}
+
+type Content = RequestPermissionRequest['toolCall']['content'];
+
+function wordsOf(content: Content): string | null {
+  const texts = (content ?? []).flatMap((part) =>
+    part.type === 'content' && 'content' in part ? [textOf(part.content)] : [],
+  );
+  return texts.length === 0 ? null : texts.join('\n');
+}
+
+function textOf(content: unknown): string {
+  const { text } = (content ?? {}) as { readonly text?: unknown };
+  return typeof text === 'string' ? text : '';
+}
+
+/** The changes that a tool without arguments proposes: the user consents to exactly these. */
+function diffsOf(content: Content): unknown {
+  const diffs = (content ?? []).filter(({ type }) => type === 'diff');
+  return diffs.length === 0 ? null : diffs;
+}
+
+/** Returns the answer to a request for permission. */
+export function permissionOutcome(
+  options: readonly PermissionOption[],
+  answer: RelayAnswer,
+): RequestPermissionResponse {
+  const kinds = answer.type === 'permitted' || answer.type === 'denied' ? CHOICES[answer.type] : [];
+  for (const kind of kinds) {
+    const option = options.find((one) => one.kind === kind);
+    if (option) return { outcome: { outcome: 'selected', optionId: option.optionId } };
+  }
+  return { outcome: { outcome: 'cancelled' } };
+}
+
+/** A field of a form: one question. */
+export interface FormField {
+  readonly name: string;
+  readonly text: string;
+  readonly options: readonly {
+    readonly id: string;
+    readonly label: string;
+    readonly description?: string;
+  }[];
+  /** Returns the value of an answer; undefined: it is none. */
+  value(answer: RelayAnswer): unknown;
+  /** The field for an answer in words that is none of the options. */
+  readonly custom: string | null;
+}
+
+type Property = Readonly<Record<string, unknown>>;
+
+const MAX_FIELDS = 20;
+const CUSTOM = '_custom';
+
+/** Reads the questions of a form; null: it is no form, or too long. */
+export function fieldsOf(request: CreateElicitationRequest): readonly FormField[] | null {
+  const { requestedSchema, message } = request as {
+    readonly requestedSchema?: { readonly properties?: Readonly<Record<string, Property>> };
+    readonly message: string;
+  };
+  const properties = requestedSchema?.properties;
+  if (request.mode !== 'form' || !properties) return null;
+  const names = Object.keys(properties);
+  // "Other", beside a field of choices.
+  const asked = names.filter(
+    (name) => !(name.endsWith(CUSTOM) && names.includes(name.slice(0, -CUSTOM.length))),
+  );
+  if (asked.length === 0 || asked.length > MAX_FIELDS) return null;
+  return asked.map((name) => {
+    const property = properties[name] ?? {};
+    const title = wordsIn(property, 'description') ?? wordsIn(property, 'title');
+    const custom = names.includes(name + CUSTOM) ? name + CUSTOM : null;
+    const text = title === null || asked.length === 1 ? message : `${message}\n${title}`;
+    return { name, text, custom, ...choicesOf(property, custom !== null) };
+  });
+}
+
+function choicesOf(property: Property, isOpen: boolean): Pick<FormField, 'options' | 'value'> {
+  const { type, items } = property as { readonly type?: unknown; readonly items?: Property };
+  if (type === 'boolean')
+    return {
+      options: [
+        { id: 'true', label: 'Yes' },
+        { id: 'false', label: 'No' },
+      ],
+      value: (answer) => {
+        const id = idIn(answer);
+        if (id !== null) return id === 'true';
+        return { yes: true, true: true, no: false, false: false }[wordsOfAnswer(answer)];
+      },
+    };
+  const options = optionsOf(type === 'array' && items ? items : property);
+  const choice = (answer: RelayAnswer): string | undefined => {
+    const said = wordsOfAnswer(answer);
+    return options.find(({ id, label }) => id === idIn(answer) || label.toLowerCase() === said)?.id;
+  };
+  if (options.length > 0)
+    return {
+      options,
+      value: (answer) => {
+        const chosen = choice(answer);
+        if (chosen === undefined) return isOpen ? NOT_LISTED : undefined;
+        return type === 'array' ? [chosen] : chosen;
+      },
+    };
+  return {
+    options: [],
+    value: (answer) => {
+      if (answer.type !== 'answered') return undefined;
+      if (type !== 'number' && type !== 'integer') return answer.text;
+      const number = Number(answer.text);
+      return Number.isFinite(number) ? number : undefined;
+    },
+  };
+}
+
+/** The answer is none of the options, and may be given in words. */
+export const NOT_LISTED: unique symbol = Symbol('not listed');
+
+function idIn(answer: RelayAnswer): string | null {
+  return answer.type === 'answered' ? (answer.optionId ?? null) : null;
+}
+
+function wordsOfAnswer(answer: RelayAnswer): string {
+  return answer.type === 'answered' ? answer.text.trim().toLowerCase() : '';
+}
+
+function optionsOf(property: Property): FormField['options'] {
+  const { enum: values, oneOf, anyOf } = property;
+  if (Array.isArray(values))
+    return values.flatMap((id) => (typeof id === 'string' ? [{ id, label: id }] : []));
+  const choices = Array.isArray(oneOf) ? oneOf : anyOf;
+  if (!Array.isArray(choices)) return [];
+  return choices.flatMap((choice: Property) => {
+    const id = wordsIn(choice, 'const');
+    if (id === null) return [];
+    const description = wordsIn(choice, 'description');
+    return [
+      {
+        id,
+        label: wordsIn(choice, 'title') ?? id,
+        ...(description === null ? {} : { description }),
+      },
+    ];
+  });
+}
+
+function wordsIn(value: Property, key: string): string | null {
+  const words = value[key];
+  return typeof words === 'string' && words !== '' ? words : null;
+}
+
+/** The answer to a form that nobody fills in. */
+export const NO_FORM: CreateElicitationResponse = { action: 'cancel' };
