@@ -559,7 +559,7 @@ export const layers: readonly Layer[] = [
   // The public names by theme; they only pass on.
   {
     files: 'entries',
-    sources: ['actors', 'memory', 'results', 'machines', 'values', 'voice'],
+    sources: ['actors', 'language', 'memory', 'results', 'machines', 'values', 'voice'],
     packages: [],
   },
   // The dialects of the superseded systems: the root re-exports some of them, and the core imports none.

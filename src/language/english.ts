@@ -6,6 +6,7 @@
 import type { AnswerLanguage } from './language.ts';
 
 const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
+const list = (text: string): string[] => text.trim().split(/\s*,\s*/);
 const words = (text: string): string[] => text.trim().split(/\s+/);
 
 export const english: AnswerLanguage = {
@@ -582,6 +583,21 @@ export const english: AnswerLanguage = {
   ],
   requestStarts: ['how about'],
 
+  backchannels: list(`
+    ooh, yeah, yes, yep, yup, right, sure, alright, gotcha, good, great, nice, cool, fine, wow,
+    true, exactly, all right, i see, got it, of course, makes sense, that makes sense, go on, very
+    good, sounds good`),
+  moments: list(`
+    one moment, one moment please, just a moment, just a moment please, a moment, a moment please,
+    one second, just a second, just one moment, just one second, give me a moment, give me a second`),
+  patience: list(`
+    take your time, take all the time you need, no rush, no hurry, theres no rush, there is no rush,
+    theres no hurry, there is no hurry, whenever you're ready, whenever you are ready, i'll wait, i
+    will wait`),
+  agreements: list(`
+    okay, ok, alright, right, sure, great, perfect, good, certainly, understood, thanks, noted,
+    then, the, all right, got it, very good, very well, of course, thank you, it is, good choice,
+    great choice`),
   consent: {
     yes: [
       ...words('yes yeah yep yup sure absolutely definitely certainly affirmative agreed granted'),

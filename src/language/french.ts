@@ -3,6 +3,7 @@
 
 import { literal, type AnswerLanguage } from './language.ts';
 
+const list = (text: string): string[] => text.trim().split(/\s*,\s*/);
 const words = (text: string): string[] => text.trim().split(/\s+/);
 const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
 
@@ -389,6 +390,17 @@ export const french: AnswerLanguage = {
     'il y a quoi',
     "qu'est-ce que",
   ],
+  backchannels: list(`
+    oui, ouais, bien, voilà, exactement, entendu, parfait, d'accord, je vois, très bien, bien sûr,
+    c'est ça, je comprends`),
+  moments: list(`
+    un instant, un instant s'il vous plaît, un moment, un moment s'il vous plaît, une seconde, juste
+    un instant`),
+  patience: list(`
+    prenez votre temps, prends ton temps, pas de souci, rien ne presse, je vous attends, je patiente`),
+  agreements: list(`
+    bien, parfait, entendu, compris, merci, alors, noté, okay, ok, d'accord, très bien, bien sûr,
+    bon choix`),
   consent: {
     yes: [
       ...words('oui ouais absolument certainement autorisé approuvé confirmé'),

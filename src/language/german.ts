@@ -3,6 +3,7 @@
 
 import { literal, type AnswerLanguage } from './language.ts';
 
+const list = (text: string): string[] => text.trim().split(/\s*,\s*/);
 const words = (text: string): string[] => text.trim().split(/\s+/);
 const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
 
@@ -436,6 +437,17 @@ export const german: AnswerLanguage = {
     'um wie viel',
     'für wie viele',
   ],
+  backchannels: list(`
+    ja, jo, jap, genau, klar, stimmt, richtig, gut, schön, verstehe, achso, natürlich, sehr gut, ich
+    verstehe, ach so, alles klar, in ordnung`),
+  moments: list(`
+    moment, sekunde, einen moment, einen moment bitte, moment bitte, einen augenblick, einen
+    augenblick bitte, augenblick bitte, eine sekunde`),
+  patience: list(`
+    lassen sie sich zeit, lass dir zeit, kein problem, keine eile, ich warte, nur die ruhe, in ruhe`),
+  agreements: list(`
+    okay, ok, gut, gerne, perfekt, prima, verstanden, danke, dann, also, notiert, sehr gut, alles
+    klar, in ordnung, vielen dank, gute wahl`),
   consent: {
     yes: [
       ...words('ja jawohl jo klar natürlich selbstverständlich einverstanden'),
@@ -459,6 +471,8 @@ export const german: AnswerLanguage = {
       ihren`),
     ironies: lines(`
       ja ja
+      na ja
+      naja
       ja genau
       ja sicher
       ja sicher doch

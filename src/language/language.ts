@@ -139,6 +139,15 @@ export interface AnswerLanguage {
 
   readonly consent: ConsentTables;
 
+  /** Words by which a listener shows attention, and takes no turn: `I see`, `go on`. */
+  readonly backchannels: readonly string[];
+  /** Requests for a moment, as a model acknowledges an answer: `one moment please`. */
+  readonly moments: readonly string[];
+  /** What may be said to somebody who asks for time: `take your time`. */
+  readonly patience: readonly string[];
+  /** Words beside a request for a moment that agree to have heard the answer: `got it`. */
+  readonly agreements: readonly string[];
+
   /**
    * Phonetic rules: replacements in order, from lower-case letters to upper-case codes. Empty: no matching by
    * sound or spelling.
@@ -212,6 +221,10 @@ export const literal: AnswerLanguage = {
     yesLabels: [],
     noLabels: [],
   },
+  backchannels: [],
+  moments: [],
+  patience: [],
+  agreements: [],
   sounds: [],
   negativePrefixes: [],
   similarSounds: [],

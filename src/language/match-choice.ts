@@ -138,8 +138,8 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
     byMention(sentence) ??
     byPositionOrWords(choices, said, tables) ??
     byNearness(choices, said, tables);
-  // "Honey, do we like the premium one?"
-  if (found?.kind === 'option' && said.asks && alien > 1) return { ...found, doubt: true };
+  // "Honey, do we like the premium one?", "The premium one is quiet?"
+  if (found?.kind === 'option' && said.asks && alien > 0) return { ...found, doubt: true };
   if (found) return found;
   if (said.asks) return digression;
   const bare = withoutRequest(asked, said);

@@ -3,6 +3,7 @@
 
 import { literal, type AnswerLanguage } from './language.ts';
 
+const list = (text: string): string[] => text.trim().split(/\s*,\s*/);
 const words = (text: string): string[] => text.trim().split(/\s+/);
 const lines = (text: string): string[] => text.trim().split(/\s*\n\s*/);
 
@@ -404,6 +405,16 @@ export const spanish: AnswerLanguage = {
     'hay',
     'cuánto cuesta',
   ],
+  backchannels: list(`
+    ajá, sí, vale, claro, ya, bueno, bien, exacto, entiendo, perfecto, ya veo, muy bien, de acuerdo,
+    por supuesto`),
+  moments: list(`
+    un momento, un momento por favor, un segundo, un segundo por favor, un instante, deme un momento`),
+  patience: list(`
+    tómese su tiempo, tómate tu tiempo, sin prisa, no hay prisa, espero, cuando quiera`),
+  agreements: list(`
+    bien, perfecto, vale, claro, entendido, gracias, entonces, okay, ok, de acuerdo, muy bien, buena
+    elección`),
   consent: {
     yes: [
       // "si" is "if" and, without its accent, "yes": alone it is a yes, and a condition never stands alone.

@@ -1,5 +1,6 @@
 // Helpers for the tests of programs built on Offstage; Offstage itself is tested with them.
 
+export * from './answer-language/index.ts';
 export * from './check/index.ts';
 export * from './conformance/index.ts';
 export * from './simulate/index.ts';

@@ -18,6 +18,7 @@ import {
   type SimulatedEnvironment,
 } from '../../src/testing/index.ts';
 import { Trace } from '../../src/testing/check/trace.ts';
+import { corpora as answerCorpora } from '../testing/answer-language/corpora.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 
 /** What arguments are made of; anew for each call. */
@@ -238,6 +239,10 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     speakable: { args: () => [{ a: 1 }, 100], trusts: recordMade },
     verifyClaims: { args: () => [{ text: 'I did it.', toolLedger: [] }, {}], trusts: recordMade },
   },
+  './language': {
+    addAnswerLanguage: { args: () => [{ code: 'xx', holds: ['wait'], consent: { yes: ['yes'] } }] },
+    answerLanguageFor: { args: () => ['en-GB'] },
+  },
   './compat': {
     clientMessages: { args: (world) => [new TextSession(sessionOptions(world) as never)] },
     isSubAgentTool: { args: () => ['subagent__a'] },
@@ -314,6 +319,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
         },
       ],
     },
+    answerLanguageConformance: { args: () => ['en', answerCorpora['en']] },
     crashEverywhere: { args: () => ['no options'], trusts: testTool, isCostly: true },
     defaultApp: { args: () => [{}], trusts: testTool },
     eventsOf: { args: () => [[], 'floor.changed'], trusts: testTool },
