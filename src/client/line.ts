@@ -32,15 +32,15 @@ export interface LineEvents {
 export interface Line {
   readonly kind: 'websocket' | 'stream';
   send(frames: readonly ClientFrame[]): void;
-  /** False if the sound was dropped. */
-  sendSound(packet: Uint8Array<ArrayBuffer>): boolean;
+  /** False if the sound was dropped. Kept sound comes at once, and is not dropped because of its amount. */
+  sendSound(packet: Uint8Array<ArrayBuffer>, isKept?: boolean): boolean;
   close(): void;
 }
 
 /** The parts of a connection that the sound of a client needs. */
 export interface VoiceLine {
   notice(frame: NoticeFrame): void;
-  sendSound(packet: Uint8Array<ArrayBuffer>): boolean;
+  sendSound(packet: Uint8Array<ArrayBuffer>, isKept?: boolean): boolean;
   readonly onOpen: Watchable<void>;
   readonly onFrame: Watchable<ServerFrame>;
   readonly onSound: Watchable<Uint8Array>;
@@ -107,15 +107,19 @@ export function openSocketLine(
     if (typeof data === 'string') events.frame(valueOfJson(data));
     else if (data instanceof ArrayBuffer) events.sound(new Uint8Array(data));
   });
+  let mostUnsent = MAX_UNSENT_SOUND_BYTES;
   // `close` follows an error.
   socket.addEventListener('error', () => undefined);
   socket.addEventListener('close', end);
   return {
     kind: 'websocket',
     send: write,
-    sendSound(packet) {
-      if (socket.readyState !== OPEN || socket.bufferedAmount > MAX_UNSENT_SOUND_BYTES)
-        return false;
+    sendSound(packet, isKept = false) {
+      const { bufferedAmount } = socket;
+      // What is said meanwhile stands behind the kept sound, until that has left.
+      if (isKept) mostUnsent = bufferedAmount + MAX_UNSENT_SOUND_BYTES;
+      else if (bufferedAmount <= MAX_UNSENT_SOUND_BYTES) mostUnsent = MAX_UNSENT_SOUND_BYTES;
+      if (socket.readyState !== OPEN || bufferedAmount > mostUnsent) return false;
       socket.send(packet);
       return true;
     },

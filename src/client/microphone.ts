@@ -3,7 +3,9 @@
 // Invariants
 //   MICROPHONE-1. Nothing is sent unless this client owns the voice, the microphone is not muted, and with push to
 //       talk only while it is held.
-//   MICROPHONE-2. Sound that the network does not take is dropped, never queued.
+//   MICROPHONE-2. Sound that the network does not take is dropped, never queued. While the connection of the owner
+//       is away, the last 10 s are kept, and sent when it has the voice again: a sentence that was begun before a
+//       short drop is heard whole.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -27,7 +29,7 @@ export interface MicrophoneStatus {
   /** `push`: it is open while it is held. */
   readonly mode: 'open' | 'push';
   readonly isHeld: boolean;
-  /** Whether the user is being heard. */
+  /** Whether the user is being heard; over a short loss of the connection, somewhat later. */
   readonly isOpen: boolean;
 }
 
@@ -37,6 +39,8 @@ export interface MicrophoneOptions {
   /** @defaultValue that of before, at first `open` */
   readonly mode?: MicrophoneStatus['mode'];
 }
+
+const KEPT_MS = 10_000;
 
 interface OpenMicrophone {
   readonly sampleRateHz: number;
@@ -51,6 +55,11 @@ export class Microphone {
   readonly #level: Value<number>;
   #device: OpenMicrophone | null = null;
   #attempt = 0;
+  /** This client had the voice when its connection was lost. */
+  #isAway = false;
+  /** The sound of that time. */
+  #kept: Int16Array[] = [];
+  #keptSamples = 0;
 
   constructor(line: VoiceLine, workletUrl: () => string | URL) {
     this.#line = line;
@@ -62,9 +71,14 @@ export class Microphone {
     this.#level = new Value(0, line.threw);
     line.onOpen.subscribe(() => this.#introduce());
     line.onFrame.subscribe(({ type }) => {
-      if (type === 'voice') this.#show({});
+      if (type !== 'voice') return;
+      this.#comeBack();
+      this.#show({});
     });
-    line.onLost.subscribe(() => this.#show({}));
+    line.onLost.subscribe(() => {
+      this.#isAway ||= this.#status.get().isOpen;
+      this.#show({});
+    });
   }
 
   get status(): WatchableValue<MicrophoneStatus> {
@@ -113,6 +127,7 @@ export class Microphone {
   stop(): void {
     this.#attempt += 1;
     this.#close();
+    this.#forget();
     this.#show({ state: 'off' });
   }
 
@@ -144,7 +159,7 @@ export class Microphone {
       next.state === 'on' &&
       !next.isMuted &&
       (next.mode === 'open' || next.isHeld) &&
-      this.#line.ownsVoice();
+      (this.#line.ownsVoice() || this.#isAway);
     this.#device?.setOpen(isOpen);
     if (!isOpen && this.#level.get() > 0) this.#level.set(0);
     this.#status.set({ ...next, isOpen });
@@ -209,8 +224,29 @@ export class Microphone {
   }
 
   #heard({ samples, level }: WorkletFrame): void {
-    if (!this.#line.ownsVoice()) return;
+    if (!this.#line.ownsVoice() && !this.#isAway) return;
     if (this.#status.get().isOpen) this.#level.set(level);
-    this.#line.sendSound(encodeSound({ ref: 0, samples }));
+    if (this.#isAway) this.#keep(samples);
+    else this.#line.sendSound(encodeSound({ ref: 0, samples }));
+  }
+
+  #keep(samples: Int16Array): void {
+    this.#kept.push(samples);
+    this.#keptSamples += samples.length;
+    const most = (KEPT_MS * (this.#device?.sampleRateHz ?? SPEECH_RATE_HZ)) / 1000;
+    while (this.#keptSamples > most) this.#keptSamples -= this.#kept.shift()?.length ?? most;
+  }
+
+  /** The server has said who has the voice: what was kept is sent if it is this client, and forgotten. */
+  #comeBack(): void {
+    const kept = this.#line.ownsVoice() ? this.#kept : [];
+    this.#forget();
+    for (const samples of kept) this.#line.sendSound(encodeSound({ ref: 0, samples }), true);
+  }
+
+  #forget(): void {
+    this.#isAway = false;
+    this.#kept = [];
+    this.#keptSamples = 0;
   }
 }

@@ -249,7 +249,7 @@ export class SessionClient {
     );
     const line: VoiceLine = {
       notice: (frame) => this.#line?.send([frame]),
-      sendSound: (packet) => this.#line?.sendSound(packet) ?? false,
+      sendSound: (packet, isKept) => this.#line?.sendSound(packet, isKept) ?? false,
       onOpen: this.#opened,
       onFrame: this.#frames,
       onSound: this.#sound,

@@ -63,7 +63,7 @@ export interface ServeLimits {
   readonly messages: ServeRate;
   /** The refused frames of one client; then it is cut off. @defaultValue { burst: 20, perSecond: 0.2 } */
   readonly mistakes: ServeRate;
-  /** The seconds of sound of one client. @defaultValue { burst: 5, perSecond: 1.25 } */
+  /** The seconds of sound of one client, which keeps 10 s over a lost connection. @defaultValue { burst: 12, perSecond: 1.25 } */
   readonly soundSeconds: ServeRate;
   /** The bytes that a client has not read yet; then it is cut off. @defaultValue 1_048_576 */
   readonly maxUnsentBytes: number;
@@ -124,7 +124,7 @@ export const defaultServeLimits: ServeLimits = {
   maxMessageBytes: 65_536,
   messages: { burst: 150, perSecond: 30 },
   mistakes: { burst: 20, perSecond: 0.2 },
-  soundSeconds: { burst: 5, perSecond: 1.25 },
+  soundSeconds: { burst: 12, perSecond: 1.25 },
   maxUnsentBytes: 1_048_576,
   maxUnsentSoundBytes: 262_144,
   helloTimeoutMs: 10_000,

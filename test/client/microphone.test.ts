@@ -1,0 +1,176 @@
+// The microphone of a client over a lost connection, on a browser of the test's own.
+
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { openSocketLine, type SocketLike } from '../../src/client/line.ts';
+import { Microphone } from '../../src/client/microphone.ts';
+import { decodeSound, type NoticeFrame, type ServerFrame } from '../../src/client/protocol.ts';
+import { Emitter } from '../../src/client/watchable.ts';
+
+const RATE_HZ = 24_000;
+/** The length of one frame. */
+const FRAME_SAMPLES = 480;
+
+let says: (event: { readonly data: object }) => void = () => undefined;
+
+class FakePort {
+  addEventListener(_type: string, listener: typeof says): void {
+    says = listener;
+  }
+  start(): void {
+    // Nothing waits.
+  }
+  postMessage(): void {
+    // It captures all the time.
+  }
+}
+
+beforeEach(() => {
+  const node = { connect: () => undefined, disconnect: () => undefined };
+  vi.stubGlobal(
+    'AudioContext',
+    class {
+      readonly sampleRate = RATE_HZ;
+      readonly audioWorklet = { addModule: () => Promise.resolve() };
+      createMediaStreamSource = () => node;
+      resume = () => Promise.resolve();
+      close = () => Promise.resolve();
+    },
+  );
+  vi.stubGlobal(
+    'AudioWorkletNode',
+    class {
+      readonly port = new FakePort();
+    },
+  );
+  const stream = { getAudioTracks: () => [] };
+  vi.stubGlobal('navigator', { mediaDevices: { getUserMedia: () => Promise.resolve(stream) } });
+  onTestFinished(() => void vi.unstubAllGlobals());
+});
+
+/** A microphone that is on, and the line under it. */
+async function listening() {
+  const threw = (error: unknown): never => {
+    throw error;
+  };
+  const onOpen = new Emitter<void>(threw);
+  const onLost = new Emitter<void>(threw);
+  const onFrame = new Emitter<ServerFrame>(threw);
+  let ownsVoice = true;
+  const noticed: NoticeFrame[] = [];
+  const sent: number[] = [];
+  const microphone = new Microphone(
+    {
+      notice: (frame) => void noticed.push(frame),
+      sendSound: (bytes) => {
+        const packet = decodeSound(bytes);
+        if (typeof packet === 'string') throw new Error(packet);
+        sent.push(packet.samples[0] ?? Number.NaN);
+        return true;
+      },
+      onOpen,
+      onFrame,
+      onSound: new Emitter(threw),
+      onLost,
+      ownsVoice: () => ownsVoice,
+      threw,
+    },
+    () => 'worklet.js',
+  );
+  expect(await microphone.start()).toBe('on');
+  return {
+    microphone,
+    sent,
+    /** The user says frames of which each sample is this number. */
+    say: (...numbers: readonly number[]) => {
+      for (const each of numbers)
+        says({ data: { samples: new Int16Array(FRAME_SAMPLES).fill(each), level: 0.5 } });
+    },
+    lose: () => {
+      ownsVoice = false;
+      onLost.emit();
+    },
+    /** The connection is back, and the server says whose the voice is. */
+    comeBack: (own: boolean) => {
+      onOpen.emit();
+      ownsVoice = own;
+      onFrame.emit({ type: 'voice', own });
+    },
+  };
+}
+
+test('what is said over a short drop is sent after it, in order', async () => {
+  const { microphone, say, lose, comeBack, sent } = await listening();
+  say(1, 2);
+  lose();
+  say(3, 4);
+  expect(microphone.status.get().isOpen).toBe(true);
+  expect(sent).toEqual([1, 2]);
+  comeBack(true);
+  say(5);
+  expect(sent).toEqual([1, 2, 3, 4, 5]);
+});
+
+test('the last 10 s are kept, also over several attempts', async () => {
+  const { say, lose, comeBack, sent } = await listening();
+  lose();
+  say(...Array.from({ length: 300 }, (_, index) => index));
+  lose();
+  say(...Array.from({ length: 300 }, (_, index) => 300 + index));
+  comeBack(true);
+  expect(sent).toEqual(Array.from({ length: 500 }, (_, index) => 100 + index));
+});
+
+test('what another client shall not hear is forgotten', async () => {
+  const { microphone, say, lose, comeBack, sent } = await listening();
+  lose();
+  say(1);
+  comeBack(false);
+  say(2);
+  comeBack(true);
+  expect(sent).toEqual([]);
+  // Nothing is kept of one who is not heard.
+  microphone.mute();
+  lose();
+  say(3);
+  comeBack(true);
+  lose();
+  microphone.unmute();
+  microphone.stop();
+  say(4);
+  comeBack(true);
+  expect(sent).toEqual([]);
+});
+
+test('a line takes kept sound at once, and what is said behind it, but not without end', () => {
+  let unsent = 0;
+  class Socket implements SocketLike {
+    binaryType = '';
+    readonly readyState = 1;
+    get bufferedAmount(): number {
+      return unsent;
+    }
+    send(data: string | Uint8Array): void {
+      unsent += data.length;
+    }
+    close(): void {
+      // Nothing is open.
+    }
+    addEventListener(): void {
+      // Nothing happens to it.
+    }
+  }
+  const hello = { type: 'hello', v: 1, client: 'c' } as const;
+  const target = { url: new URL('http://127.0.0.1/'), token: null, hello };
+  const ignore = (): void => undefined;
+  const line = openSocketLine(Socket, target, { frame: ignore, sound: ignore, closed: ignore });
+  const packet = new Uint8Array(10_000);
+  const kept = Array.from({ length: 48 }, () => line.sendSound(packet, true));
+  expect(kept).not.toContain(false);
+  expect(line.sendSound(packet)).toBe(true);
+  const later = Array.from({ length: 20 }, () => line.sendSound(packet));
+  expect(later.at(-1)).toBe(false);
+  // It has left: the usual measure again.
+  unsent = 0;
+  const usual = Array.from({ length: 8 }, () => line.sendSound(packet));
+  expect(usual).toEqual([true, true, true, true, true, true, true, false]);
+});
