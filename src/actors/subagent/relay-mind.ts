@@ -30,6 +30,7 @@ import type { Relay, RelayAnswer, RelayEvent, RelaySession, RelayTool } from '..
 import { raceAbort } from '../runtime/race-abort.ts';
 import { AGENT_TOOL, ASK_USER } from './ask-user.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
+import { INTERRUPTED } from './subagent-log.ts';
 
 /** The call that keeps the id of the agent's session. */
 const START_AGENT = 'start_agent';
@@ -343,6 +344,8 @@ export class RelayMind {
       const entry = ledger.findLast((one) => one.callId === callId);
       if (!entry) continue;
       this.#requests.delete(requestId);
+      // A message came instead of the answer: it ends the turn.
+      if (entry.output === INTERRUPTED) this.#isInterrupted = true;
       const answer = answerOf(entry);
       if (answer.type === 'denied') this.#denied = titleOf(entry.input);
       this.#openSession.answer(requestId, answer);

@@ -37,7 +37,8 @@ import { note, quoted, sentence, type Note } from '../notes/note.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 
 const BUDGET_USED_UP = 'not run: the budget is used up';
-const INTERRUPTED = 'interrupted by a message';
+/** The output of a call that was given up for a message. */
+export const INTERRUPTED = 'interrupted by a message';
 
 /** The answer to a call that was given up for a message. */
 const UNREAD_FIRST = 'Not run: a message came first. Read it, then decide again.';

@@ -78,7 +78,10 @@ export class AcpSession implements RelaySession {
     });
     try {
       start.signal.throwIfAborted();
-      session.#begin().then(succeed, stop);
+      session.#begin().then(succeed, (error: unknown) => {
+        // The end of the process tells more; it comes, or the time is over.
+        if (!session.#connection.signal.aborted) stop(error);
+      });
       await opened;
     } catch (error) {
       session.#isOver = true;

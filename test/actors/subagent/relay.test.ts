@@ -359,6 +359,17 @@ describe('a message', () => {
     expect(prompts(relay)[1]).toContain('Be quick');
   });
 
+  test('that interrupts a question ends the turn, too', async () => {
+    const { relay, subagent, environment, result } = lone([{ question: 'When?' }]);
+    await environment.settle();
+    subagent.message('m1', 'Never mind', 'interrupt');
+    expect((await result).text).toBe('The second turn.');
+    expect(relay.told.flatMap((one) => (one.type === 'answer' ? [one.answer] : []))).toEqual([
+      { type: 'cancelled' },
+    ]);
+    expect(prompts(relay)[1]).toContain('Never mind');
+  });
+
   test('that interrupts ends the turn first', async () => {
     const { relay, subagent, environment, result } = lone([{ untilCancelled: true }]);
     await environment.settle();

@@ -1,0 +1,194 @@
+// What an ACP agent is given, what it leaves behind (ACP-PROCESS-1, 2), and how its requests are read.
+
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { acpRelay, type AcpRelayOptions } from '../../../src/adapters/acp/index.ts';
+import { sweep } from '../../../src/adapters/acp/agent-process.ts';
+import { fieldsOf, NOT_LISTED, permissionOutcome } from '../../../src/adapters/acp/mapping.ts';
+import type { RelayEvent } from '../../../src/entries/subagents.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { AGENT } from './support/agent-path.ts';
+
+function temporary(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'offstage-test-acp-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function started(options: Partial<AcpRelayOptions> = {}) {
+  const stateFolder = temporary();
+  const { promise: closed, resolve } = Promise.withResolvers<string>();
+  const relay = acpRelay({ command: process.execPath, args: [AGENT], stateFolder, ...options });
+  const session = await relay.start({
+    subagentId: `sub_of_${stateFolder}`,
+    signal: new AbortController().signal,
+    scheduler: simulatedEnvironment().scheduler,
+    receive: (event: RelayEvent) => {
+      if (event.type === 'closed') resolve(event.message);
+    },
+    report: () => {},
+  });
+  const [mark = ''] = readdirSync(stateFolder);
+  return { session, stateFolder, pid: Number.parseInt(mark, 10), closed };
+}
+
+const ofProcess = (pid: number, file: string): string =>
+  readFileSync(`/proc/${pid}/${file}`, 'utf8');
+
+describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
+  test('gets the variables that it was given, and no others', async () => {
+    process.env['OFFSTAGE_TEST_SECRET'] = 'a key';
+    onTestFinished(() => void delete process.env['OFFSTAGE_TEST_SECRET']);
+    const { session, pid } = await started({ inheritEnv: ['PATH'], env: { OWN: '1' } });
+    const names = ofProcess(pid, 'environ')
+      .split('\0')
+      .map((pair) => pair.split('=')[0])
+      .filter((name) => name !== '');
+    expect(new Set(names)).toEqual(new Set(['OWN', 'PATH']));
+    await session.release('ended');
+  });
+
+  test('has a process group of its own', async () => {
+    const { session, pid } = await started();
+    const group = ofProcess(pid, 'stat').split(') ').at(-1)?.split(' ')[2];
+    expect(Number(group)).toBe(pid);
+    await session.release('ended');
+  });
+
+  test('that is left over by a process that was killed is found, and killed', async () => {
+    const folder = temporary();
+    const orphan = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
+      detached: true,
+      stdio: 'ignore',
+    });
+    const pid = orphan.pid ?? 0;
+    const startedAt = ofProcess(pid, 'stat').split(') ').at(-1)?.split(' ')[19];
+    // The id of the owner belongs to another process by now.
+    const owner = { owner: process.pid, ownerStartedAt: '1' };
+    writeFileSync(join(folder, 'orphan.json'), JSON.stringify({ pid, startedAt, ...owner }));
+    const ended = new Promise((resolve) => orphan.once('exit', (_code, by) => resolve(by)));
+    expect(sweep(folder)).toBe(1);
+    expect(await ended).toBe('SIGKILL');
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test('a process that only has the id of an agent is left alone', () => {
+    const folder = temporary();
+    const mark = { pid: process.pid, startedAt: '1', owner: process.pid, ownerStartedAt: '1' };
+    writeFileSync(join(folder, 'other.json'), JSON.stringify(mark));
+    writeFileSync(join(folder, 'broken.json'), '{');
+    expect(sweep(folder)).toBe(0);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+test('a command that does not exist is an error that names it', async () => {
+  await expect(started({ command: 'no-such-agent' })).rejects.toMatchObject({
+    code: 'RELAY_FAILED',
+    message: expect.stringContaining('no-such-agent'),
+  });
+});
+
+test('a program that is no agent is an error that tells how it ended', async () => {
+  const args = ['-e', 'console.error("no licence"); process.exit(7)'];
+  await expect(started({ args })).rejects.toMatchObject({
+    code: 'RELAY_FAILED',
+    message: expect.stringMatching(/opened no session: it ended with code 7/),
+  });
+});
+
+test.each([
+  [{ command: '' }, 'command'],
+  [{ command: 'a', cwd: 'relative' }, 'cwd'],
+  [{ command: 'a', graceMs: 0 }, 'graceMs'],
+  [{ command: 'a', runs: 'jobs' }, 'runs'],
+])('wrong options are refused by name: %j', (options, name) => {
+  expect(() => acpRelay(options as AcpRelayOptions)).toThrow(name);
+});
+
+describe('a permission', () => {
+  const option = (kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always') => ({
+    optionId: `id of ${kind}`,
+    name: kind,
+    kind,
+  });
+
+  test('is never a lasting one', () => {
+    const options = [option('allow_always'), option('reject_once')];
+    expect(permissionOutcome(options, { type: 'permitted' })).toEqual({
+      outcome: { outcome: 'cancelled' },
+    });
+    expect(
+      permissionOutcome([...options, option('allow_once')], { type: 'permitted' }),
+    ).toMatchObject({ outcome: { optionId: 'id of allow_once' } });
+  });
+
+  test('is denied once, where that is possible', () => {
+    const options = [option('reject_always'), option('allow_once'), option('reject_once')];
+    const denied = { type: 'denied', words: 'No' } as const;
+    expect(permissionOutcome(options, denied)).toMatchObject({
+      outcome: { optionId: 'id of reject_once' },
+    });
+    expect(permissionOutcome([option('allow_once')], denied)).toEqual({
+      outcome: { outcome: 'cancelled' },
+    });
+  });
+});
+
+describe('a form', () => {
+  const form = (properties: Record<string, unknown>) =>
+    fieldsOf({
+      sessionId: 's',
+      mode: 'form',
+      message: 'Please say',
+      requestedSchema: { type: 'object', properties },
+    });
+  const said = (text: string) => ({ type: 'answered', text }) as const;
+
+  test('with choices and a field for other words is one question', () => {
+    const fields = form({
+      question_0: {
+        type: 'string',
+        oneOf: [{ const: 'a', title: 'Soup', description: 'warm' }, { const: 'b' }],
+      },
+      question_0_custom: { type: 'string', title: 'Other' },
+    });
+    expect(fields).toHaveLength(1);
+    expect(fields?.[0]).toMatchObject({
+      text: 'Please say',
+      custom: 'question_0_custom',
+      options: [
+        { id: 'a', label: 'Soup', description: 'warm' },
+        { id: 'b', label: 'b' },
+      ],
+    });
+    expect(fields?.[0]?.value(said('soup'))).toBe('a');
+    expect(fields?.[0]?.value(said('Salad'))).toBe(NOT_LISTED);
+  });
+
+  test('with several fields is as many questions, of the right types', () => {
+    const fields = form({
+      sure: { type: 'boolean', title: 'Sure?' },
+      count: { type: 'integer', description: 'How many?' },
+      menu: { type: 'array', items: { type: 'string', enum: ['soup', 'salad'] } },
+    });
+    expect(fields?.map(({ text }) => text)).toEqual([
+      'Please say\nSure?',
+      'Please say\nHow many?',
+      'Please say',
+    ]);
+    const values = ['Yes', '7', 'salad'].map((text, at) => fields?.[at]?.value(said(text)));
+    expect(values).toEqual([true, 7, ['salad']]);
+    const wrong = ['perhaps', 'many', 'pizza'].map((text, at) => fields?.[at]?.value(said(text)));
+    expect(wrong).toEqual([undefined, undefined, undefined]);
+  });
+
+  test('that is none, or too long, is not asked', () => {
+    expect(form({})).toBeNull();
+    const long = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`f${at}`, {}]));
+    expect(form(long)).toBeNull();
+  });
+});
