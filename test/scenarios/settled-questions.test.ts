@@ -541,3 +541,15 @@ test('a call that a voice model makes before the words are written down waits fo
     expect(answers().at(-1)?.output).toContain(isWritten ? '"corrected"' : 'not_said');
   }
 });
+
+test('without a question the lead model is told what runs when it answers the user, and not when nothing does', async () => {
+  const made = talk(leadScript, { subagents: { report: { script: never } } });
+  const told = () => JSON.stringify(made.prompts.at(-1)?.prompt);
+  await made.start();
+  await made.type('hello');
+  expect(told()).not.toContain('Work in the background');
+  await made.type('use report');
+  await made.type('How is the report going?');
+  expect(told()).toContain('Work in the background');
+  expect(told()).toMatch(/running\W+report/);
+});

@@ -143,6 +143,18 @@ export function questionsNote(state: {
   );
 }
 
+/** Returns what a lead model reads of the work before it answers the user, as `questionsNote`. */
+export function workNote(work: {
+  readonly running: readonly string[];
+  readonly waitsToBeTold: readonly string[];
+  readonly beingTold: readonly string[];
+}): Note {
+  return note(
+    sentence`Work in the background at this moment, in case the user's last words are about it. Mention it only if they are.`,
+    { ...work },
+  );
+}
+
 /**
  * Returns a note about words of the user to a subagent. `isAnswer`: they answered the question; otherwise it
  * is still open.

@@ -22,7 +22,7 @@ import {
 } from '../../contracts/records.ts';
 import type { OutboxItem } from '../../../machines/index.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
-import { questionsNote } from '../../conversation/prompts.ts';
+import { questionsNote, workNote } from '../../conversation/prompts.ts';
 import type { NoteWriter } from '../../notes/note-marks.ts';
 import type { Note, Quotes } from '../../notes/note.ts';
 import type { Host } from '../../runtime/host.ts';
@@ -202,7 +202,10 @@ function summed(names: readonly string[]): readonly string[] {
   return leftOut > 0 ? [...lines.slice(0, MOST_NAMES), `and ${leftOut} other kinds`] : lines;
 }
 
-/** Returns the tool and its context for the next response; null: no question is open or was answered just now. */
+/**
+ * Returns the tool and its context for the next response. Without a question that is open or was answered just
+ * now there is no tool, and a context only if the response is to the user's words and there is work; null: none.
+ */
 export function settleStep(session: ShownSession): SettleStep | null {
   const { records, unit, host } = session;
   const now = host.environment.clock.now();
@@ -210,7 +213,7 @@ export function settleStep(session: ShownSession): SettleStep | null {
   const open = openQuestions(records, unit, by);
   const answered = answeredJustNow(records, now, by);
   const questions = [...open, ...answered];
-  if (questions.length === 0) return null;
+  if (questions.length === 0) return workStep(session);
   const note = questionsNote({
     open: open.map((question) => ({
       ...described(question),
@@ -236,6 +239,14 @@ export function settleStep(session: ShownSession): SettleStep | null {
     [SETTLE_QUESTION]: modelTool({ description: DESCRIPTION, inputSchema, outputSchema }),
   };
   return { tools, note };
+}
+
+/** "How is the report going?" has an answer without a tool of the app. */
+function workStep(session: ShownSession): SettleStep | null {
+  const work = workNow(session);
+  const isWork = Object.values(work).some((names) => names.length > 0);
+  const isToUser = session.records.conversation.items.at(-1)?.role === 'user';
+  return isWork && isToUser ? { tools: {}, note: workNote(work) } : null;
 }
 
 const STEP_NOTE = 'questions';
