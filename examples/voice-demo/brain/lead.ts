@@ -27,7 +27,7 @@ import {
   workName,
 } from './phrases.ts';
 import type { Reply, ToolCall } from './reply.ts';
-import { readClause, type Request } from './clause.ts';
+import type { Request } from './clause.ts';
 import { understand, type Slot } from './requests.ts';
 import { asksForTime, saySettled, settle, wantsAgain } from './settle.ts';
 import { normalise } from './words.ts';
@@ -78,8 +78,9 @@ export function leadReply(conversation: Conversation, tools: ReadonlySet<string>
       if (known) calls.push(...reply.calls);
     }
   }
-  // Whoever wants quiet is told no news.
-  if (due.words !== '' && isQuiet(due.words)) return say(said.join(' '));
+  // Whoever said something gets an answer; news are told when the runtime asks for it.
+  if (due.words !== '' && said.length + calls.length > 0)
+    return { text: said.filter((part) => part !== '').join(' '), calls };
   // A question comes last, so that it is what the user answers.
   const isQuestion = (notice: Notice): boolean => notice.type === 'question';
   const notices = [
@@ -90,11 +91,6 @@ export function leadReply(conversation: Conversation, tools: ReadonlySet<string>
 
   const text = said.filter((part) => part !== '').join(' ');
   return { text: text === '' && calls.length === 0 ? sayAgain(entries) : text, calls };
-}
-
-function isQuiet(words: string): boolean {
-  const request = readClause(words.replace(/[.!]+$/, ''));
-  return request.type === 'chat' && request.topic === 'quiet';
 }
 
 /** The questions that the words may be about. */

@@ -51,6 +51,11 @@ export function settle(words: string, { open, answered }: AskedNotice): Settled 
     )
   )
     return made('answer', { ...of, text: words });
+  if (
+    /\bhow (?:much|long)\b|\bwhat (?:does|is the price|would)\b/.test(plain) &&
+    labelledIn(plain, options)
+  )
+    return made('explain', of);
   if (isAsking) return null;
   const instead = changedTask(words, question.subagent);
   if (instead) return made('cancel', of, words, instead);

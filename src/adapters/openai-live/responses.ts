@@ -17,6 +17,8 @@
 // SPOKEN-RESPONSES-4. `response.ended` lists the sound up to the last audible frame: a user who heard that
 //     has heard all of it.
 // SPOKEN-RESPONSES-5. Late words belong to the response during which they were said.
+// SPOKEN-RESPONSES-6. The model hears the user while it speaks, and may break off without a sign. Speech that
+//     ends in mid-sentence, after the user spoke into it, is cancelled: nobody has heard all of it.
 //
 // OPENAI-LIVE-REQUESTS-1. A response answers the request only if it began after the server took the text in,
 //     and has no other possible cause: since the text was sent the user said nothing, there was no
@@ -33,6 +35,7 @@
 //     while both parties are silent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
+import { endsSentence } from '../../voice/connection/attempt.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
 import type { WireConnection } from '../socket/wire.ts';
 import type { HeardUtterances } from './heard-utterances.ts';
@@ -267,11 +270,17 @@ export class SpokenResponses {
       type: 'response.ended',
       responseId,
       responseKey,
-      status: statusOf(response),
+      status: this.#statusOf(response),
       reason: null,
       audio: audibleMs > 0 ? [{ itemId, durationMs: audibleMs }] : [],
     });
     this.#utterances.modelHeard(this.isHeard);
+  }
+
+  #statusOf({ isCancelled, isTroubled, text }: Response): Status {
+    const isBrokenOff = this.#hasUserSpoken && text !== '' && !endsSentence(text);
+    if (isCancelled || isBrokenOff) return 'cancelled';
+    return isTroubled ? 'incomplete' : 'completed';
   }
 
   #lateWords(delta: string): void {
@@ -300,11 +309,6 @@ export class SpokenResponses {
   #durationOf(samples: Int16Array): number {
     return (samples.length * 1000) / this.#sampleRateHz;
   }
-}
-
-function statusOf({ isCancelled, isTroubled }: Response): Status {
-  if (isCancelled) return 'cancelled';
-  return isTroubled ? 'incomplete' : 'completed';
 }
 
 /** Returns the root mean square, of full scale 32,767. */

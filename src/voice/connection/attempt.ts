@@ -63,9 +63,12 @@ export class Attempt {
 const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' });
 
 function hasWholeSentence(words: string): boolean {
-  return [...sentences.segment(words)].some(({ segment }) =>
-    /[.!?。！？؟…]["'”’»)\]]*\s*$/u.test(segment),
-  );
+  return [...sentences.segment(words)].some(({ segment }) => endsSentence(segment));
+}
+
+/** Returns whether a text ends with the end of a sentence. */
+export function endsSentence(text: string): boolean {
+  return /[.!?。！？؟…]["'”’»)\]]*\s*$/u.test(text);
 }
 
 function sum(durations: ReadonlyMap<string, number>): number {

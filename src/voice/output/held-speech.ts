@@ -34,7 +34,7 @@ const HELD_MS = 60_000;
 const MAX_EVENTS = 1000;
 
 /** A reply that may acknowledge an answer is awaited for so long. */
-const READ_MS = 1500;
+const READ_MS = 2500;
 
 /** Reads what the model says to an answer: whether it only acknowledges it, may become so, or says more. */
 export type ReplyReader = (text: string) => 'whole' | 'beginning' | 'none';

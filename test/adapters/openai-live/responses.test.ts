@@ -206,3 +206,25 @@ test('an error that answers nothing makes what is being said incomplete: moderat
   peer.pauses();
   expect(news()).toEqual(['started -', 'error moderation -', 'ended - incomplete 300']);
 });
+
+describe('SPOKEN-RESPONSES-6: the model breaks off by itself', () => {
+  const endOf = (words: string, isSpokenInto: boolean): string | undefined => {
+    const { peer, news } = startCall();
+    peer.sounds(200);
+    peer.speaks(words);
+    if (isSpokenInto) peer.hears('Okay', 100);
+    peer.sounds(200);
+    peer.pauses();
+    return news().find((line) => line.startsWith('ended'));
+  };
+
+  test.each([
+    ['Last week brought', true, 'ended - cancelled 400'],
+    ['Last week brought', false, 'ended - completed 400'],
+    ['Last week was good.', true, 'ended - completed 400'],
+    ['Lief die Woche gut? «Ja!»', true, 'ended - completed 400'],
+    ['先週は好調でした。', true, 'ended - completed 400'],
+  ])('"%s", spoken into: %s', (words, isSpokenInto, end) =>
+    expect(endOf(words, isSpokenInto)).toBe(end),
+  );
+});

@@ -123,19 +123,19 @@ describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
 test('the user and the model speak at the same time', async () => {
   const { peer, news, advance } = startCall();
   peer.sounds(200);
-  peer.speaks('Your ride');
+  peer.speaks('Your ride is here.');
   peer.hears('Mm-hm', 100);
   peer.sounds(200);
   await advance(500);
   peer.pauses();
   expect(news()).toEqual([
     'started -',
-    'says "Your ride"',
+    'says "Your ride is here."',
     'user begins at 100',
     'user says "Mm-hm"',
     'user ends',
     'user said "Mm-hm"',
-    'said "Your ride"',
+    'said "Your ride is here."',
     'ended - completed 400',
   ]);
 });

@@ -1,4 +1,4 @@
-// What the stages in simulated time share: the demo's agents, whose work takes half of its time.
+// What the stages in simulated time share: the demo's agents.
 
 import { leadAgent } from '../../../examples/voice-demo/agents/lead-agent.ts';
 import { reportGenerator } from '../../../examples/voice-demo/agents/report-generator.ts';
@@ -10,15 +10,14 @@ import { brainModel } from '../../../examples/voice-demo/brain/brain-model.ts';
 import type { SessionFace } from '../../../examples/voice-demo/session-face.ts';
 import type { Environment } from '../../../src/index.ts';
 
-/** So much of their time the subagents take. */
-const PACE = 0.5;
-
+/** @param pace so much of their time the subagents take */
 export function demoParts(
   environment: Environment,
   session: () => Pick<SessionFace, 'subagents' | 'store'>,
+  pace = 0.5,
 ) {
   const world = createWorld();
-  const workshop = createWorkshop(environment, world, PACE);
+  const workshop = createWorkshop(environment, world, pace);
   return {
     model: brainModel({ environment, thinkingMs: 150 }),
     lead: leadAgent(world, session),

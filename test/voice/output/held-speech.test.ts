@@ -283,7 +283,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
       held.began('r');
       happen(words('r', 'Premium.'));
       held.silenceUnless(reader);
-      if (isTooLong) await environment.advance(1500);
+      if (isTooLong) await environment.advance(2500);
       else held.silence();
       expect(told).toEqual(['silenced r false']);
       happen(words('r', ' One moment.'));
