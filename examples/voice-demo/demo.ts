@@ -50,6 +50,8 @@ export interface DemoOptions {
   /** Multiplies the time that the subagents' work takes. @defaultValue 1 */
   readonly pace?: number;
   readonly limits?: Partial<ServerLimits>;
+  /** Kills this process, when a page asks for it and the conversation is kept. @defaultValue pages cannot */
+  readonly crash?: () => void;
   /** Makes the session, in place of a `VoiceSession`. */
   readonly createSession?: (parts: SessionParts) => SessionFace;
   /** Told of each step and of what goes wrong. @defaultValue nothing is told */
@@ -115,6 +117,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
       port: options.port ?? 8080,
       about: minds.about,
       suggestions,
+      ...(kept && options.crash && { crash: options.crash }),
       ...(kept && { token: kept.token }),
       ...(options.limits && { limits: options.limits }),
       log,

@@ -1,71 +1,29 @@
-// `npm start`: starts the demo and says what to do. Port: PORT, default 8080.
-// `npm start -- --forget` keeps nothing: neither the conversation after a crash, nor the link.
+// `npm start`: runs the demo (program.ts), and runs it again when it was killed: the conversation goes on.
+// Port: PORT, default 8080. `npm start -- --forget` keeps nothing: neither the conversation after a crash, nor the link.
 
+import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { OffstageError } from '../../src/values/errors.ts';
-import type { Demo } from './demo.ts';
-import { suggestions } from './suggestions.ts';
 
-const print = (line = ''): void => console.log(line);
+const program = fileURLToPath(new URL('program.ts', import.meta.url));
 
-let demo: Demo;
-try {
-  // Not before: what it needs may not be installed.
-  const { startDemo } = await import('./demo.ts');
-  demo = await startDemo({
-    port: wantedPort(process.env['PORT']),
-    ...(!process.argv.includes('--forget') && {
-      folder: fileURLToPath(new URL('.kept', import.meta.url)),
-    }),
-    log: (line) => print(`  · ${line}`),
+/** `port`: of the program that was killed; open pages look for it there. */
+function run(port?: number): void {
+  const env = { ...process.env, ...(port !== undefined && { PORT: String(port), AGAIN: '1' }) };
+  const child = fork(program, process.argv.slice(2), { env });
+  let served: number | undefined;
+  child.on('message', (message) => {
+    served = (message as { readonly port: number }).port;
   });
-} catch (error) {
-  // An error that the reader can mend needs no stack.
-  if (isMissingPackage(error)) console.error(`\n${error.message}\nRun \`npm install\` first.\n`);
-  else console.error(error instanceof OffstageError ? `\n${error.message}\n` : error);
-  process.exit(1);
+  const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
+  process.on('SIGTERM', forward);
+  child.on('exit', (status, signal) => {
+    process.off('SIGTERM', forward);
+    // One that never served would be killed again and again.
+    if (signal === 'SIGKILL' && served !== undefined) run(served);
+    else process.exitCode = status ?? 1;
+  });
 }
 
-print();
-print('Offstage, the voice demo');
-print();
-print(`  Transport   ${demo.about.transport}`);
-print(`  Lead agent  ${demo.about.lead}`);
-print(`  Subagents   ${demo.about.subagents}`);
-print(`  Speech      ${demo.about.speech}`);
-print();
-print(`  Open        ${demo.url}`);
-print();
-print('Four things to try:');
-for (const [index, { title, hint, say, run }] of suggestions(demo.webhook).entries()) {
-  print();
-  print(`  ${index + 1}. ${title}${say ? `: “${say}”` : ''}`);
-  print(`     ${hint}`);
-  if (run) print(`     ${run}`);
-}
-print();
-print('Ctrl+C ends it.');
-print();
-
-let isEnding = false;
-const end = (signal: NodeJS.Signals): void => {
-  // A second signal means: at once.
-  if (isEnding) process.exit(1);
-  isEnding = true;
-  print(`\n${signal === 'SIGINT' ? 'Ctrl+C' : signal}: closing.`);
-  void demo.close().then(() => process.exit(0));
-};
-process.on('SIGINT', end);
-process.on('SIGTERM', end);
-
-function isMissingPackage(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
-}
-
-function wantedPort(value: string | undefined): number {
-  if (value === undefined || value === '') return 8080;
-  const port = Number(value);
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  console.error(`Expected PORT to be a port from 0 to 65535, got ${JSON.stringify(value)}`);
-  process.exit(1);
-}
+// Ctrl+C reaches the program, too, which then ends by itself.
+process.on('SIGINT', () => undefined);
+run();

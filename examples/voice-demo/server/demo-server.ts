@@ -36,6 +36,8 @@ export interface DemoServerOptions {
   /** The token of the link. @defaultValue a new one */
   readonly token?: string;
   readonly limits?: Partial<ServerLimits>;
+  /** Kills the process: a page may ask for it. @defaultValue it may not */
+  readonly crash?: () => void;
   /** Told of what goes wrong and is survived. */
   readonly log?: (line: string) => void;
 }
@@ -53,7 +55,7 @@ export interface DemoServer {
 
 /** @throws {ConfigurationError} `NO_FREE_PORT` when none of the ports can be had. */
 export async function startDemoServer(options: DemoServerOptions): Promise<DemoServer> {
-  const { session, world, environment, about, log = () => undefined } = options;
+  const { session, world, environment, crash, log = () => undefined } = options;
   const limits = { ...defaultLimits, ...options.limits };
   const files = createPageFiles();
   const webhooks = new TokenBucket(environment.clock, limits.webhooks);
@@ -88,7 +90,7 @@ export async function startDemoServer(options: DemoServerOptions): Promise<DemoS
     session,
     environment,
     limits,
-    about,
+    about: { ...options.about, ...(crash && { canCrash: true }) },
     suggestions: options.suggestions(webhook),
     log,
   });
@@ -98,6 +100,10 @@ export async function startDemoServer(options: DemoServerOptions): Promise<DemoS
     setSecurityHeaders(response, files, visit.port);
     if (target.path === '/webhook/order') {
       await answerWebhook(visit);
+    } else if (target.path === '/crash' && request.method === 'POST' && crash) {
+      if (!gate.isAuthorized(request.headers))
+        sendJson(response, 401, { error: 'Expected the header Authorization: Bearer <token>' });
+      else crash();
     } else if (request.method !== 'GET' && request.method !== 'HEAD') {
       sendJson(response, 405, { error: 'Expected GET' });
     } else if (target.path === '/token') {

@@ -66,6 +66,8 @@ export interface About {
   readonly lead: string;
   readonly subagents: string;
   readonly speech: string;
+  /** `POST /crash` kills the server. */
+  readonly canCrash?: boolean;
 }
 
 /** Something to try: `say` is said or typed, `run` is run in a terminal. */

@@ -1,7 +1,8 @@
 // The right side: who wants an answer, who is at work, what has come back.
 
 import { html } from 'htm/preact';
-import { transcript } from '../store.ts';
+import { about, link, transcript } from '../store.ts';
+import { token } from '../voice.ts';
 import { Suggestions } from './suggestions.ts';
 import { Questions } from './questions.ts';
 import { Results } from './results.ts';
@@ -19,6 +20,24 @@ export function Offstage() {
         <summary class="section-title">Things to try</summary>
         <${Suggestions} />
       </details>
+      ${about.value?.canCrash && html`<${Crash} />`}
     </aside>
+  `;
+}
+
+/** Everything goes on: the conversation is in a journal. */
+function Crash() {
+  const crash = (): void => {
+    const headers = { authorization: `Bearer ${token}` };
+    // There is no answer: who would give one is gone.
+    fetch('/crash', { method: 'POST', headers }).catch(() => undefined);
+  };
+  return html`
+    <p class="hint">
+      <button class="button" type="button" disabled=${link.value.state !== 'open'} onClick=${crash}>
+        Kill the server
+      </button>
+      It is started again: questions, work and words go on.
+    </p>
   `;
 }

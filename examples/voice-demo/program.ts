@@ -1,0 +1,79 @@
+// The program that main.ts runs: starts the demo and says what to do.
+
+import { fileURLToPath } from 'node:url';
+import { OffstageError } from '../../src/values/errors.ts';
+import type { Demo } from './demo.ts';
+import { suggestions } from './suggestions.ts';
+
+const print = (line = ''): void => console.log(line);
+
+let demo: Demo;
+try {
+  // Not before: what it needs may not be installed.
+  const { startDemo } = await import('./demo.ts');
+  demo = await startDemo({
+    port: wantedPort(process.env['PORT']),
+    ...(!process.argv.includes('--forget') && {
+      folder: process.env['KEPT'] || fileURLToPath(new URL('.kept', import.meta.url)),
+    }),
+    // As a lost machine does: nothing is said, and nothing closed.
+    crash: () => process.kill(process.pid, 'SIGKILL'),
+    log: (line) => print(`  · ${line}`),
+  });
+} catch (error) {
+  // An error that the reader can mend needs no stack.
+  if (isMissingPackage(error)) console.error(`\n${error.message}\nRun \`npm install\` first.\n`);
+  else console.error(error instanceof OffstageError ? `\n${error.message}\n` : error);
+  process.exit(1);
+}
+
+process.send?.({ port: Number(new URL(demo.url).port) });
+// Without main.ts nobody would end it.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+if (process.env['AGAIN'] === undefined) introduce();
+
+function introduce(): void {
+  print();
+  print('Offstage, the voice demo');
+  print();
+  print(`  Transport   ${demo.about.transport}`);
+  print(`  Lead agent  ${demo.about.lead}`);
+  print(`  Subagents   ${demo.about.subagents}`);
+  print(`  Speech      ${demo.about.speech}`);
+  print();
+  print(`  Open        ${demo.url}`);
+  print();
+  print('Four things to try:');
+  for (const [index, { title, hint, say, run }] of suggestions(demo.webhook).entries()) {
+    print();
+    print(`  ${index + 1}. ${title}${say ? `: “${say}”` : ''}`);
+    print(`     ${hint}`);
+    if (run) print(`     ${run}`);
+  }
+  print();
+  print('Ctrl+C ends it.');
+  print();
+}
+
+let isEnding = false;
+const end = (signal: NodeJS.Signals): void => {
+  // A second signal means: at once.
+  if (isEnding) process.exit(1);
+  isEnding = true;
+  print(`\n${signal === 'SIGINT' ? 'Ctrl+C' : signal}: closing.`);
+  void demo.close().then(() => process.exit(0));
+};
+process.on('SIGINT', end);
+process.on('SIGTERM', end);
+
+function isMissingPackage(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
+}
+
+function wantedPort(value: string | undefined): number {
+  if (value === undefined || value === '') return 8080;
+  const port = Number(value);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  console.error(`Expected PORT to be a port from 0 to 65535, got ${JSON.stringify(value)}`);
+  process.exit(1);
+}
