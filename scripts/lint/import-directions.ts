@@ -505,6 +505,12 @@ export const layers: readonly Layer[] = [
     sources: ['actors/contracts', 'actors/ports', 'adapters/node', 'values'],
     packages: [],
   },
+  // Components of a page, over the client.
+  {
+    files: 'react',
+    sources: ['actors/contracts', 'client', 'values/errors.ts'],
+    packages: ['react'],
+  },
   {
     files: 'serve',
     sources: [

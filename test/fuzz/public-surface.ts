@@ -469,6 +469,18 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     PlaybackQueue: { args: () => [24_000], trusts: 'the audio thread makes it' },
     CaptureFramer: { args: () => [24_000], trusts: 'the audio thread makes it' },
   },
+  './react': {
+    useSession: { args: () => [null], trusts: 'React renders it' },
+    useTranscript: { args: () => [null], trusts: 'React renders it' },
+    useQuestions: { args: () => [null], trusts: 'React renders it' },
+    useSubagents: { args: () => [null], trusts: 'React renders it' },
+    useDeliveries: { args: () => [null], trusts: 'React renders it' },
+    useMicrophone: { args: () => [null], trusts: 'React renders it' },
+    useSpeaker: { args: () => [null], trusts: 'React renders it' },
+    QuestionCard: { args: () => [null], trusts: 'React renders it' },
+    SubagentList: { args: () => [null], trusts: 'React renders it' },
+    Transcript: { args: () => [null], trusts: 'React renders it' },
+  },
   './serve': {
     serve: {
       args: ({ environment }) => [

@@ -1,0 +1,203 @@
+// The hooks of `offstage/react`: parts of a session's state, and the connection that a component opens.
+//
+// Owns:     the connection of `useSession(options)`, from mount to unmount.
+// Does not: keep state of its own: `client.store` has it.
+//
+// Invariants
+//   REACT-1. A hook gives the same object until what it reads changes: nobody else is rendered again.
+//   REACT-2. A server renders an empty session, and opens no connection; so does the first render of a hydration.
+//   REACT-3. A component that StrictMode mounts twice opens one connection.
+
+'use client';
+
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import type {
+  DeliveryView,
+  QuestionView,
+  SessionState,
+  SubagentView,
+  TranscriptItem,
+} from '../actors/contracts/session-views.ts';
+import type { MicrophoneStatus } from '../client/microphone.ts';
+import {
+  connect,
+  type ClientStatus,
+  type ConnectOptions,
+  type SessionClient,
+} from '../client/session-client.ts';
+import { emptySessionState } from '../client/session-state.ts';
+import type { SpeakerStatus } from '../client/speaker.ts';
+import type { Subscription, WatchableValue } from '../client/watchable.ts';
+
+/** What has the state of a session: a client, or a session of the same process. */
+export interface SessionSource {
+  readonly store: {
+    getSnapshot(): { readonly context: SessionState };
+    subscribe(listener: () => void): Subscription;
+  };
+}
+
+/** What `useSession` gives. */
+export interface UsedSession {
+  /** Null on a server, and until the component is mounted. */
+  readonly client: SessionClient | null;
+  readonly status: ClientStatus;
+  readonly connection: SessionState['connection'];
+  readonly floor: SessionState['floor'];
+  /** The lead agent that talks with the user. */
+  readonly agent: SessionState['agent'];
+}
+
+const noStatus: ClientStatus = Object.freeze({
+  state: 'connecting',
+  transport: null,
+  retryAt: null,
+  reason: null,
+  user: null,
+  role: null,
+  sessionId: null,
+  hasVoice: false,
+  ownsVoice: false,
+});
+const noMicrophone: MicrophoneStatus = Object.freeze({
+  state: 'off',
+  isMuted: false,
+  mode: 'open',
+  isHeld: false,
+  isOpen: false,
+});
+const noSpeaker: SpeakerStatus = Object.freeze({ state: 'off' });
+
+/**
+ * Connects to a session while the component is mounted; with a client, uses that one and leaves it open. Other
+ * options than `url`, `session`, `transport` and a `token` that is a text change nothing until the next mount.
+ */
+export function useSession(connection: SessionClient | ConnectOptions): UsedSession {
+  const client = useConnection(connection);
+  const status = useValue(client?.status, noStatus);
+  const state = useSelected(client, ({ connection: it }) => it);
+  const floor = useSelected(client, (it) => it.floor);
+  const agent = useSelected(client, (it) => it.agent);
+  return useMemo(
+    () => ({ client, status, connection: state, floor, agent }),
+    [client, status, state, floor, agent],
+  );
+}
+
+/** The transcript, in the order of time. */
+export function useTranscript(source: SessionSource | null): readonly TranscriptItem[] {
+  return useSelected(source, ({ transcript }) => transcript);
+}
+
+/** The questions and approvals of subagents. */
+export function useQuestions(source: SessionSource | null): readonly QuestionView[] {
+  return useSelected(source, ({ questions }) => questions);
+}
+
+/** The subagents; `parentId` makes a tree of them. */
+export function useSubagents(source: SessionSource | null): readonly SubagentView[] {
+  return useSelected(source, ({ subagents }) => subagents);
+}
+
+/** The results and notices. */
+export function useDeliveries(source: SessionSource | null): readonly DeliveryView[] {
+  return useSelected(source, ({ deliveries }) => deliveries);
+}
+
+/** The state of the microphone. Its level, which changes many times a second, is `client.microphone.level`. */
+export function useMicrophone(client: SessionClient | null): MicrophoneStatus {
+  return useValue(client?.microphone.status, noMicrophone);
+}
+
+/** The state of the speaker. `blocked`: the page must start it in the handler of a click. */
+export function useSpeaker(client: SessionClient | null): SpeakerStatus {
+  return useValue(client?.speaker.status, noSpeaker);
+}
+
+function useSelected<T>(source: SessionSource | null, select: (state: SessionState) => T): T {
+  const store = source?.store;
+  const subscribe = useMemo(
+    () => (changed: () => void) => {
+      const subscription = store?.subscribe(() => changed());
+      return () => subscription?.unsubscribe();
+    },
+    [store],
+  );
+  return useSyncExternalStore(
+    subscribe,
+    () => select(store ? store.getSnapshot().context : emptySessionState),
+    () => select(emptySessionState),
+  );
+}
+
+function useValue<T>(value: WatchableValue<T> | undefined, none: T): T {
+  const subscribe = useMemo(
+    () => (changed: () => void) => {
+      const subscription = value?.subscribe(() => changed());
+      return () => subscription?.unsubscribe();
+    },
+    [value],
+  );
+  return useSyncExternalStore(
+    subscribe,
+    () => value?.get() ?? none,
+    () => none,
+  );
+}
+
+interface OwnConnection {
+  readonly key: string;
+  readonly client: SessionClient;
+  isUsed: boolean;
+}
+
+function useConnection(given: SessionClient | ConnectOptions): SessionClient | null {
+  const key = 'store' in given ? null : keyOf(given);
+  const [own, setOwn] = useState<OwnConnection | null>(null);
+  const held = useRef<OwnConnection | null>(null);
+  const latest = useRef(given);
+  useEffect(() => {
+    latest.current = given;
+  });
+  useEffect(() => {
+    const options = latest.current;
+    if (key === null || 'store' in options) return undefined;
+    const before = held.current;
+    const entry =
+      before?.key === key ? before : { key, client: connect(withLatest(options)), isUsed: true };
+    entry.isUsed = true;
+    held.current = entry;
+    setOwn(entry);
+    return () => {
+      entry.isUsed = false;
+      // StrictMode mounts again in the same task.
+      void Promise.resolve().then(() => {
+        if (entry.isUsed) return;
+        entry.client.close();
+        if (held.current === entry) held.current = null;
+      });
+    };
+    function withLatest(first: ConnectOptions): ConnectOptions {
+      if (typeof first.token !== 'function') return first;
+      const firstToken = first.token;
+      // A function that is written in the component is another one at each render.
+      const token = (): ReturnType<typeof firstToken> => {
+        const now = latest.current;
+        return 'token' in now && typeof now.token === 'function' ? now.token() : firstToken();
+      };
+      return { ...first, token };
+    }
+  }, [key]);
+  if ('store' in given) return given;
+  return own?.key === key ? own.client : null;
+}
+
+/** What makes it another connection. */
+function keyOf({ url, session, transport, token }: ConnectOptions): string {
+  return JSON.stringify([
+    String(url),
+    session ?? null,
+    transport ?? null,
+    typeof token === 'string' ? token : null,
+  ]);
+}

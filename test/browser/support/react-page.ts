@@ -1,0 +1,72 @@
+// The page of the tests of `offstage/react`: every hook and part, under StrictMode.
+
+import { createElement as h, StrictMode, type ReactElement } from 'react';
+import { createRoot } from 'react-dom/client';
+import type { SessionClient } from '../../../src/client/index.ts';
+import {
+  QuestionCard,
+  SubagentList,
+  Transcript,
+  useDeliveries,
+  useMicrophone,
+  useQuestions,
+  useSession,
+  useSpeaker,
+  useSubagents,
+  useTranscript,
+} from '../../../src/react/index.ts';
+
+declare const document: { getElementById(id: string): never };
+
+/** How often each was rendered, and the client of the page. */
+export const seen: { client: SessionClient | null; questions: number; unmount: () => void } = {
+  client: null,
+  questions: 0,
+  unmount: () => undefined,
+};
+
+function Page(): ReactElement {
+  const { client, status } = useSession({ url: '/offstage', token: () => 'right' });
+  seen.client = client;
+  return h(
+    'main',
+    null,
+    h('h1', null, 'A session'),
+    h('p', { id: 'status' }, status.state),
+    h(Sound, { client }),
+    h(Script, { client }),
+    client && h(Questions, { client }),
+    client && h(Tasks, { client }),
+  );
+}
+
+function Sound({ client }: { readonly client: SessionClient | null }): ReactElement {
+  const words = [
+    useMicrophone(client).state,
+    useSpeaker(client).state,
+    useDeliveries(client).length,
+  ];
+  return h('p', { id: 'sound' }, words.join(' '));
+}
+
+function Script({ client }: { readonly client: SessionClient | null }): ReactElement {
+  return h(Transcript, { items: useTranscript(client) });
+}
+
+function Questions({ client }: { readonly client: SessionClient }): ReactElement {
+  seen.questions += 1;
+  const cards = useQuestions(client).map((question) =>
+    h(QuestionCard, { key: question.requestId, question, client }),
+  );
+  return h('div', null, cards);
+}
+
+function Tasks({ client }: { readonly client: SessionClient }): ReactElement {
+  return h(SubagentList, { subagents: useSubagents(client), client });
+}
+
+export function mount(): void {
+  const root = createRoot(document.getElementById('root'));
+  root.render(h(StrictMode, null, h(Page)));
+  seen.unmount = () => root.unmount();
+}

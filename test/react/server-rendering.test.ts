@@ -1,0 +1,91 @@
+// `offstage/react` on a server: an empty session, and no connection.
+
+import { createElement as h, type ReactElement } from 'react';
+import { renderToString } from 'react-dom/server';
+import { expect, test } from 'vitest';
+import {
+  QuestionCard,
+  SubagentList,
+  Transcript,
+  useDeliveries,
+  useMicrophone,
+  useQuestions,
+  useSession,
+  useSpeaker,
+  useSubagents,
+  useTranscript,
+} from '../../src/react/index.ts';
+
+test('every hook renders, and no connection is opened (REACT-2)', () => {
+  let opened = 0;
+  function NoSocket(): never {
+    opened += 1;
+    throw new Error('A server opens no connection');
+  }
+  function Page(): ReactElement {
+    const { client, status, connection } = useSession({
+      url: 'ws://127.0.0.1:1/offstage',
+      WebSocket: NoSocket as never,
+    });
+    const counts = [
+      useQuestions(client),
+      useSubagents(client),
+      useDeliveries(client),
+      useTranscript(client),
+    ].map(({ length }) => length);
+    const sound = [useMicrophone(client).state, useSpeaker(client).state];
+    return h('p', null, [client === null, status.state, connection, ...counts, ...sound].join(','));
+  }
+  expect(renderToString(h(Page))).toBe('<p>true,connecting,created,0,0,0,0,off,off</p>');
+  expect(opened).toBe(0);
+});
+
+test('the parts show words of others as text', () => {
+  const hostile = '<img src=x onerror="alert(1)">';
+  const html = renderToString(
+    h(
+      'main',
+      null,
+      h(Transcript, { items: [{ id: '1', role: 'user', text: hostile, final: true, at: 0 }] }),
+      h(SubagentList, {
+        subagents: [
+          {
+            id: 's',
+            name: hostile,
+            parentId: null,
+            depth: 0,
+            callId: null,
+            toolName: hostile,
+            task: hostile,
+            state: 'running',
+            hung: false,
+            step: 0,
+            maxSteps: 1,
+            startedAt: 0,
+            endedAt: null,
+            progress: hostile,
+            outcome: null,
+          },
+        ],
+      }),
+      h(QuestionCard, {
+        client: {} as never,
+        question: {
+          requestId: 'q',
+          subagentId: 's',
+          subagentName: hostile,
+          kind: 'question',
+          question: hostile,
+          options: [{ id: hostile, label: hostile, description: hostile }],
+          state: 'open',
+          askedAt: 0,
+          dueAt: null,
+          timeoutMs: 1,
+          answer: null,
+        },
+      }),
+    ),
+  );
+  expect(html).not.toContain('<img');
+  expect(html.split('&lt;img').length - 1).toBe(8);
+});
