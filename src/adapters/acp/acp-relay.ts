@@ -104,20 +104,28 @@ async function begin(
   }
   const own = options.cwd === undefined ? ownFolder('work', nameOf(start.subagentId)) : null;
   const cwd = options.cwd ?? own ?? '';
-  const agent = await AgentProcess.start({ command, args, cwd, env: envOf(options), marks });
-  return AcpSession.open({
-    sdk,
-    name,
-    agent,
-    start,
-    cwd,
-    mcpServers,
-    startTimeoutMs,
-    graceMs,
-    removeFolder: () => {
-      if (own !== null) rmSync(own, { recursive: true, force: true });
-    },
-  });
+  const removeFolder = (): void => {
+    if (own !== null) rmSync(own, { recursive: true, force: true });
+  };
+  const env = envOf(options);
+  try {
+    const agent = await AgentProcess.start({ command, args, cwd, env, marks });
+    return await AcpSession.open({
+      sdk,
+      name,
+      agent,
+      start,
+      cwd,
+      mcpServers,
+      startTimeoutMs,
+      graceMs,
+      removeFolder,
+    });
+  } catch (error) {
+    // A session that was to go on has left its files there, for the next attempt.
+    if (start.resume === undefined) removeFolder();
+    throw error;
+  }
 }
 
 async function loadSdk(): Promise<typeof Sdk> {

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { acpRelay, type AcpRelayOptions } from '../../../src/adapters/acp/index.ts';
 import { sweep } from '../../../src/adapters/acp/agent-process.ts';
 import { fieldsOf, NOT_LISTED, permissionOutcome } from '../../../src/adapters/acp/mapping.ts';
@@ -98,6 +98,19 @@ test('a program that is no agent is an error that tells how it ended', async () 
     code: 'RELAY_FAILED',
     message: expect.stringMatching(/opened no session: it ended with code 7/),
   });
+});
+
+test('one that cannot be started leaves no folder behind, and an app’s own folder stays', async () => {
+  const temp = temporary();
+  vi.stubEnv('TMPDIR', temp);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const cwd = temporary();
+  const args = ['-e', 'process.exit(7)'];
+  for (const options of [{ command: 'no-such-agent' }, { args }, { args, cwd }])
+    await expect(started(options)).rejects.toThrow();
+  const own = readdirSync(temp).filter((name) => name.startsWith('offstage-acp-'));
+  expect(own.flatMap((name) => readdirSync(join(temp, name, 'work')))).toEqual([]);
+  expect(existsSync(cwd)).toBe(true);
 });
 
 test.each([

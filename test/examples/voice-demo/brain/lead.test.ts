@@ -290,11 +290,14 @@ describe('notices', () => {
     );
   });
 
-  test('answers the user and then tells the news', async () => {
-    const { text } = await new Talk()
+  test('answers the user, who is told the news when the runtime asks for it', async () => {
+    const talk = new Talk();
+    const { text } = await talk
       .note(noticePrompt('SUBAGENT UPDATE', 'Half way.'))
       .user('thank you');
-    expect(text).toMatch(/^You're welcome\. Half way\.$/);
+    expect(text).toBe("You're welcome.");
+    talk.note(noticePrompt('SUBAGENT UPDATE', 'Half way.'));
+    expect((await talk.respond()).text).toBe('Half way.');
   });
 
   test('words for a subagent are not answered', async () => {
