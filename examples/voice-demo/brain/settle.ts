@@ -57,6 +57,8 @@ export function settle(words: string, { open, answered }: AskedNotice): Settled 
   )
     return made('explain', of);
   if (isAsking) return null;
+  const left = leftOver(plain, options);
+  if (left) return made('answer', { ...of, optionId: left.id });
   const instead = changedTask(words, question.subagent);
   if (instead) return made('cancel', of, words, instead);
   const clauses = words.split(/[,.;!]\s+(?:and\s+)?|\s+and\s+/i);
@@ -92,7 +94,7 @@ function idOf({ id }: AskedQuestion): { readonly questionId?: string } {
 
 /** Words that ask for nothing: "please", "sorry, I mean". */
 function isFiller(clause: string): boolean {
-  return /^(?:(?:please|thanks|thank you|sorry|no|wait|hold on|actually|i (?:mean|meant|think|guess)|um+|uh+|er|well|then|yes|yeah|okay|ok)(?: |$))*$/.test(
+  return /^(?:(?:please|thanks|thank you|sorry|no|wait|hold on|actually|i (?:mean|meant|think|guess)|(?:scratch|strike) that|on second thought|um+|uh+|er|well|then|yes|yeah|okay|ok)(?: |$))*$/.test(
     normalise(clause),
   );
 }
@@ -116,6 +118,14 @@ function changedTask(words: string, subagent: string): string | null {
   if (changed?.type === 'table' && changed.partySize !== null)
     return `Book a table for ${changed.partySize} people`;
   return null;
+}
+
+/** "Not economy, the other one": what is left when all others are refused. */
+function leftOver(plain: string, options: readonly SpokenOption[]): SpokenOption | null {
+  const refused = options.filter(({ label }) =>
+    new RegExp(`\\b(?:not|no|dont want) (?:the )?${normalise(label)}\\b`).test(plain),
+  );
+  return refused.length === 0 ? null : only(options.filter((option) => !refused.includes(option)));
 }
 
 /** The option that a clause is about: by its name, its place, or what only its description has. */
@@ -149,6 +159,8 @@ function namedIn(plain: string, options: readonly SpokenOption[]): SpokenOption 
   if (labelled) return labelled;
   const place = places.findIndex((pattern) => pattern.test(plain));
   if (place >= 0) return options[place] ?? null;
+  const number = /\b(?:number|option) (\d)\b/.exec(inDigits(plain))?.[1];
+  if (number !== undefined) return options[Number(number) - 1] ?? null;
   if (/\b(?:last|latter)\b/.test(plain)) return options.at(-1) ?? null;
   const price = /\b(\d+) (?:dollars?|bucks)\b/.exec(inDigits(plain))?.[1];
   return price === undefined
@@ -218,8 +230,12 @@ function bestIn(plain: string, options: readonly SpokenOption[]): SpokenOption |
     });
     return valued.toSorted((a, b) => a.value - b.value)[0]?.option ?? null;
   };
-  if (/\bcheap(?:er|est)?\b|\bless expensive\b/.test(plain)) return by(/\$|dollar/, 1);
-  if (/\b(?:expensive|dearer|dearest)\b/.test(plain)) return by(/\$|dollar/, -1);
+  if (/\bcheap(?:er|est)?\b|\bless expensive\b|\bcosts? (?:less|the least)\b/.test(plain))
+    return by(/\$|dollar/, 1);
+  if (/\b(?:expensive|dearer|dearest)\b|\bcosts? (?:more|the most)\b/.test(plain))
+    return by(/\$|dollar/, -1);
+  if (/\b(?:earlier|earliest)\b/.test(plain)) return by(/\b[ap]m\b/i, 1);
+  if (/\b(?:later one|latest)\b/.test(plain)) return by(/\b[ap]m\b/i, -1);
   return /\b(?:quick|fast|soon)(?:er|est)?\b/.test(plain) ? by(/min/, 1) : null;
 }
 

@@ -2,6 +2,7 @@
 
 import type { Dialogue } from '../dialogue.ts';
 import { answers } from './answers.ts';
+import { heldOut } from './held-out.ts';
 import { interruptions } from './interruptions.ts';
 import { repairs } from './repairs.ts';
 import { requests } from './requests.ts';
@@ -15,4 +16,5 @@ export const dialogues: readonly Dialogue[] = [
   ...turnsAside,
   ...interruptions,
   ...rooms,
+  ...heldOut,
 ];

@@ -29,6 +29,9 @@ test.each([
   ['the second one', { action: 'answer', optionId: 'premium' }],
   ['the one for twelve dollars', { action: 'answer', optionId: 'economy' }],
   ['whichever is faster', { action: 'answer', optionId: 'premium' }],
+  ['not economy, the other one', { action: 'answer', optionId: 'premium' }],
+  ['whatever costs less', { action: 'answer', optionId: 'economy' }],
+  ['number two', { action: 'answer', optionId: 'premium' }],
   ['neither of them', { action: 'answer', text: 'neither of them' }],
   ['to the station instead', { action: 'cancel', rest: 'Book me a ride to the station' }],
   [
@@ -59,6 +62,7 @@ test.each([
   ['at seven, please', { action: 'answer', optionId: 'italian' }],
   ['I would like to sit in the garden', { action: 'answer', optionId: 'french' }],
   ['the last one', { action: 'answer', optionId: 'french' }],
+  ['the earlier one', { action: 'answer', optionId: 'italian' }],
   ['sorry, we are five people', { action: 'cancel', rest: 'Book a table for 5 people' }],
 ])('"%s" picks by what an option is like', (words, expected) => {
   const settled = settle(words, { type: 'asked', open: [table], answered: [] });
