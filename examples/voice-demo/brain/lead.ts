@@ -118,7 +118,7 @@ function askedByMe(
     (entry) =>
       entry.kind === 'notice' &&
       'toolName' in entry.notice &&
-      entry.notice.toolName.split('_').some((word) => subagent.includes(word)),
+      subagent.includes(entry.notice.toolName.split('_').at(-1) ?? ''),
   );
   if (isOver) return null;
   const question = {
