@@ -3,6 +3,7 @@
 import type { Measurement } from '../lib/measurement.ts';
 import { answerLatency } from './answer-latency.ts';
 import { bargeIn } from './barge-in.ts';
+import { clients } from './clients.ts';
 import { fanOut, fanOutChildren } from './fan-out.ts';
 import {
   frameLateness,
@@ -35,6 +36,7 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   run_on_sqlite_normal: runsOnSqliteNormal,
   recovery,
   hibernation,
+  clients,
   voice,
   voice_small_young: voiceSmall,
 };

@@ -1,0 +1,28 @@
+// A thread that stands for many pages: each has a WebSocket of its own, says hello, and reads. What has come is counted
+// in shared memory, so that counting costs the server nothing.
+
+import { workerData } from 'node:worker_threads';
+import { WebSocket } from 'ws';
+
+const { url, clients, counts } = workerData as {
+  readonly url: string;
+  readonly clients: number;
+  /** Clients that have the first state, frames since, and their bytes. */
+  readonly counts: Int32Array;
+};
+
+for (let client = 0; client < clients; client += 1) {
+  const socket = new WebSocket(url, ['offstage.v1']);
+  socket.once('open', () =>
+    socket.send(JSON.stringify({ type: 'hello', v: 1, client: `c${client}` })),
+  );
+  socket.once('message', () => {
+    Atomics.add(counts, 0, 1);
+    socket.on('message', (data: Buffer) => {
+      Atomics.add(counts, 1, 1);
+      Atomics.add(counts, 2, data.length);
+    });
+  });
+  // A burst of upgrades would measure the listen queue.
+  if (client % 50 === 49) await new Promise((resolve) => socket.once('message', resolve));
+}
