@@ -32,5 +32,10 @@ export function writeKnown(
     else delete row[stage];
     if (Object.keys(row).length === 0) delete table[name];
   }
-  writeFileSync(file, `${JSON.stringify(table, null, 2)}\n`);
+  // Lists on one line, as the formatter wants them.
+  const json = JSON.stringify(table, null, 2).replace(
+    /\[\s+([^\]]*?)\s+\]/g,
+    (_, list: string) => `[${list.replace(/\s+/g, ' ')}]`,
+  );
+  writeFileSync(file, `${json}\n`);
 }

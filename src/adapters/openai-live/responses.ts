@@ -35,8 +35,8 @@
 //     while both parties are silent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import { endsSentence } from '../../voice/connection/attempt.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
+import { endsSentence } from '../../values/sentences.ts';
 import type { WireConnection } from '../socket/wire.ts';
 import type { HeardUtterances } from './heard-utterances.ts';
 import type { OpenaiLiveSettings, TurnTimes } from './options.ts';

@@ -10,6 +10,7 @@
 //   ATTEMPT-2. If at least one sentence of it was heard before it was interrupted, the next attempt goes on from
 //       there; else it begins anew.
 
+import { endsSentence } from '../../values/sentences.ts';
 import type { Offer } from '../../actors/session/lead/lead-driver.ts';
 
 export class Attempt {
@@ -64,11 +65,6 @@ const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' });
 
 function hasWholeSentence(words: string): boolean {
   return [...sentences.segment(words)].some(({ segment }) => endsSentence(segment));
-}
-
-/** Returns whether a text ends with the end of a sentence. */
-export function endsSentence(text: string): boolean {
-  return /[.!?。！？؟…]["'”’»)\]]*\s*$/u.test(text);
 }
 
 function sum(durations: ReadonlyMap<string, number>): number {

@@ -1,0 +1,6 @@
+// Where sentences end, in any script.
+
+/** Returns whether a text ends with the end of a sentence. */
+export function endsSentence(text: string): boolean {
+  return /[.!?。！？؟…]["'”’»)\]]*\s*$/u.test(text);
+}
