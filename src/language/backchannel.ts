@@ -10,15 +10,18 @@ import { languageFor } from './languages.ts';
 import { phraseAt, standsAt, type Phrases } from './tables.ts';
 import { readUtterance, wordsOf } from './utterance.ts';
 
-/** Backchannels of every language. */
-const sounds = 'mm, mmm, hm, hmm, mhm, mm-hm, mm-hmm, uh-huh, ah, aha, oh, okay'.split(', ');
+/** Sounds of every language that are no words: they answer nothing. */
+const hums = 'mm, mmm, hm, hmm, mhm, mm-hm, mm-hmm, uh-huh, ah, aha, oh'.split(', ');
 /** A sound that means no. */
 const denial = 'mm-mm';
 
-const made = new WeakMap<
-  AnswerLanguage,
-  { readonly phrases: Phrases; readonly denials: Phrases }
->();
+interface Tables {
+  readonly backchannels: Phrases;
+  readonly hums: Phrases;
+  readonly denials: Phrases;
+}
+
+const made = new WeakMap<AnswerLanguage, Tables>();
 
 /**
  * Tells whether a text consists of backchannels only. `beginning`: not yet, but it may become so, as the
@@ -26,24 +29,41 @@ const made = new WeakMap<
  * sounds are recognized. A question ("right?") is no backchannel.
  */
 export function backchannelIn(text: string, language = 'en'): 'whole' | 'beginning' | 'none' {
+  return listensIn(text, language, 'backchannels');
+}
+
+/** Tells whether a text consists of sounds that are no words ("mm"), like `backchannelIn`. */
+export function humIn(text: string, language = 'en'): 'whole' | 'beginning' | 'none' {
+  return listensIn(text, language, 'hums');
+}
+
+function listensIn(
+  text: string,
+  language: string,
+  kind: 'backchannels' | 'hums',
+): 'whole' | 'beginning' | 'none' {
   const answers = languageFor(language);
   const phrasesOf = (list: readonly string[]): Phrases =>
     list.map((phrase) => wordsOf(phrase, answers));
   let tables = made.get(answers);
   if (!tables) {
-    const phrases = phrasesOf([...sounds, ...answers.backchannels]);
-    tables = { phrases, denials: phrasesOf([denial]) };
+    tables = {
+      backchannels: phrasesOf([...hums, 'okay', ...answers.backchannels]),
+      hums: phrasesOf(hums),
+      denials: phrasesOf([denial]),
+    };
     made.set(answers, tables);
   }
+  const known = tables[kind];
   const { words, asks } = readUtterance(text, answers);
   if (words.length === 0) return text.trim() === '' ? 'beginning' : 'none';
   let index = 0;
   while (index < words.length) {
     if (asks || phraseAt(words, index, tables.denials) > 0) return 'none';
-    const length = phraseAt(words, index, tables.phrases);
+    const length = phraseAt(words, index, known);
     if (length === 0) {
       const rest = words.slice(index);
-      const isBeginning = tables.phrases.some((phrase) => standsAt(phrase, 0, rest));
+      const isBeginning = known.some((phrase) => standsAt(phrase, 0, rest));
       return isBeginning ? 'beginning' : 'none';
     }
     index += length;

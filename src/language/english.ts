@@ -586,7 +586,8 @@ export const english: AnswerLanguage = {
   backchannels: list(`
     ooh, yeah, yes, yep, yup, right, sure, alright, gotcha, good, great, nice, cool, fine, wow,
     true, exactly, all right, i see, got it, of course, makes sense, that makes sense, go on, very
-    good, sounds good`),
+    good, sounds good, i understand, understood, absolutely, definitely, for sure, perfect, i know,
+    that is right, thats right`),
   moments: list(`
     one moment, one moment please, just a moment, just a moment please, a moment, a moment please,
     one second, just a second, just one moment, just one second, give me a moment, give me a second`),

@@ -392,7 +392,7 @@ export const french: AnswerLanguage = {
   ],
   backchannels: list(`
     oui, ouais, bien, voilà, exactement, entendu, parfait, d'accord, je vois, très bien, bien sûr,
-    c'est ça, je comprends`),
+    c'est ça, je comprends, absolument, tout à fait, compris`),
   moments: list(`
     un instant, un instant s'il vous plaît, un moment, un moment s'il vous plaît, une seconde, juste
     un instant`),

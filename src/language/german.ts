@@ -439,7 +439,8 @@ export const german: AnswerLanguage = {
   ],
   backchannels: list(`
     ja, jo, jap, genau, klar, stimmt, richtig, gut, schön, verstehe, achso, natürlich, sehr gut, ich
-    verstehe, ach so, alles klar, in ordnung`),
+    verstehe, ach so, alles klar, in ordnung, absolut, auf jeden fall, perfekt,
+    sicher, verstanden`),
   moments: list(`
     moment, sekunde, einen moment, einen moment bitte, moment bitte, einen augenblick, einen
     augenblick bitte, augenblick bitte, eine sekunde`),

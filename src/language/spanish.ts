@@ -407,7 +407,7 @@ export const spanish: AnswerLanguage = {
   ],
   backchannels: list(`
     ajá, sí, vale, claro, ya, bueno, bien, exacto, entiendo, perfecto, ya veo, muy bien, de acuerdo,
-    por supuesto`),
+    por supuesto, comprendo, seguro, desde luego, entendido`),
   moments: list(`
     un momento, un momento por favor, un segundo, un segundo por favor, un instante, deme un momento`),
   patience: list(`

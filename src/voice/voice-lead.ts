@@ -19,7 +19,7 @@ import type { LeadSession } from '../actors/session/lead/lead-session.ts';
 import type { ShownImage } from '../actors/session/questions/shown-image.ts';
 import { backoffMs, type Failure } from '../machines/index.ts';
 import { ConfigurationError } from '../values/errors.ts';
-import { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
+import type { AudioFrame } from './audio/audio-frame.ts';
 import type { ConnectionClosed } from './connection/connection.ts';
 import { ConnectionManager, type ConnectionOwner } from './connection/connection-manager.ts';
 import type {
@@ -152,7 +152,7 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   userSpoke(frame: AudioFrame): void {
     const { listening } = this.#turns;
     const isSent = this.#connections.sendAudio(frame, !listening.hasFloor);
-    listening.sound(frameDurationMs(frame), isSent);
+    listening.sound(frame, isSent);
   }
 
   /** Handles a client report of played sound. */

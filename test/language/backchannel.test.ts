@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { backchannelIn } from '../../src/language/backchannel.ts';
+import { backchannelIn, humIn } from '../../src/language/backchannel.ts';
 
 describe('is nothing but words of somebody who listens', () => {
   test.each([
@@ -13,6 +13,10 @@ describe('is nothing but words of somebody who listens', () => {
     'Got it.',
     'All right',
     'Oh, that makes sense',
+    'I understand.',
+    'Absolutely!',
+    'For sure.',
+    'Perfect, okay.',
   ])('%s', (text) => {
     expect(backchannelIn(text)).toBe('whole');
   });
@@ -20,6 +24,9 @@ describe('is nothing but words of somebody who listens', () => {
   test.each([
     ['de-AT', 'Ach so, ja. Genau!'],
     ['de', 'Schön.'],
+    ['de', 'Perfekt, auf jeden Fall.'],
+    ['fr', 'Absolument, tout à fait.'],
+    ['es', 'Desde luego, comprendo.'],
     ['fr', "Oui, d'accord"],
     ['fr-CA', 'Très bien !'],
     ['es', 'Sí, claro.'],
@@ -37,6 +44,11 @@ describe('is something else', () => {
     'Mm-mm.',
     'Uh-uh',
     'okay but not today',
+    'hold on',
+    'Actually',
+    'Excuse me',
+    'perfect timing for a walk',
+    'I understand nothing',
     'Right?',
     'Yes, book it',
     'left',
@@ -49,6 +61,16 @@ describe('is something else', () => {
   test('in another language', () => {
     expect(backchannelIn('genau', 'en')).toBe('none');
     expect(backchannelIn('yeah', 'ja')).toBe('none');
+  });
+});
+
+describe('is nothing but a hum', () => {
+  test.each(['Mm.', 'Hmm', 'mm-hm', 'Uh-huh.', 'ah, oh'])('%s', (text) => {
+    expect(humIn(text)).toBe('whole');
+  });
+
+  test.each(['Okay.', 'Yes', 'mm-mm', 'hm?', 'hmm premium'])('%s is not', (text) => {
+    expect(humIn(text)).toBe('none');
   });
 });
 

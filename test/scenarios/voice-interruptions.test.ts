@@ -1,8 +1,8 @@
-// The user makes a sound while the lead agent speaks: speech stops at once, and goes on if that
+// The user makes a sound while the lead agent speaks: speech gives way at once, and goes on if that
 // was no interruption (P4, P5).
 
 import { describe, expect, test } from 'vitest';
-import { BY_ITSELF, FakeTransport } from '../support/fake-transport.ts';
+import { BY_ITSELF, FakeTransport, SPOKEN_LEVEL } from '../support/fake-transport.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
@@ -145,6 +145,193 @@ describe('a noise', () => {
   });
 });
 
+describe('P5: where the session hears the microphone', () => {
+  const LOUD = 8000;
+  const QUIET = 50;
+
+  /** A voice of this level for so long, over the words of the lead agent. */
+  async function hears(
+    { session, environment }: Pick<ReturnType<typeof voiceTalk>, 'session' | 'environment'>,
+    level: number,
+    ms: number,
+  ) {
+    for (let at = 0; at < ms; at += 20) {
+      session.audioIn.next({ samples: new Int16Array(480).fill(level), sampleRateHz: 24_000 });
+      await environment.advance(20);
+    }
+  }
+
+  async function heardStory(options: VoiceTalkOptions = {}) {
+    const talk = await story(options);
+    const levels: number[] = [];
+    talk.session.audioOut.subscribe(({ samples }) => levels.push(samples[0] as number));
+    await hears(talk, QUIET, 100);
+    await hears(talk, LOUD, 200);
+    return { ...talk, levels, hears: (level: number, ms: number) => hears(talk, level, ms) };
+  }
+
+  test('a hum lowers the speech, and leaves no hole in it', async () => {
+    const talk = await heardStory();
+    const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
+    await begins();
+    // It goes on as soon as the client has told where it was.
+    expect(sounds).toEqual([{ itemId: `${itemId}~2`, ms: 2900 }]);
+    expect(levels[0]).toBeCloseTo(SPOKEN_LEVEL * 10 ** (-15 / 20), -1);
+    await talk.hears(LOUD, 200);
+    await talk.hears(QUIET, 400);
+    expect(eventsOf('playout.clear')).toHaveLength(1);
+    await play(`${itemId}~2`, 600);
+    await ends('Mm-hm.');
+    expect(eventsOf('playout.clear')).toHaveLength(2);
+    await play(`${itemId}~2`, 620);
+    expect(sounds.slice(1)).toEqual([{ itemId: `${itemId}~3`, ms: 2280 }]);
+    expect(levels[1]).toBe(SPOKEN_LEVEL);
+    expect(eventsOf('speech.resumed')).toEqual([
+      { type: 'speech.resumed', itemId, playedMs: 1720 },
+    ]);
+    expect(eventsOf('speech.interrupted')).toEqual([]);
+  });
+
+  test('a client that does not tell where it stopped is not waited for', async () => {
+    const { model, environment, sounds, itemId } = await heardStory({
+      voice: { clearReportMs: 200 },
+    });
+    model().speechStarted('u1');
+    await environment.advance(199);
+    expect(sounds).toEqual([]);
+    await environment.advance(1);
+    expect(sounds).toEqual([{ itemId: `${itemId}~2`, ms: 3000 }]);
+  });
+
+  test('a voice that goes on stops the speech, which goes on if it was nothing', async () => {
+    const talk = await heardStory();
+    const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
+    await begins();
+    await talk.hears(LOUD, 240);
+    expect(eventsOf('playout.clear')).toHaveLength(1);
+    await talk.hears(LOUD, 20);
+    expect(eventsOf('playout.clear')).toHaveLength(2);
+    await play(`${itemId}~2`, 250);
+    expect(sounds).toHaveLength(1);
+    await ends('Yeah, that makes sense.');
+    expect(sounds.slice(1)).toEqual([{ itemId: `${itemId}~3`, ms: 2650 }]);
+    expect(levels[1]).toBe(SPOKEN_LEVEL);
+  });
+
+  test('a voice that stops the speech at once has a position, too', async () => {
+    const talk = await heardStory();
+    const { begins, ends, play, itemId, model, eventsOf } = talk;
+    await begins();
+    await talk.hears(LOUD, 300);
+    await play(`${itemId}~2`, 200);
+    await ends('Wait, who was that?');
+    expect(model().of('playout.truncate')).toEqual([
+      { type: 'playout.truncate', itemId, playedMs: 1300 },
+    ]);
+    expect(eventsOf('speech.interrupted')).toEqual([
+      { type: 'speech.interrupted', itemId, playedMs: 1300 },
+    ]);
+  });
+
+  test('a short word breaks off lowered speech', async () => {
+    const talk = await heardStory();
+    const { begins, ends, play, itemId, model, sounds } = talk;
+    await begins();
+    await talk.hears(QUIET, 300);
+    await ends('Stop.');
+    await play(`${itemId}~2`, 300);
+    expect(model().of('playout.truncate')).toEqual([
+      { type: 'playout.truncate', itemId, playedMs: 1400 },
+    ]);
+    expect(sounds).toHaveLength(1);
+  });
+
+  test('speech that ends while it is low is heard, and the next is not low', async () => {
+    const talk = await heardStory();
+    const { begins, ends, end, play, itemId, model, levels, environment } = talk;
+    await begins();
+    end();
+    await play(`${itemId}~2`, 2900);
+    await ends('mm');
+    await talk.say('and then?');
+    model().begin('They lived happily.', 1000);
+    await environment.settle();
+    expect(levels).toHaveLength(2);
+    expect(levels[1]).toBe(SPOKEN_LEVEL);
+  });
+
+  test.each([
+    ['the client leaves', 'leave'],
+    ['the session is closed', 'close'],
+  ] as const)('nothing goes on when %s while it is lowered', async (_what, end) => {
+    const talk = await heardStory();
+    const { model, environment, sounds } = talk;
+    model().speechStarted('u1');
+    await environment.settle();
+    await talk[end]();
+    await environment.advance(10_000);
+    expect(sounds).toEqual([]);
+  });
+
+  describe('while a question is put', () => {
+    async function asked(microphone: boolean) {
+      const options = [
+        { id: 'eco', label: 'Economy' },
+        { id: 'prem', label: 'Premium' },
+      ];
+      const talk = voiceTalk({
+        subagents: {
+          ride: {
+            script: steps(calls(['ask_user', { question: 'Economy or premium', options }]), () =>
+              say('Booked.'),
+            ),
+            config: { interactive: true },
+          },
+        },
+      });
+      await talk.start();
+      await talk.use('ride');
+      await talk.pause();
+      const putting = talk.model().begin('Economy or premium', 3000);
+      await talk.play(putting.itemId, 1000);
+      if (microphone) await hears(talk, LOUD, 100);
+      talk.model().speechStarted('u1');
+      await talk.environment.settle();
+      await talk.play(putting.itemId, 1050);
+      return { ...talk, ...putting };
+    }
+
+    test.each([
+      ['a hum', 'Hmm.', true],
+      ['a cough', '', true],
+      ['a cough that the microphone did not tell of', '', false],
+    ])('%s changes nothing: it is heard to its end', async (_what, words, microphone) => {
+      const talk = await asked(microphone);
+      talk.model().speechEnded('u1', words);
+      await talk.environment.settle();
+      if (microphone) await talk.play(`${talk.itemId}~2`, 50);
+      expect(talk.model().of('response.cancel')).toEqual([]);
+      talk.end();
+      const rest = microphone ? `${talk.itemId}~3` : `${talk.itemId}~2`;
+      await talk.play(rest, microphone ? 1900 : 1950);
+      expect(talk.question()).toMatchObject({ state: 'open' });
+      talk.model().utterance('Premium.');
+      await talk.environment.settle();
+      expect(talk.question()).toMatchObject({ state: 'answered', answer: 'Premium' });
+    });
+
+    test('an option stops it, and answers it', async () => {
+      const talk = await asked(true);
+      talk.model().speechEnded('u1', 'Premium.');
+      await talk.environment.settle();
+      expect(talk.model().of('response.cancel')).toHaveLength(1);
+      talk.end('cancelled');
+      await talk.environment.settle();
+      expect(talk.question()).toMatchObject({ state: 'answered', answer: 'Premium' });
+    });
+  });
+});
+
 describe('an interruption', () => {
   test('is broken off where the client stopped, without waiting, and answered', async () => {
     const { begins, ends, itemId, end, eventsOf, model, sounds, asked, environment } =
@@ -222,10 +409,11 @@ describe('an interruption', () => {
     await environment.advance(10);
     model().speechStarted('u1');
     await environment.settle();
-    expect(model().of('response.cancel')).toHaveLength(1);
     await play(putting.itemId, 1550);
-    putting.end('cancelled');
     model().speechEnded('u1', 'okay');
+    await environment.settle();
+    expect(model().of('response.cancel')).toHaveLength(1);
+    putting.end('cancelled');
     await environment.settle();
     expect(question()).toMatchObject({ state: 'answered', answer: 'Okay' });
   });

@@ -22,6 +22,9 @@ const capabilities: TransportCapabilities = {
 };
 
 /** A response in the making. */
+/** As loud as the sound of the model is. */
+export const SPOKEN_LEVEL = 10_000;
+
 export interface Spoken {
   readonly responseId: string;
   readonly itemId: string;
@@ -164,7 +167,7 @@ export class FakeConnection implements TransportConnection {
     this.events.next({ type: 'response.started', responseId, responseKey });
     if (ms > 0)
       this.audio.next({
-        samples: new Int16Array((24_000 * ms) / 1000),
+        samples: new Int16Array((24_000 * ms) / 1000).fill(SPOKEN_LEVEL),
         sampleRateHz: 24_000,
         itemId,
         responseId,

@@ -2,9 +2,10 @@
 // the remainder of both after an interruption. Speech can be paused at once and continued from where it was
 // heard: sent sound is kept until the client has reported it as played.
 //
-//   playing ── pause ─▶ paused ─┬─ resume ─▶ playing    the rest, as new items `<id>~2` …
-//      ▲                        └─ stop ─┐
-//      └──────── stop ◀──────────────────┘              nothing of it is heard any more
+//   playing ─┬─ pause ─▶ paused ─┬─ resume ─▶ playing    the rest, as new items `<id>~2` …
+//      ▲     └─ lower ─▶ low ─ pause ─▶ paused          quieter, as new items, too: any client can do that
+//      │                  └─ resume ─▶ playing
+//      └──────── stop ◀── paused, low                   nothing of it is heard any more
 //
 // Owns:     the stream of sound, the kept part of it, the names by which the client knows the items, the
 //           attempt under way, and the speech that was cut off.
@@ -23,6 +24,8 @@
 //   LOUDSPEAKER-3. Each report is translated to the item that the model made: its milliseconds stay those of
 //       that item, however often it was paused.
 //   LOUDSPEAKER-4. At most `KEPT_MS` of sound is kept. If more would be needed, the item cannot be paused.
+//   LOUDSPEAKER-5. Lowered speech is heard from where it was, at `LOW_GAIN`; what is said meanwhile is low, too. It
+//       has its full level again after `resume`, and whatever is said when all of it was heard, or stopped.
 
 import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -36,6 +39,8 @@ import type { Turn } from './turn.ts';
 /** The client reports about every 100 ms: after this long without a report none will come. */
 const STALL_GRACE_MS = 5000;
 const KEPT_MS = 120_000;
+/** The level of lowered speech: -15 dB. */
+const LOW_GAIN = 10 ** (-15 / 20);
 /** Number of names whose reports are still translated; older names are forgotten. */
 const MAX_RENAMED = 50;
 
@@ -49,8 +54,12 @@ export class Speech {
   readonly #loudspeaker: Loudspeaker;
   #attempt: Attempt | null = null;
   #isPlaying = false;
+  #isLow = false;
   #cut: readonly Played[] = [];
   #endCut: (() => void) | null = null;
+  /** Speech is about to go on at another level; it is called when the client has told where it stopped. */
+  #endChange: (() => void) | null = null;
+  #cancelChange: (() => void) | null = null;
   #lastWordAt = 0;
   #cancelStall: (() => void) | null = null;
 
@@ -153,19 +162,65 @@ export class Speech {
   /** Handles a client report of played sound. */
   played(itemId: string, playedMs: number): void {
     this.#reported(this.#loudspeaker.played({ itemId, playedMs }));
+    this.#endChange?.();
   }
 
   /**
    * Stops all speech at once so that it can continue later. Returns false if there is nothing to continue.
    */
   pause(): boolean {
-    return !this.isSilent && this.#loudspeaker.pause();
+    if (this.isSilent) return false;
+    this.#isLow = false;
+    if (!this.#endChange) return this.#loudspeaker.pause();
+    // The client is silent already.
+    this.#cancelChange?.();
+    return true;
   }
 
-  /** Continues the speech from where it was heard. */
+  /** Lowers the speech, so that it can go on or be paused. Returns false if there is nothing to lower. */
+  lower(): boolean {
+    if (!this.canPause) return false;
+    this.#isLow = true;
+    this.#continuesAt(LOW_GAIN);
+    return true;
+  }
+
+  /** Whether the speech is low, or about to be. */
+  get isLow(): boolean {
+    return this.#isLow;
+  }
+
+  /** Continues the speech from where it was heard, at its level. */
   resume(): void {
-    const from = this.#loudspeaker.resume();
-    if (!from) return;
+    const wasLow = this.#isLow;
+    this.#isLow = false;
+    if (this.#loudspeaker.isPaused) this.#continue(1);
+    else if (!this.#loudspeaker.canPause) this.#loudspeaker.raise();
+    else if (wasLow) this.#continuesAt(1);
+  }
+
+  /** Continues the speech at this level as soon as the client has told where it is. */
+  #continuesAt(gain: number): void {
+    const { scheduler } = this.#environment;
+    const end = () => this.#continue(gain);
+    let cancel = scheduler.schedule(end, this.#clearReportMs);
+    this.#cancelChange = () => {
+      cancel();
+      this.#endChange = null;
+      this.#cancelChange = null;
+    };
+    this.#endChange = () => {
+      // A client that tells where it stopped may still be dropping sound: none reaches it from inside its report.
+      cancel();
+      cancel = scheduler.schedule(end, 0);
+    };
+    this.#loudspeaker.pause();
+  }
+
+  #continue(gain: number): void {
+    this.#cancelChange?.();
+    const from = this.#loudspeaker.resume(gain);
+    if (!from || gain < 1) return;
     const { itemId, playedMs } = from;
     this.#core.projection.emit({ type: 'speech.resumed', itemId, playedMs });
   }
@@ -193,6 +248,7 @@ export class Speech {
   /** Stops waiting for reports: the last one counts. */
   stopWaiting(): void {
     this.#endCut?.();
+    this.#cancelChange?.();
     this.#cancelStall?.();
   }
 
@@ -262,6 +318,8 @@ export class Speech {
     this.#cancelStall = null;
     if (!this.#isPlaying) return;
     this.#isPlaying = false;
+    this.#isLow = false;
+    this.#cancelChange?.();
     this.#loudspeaker.drained();
     this.#core.receive('session', { type: 'playout.drained' });
     this.#turn.drained();
@@ -322,6 +380,7 @@ export class Loudspeaker {
   #renamed: readonly Renamed[] = [];
   #pauses = 0;
   #isPaused = false;
+  #gain = 1;
   /** The position where the client stopped, as reported since the pause. */
   #stoppedAt: PlayedItem | null = null;
 
@@ -380,9 +439,13 @@ export class Loudspeaker {
     return true;
   }
 
-  /** Continues from where the sound was heard. Returns that position; null if no sound is left. */
-  resume(): PlayedItem | null {
+  /**
+   * Continues from where the sound was heard, at this level. Returns that position; null if no sound is left.
+   */
+  resume(gain = 1): PlayedItem | null {
     this.#isPaused = false;
+    this.#gain = gain;
+    this.#stoppedAt = null;
     this.#pauses += 1;
     // The client knows each of these names and has dropped its sound.
     for (const [itemId, saidMs] of this.#saidMs) {
@@ -394,6 +457,11 @@ export class Loudspeaker {
     for (const { frame, itemId } of this.#kept) this.#send(frame, itemId);
     const [first] = this.#kept;
     return first ? { itemId: first.itemId, playedMs: first.startMs } : null;
+  }
+
+  /** Gives the sound that is yet to come its full level. */
+  raise(): void {
+    this.#gain = 1;
   }
 
   /** Drops the sound for good. Returns where the client stopped, if it was paused and has reported that. */
@@ -419,6 +487,7 @@ export class Loudspeaker {
   /** Forgets the kept sound: none of it will be played any more. */
   drained(): void {
     this.#isPaused = false;
+    this.#gain = 1;
     this.#stoppedAt = null;
     this.#saidMs.clear();
     this.#kept = [];
@@ -434,7 +503,8 @@ export class Loudspeaker {
 
   #send(frame: AudioFrame, itemId: string): void {
     const renamed = this.#renamed.findLast((each) => each.itemId === itemId);
-    this.#audioOut.next(renamed ? { ...frame, itemId: renamed.alias } : frame);
+    const sent = this.#gain < 1 ? { ...frame, samples: atLevel(frame.samples, this.#gain) } : frame;
+    this.#audioOut.next(renamed ? { ...sent, itemId: renamed.alias } : sent);
   }
 
   /** Records that all sound before this item was played, and the item itself up to `playedMs`. */
@@ -456,6 +526,10 @@ export class Loudspeaker {
       this.#kept.shift();
     }
   }
+}
+
+function atLevel(samples: Int16Array, gain: number): Int16Array {
+  return samples.map((sample) => Math.round(sample * gain));
 }
 
 /** Returns the unplayed part of the kept sound; null if all was played. */

@@ -1,5 +1,5 @@
 // The user's side of a spoken conversation: when they speak, their words, and whether their speech over the lead
-// agent is an interruption. Speech pauses at once in any case; after a noise or a backchannel ("mm-hm") it continues.
+// agent is an interruption. Speech makes way at once in any case; after a noise or a backchannel ("mm-hm") it continues.
 //
 //   speaking ─ user begins ─▶ in doubt ─┬─ other words, long, once more ─▶ real: broken off
 //                                       ├─ a backchannel, a noise ───────▶ false: continues
@@ -20,11 +20,13 @@
 //       reported without any sound: it neither takes the floor nor interrupts, until `QUIET_MS` of quiet have
 //       passed. Its words are handled like any others.
 //   BARGE-IN-5. Interrupting the voice cancels no subagent, unless the subagent requests that (`onBargeIn`).
-//   INTERRUPTIONS-1. The user's voice stops the model's speech at once, in doubt as well (MODEL-VOICE-3).
+//   INTERRUPTIONS-1. The user's voice stops the model's speech at once, in doubt as well (MODEL-VOICE-3). While the
+//       session hears the microphone, speech in doubt is first lowered, and stops when the voice goes on for
+//       `VOICE_MS`: a hum or a cough is shorter, and leaves no hole.
 //   INTERRUPTIONS-2. A doubt ends exactly once: at the words, when the utterance is longer than
 //       `backchannelMs`, when the user begins again, or `falseInterruptionMs` after the user fell silent.
-//   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel: not while a question is open,
-//       and not over a question of the lead agent. If the listening model is lost meanwhile, the doubt counts
+//   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel: while a question is open only a
+//       hum does, and nothing over a question of the lead agent. If the listening model is lost meanwhile, the doubt counts
 //       as an interruption while the user is still speaking.
 //   INTERRUPTIONS-4. Words that arrive after the doubt still interrupt, if they are an interruption.
 
@@ -32,9 +34,11 @@ import type { UnaddressedReason, UnansweredReason } from '../../actors/contracts
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
-import { backchannelIn } from '../../language/backchannel.ts';
+import { backchannelIn, humIn } from '../../language/backchannel.ts';
 import { userHasFloor } from '../../machines/index.ts';
+import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
+import { VoicedSound } from '../audio/voiced-sound.ts';
 import type { TransportCapabilities, TransportEvent } from '../connection/transport.ts';
 import type { ModelMemory } from '../output/model-memory.ts';
 import type { Responses } from '../output/responses.ts';
@@ -53,6 +57,8 @@ const MICROPHONE_GAP_MS = 2000;
  * fraction of the limit on, what follows it is background as well (LISTEN-2).
  */
 const WIRE_LIMIT = 0.95;
+/** A voice that lasts this much longer, when the transport has noticed it, stops the speech: about 400 ms in all. */
+const VOICE_MS = 250;
 /** After this long a pause new sound no longer belongs to the earlier noise. */
 const QUIET_MS = 3000;
 /** Utterances without a transcript are forgotten after this many others. */
@@ -134,11 +140,12 @@ export class Listening {
   }
 
   /** Records sound of the microphone. `isSent`: it went to the transport instead of being kept. */
-  sound(durationMs: number, isSent: boolean): void {
+  sound(frame: AudioFrame, isSent: boolean): void {
     const isFirst = this.#soundAt === null;
     this.#soundAt = this.#now;
     if (isFirst) this.watchLimits();
-    if (isSent) this.#sentMs += durationMs;
+    if (isSent) this.#sentMs += frameDurationMs(frame);
+    this.#bargeIn.sound(frame);
   }
 
   handle(event: UtteranceEvent): void {
@@ -332,6 +339,9 @@ export class BargeIn {
   readonly #responses: Responses;
   readonly #speech: Speech;
   readonly #chart: TurnChart;
+  readonly #voice = new VoicedSound();
+  /** When the microphone last sent sound. */
+  #soundAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     core: LeadSession,
@@ -357,9 +367,7 @@ export class BargeIn {
     this.#chart.send({ type: 'user.spoke' });
     this.#responses.held.expectWanted();
     if (!this.#responses.isSpeaking) return;
-    // While a question is open, every word may be its answer (INTERRUPTIONS-3).
-    const canPause =
-      falseInterruptionMs > 0 && this.#core.unit.owner === null && this.#speech.canPause;
+    const canPause = falseInterruptionMs > 0 && this.#speech.canPause;
     this.#chart.send({ type: 'user.overlaps', utteranceId, canPause });
   }
 
@@ -383,6 +391,21 @@ export class BargeIn {
     return true;
   }
 
+  /** Makes the speech give way to the user, until it is known what they say. */
+  makeWay(): void {
+    this.#voice.restart();
+    // Without the sound of the microphone, nobody knows how long the voice lasts.
+    const hears = this.#now - this.#soundAt < MICROPHONE_GAP_MS;
+    if (!hears || !this.#speech.lower()) this.#speech.pause();
+  }
+
+  /** Handles sound of the microphone: a voice that lasts stops the speech. */
+  sound(frame: AudioFrame): void {
+    this.#soundAt = this.#now;
+    this.#voice.take(frame);
+    if (this.#speech.isLow && this.#voice.voicedMs >= VOICE_MS) this.#speech.pause();
+  }
+
   /** Stops the speech for good: the utterance is an interruption. */
   breakOff(): void {
     if (!this.#responses.isSpeaking) return;
@@ -393,7 +416,14 @@ export class BargeIn {
 
   /** Returns whether the text is a backchannel and no answer, in full or so far (INTERRUPTIONS-3). */
   #read(text: string): 'whole' | 'beginning' | 'none' {
+    const { language } = this.#core.agents.current;
+    // Every word may be the answer.
+    if (this.#core.unit.owner !== null) return humIn(text, language);
     if (this.#transcript.asks(this.#speech.playing)) return 'none';
-    return backchannelIn(text, this.#core.agents.current.language);
+    return backchannelIn(text, language);
+  }
+
+  get #now(): number {
+    return this.#core.host.environment.clock.now();
   }
 }

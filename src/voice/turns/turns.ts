@@ -160,7 +160,7 @@ export class Turns implements Turn {
           for (const id of utteranceIds) this.listening.unanswered(id, 'words_late');
           this.settled();
         },
-        pause: () => this.speech.pause(),
+        pause: () => this.#bargeIn.makeWay(),
         resume: () => this.speech.resume(),
         breakOff: () => this.#bargeIn.breakOff(),
         reply: ({ key }) => this.#reply(key),

@@ -126,6 +126,15 @@ describe('a pause', () => {
     expect(speaker.played({ itemId: 'a~2', playedMs: 50 }).playedMs).toBe(150);
   });
 
+  test('that is over tells nothing about where the sound stops later', () => {
+    const { speaker, say } = loud();
+    say('a', 100);
+    speaker.pause();
+    speaker.played({ itemId: 'a', playedMs: 40 });
+    speaker.resume();
+    expect(speaker.drop()).toBeNull();
+  });
+
   test('may be for good: nothing of it is heard any more, and where it stopped is known', () => {
     const { speaker, say, heard, clears } = loud();
     say('a', 100);
@@ -214,4 +223,45 @@ test('LOUDSPEAKER-1 LOUDSPEAKER-2 LOUDSPEAKER-3: whatever happens, the user hear
       expect(toUser).toEqual(made.slice(0, toUser.length));
     }),
   );
+});
+
+describe('LOUDSPEAKER-5: lowered sound', () => {
+  const low = (value: number) => Math.round(value * 0.25);
+
+  test('goes on where it was heard, at its level, with what is said meanwhile', () => {
+    const { speaker, say, given, heard } = loud();
+    say('a', 200);
+    speaker.pause();
+    speaker.played({ itemId: 'a', playedMs: 80 });
+    let since = heard.length;
+    speaker.resume(0.25);
+    say('a', 40);
+    expect(given(since)).toEqual([
+      ['a~2', low(80), low(199) + 1],
+      ['a~2', low(200), low(239) + 1],
+    ]);
+    speaker.pause();
+    speaker.played({ itemId: 'a~2', playedMs: 60 });
+    since = heard.length;
+    expect(speaker.resume()).toEqual({ itemId: 'a', playedMs: 140 });
+    // What is kept was not lowered.
+    expect(given(since)).toEqual([
+      ['a~3', 140, 200],
+      ['a~3', 200, 240],
+    ]);
+  });
+
+  test.each([
+    ['it was all heard', (speaker: Loudspeaker) => speaker.drained()],
+    ['it was stopped', (speaker: Loudspeaker) => speaker.drop()],
+    ['it is raised', (speaker: Loudspeaker) => speaker.raise()],
+  ])('has its level again when %s', (_when, end) => {
+    const { speaker, say, given } = loud();
+    say('a', 100);
+    speaker.pause();
+    speaker.resume(0.25);
+    end(speaker);
+    say('b', 100);
+    expect(given().at(-1)).toEqual(['b', 0, 100]);
+  });
 });

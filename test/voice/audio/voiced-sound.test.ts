@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+import { VoicedSound } from '../../../src/voice/audio/voiced-sound.ts';
+
+const RATE_HZ = 16_000;
+
+/** 20 ms of a square wave. */
+const frame = (level: number) => ({
+  samples: Int16Array.from({ length: RATE_HZ / 50 }, (_, n) => (n % 32 < 16 ? level : -level)),
+  sampleRateHz: RATE_HZ,
+});
+
+function heard(...levels: number[]) {
+  const sound = new VoicedSound();
+  for (const level of levels) sound.take(frame(level));
+  return sound;
+}
+
+const times = (count: number, level: number) => Array.from({ length: count }, () => level);
+
+describe('counts', () => {
+  test('the voice, and not the pauses in it', () => {
+    expect(heard(...times(10, 8000), ...times(10, 40), ...times(5, 7000)).voicedMs).toBe(300);
+  });
+
+  test('no sound that is far below the voice', () => {
+    expect(heard(...times(10, 8000), ...times(20, 600)).voicedMs).toBe(200);
+  });
+
+  test('nothing where it is quiet', () => {
+    expect(heard(...times(50, 200)).voicedMs).toBe(0);
+  });
+
+  test('a voice that is not loud, some time after a loud one', () => {
+    const sound = heard(...times(10, 20_000), ...times(150, 0));
+    sound.restart();
+    for (const level of times(10, 2000)) sound.take(frame(level));
+    expect(sound.voicedMs).toBe(200);
+  });
+});
+
+test('counts from `restart`, and knows the level of before', () => {
+  const sound = heard(...times(10, 8000));
+  sound.restart();
+  for (const level of times(10, 500)) sound.take(frame(level));
+  expect(sound.voicedMs).toBe(0);
+});
+
+test('takes an empty frame', () => {
+  const sound = new VoicedSound();
+  sound.take({ samples: new Int16Array(0), sampleRateHz: RATE_HZ });
+  expect(sound.voicedMs).toBe(0);
+});
