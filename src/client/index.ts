@@ -10,7 +10,7 @@ export {
 } from './session-client.ts';
 export type { SocketClass, SocketLike } from './line.ts';
 export type { Microphone, MicrophoneOptions, MicrophoneStatus } from './microphone.ts';
-export type { Speaker, SpeakerStatus } from './speaker.ts';
+export type { Speaker, SpeakerOptions, SpeakerStatus } from './speaker.ts';
 export type { MicrophoneDevice } from './web-audio.ts';
 export { applySessionEvent, emptySessionState } from './session-state.ts';
 export type { ClientAnswer, ClientRole } from './protocol.ts';

@@ -5,20 +5,34 @@
 //   SPEAKER-1. Only what has left the audio thread is reported as played, and only by the client that owns the voice.
 //   SPEAKER-2. A browser that wants a gesture first is said to (`blocked`): nothing is taken over, and nothing is
 //       played or reported until `start` is called in a handler of one.
+//   SPEAKER-3. A client that comes back takes the voice again only if no other client has taken it.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
 import type { Environment } from '../actors/ports/environment.ts';
 import { decodeSound, SPEECH_RATE_HZ, type ServerFrame } from './protocol.ts';
+import { checkOptions, optional, type OptionChecks } from '../values/plain-checks.ts';
 import type { VoiceLine } from './line.ts';
 import { Value, type WatchableValue } from './watchable.ts';
 import { openContext, workletNode, type AudioContextLike } from './web-audio.ts';
 import { PlaybackQueue, type WorkletReport } from './worklet.ts';
 
 export interface SpeakerStatus {
-  /** `blocked`: the browser wants a click or a key press; call `start` in its handler. `silent`: no sound here. */
+  /** `blocked`: the browser wants a click or a key press; call `start` in its handler. `silent`: no sound here, or none wanted. */
   readonly state: 'off' | 'starting' | 'blocked' | 'on' | 'silent';
 }
+
+export interface SpeakerOptions {
+  /**
+   * Plays in silence, for a user who reads: what is said counts as heard at the pace of speech. It needs no click.
+   * @defaultValue false
+   */
+  readonly silent?: boolean;
+}
+
+const optionChecks: OptionChecks<SpeakerOptions> = {
+  silent: optional((value) => (typeof value === 'boolean' ? null : 'expected true or false')),
+};
 
 /** What plays sound. */
 interface Output {
@@ -40,6 +54,10 @@ export class Speaker {
   readonly #status: Value<SpeakerStatus>;
   readonly #items = new Map<number, string>();
   #output: Output | null = null;
+  /** The silence is wanted. */
+  #isQuiet = false;
+  /** Another client has taken the voice. */
+  #isElsewhere = false;
   #attempt = 0;
 
   constructor(line: VoiceLine, environment: Environment, workletUrl: () => string | URL) {
@@ -49,7 +67,8 @@ export class Speaker {
     this.#status = new Value<SpeakerStatus>({ state: 'off' }, line.threw);
     line.onOpen.subscribe(() => {
       this.#items.clear();
-      if (this.#output) line.notice({ type: 'voice.take' });
+      // SPEAKER-3
+      if (this.#output && !this.#isElsewhere) line.notice({ type: 'voice.take' });
     });
     line.onLost.subscribe(() => this.#output?.clear());
     line.onFrame.subscribe((frame) => this.#received(frame));
@@ -62,15 +81,18 @@ export class Speaker {
 
   /**
    * Takes the voice of the session to this client: it is played here, and the microphone is heard. Call it in
-   * the handler of a click. Resolves with the state that it led to; never rejects.
+   * the handler of a click. Called again, it changes between sound and silence. Resolves with the state that it
+   * led to.
+   * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
-  async start(): Promise<SpeakerStatus['state']> {
+  async start(options: SpeakerOptions = {}): Promise<SpeakerStatus['state']> {
+    const { silent = false } = checkOptions('speaker.start(options)', optionChecks, options);
     const { state } = this.#status.get();
     if (state === 'starting') return state;
-    if (!this.#output) {
+    if (!this.#output || silent !== this.#isQuiet) {
       const attempt = ++this.#attempt;
       this.#status.set({ state: 'starting' });
-      const opened = await this.#open();
+      const opened = await this.#open(silent);
       if (attempt !== this.#attempt) {
         if (opened !== 'blocked') opened.output.close();
         return this.#status.get().state;
@@ -79,9 +101,14 @@ export class Speaker {
         this.#status.set({ state: 'blocked' });
         return 'blocked';
       }
+      // Between the two: what the old one has not played is said again.
+      this.#output?.clear();
+      this.#output?.close();
       this.#output = opened.output;
+      this.#isQuiet = silent;
       this.#status.set({ state: opened.state });
     }
+    this.#isElsewhere = false;
     this.#line.notice({ type: 'voice.take' });
     return this.#status.get().state;
   }
@@ -96,13 +123,11 @@ export class Speaker {
     this.#line.notice({ type: 'voice.release' });
   }
 
-  async #open(): Promise<'blocked' | { state: 'on' | 'silent'; output: Output }> {
-    let context: AudioContextLike;
-    try {
-      context = await openContext(this.#workletUrl(), SPEECH_RATE_HZ);
-    } catch {
-      return { state: 'silent', output: silentOutput(this.#environment, this.#report) };
-    }
+  async #open(silent: boolean): Promise<'blocked' | { state: 'on' | 'silent'; output: Output }> {
+    const context = silent
+      ? null
+      : await openContext(this.#workletUrl(), SPEECH_RATE_HZ).catch(() => null);
+    if (!context) return { state: 'silent', output: silentOutput(this.#environment, this.#report) };
     // SPEAKER-2
     if (!(await this.#isRunning(context))) {
       await context.close();
@@ -147,6 +172,7 @@ export class Speaker {
       const [oldest] = this.#items.keys();
       if (this.#items.size > MAX_ITEMS && oldest !== undefined) this.#items.delete(oldest);
     } else if (frame.type === 'voice') {
+      this.#isElsewhere = !frame.own;
       if (!frame.own) this.#output?.clear();
     } else if (frame.type === 'events') {
       if (frame.events.some(({ type }) => type === 'playout.clear')) this.#output?.clear();

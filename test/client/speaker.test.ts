@@ -1,0 +1,97 @@
+// The speaker of a client, in a browser of the test's own: sound or silence, and whose the voice is after a lost connection.
+
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { NoticeFrame, ServerFrame } from '../../src/client/protocol.ts';
+import { Speaker } from '../../src/client/speaker.ts';
+import { Emitter } from '../../src/client/watchable.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
+
+function speaker() {
+  const threw = (error: unknown): never => {
+    throw error;
+  };
+  let contexts = 0;
+  vi.stubGlobal(
+    'AudioContext',
+    class {
+      readonly state = 'running';
+      readonly audioWorklet = { addModule: () => Promise.resolve() };
+      constructor() {
+        contexts += 1;
+      }
+      resume = () => Promise.resolve();
+      close = () => {
+        contexts -= 1;
+        return Promise.resolve();
+      };
+    },
+  );
+  vi.stubGlobal(
+    'AudioWorkletNode',
+    class {
+      readonly port = {
+        addEventListener: () => undefined,
+        start: () => undefined,
+        postMessage: () => undefined,
+      };
+      connect = () => undefined;
+    },
+  );
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const onOpen = new Emitter<void>(threw);
+  const onFrame = new Emitter<ServerFrame>(threw);
+  const noticed: NoticeFrame['type'][] = [];
+  const it = new Speaker(
+    {
+      notice: ({ type }) => void noticed.push(type),
+      sendSound: () => true,
+      onOpen,
+      onFrame,
+      onSound: new Emitter(threw),
+      onLost: new Emitter(threw),
+      ownsVoice: () => true,
+      threw,
+    },
+    simulatedEnvironment(),
+    () => 'worklet.js',
+  );
+  return { it, onOpen, onFrame, noticed, contexts: () => contexts };
+}
+
+test('silence that is wanted opens no sound; sound after it closes the silence, and the other way round', async () => {
+  const { it, contexts, noticed } = speaker();
+  expect(await it.start({ silent: true })).toBe('silent');
+  expect(contexts()).toBe(0);
+  expect(await it.start()).toBe('on');
+  expect(await it.start({ silent: false })).toBe('on');
+  expect(contexts()).toBe(1);
+  expect(await it.start({ silent: true })).toBe('silent');
+  expect(contexts()).toBe(0);
+  expect(noticed).toEqual(['voice.take', 'voice.take', 'voice.take', 'voice.take']);
+  it.stop();
+});
+
+test('a wrong option is refused by name', async () => {
+  const { it, noticed } = speaker();
+  await expect(it.start({ silent: 'yes' as never })).rejects.toMatchObject({
+    code: 'INVALID_OPTION',
+    message: expect.stringContaining('`silent`: expected true or false, got "yes"') as string,
+  });
+  await expect(it.start({ loud: true } as never)).rejects.toThrow('loud');
+  expect(noticed).toEqual([]);
+});
+
+test('SPEAKER-3: after a lost connection the voice is taken again, unless another client has taken it', async () => {
+  const { it, onOpen, onFrame, noticed } = speaker();
+  await it.start({ silent: true });
+  onFrame.emit({ type: 'voice', own: true });
+  onOpen.emit();
+  expect(noticed).toEqual(['voice.take', 'voice.take']);
+  onFrame.emit({ type: 'voice', own: false });
+  onOpen.emit();
+  expect(noticed).toHaveLength(2);
+  await it.start({ silent: true });
+  onOpen.emit();
+  expect(noticed).toHaveLength(4);
+  it.stop();
+});
