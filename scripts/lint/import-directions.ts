@@ -511,6 +511,12 @@ export const layers: readonly Layer[] = [
     sources: ['actors/contracts', 'client', 'values/errors.ts'],
     packages: ['react'],
   },
+  // The messages of the AI SDK's UI, over the client; of `ai` it needs the types.
+  {
+    files: 'ai-sdk-ui',
+    sources: ['actors/contracts', 'client', 'values/errors.ts', 'values/plain-checks.ts'],
+    packages: ['ai'],
+  },
   {
     files: 'serve',
     sources: [

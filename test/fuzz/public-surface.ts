@@ -48,6 +48,7 @@ export interface Row {
   readonly walks?: true | 'trusts';
 }
 
+const nothing = () => ({ unsubscribe: () => {} });
 const model = (): unknown => scriptedModel([{ text: 'done' }, { text: 'done' }]);
 const tool = defineTool({
   name: 'look_up',
@@ -480,6 +481,22 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     QuestionCard: { args: () => [null], trusts: 'React renders it' },
     SubagentList: { args: () => [null], trusts: 'React renders it' },
     Transcript: { args: () => [null], trusts: 'React renders it' },
+  },
+  './ai-sdk-ui': {
+    chatTransport: {
+      // The part of a client that it uses.
+      args: () => [
+        {
+          store: { getSnapshot: () => ({ context: emptySessionState }), subscribe: nothing },
+          status: { get: () => ({ state: 'open' }), subscribe: nothing },
+          send: async () => {},
+          answer: async () => ({ accepted: true }),
+          shown: async () => {},
+          questionShown: async () => {},
+        },
+        { shownBy: 'chat' },
+      ],
+    },
   },
   './serve': {
     serve: {

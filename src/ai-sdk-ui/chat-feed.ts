@@ -1,0 +1,393 @@
+// The messages of a session on their way to one chat: what the chat has, what is new, and the streams that bring it.
+//
+//   state ─▶ messages ─▶ new or changed? ─┬─▶ the reply: the stream of the words that were sent
+//                                         ├─▶ the rest, for a chat that is followed: its messages are set
+//                                         └─▶ the rest, for others: a held stream, which ends when all is said
+//
+// Owns:     what the chat has taken, the words that it wrote itself, the receipts of its answers.
+// Does not: know `useChat`, or how the session is reached.
+//
+// Invariants
+//   CHAT-FEED-1. A chat gets each message that is new to it, and each that changed, whichever stream is open; a stream
+//       that is cut off counts for nothing but the messages that were taken from it whole.
+//   CHAT-FEED-2. A held stream waits until there is something to say, and ends when all is said.
+//   CHAT-FEED-3. A delivery or question is reported as shown when the chat has taken the whole message that has it, and
+//       the screen is visible.
+//   CHAT-FEED-4. The words that a chat wrote itself do not come back to it.
+
+import type { AnswerReceipt, SessionState } from '../actors/contracts/session-views.ts';
+import type { ClientAnswer } from '../client/protocol.ts';
+import type { Subscription } from '../client/watchable.ts';
+import {
+  chatMessages,
+  chunksOf,
+  isSameMessage,
+  messageOfChat,
+  TEXT_ID,
+  type ChatMessage,
+  type ChatQuestion,
+  type SessionChunk,
+  type SessionMessage,
+} from './chat-messages.ts';
+
+/** The session of a chat: a client, or a session of the same process. */
+export interface ChatSource {
+  readonly store: {
+    getSnapshot(): { readonly context: SessionState };
+    subscribe(listener: () => void): Subscription;
+  };
+  send(text: string): Promise<void>;
+  answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt>;
+  shown(deliveryId: string): unknown;
+  questionShown(requestId: string): unknown;
+}
+
+/** Returns the messages of a chat as they should be. */
+export type UpdateMessages = (held: SessionMessage[]) => SessionMessage[];
+
+interface SentWords {
+  /** The id of the message in the chat. */
+  readonly id: string;
+  readonly text: string;
+  isUnreplied: boolean;
+  replyId: string | null;
+}
+
+/** What tells whether somebody can see the screen. */
+export interface Screen {
+  isVisible(): boolean;
+  /** Calls back when it becomes visible. */
+  onVisible(callback: () => void): () => void;
+}
+
+export class ChatFeed {
+  readonly #source: ChatSource;
+  readonly #screen: Screen | null;
+  readonly #subscriptions: (() => void)[] = [];
+  /** The messages that the chat has, by id. */
+  readonly #taken = new Map<string, ChatMessage>();
+  readonly #receipts = new Map<string, Exclude<ChatQuestion['receipt'], null>>();
+  /** Words of the chat whose item in the transcript has not come yet. */
+  #written: SentWords[] = [];
+  /** The ids under which the chat has the words that it wrote itself. */
+  readonly #ownIds = new Map<string, string>();
+  readonly #waiting = new Set<() => void>();
+  /** Reported when the screen is visible again. */
+  #unseen: (() => void)[] = [];
+  /** Sent words that have no reply yet: the next thing that is said belongs to them. */
+  #unreplied = 0;
+  /** The messages that are being streamed as replies. */
+  readonly #replyIds = new Set<string>();
+  #isClosed = false;
+  /** Those that keep the messages of the chat as they are here. */
+  readonly #followers = new Set<() => void>();
+
+  /** `screen`: null: somebody else reports what was shown. */
+  constructor(source: ChatSource, screen: Screen | null) {
+    this.#source = source;
+    this.#screen = screen;
+    const subscription = source.store.subscribe(() => this.#wake());
+    this.#subscriptions.push(() => subscription.unsubscribe());
+    if (screen) this.#subscriptions.push(screen.onVisible(() => this.#report()));
+  }
+
+  /** Sends words of the user. The stream has the reply; it ends empty if there is none. */
+  async send(
+    text: string,
+    id: string,
+    signal?: AbortSignal,
+  ): Promise<ReadableStream<SessionChunk>> {
+    const words: SentWords = { id, text: text.trim(), isUnreplied: true, replyId: null };
+    this.#written.push(words);
+    this.#unreplied += 1;
+    const over = (): void => {
+      this.#replied(words, null);
+      this.#written = this.#written.filter((each) => each !== words);
+      this.#wake();
+    };
+    try {
+      await this.#source.send(text);
+    } catch (error) {
+      over();
+      throw error;
+    }
+    return streamOf((cut) => this.#reply(words, cut), over, signal);
+  }
+
+  /** Answers a question. Its part has the receipt. */
+  async answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
+    this.#receive(requestId, 'pending');
+    try {
+      const receipt = await this.#source.answer(requestId, answer);
+      this.#receive(requestId, receipt);
+      return receipt;
+    } catch (error) {
+      this.#receipts.delete(requestId);
+      this.#wake();
+      throw error;
+    }
+  }
+
+  /**
+   * Resolves with a stream when there is something to say; with null when the signal aborts, at the end, and for a
+   * chat that is followed.
+   */
+  async resume(signal?: AbortSignal): Promise<ReadableStream<SessionChunk> | null> {
+    if (this.#followers.size > 0) return null;
+    while (!this.#next()) {
+      if (this.#isClosed || signal?.aborted) return null;
+      await this.#change(signal);
+    }
+    return streamOf(
+      (cut) => this.#rest(cut),
+      () => this.#wake(),
+      signal,
+    );
+  }
+
+  /** Keeps the messages of a chat as the session has them. `set` is called at once, and at each change. */
+  follow(set: (update: UpdateMessages) => void): () => void {
+    let isFirst = true;
+    const look = (): void => {
+      if (this.#isClosed || !(isFirst || this.#next())) return;
+      isFirst = false;
+      set((held) => this.#merged(held));
+    };
+    this.#followers.add(look);
+    look();
+    return () => void this.#followers.delete(look);
+  }
+
+  /** Ends the held streams. Safe to call twice. */
+  close(): void {
+    this.#isClosed = true;
+    for (const unsubscribe of this.#subscriptions.splice(0)) unsubscribe();
+    this.#unseen = [];
+    this.#followers.clear();
+    this.#wake();
+  }
+
+  async *#reply(words: SentWords, cut: AbortSignal): AsyncGenerator<SessionChunk, void> {
+    let message: ChatMessage | undefined;
+    for (;;) {
+      message = this.#news().find((each) => this.#isNewSpeech(each));
+      if (message) break;
+      const { floor } = this.#source.store.getSnapshot().context;
+      // The words were an answer, or the lead agent has nothing to say.
+      if (floor !== 'model' || this.#isClosed || cut.aborted) return;
+      await this.#change(cut);
+    }
+    const { id } = message;
+    this.#replied(words, id);
+    this.#wake();
+    yield* this.#whole(message);
+    while (!message.isFinal) {
+      const next = this.#news().find((each) => each.id === id);
+      const more = next && continuation(message, next);
+      // Another text than the one that began: a held stream brings it.
+      if (more === null) return;
+      if (next && more) {
+        yield* more;
+        this.#take(next);
+        message = next;
+      } else if (this.#isClosed || cut.aborted) return;
+      else await this.#change(cut);
+    }
+    yield { type: 'finish' };
+  }
+
+  /** The words wait for no reply any more; `id`: the message that is streamed as their reply. */
+  #replied(words: SentWords, id: string | null): void {
+    if (words.isUnreplied) this.#unreplied -= 1;
+    words.isUnreplied = false;
+    if (words.replyId !== null) this.#replyIds.delete(words.replyId);
+    words.replyId = id;
+    if (id !== null) this.#replyIds.add(id);
+  }
+
+  #isNewSpeech({ id, text, isOfUser, parts }: ChatMessage): boolean {
+    const isSpeech = text !== null && !isOfUser && parts.length === 0;
+    return isSpeech && !this.#taken.has(id) && !this.#replyIds.has(id);
+  }
+
+  async *#rest(cut: AbortSignal): AsyncGenerator<SessionChunk, void> {
+    /** The message that the last chunks belong to. */
+    let current: ChatMessage | null = null;
+    for (;;) {
+      const next = this.#next();
+      if (!next) {
+        if (!current || current.isFinal || this.#isClosed || cut.aborted) break;
+        await this.#change(cut);
+      } else if (next.id === current?.id) {
+        const more = continuation(current, next);
+        // Only the beginning of a stream replaces the message of the same id.
+        if (more === null) break;
+        yield* more;
+        this.#take(next);
+        current = next;
+      } else {
+        // It has more to say: it comes again, from its beginning.
+        if (current && !current.isFinal) {
+          yield { type: 'text-end', id: TEXT_ID };
+          this.#taken.delete(current.id);
+        }
+        yield* this.#whole(next);
+        current = next;
+      }
+    }
+    yield { type: 'finish' };
+  }
+
+  *#whole(message: ChatMessage): Generator<SessionChunk, void> {
+    // A stream that is cut off here leaves the message new.
+    this.#taken.delete(message.id);
+    yield* chunksOf(message);
+    this.#take(message);
+  }
+
+  /** The chat has all chunks of the message (CHAT-FEED-3). */
+  #take(message: ChatMessage): void {
+    this.#taken.set(message.id, message);
+    if (!this.#screen || !message.isFinal) return;
+    const { deliveries, questions } = message.shows;
+    for (const id of deliveries) this.#unseen.push(() => void this.#source.shown(id));
+    for (const id of questions) this.#unseen.push(() => void this.#source.questionShown(id));
+    this.#report();
+  }
+
+  #report(): void {
+    if (!this.#screen?.isVisible()) return;
+    for (const report of this.#unseen.splice(0)) report();
+  }
+
+  /** The first message that no stream of a reply brings. */
+  #next(): ChatMessage | undefined {
+    return this.#news().find((message) => !this.#isOfStream(message));
+  }
+
+  #isOfStream(message: ChatMessage): boolean {
+    return this.#replyIds.has(message.id) || (this.#unreplied > 0 && this.#isNewSpeech(message));
+  }
+
+  #news(): readonly ChatMessage[] {
+    return this.#messages().filter((message) => this.#isNews(message));
+  }
+
+  #isNews(message: ChatMessage): boolean {
+    const taken = this.#taken.get(message.id);
+    return !taken || !isSameMessage(taken, message);
+  }
+
+  #messages(): readonly ChatMessage[] {
+    const messages = chatMessages(this.#source.store.getSnapshot().context, this.#receipts);
+    const ids = new Set(messages.map(({ id }) => id));
+    for (const known of [this.#taken, this.#ownIds])
+      for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
+    for (const message of messages) {
+      if (!message.isOfUser || this.#taken.has(message.id)) continue;
+      // CHAT-FEED-4
+      const own = this.#written.find(({ text }) => text === message.text);
+      if (!own) continue;
+      this.#written = this.#written.filter((each) => each !== own);
+      this.#ownIds.set(message.id, own.id);
+      this.#taken.set(message.id, message);
+    }
+    return messages;
+  }
+
+  /** Returns the messages of the session in the order of time; those that it does not know keep their place. */
+  #merged(held: readonly SessionMessage[]): SessionMessage[] {
+    const heldById = new Map(held.map((message) => [message.id, message]));
+    const known = new Map<string, SessionMessage>();
+    for (const message of this.#messages()) {
+      const id = this.#ownIds.get(message.id) ?? message.id;
+      const before = heldById.get(id);
+      const isOfStream = this.#isOfStream(message);
+      if (before && (isOfStream || !this.#isNews(message))) known.set(id, before);
+      else if (!isOfStream) {
+        known.set(id, { ...messageOfChat(message), id });
+        this.#take(message);
+      }
+    }
+    // Words that are on their way, and the beginning of a long conversation.
+    const after = new Map<string | null, SessionMessage[]>();
+    let last: string | null = null;
+    for (const message of held)
+      if (known.has(message.id)) last = message.id;
+      else after.set(last, [...(after.get(last) ?? []), message]);
+    return [
+      ...(after.get(null) ?? []),
+      ...[...known].flatMap(([id, message]) => [message, ...(after.get(id) ?? [])]),
+    ];
+  }
+
+  #receive(requestId: string, receipt: AnswerReceipt | 'pending'): void {
+    this.#receipts.set(requestId, receipt);
+    this.#wake();
+  }
+
+  #wake(): void {
+    // Each continues in a task of its own, and may wait again.
+    for (const resolve of this.#waiting) resolve();
+    for (const look of this.#followers) look();
+  }
+
+  /** Resolves at the next change, and when the signal aborts. */
+  #change(signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#waiting.delete(done);
+        signal?.removeEventListener('abort', done);
+        resolve();
+      };
+      this.#waiting.add(done);
+      signal?.addEventListener('abort', done);
+    });
+  }
+}
+
+/** Returns the chunks that make one message of the other; null: it must be sent as a whole. */
+function continuation(before: ChatMessage, after: ChatMessage): readonly SessionChunk[] | null {
+  const [old, now] = [before.text, after.text];
+  if (before.isFinal || old === null || now === null || !now.startsWith(old)) return null;
+  const delta = now.slice(old.length);
+  return [
+    ...(delta === '' ? [] : [{ type: 'text-delta', id: TEXT_ID, delta } as const]),
+    ...(after.isFinal
+      ? [
+          { type: 'text-end', id: TEXT_ID } as const,
+          { type: 'message-metadata', messageMetadata: after.metadata } as const,
+        ]
+      : []),
+  ];
+}
+
+/** A chunk is made when the one before it has been taken. `over` is called once, when the stream ends or is cut off. */
+function streamOf(
+  make: (cut: AbortSignal) => AsyncGenerator<SessionChunk, void>,
+  over: () => void,
+  signal?: AbortSignal,
+): ReadableStream<SessionChunk> {
+  const controller = new AbortController();
+  const cut = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
+  const chunks = make(cut);
+  return new ReadableStream<SessionChunk>(
+    {
+      async pull(stream) {
+        const { done, value } = await chunks.next();
+        if (controller.signal.aborted) return;
+        if (!done && !cut.aborted) return stream.enqueue(value);
+        controller.abort();
+        over();
+        stream.close();
+      },
+      async cancel() {
+        if (controller.signal.aborted) return;
+        controller.abort();
+        over();
+        await chunks.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,211 @@
+// A session as messages of the AI SDK's UI: what was said, one message for each task with its questions, and cards.
+//
+// Owns:     the shape of the messages, and the chunks that make one.
+// Does not: know which of them a screen has (chat-feed.ts).
+//
+// Invariants
+//   CHAT-MESSAGES-1. The same view is always in the message with the same id: a later message replaces an earlier one.
+//   CHAT-MESSAGES-2. All words are text or data: nothing of a session becomes markup, a link or a tool call of the page.
+
+import type { UIMessage, UIMessageChunk } from 'ai';
+import type {
+  AnswerReceipt,
+  DeliveryView,
+  QuestionView,
+  SessionState,
+  SubagentView,
+  TranscriptItem,
+} from '../actors/contracts/session-views.ts';
+
+/** A question or an approval in a message. */
+export interface ChatQuestion extends QuestionView {
+  /** The fate of the answer that was given through this transport; null: none was given. */
+  readonly receipt: AnswerReceipt | 'pending' | null;
+}
+
+/** The data parts of a session's messages: `data-subagent`, `data-question` and so on. */
+// A type, not an interface: it must fit the record that the AI SDK expects.
+export type SessionDataParts = {
+  /** A task. The parts of its helpers follow it in the same message. */
+  subagent: SubagentView;
+  question: ChatQuestion;
+  /** A result or notice that could not be said. */
+  delivery: DeliveryView;
+  /** Words of the user that did not come from this chat: spoken ones, and those of another tab. */
+  transcript: TranscriptItem;
+};
+
+export interface SessionMessageMetadata {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** The user interrupted it: only the text that is there was heard. */
+  readonly interrupted?: boolean;
+  /** The results that it tells. */
+  readonly deliveryIds?: readonly string[];
+}
+
+/** The messages of `useChat` over a session: `useChat<SessionMessage>`. */
+export type SessionMessage = UIMessage<SessionMessageMetadata, SessionDataParts>;
+
+export type SessionChunk = UIMessageChunk<SessionMessageMetadata, SessionDataParts>;
+
+type DataPart = {
+  [Name in keyof SessionDataParts]: {
+    readonly type: `data-${Name}`;
+    readonly id: string;
+    readonly data: SessionDataParts[Name];
+  };
+}[keyof SessionDataParts];
+
+/** A message before a screen has it. */
+export interface ChatMessage {
+  readonly id: string;
+  /** Words of the user: `text` is all of it. */
+  readonly isOfUser: boolean;
+  readonly metadata: SessionMessageMetadata;
+  readonly text: string | null;
+  /** False while more text may follow. */
+  readonly isFinal: boolean;
+  readonly parts: readonly DataPart[];
+  /** The views that it is made of: while they are the same objects, so is the message. */
+  readonly sources: readonly unknown[];
+  /** To be reported when a screen has it. */
+  readonly shows: { readonly deliveries: readonly string[]; readonly questions: readonly string[] };
+}
+
+/** The answers of a chat, by the id of their question. */
+export type Receipts = ReadonlyMap<string, Exclude<ChatQuestion['receipt'], null>>;
+
+/** Returns the messages of a session, in the order of time. */
+export function chatMessages(state: SessionState, receipts: Receipts): readonly ChatMessage[] {
+  const { transcript, deliveries } = state;
+  const told = new Set(transcript.flatMap(deliveriesOf));
+  return [
+    ...transcript.filter(({ text, filler }) => text !== '' && !filler).map(spoken),
+    ...tasks(state, receipts),
+    ...deliveries
+      .filter(({ card, kind, deliveryId }) => card && kind !== 'question' && !told.has(deliveryId))
+      .map(cardOf),
+  ].toSorted((a, b) => a.metadata.at - b.metadata.at);
+}
+
+function spoken(item: TranscriptItem): ChatMessage {
+  const { id, role, text, at, final, interrupted } = item;
+  const deliveryIds = deliveriesOf(item);
+  return {
+    id,
+    isOfUser: role === 'user',
+    text,
+    isFinal: final,
+    metadata: {
+      at,
+      ...(interrupted && { interrupted }),
+      ...(deliveryIds.length > 0 && { deliveryIds }),
+    },
+    parts: role === 'user' ? [{ type: 'data-transcript', id, data: item }] : [],
+    sources: [item],
+    shows: { deliveries: deliveryIds, questions: [] },
+  };
+}
+
+function deliveriesOf({ deliveryId, deliveryIds = [] }: TranscriptItem): readonly string[] {
+  return [...new Set([...(deliveryId === undefined ? [] : [deliveryId]), ...deliveryIds])];
+}
+
+/** One message for each subagent of the lead agent, with all that works below it. */
+function tasks({ subagents, questions }: SessionState, receipts: Receipts): readonly ChatMessage[] {
+  const byId = new Map(subagents.map((view) => [view.id, view]));
+  const rootOf = (id: string): string => {
+    let root = id;
+    // A parent that is over and was dropped from the state leaves its helper a task of its own.
+    for (let view = byId.get(id); view; view = byId.get(view.parentId ?? '')) root = view.id;
+    return root;
+  };
+  const members = Map.groupBy(subagents, ({ id }) => rootOf(id));
+  const asked = Map.groupBy(questions, ({ subagentId }) => rootOf(subagentId));
+  return [...new Set([...members.keys(), ...asked.keys()])].map((id) => {
+    const working = members.get(id) ?? [];
+    const asking = asked.get(id) ?? [];
+    const answered = asking.map(({ requestId }) => receipts.get(requestId) ?? null);
+    return {
+      id,
+      isOfUser: false,
+      text: null,
+      isFinal: true,
+      metadata: { at: byId.get(id)?.startedAt ?? asking[0]?.askedAt ?? 0 },
+      parts: [
+        ...working.map((data) => ({ type: 'data-subagent' as const, id: data.id, data })),
+        ...asking.map((view, index) => ({
+          type: 'data-question' as const,
+          id: view.requestId,
+          data: { ...view, receipt: answered[index] ?? null },
+        })),
+      ],
+      sources: [...working, ...asking, ...answered],
+      shows: {
+        deliveries: [],
+        questions: asking
+          .filter(({ state }) => state === 'presenting')
+          .map(({ requestId }) => requestId),
+      },
+    };
+  });
+}
+
+function cardOf(data: DeliveryView): ChatMessage {
+  const { deliveryId: id, text, at, state } = data;
+  const isOver = ['delivered', 'dismissed', 'dropped'].includes(state);
+  return {
+    id,
+    isOfUser: false,
+    text,
+    isFinal: true,
+    metadata: { at, deliveryIds: [id] },
+    parts: [{ type: 'data-delivery', id, data }],
+    sources: [data],
+    shows: { deliveries: isOver ? [] : [id], questions: [] },
+  };
+}
+
+/** Whether a screen that has the one need not be sent the other. */
+export function isSameMessage(one: ChatMessage, other: ChatMessage): boolean {
+  return (
+    (one.sources.length === other.sources.length &&
+      one.sources.every((source, index) => source === other.sources[index])) ||
+    // After a reconnect all views are new objects.
+    (one.isFinal === other.isFinal &&
+      one.text === other.text &&
+      JSON.stringify([one.metadata, one.parts]) === JSON.stringify([other.metadata, other.parts]))
+  );
+}
+
+/** The id of the one text of a message. */
+export const TEXT_ID = 'text';
+
+/** Returns the chunks of a whole message; a text that is not final stays open. */
+export function chunksOf(message: ChatMessage): readonly SessionChunk[] {
+  const { id, text, parts, isFinal, isOfUser, metadata } = message;
+  return [
+    { type: 'start', messageId: id, messageMetadata: metadata },
+    ...(text === null || isOfUser
+      ? []
+      : ([
+          { type: 'text-start', id: TEXT_ID },
+          { type: 'text-delta', id: TEXT_ID, delta: text },
+          ...(isFinal ? [{ type: 'text-end', id: TEXT_ID } as const] : []),
+        ] as const)),
+    ...parts,
+  ];
+}
+
+/** Returns the message as `useChat` holds it. */
+export function messageOfChat(message: ChatMessage): SessionMessage {
+  const { id, isOfUser, text, parts, metadata } = message;
+  const words = text === null ? [] : [{ type: 'text' as const, text, state: 'done' as const }];
+  return {
+    id,
+    role: isOfUser ? 'user' : 'assistant',
+    metadata,
+    parts: isOfUser ? words : [...words, ...parts],
+  };
+}

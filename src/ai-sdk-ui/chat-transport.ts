@@ -1,0 +1,196 @@
+// The transport of `useChat` over a session: `chatTransport(client)`.
+//
+//   sendMessages ─▶ the last words of the user, or an answer ─▶ session
+//   follow ─▶ the messages of the chat are set as the session has them
+//   reconnectToStream ─▶ for a chat that is not followed: held until the session has something to say
+//
+// Invariants
+//   CHAT-TRANSPORT-1. Of the messages of a chat only the last words of its user are read: the session has the history.
+//   CHAT-TRANSPORT-2. What a chat asks for and a session cannot do is refused by name, before anything is sent.
+
+import type { ChatTransport } from 'ai';
+import type { AnswerReceipt } from '../actors/contracts/session-views.ts';
+import type { ClientAnswer } from '../client/protocol.ts';
+import type { SessionClient } from '../client/session-client.ts';
+import { ConfigurationError, messageOf } from '../values/errors.ts';
+import {
+  checkOptions,
+  objectWith,
+  oneOf,
+  optional,
+  shown,
+  type OptionChecks,
+} from '../values/plain-checks.ts';
+import { ChatFeed, type Screen, type UpdateMessages } from './chat-feed.ts';
+import type { SessionChunk, SessionMessage } from './chat-messages.ts';
+
+export interface ChatTransportOptions {
+  /**
+   * Who reports that results and questions were shown: `chat`, when a visible page has taken their message; or
+   * `page`, by `client.shown` and `client.questionShown`.
+   * @defaultValue 'chat'
+   */
+  readonly shownBy?: 'chat' | 'page';
+}
+
+/** The part of a client that a chat uses. */
+export type ChatClient = Pick<
+  SessionClient,
+  'store' | 'status' | 'send' | 'answer' | 'shown' | 'questionShown'
+>;
+
+type SendOptions = Parameters<ChatTransport<SessionMessage>['sendMessages']>[0];
+type ReconnectOptions = Parameters<ChatTransport<SessionMessage>['reconnectToStream']>[0];
+
+/** What a page has, and Node.js has not. */
+const page = globalThis as {
+  readonly document?: {
+    readonly visibilityState: string;
+    addEventListener(type: 'visibilitychange', listener: () => void): void;
+    removeEventListener(type: 'visibilitychange', listener: () => void): void;
+  };
+};
+
+const screen: Screen = {
+  isVisible: () => page.document?.visibilityState !== 'hidden',
+  onVisible(callback) {
+    page.document?.addEventListener('visibilitychange', callback);
+    return () => page.document?.removeEventListener('visibilitychange', callback);
+  },
+};
+
+const optionChecks: OptionChecks<ChatTransportOptions> = {
+  shownBy: optional(oneOf('chat', 'page')),
+};
+
+/** @throws {ConfigurationError} `INVALID_OPTION` */
+function checkClient(client: ChatClient): void {
+  let problem: string | null;
+  try {
+    problem =
+      objectWith(
+        'a client of `connect`',
+        'send',
+        'answer',
+        'shown',
+        'questionShown',
+      )(client, true) ??
+      objectWith('a client with a `store`', 'getSnapshot', 'subscribe')(client.store, true) ??
+      objectWith('a client with a `status`', 'get', 'subscribe')(client.status, true);
+  } catch (error) {
+    problem = `the value cannot be read: ${messageOf(error)}`;
+  }
+  if (problem !== null)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `chatTransport(client): ${problem}, got ${shown(client)}`,
+    );
+}
+
+/** Carries a session to one `useChat`, and what its user does back. */
+export class SessionChatTransport implements ChatTransport<SessionMessage> {
+  /** How what is said here reaches the user: it is shown, and never known to be heard. */
+  readonly heard = 'shown';
+  /** A message comes as a whole, and replaces the one of the same id. */
+  readonly resumeStreamIsReplay = true;
+  readonly #feed: ChatFeed;
+
+  constructor(client: ChatClient, options: ChatTransportOptions = {}) {
+    const checked: ChatTransportOptions = checkOptions(
+      'chatTransport(client, options)',
+      optionChecks,
+      options,
+    );
+    checkClient(client);
+    this.#feed = new ChatFeed(client, checked.shownBy === 'page' ? null : screen);
+    const ended = client.status.subscribe(({ state }) => {
+      if (state !== 'closed') return;
+      ended.unsubscribe();
+      this.close();
+    });
+  }
+
+  /**
+   * Answers a question or an approval; the receipt is also in its part.
+   * @throws {OffstageError} as `client.answer` (rejects).
+   */
+  answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
+    return this.#feed.answer(requestId, answer);
+  }
+
+  /**
+   * Sends the last words of the user.
+   * @throws {ConfigurationError} `INVALID_MESSAGE` for anything but words of the user; {OffstageError} as
+   * `client.send` (rejects).
+   */
+  async sendMessages(options: SendOptions): Promise<ReadableStream<SessionChunk>> {
+    const { text, id } = wordsOf(options);
+    return this.#feed.send(text, id, options.abortSignal);
+  }
+
+  /**
+   * Resolves with a stream when the session has something to say; with null when the client is closed, and at once for a
+   * chat that is followed. Of no use to that one: a held stream makes one new message of what it says, in which it comes again
+   * from its beginning.
+   */
+  reconnectToStream(options: ReconnectOptions): Promise<ReadableStream<SessionChunk> | null> {
+    return this.#feed.resume(options.abortSignal);
+  }
+
+  /**
+   * Keeps the messages of a chat as the session has them: what it did not ask for comes, too. Takes `setMessages` of
+   * `useChat`, or a function as `(update) => (chat.messages = update(chat.messages))`. Returns the function that ends it.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`
+   */
+  follow(setMessages: (update: UpdateMessages) => void): () => void {
+    if (typeof setMessages !== 'function')
+      throw new ConfigurationError(
+        'INVALID_ARGUMENT',
+        `follow(setMessages): expected a function, got ${shown(setMessages)}`,
+      );
+    return this.#feed.follow(setMessages);
+  }
+
+  /** Ends the held streams; the client stays open. Safe to call twice. */
+  close(): void {
+    this.#feed.close();
+  }
+}
+
+/** Returns the words that a chat sends (CHAT-TRANSPORT-1, CHAT-TRANSPORT-2). */
+function wordsOf({ trigger, messages, messageId }: SendOptions): {
+  readonly text: string;
+  readonly id: string;
+} {
+  if (trigger !== 'submit-message')
+    throw invalid('the session owns the conversation: nothing is said again', trigger);
+  if (messageId !== undefined)
+    throw invalid('the session owns the conversation: a message is not changed', messageId);
+  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
+  const { id = '', role, parts } = (last ?? {}) as Partial<SessionMessage>;
+  if (role !== 'user' || !Array.isArray(parts))
+    throw invalid('expected a last message of the role "user", with parts', last);
+  const strange = parts.find((part) => part?.type !== 'text' || typeof part.text !== 'string');
+  if (strange !== undefined) throw invalid('expected parts of the type "text" only', strange);
+  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+  if (text.trim() === '') throw invalid('expected words', text);
+  return { text, id };
+}
+
+function invalid(expected: string, value: unknown): ConfigurationError {
+  return new ConfigurationError(
+    'INVALID_MESSAGE',
+    `chatTransport: ${expected}, got ${shown(value)}`,
+  );
+}
+
+/**
+ * Returns the transport of one `useChat` over a session.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
+export function chatTransport(
+  client: ChatClient,
+  options?: ChatTransportOptions,
+): SessionChatTransport {
+  return new SessionChatTransport(client, options);
+}

@@ -1,0 +1,151 @@
+// `offstage/ai-sdk-ui` in Chromium, under the official `useChat`: tasks, buttons, late results, a lost connection, two tabs.
+
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { serve } from '../../src/serve/index.ts';
+import { rideSession } from '../serve/support/served.ts';
+import { bundle } from '../support/bundle.ts';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { launch } from './support/stage.ts';
+import type * as useChatPage from './support/use-chat-page.ts';
+
+declare const bundled: typeof useChatPage;
+
+const HOSTILE = '<img src=x onerror="throw new Error(1)">[a](javascript:alert(1))';
+const html = `<!doctype html><html lang="en"><title>A chat</title><div id="root"></div>
+<script>globalThis.process = { env: { NODE_ENV: 'development' } };</script><script src="/page.js"></script>`;
+
+let browser: Browser;
+let code: string;
+
+beforeAll(async () => {
+  ({ code } = await bundle('test/browser/support/use-chat-page.ts', ['browser']));
+  browser = await launch();
+});
+afterAll(() => browser.close());
+
+/** A session with pages that have a `useChat` each. */
+async function stage(options?: Parameters<typeof rideSession>[0]) {
+  const session = rideSession(options);
+  const problems: string[] = [];
+  const web = serve({
+    session: () => session,
+    authorize: ({ token }) =>
+      token === 'right' ? { sessionId: 's1', user: 'ann', role: 'user' } : null,
+  });
+  const http = createServer((request, response) =>
+    web.handle(request, response, () => {
+      const isScript = request.url === '/page.js';
+      response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' });
+      response.end(isScript ? code : html);
+    }),
+  );
+  const sockets = new Set<Socket>();
+  http.on('connection', (socket: Socket) => sockets.add(socket));
+  http.on('upgrade', (request, socket, head) => void web.upgrade(request, socket, head));
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  const tabs: Page[] = [];
+  onTestFinished(async () => {
+    for (const tab of tabs) await tab.close();
+    await web.close();
+    http.closeAllConnections();
+    http.close();
+    await session.close();
+  });
+  return {
+    session,
+    problems,
+    cut: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+    async open(): Promise<Page> {
+      const tab = await browser.newPage();
+      tabs.push(tab);
+      tab.on('pageerror', (error) => problems.push(error.message));
+      tab.on('console', (message) => {
+        if (message.type() === 'error' && !message.text().includes('WebSocket'))
+          problems.push(message.text());
+      });
+      await tab.goto(`http://127.0.0.1:${(http.address() as AddressInfo).port}/`);
+      await tab.evaluate(() => bundled.mount());
+      return tab;
+    },
+  };
+}
+
+async function type(page: Page, text: string): Promise<void> {
+  await page.getByLabel('Message').fill(text);
+  await page.keyboard.press('Enter');
+}
+
+const linesOf = (page: Page, role: string): Promise<string[]> =>
+  page.locator(`article[data-role=${role}]`).allTextContents();
+
+test('a question is answered by its button over a lost connection, and a result comes by itself', async () => {
+  const { session, problems, cut, open } = await stage();
+  const [page, second] = [await open(), await open()];
+  await type(page, 'use book_ride');
+  const premium = page.getByRole('button', { name: 'Premium' });
+  await premium.waitFor();
+  await second.getByRole('button', { name: 'Premium' }).waitFor();
+  expect(await linesOf(second, 'user')).toEqual(['use book_ride']);
+  await page.getByText('book_ride: waiting_for_input').waitFor();
+  await page.locator('#status', { hasText: 'ready' }).waitFor();
+  // The card is updated in its place: it is not made anew, and keeps the focus.
+  await premium.focus();
+  cut();
+  await page.keyboard.press('Enter');
+  for (const tab of [page, second]) {
+    await tab.getByText('Economy or Premium? Premium').waitFor();
+    await tab.getByText('book_ride: completed').waitFor();
+    await tab.getByText('Told:').waitFor();
+    expect(await tab.locator('.task').count()).toBe(1);
+    expect(await linesOf(tab, 'user')).toEqual(['use book_ride']);
+  }
+  // P4: told once, and shown.
+  await expect
+    .poll(() =>
+      session.store.getSnapshot().context.deliveries.find(({ kind }) => kind === 'result'),
+    )
+    .toMatchObject({ state: 'delivered', grade: 'shown', attempts: 1 });
+  // A page that is loaded again has all of it, in the same order.
+  const before = await page.locator('article').allTextContents();
+  await page.reload();
+  await page.evaluate(() => bundled.mount());
+  await page.getByText('Told:').waitFor();
+  expect(await page.locator('article').allTextContents()).toEqual(before);
+  expect(problems).toEqual([]);
+});
+
+test('an approval that is denied, under hostile names and words', async () => {
+  const ran: unknown[] = [];
+  const mail = {
+    script: steps(calls(['do_mail', { to: HOSTILE }]), say(HOSTILE)),
+    config: { tools: { do_mail: simpleTool(() => ran.push('mail'), { needsApproval: true }) } },
+  };
+  const { problems, open } = await stage({ subagents: { mail } });
+  const page = await open();
+  await type(page, 'use mail');
+  await page.getByText('img src=x').first().waitFor();
+  const deny = page.locator('fieldset button').nth(1);
+  await deny.focus();
+  await page.keyboard.press('Enter');
+  await page.getByText('mail: completed').waitFor();
+  expect(await page.locator('fieldset').count()).toBe(0);
+  expect(ran).toEqual([]);
+  await type(page, HOSTILE);
+  await page.getByText(`You said: ${HOSTILE}`).waitFor();
+  expect(await page.locator('img, a').count()).toBe(0);
+  expect(problems).toEqual([]);
+});
+
+test('what a session cannot do is said by name', async () => {
+  const { open } = await stage();
+  const page = await open();
+  await type(page, '   ');
+  await page.getByRole('alert').getByText('expected words').waitFor();
+});
