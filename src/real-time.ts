@@ -69,6 +69,7 @@ let processRuntime: Runtime | undefined;
 const ofRuntimes = [
   'environment',
   'journal',
+  'jobs',
   'maxTotalActive',
   'inspect',
   'snapshots',
@@ -86,6 +87,7 @@ function withRuntime<Options extends RuntimeChoice>(
     runtime: given,
     environment,
     journal,
+    jobs,
     maxTotalActive,
     inspect,
     snapshots,
@@ -96,6 +98,7 @@ function withRuntime<Options extends RuntimeChoice>(
   const own = withoutUndefined({
     environment,
     journal,
+    jobs,
     maxTotalActive,
     inspect,
     snapshots,

@@ -24,6 +24,7 @@ export {
   type ToldRelay,
 } from './relay-conformance/scripted-relay.ts';
 export * from './relay-conformance/index.ts';
+export * from './jobs-conformance/index.ts';
 export {
   scriptedModel,
   type Script,

@@ -7,6 +7,7 @@ import { from } from 'rxjs';
 import { createMachine } from 'xstate';
 import { z } from 'zod';
 import { createRuntime, defineTool, memoryJournal, TextSession } from '../../src/index.ts';
+import { localJobs } from '../../src/entries/jobs.ts';
 import { emptySessionState } from '../../src/client/index.ts';
 import { encodeWav } from '../../src/voice/index.ts';
 import {
@@ -108,6 +109,12 @@ const doorCheck = (): { events: () => readonly { type: string }[] } => ({
 });
 const frame = (): unknown => ({ samples: new Int16Array(480), sampleRateHz: 24_000 });
 const machineMade = 'it is a pure function of states that the machines made';
+const packing = (): Record<string, unknown> => ({
+  redact: { values: ['a secret word'] },
+  codec: { seal: (text: string) => text, open: (text: string) => text },
+  claims: { keep: () => undefined, read: () => null },
+  claimAboveBytes: 10,
+});
 const ofErrors = 'adapters make them of texts of their own';
 const recordMade = 'it takes records that this library made';
 const testTool = 'a test calls it, and a test that is wrong may fail in any way';
@@ -194,6 +201,23 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
     },
     workingMemory: { args: ({ environment }) => [{ environment }], walks: 'trusts' },
+  },
+  './jobs': {
+    JobError: { args: () => ['BROKEN', 'broken'], trusts: ofErrors },
+    jobWorker: {
+      args: ({ environment }) => [
+        { environment, configs: { own: config() }, tools: {}, model: model(), onError: () => {} },
+      ],
+      walks: 'trusts',
+    },
+    localJobs: {
+      args: () => [{ hands: { do: () => ({ done: '' }) }, maxBytes: 1_000 }],
+      walks: 'trusts',
+    },
+    packedHands: { args: () => [{ do: () => ({ done: '' }) }, packing()] },
+    packedJobs: {
+      args: () => [localJobs({ hands: { do: () => Promise.resolve({ done: '' }) } }), packing()],
+    },
   },
   './journal': {
     JournalError: { args: () => ['BROKEN', 'broken'], trusts: ofErrors },
@@ -339,6 +363,8 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     actsIn: { args: () => ['acts'], trusts: testTool },
     actsPrompt: { args: () => [{ say: 'Hello.' }], trusts: testTool },
     perform: { args: () => [[], {}], trusts: testTool },
+    jobsConformance: { args: () => [{ name: 'a', shows: [], open: () => ({}) }] },
+    simulatedJobs: { args: () => [{ hands: { do: () => ({ done: '' }) } }], walks: 'trusts' },
     relayConformance: { args: () => [{ name: 'a', shows: [], graceMs: 1, open: () => ({}) }] },
     scriptedModel: { args: () => [[]], trusts: testTool },
     scriptedRelay: { args: () => [{ graceMs: 1 }], trusts: testTool },
@@ -555,7 +581,10 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       walks: 'trusts',
     },
   },
-  './node': { nodeEnvironment: { args: () => [] } },
+  './node': {
+    fileClaims: { args: ({ directory }) => [{ directory }], walks: 'trusts' },
+    nodeEnvironment: { args: () => [] },
+  },
 };
 
 export interface Callable extends Row {

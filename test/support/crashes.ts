@@ -31,7 +31,8 @@ export interface Inheritance {
 export function world({
   snapshots,
   inheritance,
-}: Pick<RuntimeOptions, 'snapshots'> & { readonly inheritance?: Inheritance } = {}) {
+  jobs,
+}: Pick<RuntimeOptions, 'snapshots' | 'jobs'> & { readonly inheritance?: Inheritance } = {}) {
   const environment = inheritance
     ? withFreshIds(simulatedEnvironment({ startAt: inheritance.at }))
     : simulatedEnvironment();
@@ -90,6 +91,7 @@ export function world({
         environment: process.environment,
         journal: journalOf(process),
         ...(snapshots ? { snapshots } : {}),
+        ...(jobs ? { jobs } : {}),
       });
       return { process, runtime };
     },

@@ -12,6 +12,7 @@ import {
 import { ConfigurationError } from '../../values/errors.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { Environment } from '../ports/environment.ts';
+import type { Jobs } from '../ports/jobs.ts';
 import type { Journal } from '../ports/journal.ts';
 import { isMemoryJournal, memoryJournal } from '../runtime/memory-journal.ts';
 import type { SnapshotPolicy } from '../runtime/scope-journal.ts';
@@ -24,6 +25,11 @@ export interface RuntimeOptions {
   readonly environment: Environment;
   /** @defaultValue `memoryJournal()` */
   readonly journal?: Journal;
+  /**
+   * The engine that does the steps of subagents, and the tools, with `runs: 'jobs'`: `restateJobs(…)`,
+   * `temporalJobs(…)`, or `localJobs(…)`. @defaultValue none: they are done in this process
+   */
+  readonly jobs?: Jobs;
   /**
    * The number of subagents in `running` at the same time, over all sessions; may be `Infinity`.
    * @defaultValue 50
@@ -48,6 +54,7 @@ export interface RuntimeOptions {
 export interface Runtime {
   readonly environment: Environment;
   readonly journal: Journal;
+  readonly jobs: Jobs | undefined;
   readonly supervisor: Supervisor;
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
   readonly snapshots: SnapshotPolicy;
@@ -59,6 +66,7 @@ const DEFAULT_AFTER_ENTRIES = 1000;
 const optionsSchema = z.strictObject({
   environment: z.unknown(),
   journal: anObject('a journal such as memoryJournal()', 'append', 'read').optional(),
+  jobs: anObject('jobs such as those of localJobs({ … })', 'run', 'cancel').optional(),
   maxTotalActive: z.unknown().optional(),
   inspect: aFunction.optional(),
   // Checked below, with its default.
@@ -123,6 +131,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   return {
     environment: options.environment,
     journal: options.journal ?? memoryJournal(),
+    jobs: options.jobs,
     supervisor: new Supervisor(maxTotalActive),
     inspect: options.inspect,
     snapshots,

@@ -12,6 +12,11 @@ export type SpeakProgress = (typeof SPEAK_PROGRESS)[number];
 
 export const SPEAK_PROGRESS = ['off', 'milestones', 'all'] as const;
 
+/** Where a step is done: in the session's process, or as a job of the runtime's `jobs`. */
+export type RunsWhere = (typeof RUNS_WHERE)[number];
+
+export const RUNS_WHERE = ['here', 'jobs'] as const;
+
 /** The configuration of one kind of subagent. One configuration serves many runs. */
 export interface SubagentConfig {
   /** The name in events, in the inspector and in texts for the user. */
@@ -35,6 +40,14 @@ export interface SubagentConfig {
    * the options that concern them are refused beside it.
    */
   readonly relay?: Relay;
+  /**
+   * Where its model calls and tool calls are done. `jobs`: by the runtime's `jobs`, wherever a `jobWorker` has the
+   * same configuration, its tools and keys; the session keeps the decisions (questions, approvals, budgets,
+   * retries). A tool with `runs` of its own decides for itself; tools that wait for other subagents are always run
+   * here. Without `jobs` in the runtime, every step is done here. Refused beside `relay`, `createInstance` and
+   * `dispose`. The worker's `toolsContext` counts, not the session's. @defaultValue 'here'
+   */
+  readonly runs?: RunsWhere;
   /** Whether it may ask the user. @defaultValue false; true with `relay` */
   readonly interactive?: boolean;
   /** The time for the user to answer a question, in milliseconds. @defaultValue 120000 */
@@ -151,6 +164,7 @@ export interface SubagentDefinition extends Omit<SubagentConfig, 'retry'> {
   readonly tools: Readonly<Record<string, unknown>>;
   readonly maxSteps: number;
   readonly timeout: number;
+  readonly runs: RunsWhere;
   readonly interactive: boolean;
   readonly inputTimeout: number;
   readonly maxInputRetries: number;

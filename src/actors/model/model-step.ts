@@ -100,6 +100,8 @@ export interface ModelCall {
   readonly consent?: Exclude<Consent, 'not_needed'>;
   /** For a question or an approval: the identities that may answer. */
   readonly answerableBy?: readonly string[];
+  /** The engine (`Jobs.name`) that runs it as a job; absent: it is run in this process. */
+  readonly job?: string;
 }
 
 /** Tokens as the provider counted them; 0 if it gave no count. */

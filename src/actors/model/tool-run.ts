@@ -50,13 +50,7 @@ export interface ToolCallOptions {
    * Stores an output that is too large to be read elsewhere, and returns its replacement; never rejects.
    * `read`: the result of `toModelOutput`. Absent: outputs are only cut.
    */
-  readonly keepLarge?:
-    | ((
-        value: JSONValue,
-        part: 'output' | 'read',
-        signal: AbortSignal,
-      ) => JSONValue | Promise<JSONValue>)
-    | undefined;
+  readonly keepLarge?: KeepLarge | undefined;
   /**
    * Gets the values that an `async function*` yields before it ends, as JSON; called in order, never after
    * the result.
@@ -65,6 +59,12 @@ export interface ToolCallOptions {
   /** Called with problems of the tool beside its result. */
   readonly report?: Report;
 }
+
+export type KeepLarge = (
+  value: JSONValue,
+  part: 'output' | 'read',
+  signal: AbortSignal,
+) => JSONValue | Promise<JSONValue>;
 
 type Report = (error: unknown, where: string) => void;
 
@@ -127,8 +127,25 @@ async function keptOutput(
   return { ok: true, value: shortened(value, text, maxOutputBytes) };
 }
 
+/** Stores the large values of an outcome that was made in another process, and returns it with their replacements. */
+export async function keptElsewhere(
+  outcome: ToolOutcome,
+  { toModelOutput }: Pick<ToolEntry, 'toModelOutput'>,
+  keepLarge: KeepLarge | undefined,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
+  if (!keepLarge || outcome.status !== 'ok') return outcome;
+  const output = await raceAbort(keepLarge(outcome.output, 'output', signal), signal);
+  const modelOutput = toModelOutput
+    ? await readable({ keepLarge }, outcome.modelOutput, signal)
+    : output === outcome.output
+      ? outcome.modelOutput
+      : defaultModelOutput(output);
+  return { ...outcome, output, modelOutput };
+}
+
 async function readable(
-  { keepLarge }: ToolCallOptions,
+  { keepLarge }: Pick<ToolCallOptions, 'keepLarge'>,
   output: ToolResultOutput,
   signal: AbortSignal,
 ): Promise<ToolResultOutput> {

@@ -10,6 +10,7 @@
 import type { ModelMessage, Schema, ToolSet } from 'ai';
 import { z } from 'zod';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
+import { RUNS_WHERE, type RunsWhere } from '../contracts/config.ts';
 import { identities } from '../contracts/identity.ts';
 import { delegates, roleOf, type ToolRole } from './tool-flags.ts';
 import { invalidInputMessage, knownJsonSchema, validateWith, wrapSchema } from './schema.ts';
@@ -64,6 +65,8 @@ export interface ToolEntry {
   readonly delegates: boolean;
   /** Whether a call with an unknown outcome may be repeated, with the same key. */
   readonly idempotent: boolean;
+  /** Where a call is done; undefined: where the configuration says. */
+  readonly runs: RunsWhere | undefined;
 }
 
 export interface PreparedTools {
@@ -103,6 +106,8 @@ const shape = z.object({
   effects: z.array(z.string().min(1)).optional(),
   /** Whether a call may be repeated after a crash, with the same `idempotencyKey`. */
   idempotent: z.boolean().optional(),
+  /** Where a call is done, whatever the configuration says of the other steps. */
+  runs: z.enum(RUNS_WHERE).optional(),
 });
 
 type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
@@ -111,7 +116,7 @@ type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
  * Prepares AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with `parameters`
  * instead of `inputSchema`. Keeps the properties that a model reads (description, schema, strict,
  * inputExamples, providerOptions), `metadata`, and those that the runtime needs (`execute`, `needsApproval`,
- * `toModelOutput`, and the additions `timeoutMs`, `idempotent`, `answerableBy`). A description that is a
+ * `toModelOutput`, and the additions `timeoutMs`, `idempotent`, `answerableBy`, `runs`). A description that is a
  * function is resolved now, without a context; `onInput…` callbacks and `deferLoading` have no meaning here.
  *
  * A `jsonSchema()` without `validate` checks nothing, as everywhere in the AI SDK.
@@ -247,12 +252,18 @@ function toolEntry(name: string, tool: SourceTool, schema: Schema): ToolEntry {
     role: roleOf(tool),
     delegates: delegates(tool),
     idempotent: isIdempotent(tool),
+    runs: tool.runs,
   };
 }
 
 /** A tool that only waits for others may be repeated, unless its author says otherwise. */
 export function isIdempotent(tool: object): boolean {
   return 'idempotent' in tool ? tool.idempotent === true : delegates(tool);
+}
+
+/** Tells whether the author of a tool wants its calls to be jobs. */
+export function runsAsJob(tool: unknown): boolean {
+  return typeof tool === 'object' && tool !== null && 'runs' in tool && tool.runs === 'jobs';
 }
 
 function pick(source: SourceTool, keys: readonly string[]): Record<string, unknown> {

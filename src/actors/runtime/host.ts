@@ -13,6 +13,7 @@
 import type { InspectionEvent } from 'xstate';
 import { handleRejection, quietly } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
+import type { Jobs } from '../ports/jobs.ts';
 import type { Journal } from '../ports/journal.ts';
 import { ActorTree } from './actor-view.ts';
 import type { OnUnfoldable } from './set-aside.ts';
@@ -20,6 +21,8 @@ import type { OnUnfoldable } from './set-aside.ts';
 export interface HostOptions {
   readonly environment: Environment;
   readonly journal: Journal;
+  /** Where steps with `runs: 'jobs'` are done. @defaultValue none: they are done here */
+  readonly jobs?: Jobs | undefined;
   /** Called with errors that did no harm: a throwing hook, a journal append that is retried. */
   readonly onError?: ((error: unknown, where: string) => void) | undefined;
   /** Called with events that no actor could accept at that time: late, duplicate, or not addressed to it. */
@@ -32,6 +35,8 @@ export interface HostOptions {
 export interface Host {
   readonly environment: Environment;
   readonly journal: Journal;
+  /** Null: every step is done here. */
+  readonly jobs: Jobs | null;
   readonly router: Router;
   /** The actors that apps and inspectors observe. */
   readonly actors: ActorTree;
@@ -45,6 +50,7 @@ export function createHost(options: HostOptions): Host {
   const host: Host = {
     environment: options.environment,
     journal: options.journal,
+    jobs: options.jobs ?? null,
     router: new Router((error) => report(error, 'router')),
     actors: new ActorTree(report, options.inspect && guarded(options.inspect, report)),
     onUnfoldable: options.onUnfoldable ?? 'set_aside',

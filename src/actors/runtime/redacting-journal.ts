@@ -73,16 +73,7 @@ const journalSchema = z.looseObject({
  */
 export function redactingJournal(journal: Journal, options: RedactionOptions = {}): Journal {
   check('redactingJournal(journal, options)', journalSchema, journal);
-  checkUnshown('redactingJournal', optionsSchema, options);
-  const { names = SECRET_NAMES, values = [], replace = REDACTED } = options;
-  const redaction: Redaction = {
-    isSecret: options.names === undefined ? isSecretName : nameMatcher(names),
-    takeOut: secretRemover(
-      values.filter((value) => value !== undefined),
-      replace,
-    ),
-    replace,
-  };
+  const redaction = redactionOf('redactingJournal', options);
   return {
     append: (entry) => journal.append(redacted(entry, redaction)),
     read: (query) => journal.read(query),
@@ -92,6 +83,28 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
     scopes: journal.scopes?.bind(journal),
     forget: journal.forget?.bind(journal),
     wakeTimes: journal.wakeTimes,
+  };
+}
+
+/**
+ * Returns the function that removes secrets from JSON.
+ * @throws {ConfigurationError} for invalid options.
+ */
+export function secretsTaken(where: string, options: RedactionOptions): (json: unknown) => unknown {
+  const redaction = redactionOf(where, options);
+  return (json) => clean(json, redaction, false);
+}
+
+function redactionOf(where: string, options: RedactionOptions): Redaction {
+  checkUnshown(where, optionsSchema, options);
+  const { names = SECRET_NAMES, values = [], replace = REDACTED } = options;
+  return {
+    isSecret: options.names === undefined ? isSecretName : nameMatcher(names),
+    takeOut: secretRemover(
+      values.filter((value) => value !== undefined),
+      replace,
+    ),
+    replace,
   };
 }
 

@@ -6,6 +6,7 @@ import { checkIsObject, notAnObject, shown } from '../../values/plain-checks.ts'
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { budgetLimits } from '../admission/budget.ts';
 import {
+  RUNS_WHERE,
   SPEAK_PROGRESS,
   type RetryOptions,
   type SubagentConfig,
@@ -18,6 +19,7 @@ import type { Relay, RelayCapabilities } from '../ports/relay.ts';
 export const defaultSubagentOptions = {
   maxSteps: 5,
   timeout: 600_000,
+  runs: 'here',
   interactive: false,
   inputTimeout: 120_000,
   maxInputRetries: 3,
@@ -47,6 +49,7 @@ const NOT_WITH_RELAY = [
   'maxHistory',
   'toolTimeout',
   'toolsContext',
+  'runs',
 ] as const satisfies readonly (keyof SubagentConfig)[];
 const capabilities = z.strictObject({
   openQuestionSurvives: z.boolean(),
@@ -79,6 +82,7 @@ const checks = {
   timeout: milliseconds,
   model: aModel.optional(),
   relay: aRelay.optional(),
+  runs: z.enum(RUNS_WHERE),
   interactive: z.boolean(),
   inputTimeout: milliseconds,
   maxInputRetries: count,
@@ -127,6 +131,7 @@ export function checkSubagentConfig(config: SubagentConfig, path = 'subagent'): 
   };
   check(path, schema, options);
   checkBesideRelay(path, config);
+  checkBesideJobs(path, config);
   const definition: SubagentDefinition = { ...options, source: config };
   definitions.set(config, definition);
   return definition;
@@ -139,6 +144,17 @@ function checkBesideRelay(path: string, config: SubagentConfig): void {
       throw new ConfigurationError(
         'INVALID_OPTION',
         `${path}.${option}: expected none beside relay, whose agent has its own, got ${shown(config[option])}`,
+      );
+}
+
+/** A worker has one instance of a configuration, which no run owns. */
+function checkBesideJobs(path: string, config: SubagentConfig): void {
+  if (config.runs !== 'jobs') return;
+  for (const option of ['createInstance', 'dispose'] as const)
+    if (config[option] !== undefined)
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `${path}.${option}: expected none beside runs: 'jobs', whose steps are done in other processes, got ${shown(config[option])}`,
       );
 }
 

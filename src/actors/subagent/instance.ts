@@ -29,7 +29,7 @@ export interface Briefing {
 
 export interface Instance extends Pick<Briefing, 'instructions'> {
   readonly definition: SubagentDefinition;
-  /** Null: a relay does the work. */
+  /** Null: a relay does the work, or the model is where its jobs are done. */
   readonly model: LanguageModel | null;
   readonly tools: PreparedTools;
 }
@@ -108,12 +108,13 @@ export async function prepareInstance(
     const { instructions, messages } = await raceAbort(brief(definition), signal);
     if (definition.relay) return { definition, tools, model: null, instructions, messages, notes };
     const chosen = definition.model ?? model;
-    if (chosen === undefined)
+    const isElsewhere = definition.runs === 'jobs' && host.jobs !== null;
+    if (chosen === undefined && !isElsewhere)
       throw new ConfigurationError(
         'NO_MODEL',
         `${definition.name}: expected a model in the subagent's configuration or beside it, got none`,
       );
-    return { definition, tools, model: chosen, instructions, messages, notes };
+    return { definition, tools, model: chosen ?? null, instructions, messages, notes };
   } catch (error) {
     await releaseInstance(host, { definition });
     throw error;

@@ -113,6 +113,7 @@ const response = z.looseObject({
       toolName: text,
       invalid: maybe(z.looseObject({ message: text })),
       consent: maybe(text),
+      job: maybe(text),
     }),
   ),
 });

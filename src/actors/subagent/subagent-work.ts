@@ -14,7 +14,7 @@
 
 import type { JSONValue, LanguageModel, ModelMessage } from 'ai';
 import { clip } from '../../values/clip.ts';
-import { messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
+import { isA, messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
 import type { Budget } from '../admission/budget.ts';
@@ -30,18 +30,19 @@ import {
   type StepUsage,
 } from '../model/model-step.ts';
 import { checkOutput, structuredOutput } from '../model/output.ts';
-import { runToolCall } from '../model/tool-run.ts';
-import type { Host } from '../runtime/host.ts';
+import { keptElsewhere, runToolCall, type KeepLarge } from '../model/tool-run.ts';
+import { callSafely, type Host } from '../runtime/host.ts';
 import { raceTime } from '../runtime/race-abort.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
-import type { PreparedTools } from '../model/tools.ts';
+import { runsAsJob, type PreparedTools, type ToolEntry } from '../model/tools.ts';
 import { ASK_USER, mayGiveBack, NOT_FOR_ME, notForMeTool } from './ask-user.ts';
 import { checkHandIn, completionToolIn, notHandedInMessage } from './child-toolset.ts';
 import { releaseInstance, type Instance } from './instance.ts';
 import { RelayMind } from './relay-mind.ts';
+import { StepFailure, StepJobs } from './step-jobs.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 import type { SubagentLog } from './subagent-log.ts';
-import type { Structured } from '../model/model.ts';
+import type { Delta, Structured } from '../model/model.ts';
 import { toolDenied, toolError, type ToolOutcome } from '../model/tool-results.ts';
 
 /** The subagent whose work it is. */
@@ -59,6 +60,8 @@ interface Activity {
   readonly step: number;
   /** Number of events that the activity has still to report. */
   expected: number;
+  /** Its jobs go on when it is stopped, for the process that takes the session up. */
+  isLeft: boolean;
 }
 
 /** A model call, which may be attempted several times. */
@@ -131,7 +134,8 @@ export class SubagentWork {
     const controller = new AbortController();
     const { step = 0, callIds } = input as Partial<ToolCallsInput>;
     const { signal } = controller;
-    const activity: Activity = { controller, signal, step, expected: callIds?.length ?? 1 };
+    const expected = callIds?.length ?? 1;
+    const activity: Activity = { controller, signal, step, expected, isLeft: false };
     this.#activity = activity;
     if (name === 'prepare') {
       this.#preparing = this.#prepare(activity);
@@ -155,13 +159,15 @@ export class SubagentWork {
   /**
    * Stops the activity. An activity that has reported every event has ended by itself and is not aborted.
    * `reason` makes the abort reason of the signals of tools and models; most activities need none, and an error
-   * costs a stack trace.
+   * costs a stack trace. `suspended`: another process continues the work, and jobs go on for it.
    */
-  stop(reason: () => Error): void {
+  stop(reason: () => Error, why: 'ended' | 'suspended' = 'ended'): void {
     const activity = this.#activity;
     this.#activity = null;
     this.progress = null;
-    if (activity && activity.expected > 0) activity.controller.abort(reason());
+    if (!activity || activity.expected === 0) return;
+    activity.isLeft = why === 'suspended' && this.#host.jobs?.keepsResults === true;
+    activity.controller.abort(reason());
   }
 
   /** Lets the other agent's step end, so that it reads a message that has come. */
@@ -174,6 +180,7 @@ export class SubagentWork {
    * process continues the work.
    */
   async release(why: 'ended' | 'suspended'): Promise<void> {
+    if (why === 'ended') this.#forgetJobs();
     await this.#releaseMind(why);
     if (!this.#instance) return this.#preparing ?? Promise.resolve();
     return releaseInstance(this.#host, this.#instance);
@@ -325,22 +332,48 @@ export class SubagentWork {
         await this.#digest(thinking, response);
         return;
       }
-      const response = await runModelStep({
-        model: modelOf(instance),
-        instructions,
-        messages,
-        tools: toolsFor(instance, this.#worker.log.ledger),
-        ...(maxOutputTokens === undefined ? {} : { settings: { maxOutputTokens } }),
-        structured: final ? null : this.#formatOf(instance),
-        ...(final && instance.tools.modelTools ? { toolChoice: 'none' as const } : {}),
-        signal,
-        said:
-          stream &&
-          (({ type, delta }) =>
-            stream({ type: type === 'text' ? 'text_delta' : 'thinking', step, delta })),
-        ids: environment.ids,
-        clock: environment.clock,
-      });
+      const tools = toolsFor(instance, this.#worker.log.ledger);
+      const said =
+        stream &&
+        (({ type, delta }: Delta) =>
+          stream({ type: type === 'text' ? 'text_delta' : 'thinking', step, delta }));
+      const jobs = instance.definition.runs === 'jobs' ? this.#jobs() : null;
+      const response = await (jobs
+        ? jobs.think(
+            {
+              kind: 'model',
+              config: instance.definition.name,
+              tools: Object.keys(tools.modelTools ?? {}),
+              instructions,
+              messages,
+              final,
+              maxOutputTokens,
+              stream: said !== undefined,
+            },
+            {
+              key: `${this.#jobPrefix}${step}:${messages.length}${final ? ':final' : ''}#${number}`,
+              signal,
+              isLeft: () => activity.isLeft,
+              said:
+                said &&
+                ((told) => {
+                  if (told.type !== 'preliminary') said(told);
+                }),
+            },
+          )
+        : runModelStep({
+            model: modelOf(instance),
+            instructions,
+            messages,
+            tools,
+            ...(maxOutputTokens === undefined ? {} : { settings: { maxOutputTokens } }),
+            structured: final ? null : this.#formatOf(instance),
+            ...(final && instance.tools.modelTools ? { toolChoice: 'none' as const } : {}),
+            signal,
+            said,
+            ids: environment.ids,
+            clock: environment.clock,
+          }));
       permit.answered(response.usage, response.text);
       // Cut off by the budget, not by the model: the partial answer is handed in.
       const isCut = response.finish === 'length' && maxOutputTokens !== undefined && !final;
@@ -349,7 +382,8 @@ export class SubagentWork {
     } catch (error) {
       permit.failed(signal.aborted);
       if (signal.aborted) return;
-      const { code, message, retryable, retryAfterMs = 0 } = toStepError(error);
+      const classified = isA(error, StepFailure) ? error : toStepError(error);
+      const { code, message, retryable, retryAfterMs = 0 } = classified;
       const { name, retry } = instance.definition;
       if (!retryable || number >= retry.maxAttempts) {
         const failed = failure(code, message, retryable);
@@ -472,7 +506,10 @@ export class SubagentWork {
         }),
       report: (error, where) => this.#host.report(error, where),
     });
-    const judged = consent === 'not_needed' ? call : { ...call, consent };
+    const consented = consent === 'not_needed' ? call : { ...call, consent };
+    const engine = this.#host.jobs;
+    const isJob = engine && (entry.runs ?? instance.definition.runs) === 'jobs' && !delegates;
+    const judged = isJob && entry.execute ? { ...consented, job: engine.name } : consented;
     if (consent === 'inherited_denial') return [asTool, judged];
     if (consent === 'ask') {
       const asked = answerable(judged, entry.answerableBy ?? mayAnswer);
@@ -484,13 +521,13 @@ export class SubagentWork {
   /** Runs the calls of one step side by side: each is settled, whatever its tool does. */
   #act(activity: Activity, instance: Instance, { step, callIds }: ToolCallsInput): void {
     const { log } = this.#worker;
-    const inDoubt = this.#isInDoubt ? callsInDoubt(instance, log, callIds) : [];
+    // An engine that keeps results knows the fate of its jobs.
+    const keeper = this.#host.jobs?.keepsResults === true ? this.#host.jobs.name : null;
+    const inDoubt = this.#isInDoubt
+      ? callsInDoubt(instance, log, callIds).filter(({ job }) => keeper === null || job !== keeper)
+      : [];
     this.#isInDoubt = false;
-    for (const { callId, toolName, input } of inDoubt) {
-      const idempotencyKey = this.#keyOf(step, callId);
-      this.#ports.inDoubt?.(this.#worker, { callId, toolName, input, idempotencyKey });
-      this.#settle(activity, callId, toolError(inDoubtMessage(toolName), 'NEEDS_RECONCILE'));
-    }
+    for (const call of inDoubt) this.#settle(activity, call.callId, this.#doubtful(step, call));
     for (const callId of callIds)
       if (!inDoubt.some((call) => call.callId === callId))
         this.#host.environment.scheduler.yieldThen(
@@ -531,6 +568,8 @@ export class SubagentWork {
         const idempotencyKey = this.#keyOf(step, callId);
         ports.inDoubt?.(this.#worker, { callId, toolName, input, idempotencyKey });
       });
+    const jobs = call.job === undefined ? null : this.#jobs();
+    if (jobs) return this.#outcomeOfJob(jobs, activity, instance, call, entry);
     return runToolCall({
       tool: entry,
       callId,
@@ -543,17 +582,97 @@ export class SubagentWork {
       idempotencyKey: this.#keyOf(step, callId),
       context: this.#contextOf(activity, instance, toolName, callId),
       environment: this.#host.environment,
-      keepLarge:
-        ports.keepLarge &&
-        ((value, part, stop) => {
-          const returned = { callId, toolName, part, value, signal: stop };
-          return ports.keepLarge?.(this.#worker, this.tools, returned) ?? value;
-        }),
-      onPreliminary: (output) => {
-        const words = progressIn(output);
-        if (words !== null && !signal.aborted) this.#progressed(words);
-      },
+      keepLarge: this.#keeperOf(call),
+      onPreliminary: (output) => this.#preliminary(output, signal),
     });
+  }
+
+  #keeperOf({ callId, toolName }: ModelCall): KeepLarge | undefined {
+    const ports = this.#ports;
+    return (
+      ports.keepLarge &&
+      ((value, part, stop) => {
+        const returned = { callId, toolName, part, value, signal: stop };
+        return ports.keepLarge?.(this.#worker, this.tools, returned) ?? value;
+      })
+    );
+  }
+
+  #preliminary(output: JSONValue, signal: AbortSignal): void {
+    const words = progressIn(output);
+    if (words !== null && !signal.aborted) this.#progressed(words);
+  }
+
+  /** Reports a call whose fate is unknown. Returns what the model reads of it. */
+  #doubtful(step: number, { callId, toolName, input }: ModelCall): ToolOutcome {
+    const idempotencyKey = this.#keyOf(step, callId);
+    this.#ports.inDoubt?.(this.#worker, { callId, toolName, input, idempotencyKey });
+    return toolError(inDoubtMessage(toolName), 'NEEDS_RECONCILE');
+  }
+
+  #jobs(): StepJobs | null {
+    const { jobs, environment, report } = this.#host;
+    return jobs && new StepJobs(jobs, environment, report);
+  }
+
+  /** The beginning of the keys of its jobs, in every process. */
+  get #jobPrefix(): string {
+    return `${this.#ports.path}/${this.#worker.id}:`;
+  }
+
+  /** Its end is in the journal: no process asks for its jobs again. */
+  #forgetJobs(): void {
+    const { jobs } = this.#host;
+    if (!jobs?.forget) return;
+    const { runs, tools } = this.#worker.definition;
+    const asks = runs === 'jobs' || Object.values(tools).some(runsAsJob);
+    if (asks)
+      callSafely(this.#host, `jobs of ${this.#worker.id}`, () => jobs.forget?.(this.#jobPrefix));
+  }
+
+  async #outcomeOfJob(
+    jobs: StepJobs,
+    activity: Activity,
+    instance: Instance,
+    call: ModelCall,
+    entry: ToolEntry,
+  ): Promise<ToolOutcome> {
+    const { signal, step } = activity;
+    const { callId, toolName, input, raw = false } = call;
+    const { name, toolTimeout: timeoutMs } = instance.definition;
+    const { log, id: subagentId } = this.#worker;
+    const idempotencyKey = this.#keyOf(step, callId);
+    const { service: _, ...caller } = this.#ports.callerOf(this.#worker);
+    try {
+      const outcome = await jobs.act(
+        {
+          kind: 'tool',
+          config: name,
+          tools: [toolName],
+          toolName,
+          callId,
+          input,
+          raw,
+          timeoutMs,
+          caller: { ...caller, subagentId, approver: log.approverOf(callId), idempotencyKey },
+          messages: log.messagesBeforeCalls,
+        },
+        !entry.idempotent,
+        {
+          key: `${this.#jobPrefix}${step}:${callId}`,
+          signal,
+          isLeft: () => activity.isLeft,
+          said: (told) => {
+            if (told.type === 'preliminary') this.#preliminary(told.output, signal);
+          },
+        },
+      );
+      if (outcome === 'lost') return this.#doubtful(step, call);
+      return await keptElsewhere(outcome, entry, this.#keeperOf(call), signal);
+    } catch (error) {
+      if (signal.aborted) return toolError(messageOf(signal.reason), 'CANCELLED');
+      return toolError(messageOf(error), 'FAILED');
+    }
   }
 
   /** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */

@@ -422,7 +422,7 @@ export class Subagent implements UnitBody, Worker {
   suspend(): void {
     this.#handIn?.();
     this.#unit.dispose();
-    this.#work.stop(() => new CancelledError('the session was suspended'));
+    this.#work.stop(() => new CancelledError('the session was suspended'), 'suspended');
     this.#life?.stop();
     void this.#work.release('suspended');
   }

@@ -200,10 +200,10 @@ const scopes = new WeakMap<Runtime, Scope>();
 function scopeOf(runtime: Runtime): Scope {
   const known = scopes.get(runtime);
   if (known) return known;
-  const { environment, inspect, supervisor, onUnfoldable } = runtime;
+  const { environment, jobs, inspect, supervisor, onUnfoldable } = runtime;
   const id = environment.ids.next('runs');
   const journal = journalOfPassing(runtime);
-  const host = createHost({ environment, journal, inspect, onUnfoldable });
+  const host = createHost({ environment, journal, jobs, inspect, onUnfoldable });
   const limits = {
     ...defaultSessionLimits,
     maxConcurrentPerSession: Number.MAX_SAFE_INTEGER,

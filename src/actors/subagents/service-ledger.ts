@@ -79,7 +79,7 @@ export class ServiceLedger implements UnitBody {
 
   constructor(
     id: string,
-    { environment, inspect, journal, snapshots, onUnfoldable }: Runtime,
+    { environment, inspect, journal, jobs, snapshots, onUnfoldable }: Runtime,
     onError: HostOptions['onError'],
     service: LedgerOwner,
   ) {
@@ -88,7 +88,14 @@ export class ServiceLedger implements UnitBody {
       rested: () => this.snapshots.entryKept(),
       isTakenOver: () => service.isTakenOver,
     });
-    this.host = createHost({ environment, journal: this.journal, inspect, onError, onUnfoldable });
+    this.host = createHost({
+      environment,
+      journal: this.journal,
+      jobs,
+      inspect,
+      onError,
+      onUnfoldable,
+    });
     const identity = { id, scope: id, kind: 'program', definitionVersion: LEDGER_VERSION };
     this.unit = new CommitUnit(identity, this.host, this);
     // The entries of the journal come first.

@@ -477,8 +477,6 @@ describe('its configuration', () => {
   );
 
   test('`runs: jobs` is refused by name', () => {
-    expect(() => defineSubagent({ ...base, relay, runs: 'jobs' } as SubagentConfig)).toThrow(
-      /runs/,
-    );
+    expect(() => defineSubagent({ ...base, relay, runs: 'jobs' })).toThrow(/runs/);
   });
 });

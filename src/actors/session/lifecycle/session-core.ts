@@ -141,6 +141,7 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
     this.host = createHost({
       environment: runtime.environment,
       journal: this.journal,
+      jobs: runtime.jobs,
       inspect: runtime.inspect,
       onUnfoldable: runtime.onUnfoldable,
       onError: (error, where) => this.reportError(error, where),

@@ -1,0 +1,121 @@
+// Jobs: steps of subagents (a model call, a tool call) that are done wherever their code and keys are, in another
+// process or on an engine such as Restate or Temporal. `jobsConformance` of `offstage/testing` tests an implementation.
+//
+// A job has a key, a name for the engine's pages, and a body: a text that only the two ends read. The asking end is the
+// session; the other one is `JobHands`, such as those of `jobWorker`. Consent, budgets, retries and checks of outputs are
+// decided in the session, never in a job.
+//
+// Invariants
+//   JOBS-1. One key is one job, for all processes: begun if there is none, waited for while it is under way, its end once
+//       it has one (where `keepsResults`, also after a crash of either end).
+//   JOBS-2. A job is done at least once. One with `once` is begun at most once: where nobody knows whether it was done,
+//       its end is `{ lost: true }`, and it is never begun again.
+//   JOBS-3. Aborting the signal makes `run` reject at once, and stops nothing: `cancel` asks the job to stop.
+//   JOBS-4. `run` rejects with a `JobError` or the reason of the signal, and with nothing else.
+//   JOBS-5. A body of more than `maxBytes` is refused before it is begun (`JOB_TOO_LARGE`).
+
+import { OffstageError } from '../../values/errors.ts';
+import { byteLength, isLongerThan } from '../../values/json.ts';
+
+/** A step that is done elsewhere. */
+export interface Job {
+  /** `<scope>/<subagent>:…`; the same for every attempt to get the end of this very job. */
+  readonly key: string;
+  /** Names the step to people: `model of reporter`, `tool charge of rides`. */
+  readonly name: string;
+  /** It must not be begun twice. */
+  readonly once: boolean;
+  /** Its content: JSON, or whatever `packedJobs` made of it. */
+  readonly body: string;
+}
+
+/** The reason why a job has no result. */
+export interface JobFailure {
+  readonly code: string;
+  readonly message: string;
+  /** Another job for the same step may succeed. */
+  readonly retryable: boolean;
+  readonly retryAfterMs?: number;
+}
+
+/** The end of a job, as plain JSON. */
+export type JobEnd =
+  | { readonly done: string }
+  | { readonly failed: JobFailure }
+  /** It was begun, and its worker died: nobody knows whether it was done. */
+  | { readonly lost: true };
+
+export interface JobRunOptions {
+  readonly signal: AbortSignal;
+  /**
+   * Gets texts that the job sends while it is under way, where the engine carries them. They may be missing, and none
+   * comes after the end.
+   */
+  readonly said?: ((text: string) => void) | undefined;
+}
+
+/** The engine that does jobs, as a session sees it. */
+export interface Jobs {
+  /** Names the engine in journals and errors. */
+  readonly name: string;
+  /** Ends are kept, for a process that asks again after a crash. */
+  readonly keepsResults: boolean;
+  /** The limit of a body, and of the text of an end, in UTF-8. */
+  readonly maxBytes: number;
+  run(job: Job, options: JobRunOptions): Promise<JobEnd>;
+  /** Asks a job to stop, if it is under way. Never throws. */
+  cancel(key: string): void;
+  /** Forgets the ended jobs whose keys begin so. Absent: the engine forgets them after a time. */
+  forget?(prefix: string): void | Promise<void>;
+}
+
+/** The end where jobs are done. */
+export interface JobHands {
+  /**
+   * Does the job. Rejects with the reason of the signal, soon after that has aborted, and with nothing else. `said`
+   * never throws.
+   */
+  do(job: Job, signal: AbortSignal, said?: (text: string) => void): Promise<JobEnd>;
+}
+
+/**
+ * An engine could not be asked. With `retryable` the caller asks again, under the same key. Codes of the engines that
+ * come with Offstage: `JOBS_UNREACHABLE`, which may be temporary; `JOB_TOO_LARGE`, `JOBS_REFUSED` and
+ * `JOB_UNREADABLE`, which are permanent.
+ */
+export class JobError extends OffstageError {
+  readonly retryable: boolean;
+  constructor(
+    code: string,
+    message: string,
+    options: { readonly retryable: boolean; readonly cause?: unknown },
+  ) {
+    super(code, message, options);
+    this.retryable = options?.retryable ?? false;
+  }
+}
+
+/** @throws {JobError} `JOB_TOO_LARGE` (JOBS-5). */
+export function checkJobSize({ name, body }: Job, maxBytes: number): void {
+  if (isLongerThan(body, maxBytes)) throw tooLarge(name, body, maxBytes);
+}
+
+/** Returns the end, or a failure in place of an end whose text is larger than the engine keeps. */
+export function endWithin(job: Job, end: JobEnd, maxBytes: number): JobEnd {
+  if (!('done' in end) || !isLongerThan(end.done, maxBytes)) return end;
+  const { code, message, retryable } = tooLarge(`the result of ${job.name}`, end.done, maxBytes);
+  return { failed: { code, message, retryable } };
+}
+
+/** The end of a job that was cancelled. */
+export function cancelledEnd(): JobEnd {
+  return { failed: { code: 'CANCELLED', message: 'The job was cancelled', retryable: false } };
+}
+
+function tooLarge(what: string, text: string, maxBytes: number): JobError {
+  return new JobError(
+    'JOB_TOO_LARGE',
+    `${what}: expected at most ${maxBytes} bytes, got ${byteLength(text)}: give packedJobs(…) and packedHands(…) the same \`claims\`, which keep large texts`,
+    { retryable: false },
+  );
+}

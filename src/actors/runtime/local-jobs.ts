@@ -1,0 +1,104 @@
+// Jobs in this process: those of `jobWorker`, without an engine. The reference for the engines, and the choice for
+// development: the same configuration then runs on one of them.
+//
+// Owns:     the jobs under way, by key.
+// Does not: keep ends: after a crash of the process the rules of calls in doubt apply.
+
+import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { messageOf } from '../../values/errors.ts';
+import {
+  cancelledEnd,
+  checkJobSize,
+  endWithin,
+  JobError,
+  type Job,
+  type JobEnd,
+  type JobHands,
+  type Jobs,
+} from '../ports/jobs.ts';
+import { raceAbort } from './race-abort.ts';
+
+export interface LocalJobsOptions {
+  /** Does the jobs: `jobWorker({ … })`. */
+  readonly hands: JobHands;
+  /** The limit of a body, in bytes. @defaultValue Infinity */
+  readonly maxBytes?: number;
+}
+
+interface UnderWay {
+  readonly controller: AbortController;
+  readonly end: Promise<JobEnd>;
+  readonly listeners: Set<(text: string) => void>;
+}
+
+const optionsSchema = z.strictObject({
+  hands: anObject('hands such as those of jobWorker({ … })', 'do'),
+  maxBytes: z.union([z.number().positive(), z.literal(Infinity)]).optional(),
+} satisfies ChecksOf<LocalJobsOptions>);
+
+/**
+ * Does jobs in this process.
+ * @throws {ConfigurationError} for options that are unknown or wrong.
+ */
+export function localJobs(options: LocalJobsOptions): Jobs {
+  check('localJobs(options)', optionsSchema, options);
+  const { hands, maxBytes = Infinity } = options;
+  const jobs = new Map<string, UnderWay>();
+
+  const toEnd = async (
+    job: Job,
+    signal: AbortSignal,
+    say: (text: string) => void,
+  ): Promise<JobEnd> => {
+    try {
+      return endWithin(job, await hands.do(job, signal, say), maxBytes);
+    } catch (error) {
+      if (signal.aborted) return cancelledEnd();
+      // It may have been done.
+      if (job.once) return { lost: true };
+      throw new JobError('JOBS_UNREACHABLE', `The worker threw: ${messageOf(error)}`, {
+        retryable: true,
+        cause: error,
+      });
+    } finally {
+      jobs.delete(job.key);
+    }
+  };
+  const begin = (job: Job): UnderWay => {
+    const controller = new AbortController();
+    const listeners = new Set<(text: string) => void>();
+    const say = (text: string): void => {
+      for (const listener of listeners) listener(text);
+    };
+    // Begun in a later turn, so that the job is known by its key before it ends.
+    const end = Promise.resolve().then(() => toEnd(job, controller.signal, say));
+    const begun = { controller, end, listeners };
+    jobs.set(job.key, begun);
+    return begun;
+  };
+
+  return {
+    name: 'local',
+    keepsResults: false,
+    maxBytes,
+    async run(job, { signal, said }) {
+      signal.throwIfAborted();
+      checkJobSize(job, maxBytes);
+      const { end, listeners } = jobs.get(job.key) ?? begin(job);
+      if (said) listeners.add(said);
+      try {
+        return await raceAbort(end, signal);
+      } finally {
+        if (said) listeners.delete(said);
+      }
+    },
+    cancel(key) {
+      jobs
+        .get(key)
+        ?.controller.abort(
+          new JobError('CANCELLED', 'The job was cancelled', { retryable: false }),
+        );
+    },
+  };
+}

@@ -1,0 +1,279 @@
+// The other end of steps as jobs: does a model call or a tool call with the functions that a session uses itself.
+//
+// Owns:     the configurations by name; the tools that a job may use.
+// Does not: decide anything: consent, budgets, retries, checks of outputs and the next step stay with the session.
+//
+// Invariants
+//   JOB-WORKER-1. A job uses the tools that it names and that the worker knows, and no other one.
+//   JOB-WORKER-2. A configuration or a tool that the worker does not know ends the job with `NOT_RECOVERABLE`, without
+//       a call.
+//   JOB-WORKER-3. `do` resolves, whatever the model or the tool does, unless its signal aborts.
+
+import type { LanguageModel } from 'ai';
+import { z } from 'zod';
+import { aFunction, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
+import {
+  codeOf,
+  ConfigurationError,
+  messageOf,
+  OffstageError,
+  quietly,
+} from '../../values/errors.ts';
+import { asJson } from '../../values/json.ts';
+import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
+import type { SubagentService } from '../contracts/service-types.ts';
+import { withCaller } from '../model/caller.ts';
+import { aModel, type Structured } from '../model/model.ts';
+import { runModelStep, toStepError } from '../model/model-step.ts';
+import { structuredOutput } from '../model/output.ts';
+import { subAgentOf } from '../model/tool-flags.ts';
+import { runToolCall } from '../model/tool-run.ts';
+import type { PreparedTools } from '../model/tools.ts';
+import type { Environment } from '../ports/environment.ts';
+import type { Job, JobEnd, JobHands } from '../ports/jobs.ts';
+import { raceAbort } from '../runtime/race-abort.ts';
+import { NOT_FOR_ME, notForMeTool } from './ask-user.ts';
+import { checkSubagentConfig } from './config.ts';
+import { toolsOf } from './instance.ts';
+import {
+  readStepJob,
+  type ModelJob,
+  type StepJob,
+  type StepSaid,
+  type ToolJob,
+} from './step-jobs.ts';
+
+export interface JobWorkerOptions {
+  /** Time and chance: `nodeEnvironment()` of `offstage/node`. */
+  readonly environment: Environment;
+  /** The configurations of the subagents whose steps it does, found by their `name`. */
+  readonly configs: Readonly<Record<string, SubagentConfig>>;
+  /**
+   * Tools that subagents inherit from others (`spawn_subagent` with `tools`), by name. Those of a configuration come
+   * first. @defaultValue none
+   */
+  readonly tools?: Readonly<Record<string, unknown>>;
+  /** The model of a configuration without a model of its own. */
+  readonly model?: LanguageModel;
+  /** Receives errors that end no job: a provider that refuses structured output, a preliminary output that is no JSON. */
+  readonly onError?: (error: unknown, where: string) => void;
+}
+
+const optionsSchema = z.strictObject({
+  environment: z.unknown(),
+  configs: z.record(z.string(), z.unknown()),
+  tools: z.record(z.string(), z.unknown()).optional(),
+  model: aModel.optional(),
+  onError: aFunction.optional(),
+} satisfies ChecksOf<JobWorkerOptions>);
+
+/** The steps of one configuration at this worker. */
+interface Known {
+  readonly definition: SubagentDefinition;
+  readonly tools: PreparedTools;
+}
+
+/**
+ * Returns the hands of a worker: give them to the engine's own worker (`restateJobs`, `temporalJobs`), or to
+ * `localJobs`. Deploy it with the same configurations as the sessions.
+ * @throws {ConfigurationError} for options that are unknown or wrong, and for two configurations of one name.
+ */
+export function jobWorker(options: JobWorkerOptions): JobHands {
+  check('jobWorker(options)', optionsSchema, options);
+  checkEnvironment('jobWorker(options): environment', options.environment);
+  return new JobWorker(options);
+}
+
+class JobWorker implements JobHands {
+  readonly #options: JobWorkerOptions;
+  readonly #known = new Map<string, Known>();
+  /** Inherited tools. */
+  readonly #shared: PreparedTools;
+  readonly #report: (error: unknown, where: string) => void;
+
+  constructor(options: JobWorkerOptions) {
+    this.#options = options;
+    this.#report = quietly(options.onError);
+    for (const [name, config] of Object.entries(options.configs)) this.#learn(name, config);
+    const { tools = {} } = options;
+    const name = 'jobWorker(options)';
+    this.#shared = toolsOf(checkSubagentConfig({ name, instructions: '', tools }, name));
+  }
+
+  async do(job: Job, signal: AbortSignal, say?: (text: string) => void): Promise<JobEnd> {
+    signal.throwIfAborted();
+    let step: StepJob;
+    let known: Known;
+    try {
+      step = readStepJob(job);
+      known = this.#allowed(step);
+    } catch (error) {
+      return failed(codeOf(error, 'NOT_RECOVERABLE'), messageOf(error));
+    }
+    const tell = say && ((said: StepSaid): void => say(JSON.stringify(said)));
+    return step.kind === 'model'
+      ? this.#think(step, known, signal, tell)
+      : this.#act(step, known, signal, tell);
+  }
+
+  /** Also learns the configurations of the tools that run subagents. */
+  #learn(path: string, config: SubagentConfig): void {
+    const definition = checkSubagentConfig(config, `jobWorker(options).configs.${path}`);
+    const { name, source } = definition;
+    const known = this.#known.get(name);
+    if (known) {
+      if (known.definition.source === source) return;
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `jobWorker(options).configs.${path}: expected one configuration named "${name}", got two`,
+      );
+    }
+    if (definition.relay) return;
+    this.#known.set(name, { definition, tools: toolsOf(definition) });
+    for (const tool of Object.values(definition.tools)) {
+      const nested = subAgentOf(tool);
+      if (nested) this.#learn(`${path}.tools`, nested);
+    }
+  }
+
+  /** JOB-WORKER-1, JOB-WORKER-2 */
+  #allowed({ config, tools: names }: StepJob): Known {
+    const known = this.#known.get(config);
+    if (!known)
+      throw new OffstageError(
+        'NOT_RECOVERABLE',
+        `This worker has no configuration "${config}": expected one of ${quoted([...this.#known.keys()])}`,
+      );
+    const modelTools: Record<string, unknown> = {};
+    const execution = new Map<string, NonNullable<ReturnType<PreparedTools['execution']['get']>>>();
+    for (const name of names) {
+      const source = [known.tools, this.#shared].find(
+        ({ modelTools: offered }) => offered && Object.hasOwn(offered, name),
+      );
+      const offered = name === NOT_FOR_ME ? notForMeTool : source?.modelTools?.[name];
+      if (offered === undefined)
+        throw new OffstageError(
+          'NOT_RECOVERABLE',
+          `This worker has no tool "${name}" for ${config}: expected it among \`configs\` or \`tools\` of jobWorker(…)`,
+        );
+      modelTools[name] = offered;
+      const entry = source?.execution.get(name);
+      if (entry) execution.set(name, entry);
+    }
+    const isEmpty = names.length === 0;
+    return {
+      definition: known.definition,
+      tools: { modelTools: isEmpty ? undefined : (modelTools as never), execution },
+    };
+  }
+
+  async #think(
+    { instructions, messages, final, maxOutputTokens, stream }: ModelJob,
+    { definition, tools }: Known,
+    signal: AbortSignal,
+    tell: ((said: StepSaid) => void) | undefined,
+  ): Promise<JobEnd> {
+    const { environment } = this.#options;
+    const model = definition.model ?? this.#options.model;
+    if (model === undefined)
+      return failed(
+        'NO_MODEL',
+        `${definition.name}: expected a model in its configuration, or in jobWorker({ model }), got none`,
+      );
+    try {
+      const response = await runModelStep({
+        model,
+        instructions,
+        messages,
+        tools,
+        ...(maxOutputTokens === undefined ? {} : { settings: { maxOutputTokens } }),
+        structured: final ? null : this.#formatOf(definition, model, tools),
+        ...(final && tools.modelTools ? { toolChoice: 'none' as const } : {}),
+        signal,
+        said: stream ? tell : undefined,
+        ids: environment.ids,
+        clock: environment.clock,
+      });
+      const written = asJson(response);
+      return written.ok
+        ? { done: written.text }
+        : failed('MALFORMED_RESPONSE', `The model's answer is not JSON: ${written.message}`, true);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const { code, message, retryable, retryAfterMs } = toStepError(error);
+      return {
+        failed: {
+          code,
+          message,
+          retryable,
+          ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+        },
+      };
+    }
+  }
+
+  #formatOf(
+    { outputSchema, completion, structured, name }: SubagentDefinition,
+    model: LanguageModel,
+    tools: PreparedTools,
+  ): Structured | null {
+    if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
+    // The packages of some providers ask for JSON with a tool of this name.
+    if (tools.execution.has('json')) return null;
+    return structuredOutput(model, outputSchema, (error) =>
+      this.#report(error, `structured output of ${name}`),
+    );
+  }
+
+  async #act(
+    { toolName, callId, input, raw, timeoutMs, caller, messages }: ToolJob,
+    { definition, tools }: Known,
+    signal: AbortSignal,
+    tell: ((said: StepSaid) => void) | undefined,
+  ): Promise<JobEnd> {
+    const tool = tools.execution.get(toolName);
+    if (!tool || tool.delegates || tool.role)
+      return failed('NOT_RECOVERABLE', `"${toolName}" of ${definition.name} is no tool for a job`);
+    const outcome = await raceAbort(
+      runToolCall({
+        tool,
+        callId,
+        input,
+        raw,
+        messages,
+        signal,
+        timeoutMs,
+        idempotencyKey: caller.idempotencyKey,
+        context: withCaller(definition.toolsContext?.[toolName], {
+          ...caller,
+          service: noService(toolName),
+        }),
+        environment: this.#options.environment,
+        onPreliminary: (output) => tell?.({ type: 'preliminary', output }),
+        report: this.#report,
+      }),
+      signal,
+    );
+    signal.throwIfAborted();
+    return { done: JSON.stringify(outcome) };
+  }
+}
+
+/** A tool at a worker has no subagents to talk to. */
+function noService(toolName: string): SubagentService {
+  const refuse = (): never => {
+    throw new OffstageError(
+      'NO_SERVICE',
+      `${toolName} runs as a job, apart from its session: leave \`runs: 'here'\` on a tool that talks to subagents`,
+    );
+  };
+  return new Proxy({} as SubagentService, { get: refuse, has: () => false });
+}
+
+function failed(code: string, message: string, retryable = false): JobEnd {
+  return { failed: { code, message, retryable } };
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(', ');
+}

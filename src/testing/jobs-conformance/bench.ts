@@ -1,0 +1,177 @@
+// One case of the suite of jobs: what its workers were told to do, and what they have begun.
+
+import type { Job, JobEnd, JobHands, Jobs } from '../../actors/ports/jobs.ts';
+import { isA, messageOf } from '../../values/errors.ts';
+import { JobError } from '../../actors/ports/jobs.ts';
+import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { ConformanceError } from '../conformance/conformance-error.ts';
+import { simulatedEnvironment } from '../doubles/simulated-environment.ts';
+import type { JobsConformanceSetup, JobsFault, JobsStage } from './stage.ts';
+
+export interface JobsScene {
+  readonly name: string;
+  readonly needs?: readonly (JobsFault | 'keepsResults' | 'forgets')[];
+  readonly play: (bench: JobsBench) => Promise<void>;
+}
+
+type Asked = Partial<Job> & { readonly signal?: AbortSignal; readonly jobs?: Jobs };
+
+/** One time that a worker has begun a job. */
+export interface Execution {
+  readonly job: Job;
+  readonly signal: AbortSignal;
+  readonly say: (text: string) => void;
+}
+
+/** What a worker does with a job. `nth`: how often it was begun, from 1. */
+export type Act = (execution: Execution, nth: number) => JobEnd | Promise<JobEnd>;
+
+const PATIENCE = 20_000;
+const neverAborted = new AbortController().signal;
+
+/** The helpers of all cases. */
+export class JobsBench implements JobHands {
+  readonly #setup: JobsConformanceSetup;
+  readonly #environment = simulatedEnvironment();
+  readonly #acts = new Map<string, Act>();
+  readonly #begun: Execution[] = [];
+  #stage: JobsStage | null = null;
+
+  constructor(setup: JobsConformanceSetup) {
+    this.#setup = setup;
+  }
+
+  async open(): Promise<void> {
+    this.#stage = await this.#setup.open(this);
+  }
+
+  get stage(): JobsStage {
+    if (this.#stage) return this.#stage;
+    throw new ConformanceError(`${this.#setup.name}: the stage is not open`);
+  }
+
+  async do(job: Job, signal: AbortSignal, said?: (text: string) => void): Promise<JobEnd> {
+    const execution = { job, signal, say: said ?? ((): void => {}) };
+    this.#begun.push(execution);
+    const act = this.#acts.get(job.key) ?? (() => ({ done: job.body }));
+    const nth = this.executions(job.key).length;
+    return raceAbort((async () => act(execution, nth))(), signal);
+  }
+
+  /** Tells the workers what to do with the job of this key. By default its end is its body. */
+  act(key: string, act: Act): void {
+    this.#acts.set(key, act);
+  }
+
+  executions(key: string): readonly Execution[] {
+    return this.#begun.filter(({ job }) => job.key === key);
+  }
+
+  /** Asks as a session does: again while the engine says that it may be asked again. */
+  ask(key: string, more: Asked = {}, said?: (text: string) => void): Promise<JobEnd> {
+    const asked = this.#inTime(`an end of ${key}`, this.#ask(key, more, said));
+    // A case may fail before it waits for it.
+    asked.catch(() => {});
+    return asked;
+  }
+
+  async #ask(key: string, more: Asked, said?: (text: string) => void): Promise<JobEnd> {
+    const { signal = neverAborted, jobs = this.stage.jobs(), ...fields } = more;
+    const job: Job = { key, name: 'step of a test', once: false, body: '{}', ...fields };
+    const { patience = PATIENCE } = this.#setup;
+    for (let look = 0; ; look += 1) {
+      try {
+        return await jobs.run(job, { signal, said });
+      } catch (error) {
+        const mayAgain = isA(error, JobError) && error.retryable && look < patience;
+        if (signal.aborted || !mayAgain) throw error;
+        await this.moment();
+      }
+    }
+  }
+
+  /** Waits until a worker has begun the job that many times. */
+  async begun(key: string, times = 1): Promise<Execution> {
+    await this.until(`${key} to be begun ${times} times`, () =>
+      this.executions(key).length >= times ? true : undefined,
+    );
+    return this.executions(key)[times - 1] as Execution;
+  }
+
+  /** An engine that never answers fails the case. */
+  async #inTime<T>(what: string, work: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const settled = (): void => {
+      isSettled = true;
+    };
+    work.then(settled, settled);
+    await this.until(what, () => isSettled || undefined);
+    return work;
+  }
+
+  async until<T>(what: string, seen: () => T | undefined): Promise<T> {
+    const { patience = PATIENCE } = this.#setup;
+    for (let look = 0; look < patience; look += 1) {
+      const found = seen();
+      if (found !== undefined) return found;
+      await this.moment();
+    }
+    throw new ConformanceError(`${this.#setup.name}: expected ${what}; ${this.#story()}`);
+  }
+
+  moment(): Promise<void> {
+    return this.#setup.moment?.() ?? this.#environment.settle();
+  }
+
+  /** Lets what may still happen happen. */
+  async quiet(): Promise<void> {
+    for (let look = 0; look < 20; look += 1) await this.moment();
+  }
+
+  expect(isSo: boolean, what: string): void {
+    if (!isSo)
+      throw new ConformanceError(`${this.#setup.name}: expected ${what}; ${this.#story()}`);
+  }
+
+  expectEnd(end: JobEnd, expected: JobEnd, what: string): void {
+    const isSame = JSON.stringify(end) === JSON.stringify(expected);
+    this.expect(isSame, `${what}: ${clipped(expected)}, got ${clipped(end)}`);
+  }
+
+  async killWorkers(): Promise<void> {
+    await this.stage.killWorkers?.();
+  }
+
+  async killEngine(): Promise<void> {
+    await this.stage.killEngine?.();
+  }
+
+  async rejection(asked: Promise<unknown>): Promise<unknown> {
+    try {
+      await asked;
+    } catch (error) {
+      return error;
+    }
+    throw new ConformanceError(`${this.#setup.name}: expected a rejection; ${this.#story()}`);
+  }
+
+  #story(): string {
+    const begun = this.#begun.slice(-20).map(({ job }) => job.key.slice(0, 80));
+    return `begun: ${JSON.stringify(begun)}`;
+  }
+}
+
+function clipped(end: JobEnd): string {
+  return JSON.stringify(end).slice(0, 300);
+}
+
+/** A gate that a job waits at. */
+export function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
+  const { promise: passed, resolve: open } = Promise.withResolvers<void>();
+  return { passed, open };
+}
+
+/** Returns the code of a `JobError`, for messages. */
+export function codeIn(error: unknown): string {
+  return isA(error, JobError) ? error.code : messageOf(error);
+}

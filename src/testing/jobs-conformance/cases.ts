@@ -1,0 +1,359 @@
+// The cases of the suite: what a session relies on, whatever engine does its jobs.
+
+import type { JobEnd } from '../../actors/ports/jobs.ts';
+import { codeIn, gate, type Act, type JobsScene } from './bench.ts';
+
+const never: Act = () => new Promise<JobEnd>(() => {});
+const text = (done: string): JobEnd => ({ done });
+
+/** Ends with the number of the time that it was begun, after the first time has waited for ever. */
+const dieFirst: Act = (_, nth) =>
+  nth === 1 ? new Promise<JobEnd>(() => {}) : text(`done at time ${nth}`);
+
+const ODD_KEYS = [
+  'a key/with: spaces, and "quotes"',
+  'ключ/日本語:☃',
+  'line\nbreak/tab\t:0',
+  '__proto__',
+  `long/${'k'.repeat(900)}`,
+  '../../etc/passwd',
+  'percent%2Fencoded/%:1',
+];
+
+const ODD_BODIES = [
+  '',
+  '{}',
+  '{"__proto__":{"polluted":true},"constructor":{"prototype":{}}}',
+  '"☃ 日本語 \\u0000 \\n"',
+  JSON.stringify({ text: 'x'.repeat(64_000) }),
+];
+
+/** Jobs of the case with many, and how many are asked for at once. */
+const MANY = 200;
+const AT_ONCE = 50;
+
+export const jobsScenes: readonly JobsScene[] = [
+  {
+    name: 'JOBS-1: a job is done, and its end comes back',
+    async play(bench) {
+      bench.act('s/sub:1', ({ job }) => text(`did ${job.name} with ${job.body}`));
+      const end = await bench.ask('s/sub:1', { name: 'tool charge', body: '{"a":1}' });
+      bench.expectEnd(end, text('did tool charge with {"a":1}'), 'the end of the worker');
+      bench.expect(bench.executions('s/sub:1').length === 1, 'one execution');
+    },
+  },
+  {
+    name: 'JOBS-1: one key asked for twice at once is one job',
+    async play(bench) {
+      const wait = gate();
+      bench.act('s/sub:1', async () => {
+        await wait.passed;
+        return text('one');
+      });
+      // Two callers of one process, where the engine is nowhere else.
+      const jobs = bench.stage.jobs();
+      const both = [bench.ask('s/sub:1', { jobs }), bench.ask('s/sub:1', { jobs })];
+      await bench.begun('s/sub:1');
+      await bench.quiet();
+      wait.open();
+      for (const end of await Promise.all(both)) bench.expectEnd(end, text('one'), 'the same end');
+      bench.expect(bench.executions('s/sub:1').length === 1, 'one execution');
+    },
+  },
+  {
+    name: 'JOBS-1: one key asked for by two processes is one job',
+    needs: ['keepsResults'],
+    async play(bench) {
+      const wait = gate();
+      bench.act('s/sub:1', async () => {
+        await wait.passed;
+        return text('one');
+      });
+      const both = [bench.ask('s/sub:1'), bench.ask('s/sub:1')];
+      await bench.begun('s/sub:1');
+      await bench.quiet();
+      wait.open();
+      for (const end of await Promise.all(both)) bench.expectEnd(end, text('one'), 'the same end');
+      bench.expect(bench.executions('s/sub:1').length === 1, 'one execution');
+    },
+  },
+  {
+    name: 'JOBS-1: an end is kept for a process that asks later',
+    needs: ['keepsResults'],
+    async play(bench) {
+      bench.act('s/sub:1', (_, nth) => text(`time ${nth}`));
+      await bench.ask('s/sub:1', { once: true });
+      const again = await bench.ask('s/sub:1', { once: true });
+      bench.expectEnd(again, text('time 1'), 'the kept end');
+    },
+  },
+  {
+    name: 'JOBS-1: another key is another job',
+    async play(bench) {
+      const first = await bench.ask('s/sub:1#1', { body: '"first"' });
+      const second = await bench.ask('s/sub:1#2', { body: '"second"' });
+      bench.expectEnd(first, text('"first"'), 'its own end');
+      bench.expectEnd(second, text('"second"'), 'its own end');
+    },
+  },
+  {
+    name: 'JOBS-1: a failure comes back as it is, and is kept',
+    async play(bench) {
+      const failed: JobEnd = {
+        failed: { code: 'RATE_LIMITED', message: 'slow down', retryable: true, retryAfterMs: 700 },
+      };
+      bench.act('s/sub:1', () => failed);
+      const end = await bench.ask('s/sub:1');
+      bench.expectEnd(end, failed, 'the failure');
+      bench.expect(bench.executions('s/sub:1').length === 1, 'no retry by the engine');
+    },
+  },
+  {
+    name: 'JOBS-1: odd keys and odd texts arrive as they are',
+    async play(bench) {
+      const asked = ODD_KEYS.flatMap((key) => ODD_BODIES.map((body, at) => [`${key}#${at}`, body]));
+      for (const [key = '', body = ''] of asked) {
+        bench.act(key, ({ job }) => text(job.body));
+        bench.expectEnd(await bench.ask(key, { body }), text(body), `the text of ${key}`);
+        bench.expect(bench.executions(key).length === 1, `one execution of ${key}`);
+      }
+      bench.expect(!('polluted' in {}), 'no prototype to be changed');
+    },
+  },
+  {
+    name: 'JOBS-2: a worker that throws is asked again, unless the job must not be repeated',
+    async play(bench) {
+      const throwing: Act = (_, nth) => {
+        if (nth === 1) throw new Error('a worker must not throw');
+        return text(`time ${nth}`);
+      };
+      bench.act('s/sub:again', throwing);
+      bench.act('s/sub:once', throwing);
+      bench.expectEnd(await bench.ask('s/sub:again'), text('time 2'), 'the second time');
+      bench.expectEnd(await bench.ask('s/sub:once', { once: true }), { lost: true }, 'lost');
+      bench.expect(bench.executions('s/sub:once').length === 1, 'one execution');
+    },
+  },
+  {
+    name: 'JOBS-2: a worker dies: the job is done by another one',
+    needs: ['worker_dies'],
+    async play(bench) {
+      bench.act('s/sub:1', dieFirst);
+      const asked = bench.ask('s/sub:1');
+      await bench.begun('s/sub:1');
+      await bench.killWorkers();
+      bench.expectEnd(await asked, text('done at time 2'), 'the end of the second time');
+    },
+  },
+  {
+    name: 'JOBS-2: a worker dies: a job that must not be repeated is lost, and stays lost',
+    needs: ['worker_dies', 'keepsResults'],
+    async play(bench) {
+      bench.act('s/sub:1', dieFirst);
+      const asked = bench.ask('s/sub:1', { once: true });
+      await bench.begun('s/sub:1');
+      await bench.killWorkers();
+      bench.expectEnd(await asked, { lost: true }, 'lost');
+      const again = await bench.ask('s/sub:1', { once: true });
+      bench.expectEnd(again, { lost: true }, 'lost, asked again');
+      bench.expect(bench.executions('s/sub:1').length === 1, 'one execution');
+    },
+  },
+  {
+    name: 'JOBS-2: a worker dies after the end: the end is kept',
+    needs: ['worker_dies', 'keepsResults'],
+    async play(bench) {
+      bench.act('s/sub:1', (_, nth) => text(`time ${nth}`));
+      await bench.ask('s/sub:1', { once: true });
+      await bench.killWorkers();
+      const again = await bench.ask('s/sub:1', { once: true });
+      bench.expectEnd(again, text('time 1'), 'the kept end');
+    },
+  },
+  {
+    name: 'JOBS-1: the caller dies: the job goes on, and another process gets its end',
+    needs: ['keepsResults'],
+    async play(bench) {
+      const wait = gate();
+      bench.act('s/sub:1', async (_, nth) => {
+        await wait.passed;
+        return text(`time ${nth}`);
+      });
+      // A process that is gone hears nothing: its promise is given up.
+      bench.ask('s/sub:1', { once: true }).catch(() => {});
+      await bench.begun('s/sub:1');
+      const next = bench.ask('s/sub:1', { once: true });
+      await bench.quiet();
+      wait.open();
+      bench.expectEnd(await next, text('time 1'), 'the end of the only time');
+    },
+  },
+  {
+    name: 'JOBS-1: the engine dies with a job under way: the job ends',
+    needs: ['engine_dies', 'keepsResults'],
+    async play(bench) {
+      const wait = gate();
+      bench.act('s/sub:1', async () => {
+        await wait.passed;
+        return text('done');
+      });
+      await bench.ask('s/sub:0', { body: '"kept"', once: true });
+      const asked = bench.ask('s/sub:1');
+      await bench.begun('s/sub:1');
+      await bench.killEngine();
+      wait.open();
+      bench.expectEnd(await asked, text('done'), 'an end');
+      const kept = await bench.ask('s/sub:0', { once: true });
+      bench.expectEnd(kept, text('"kept"'), 'the end from before');
+      bench.expect(bench.executions('s/sub:0').length === 1, 'one execution of the ended one');
+    },
+  },
+  {
+    name: 'JOBS-2: engine and workers die: what must not be repeated is begun once',
+    needs: ['engine_dies', 'worker_dies', 'keepsResults'],
+    async play(bench) {
+      bench.act('s/sub:again', dieFirst);
+      bench.act('s/sub:once', dieFirst);
+      const again = bench.ask('s/sub:again');
+      const once = bench.ask('s/sub:once', { once: true });
+      await bench.begun('s/sub:again');
+      await bench.begun('s/sub:once');
+      await Promise.all([bench.killEngine(), bench.killWorkers()]);
+      const end = await again;
+      bench.expect('done' in end && end.done.startsWith('done at'), 'the end of a later time');
+      bench.expectEnd(await once, { lost: true }, 'lost');
+      bench.expect(bench.executions('s/sub:once').length === 1, 'one execution');
+    },
+  },
+  {
+    name: 'JOBS-3: an aborted caller is let go at once, and the job goes on',
+    async play(bench) {
+      const wait = gate();
+      bench.act('s/sub:1', async () => {
+        await wait.passed;
+        return text('done');
+      });
+      const controller = new AbortController();
+      const jobs = bench.stage.jobs();
+      const asked = bench.ask('s/sub:1', { signal: controller.signal, jobs });
+      const { signal } = await bench.begun('s/sub:1');
+      const reason = new Error('the session was suspended');
+      controller.abort(reason);
+      bench.expect((await bench.rejection(asked)) === reason, 'the reason of the signal');
+      const next = bench.ask('s/sub:1', { jobs });
+      await bench.quiet();
+      bench.expect(!signal.aborted, 'the job to go on');
+      wait.open();
+      bench.expectEnd(await next, text('done'), 'its end');
+      bench.expect(bench.executions('s/sub:1').length === 1, 'one execution');
+    },
+  },
+  {
+    name: 'JOBS-3: a signal that has aborted begins nothing',
+    async play(bench) {
+      const reason = new Error('no longer needed');
+      const asked = bench.ask('s/sub:1', { signal: AbortSignal.abort(reason) });
+      bench.expect((await bench.rejection(asked)) === reason, 'the reason of the signal');
+      await bench.quiet();
+      bench.expect(bench.executions('s/sub:1').length === 0, 'no execution');
+    },
+  },
+  {
+    name: 'JOBS-3: a cancelled job is told so, and its end says so',
+    async play(bench) {
+      bench.act('s/sub:1', never);
+      const jobs = bench.stage.jobs();
+      const asked = bench.ask('s/sub:1', { jobs, once: true });
+      const { signal } = await bench.begun('s/sub:1');
+      jobs.cancel('s/sub:1');
+      await bench.until('its signal to abort', () => (signal.aborted ? true : undefined));
+      const end = await asked;
+      bench.expect('failed' in end && end.failed.code === 'CANCELLED', 'a cancelled end');
+      bench.expect('failed' in end && !end.failed.retryable, 'no retry');
+      bench.expect(bench.executions('s/sub:1').length === 1, 'one execution');
+    },
+  },
+  {
+    name: 'JOBS-3: cancel of a key that has no job, or has ended, does nothing',
+    async play(bench) {
+      const jobs = bench.stage.jobs();
+      jobs.cancel('s/sub:unknown');
+      await bench.ask('s/sub:1', { jobs, body: '"kept"' });
+      jobs.cancel('s/sub:1');
+      await bench.quiet();
+      const other = await bench.ask('s/sub:2', { jobs, body: '"well"' });
+      bench.expectEnd(other, text('"well"'), 'the next job untouched');
+    },
+  },
+  {
+    name: 'JOBS-5: a body that is too large is refused before it is begun',
+    async play(bench) {
+      const jobs = bench.stage.jobs();
+      if (jobs.maxBytes === Infinity) return;
+      const body = JSON.stringify('x'.repeat(jobs.maxBytes));
+      const refused = await bench.rejection(bench.ask('s/sub:1', { jobs, body }));
+      bench.expect(codeIn(refused) === 'JOB_TOO_LARGE', `JOB_TOO_LARGE, got ${codeIn(refused)}`);
+      await bench.quiet();
+      bench.expect(bench.executions('s/sub:1').length === 0, 'no execution');
+    },
+  },
+  {
+    name: 'JOBS-5: a result that is too large is a failure that says so',
+    async play(bench) {
+      const jobs = bench.stage.jobs();
+      if (jobs.maxBytes === Infinity) return;
+      bench.act('s/sub:1', () => text('x'.repeat(jobs.maxBytes + 1)));
+      const end = await bench.ask('s/sub:1', { jobs });
+      bench.expect('failed' in end && end.failed.code === 'JOB_TOO_LARGE', 'JOB_TOO_LARGE');
+    },
+  },
+  {
+    name: 'what a job says comes in order, and never after its end',
+    async play(bench) {
+      const told: string[] = [];
+      let late: ((said: string) => void) | null = null;
+      bench.act('s/sub:1', async ({ say }) => {
+        late = say;
+        for (const part of ['one', 'two', 'three']) say(part);
+        await bench.moment();
+        return text('done');
+      });
+      await bench.ask('s/sub:1', {}, (part) => told.push(part));
+      const before = told.length;
+      (late as ((said: string) => void) | null)?.('too late');
+      await bench.quiet();
+      bench.expect(told.length === before, 'nothing after the end');
+      const inOrder = ['one', 'two', 'three'].filter((part) => told.includes(part));
+      bench.expect(told.join() === inOrder.join(), `its parts in order, got ${told.join()}`);
+    },
+  },
+  {
+    name: `${MANY} jobs, ${AT_ONCE} at once: each is done once, and has its own end`,
+    async play(bench) {
+      const keys = Array.from({ length: MANY }, (_, at) => `s/sub${at % 7}:${at}`);
+      let next = 0;
+      const ask = async (): Promise<void> => {
+        for (let key = keys[next++]; key !== undefined; key = keys[next++]) {
+          const end = await bench.ask(key, { body: JSON.stringify(key), once: true });
+          bench.expectEnd(end, text(JSON.stringify(key)), `the end of ${key}`);
+        }
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, ask));
+      for (const key of keys)
+        bench.expect(bench.executions(key).length === 1, `one execution of ${key}`);
+    },
+  },
+  {
+    name: 'a subagent is forgotten: its jobs are, and no other ones',
+    needs: ['keepsResults', 'forgets'],
+    async play(bench) {
+      const jobs = bench.stage.jobs();
+      for (const key of ['s/sub1:1', 's/sub1:2', 's/sub10:1'])
+        bench.act(key, (_, nth) => text(`time ${nth}`));
+      for (const key of ['s/sub1:1', 's/sub1:2', 's/sub10:1']) await bench.ask(key, { jobs });
+      await jobs.forget?.('s/sub1:');
+      bench.expectEnd(await bench.ask('s/sub1:1', { jobs }), text('time 2'), 'begun anew');
+      bench.expectEnd(await bench.ask('s/sub10:1', { jobs }), text('time 1'), 'the kept end');
+    },
+  },
+];

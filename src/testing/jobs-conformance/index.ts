@@ -1,0 +1,59 @@
+// The conformance suite for jobs: what a session relies on, whatever engine does its steps.
+
+import { z } from 'zod';
+import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
+import type { ConformanceCase } from '../conformance/transport-conformance.ts';
+import { JobsBench, type JobsScene } from './bench.ts';
+import { jobsScenes } from './cases.ts';
+import type { JobsConformanceSetup, JobsFault } from './stage.ts';
+
+export type { JobsConformanceSetup, JobsFault, JobsStage } from './stage.ts';
+export { simulatedJobs, type SimulatedJobs, type SimulatedJobsOptions } from './simulated-jobs.ts';
+
+const setupSchema = z.strictObject({
+  name: z.string(),
+  shows: z.array(z.enum(['worker_dies', 'engine_dies'])),
+  patience: z.number().int().min(1).optional(),
+  moment: aFunction.optional(),
+  open: aFunction,
+} satisfies ChecksOf<JobsConformanceSetup>);
+
+/**
+ * The cases that an implementation of `Jobs` must pass. Each has a stage of its own.
+ *
+ * ```ts
+ * for (const { name, run, skipped } of jobsConformance(setup)) test.skipIf(skipped !== null)(name, run);
+ * ```
+ * @throws {ConfigurationError} `INVALID_OPTION` for a setup that is none.
+ */
+export function jobsConformance(setup: JobsConformanceSetup): readonly ConformanceCase[] {
+  check('jobsConformance(setup)', setupSchema, setup);
+  return jobsScenes.map((scene) => {
+    const missing = (scene.needs ?? []).filter(
+      (need) => isFault(need) && !setup.shows.includes(need),
+    );
+    return {
+      name: scene.name,
+      skipped: missing.length > 0 ? `${setup.name} does not show ${missing.join(', ')}` : null,
+      run: () => play(setup, scene),
+    };
+  });
+}
+
+function isFault(need: string): need is JobsFault {
+  return need === 'worker_dies' || need === 'engine_dies';
+}
+
+/** A case for an ability that the engine does not have has nothing to check. */
+async function play(setup: JobsConformanceSetup, { needs = [], play: plot }: JobsScene) {
+  const bench = new JobsBench(setup);
+  await bench.open();
+  try {
+    const { keepsResults, forget } = bench.stage.jobs();
+    if (needs.includes('keepsResults') && !keepsResults) return;
+    if (needs.includes('forgets') && !forget) return;
+    await plot(bench);
+  } finally {
+    await bench.stage.close?.();
+  }
+}

@@ -1,0 +1,649 @@
+// Subagents whose model calls and tool calls are jobs: the decisions stay with the session, and what was begun before
+// a crash is neither repeated nor lost.
+
+import { tool } from 'ai';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  jobWorker,
+  localJobs,
+  packedHands,
+  packedJobs,
+  type JobHands,
+  type JobPacking,
+} from '../../../src/entries/jobs.ts';
+import { THE_LEAD } from '../../../src/entries/subagents.ts';
+import {
+  callerOf,
+  createRuntime,
+  createSubagentService,
+  runSubagent,
+  type SubagentConfig,
+} from '../../../src/index.ts';
+import {
+  scriptedModel,
+  simulatedEnvironment,
+  simulatedJobs,
+  type Script,
+  type ScriptLike,
+} from '../../../src/testing/index.ts';
+import { turns, world } from '../../support/crashes.ts';
+import { memoryClaims, testCodec } from '../../support/job-packing.ts';
+import { calls, never, say } from '../../support/subagent-runs.ts';
+
+const INSTRUCTIONS = 'You book rides.';
+
+/** A ride that is charged once, and a look-up that may be repeated. */
+function rides() {
+  const done: string[] = [];
+  /** The calls that have begun wait here, while it is closed. */
+  let opened = Promise.resolve();
+  const gate = {
+    close: (): (() => void) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      opened = promise;
+      return resolve;
+    },
+  };
+  const tools = {
+    charge: {
+      ...tool({
+        description: 'Charges the card',
+        inputSchema: z.object({ dollars: z.number() }),
+        execute: async ({ dollars }, options) => {
+          done.push(`charge ${dollars} ${String(callerOf(options)?.idempotencyKey)}`);
+          await opened;
+          return { charged: dollars };
+        },
+      }),
+    },
+    look_up: {
+      ...tool({
+        description: 'Looks something up',
+        inputSchema: z.object({}),
+        execute: async () => {
+          done.push('look_up');
+          await opened;
+          return 'it is far';
+        },
+      }),
+      idempotent: true,
+    },
+  };
+  return { tools, done, gate };
+}
+
+const config = (more: Partial<SubagentConfig> = {}): SubagentConfig => ({
+  name: 'rides',
+  instructions: INSTRUCTIONS,
+  runs: 'jobs',
+  ...more,
+});
+
+const booking: Script = turns(
+  calls(['look_up', {}, 'call_look']),
+  calls(['charge', { dollars: 7 }, 'call_charge']),
+  ({ results }) => say(`Booked: ${JSON.stringify(results[0])}`),
+);
+
+/** A worker, an engine in memory, and what happens in them. */
+function engine(script: ScriptLike, subagent: SubagentConfig, packing?: JobPacking) {
+  const environment = simulatedEnvironment();
+  const prompts: string[] = [];
+  const model = scriptedModel({
+    scripts: [
+      {
+        when: INSTRUCTIONS,
+        script: (prompt) => {
+          prompts.push(JSON.stringify(prompt.prompt));
+          return typeof script === 'function' ? script(prompt) : say('no');
+        },
+      },
+    ],
+  });
+  const errors: string[] = [];
+  const worker = jobWorker({
+    environment,
+    model,
+    configs: { rides: subagent },
+    onError: (error, where) => errors.push(`${where}: ${String(error)}`),
+  });
+  const hands = packing ? packedHands(worker, packing) : worker;
+  const jobs = simulatedJobs({ hands });
+  return { environment, jobs, prompts, errors, seen: packing ? packedJobs(jobs, packing) : jobs };
+}
+
+describe('a run on an engine', () => {
+  test('its steps are jobs, its decisions are not: no model and no tool is called here', async () => {
+    const { tools, done } = rides();
+    const { jobs, environment } = engine(booking, config({ tools }));
+    const runtime = createRuntime({ environment, jobs });
+    const { id, result } = runSubagent(config({ tools }), 'To the airport', { runtime });
+    const outcome = await result;
+    expect(outcome).toMatchObject({
+      status: 'completed',
+      text: 'Booked: {"charged":7}',
+      steps: 3,
+      usage: { totalTokens: 45 },
+      toolLedger: [
+        { toolName: 'look_up', status: 'ok' },
+        { toolName: 'charge', status: 'ok', output: { charged: 7 } },
+      ],
+    });
+    expect(done).toEqual(['look_up', `charge 7 ${id}:2:call_charge`]);
+    expect(jobs.begun.map(({ name, once }) => [name, once])).toEqual([
+      ['model of rides', false],
+      ['tool look_up of rides', false],
+      ['model of rides', false],
+      ['tool charge of rides', true],
+      ['model of rides', false],
+    ]);
+    const keys = jobs.begun.map(({ key }) => key.slice(key.indexOf(id)));
+    expect(new Set(keys).size).toBe(5);
+    expect(keys[0]).toBe(`${id}:1:1#1`);
+  });
+
+  test('the session asks for consent; what is denied is never a job', async () => {
+    const { tools, done } = rides();
+    const own = { ...tools, charge: { ...tools.charge, needsApproval: true } };
+    const script = turns(calls(['charge', { dollars: 7 }]), say('Not booked'));
+    const subagent = config({ tools: own, interactive: true });
+    const { jobs, environment } = engine(script, subagent);
+    const runtime = createRuntime({ environment, jobs });
+    const { result } = runSubagent(subagent, 'Go', {
+      runtime,
+      onQuestion: () => ({ approved: false }),
+    });
+    expect(await result).toMatchObject({
+      status: 'completed',
+      toolLedger: [{ toolName: 'charge', status: 'denied' }],
+    });
+    expect(done).toEqual([]);
+    expect(jobs.begun.filter(({ name }) => name.startsWith('tool'))).toEqual([]);
+  });
+
+  test('one tool alone may be a job', async () => {
+    const { tools } = rides();
+    const own = { ...tools, charge: { ...tools.charge, runs: 'jobs' } };
+    const { jobs, environment } = engine(booking, config({ tools: own, runs: 'here' }));
+    const runtime = createRuntime({ environment, jobs });
+    const { result } = runSubagent(config({ tools: own, runs: 'here' }), 'Go', {
+      runtime,
+      model: scriptedModel({ scripts: [{ when: INSTRUCTIONS, script: booking }] }),
+    });
+    expect((await result).status).toBe('completed');
+    expect(jobs.begun.map(({ name }) => name)).toEqual(['tool charge of rides']);
+  });
+
+  test('one tool alone may stay here', async () => {
+    const { tools } = rides();
+    const own = { ...tools, look_up: { ...tools.look_up, runs: 'here' } };
+    const { jobs, environment } = engine(booking, config({ tools: own }));
+    const runtime = createRuntime({ environment, jobs });
+    expect((await runSubagent(config({ tools: own }), 'Go', { runtime }).result).status).toBe(
+      'completed',
+    );
+    expect(jobs.begun.some(({ name }) => name.includes('look_up'))).toBe(false);
+  });
+
+  test('without an engine everything is done here', async () => {
+    const { tools, done } = rides();
+    const runtime = createRuntime({ environment: simulatedEnvironment() });
+    const { result } = runSubagent(config({ tools }), 'Go', {
+      runtime,
+      model: scriptedModel({ scripts: [{ when: INSTRUCTIONS, script: booking }] }),
+    });
+    expect((await result).status).toBe('completed');
+    expect(done.length).toBe(2);
+  });
+
+  test('a failed call is retried as another job, and the budget counts it', async () => {
+    let failures = 2;
+    const script: Script = () => {
+      failures -= 1;
+      if (failures >= 0) throw Object.assign(new Error('busy'), { name: 'TimeoutError' });
+      return say('done');
+    };
+    const { jobs, environment } = engine(script, config());
+    const runtime = createRuntime({ environment, jobs });
+    const { result } = runSubagent(config({ retry: { maxAttempts: 3 } }), 'Go', { runtime });
+    await environment.advance(60_000);
+    expect((await result).text).toBe('done');
+    expect(jobs.begun.map(({ key }) => key.split('#')[1])).toEqual(['1', '2', '3']);
+  });
+
+  test('what streams at the worker streams here, where the engine carries it', async () => {
+    const environment = simulatedEnvironment();
+    const model = scriptedModel([{ text: 'It is far away' }]);
+    const own = config({ stream: true });
+    const jobs = localJobs({ hands: jobWorker({ environment, model, configs: { own } }) });
+    const told: string[] = [];
+    const hear: typeof jobs = {
+      ...jobs,
+      run: (job, { signal, said }) =>
+        jobs.run(job, { signal, said: said && ((text) => (told.push(text), said(text))) }),
+    };
+    const runtime = createRuntime({ environment, jobs: hear });
+    await runSubagent(own, 'Go', { runtime }).result;
+    expect(told.map((text) => (JSON.parse(text) as { delta: string }).delta).join('')).toBe(
+      'It is far away',
+    );
+  });
+});
+
+describe('a worker', () => {
+  const once = async (hands: JobHands, step: object): Promise<unknown> =>
+    hands.do(
+      { key: 'k', name: 'a step', once: false, body: JSON.stringify(step) },
+      new AbortController().signal,
+    );
+  const caller = {
+    sessionId: 'ses',
+    subagentId: 'sub',
+    parentId: null,
+    depth: 1,
+    requester: 'ann',
+    approver: null,
+    idempotencyKey: 'sub:1:call',
+  };
+  const toolStep = (more: object) => ({
+    kind: 'tool',
+    config: 'rides',
+    tools: ['charge'],
+    toolName: 'charge',
+    callId: 'call',
+    input: { dollars: 1 },
+    raw: false,
+    messages: [],
+    caller,
+    ...more,
+  });
+
+  test.each([
+    ['a configuration', { config: 'unknown' }],
+    ['a tool', { tools: ['fly'], toolName: 'fly' }],
+    ['a tool that the session did not grant', { tools: ['look_up'] }],
+  ])('JOB-WORKER-2: %s that it does not know ends the job, without a call', async (_, wrong) => {
+    const { tools, done } = rides();
+    const hands = jobWorker({
+      environment: simulatedEnvironment(),
+      configs: { rides: config({ tools }) },
+    });
+    expect(await once(hands, toolStep(wrong))).toMatchObject({
+      failed: { code: 'NOT_RECOVERABLE', retryable: false },
+    });
+    expect(done).toEqual([]);
+  });
+
+  test('JOB-WORKER-1: the model sees the tools that the job names, and no other one', async () => {
+    const { tools } = rides();
+    const seen: unknown[] = [];
+    const hands = jobWorker({
+      environment: simulatedEnvironment(),
+      configs: { rides: config({ tools, interactive: true }) },
+      model: scriptedModel([
+        ({ toolNames }) => {
+          seen.push(toolNames);
+          return say('done');
+        },
+      ]),
+    });
+    const messages = [{ role: 'user', content: 'Go' }];
+    await once(hands, {
+      kind: 'model',
+      config: 'rides',
+      tools: ['look_up'],
+      instructions: INSTRUCTIONS,
+      messages,
+      final: false,
+      stream: false,
+    });
+    expect(seen).toEqual([['look_up']]);
+  });
+
+  test('a body that no session wrote is refused', async () => {
+    const hands = jobWorker({ environment: simulatedEnvironment(), configs: {} });
+    for (const body of ['', 'no JSON', '{}', '{"kind":"model","config":7}', '[]', 'null'])
+      expect(
+        await hands.do({ key: 'k', name: 'x', once: false, body }, new AbortController().signal),
+      ).toMatchObject({ failed: { code: 'JOB_UNREADABLE' } });
+  });
+
+  test('a tool sees its caller, and is refused the service of the session', async () => {
+    const seen: unknown[] = [];
+    const look = tool({
+      inputSchema: z.object({}),
+      execute: (_, options) => {
+        const { service, ...others } = callerOf(options)!;
+        seen.push(others);
+        return service.list({} as never);
+      },
+    });
+    const hands = jobWorker({
+      environment: simulatedEnvironment(),
+      configs: { rides: config({ tools: { look } }) },
+    });
+    const end = (await once(hands, toolStep({ tools: ['look'], toolName: 'look', input: {} }))) as {
+      done: string;
+    };
+    expect(seen).toEqual([caller]);
+    expect(JSON.parse(end.done)).toMatchObject({
+      status: 'error',
+      error: { message: expect.stringContaining("leave `runs: 'here'`") },
+    });
+  });
+
+  test('without a model it says so; two configurations of one name are refused', async () => {
+    const hands = jobWorker({ environment: simulatedEnvironment(), configs: { a: config() } });
+    const messages = [{ role: 'user', content: 'Go' }];
+    const step = { kind: 'model', config: 'rides', tools: [], instructions: '', messages };
+    expect(await once(hands, { ...step, final: false, stream: false })).toMatchObject({
+      failed: { code: 'NO_MODEL' },
+    });
+    expect(() =>
+      jobWorker({
+        environment: simulatedEnvironment(),
+        configs: { a: config(), b: config() },
+      }),
+    ).toThrow(/one configuration named "rides"/);
+  });
+});
+
+describe('what cannot be a job is refused by name', () => {
+  test.each(['createInstance', 'dispose'])('%s', (option) => {
+    expect(() =>
+      runSubagent(config({ [option]: () => config() }), 'Go', {
+        runtime: createRuntime({ environment: simulatedEnvironment() }),
+      }),
+    ).toThrow(new RegExp(`${option}: expected none beside runs: 'jobs'`));
+  });
+
+  test('a relay', () => {
+    const capabilities = {
+      openQuestionSurvives: true,
+      resumes: true,
+      steers: true,
+      reportsTools: true,
+    };
+    const relay = { name: 'agent', start: never, capabilities };
+    expect(() =>
+      runSubagent(config({ relay }), 'Go', {
+        runtime: createRuntime({ environment: simulatedEnvironment() }),
+      }),
+    ).toThrow(/runs: expected none beside relay/);
+  });
+});
+
+describe('after a crash', () => {
+  const setUp = (script: Script, packing?: JobPacking) => {
+    const own = rides();
+    const subagent = config({ tools: own.tools });
+    const it = engine(script, subagent, packing);
+    const of = world({ jobs: it.seen });
+    const doubts: string[] = [];
+    const begin = () => {
+      const { process, runtime } = of.begin();
+      const run = runSubagent(subagent, 'To the airport', {
+        runtime,
+        id: 'ride-1',
+        onCallInDoubt: ({ toolName }) => doubts.push(toolName),
+      });
+      return { ...run, process };
+    };
+    return { ...own, ...it, of, begin, doubts };
+  };
+  const settle = (of: ReturnType<typeof world>) => of.environment.advance(120_000);
+
+  test('a charge that was under way is charged once, and its result is there', async () => {
+    const { begin, of, gate, done, doubts } = setUp(booking);
+    const open = gate.close();
+    const first = begin();
+    await of.environment.settle();
+    open();
+    const openAgain = gate.close();
+    await of.environment.settle();
+    expect(done.length).toBe(2);
+    first.process.kill();
+    const { result } = begin();
+    await settle(of);
+    openAgain();
+    expect(await result).toMatchObject({
+      status: 'completed',
+      toolLedger: [{ status: 'ok' }, { toolName: 'charge', status: 'ok' }],
+    });
+    expect(done.filter((what) => what.startsWith('charge')).length).toBe(1);
+    expect(doubts).toEqual([]);
+  });
+
+  test('killed around every entry: no model call and no tool call is made twice', async () => {
+    const whole = setUp(booking);
+    const { result } = whole.begin();
+    await settle(whole.of);
+    await result;
+    for (let entry = 1; entry <= whole.of.written; entry += 1)
+      for (const when of ['before', 'after'] as const) {
+        const { begin, of, done, prompts, doubts } = setUp(booking);
+        of.killAt(entry, when);
+        const first = begin();
+        await settle(of);
+        expect(first.process.isAlive).toBe(false);
+        const second = begin();
+        await settle(of);
+        const { status } = await second.result;
+        const where = `${when} entry ${entry}`;
+        expect([where, status]).toEqual([where, 'completed']);
+        // Before its birth is kept, it is another subagent.
+        const most = prompts.length;
+        expect([where, most <= 3, done.length, doubts]).toEqual([where, true, 2, []]);
+      }
+  });
+
+  test('a worker that dies in a charge leaves it in doubt, once, and the model reads so', async () => {
+    const { begin, of, gate, done, jobs, doubts } = setUp(booking);
+    const open = gate.close();
+    const { result } = begin();
+    await of.environment.settle();
+    open();
+    gate.close();
+    await of.environment.settle();
+    expect(done.length).toBe(2);
+    jobs.killWorkers();
+    await settle(of);
+    const { status, toolLedger, text } = await result;
+    expect(status).toBe('completed');
+    expect(toolLedger.map(({ toolName, status: how }) => [toolName, how])).toEqual([
+      ['look_up', 'ok'],
+      ['charge', 'in_flight'],
+    ]);
+    expect(text).toContain('whether it was done is not known');
+    expect(done.length).toBe(2);
+    expect(doubts).toEqual(['charge']);
+  });
+
+  test('a worker that dies in a look-up looks again, under the same key', async () => {
+    const { begin, of, gate, done, jobs } = setUp(booking);
+    const open = gate.close();
+    const { result } = begin();
+    await of.environment.settle();
+    expect(done).toEqual(['look_up']);
+    jobs.killWorkers();
+    open();
+    await settle(of);
+    expect((await result).status).toBe('completed');
+    expect(done.filter((what) => what === 'look_up').length).toBe(2);
+    const looked = jobs.begun.filter(({ name }) => name.includes('look_up'));
+    expect(new Set(looked.map(({ key }) => key)).size).toBe(1);
+  });
+
+  test('a session that was begun here is not taken for one on the engine', async () => {
+    // The call was begun by a process without an engine: nobody knows its fate.
+    const own = rides();
+    const subagent = config({ tools: own.tools });
+    const before = engine(booking, subagent);
+    const journal = world();
+    const first = journal.begin();
+    const open = own.gate.close();
+    const model = scriptedModel({ scripts: [{ when: INSTRUCTIONS, script: booking }] });
+    runSubagent(subagent, 'Go', { runtime: first.runtime, model, id: 'ride-1' });
+    await journal.environment.settle();
+    open();
+    own.gate.close();
+    await journal.environment.settle();
+    expect(own.done.length).toBe(2);
+    first.process.kill();
+    const later = world({
+      jobs: before.jobs,
+      inheritance: { entries: journal.entries, at: journal.environment.clock.now() },
+    });
+    const { result } = runSubagent(subagent, 'Go', {
+      runtime: later.begin().runtime,
+      id: 'ride-1',
+    });
+    await settle(later);
+    const { toolLedger } = await result;
+    expect(toolLedger.at(-1)).toMatchObject({ toolName: 'charge', status: 'in_flight' });
+    expect(own.done.length).toBe(2);
+  });
+
+  test('an engine that cannot be reached is asked again, under the same key', async () => {
+    const { begin, of, jobs } = setUp(booking);
+    let down = 3;
+    const { run } = jobs;
+    Object.assign(jobs, {
+      run: async (...given: Parameters<typeof run>) => {
+        down -= 1;
+        if (down >= 0)
+          throw new (await import('../../../src/entries/jobs.ts')).JobError(
+            'JOBS_UNREACHABLE',
+            'refused',
+            { retryable: true },
+          );
+        return run(...given);
+      },
+    });
+    const { result } = begin();
+    await settle(of);
+    expect((await result).status).toBe('completed');
+    expect(jobs.begun[0]?.key).toMatch(/:1:1#1$/);
+  });
+
+  test('a suspended service leaves its jobs to the next process', async () => {
+    const { of, gate, done, jobs, tools } = setUp(booking);
+    const cancelled: string[] = [];
+    Object.assign(jobs, { cancel: (key: string) => cancelled.push(key) });
+    const open = gate.close();
+    const subagent = config({ tools });
+    const start = () => {
+      const { runtime } = of.begin();
+      const service = createSubagentService({ runtime, id: 'rides', configs: { rides: subagent } });
+      const spawn = () =>
+        service.spawn({
+          config: subagent,
+          task: { toolName: 'rides', args: {}, description: 'Go' },
+          caller: THE_LEAD,
+          idempotencyKey: 'one',
+        });
+      return { service, spawn };
+    };
+    const first = start();
+    await first.service.recover();
+    first.spawn();
+    await of.environment.settle();
+    expect(done).toEqual(['look_up']);
+    await first.service.suspend();
+    expect(cancelled).toEqual([]);
+    const second = start();
+    await second.service.recover();
+    open();
+    await settle(of);
+    const [report] = second.service.list(THE_LEAD, { includeEnded: true });
+    expect(report?.outcome?.status).toBe('completed');
+    expect(done.length).toBe(2);
+  });
+
+  test('a cancelled run stops its jobs', async () => {
+    const { begin, of, gate, done, jobs } = setUp(booking);
+    const cancelled: string[] = [];
+    const { cancel } = jobs;
+    Object.assign(jobs, { cancel: (key: string) => (cancelled.push(key), cancel(key)) });
+    gate.close();
+    const { result, cancel: give } = begin();
+    await of.environment.settle();
+    expect(done).toEqual(['look_up']);
+    give('no longer needed');
+    await settle(of);
+    expect((await result).status).toBe('cancelled');
+    expect(cancelled.length).toBe(1);
+    expect(cancelled[0]).toMatch(/:1:call_look$/);
+  });
+
+  test('what has ended is forgotten by the engine', async () => {
+    const { begin, of, jobs } = setUp(booking);
+    const forgotten: string[] = [];
+    const { forget } = jobs;
+    Object.assign(jobs, { forget: (prefix: string) => (forgotten.push(prefix), forget?.(prefix)) });
+    const { result } = begin();
+    await settle(of);
+    await result;
+    expect(forgotten.length).toBe(1);
+    expect(jobs.begun.every(({ key }) => key.startsWith(forgotten[0] as string))).toBe(true);
+  });
+
+  test('sealed and claimed: a planted word is in nothing that the engine stores', async () => {
+    const claims = memoryClaims();
+    const packing = { codec: testCodec('a key'), claims, claimAboveBytes: 500 };
+    const script = turns(calls(['charge', { dollars: 7 }]), say(`PLANTED ${'x'.repeat(2_000)}`));
+    const { begin, of, jobs } = setUp(script, packing);
+    const stored: string[] = [];
+    const { run } = jobs;
+    Object.assign(jobs, {
+      async run(...given: Parameters<typeof run>) {
+        const end = await run(...given);
+        stored.push(JSON.stringify([given[0], end]));
+        stored.push(...claims.texts.values());
+        return end;
+      },
+    });
+    const { result } = begin();
+    await settle(of);
+    expect((await result).text).toContain('PLANTED');
+    expect(stored.length).toBeGreaterThan(3);
+    for (const word of ['PLANTED', 'airport', INSTRUCTIONS, 'charged'])
+      expect(stored.filter((text) => text.includes(word))).toEqual([]);
+    expect(claims.texts.size).toBe(0);
+  });
+
+  test('another key, or no packing at one end, is a failure that names the cause', async () => {
+    const packings: [JobPacking | undefined, JobPacking | undefined][] = [
+      [{ codec: testCodec('one') }, { codec: testCodec('other') }],
+      [{ codec: testCodec('one') }, undefined],
+      [undefined, { codec: testCodec('one') }],
+      [{ claims: memoryClaims(), claimAboveBytes: 0 }, { claims: memoryClaims() }],
+    ];
+    for (const [asked, done] of packings) {
+      const it = engine(booking, config());
+      const worker = jobWorker({
+        environment: it.environment,
+        model: scriptedModel([say('done')]),
+        configs: { rides: config() },
+      });
+      const jobs = simulatedJobs({ hands: done ? packedHands(worker, done) : worker });
+      const runtime = createRuntime({
+        environment: it.environment,
+        jobs: asked ? packedJobs(jobs, asked) : jobs,
+      });
+      const { error } = await runSubagent(config(), 'Go', { runtime }).result;
+      expect(error?.code).toBe('JOB_UNREADABLE');
+    }
+  });
+
+  test('secrets are taken out before the engine sees them', async () => {
+    const packing = { redact: { values: ['sesame-opens-it'] } };
+    const it = engine(turns(say('done')), config(), packing);
+    const runtime = createRuntime({ environment: it.environment, jobs: it.seen });
+    await runSubagent(config(), 'The word is sesame-opens-it', { runtime }).result;
+    expect(it.prompts.length).toBe(1);
+    expect(JSON.stringify([it.jobs.begun, it.prompts])).not.toContain('sesame');
+    expect(it.prompts[0]).toContain('[redacted]');
+  });
+});

@@ -1,0 +1,159 @@
+// The conformance suite of jobs: the engines in memory pass it, and each planted fault fails it.
+
+import { describe, expect, test } from 'vitest';
+import {
+  localJobs,
+  packedHands,
+  packedJobs,
+  type JobHands,
+  type Jobs,
+} from '../../../src/entries/jobs.ts';
+import {
+  jobsConformance,
+  simulatedJobs,
+  type JobsConformanceSetup,
+  type JobsStage,
+} from '../../../src/testing/index.ts';
+import { memoryClaims, testCodec } from '../../support/job-packing.ts';
+
+const simulated = (change: (jobs: Jobs, hands: JobHands) => Jobs = (jobs) => jobs) => ({
+  name: 'simulated',
+  shows: ['worker_dies'] as const,
+  patience: 300,
+  open(hands: JobHands): JobsStage {
+    const engine = simulatedJobs({ hands, maxBytes: 100_000 });
+    const jobs = change(engine, hands);
+    return { jobs: () => jobs, killWorkers: () => engine.killWorkers() };
+  },
+});
+
+const packing = () => ({
+  codec: testCodec('a key'),
+  claims: memoryClaims(),
+  claimAboveBytes: 1_000,
+});
+
+const setups: readonly JobsConformanceSetup[] = [
+  {
+    name: 'local',
+    shows: [],
+    open: (hands) => {
+      const jobs = localJobs({ hands, maxBytes: 100_000 });
+      return { jobs: () => jobs };
+    },
+  },
+  simulated(),
+  {
+    ...simulated(),
+    name: 'simulated, packed',
+    open(hands) {
+      const own = packing();
+      const engine = simulatedJobs({ hands: packedHands(hands, own) });
+      const jobs = { ...packedJobs(engine, own), maxBytes: Infinity };
+      return { jobs: () => jobs, killWorkers: () => engine.killWorkers() };
+    },
+  },
+];
+
+describe.each(setups)('$name', (setup) => {
+  test.each(jobsConformance(setup).filter(({ skipped }) => skipped === null))('$name', ({ run }) =>
+    run(),
+  );
+});
+
+/** Breaks one promise of the engine in memory. */
+const faults: Readonly<Record<string, (jobs: Jobs, hands: JobHands) => Jobs>> = {
+  'forgets ends at once': (jobs) => ({
+    ...jobs,
+    async run(job, options) {
+      const end = await jobs.run(job, options);
+      await jobs.forget?.(job.key);
+      return end;
+    },
+  }),
+  'begins one key twice': (jobs) => {
+    let asked = 0;
+    return {
+      ...jobs,
+      run: (job, options) => jobs.run({ ...job, key: `${job.key}~${(asked += 1)}` }, options),
+    };
+  },
+  'repeats what must not be repeated': (jobs) => ({
+    ...jobs,
+    run: (job, options) => jobs.run({ ...job, once: false }, options),
+  }),
+  'loses what may be repeated': (jobs) => ({
+    ...jobs,
+    run: (job, options) => jobs.run({ ...job, once: true }, options),
+  }),
+  'stops the job when a caller leaves': (jobs) => ({
+    ...jobs,
+    run(job, options) {
+      options.signal.addEventListener('abort', () => jobs.cancel(job.key));
+      return jobs.run(job, options);
+    },
+  }),
+  'keeps an aborted caller': (jobs) => ({
+    ...jobs,
+    run: (job) => jobs.run(job, { signal: new AbortController().signal }),
+  }),
+  'begins for a signal that has aborted': (jobs) => ({
+    ...jobs,
+    run(job, options) {
+      jobs.run(job, { signal: new AbortController().signal }).catch(() => {});
+      return jobs.run(job, options);
+    },
+  }),
+  'cancels nothing': (jobs) => ({ ...jobs, cancel() {} }),
+  'tries a failed job again': (jobs) => ({
+    ...jobs,
+    async run(job, options) {
+      const end = await jobs.run(job, options);
+      return 'failed' in end ? jobs.run({ ...job, key: `${job.key}~` }, options) : end;
+    },
+  }),
+  'does not limit bodies': (jobs, hands) => ({
+    ...simulatedJobs({ hands }),
+    maxBytes: jobs.maxBytes,
+  }),
+  'mangles texts': (jobs) => ({
+    ...jobs,
+    run: (job, options) =>
+      jobs.run({ ...job, body: job.body.replace(/[^\x20-\x7e]/gu, '?') }, options),
+  }),
+  'takes long keys for one': (jobs) => ({
+    ...jobs,
+    run: (job, options) => jobs.run({ ...job, key: job.key.slice(0, 64) }, options),
+  }),
+  'says parts in the wrong order': (jobs) => ({
+    ...jobs,
+    async run(job, { signal, said }) {
+      const told: string[] = [];
+      const end = await jobs.run(job, { signal, said: (text) => told.unshift(text) });
+      for (const text of told) said?.(text);
+      return end;
+    },
+  }),
+  'forgets too much': (jobs) => ({ ...jobs, forget: () => jobs.forget?.('') }),
+  'rejects with any error': (jobs) => ({
+    ...jobs,
+    async run(job, options) {
+      const end = await jobs.run(job, options);
+      if ('failed' in end) throw new Error(end.failed.message);
+      return end;
+    },
+  }),
+};
+
+describe('a planted fault is found', () => {
+  test.each(Object.keys(faults))('%s', async (name) => {
+    const failed: string[] = [];
+    for (const one of jobsConformance(simulated(faults[name])))
+      if (one.skipped === null) await one.run().catch(() => failed.push(one.name));
+    expect(failed).not.toEqual([]);
+  });
+});
+
+test('a setup that is none is refused by name', () => {
+  expect(() => jobsConformance({ ...simulated(), shows: ['flood'] } as never)).toThrow(/shows/);
+});
