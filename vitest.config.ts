@@ -1,5 +1,5 @@
 // Six projects: the quick tests; some of them again with the oldest XState that is allowed; the ones inside web
-// frameworks; the ones that need a PostgreSQL server; the ones that load speech models; and the ones that drive a browser. The heavy ones run
+// frameworks, and pages of Vue and Svelte; the ones that need a PostgreSQL server; the ones that load speech models; and the ones that drive a browser. The heavy ones run
 // after the quick ones, a file at a time.
 
 import { existsSync } from 'node:fs';
@@ -81,6 +81,12 @@ export default defineConfig({
         test: {
           name: 'frameworks',
           include: hasFrameworks ? [frameworks] : [],
+          // Pages are looked at in a browser.
+          exclude: [
+            '**/node_modules/**',
+            ...(chromium === undefined ? ['test/frameworks/pages.test.ts'] : []),
+          ],
+          env: { CHROMIUM_PATH: chromium },
           sequence: { groupOrder: 0 },
         },
       },

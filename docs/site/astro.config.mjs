@@ -21,6 +21,7 @@ export default defineConfig({
             'guide/web-client',
             'guide/react',
             'guide/use-chat',
+            'guide/vue-svelte',
             'guide/testing',
             'guide/deploying',
             'guide/security',
