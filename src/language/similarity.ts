@@ -66,3 +66,21 @@ export function editDistance(
 function at(row: readonly number[], column: number): number {
   return row[column] ?? Infinity;
 }
+
+/** Returns how much a text is like a part of another, 0 to 1, whatever their case and punctuation. */
+export function repeats(text: string, of: string): number {
+  const [words, others] = [plainWords(text), plainWords(of)];
+  if (words.length === 0 || others.length === 0) return 0;
+  const wanted = words.join(' ');
+  let best = 0;
+  for (let start = 0; start < others.length; start += 1) {
+    const part = others.slice(start, start + words.length).join(' ');
+    const longer = Math.max(part.length, wanted.length);
+    best = Math.max(best, 1 - editDistance(wanted, part) / longer);
+  }
+  return best;
+}
+
+function plainWords(text: string): readonly string[] {
+  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+}

@@ -203,6 +203,7 @@ export const turnMachine = turnSetup.createMachine({
               { guard: 'interrupts', target: 'none', actions: breaksOff },
               { guard: 'listens', target: 'none', actions: resumes },
             ],
+            'user.sounded': { guard: 'isEcho', target: 'late', actions: resumes },
             'deadline.doubt': {
               guard: ({ context, event }) => event.dueAt === context.doubtBy,
               target: 'none',
@@ -226,6 +227,7 @@ export const turnMachine = turnSetup.createMachine({
               { guard: 'interrupts', target: 'none', actions: breaksOff },
               { guard: 'listens', target: 'none', actions: resumes },
             ],
+            'user.sounded': { guard: 'isEcho', target: 'late', actions: resumes },
             'deadline.doubt': {
               guard: ({ context, event }) => event.dueAt === context.doubtBy,
               target: 'late',
@@ -243,6 +245,8 @@ export const turnMachine = turnSetup.createMachine({
               { guard: 'interrupts', target: 'none', actions: breaksOff },
               { guard: 'listens', target: 'none' },
             ],
+            // Somebody speaks over the echo.
+            'user.sounded': { guard: 'isVoice', target: 'none', actions: breaksOff },
           },
         },
       },

@@ -84,6 +84,9 @@ export interface TurnNow extends Stamped {
 /** The meaning of words for the speech that was paused. */
 export type WordsRead = 'interrupts' | 'listens';
 
+/** What the sound of an utterance shows before its words: the microphone hears the model, or somebody else. */
+export type SoundRead = 'echo' | 'voice';
+
 export type TurnFact =
   | { readonly type: 'choose' }
   // The user
@@ -100,6 +103,7 @@ export type TurnFact =
   /** The user speaks while the model is heard or about to be. */
   | { readonly type: 'user.overlaps'; readonly utteranceId: string; readonly canPause: boolean }
   | { readonly type: 'user.worded'; readonly utteranceId: string; readonly reading: WordsRead }
+  | { readonly type: 'user.sounded'; readonly utteranceId: string; readonly reading: SoundRead }
   /** The speech has stopped for another reason. */
   | { readonly type: 'speech.stopped' }
   /** The model has stopped by itself: it heard an interruption. */
@@ -199,9 +203,9 @@ interface Args {
 const isDoubted = ({ context, event }: Args): boolean =>
   'utteranceId' in event && event.utteranceId === context.doubted;
 const isRead =
-  (reading: WordsRead) =>
+  (reading: WordsRead | SoundRead) =>
   ({ context, event }: Args): boolean =>
-    event.type === 'user.worded' &&
+    (event.type === 'user.worded' || event.type === 'user.sounded') &&
     event.utteranceId === context.doubted &&
     event.reading === reading;
 
@@ -264,6 +268,8 @@ export const turnSetup = setup({
     isHeldLong: ({ context, event }) =>
       event.type === 'deadline.hold' && event.dueAt === context.holdBy,
     isDoubted,
+    isEcho: isRead('echo'),
+    isVoice: isRead('voice'),
     interrupts: isRead('interrupts'),
     listens: isRead('listens'),
     /** No party speaks or is about to, and the model can be asked. */

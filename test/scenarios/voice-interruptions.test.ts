@@ -123,6 +123,24 @@ describe('a noise', () => {
     expect(model().of('response.cancel')).toEqual([]);
   });
 
+  test('that was shown while it was said is shown no more', async () => {
+    const { begins, ends, model, environment, state } = await story();
+    await begins();
+    model().events.next({
+      type: 'utterance.transcribed',
+      utteranceId: 'u1',
+      text: 'Mm',
+      final: false,
+    });
+    await environment.settle();
+    expect(state().transcript.at(-1)).toMatchObject({ id: 'u1', text: 'Mm', final: false });
+    await ends('Mm-hm.');
+    expect(state().transcript.find(({ id }) => id === 'u1')).toMatchObject({
+      text: '',
+      final: true,
+    });
+  });
+
   test('of which nobody says what it was stops it for `falseInterruptionMs`', async () => {
     const { begins, sounds, model, environment } = await story({
       voice: { falseInterruptionMs: 700 },

@@ -18,7 +18,10 @@ import type { Outcome } from './outcome.ts';
 export interface TranscriptItem {
   readonly id: string;
   readonly role: 'user' | 'assistant';
-  /** Empty if it was interrupted before any of it was heard: then there is nothing to show. */
+  /**
+   * Empty if there is nothing to show: it was interrupted before any of it was heard, or the words that were shown so
+   * far were for nobody (an echo, "mm-hm").
+   */
   readonly text: string;
   /** False while more text may follow. */
   readonly final: boolean;
@@ -299,10 +302,10 @@ export type SessionEvent =
     };
 
 /**
- * Why an utterance is addressed to nobody: it has no words; it is a backchannel ("mm-hm"); or the wire could not
- * transcribe it.
+ * Why an utterance is addressed to nobody: it has no words; it is a backchannel ("mm-hm"); it is what the
+ * lead agent says, heard by the microphone; or the wire could not transcribe it.
  */
-export type UnaddressedReason = 'no_words' | 'backchannel' | 'not_transcribed';
+export type UnaddressedReason = 'no_words' | 'backchannel' | 'echo' | 'not_transcribed';
 
 /**
  * Why an utterance gets no answer, or not yet. `words_late`: its words are not known in time; they count when they

@@ -29,11 +29,14 @@ export class VoicedSound {
     this.#voicedMs = 0;
   }
 
-  take(frame: AudioFrame): void {
+  /** Returns how much of the frame is voice, in milliseconds. */
+  take(frame: AudioFrame): number {
     const durationMs = frameDurationMs(frame);
     const level = levelOf(frame.samples);
     this.#loudest = Math.max(level, this.#loudest * 0.5 ** (durationMs / HALF_LIFE_MS));
-    if (level >= Math.max(QUIET, this.#loudest * FRACTION)) this.#voicedMs += durationMs;
+    if (level < Math.max(QUIET, this.#loudest * FRACTION)) return 0;
+    this.#voicedMs += durationMs;
+    return durationMs;
   }
 }
 

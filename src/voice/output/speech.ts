@@ -31,6 +31,7 @@ import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
+import { EchoMeter } from '../audio/echo-meter.ts';
 import type { Attempt } from '../connection/attempt.ts';
 import type { ModelMemory } from './model-memory.ts';
 import { Playout, type Played } from './playout.ts';
@@ -52,6 +53,8 @@ export class Speech {
   readonly #environment: Environment;
   readonly #playout = new Playout();
   readonly #loudspeaker: Loudspeaker;
+  /** How much the microphone hears of it. */
+  readonly echo = new EchoMeter();
   #attempt: Attempt | null = null;
   #isPlaying = false;
   #isLow = false;
@@ -71,6 +74,7 @@ export class Speech {
     this.#clearReportMs = clearReportMs;
     this.#environment = core.host.environment;
     this.#loudspeaker = new Loudspeaker(() => core.projection.emit({ type: 'playout.clear' }));
+    this.#loudspeaker.audioOut.subscribe((frame) => this.echo.said(frame));
   }
 
   /** The sound on its way to the client. Hot. */
@@ -161,6 +165,7 @@ export class Speech {
 
   /** Handles a client report of played sound. */
   played(itemId: string, playedMs: number): void {
+    this.echo.played(itemId, playedMs, this.#environment.clock.now());
     this.#reported(this.#loudspeaker.played({ itemId, playedMs }));
     this.#endChange?.();
   }

@@ -25,6 +25,9 @@ export class VoiceTranscript {
     this.#core = core;
   }
 
+  /** When the utterances began of which words are shown, and which may still be for nobody. */
+  readonly #shown = new Map<string, number>();
+
   /** The words understood so far of all unfinished utterances. */
   get unfinished(): string {
     return [...this.#unfinished.values()].join(' ').trim();
@@ -57,7 +60,21 @@ export class VoiceTranscript {
   /** Records the user's words so far. */
   userPartial(utteranceId: string, text: string, startedAt: number): void {
     this.#unfinished.set(utteranceId, text);
+    this.#shown.set(utteranceId, startedAt);
+    for (const oldest of this.#shown.keys()) {
+      if (this.#shown.size <= MAX_UNFINISHED) break;
+      this.#shown.delete(oldest);
+    }
     const item = { id: utteranceId, role: 'user', text, final: false, at: startedAt } as const;
+    this.#core.projection.emit({ type: 'transcript.changed', item });
+  }
+
+  /** Withdraws the words of an utterance that is for nobody. */
+  withdraw(id: string): void {
+    const at = this.#shown.get(id);
+    if (at === undefined) return;
+    this.#shown.delete(id);
+    const item = { id, role: 'user', text: '', final: true, at } as const;
     this.#core.projection.emit({ type: 'transcript.changed', item });
   }
 
@@ -114,6 +131,12 @@ export class VoiceTranscript {
     }
     projection.emit({ type: 'speech.interrupted', itemId: id, playedMs });
     return heard;
+  }
+
+  /** Returns the words of these items, as far as they are known. */
+  wordsOf(itemIds: Iterable<string>): string {
+    const said = [...itemIds].map((itemId) => this.#core.records.item(itemId));
+    return said.flatMap((item) => (item?.role === 'assistant' ? [item.text] : [])).join(' ');
   }
 
   /** Returns whether the lead agent asks the user a question in one of these items. */

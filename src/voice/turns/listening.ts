@@ -29,6 +29,8 @@
 //       hum does, and nothing over a question of the lead agent. If the listening model is lost meanwhile, the doubt counts
 //       as an interruption while the user is still speaking.
 //   INTERRUPTIONS-4. Words that arrive after the doubt still interrupt, if they are an interruption.
+//   INTERRUPTIONS-5. Speech goes on over its own echo as soon as the sound shows one (ECHO-1), and stops again when
+//       somebody speaks over it. An echo is for nobody.
 
 import type { UnaddressedReason, UnansweredReason } from '../../actors/contracts/session-views.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -44,6 +46,7 @@ import type { ModelMemory } from '../output/model-memory.ts';
 import type { Responses } from '../output/responses.ts';
 import type { Speech } from '../output/speech.ts';
 import type { Turn } from '../output/turn.ts';
+import { Overlap } from './overlap.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
 /** Lag with which a transport detects speech. */
@@ -162,7 +165,7 @@ export class Listening {
         break;
       case 'utterance.untranscribed':
         this.#core.reportError(new Error(event.reason), 'transcription');
-        this.#bargeIn.isBackchannel(event.utteranceId, '', true);
+        this.#bargeIn.read(event.utteranceId, '', true);
         if (!this.#known.has(event.utteranceId))
           this.#forNobody(event.utteranceId, 'not_transcribed');
         this.understood(event.utteranceId);
@@ -184,6 +187,7 @@ export class Listening {
   }
 
   #forNobody(utteranceId: string, reason: UnaddressedReason): void {
+    this.#transcript.withdraw(utteranceId);
     const to = 'nobody' as const;
     this.#core.projection.emit({ type: 'utterance.routed', utteranceId, to, reason });
   }
@@ -254,11 +258,11 @@ export class Listening {
     const startedAt = this.#beginnings.get(utteranceId) ?? this.#now;
     if (this.#known.has(utteranceId)) return;
     if (final) this.#known.add(utteranceId);
-    const isBackchannel = this.#bargeIn.isBackchannel(utteranceId, text, final);
+    const reason = this.#bargeIn.read(utteranceId, text, final);
     if (!final) this.#transcript.userPartial(utteranceId, text, startedAt);
-    else if (text.trim() === '' || isBackchannel) {
+    else if (text.trim() === '' || reason) {
       this.#memory.forget(utteranceId);
-      this.#forNobody(utteranceId, isBackchannel ? 'backchannel' : 'no_words');
+      this.#forNobody(utteranceId, reason ?? 'no_words');
       this.understood(utteranceId);
       this.#turn.settled();
     } else
@@ -342,6 +346,8 @@ export class BargeIn {
   readonly #voice = new VoicedSound();
   /** When the microphone last sent sound. */
   #soundAt = Number.NEGATIVE_INFINITY;
+  /** The newest utterance over speech. */
+  #overlap: Overlap | null = null;
 
   constructor(
     core: LeadSession,
@@ -367,28 +373,39 @@ export class BargeIn {
     this.#chart.send({ type: 'user.spoke' });
     this.#responses.held.expectWanted();
     if (!this.#responses.isSpeaking) return;
+    const { doubted } = this.#chart.context;
+    // An echo comes in pieces, too: a second one is no second attempt to interrupt.
+    if (doubted !== null && this.#overlap?.soundsLikeEcho(this.#speech.playing, this.#now))
+      this.#chart.send({ type: 'user.sounded', utteranceId: doubted, reading: 'echo' });
+    this.#overlap = new Overlap(utteranceId, this.#speech.echo);
     const canPause = falseInterruptionMs > 0 && this.#speech.canPause;
     this.#chart.send({ type: 'user.overlaps', utteranceId, canPause });
   }
 
   /**
-   * Handles words of an utterance: all of them (`final`) or the first; empty if there are none. Returns
-   * whether they are a backchannel, which needs no answer.
+   * Handles words of an utterance: all of them (`final`) or the first; empty if there are none. Returns why
+   * they need no answer; null if they may need one.
    */
-  isBackchannel(utteranceId: string, text: string, final: boolean): boolean {
-    if (utteranceId !== this.#chart.context.doubted) return false;
+  read(utteranceId: string, text: string, final: boolean): 'backchannel' | 'echo' | null {
     const isEmpty = text.trim() === '';
+    const isEcho = !isEmpty && this.#isEcho(utteranceId, text);
+    if (isEcho && !final) return null;
+    if (isEcho) {
+      this.#chart.send({ type: 'user.worded', utteranceId, reading: 'listens' });
+      return 'echo';
+    }
+    if (utteranceId !== this.#chart.context.doubted) return null;
     const reading = isEmpty ? 'beginning' : this.#read(text);
-    if (!final && reading !== 'none') return false;
+    if (!final && reading !== 'none') return null;
     const isFalse = isEmpty || reading === 'whole';
     this.#chart.send({
       type: 'user.worded',
       utteranceId,
       reading: isFalse ? 'listens' : 'interrupts',
     });
-    if (!isFalse || isEmpty) return false;
+    if (!isFalse || isEmpty) return null;
     this.#core.projection.emit({ type: 'backchannel.heard', utteranceId, text: text.trim() });
-    return true;
+    return 'backchannel';
   }
 
   /** Makes the speech give way to the user, until it is known what they say. */
@@ -399,11 +416,30 @@ export class BargeIn {
     if (!hears || !this.#speech.lower()) this.#speech.pause();
   }
 
-  /** Handles sound of the microphone: a voice that lasts stops the speech. */
+  /** Handles sound of the microphone: a voice that lasts stops the speech, unless it is an echo of it. */
   sound(frame: AudioFrame): void {
-    this.#soundAt = this.#now;
-    this.#voice.take(frame);
-    if (this.#speech.isLow && this.#voice.voicedMs >= VOICE_MS) this.#speech.pause();
+    const now = (this.#soundAt = this.#now);
+    const voicedMs = this.#voice.take(frame);
+    this.#speech.echo.heard(frame, now);
+    const overlap = this.#overlap;
+    const { playing } = this.#speech;
+    overlap?.heard(playing, frameDurationMs(frame), voicedMs, now);
+    const utteranceId = overlap?.utteranceId ?? null;
+    const isDoubted = utteranceId !== null && utteranceId === this.#chart.context.doubted;
+    const lasts = this.#speech.isLow && this.#voice.voicedMs >= VOICE_MS;
+    const isEcho =
+      isDoubted && (overlap?.isEchoing || (lasts && overlap?.soundsLikeEcho(playing, now)));
+    if (isEcho) this.#chart.send({ type: 'user.sounded', utteranceId, reading: 'echo' });
+    else if (lasts) this.#speech.pause();
+    else if (isDoubted && overlap?.isOther)
+      this.#chart.send({ type: 'user.sounded', utteranceId, reading: 'voice' });
+  }
+
+  /** ECHO-1 */
+  #isEcho(utteranceId: string, text: string): boolean {
+    const overlap = this.#overlap;
+    if (overlap?.utteranceId !== utteranceId) return false;
+    return overlap.isEcho(text, this.#transcript.wordsOf(overlap.items));
   }
 
   /** Stops the speech for good: the utterance is an interruption. */

@@ -50,6 +50,47 @@ export async function plugInMicrophone(page: Page): Promise<void> {
   });
 }
 
+/** The microphone also hears the loudspeaker, a little later; nothing cancels that. */
+export async function echoInto(page: Page, levelDb: number): Promise<void> {
+  await page.addInitScript(
+    (gain) => {
+      const heard: MediaStream[] = [];
+      const microphones: GainNode[] = [];
+      const createSource = AudioContext.prototype.createMediaStreamSource;
+      const hear = (microphone: GainNode, stream: MediaStream): void => {
+        const { context } = microphone;
+        const delay = new DelayNode(context, { delayTime: 0.08 });
+        const level = new GainNode(context, { gain });
+        createSource
+          .call(context as AudioContext, stream)
+          .connect(delay)
+          .connect(level)
+          .connect(microphone);
+      };
+      AudioContext.prototype.createMediaStreamSource = function (of) {
+        const source = createSource.call(this, of);
+        if (!(source instanceof GainNode)) return source;
+        microphones.push(source);
+        for (const each of heard) hear(source, each);
+        return source;
+      };
+      const connect = AudioNode.prototype.connect as (to: AudioNode) => AudioNode;
+      AudioNode.prototype.connect = function (this: AudioNode, to: AudioNode) {
+        if (to instanceof AudioDestinationNode) {
+          const { stream } = connect.call(
+            this,
+            (to.context as AudioContext).createMediaStreamDestination(),
+          ) as MediaStreamAudioDestinationNode;
+          heard.push(stream);
+          for (const each of microphones) hear(each, stream);
+        }
+        return connect.call(this, to);
+      } as typeof AudioNode.prototype.connect;
+    },
+    10 ** (levelDb / 20),
+  );
+}
+
 /** Listens to what the page plays, beside the loudspeaker. */
 export async function listenToSpeaker(page: Page): Promise<void> {
   await page.addInitScript(() => {

@@ -2,13 +2,15 @@
 
 import type { Locator, Page } from 'playwright-core';
 import type { ClientMessage, ServerMessage } from '../../../examples/voice-demo/shared/protocol.ts';
-import { listenToSpeaker, plugInMicrophone, sayInto } from './microphone.ts';
+import { echoInto, listenToSpeaker, plugInMicrophone, sayInto } from './microphone.ts';
 
 export interface TabOptions {
   /** @defaultValue the link that the demo prints */
   readonly url?: string;
   /** `ours` says what the test wants; `refused` is what a user gets who does not allow it. @defaultValue 'ours' */
   readonly microphone?: 'ours' | 'refused';
+  /** The microphone hears the loudspeaker at this level, in decibels; nothing cancels that. */
+  readonly echoDb?: number;
   readonly width?: number;
   readonly height?: number;
   readonly colorScheme?: 'light' | 'dark';
@@ -45,9 +47,14 @@ export class Tab {
     });
   }
 
-  static async open(page: Page, url: string, { microphone = 'ours' }: TabOptions): Promise<Tab> {
+  static async open(
+    page: Page,
+    url: string,
+    { microphone = 'ours', echoDb }: TabOptions,
+  ): Promise<Tab> {
     const tab = new Tab(page);
     if (microphone === 'ours') await plugInMicrophone(page);
+    if (echoDb !== undefined) await echoInto(page, echoDb);
     await listenToSpeaker(page);
     await page.goto(url);
     return tab;

@@ -104,6 +104,8 @@ function userEvents(snapshot: S, scope: Scope): readonly TurnFact[] {
       ? ([
           { type: 'user.worded', utteranceId: 'u1', reading: 'interrupts' },
           { type: 'user.worded', utteranceId: 'u1', reading: 'listens' },
+          { type: 'user.sounded', utteranceId: 'u1', reading: 'echo' },
+          { type: 'user.sounded', utteranceId: 'u1', reading: 'voice' },
           { type: 'speech.stopped' },
           { type: 'model.stopped' },
           { type: 'doubt.lost' },

@@ -178,6 +178,15 @@ export const turnFaults: readonly TurnFault[] = [
     scope: 'everything',
   },
   {
+    fault: 'the speech stays paused over its own echo',
+    machine: mutate(turnMachine, (chart) => {
+      stateOf(chart, 'doubt', 'speaking').on['user.sounded'] = { guard: 'isEcho', target: 'late' };
+    }),
+    property: 'TURN-3: the speech is paused as long as the doubt lasts',
+    lead: asked,
+    scope: 'everything',
+  },
+  {
     fault: 'a model that stays silent is never asked',
     machine: mutate(turnMachine, (chart) =>
       forget(stateOf(chart, 'reply', 'expected'), 'deadline.reply'),

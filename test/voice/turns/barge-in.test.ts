@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TurnChart } from '../../../src/actors/session/lead/turn-chart.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { EchoMeter } from '../../../src/voice/audio/echo-meter.ts';
 import { BargeIn, END_LAG_MS } from '../../../src/voice/turns/listening.ts';
 import { sessionIn, turnOf } from '../../support/turn.ts';
 
@@ -20,6 +21,7 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
   };
   const speech = {
     playing: ['i1'],
+    echo: new EchoMeter(),
     get canPause() {
       return canPause && !isPaused;
     },
@@ -54,7 +56,7 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
   const utterances = new BargeIn(
     core as unknown as Parts[0],
     { falseInterruptionMs, backchannelMs: 1000, capabilities: { utterances: 'reported' } as never },
-    { asks: () => false } as unknown as Parts[2],
+    { asks: () => false, wordsOf: () => '' } as unknown as Parts[2],
     responses as unknown as Parts[3],
     speech as unknown as Parts[4],
     chart,
@@ -63,7 +65,7 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
     began: (utteranceId: string, startedAt: number) => utterances.began(utteranceId, startedAt),
     ended: (utteranceId: string) => chart.send({ type: 'user.ended', utteranceId }),
     isBackchannel: (utteranceId: string, text: string, final: boolean) =>
-      utterances.isBackchannel(utteranceId, text, final),
+      utterances.read(utteranceId, text, final) === 'backchannel',
     /** The model has stopped by itself. */
     confirm: () => chart.send({ type: 'model.stopped' }),
     /** Nobody will say what it was. */

@@ -6,7 +6,7 @@ import { authority, bounded, endings, families, nothingTwice, services } from '.
 import type { Broken, PromiseCheck } from './broken.ts';
 import { answered } from './answered.ts';
 import { deliveries, heldUp, interruptions, questions, toldOnce } from './conversation.ts';
-import type { SessionEvent } from '../../../actors/contracts/session-views.ts';
+import type { SessionEvent, TranscriptItem } from '../../../actors/contracts/session-views.ts';
 
 const checks: readonly PromiseCheck[] = [
   endings,
@@ -81,10 +81,15 @@ function* nothingForgotten({ log, state }: RunRecord): Iterable<Broken> {
   for (const [deliveryId, kind] of stillDue(seen))
     if (!knownDeliveries.has(deliveryId)) lost.add(`the ${kind} ${deliveryId}`);
   for (const { event } of eventsOf(seen, 'transcript.changed'))
-    if (event.item.role === 'user' && event.item.final && !knownItems.has(event.item.id))
+    if (isSaid(event.item) && !knownItems.has(event.item.id))
       lost.add(`what the user said (${JSON.stringify(event.item.text)})`);
   for (const what of lost)
     yield { promise: 'P9', what: `${what} was there before a crash, and is not known after it` };
+}
+
+/** Whether the user said this; words that were for nobody are shown as empty. */
+function isSaid({ role, text, final }: TranscriptItem): boolean {
+  return role === 'user' && final && text !== '';
 }
 
 /** Returns the questions that were shown, and not shown as over. */

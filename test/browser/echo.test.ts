@@ -1,0 +1,36 @@
+// A room without an echo canceller: the microphone hears what the lead agent says, and a recogniser writes it down.
+// The lead agent neither interrupts itself nor answers itself, and the user is understood.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
+
+let theatre: Theatre;
+let stage: Stage;
+
+beforeAll(async () => {
+  theatre = await buildTheatre();
+});
+afterEach(() => stage.close());
+afterAll(() => theatre.close());
+
+describe('echo', () => {
+  test('P5: a conversation with an echo of -20 dB', async () => {
+    stage = await theatre.open();
+    const { watch } = stage;
+    const tab = await stage.visit({ echoDb: -20 });
+    await tab.startTalking();
+    await tab.type('make me a sales report for last week');
+    const result = await watch.until('the result was heard', ({ deliveries }) =>
+      deliveries.find(({ kind, state }) => kind === 'result' && state === 'delivered'),
+    );
+    await watch.untilQuiet();
+    expect(result.attempts).toBe(1);
+    // The user said nothing but what they typed.
+    expect(
+      watch.state.transcript.filter(({ role, text }) => role === 'user' && text !== ''),
+    ).toHaveLength(1);
+    await tab.say('Tell me a joke, please.');
+    await tab.caption(/actor get lost|two agents the same question/).waitFor();
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+});

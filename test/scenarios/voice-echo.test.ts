@@ -1,0 +1,206 @@
+// The microphone hears the loudspeaker: what the lead agent says is not the user's, and does not stop it (P5). Here
+// the client plays in simulated time, and its microphone hears what it plays.
+
+import { describe, expect, test } from 'vitest';
+import { speechLike, toPcm } from '../support/speech-like.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
+
+const RATE_HZ = 24_000;
+const TICK_MS = 20;
+const TICK = (RATE_HZ * TICK_MS) / 1000;
+const REPORTED_EVERY_MS = 100;
+const STORY = 'Once upon a time there was a king who had three daughters and no money at all.';
+const STORY_MS = 6000;
+
+interface RoomOptions {
+  readonly echoDb?: number;
+  readonly delayMs?: number;
+}
+
+/** The lead agent tells a story, in a room. */
+async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
+  const talk = voiceTalk();
+  const { session, environment, model, events } = talk;
+  const gain = 10 ** (echoDb / 20);
+  const delay = (delayMs * RATE_HZ) / 1000;
+  /** What was heard of the loudspeaker, from the first moment on. */
+  const heard: number[] = [];
+  let queue: { itemId: string; samples: Int16Array; at: number }[] = [];
+  const playedMs = new Map<string, number>();
+  const tell = (itemId: string): void =>
+    session.playout.next({ itemId, playedMs: playedMs.get(itemId) ?? 0 });
+  session.audioOut.subscribe(({ itemId = '', samples }) => queue.push({ itemId, samples, at: 0 }));
+  session.events.subscribe(({ type }) => {
+    if (type !== 'playout.clear') return;
+    const stopped = new Set(queue.map(({ itemId }) => itemId));
+    queue = [];
+    for (const itemId of stopped) tell(itemId);
+  });
+  const playTick = (): void => {
+    for (let left = TICK; left > 0;) {
+      const [first] = queue;
+      const part = first?.samples.subarray(first.at, first.at + left) ?? new Int16Array(left);
+      for (const sample of part) heard.push(sample / 32_768);
+      left -= part.length;
+      if (!first) continue;
+      first.at += part.length;
+      const ms = (part.length * 1000) / RATE_HZ;
+      playedMs.set(first.itemId, (playedMs.get(first.itemId) ?? 0) + ms);
+      if (first.at < first.samples.length) continue;
+      queue.shift();
+      tell(first.itemId);
+    }
+  };
+  let now = 0;
+  /** Lets time pass, while the user says something. */
+  const pass = async (ms: number, user?: Float32Array): Promise<void> => {
+    for (let at = 0; at < ms; at += TICK_MS) {
+      playTick();
+      now += TICK_MS;
+      const [itemId] = queue.map((each) => each.itemId);
+      if (now % REPORTED_EVERY_MS === 0 && itemId !== undefined) tell(itemId);
+      const from = heard.length - TICK;
+      const sound = Float32Array.from(
+        { length: TICK },
+        (_, index) =>
+          gain * (heard[from + index - delay] ?? 0) + (user?.[(at / TICK_MS) * TICK + index] ?? 0),
+      );
+      session.audioIn.next({ samples: toPcm(sound), sampleRateHz: RATE_HZ });
+      await environment.advance(TICK_MS);
+    }
+  };
+  await talk.start();
+  await talk.say('tell me a story');
+  const spoken = model().begin(STORY, 0);
+  const { itemId, responseId } = spoken;
+  model().audio.next({
+    samples: toPcm(speechLike(1, STORY_MS, RATE_HZ)),
+    sampleRateHz: RATE_HZ,
+    itemId,
+    responseId,
+  });
+  spoken.end();
+  await pass(1500);
+  return {
+    ...talk,
+    pass,
+    heard,
+    eventsOf: (type: string) => events.filter((event) => event.type === type),
+    /** The longest silence of the loudspeaker from a time on, in milliseconds. */
+    hole: (fromMs: number, toMs: number): number => {
+      let [longest, length] = [0, 0];
+      for (const sample of heard.slice((fromMs * RATE_HZ) / 1000, (toMs * RATE_HZ) / 1000)) {
+        length = sample === 0 ? length + 1 : 0;
+        longest = Math.max(longest, length);
+      }
+      return (longest * 1000) / RATE_HZ;
+    },
+    levelAt: (fromMs: number, toMs: number): number => {
+      const part = heard.slice((fromMs * RATE_HZ) / 1000, (toMs * RATE_HZ) / 1000);
+      return Math.sqrt(part.reduce((sum, sample) => sum + sample * sample, 0) / part.length);
+    },
+    async hears(text: string, id = 'echo') {
+      model().speechEnded(id, text);
+      await environment.settle();
+    },
+  };
+}
+
+describe('P5: the lead agent hears itself', () => {
+  test.each([{ echoDb: -6 }, { echoDb: -20 }, { echoDb: -35 }, { delayMs: 300 }])(
+    'and goes on: %o',
+    async (room) => {
+      const { pass, hole, levelAt, model, hears, eventsOf, events } = await story(room);
+      model().speechStarted('echo');
+      await pass(3500);
+      // The detector reports its end when the speech is over.
+      await pass(1500);
+      await hears('Upon a time there was a king who had free daughters and no money at all');
+      expect(eventsOf('speech.interrupted')).toEqual([]);
+      expect(model().of('response.cancel')).toEqual([]);
+      expect(hole(500, 5900)).toBeLessThan(400);
+      // It is as loud as before.
+      expect(levelAt(3000, 5000) / levelAt(0, 1400)).toBeGreaterThan(0.7);
+      const routed = events.flatMap((event) =>
+        event.type === 'utterance.routed' && event.utteranceId === 'echo' ? [event] : [],
+      );
+      expect(routed).toEqual([
+        { type: 'utterance.routed', utteranceId: 'echo', to: 'nobody', reason: 'echo' },
+      ]);
+    },
+  );
+
+  test('in pieces, and goes on', async () => {
+    const { pass, model, hears, eventsOf } = await story();
+    model().speechStarted('piece');
+    await pass(300);
+    model().events.next({ type: 'utterance.ended', utteranceId: 'piece' });
+    await pass(200);
+    model().speechStarted('echo');
+    await pass(3500);
+    model().events.next({
+      type: 'utterance.transcribed',
+      utteranceId: 'piece',
+      text: 'Who had',
+      final: true,
+    });
+    await pass(1500);
+    await hears('three daughters and no money at all');
+    expect(eventsOf('speech.interrupted')).toEqual([]);
+  });
+
+  test('and stops when somebody speaks over it', async () => {
+    const { pass, model, hears, eventsOf, heard, events } = await story({ echoDb: -30 });
+    model().speechStarted('echo');
+    await pass(1500);
+    expect(eventsOf('speech.interrupted')).toEqual([]);
+    const before = heard.length;
+    await pass(1600, speechLike(7, 1600, RATE_HZ));
+    expect(eventsOf('speech.interrupted')).toHaveLength(1);
+    const after = heard.slice(before);
+    const stopped = after.findIndex((_, index) =>
+      after.slice(index, index + RATE_HZ / 2).every((sample) => sample === 0),
+    );
+    expect((stopped * 1000) / RATE_HZ).toBeLessThan(1200);
+    await hears('who had three daughters please stop that and tell me another one');
+    expect(events.some((event) => event.type === 'utterance.routed' && event.to === 'lead')).toBe(
+      true,
+    );
+  });
+
+  test('a voice that is no echo stops it, as before', async () => {
+    const { pass, model, hears, eventsOf } = await story({ echoDb: -90 });
+    model().speechStarted('user');
+    await pass(1000, speechLike(7, 1000, RATE_HZ));
+    await hears('Please stop.', 'user');
+    expect(eventsOf('speech.interrupted')).toHaveLength(1);
+  });
+
+  test('what the user repeats of it is theirs', async () => {
+    const { pass, model, hears, eventsOf, events } = await story({ echoDb: -90 });
+    model().speechStarted('user');
+    await pass(1000, speechLike(7, 1000, RATE_HZ));
+    await hears('There was a king?', 'user');
+    expect(eventsOf('speech.interrupted')).toHaveLength(1);
+    expect(
+      events.some(
+        (event) =>
+          event.type === 'utterance.routed' && event.utteranceId === 'user' && event.to === 'lead',
+      ),
+    ).toBe(true);
+  });
+
+  test('an answer behind the echo is nobody else’s', async () => {
+    const { pass, model, hears, events } = await story({ echoDb: -20 });
+    model().speechStarted('echo');
+    await pass(4600);
+    await pass(800, speechLike(7, 800, RATE_HZ));
+    await hears('had three daughters and no money at all and then what');
+    expect(
+      events.some(
+        (event) =>
+          event.type === 'utterance.routed' && event.utteranceId === 'echo' && event.to === 'lead',
+      ),
+    ).toBe(true);
+  });
+});
