@@ -10,6 +10,7 @@ export type {
 } from '../actors/ports/journal.ts';
 export { journalEntryOf } from '../actors/ports/journal-entry.ts';
 export { JournalError } from '../actors/ports/journal-error.ts';
+export type { ScopeHolder, ScopeInUse } from '../actors/ports/journal-error.ts';
 export { memoryWakeTimes } from '../actors/ports/wake-times.ts';
 export type { WakeTime, WakeTimes } from '../actors/ports/wake-times.ts';
 export type { MemoryJournal, MemoryJournalOptions } from '../actors/runtime/memory-journal.ts';

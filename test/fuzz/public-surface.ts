@@ -466,6 +466,8 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
           environment,
           schema: 'offstage',
           leaseMs: 15_000,
+          address: 'http://127.0.0.1:3000',
+          release: 1,
           timeoutMs: 100,
         },
       ],

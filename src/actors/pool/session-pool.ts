@@ -32,9 +32,9 @@ import {
   quietly,
 } from '../../values/errors.ts';
 import type { Runtime } from '../admission/runtime.ts';
-import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
+import { AT_ONCE, memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 import type { BaseSession } from '../session/view/base-session.ts';
-import { AT_ONCE, WakeScheduler } from './wake-scheduler.ts';
+import { WakeScheduler } from './wake-scheduler.ts';
 
 export interface SessionPoolOptions<S extends PooledSession> {
   /** The runtime of the sessions. Its journal also stores when sleeping sessions must be woken, if it can. */
@@ -99,7 +99,7 @@ export interface SessionPool<S extends PooledSession> {
    * Passes the session to `use`: wakes or begins it first, and keeps it awake until the result of `use` has
    * settled. Returns that result.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` for an invalid id, or a `use` that is not a function.
-   * @throws {OffstageError} `POOL_CLOSED`; the errors of `open`, of the start of the session, or of `use`.
+   * @throws {OffstageError} `POOL_CLOSED`; `POOL_DRAINING` unless the session is awake here; the errors of `open`, of the start of the session, or of `use`.
    */
   use<T>(sessionId: string, use: (session: S) => T | Promise<T>): Promise<T>;
   /**
@@ -107,9 +107,27 @@ export interface SessionPool<S extends PooledSession> {
    * on the pool looks at intervals (`lookMs`).
    */
   start(): Promise<void>;
+  /**
+   * Leaves before a deploy: from now on no session begins or wakes here, so that another process has it. A session
+   * that is busy goes on, and is suspended as soon as it is idle and unused; after `withinMs` the pool closes,
+   * whatever the others are doing. Resolves when it is closed. The first call counts.
+   */
+  drain(options?: DrainOptions): Promise<void>;
   /** Suspends all sessions, whatever they are doing; they continue in the next pool. Safe to call twice. */
   close(): Promise<void>;
 }
+
+export interface DrainOptions {
+  /** The time that busy sessions have, in milliseconds. @defaultValue 20_000 */
+  readonly withinMs?: number;
+}
+
+const drainSchema = z.strictObject({
+  withinMs: z.number().nonnegative().optional(),
+} satisfies ChecksOf<DrainOptions>);
+
+/** The interval at which a pool that drains puts those away that have become idle. */
+const DRAIN_STEP_MS = 50;
 
 const sessionName = z.string().min(1).max(200);
 
@@ -133,6 +151,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   readonly #looks = new Set<Promise<boolean>>();
   #stopSweep: (() => void) | null = null;
   #closed: Promise<void> | null = null;
+  #draining: Promise<void> | null = null;
 
   constructor(options: SessionPoolOptions<S>) {
     this.#options = checkedPool(options);
@@ -143,7 +162,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       times: this.#times,
       lookMs: this.#options.lookMs,
       isShared: journal.claim !== undefined,
-      wake: (sessionId) => this.#look(sessionId),
+      wake: (sessionId, isTaken) => this.#look(sessionId, isTaken),
       failed: (error) => this.#report(error, 'waking'),
     });
   }
@@ -174,13 +193,31 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     await this.#wakeScheduler.look();
   }
 
+  async drain(options: DrainOptions = {}): Promise<void> {
+    check('drain(options)', drainSchema, options, 'INVALID_ARGUMENT');
+    const { withinMs = 20_000 } = options;
+    await (this.#draining ??= this.#drain(this.#now + withinMs));
+  }
+
+  async #drain(until: number): Promise<void> {
+    const { scheduler } = this.#options.runtime.environment;
+    const stopped = this.#wakeScheduler.stop();
+    while (!this.#closed && this.#entries.size > 0 && this.#now < until) {
+      for (const entry of this.#entries.values()) if (entry.mayLeave) void this.#sendAway(entry);
+      const stepMs = Math.min(DRAIN_STEP_MS, until - this.#now);
+      await new Promise<void>((resolve) => void scheduler.schedule(resolve, stepMs));
+    }
+    await stopped;
+    await this.close();
+  }
+
   close(): Promise<void> {
     return (this.#closed ??= this.#close());
   }
 
   async #close(): Promise<void> {
     this.#stopSweep?.();
-    this.#wakeScheduler.stop();
+    const stopped = this.#wakeScheduler.stop();
     // A session that is about to leave may stay after all: so the loop asks again.
     while (this.#entries.size > 0)
       await Promise.all(
@@ -191,7 +228,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         }),
       );
     // Claims belong to the process: the next pool would lose its own claim by a late release of this one.
-    await Promise.all(this.#looks);
+    await Promise.all([stopped, ...this.#looks]);
   }
 
   /** Returns the session once it can be used; counts it as in use from here on. */
@@ -215,6 +252,10 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     this.#sweepLater();
   }
 
+  get #isLeaving(): boolean {
+    return this.#closed !== null || this.#draining !== null;
+  }
+
   #checkOpen(): void {
     if (this.#closed) throw new OffstageError('POOL_CLOSED', 'The pool was closed');
   }
@@ -228,6 +269,11 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         known.enter();
         return known;
       }
+      if (!known && this.#draining)
+        throw new OffstageError(
+          'POOL_DRAINING',
+          `The pool is about to close: another process must take ${sessionId}`,
+        );
       if (!known) return this.#wake(sessionId, ifKnown);
       // SESSION-POOL-1
       await known.left;
@@ -353,30 +399,30 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   }
 
   /** Wakes a session if it exists; its due work then starts by itself. Returns whether any process has it. */
-  #look(sessionId: string): Promise<boolean> {
-    // An awake session needs no look.
-    if (this.#closed || this.#entries.has(sessionId)) return Promise.resolve(true);
-    const look = this.#wakeIfFree(sessionId).finally(() => this.#looks.delete(look));
+  #look(sessionId: string, isTaken = false): Promise<boolean> {
+    // An awake session needs no look, unless it is leaving and was claimed anew.
+    if (!isTaken && (this.#isLeaving || this.#entries.has(sessionId))) return Promise.resolve(true);
+    const look = this.#wakeIfFree(sessionId, isTaken).finally(() => this.#looks.delete(look));
     this.#looks.add(look);
     return look;
   }
 
-  async #wakeIfFree(sessionId: string): Promise<boolean> {
+  async #wakeIfFree(sessionId: string, isTaken: boolean): Promise<boolean> {
     try {
-      await this.#wakeClaimed(sessionId);
+      await this.#wakeClaimed(sessionId, isTaken);
       return true;
     } catch (error) {
-      if (this.#closed) return true;
+      if (this.#isLeaving) return true;
       // SESSION-POOL-6. Another process has it, or had it until it died.
       if (codeOf(error) !== 'SCOPE_IN_USE') this.#report(error, `waking ${sessionId}`);
       return false;
     }
   }
 
-  async #wakeClaimed(sessionId: string): Promise<void> {
+  async #wakeClaimed(sessionId: string, isTaken: boolean): Promise<void> {
     const { journal } = this.#options.runtime;
     // SESSION-POOL-6
-    await journal.claim?.(sessionId);
+    if (!isTaken) await journal.claim?.(sessionId);
     try {
       const entry = await this.#entry(sessionId, true);
       await entry.started.finally(() => this.#leave(entry));

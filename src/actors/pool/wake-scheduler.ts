@@ -12,14 +12,13 @@
 //   WAKE-SCHEDULER-1. From the first look on there is a round at least every 1.25 × `lookMs`, however a look ended.
 //   WAKE-SCHEDULER-2. A session that could not be woken is tried again in the next round, and not before: a session
 //        that another process has, or that cannot be started, does not cause a busy loop.
-//   WAKE-SCHEDULER-3. Processes that share a journal do not look at the same instant.
+//   WAKE-SCHEDULER-3. Processes that share a journal do not look at the same instant; where the journal can give
+//        each of them other sessions (`take`), none tries those of another.
 //   WAKE-SCHEDULER-4. After `stop` no session is woken.
 
 import type { Environment } from '../ports/environment.ts';
 import type { WakeTime, WakeTimes } from '../ports/wake-times.ts';
 
-/** The time of awake sessions: they are always due, because their process may die. */
-export const AT_ONCE = 0;
 /** The position after all awake sessions: no deadline is this early. */
 const ASLEEP: WakeTime = { at: Number.MIN_VALUE, scope: '' };
 /** The number of sessions that are woken together. */
@@ -34,8 +33,8 @@ export interface AlarmPorts {
   readonly lookMs: number;
   /** Whether other processes may have pools on this journal. */
   readonly isShared: boolean;
-  /** Wakes a session. Resolves to whether any process has it. Never rejects. */
-  wake(sessionId: string): Promise<boolean>;
+  /** Wakes a session; `isTaken`: it is claimed. Resolves to whether any process has it. Never rejects. */
+  wake(sessionId: string, isTaken: boolean): Promise<boolean>;
   /** Reports the failure of a look that has no caller. */
   failed(error: unknown): void;
 }
@@ -47,6 +46,8 @@ export class WakeScheduler {
   #roundAt = -Infinity;
   #at = Infinity;
   #cancel: (() => void) | null = null;
+  /** The sessions that were taken, or are being taken, and are not awake yet. */
+  readonly #takes = new Set<Promise<void>>();
   #isStopped = false;
 
   constructor(ports: AlarmPorts) {
@@ -64,7 +65,8 @@ export class WakeScheduler {
     }
     // WAKE-SCHEDULER-1. Set before any step that can fail or hang.
     this.#set(this.#roundAt);
-    await this.#wakeDue(isRound ? undefined : ASLEEP);
+    if (this.#ports.times.take) await this.#takeDue();
+    else await this.#wakeDue(isRound ? undefined : ASLEEP);
   }
 
   /** Records a time at which a session must be awake. */
@@ -79,9 +81,41 @@ export class WakeScheduler {
     this.#set(Math.max(this.#roundAt, this.#now));
   }
 
-  stop(): void {
+  /** Resolves when what was taken meanwhile has been handed on. */
+  async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();
+    await Promise.allSettled(this.#takes);
+  }
+
+  /** WAKE-SCHEDULER-3 */
+  async #takeDue(): Promise<void> {
+    const { times } = this.#ports;
+    let now: number;
+    let count: number;
+    do {
+      if (this.#isStopped) return;
+      now = this.#now;
+      count = 0;
+      const take = this.#take(now, (taken) => (count = taken));
+      this.#takes.add(take);
+      await take.finally(() => this.#takes.delete(take));
+    } while (count === BATCH);
+    if (this.#isStopped) return;
+    const after = { at: now, scope: '\u{10ffff}' };
+    const [next] = await times.earliest({ after, limit: 1, exceptClaimed: true });
+    if (next) this.knows(next.at);
+  }
+
+  async #take(now: number, took: (count: number) => void): Promise<void> {
+    const { times, wake } = this.#ports;
+    const taken = (await times.take?.({ now, limit: BATCH, except: [...this.#missed] })) ?? [];
+    took(taken.length);
+    await Promise.all(
+      taken.map(async (scope) => {
+        if (!(await wake(scope, true))) this.#missed.add(scope);
+      }),
+    );
   }
 
   async #wakeDue(from: WakeTime | undefined): Promise<void> {
@@ -97,7 +131,7 @@ export class WakeScheduler {
       const due = found.filter(({ at }) => at <= this.#now);
       await Promise.all(
         due.map(async ({ scope }) => {
-          if (!this.#missed.has(scope) && !(await wake(scope))) this.#missed.add(scope);
+          if (!this.#missed.has(scope) && !(await wake(scope, false))) this.#missed.add(scope);
         }),
       );
       const next = found[due.length];

@@ -1,6 +1,6 @@
 // The errors of a journal. A commit unit only asks whether a retry can help.
 
-import { isError, OffstageError } from '../../values/errors.ts';
+import { CapacityError, isError, OffstageError } from '../../values/errors.ts';
 import type { JournalEntry, JournalPosition } from './journal.ts';
 
 /**
@@ -20,6 +20,30 @@ export class JournalError extends OffstageError {
     super(code, message, options);
     this.retryable = options?.retryable ?? false;
   }
+}
+
+/** The process that writes a scope, as far as the journal knows. */
+export interface ScopeHolder {
+  /** For people. */
+  readonly name: string;
+  /** The address that the process has given its journal; null: none. */
+  readonly address: string | null;
+}
+
+/** The error of `claim`, `SCOPE_IN_USE`: a live process has the scope. A request for it can be sent there. */
+export interface ScopeInUse extends CapacityError {
+  readonly code: 'SCOPE_IN_USE';
+  readonly holder: ScopeHolder;
+}
+
+/** Returns the error for a claim of a scope that another process writes. `until`: when it can be claimed. */
+export function scopeInUse(scope: string, holder: ScopeHolder, until: string): ScopeInUse {
+  const at = holder.address === null ? '' : ` at ${holder.address}`;
+  const error = new CapacityError(
+    'SCOPE_IN_USE',
+    `${scope} is in use by ${holder.name}${at}: ${until}`,
+  );
+  return Object.assign(error, { code: 'SCOPE_IN_USE' as const, holder });
 }
 
 /** Returns whether the error of a journal says that a retry cannot help. */

@@ -1,5 +1,8 @@
 // The port for the times at which sessions that are not in memory must be loaded.
 
+/** The time of sessions in memory: they must be loaded as soon as the process that has them dies. */
+export const AT_ONCE = 0;
+
 export interface WakeTime {
   /** The id of the session. */
   readonly scope: string;
@@ -33,6 +36,17 @@ export interface WakeTimes {
     /** @defaultValue false */
     readonly exceptClaimed?: boolean;
   }): readonly WakeTime[] | Promise<readonly WakeTime[]>;
+  /**
+   * Claims up to `limit` of the scopes whose time has come at `now` and that no live process writes, as
+   * `Journal.claim` does, and returns them: of several processes that ask at the same time each gets others. A
+   * scope that is not loaded then must be released. Absent: a pool claims what `earliest` finds, one by one.
+   */
+  take?(query: {
+    readonly now: number;
+    readonly limit: number;
+    /** The scopes to pass over. */
+    readonly except: readonly string[];
+  }): Promise<readonly string[]>;
 }
 
 /** Compares two times in the order of `earliest`. */

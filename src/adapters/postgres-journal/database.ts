@@ -14,8 +14,8 @@ import type { Pool, PoolClient, PoolConfig, QueryResult } from 'pg';
 import { JournalError } from '../../actors/ports/journal-error.ts';
 import { CapacityError, ConfigurationError, messageOf } from '../../values/errors.ts';
 
-/** Version 1: without packed events and wake times. */
-export const LAYOUT_VERSION = 2;
+/** Version 1: without packed events and wake times. Version 2: a lease and a heartbeat for each scope. */
+export const LAYOUT_VERSION = 3;
 /** An arbitrary number: the advisory lock of the process that creates the tables. */
 const MAKING_TABLES = 0x4f_46_46_53;
 
@@ -26,6 +26,8 @@ export interface Database {
   readonly schema: string;
   /** The name of the journal in errors. */
   readonly name: string;
+  /** The release of the app: sessions that a later one wrote are not touched. */
+  readonly release: number;
 }
 
 type Require = (id: string) => unknown;
@@ -51,24 +53,46 @@ export function openPool(
   return pool;
 }
 
+// A process writes its row all the time: the free space of a page takes the next version of it.
+const nodes = (schema: string): string => `
+  create table ${schema}.nodes (
+    id bigint primary key,
+    holder text not null,
+    address text,
+    expires_at timestamptz not null
+  ) with (fillfactor = 50);
+  create index leases_by_node on ${schema}.leases (node);
+`;
+
+// Sessions in memory have the node that has them. The look for those that are due does not meet them: they are in
+// the other index.
 const wakeTimes = (schema: string): string => `
   create table ${schema}.wake_times (
     scope text collate "C" primary key,
     at double precision not null
   );
-  create index wake_times_in_order on ${schema}.wake_times (at, scope);
+  ${wakeTimesByNode(schema)}
+`;
+
+const wakeTimesByNode = (schema: string): string => `
+  alter table ${schema}.wake_times add column node bigint, add column release integer not null default 0;
+  create index wake_times_asleep on ${schema}.wake_times (at, scope) where node is null;
+  create index wake_times_awake on ${schema}.wake_times (node, scope) where node is not null;
 `;
 
 // Names are compared byte by byte: an index must not depend on the collation of the system. Tokens come from
-// a sequence, so that one is never issued twice, even if a lease was deleted.
+// a sequence, so that one is never issued twice, even if a lease was deleted. A lease of a process that knows only
+// layout 2 has a holder and a time of its own, and no node.
 const layout = (schema: string): string => `
   create sequence ${schema}.lease_tokens;
   create table ${schema}.leases (
     scope text collate "C" primary key,
     token bigint not null,
-    holder text not null,
-    expires_at timestamptz not null
+    holder text,
+    expires_at timestamptz,
+    node bigint
   );
+  ${nodes(schema)}
   create table ${schema}.entries (
     scope text collate "C" not null,
     id bigint generated always as identity,
@@ -80,6 +104,7 @@ const layout = (schema: string): string => `
     event text not null,
     checksum bigint not null,
     packed bytea,
+    release integer not null default 0,
     primary key (scope, id),
     unique (scope, unit, seq)
   );
@@ -88,9 +113,27 @@ const layout = (schema: string): string => `
   insert into ${schema}.layout values (${LAYOUT_VERSION});
 `;
 
+// Processes of layout 2 go on with the leases that they have, and with their own heartbeats.
+const withNodes = (schema: string): string => `
+  alter table ${schema}.leases
+    alter column holder drop not null,
+    alter column expires_at drop not null,
+    add column node bigint;
+  alter table ${schema}.entries add column release integer not null default 0;
+  ${nodes(schema)}
+`;
+
 const from1 = (schema: string): string => `
   alter table ${schema}.entries add column packed bytea;
+  ${withNodes(schema)}
   ${wakeTimes(schema)}
+  update ${schema}.layout set version = ${LAYOUT_VERSION};
+`;
+
+const from2 = (schema: string): string => `
+  ${withNodes(schema)}
+  drop index ${schema}.wake_times_in_order;
+  ${wakeTimesByNode(schema)}
   update ${schema}.layout set version = ${LAYOUT_VERSION};
 `;
 
@@ -137,6 +180,7 @@ async function bringUpToDate(database: Database): Promise<number> {
       await client.query(layout(schema));
     }
     if (version === 1) await client.query(from1(schema));
+    if (version === 2) await client.query(from2(schema));
     return Math.max(version ?? 0, LAYOUT_VERSION);
   });
 }

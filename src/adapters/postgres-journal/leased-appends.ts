@@ -1,17 +1,10 @@
-// The leases that determine the writer of a scope: a lease expires after some time without a sign of life,
-// and its token distinguishes the current holder from earlier ones.
+// The appends of this process: each is checked against the lease of its scope in the statement that keeps it.
 //
-// Owns:     the leases of this process, and the heartbeat that renews them.
-// Does not: delete entries (`postgres-journal.ts`, whose statements check the token, too).
+// Owns:     the entries that are neither kept nor refused yet.
+// Does not: hold leases (`node-leases.ts`), or delete entries (`postgres-journal.ts`, whose statements check the
+//           token, too).
 //
 // Invariants
-//   LEASES-1. A scope has at most one lease. Its token is larger than that of any earlier lease.
-//   LEASES-2. A lease passes to another process only after it expired or was released. Only the clock of the
-//        database counts.
-//   LEASES-3. A lease that this process no longer holds is never renewed, and never released.
-//   LEASES-4. Rows are locked in the order of their scopes, as in appends, so that no deadlock is possible.
-//   LEASES-5. A claim of a scope that this process is releasing waits for the release: the claim may belong
-//        to another user of this process, which the release must not affect.
 //   APPEND-QUEUE-1. An append resolves only after the statement that holds it was committed.
 //   APPEND-QUEUE-2. One statement runs at a time, so that entries are kept in the order of their appends.
 //   APPEND-QUEUE-3. An append for a scope whose lease has another token by then is refused (`FENCED`): the
@@ -22,19 +15,12 @@
 //        affecting the others of its statement: that statement is repeated in halves, until the entry is
 //        alone.
 
-import { hostname } from 'node:os';
-import type { Environment, Scheduler } from '../../actors/ports/environment.ts';
+import type { Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
-import { messageOf, CapacityError } from '../../values/errors.ts';
+import { messageOf } from '../../values/errors.ts';
 import type { Row } from '../journal-rows/stored-rows.ts';
-import {
-  LAYOUT_VERSION,
-  checkKnown,
-  explained,
-  isAboutData,
-  queried,
-  type Database,
-} from './database.ts';
+import { explained, isAboutData, queried, type Database } from './database.ts';
+import { fenced, type Leases, type Token } from './node-leases.ts';
 
 interface Waiting {
   readonly row: Row;
@@ -61,8 +47,8 @@ const write = (schema: string): string => `
     order by l.scope for share of l
   ), kept as (
     insert into ${schema}.entries
-      (scope, unit, seq, at, actor, definition_version, event, checksum, packed)
-    select e.scope, e.unit, e.seq, e.at, e.actor, e.version, e.event, e.checksum, e.packed
+      (scope, unit, seq, at, actor, definition_version, event, checksum, packed, release)
+    select e.scope, e.unit, e.seq, e.at, e.actor, e.version, e.event, e.checksum, e.packed, $12::int
     from unnest($3::text[], $4::text[], $5::int[], $6::float8[], $7::text[], $8::int[], $9::text[], $10::bigint[], $11::bytea[])
       with ordinality as e (scope, unit, seq, at, actor, version, event, checksum, packed, number)
     where e.scope in (select scope from held)
@@ -152,7 +138,7 @@ export class AppendQueue {
     const columns = [0, 1, 2, 3, 4, 5, 6, 7, 8].map((at) => ours.map(({ row }) => row[at]));
     let said: readonly Said[];
     try {
-      const values = [[...tokens.keys()], [...tokens.values()], ...columns];
+      const values = [[...tokens.keys()], [...tokens.values()], ...columns, this.#database.release];
       said = (await pool.query<Said>(write(schema), values)).rows;
     } catch (error) {
       if (isAboutData(error)) {
@@ -227,172 +213,4 @@ export class AppendQueue {
 
 function keyOf(scope: string, unit: string, seq: number): string {
   return JSON.stringify([scope, unit, seq]);
-}
-
-/** A bigint as the database writes it. */
-type Token = string;
-
-/** The heartbeats in the lifetime of a lease: two may be lost. */
-const BEATS = 3;
-
-/** Returns the error for a process that does not write the scope. */
-export function fenced({ name }: Database, scope: string): JournalError {
-  return new JournalError(
-    'FENCED',
-    `${name}: this process does not hold the claim of ${scope}: another process has claimed it, or none has`,
-    { retryable: false },
-  );
-}
-
-export class Leases {
-  readonly #database: Database;
-  readonly #environment: Environment;
-  readonly #leaseMs: number;
-  readonly #holder: string;
-  readonly #held = new Map<string, Token>();
-  /** The claims that the database has not answered. */
-  readonly #claiming = new Set<Promise<void>>();
-  /** The latest release of each scope, until it is done. */
-  readonly #releasing = new Map<string, Promise<void>>();
-  #stopBeat: (() => void) | null = null;
-
-  constructor(database: Database, environment: Environment, leaseMs: number) {
-    this.#database = database;
-    this.#environment = environment;
-    this.#leaseMs = leaseMs;
-    this.#holder = `${environment.ids.next('process')} on ${hostname()}, process ${process.pid}`;
-  }
-
-  /** Returns the token of a scope that this process writes, as far as it knows. */
-  tokenOf(scope: string): Token | undefined {
-    return this.#held.get(scope);
-  }
-
-  /** Records that another process holds the lease now. */
-  lost(scope: string, token: Token): void {
-    if (this.#held.get(scope) === token) this.#held.delete(scope);
-  }
-
-  /** @throws {CapacityError} `SCOPE_IN_USE`. @throws {ConfigurationError} `JOURNAL_TOO_NEW` (POSTGRES-JOURNAL-DATABASE-1) */
-  async claim(scope: string): Promise<void> {
-    const claimed = this.#claim(scope);
-    this.#claiming.add(claimed);
-    try {
-      await claimed;
-    } finally {
-      this.#claiming.delete(claimed);
-    }
-  }
-
-  async #claim(scope: string): Promise<void> {
-    const { schema } = this.#database;
-    // LEASES-5
-    await this.#releasing.get(scope)?.catch(() => {});
-    // A lease of this process continues with its token, so that its running writes are not fenced.
-    const rows = await this.#query<{ token: Token }>(
-      `insert into ${schema}.leases as l (scope, token, holder, expires_at)
-       select $1, nextval('${schema}.lease_tokens'), $2, clock_timestamp() + $3 * interval '1 millisecond'
-       from ${schema}.layout where version <= $4
-       on conflict (scope) do update set
-         token = case when l.holder = $2 then l.token else excluded.token end,
-         holder = excluded.holder,
-         expires_at = clock_timestamp() + $3 * interval '1 millisecond'
-       where l.holder = $2 or l.expires_at <= clock_timestamp()
-       returning token`,
-      [scope, this.#holder, this.#leaseMs, LAYOUT_VERSION],
-    );
-    const [lease] = rows;
-    if (!lease) throw await this.#refusal(scope);
-    this.#held.set(scope, lease.token);
-    this.#beatLater();
-  }
-
-  /** @param decided Settles when the running writes under the lease are done. */
-  async release(scope: string, decided: Promise<void> = Promise.resolve()): Promise<void> {
-    const before = this.#releasing.get(scope) ?? Promise.resolve();
-    const released = this.#release(scope, [decided, before]);
-    this.#releasing.set(scope, released);
-    try {
-      await released;
-    } finally {
-      if (this.#releasing.get(scope) === released) this.#releasing.delete(scope);
-    }
-  }
-
-  async #release(scope: string, first: readonly Promise<void>[]): Promise<void> {
-    await Promise.allSettled(first);
-    const token = this.#held.get(scope);
-    if (token === undefined) return;
-    this.#held.delete(scope);
-    await this.#query(
-      `delete from ${this.#database.schema}.leases where scope = $1 and token = $2`,
-      [scope, token],
-    );
-  }
-
-  /** Releases all leases, and claims none afterwards. A lease that cannot be released expires by itself. */
-  async close(): Promise<void> {
-    await Promise.allSettled(this.#claiming);
-    this.#stopBeat?.();
-    this.#stopBeat = null;
-    this.#held.clear();
-    await this.#query(`delete from ${this.#database.schema}.leases where holder = $1`, [
-      this.#holder,
-    ]).catch(() => {});
-  }
-
-  async #refusal(scope: string): Promise<CapacityError> {
-    const { schema, name } = this.#database;
-    const [found] = await this.#query<{ version: number; holder: string | null }>(
-      `select version, (select holder from ${schema}.leases where scope = $1) as holder from ${schema}.layout`,
-      [scope],
-    );
-    checkKnown(name, found?.version ?? null);
-    return new CapacityError(
-      'SCOPE_IN_USE',
-      `${scope} is in use by ${found?.holder ?? 'another process'}: another process can claim it when the holder has not renewed its lease for ${this.#leaseMs} ms`,
-    );
-  }
-
-  #beatLater(): void {
-    if (this.#stopBeat || this.#held.size === 0) return;
-    this.#stopBeat = this.#environment.scheduler.schedule(
-      () =>
-        void this.#renew().finally(() => {
-          if (this.#stopBeat === null) return;
-          this.#stopBeat = null;
-          this.#beatLater();
-        }),
-      this.#leaseMs / BEATS,
-      { isBackground: true },
-    );
-  }
-
-  async #renew(): Promise<void> {
-    const { schema } = this.#database;
-    const leases = [...this.#held];
-    let renewed: readonly { readonly scope: string }[];
-    try {
-      renewed = await this.#query(
-        `with mine as (
-           select l.scope from ${schema}.leases l
-           join unnest($1::text[], $2::bigint[]) as held (scope, token)
-             on l.scope = held.scope and l.token = held.token
-           order by l.scope for no key update of l
-         )
-         update ${schema}.leases l set expires_at = clock_timestamp() + $3 * interval '1 millisecond'
-         from mine where l.scope = mine.scope returning l.scope`,
-        [leases.map(([scope]) => scope), leases.map(([, token]) => token), this.#leaseMs],
-      );
-    } catch {
-      // The next heartbeat retries; a lease that expires meanwhile is fenced if another process takes it.
-      return;
-    }
-    const ours = new Set(renewed.map(({ scope }) => scope));
-    for (const [scope, token] of leases) if (!ours.has(scope)) this.lost(scope, token);
-  }
-
-  async #query<Found extends object>(text: string, values: unknown[]): Promise<readonly Found[]> {
-    return (await queried<Found>(this.#database, text, values)).rows;
-  }
 }

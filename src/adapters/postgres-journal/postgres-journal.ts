@@ -6,19 +6,13 @@
 //
 // Invariants
 //   READING-1. All pages are of one instant: a scope that is trimmed meanwhile has no gap.
-//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after the statement that holds it was committed; the
-//       latest value counts.
-//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times of one turn, and those that arrive while others are written, are
-//        one statement, so that a mass suspension does not delay appends and heartbeats.
-//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in the order of their scopes, so that processes
-//        cannot deadlock.
 //   DELETIONS-1. Only the process that writes the scope can delete entries before another: like an append,
 //        the statement locks the lease and checks its token. Any other process is refused: `FENCED`.
 //   DELETIONS-2. If forgetting a scope is interrupted, the remaining entries are a prefix of it.
 
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { z } from 'zod';
-import type { Environment, Scheduler } from '../../actors/ports/environment.ts';
+import type { Environment } from '../../actors/ports/environment.ts';
 import { JournalError } from '../../actors/ports/journal-error.ts';
 import type {
   Journal,
@@ -27,9 +21,9 @@ import type {
   JournalQuery,
   ScopeSummary,
 } from '../../actors/ports/journal.ts';
-import type { WakeTime, WakeTimes } from '../../actors/ports/wake-times.ts';
+import type { WakeTimes } from '../../actors/ports/wake-times.ts';
 import { checkUnshown } from '../../values/checks.ts';
-import { rowOf, entryOf, BEFORE_ALL, checkWakeTime } from '../journal-rows/stored-rows.ts';
+import { rowOf, entryOf } from '../journal-rows/stored-rows.ts';
 import {
   explained,
   inTransaction,
@@ -38,7 +32,9 @@ import {
   queried,
   type Database,
 } from './database.ts';
-import { AppendQueue, Leases, fenced } from './leased-appends.ts';
+import { AppendQueue } from './leased-appends.ts';
+import { Leases, fenced } from './node-leases.ts';
+import { NodeWakeTimes } from './node-wake-times.ts';
 
 export interface PostgresJournalOptions {
   /**
@@ -58,6 +54,16 @@ export interface PostgresJournalOptions {
    */
   readonly leaseMs?: number;
   /**
+   * The address of this process, such as `http://10.0.0.7:3000`: other processes find it in `holder` of
+   * `SCOPE_IN_USE`, and can send a user there. @defaultValue none
+   */
+  readonly address?: string;
+  /**
+   * The release of the app, counted up when an earlier one cannot continue what this one writes: a process of an
+   * earlier release neither claims nor wakes the sessions that a later one has written. @defaultValue 0
+   */
+  readonly release?: number;
+  /**
    * The time limit of the server's answer, after which it counts as unreachable. In milliseconds.
    * @defaultValue 10_000
    */
@@ -68,8 +74,9 @@ export interface PostgresJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): Promise<readonly JournalEntry[]>;
   /**
-   * @throws {CapacityError} `SCOPE_IN_USE`.
-   * @throws {ConfigurationError} `JOURNAL_TOO_NEW` once a newer version of Offstage has upgraded the tables.
+   * @throws {CapacityError} `SCOPE_IN_USE`, with the `holder` (`ScopeInUse`).
+   * @throws {ConfigurationError} `JOURNAL_TOO_NEW` once a newer version of Offstage has upgraded the tables, or if a
+   *   later `release` has written the scope.
    */
   claim(scope: string): Promise<void>;
   /** @throws {JournalError} `FENCED` unless this process writes the scope: then no entry is deleted. */
@@ -95,6 +102,8 @@ const optionsSchema = z.strictObject({
     .regex(/^[a-z_][a-z0-9_]{0,62}$/, 'expected a name of small letters, digits and _')
     .optional(),
   leaseMs: z.number().min(100).optional(),
+  address: z.string().min(1).max(2000).optional(),
+  release: z.int().min(0).max(2_147_483_647).optional(),
   timeoutMs: z.number().positive().optional(),
 });
 
@@ -112,7 +121,7 @@ const MOST_CONNECTIONS = 4;
 export async function postgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
   checkUnshown('postgresJournal', optionsSchema, options);
   const { connection = {}, environment, schema = 'offstage' } = options;
-  const { leaseMs = 15_000, timeoutMs = 10_000 } = options;
+  const { leaseMs = 15_000, timeoutMs = 10_000, address = null, release = 0 } = options;
   const database: Database = {
     pool: openPool({
       max: MOST_CONNECTIONS,
@@ -125,6 +134,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     schemaName: schema,
     schema: `"${schema}"`,
     name: `The journal in the schema ${schema}`,
+    release,
   };
   const { pool, name } = database;
   try {
@@ -133,9 +143,9 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     await pool.end();
     throw error;
   }
-  const leases = new Leases(database, environment, leaseMs);
+  const leases = new Leases(database, environment, { leaseMs, address });
   const queue = new AppendQueue(database, leases, environment.scheduler);
-  const times = new WakeTimeQueue(database, environment.scheduler);
+  const times = new NodeWakeTimes(database, leases, environment.scheduler);
   let closing: Promise<void> | null = null;
 
   const checkOpen = (): void => {
@@ -164,7 +174,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     },
     async release(scope) {
       checkOpen();
-      await leases.release(scope, queue.decided());
+      await leases.release(scope, queue.decided(), () => times.asleep(scope));
     },
     async scopes() {
       checkOpen();
@@ -211,6 +221,10 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
       async earliest(asked) {
         checkOpen();
         return times.earliest(asked);
+      },
+      async take(asked) {
+        checkOpen();
+        return times.take(asked);
       },
     },
     close() {
@@ -276,96 +290,6 @@ async function page(
     [scope, unit, after?.scope, after?.id],
   );
   return rows;
-}
-
-const upsert = (schema: string): string => `
-  insert into ${schema}.wake_times (scope, at)
-  select said.scope, said.at from unnest($1::text[], $2::float8[]) as said (scope, at)
-  order by said.scope collate "C"
-  on conflict (scope) do update set at = excluded.at`;
-
-const remove = (schema: string): string => `
-  with gone as materialized (
-    select scope from ${schema}.wake_times where scope = any($1::text[]) order by scope for update
-  )
-  delete from ${schema}.wake_times w using gone where w.scope = gone.scope`;
-
-// The index gives them in their order, and each of these is looked up: many may be awake elsewhere, few are due.
-const earliest = (schema: string): string => `
-  select scope, at from ${schema}.wake_times w
-  where (at, scope) > ($1::float8, $2::text)
-    and not ($4 and exists (
-      select 1 from ${schema}.leases l where l.scope = w.scope and l.expires_at > clock_timestamp()))
-  order by at, scope limit $3`;
-
-/**
- * The times at which sessions that no process has in memory must be loaded, for all processes.
- *
- * Owns:     the rows of `wake_times`, and the order in which this process writes them.
- * Does not: check the writer of a scope: a time only says that some process must load the session, which
- *           claims it first.
- */
-class WakeTimeQueue implements WakeTimes {
-  readonly #database: Database;
-  readonly #scheduler: Scheduler;
-  #waiting = new Map<string, number | null>();
-  /** The waiting times; null if there are none. */
-  #next: Promise<void> | null = null;
-  /** The latest write that was begun, or waits. */
-  #latest: Promise<void> = Promise.resolve();
-
-  constructor(database: Database, scheduler: Scheduler) {
-    this.#database = database;
-    this.#scheduler = scheduler;
-  }
-
-  /** @throws {JournalError} `INVALID_ENTRY` for a scope or a time that cannot be stored. */
-  set(scope: string, at: number | null): Promise<void> {
-    checkWakeTime(scope, at);
-    this.#waiting.set(scope, at);
-    this.#next ??= this.#latest = this.#writeAfter(this.#latest);
-    return this.#next;
-  }
-
-  async earliest(query: {
-    readonly after?: WakeTime;
-    readonly limit: number;
-    readonly exceptClaimed?: boolean;
-  }): Promise<readonly WakeTime[]> {
-    const { after = BEFORE_ALL, limit, exceptClaimed = false } = query;
-    const text = earliest(this.#database.schema);
-    const values = [after.at, after.scope, limit, exceptClaimed];
-    return (await queried<WakeTime>(this.#database, text, values)).rows;
-  }
-
-  /** Resolves when all earlier times are kept or refused. */
-  async decided(): Promise<void> {
-    await Promise.allSettled([this.#latest]);
-  }
-
-  /** POSTGRES-JOURNAL-WAKE-TIMES-2 */
-  async #writeAfter(before: Promise<void>): Promise<void> {
-    await Promise.allSettled([
-      before,
-      new Promise<void>((resolve) => this.#scheduler.schedule(resolve, 0)),
-    ]);
-    const times = this.#waiting;
-    this.#waiting = new Map();
-    this.#next = null;
-    await this.#write(times);
-  }
-
-  async #write(times: ReadonlyMap<string, number | null>): Promise<void> {
-    const { schema } = this.#database;
-    const due = [...times].filter(([, at]) => at !== null);
-    const never = [...times].filter(([, at]) => at === null).map(([scope]) => scope);
-    if (due.length > 0)
-      await queried(this.#database, upsert(schema), [
-        due.map(([scope]) => scope),
-        due.map(([, at]) => at),
-      ]);
-    if (never.length > 0) await queried(this.#database, remove(schema), [never]);
-  }
 }
 
 /** The number deleted at a time, so that it is done within the server's time limit. */

@@ -114,7 +114,7 @@ class Place {
 /** Two processes on one journal; each may be followed by another one. */
 class World {
   readonly environment = simulatedEnvironment();
-  readonly shared = new SharedJournal(this.environment, { leaseMs: LEASE_MS });
+  readonly shared: SharedJournal;
   readonly errors: string[] = [];
   /** What must not be. */
   readonly broken: string[] = [];
@@ -125,6 +125,11 @@ class World {
   #number = 0;
   readonly #places: (Place | null)[] = [null, null];
   readonly #under: Promise<unknown>[] = [];
+
+  /** @param gives Does the journal give each process other sessions, instead of listing them? */
+  constructor(gives: boolean) {
+    this.shared = new SharedJournal(this.environment, { leaseMs: LEASE_MS, gives });
+  }
 
   /** Those that are there. */
   get places(): readonly Place[] {
@@ -226,53 +231,58 @@ test('whatever happens, each is answered once, and nobody stays without need', a
   let answers = 0;
   let expired = 0;
   await fc.assert(
-    fc.asyncProperty(fc.array(action, { maxLength: 40, size: 'max' }), async (actions) => {
-      const world = new World();
-      for (const place of [0, 1]) await world.begin(place);
-      for (const [number, one] of actions.entries()) {
-        if (one.what === 'talk') world.talk(one.by, `talk-${one.who}`);
-        else if (one.what === 'ask') world.ask(one.by, `ask-${one.who}`);
-        else if (one.what === 'answer') world.answer(one.by, `ask-${one.who}`, `colour ${number}`);
-        else if (one.what === 'pass') await world.environment.advance(one.ms);
-        else if (one.what === 'break' || one.what === 'mend')
-          world.shared.isBroken = one.what === 'break' ? new Error(INJECTED) : null;
-        else await world[one.what](one.by);
-        await world.environment.settle();
-      }
-      world.shared.isBroken = null;
-      // Whoever is left sees to everything.
-      if (world.places.length === 0) await world.begin(0);
-      await world.environment.advance(5 * ASK_MS);
-      await world.over();
-      expect(world.broken).toEqual([]);
-      expect(world.places.map(({ pool }) => pool.awakeCount)).toEqual(world.places.map(() => 0));
-      expect(await world.late()).toEqual([]);
-      expect(world.errors.filter((error) => !error.includes(INJECTED))).toEqual([]);
-      const [{ pool }] = world.places as [Place];
-      for (const id of new Set(world.said.map(([said]) => said)))
-        await pool.use(id, (session) => {
-          const { transcript, subagents, questions } = session.store.getSnapshot().context;
-          const texts = transcript.map(({ text }) => text);
-          const mine = world.said.flatMap(([to, text]) => (to === id ? [text] : []));
-          for (const text of mine.filter((words) => words.startsWith('hello'))) {
-            expect(texts.filter((other) => other === text)).toHaveLength(1);
-            expect(texts.filter((other) => other === `You said: ${text}`)).toHaveLength(1);
-          }
-          expect(questions.filter(({ state }) => state === 'open')).toEqual([]);
-          for (const { id: subagentId, outcome } of subagents) {
-            const colour = world.answered.get(`${id} ${subagentId}`);
-            if (colour === undefined) expired += 1;
-            else answers += 1;
-            expect(outcome?.text).toContain(colour ?? 'did not respond in time');
-            const told = texts.flatMap((text) => readNotes(text.replace(/^Told: /, '')));
-            // Alone, or together with others.
-            const results = told.flatMap(({ quotes }) => [quotes, quotes['results']].flat());
-            expect(results).toContainEqual(expect.objectContaining({ result: outcome?.text }));
-          }
-        });
-      await pool.close();
-      expect(pool.awakeCount).toBe(0);
-    }),
+    fc.asyncProperty(
+      fc.array(action, { maxLength: 40, size: 'max' }),
+      fc.boolean(),
+      async (actions, gives) => {
+        const world = new World(gives);
+        for (const place of [0, 1]) await world.begin(place);
+        for (const [number, one] of actions.entries()) {
+          if (one.what === 'talk') world.talk(one.by, `talk-${one.who}`);
+          else if (one.what === 'ask') world.ask(one.by, `ask-${one.who}`);
+          else if (one.what === 'answer')
+            world.answer(one.by, `ask-${one.who}`, `colour ${number}`);
+          else if (one.what === 'pass') await world.environment.advance(one.ms);
+          else if (one.what === 'break' || one.what === 'mend')
+            world.shared.isBroken = one.what === 'break' ? new Error(INJECTED) : null;
+          else await world[one.what](one.by);
+          await world.environment.settle();
+        }
+        world.shared.isBroken = null;
+        // Whoever is left sees to everything.
+        if (world.places.length === 0) await world.begin(0);
+        await world.environment.advance(5 * ASK_MS);
+        await world.over();
+        expect(world.broken).toEqual([]);
+        expect(world.places.map(({ pool }) => pool.awakeCount)).toEqual(world.places.map(() => 0));
+        expect(await world.late()).toEqual([]);
+        expect(world.errors.filter((error) => !error.includes(INJECTED))).toEqual([]);
+        const [{ pool }] = world.places as [Place];
+        for (const id of new Set(world.said.map(([said]) => said)))
+          await pool.use(id, (session) => {
+            const { transcript, subagents, questions } = session.store.getSnapshot().context;
+            const texts = transcript.map(({ text }) => text);
+            const mine = world.said.flatMap(([to, text]) => (to === id ? [text] : []));
+            for (const text of mine.filter((words) => words.startsWith('hello'))) {
+              expect(texts.filter((other) => other === text)).toHaveLength(1);
+              expect(texts.filter((other) => other === `You said: ${text}`)).toHaveLength(1);
+            }
+            expect(questions.filter(({ state }) => state === 'open')).toEqual([]);
+            for (const { id: subagentId, outcome } of subagents) {
+              const colour = world.answered.get(`${id} ${subagentId}`);
+              if (colour === undefined) expired += 1;
+              else answers += 1;
+              expect(outcome?.text).toContain(colour ?? 'did not respond in time');
+              const told = texts.flatMap((text) => readNotes(text.replace(/^Told: /, '')));
+              // Alone, or together with others.
+              const results = told.flatMap(({ quotes }) => [quotes, quotes['results']].flat());
+              expect(results).toContainEqual(expect.objectContaining({ result: outcome?.text }));
+            }
+          });
+        await pool.close();
+        expect(pool.awakeCount).toBe(0);
+      },
+    ),
     { numRuns: 60 },
   );
   expect(Math.min(answers, expired)).toBeGreaterThan(0);

@@ -80,9 +80,12 @@ function processOf(
 
 const expired = expect.stringMatching(/^a: Told: .*did not respond in time/s) as string;
 
-describe('sessions that another process put away', () => {
+describe.each([
+  ['a journal that lists them', {}],
+  ['a journal that gives each process others', { gives: true }],
+])('sessions that another process put away, in %s', (_, options) => {
   test('SESSION-POOL-3 WAKE-SCHEDULER-1: is woken when it is due though that one has died, by a pool that began before', async () => {
-    const world = worldOf();
+    const world = worldOf(options);
     const other = processOf(world);
     await other.pool.start();
     const first = processOf(world);
@@ -99,7 +102,7 @@ describe('sessions that another process put away', () => {
   });
 
   test('SESSION-POOL-6: is woken by one of all that are left, and nobody minds', async () => {
-    const world = worldOf();
+    const world = worldOf(options);
     const others = [processOf(world), processOf(world), processOf(world)];
     for (const { pool } of others) await pool.start();
     const first = processOf(world);
@@ -113,7 +116,7 @@ describe('sessions that another process put away', () => {
   });
 
   test('SESSION-POOL-4: goes on in another one if it was awake when its process died, once its claim is over', async () => {
-    const world = worldOf();
+    const world = worldOf(options);
     const other = processOf(world);
     await other.pool.start();
     const first = processOf(world);
@@ -125,6 +128,49 @@ describe('sessions that another process put away', () => {
     await world.environment.advance(ROUND_MS + 5001);
     expect(other.said.join()).toContain('It took a while.');
     expect([other.opened, other.errors]).toEqual([['a'], []]);
+  });
+});
+
+describe('a pool that drains', () => {
+  test('lets what is busy finish, takes no other session, and closes', async () => {
+    const world = worldOf({ gives: true });
+    const [leaving, staying] = [processOf(world), processOf(world)];
+    await leaving.type('waits', 'use paint');
+    await leaving.type('busy', 'use slow');
+    const drained = leaving.pool.drain();
+    let isDrained = false;
+    void drained.then(() => (isDrained = true));
+    await world.environment.advance(100);
+    expect(leaving.pool.awake('waits')).toBeUndefined();
+    expect(leaving.pool.awake('busy')).toBeDefined();
+    await expect(leaving.type('waits', 'hello')).rejects.toMatchObject({ code: 'POOL_DRAINING' });
+    await expect(leaving.type('new', 'hello')).rejects.toMatchObject({ code: 'POOL_DRAINING' });
+    await staying.type('waits', 'hello');
+    expect(isDrained).toBe(false);
+    await world.environment.advance(6000);
+    await drained;
+    expect(leaving.said.join()).toContain('It took a while.');
+    await expect(leaving.type('busy', 'hello')).rejects.toMatchObject({ code: 'POOL_CLOSED' });
+    expect([leaving.errors, staying.errors]).toEqual([[], []]);
+  });
+
+  test('closes in time though something is busy: another one goes on with it at its next look', async () => {
+    const world = worldOf({ gives: true });
+    const [leaving, staying] = [processOf(world), processOf(world)];
+    await staying.pool.start();
+    await leaving.type('a', 'use slow');
+    const drained = leaving.pool.drain({ withinMs: 1000 });
+    await world.environment.advance(1001);
+    await drained;
+    expect(staying.opened).toEqual([]);
+    await world.environment.advance(ROUND_MS + 5001);
+    expect(staying.said.join()).toContain('It took a while.');
+    expect([leaving.errors, staying.errors]).toEqual([[], []]);
+  });
+
+  test.each([[{ withinMs: -1 }], [{ soon: true }], [null]])('refuses %j', async (options) => {
+    const { pool } = processOf(worldOf());
+    await expect(pool.drain(options as never)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
   });
 });
 

@@ -11,6 +11,8 @@ export interface SharedJournalOptions {
   readonly leaseMs: number;
   /** Does it say which scopes nobody has, as the one in PostgreSQL does? @defaultValue true */
   readonly knowsClaims?: boolean;
+  /** Does it give each process other sessions that are due, as the one in PostgreSQL does? @defaultValue false */
+  readonly gives?: boolean;
 }
 
 interface Claim {
@@ -90,6 +92,20 @@ export class SharedJournal {
               .filter(({ scope }) => !isHidden || this.holderOf(scope) === null)
               .slice(0, limit);
           }),
+        ...(this.#options.gives === true && {
+          take: ({ now, limit, except }) =>
+            alive(async () => {
+              this.rounds.push({ at: this.#environment.clock.now(), by: process.number });
+              const all = await store.wakeTimes.earliest({ limit: 1e6 });
+              const taken = all
+                .filter(({ scope, at }) => at <= now && !except.includes(scope))
+                .map(({ scope }) => scope)
+                .filter((scope) => this.holderOf(scope) === null)
+                .slice(0, limit);
+              for (const scope of taken) this.#claim(scope, process);
+              return taken;
+            }),
+        }),
       },
     };
   }

@@ -46,9 +46,26 @@ export async function ask<Found extends object>(text: string, values: unknown[] 
   }
 }
 
-/** The leases that are held now are over. They are renewed, if somebody still does. */
+/** The nodes that live now are over, and so are their leases. They live on, if somebody still says so. */
 export async function expireLeases(schema: string): Promise<void> {
-  await ask(`update ${schema}.leases set expires_at = clock_timestamp() - interval '1 second'`);
+  await ask(`update ${schema}.nodes set expires_at = clock_timestamp() - interval '1 second'`);
+}
+
+/** The tables become those of an earlier version, with what they have. */
+export async function downgrade(schema: string, version: 1 | 2): Promise<void> {
+  await ask(`
+    drop table ${schema}.nodes;
+    alter table ${schema}.leases drop column node, alter holder set not null, alter expires_at set not null;
+    alter table ${schema}.entries drop column release;
+    drop index ${schema}.wake_times_asleep, ${schema}.wake_times_awake;
+    alter table ${schema}.wake_times drop column node, drop column release;
+    create index wake_times_in_order on ${schema}.wake_times (at, scope);
+    update ${schema}.layout set version = 2`);
+  if (version === 1)
+    await ask(`
+      alter table ${schema}.entries drop column packed;
+      drop table ${schema}.wake_times;
+      update ${schema}.layout set version = 1`);
 }
 
 export function entry(seq: number, unit = 'unit', scope = 'scope'): JournalEntry {

@@ -1,0 +1,216 @@
+// The times at which sessions that no process has in memory must be loaded, for all processes.
+//
+// Owns:     the rows of `wake_times`, and the order in which this process writes them.
+// Does not: check the writer of a scope: a time only says that some process must load the session, which
+//           claims it first.
+//
+// Invariants
+//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after the statement that holds it was committed; the
+//       latest value counts.
+//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times of one turn, and those that arrive while others are written, are
+//        one statement, so that a mass suspension does not delay appends and heartbeats.
+//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in the order of their scopes, so that processes
+//        cannot deadlock.
+//   POSTGRES-JOURNAL-WAKE-TIMES-4. The time of a session in memory (`AT_ONCE`) has the node that has it. A look
+//        meets those only if their node has expired, so its cost does not depend on how many are in memory.
+//   POSTGRES-JOURNAL-WAKE-TIMES-5. Of several processes that look at the same time one gets a session, and the
+//        others get different ones: a look skips rows that another one has locked.
+
+import type { Scheduler } from '../../actors/ports/environment.ts';
+import { AT_ONCE, type WakeTime, type WakeTimes } from '../../actors/ports/wake-times.ts';
+import { BEFORE_ALL, checkWakeTime } from '../journal-rows/stored-rows.ts';
+import { LAYOUT_VERSION, queried, type Database } from './database.ts';
+import type { Leases, Token } from './node-leases.ts';
+
+const upsert = (schema: string): string => `
+  insert into ${schema}.wake_times (scope, at, node, release)
+  select said.scope, said.at, said.node, $4::int
+  from unnest($1::text[], $2::float8[], $3::bigint[]) as said (scope, at, node)
+  order by said.scope collate "C"
+  on conflict (scope) do update set at = excluded.at, node = excluded.node, release = excluded.release`;
+
+const remove = (schema: string): string => `
+  with gone as materialized (
+    select scope from ${schema}.wake_times where scope = any($1::text[]) order by scope for update
+  )
+  delete from ${schema}.wake_times w using gone where w.scope = gone.scope`;
+
+/**
+ * Whether no live process has the lease of the scope of `w`. A scalar, so that it is looked up for the few rows that
+ * are met, instead of joined with all leases.
+ */
+const isFree = (schema: string): string => `
+  not coalesce((
+    select case when l.node is null then l.expires_at > clock_timestamp()
+                else coalesce(n.expires_at > clock_timestamp(), true) end
+    from ${schema}.leases l left join ${schema}.nodes n on n.id = l.node where l.scope = w.scope), false)`;
+
+/** Parameters: time, scope, limit. The times in memory are all the same. */
+const all = (schema: string): string => `
+  select scope, at from (
+    (select scope, at from ${schema}.wake_times
+      where node is null and (at, scope) > ($1::float8, $2::text) order by at, scope limit $3)
+    union all
+    (select scope, at from ${schema}.wake_times
+      where node is not null and $1::float8 <= ${AT_ONCE} and (at, scope) > ($1::float8, $2::text)
+      order by at, scope limit $3)
+  ) w order by at, scope limit $3`;
+
+/** Parameters: time, scope, limit, release. Exported for the test that bounds what it reads. */
+export const unattended = (schema: string): string => `
+  select scope, at from (
+    (select scope, at from ${schema}.wake_times w
+      where node is null and (at, scope) > ($1::float8, $2::text) and release <= $4 and ${isFree(schema)}
+      order by at, scope limit $3)
+    union all
+    (select scope, at from ${schema}.wake_times w
+      where node = any(array(select id from ${schema}.nodes where expires_at <= clock_timestamp()))
+        and (at, scope) > ($1::float8, $2::text) and release <= $4 and ${isFree(schema)}
+      order by at, scope limit $3)
+  ) w order by at, scope limit $3`;
+
+/** Parameters: node, layout, release, now, limit, exceptions. Exported for the test that bounds what it reads. */
+export const take = (schema: string): string => `
+  with dead as materialized (
+    select array(select id from ${schema}.nodes where expires_at <= clock_timestamp()) as ids
+  ), orphans as materialized (
+    select scope from ${schema}.wake_times w
+    where node = any((select ids from dead)::bigint[])
+      and release <= $3 and scope <> all($6::text[]) and ${isFree(schema)}
+    limit $5 for update skip locked
+  ), due as materialized (
+    select scope from ${schema}.wake_times w
+    where node is null and at <= $4
+      and release <= $3 and scope <> all($6::text[]) and ${isFree(schema)}
+    order by at, scope limit $5 for update skip locked
+  ), found as materialized (
+    (select scope, 0 as turn from orphans union all select scope, 1 from due) order by turn limit $5
+  ), taken as (
+    insert into ${schema}.leases as l (scope, token, node)
+    select f.scope, nextval('${schema}.lease_tokens'), n.id
+    from found f, ${schema}.nodes n, ${schema}.layout y
+    where n.id = $1 and n.expires_at > clock_timestamp() and y.version <= $2
+    order by f.scope
+    on conflict (scope) do update
+      set token = excluded.token, node = excluded.node, holder = null, expires_at = null
+      where case when l.node is null then l.expires_at <= clock_timestamp()
+                 else l.node = any((select ids from dead)::bigint[]) end
+    returning scope, token
+  )
+  update ${schema}.wake_times w set node = $1, at = ${AT_ONCE} from taken t where t.scope = w.scope
+  returning t.scope, t.token`;
+
+export class NodeWakeTimes implements WakeTimes {
+  readonly #database: Database;
+  readonly #leases: Leases;
+  readonly #scheduler: Scheduler;
+  #waiting = new Map<string, number | null>();
+  /** The waiting times; null if there are none. */
+  #next: Promise<void> | null = null;
+  /** The latest write that was begun, or waits. */
+  #latest: Promise<void> = Promise.resolve();
+  /** The scopes whose rows have the node of this process. */
+  readonly #inMemory = new Set<string>();
+
+  constructor(database: Database, leases: Leases, scheduler: Scheduler) {
+    this.#database = database;
+    this.#leases = leases;
+    this.#scheduler = scheduler;
+  }
+
+  /** @throws {JournalError} `INVALID_ENTRY` for a scope or a time that cannot be stored. */
+  set(scope: string, at: number | null): Promise<void> {
+    checkWakeTime(scope, at);
+    this.#waiting.set(scope, at);
+    this.#next ??= this.#latest = this.#writeAfter(this.#latest);
+    return this.#next;
+  }
+
+  async earliest(query: {
+    readonly after?: WakeTime;
+    readonly limit: number;
+    readonly exceptClaimed?: boolean;
+  }): Promise<readonly WakeTime[]> {
+    const { after = BEFORE_ALL, limit, exceptClaimed = false } = query;
+    const { schema, release } = this.#database;
+    const values = [after.at, after.scope, limit];
+    const found = exceptClaimed
+      ? queried<WakeTime>(this.#database, unattended(schema), [...values, release])
+      : queried<WakeTime>(this.#database, all(schema), values);
+    return (await found).rows;
+  }
+
+  /** POSTGRES-JOURNAL-WAKE-TIMES-5 */
+  take(query: {
+    readonly now: number;
+    readonly limit: number;
+    readonly except: readonly string[];
+  }): Promise<readonly string[]> {
+    const { now, limit, except } = query;
+    const { schema, release } = this.#database;
+    return this.#leases.claimMany(async (node) => {
+      const values = [node, LAYOUT_VERSION, release, now, limit, except];
+      const { rows } = await queried<{ scope: string; token: Token }>(
+        this.#database,
+        take(schema),
+        values,
+      );
+      for (const { scope } of rows) this.#inMemory.add(scope);
+      return rows;
+    });
+  }
+
+  /** Notes that a session leaves the memory of this process: any other one may load it. */
+  async asleep(scope: string): Promise<void> {
+    await this.decided();
+    if (!this.#inMemory.delete(scope)) return;
+    try {
+      await queried(
+        this.#database,
+        `update ${this.#database.schema}.wake_times set node = null where scope = $1 and node = $2`,
+        [scope, await this.#leases.node()],
+      );
+    } catch (error) {
+      this.#inMemory.add(scope);
+      throw error;
+    }
+  }
+
+  /** Resolves when all earlier times are kept or refused. */
+  async decided(): Promise<void> {
+    await Promise.allSettled([this.#latest]);
+  }
+
+  /** POSTGRES-JOURNAL-WAKE-TIMES-2 */
+  async #writeAfter(before: Promise<void>): Promise<void> {
+    await Promise.allSettled([
+      before,
+      new Promise<void>((resolve) => this.#scheduler.schedule(resolve, 0)),
+    ]);
+    const times = this.#waiting;
+    this.#waiting = new Map();
+    this.#next = null;
+    await this.#write(times);
+  }
+
+  async #write(times: ReadonlyMap<string, number | null>): Promise<void> {
+    const { schema, release } = this.#database;
+    const due = [...times].filter(([, at]) => at !== null);
+    const never = [...times].filter(([, at]) => at === null).map(([scope]) => scope);
+    if (due.length > 0) {
+      const node = await this.#leases.node();
+      // POSTGRES-JOURNAL-WAKE-TIMES-4
+      const nodes = due.map(([scope, at]) => {
+        const isHere = at === AT_ONCE && this.#leases.tokenOf(scope) !== undefined;
+        if (isHere) this.#inMemory.add(scope);
+        else this.#inMemory.delete(scope);
+        return isHere ? node : null;
+      });
+      const values = [due.map(([scope]) => scope), due.map(([, at]) => at), nodes, release];
+      await queried(this.#database, upsert(schema), values);
+    }
+    if (never.length === 0) return;
+    for (const scope of never) this.#inMemory.delete(scope);
+    await queried(this.#database, remove(schema), [never]);
+  }
+}
