@@ -61,7 +61,7 @@ import { applySessionEvent, emptySessionState, eventOfPatch } from './session-st
 import { Microphone } from './microphone.ts';
 import { Speaker } from './speaker.ts';
 import { defaultWorkletUrl } from './web-audio.ts';
-import { Emitter, Value, type Watchable, type WatchableValue } from './watchable.ts';
+import { Emitter, selectionOf, Value, type Watchable, type WatchableValue } from './watchable.ts';
 
 export interface ConnectOptions {
   /** The address of the handler of `serve`; a page may give a path. */
@@ -179,6 +179,11 @@ export interface ClientStore extends Watchable<ClientSnapshot> {
   /** The same object until something changes. */
   getSnapshot(): ClientSnapshot;
   get(): ClientSnapshot;
+  /** A part of the state; its listeners are called when `isSame` says that it changed. @defaultValue Object.is */
+  select<T>(
+    selector: (context: SessionState) => T,
+    isSame?: (before: T, after: T) => boolean,
+  ): WatchableValue<T>;
 }
 
 export class SessionClient {
@@ -227,6 +232,8 @@ export class SessionClient {
       get,
       getSnapshot: get,
       subscribe: (listener) => this.#store.subscribe(listener),
+      select: (selector, isSame = Object.is) =>
+        selectionOf(this.#store, ({ context }) => selector(context), isSame),
     };
     this.#events = new Emitter(threw);
     this.#opened = new Emitter(threw);

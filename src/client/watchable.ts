@@ -60,3 +60,25 @@ export class Value<T> extends Emitter<T> implements WatchableValue<T> {
     this.emit(value);
   }
 }
+
+/** Returns a part of a value; `isSame` says whether its listeners have it already. */
+export function selectionOf<T, Part>(
+  whole: WatchableValue<T>,
+  select: (value: T) => Part,
+  isSame: (before: Part, after: Part) => boolean,
+): WatchableValue<Part> {
+  const get = (): Part => select(whole.get());
+  return {
+    get,
+    subscribe(listener) {
+      let before = get();
+      return whole.subscribe(() => {
+        const after = get();
+        if (isSame(before, after)) return;
+        before = after;
+        if (typeof listener === 'function') listener(after);
+        else listener.next?.(after);
+      });
+    },
+  };
+}

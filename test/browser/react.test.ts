@@ -1,17 +1,16 @@
 // `offstage/react` in Chromium: hooks and parts under StrictMode, by keyboard, over a lost connection, in two tabs.
 
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo, Socket } from 'node:net';
 import type * as axeModule from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { serve } from '../../src/serve/index.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TextSession } from '../../src/index.ts';
 import { rideSession } from '../serve/support/served.ts';
 import { bundle } from '../support/bundle.ts';
+import { calls, counting, say, steps } from '../support/subagent-runs.ts';
 import type * as reactPage from './support/react-page.ts';
+import { servedPage } from './support/served-page.ts';
 import { launch } from './support/stage.ts';
 
 declare const bundled: typeof reactPage;
@@ -23,64 +22,38 @@ const axeSource = readFileSync(
   createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
   'utf8',
 );
-const html = `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width">
-<title>A session</title><meta name="color-scheme" content="light dark"><div id="root"></div>
-<script>globalThis.process = { env: { NODE_ENV: 'development' } };</script><script src="/page.js"></script>`;
-
 beforeAll(async () => {
   ({ code } = await bundle('test/browser/support/react-page.ts', ['browser']));
   browser = await launch();
 });
 afterAll(() => browser.close());
 
-test('a question is answered by keyboard, over a lost connection, and both tabs show it', async () => {
-  const session = rideSession();
-  const problems: string[] = [];
-  const web = serve({
-    session: () => session,
-    authorize: ({ token }) =>
-      token === 'right' ? { sessionId: 's1', user: 'ann', role: 'user' } : null,
-  });
-  const http = createServer((request, response) =>
-    web.handle(request, response, () => {
-      const isScript = request.url === '/page.js';
-      response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' });
-      response.end(isScript ? code : html);
-    }),
-  );
-  const sockets = new Set<Socket>();
-  let upgrades = 0;
-  http.on('connection', (socket: Socket) => sockets.add(socket));
-  http.on('upgrade', (request, socket, head) => {
-    upgrades += 1;
-    void web.upgrade(request, socket, head);
-  });
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  const tabs: Page[] = [];
-  onTestFinished(async () => {
-    for (const tab of tabs) await tab.close();
-    await web.close();
-    http.closeAllConnections();
-    http.close();
-    await session.close();
-  });
-  const open = async (): Promise<Page> => {
-    const tab = await browser.newPage({ viewport: { width: 375, height: 700 } });
-    tabs.push(tab);
-    tab.on('pageerror', (error) => problems.push(error.message));
-    tab.on('console', (message) => {
-      if (message.type() === 'error' && message.text().includes('React'))
-        problems.push(message.text());
-    });
-    await tab.goto(`http://127.0.0.1:${(http.address() as AddressInfo).port}/`);
-    await tab.evaluate(() => bundled.mount());
-    await tab.locator('#status', { hasText: 'open' }).waitFor();
-    return tab;
+/** A session with pages that have every hook and part. */
+async function stage(session: TextSession, users?: Readonly<Record<string, string>>) {
+  const served = await servedPage(browser, code, session, users);
+  return {
+    ...served,
+    upgrades: () => served.upgrades,
+    async open(token = 'right'): Promise<Page> {
+      const tab = await served.open();
+      await tab.evaluate((given) => bundled.mount(given), token);
+      await tab.locator('#status', { hasText: 'open' }).waitFor();
+      return tab;
+    },
   };
+}
+
+const rendered = (page: Page) =>
+  page.evaluate(() => {
+    const { questions, transcript, tasks } = bundled.seen;
+    return { questions, transcript, tasks };
+  });
+
+test('a question is answered by keyboard, over a lost connection, and both tabs show it', async () => {
+  const { open, problems, tabs, upgrades, cut } = await stage(rideSession());
   const page = await open();
   // REACT-3
-  expect(upgrades).toBe(1);
+  expect(upgrades()).toBe(1);
   expect(await page.locator('#sound').textContent()).toBe('off off 0');
   const questionsRendered = await page.evaluate(() => bundled.seen.questions);
   const hostile = '<img src=x onerror="throw new Error(1)">';
@@ -101,7 +74,7 @@ test('a question is answered by keyboard, over a lost connection, and both tabs 
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   expect(width).toBeLessThanOrEqual(375);
 
-  for (const socket of sockets) socket.destroy();
+  cut();
   await page
     .locator('#status', { hasText: 'waiting' })
     .or(page.locator('#status', { hasText: 'open' }))
@@ -124,5 +97,80 @@ test('a question is answered by keyboard, over a lost connection, and both tabs 
   await page.screenshot({ path: process.env['REACT_SCREENSHOT'] });
   await page.evaluate(() => bundled.seen.unmount());
   await page.waitForFunction(() => bundled.seen.client?.status.get().state === 'closed');
+  expect(problems).toEqual([]);
+});
+
+test('the progress of a task renders the tasks, and neither the transcript nor the questions', async () => {
+  const words = Array.from({ length: 20 }, (_, index) => `${index + 1} of 20`);
+  const work = counting(words);
+  const { open, problems } = await stage(rideSession({ subagents: { work: work.subagent } }));
+  const page = await open();
+  await page.evaluate(() => bundled.seen.client?.send('use work'));
+  const tasks = page.getByRole('list', { name: 'Tasks' });
+  await tasks.getByText('at work: 1 of 20').waitFor();
+  await page.getByRole('log').getByText('Tools said').waitFor();
+  const before = await rendered(page);
+  for (const progress of words.slice(1)) {
+    work.next();
+    await tasks.getByText(`at work: ${progress}`, { exact: true }).waitFor();
+  }
+  const after = await rendered(page);
+  // REACT-1. StrictMode renders twice.
+  expect(after).toEqual({ ...before, tasks: before.tasks + 2 * (words.length - 1) });
+  work.next();
+  await tasks.getByText('done').waitFor();
+  expect(problems).toEqual([]);
+});
+
+test('two users: the one whom a question does not name is told so, and the other answers', async () => {
+  const ask = {
+    script: steps(
+      calls(['ask_user', { question: 'Pay?', options: [{ id: 'yes', label: 'Pay' }] }]),
+      say('Paid.'),
+    ),
+    config: { interactive: true, answerableBy: ['manager'] },
+  };
+  const users = { ann: 'ann', boss: 'manager' };
+  const { open, problems } = await stage(rideSession({ subagents: { ask } }), users);
+  const [ann, boss] = [await open('ann'), await open('boss')];
+  await ann.evaluate(() => bundled.seen.client?.send('use ask'));
+  const pay = (page: Page) => page.getByRole('button', { name: 'Pay', exact: true });
+  await pay(boss).waitFor();
+  await pay(ann).click();
+  await ann.getByRole('status').getByText('Somebody else has to answer this.').waitFor();
+  // It stays open, for both.
+  expect(await pay(ann).getAttribute('aria-disabled')).toBe('false');
+  await pay(boss).click();
+  for (const page of [ann, boss]) {
+    await page.getByRole('list', { name: 'Tasks' }).getByText('done').waitFor();
+    expect(await pay(page).count()).toBe(0);
+  }
+  expect(await ann.getByText('Somebody else').count()).toBe(0);
+  expect(problems).toEqual([]);
+});
+
+test('in mid-question the server is replaced: the button and its focus stay, and the answer arrives', async () => {
+  const { open, problems, restart, upgrades } = await stage(rideSession());
+  const page = await open();
+  await page.evaluate(() => bundled.seen.client?.send('use book_ride'));
+  const premium = page.getByRole('button', { name: 'Premium' });
+  await premium.waitFor();
+  await premium.focus();
+  await page.evaluate(() => {
+    (globalThis as { kept?: unknown }).kept = document.activeElement;
+  });
+  await restart();
+  await expect.poll(upgrades).toBeGreaterThan(1);
+  await page.locator('#status', { hasText: 'open' }).waitFor();
+  // Over a welcome that has every view anew.
+  expect(
+    await page.evaluate(() => (globalThis as { kept?: unknown }).kept === document.activeElement),
+  ).toBe(true);
+  await page.keyboard.press('Enter');
+  await page.getByRole('list', { name: 'Tasks' }).getByText('done').waitFor();
+  // REACT-PARTS-2
+  expect(await page.evaluate(() => document.activeElement?.getAttribute('data-state'))).toBe(
+    'answered',
+  );
   expect(problems).toEqual([]);
 });

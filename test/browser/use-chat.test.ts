@@ -1,23 +1,17 @@
 // `offstage/ai-sdk-ui` in Chromium, under the official `useChat`: tasks, buttons, late results, a lost connection, two tabs.
 
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { serve } from '../../src/serve/index.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rideSession } from '../serve/support/served.ts';
 import { bundle } from '../support/bundle.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { servedPage } from './support/served-page.ts';
 import { launch } from './support/stage.ts';
 import type * as useChatPage from './support/use-chat-page.ts';
 
 declare const bundled: typeof useChatPage;
 
 const HOSTILE = '<img src=x onerror="throw new Error(1)">[a](javascript:alert(1))';
-const html = `<!doctype html><html lang="en"><title>A chat</title><div id="root"></div>
-<script>globalThis.process = { env: { NODE_ENV: 'development' } };</script><script src="/page.js"></script>`;
-
 let browser: Browser;
 let code: string;
 
@@ -30,47 +24,13 @@ afterAll(() => browser.close());
 /** A session with pages that have a `useChat` each. */
 async function stage(options?: Parameters<typeof rideSession>[0]) {
   const session = rideSession(options);
-  const problems: string[] = [];
-  const web = serve({
-    session: () => session,
-    authorize: ({ token }) =>
-      token === 'right' ? { sessionId: 's1', user: 'ann', role: 'user' } : null,
-  });
-  const http = createServer((request, response) =>
-    web.handle(request, response, () => {
-      const isScript = request.url === '/page.js';
-      response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' });
-      response.end(isScript ? code : html);
-    }),
-  );
-  const sockets = new Set<Socket>();
-  http.on('connection', (socket: Socket) => sockets.add(socket));
-  http.on('upgrade', (request, socket, head) => void web.upgrade(request, socket, head));
-  http.listen(0, '127.0.0.1');
-  await once(http, 'listening');
-  const tabs: Page[] = [];
-  onTestFinished(async () => {
-    for (const tab of tabs) await tab.close();
-    await web.close();
-    http.closeAllConnections();
-    http.close();
-    await session.close();
-  });
+  const { problems, cut, open } = await servedPage(browser, code, session);
   return {
     session,
     problems,
-    cut: () => {
-      for (const socket of sockets) socket.destroy();
-    },
+    cut,
     async open(): Promise<Page> {
-      const tab = await browser.newPage();
-      tabs.push(tab);
-      tab.on('pageerror', (error) => problems.push(error.message));
-      tab.on('console', (message) => {
-        if (message.type() === 'error' && !message.text().includes('WebSocket'))
-          problems.push(message.text());
-      });
-      await tab.goto(`http://127.0.0.1:${(http.address() as AddressInfo).port}/`);
+      const tab = await open();
       await tab.evaluate(() => bundled.mount());
       return tab;
     },

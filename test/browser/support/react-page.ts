@@ -19,14 +19,22 @@ import {
 declare const document: { getElementById(id: string): never };
 
 /** How often each was rendered, and the client of the page. */
-export const seen: { client: SessionClient | null; questions: number; unmount: () => void } = {
+export const seen: {
+  client: SessionClient | null;
+  questions: number;
+  transcript: number;
+  tasks: number;
+  unmount: () => void;
+} = {
   client: null,
   questions: 0,
+  transcript: 0,
+  tasks: 0,
   unmount: () => undefined,
 };
 
-function Page(): ReactElement {
-  const { client, status } = useSession({ url: '/offstage', token: () => 'right' });
+function Page({ token }: { readonly token: string }): ReactElement {
+  const { client, status } = useSession({ url: '/offstage', token: () => token });
   seen.client = client;
   return h(
     'main',
@@ -50,6 +58,7 @@ function Sound({ client }: { readonly client: SessionClient | null }): ReactElem
 }
 
 function Script({ client }: { readonly client: SessionClient | null }): ReactElement {
+  seen.transcript += 1;
   return h(Transcript, { items: useTranscript(client) });
 }
 
@@ -62,11 +71,12 @@ function Questions({ client }: { readonly client: SessionClient }): ReactElement
 }
 
 function Tasks({ client }: { readonly client: SessionClient }): ReactElement {
+  seen.tasks += 1;
   return h(SubagentList, { subagents: useSubagents(client), client });
 }
 
-export function mount(): void {
+export function mount(token = 'right'): void {
   const root = createRoot(document.getElementById('root'));
-  root.render(h(StrictMode, null, h(Page)));
+  root.render(h(StrictMode, null, h(Page, { token })));
   seen.unmount = () => root.unmount();
 }

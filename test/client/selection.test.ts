@@ -1,0 +1,34 @@
+// A part of the state of a client: `client.store.select`.
+
+import { expect, test } from 'vitest';
+import { rideSession, served } from '../serve/support/served.ts';
+
+test('its listeners are called when it changes, and for nothing else', async () => {
+  const session = rideSession();
+  const { client } = await served({ session: () => session });
+  const { it, until } = client();
+  await until(({ connection }) => connection === 'active');
+  const tasks = it.store.select(({ subagents }) => subagents.length);
+  const words = it.store.select(
+    ({ transcript }) => transcript.map(({ text }) => text),
+    (before, after) => before.length === after.length,
+  );
+  const seen: unknown[] = [];
+  tasks.subscribe((count) => seen.push(count));
+  const gone: unknown[] = [];
+  tasks.subscribe((count) => gone.push(count)).unsubscribe();
+  const heard: number[] = [];
+  words.subscribe({ next: ({ length }) => heard.push(length) });
+  expect(tasks.get()).toBe(0);
+  await it.send('hello');
+  await until(({ transcript }) => transcript.at(-1)?.text === 'You said: hello');
+  // Once for each item, however often its text grew.
+  expect(heard).toEqual([1, 2]);
+  expect(seen).toEqual([]);
+  await it.send('use book_ride');
+  await until(({ questions }) => questions.length > 0);
+  expect(seen).toEqual([1]);
+  expect(tasks.get()).toBe(1);
+  expect(gone).toEqual([]);
+  await session.close();
+});
