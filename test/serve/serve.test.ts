@@ -97,6 +97,19 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
+  test('a token with spaces is a token', async () => {
+    const session = rideSession();
+    const it = await served({
+      session: () => session,
+      authorize: ({ token }) =>
+        token === 'the token of Ann' ? { sessionId: 's1', user: 'ann', role: 'user' } : null,
+    });
+    const ann = it.client({ transport, token: 'the token of Ann' });
+    await ann.status(({ state }) => state === 'open' || state === 'closed');
+    expect(ann.it.status.get()).toMatchObject({ state: 'open', user: 'ann' });
+    await session.close();
+  });
+
   test('a watcher sees all and does nothing', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });

@@ -49,7 +49,7 @@ export function loopbackHosts(port: number): readonly string[] {
 
 /** Returns the token of `Authorization: Bearer …`; null if there is none. */
 export function bearerToken({ authorization = '' }: IncomingHttpHeaders): string | null {
-  return /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? null;
+  return /^Bearer +(\S(?:.*\S)?) *$/i.exec(authorization)?.[1] ?? null;
 }
 
 /** Returns the names in `Sec-WebSocket-Protocol`. */
