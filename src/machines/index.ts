@@ -143,3 +143,4 @@ export type {
   TurnNow,
   TurnResponse,
 } from './turn-setup.ts';
+export { whyWaiting, type Wait, type WaitCause, type WaitingState } from './why-waiting.ts';

@@ -304,7 +304,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     [
       'activities', 'activity', 'askingFor', 'backoffMs', 'deadline', 'effect', 'floorOf', 'gateIsOpen', 'gateMessage', 'gateOf', 'hasRoom',
       'isEffect', 'isInDoubt', 'modelIsBusy', 'ownerOf', 'priorityOf', 'questionItem', 'replyIsComing', 'replyIsExpected', 'replyIsWanted',
-      'requestIdOf', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'userHasFloor', 'wire',
+      'requestIdOf', 'resultItem', 'shared', 'sourceMessages', 'stopActivity', 'userHasFloor', 'whyWaiting', 'wire',
     ].map((name) => [name, { args: () => ['a', 'b', 'c'], trusts: machineMade }]),
   ), // prettier-ignore
   './voice': {

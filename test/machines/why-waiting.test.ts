@@ -1,0 +1,239 @@
+// Why something waits: a cause for each state that the machines reach together, and the true one.
+
+import { describe, expect, test } from 'vitest';
+import {
+  whyWaiting,
+  type Wait,
+  type WaitCause,
+  type WaitingState,
+} from '../../src/machines/index.ts';
+import { checkWaiting, type WaitingOptions } from './support/waiting-system.ts';
+
+const patience = { timeout: 120_000 };
+
+const scopes = {
+  'two subagents ask, the user speaks, the client leaves': {
+    parties: ['user', 'client'],
+    subagents: { a: ['question'], b: ['question'] },
+  },
+  'three subagents ask': {
+    parties: [],
+    fails: false,
+    subagents: { a: ['question'], b: ['question'], c: ['question'] },
+  },
+  'a question that may be put off, and a result': {
+    parties: ['client'],
+    subagents: { a: ['question'] },
+    results: 1,
+    holds: true,
+  },
+  'three results, one of them a card, while both parties speak': {
+    parties: ['user', 'model', 'playout'],
+    results: 3,
+    silent: true,
+  },
+  'two results that no client acknowledges, a client that leaves': {
+    parties: ['client', 'user'],
+    results: 2,
+    tells: true,
+  },
+  'a result and a connection': { parties: ['start', 'connection', 'client'], results: 1 },
+  'a session that closes': { parties: ['start', 'close', 'client'], results: 1 },
+  'a subagent with tools, another one, and questions': {
+    parties: [],
+    fails: false,
+    subagents: { a: ['tool', 'tool', 'delegation', 'approval', 'input'] },
+  },
+} satisfies Readonly<Record<string, WaitingOptions>>;
+
+describe('each subject of each state has a cause, and the true one', patience, () => {
+  const seen = new Set<WaitCause>();
+
+  test.each(Object.entries(scopes))('%s', (name, options) => {
+    const { worlds, causes, violations } = checkWaiting(options);
+    console.log(`${name}: ${worlds} states, waiting for ${[...causes].join(', ')}`);
+    for (const cause of causes) seen.add(cause);
+    expect(violations).toEqual({});
+  });
+
+  test('these scopes reach all causes', () => {
+    // `floor` is only seen while messages are under way, which they are not between two entries.
+    expect([...seen].toSorted().join(' ')).toBe(
+      'acknowledgement answer children client connection end hearing lead_tool model model_silence ' +
+        'new_attempt pause playout preparation reminder retry run_slot screen start task_giver telling tools transfer turn user user_silence user_words',
+    );
+  });
+});
+
+/** A liar: the truth about all waits but those that it changes. */
+const lie =
+  (change: (wait: Wait, state: WaitingState) => Partial<Wait> | null): typeof whyWaiting =>
+  (state) =>
+    whyWaiting(state).flatMap((wait) => {
+      const changed = change(wait, state);
+      return changed === null ? [] : [{ ...wait, ...changed }];
+    });
+
+describe('a wrong cause is caught', patience, () => {
+  const result = scopes['three results, one of them a card, while both parties speak'];
+  const asking = scopes['a question that may be put off, and a result'];
+  const work = scopes['a subagent with tools, another one, and questions'];
+  const faults: readonly (readonly [string, string, WaitingOptions, typeof whyWaiting])[] = [
+    [
+      'the gate is said to be open while the user speaks',
+      'what is named can happen',
+      result,
+      lie(({ cause }) => (cause === 'user_silence' ? { cause: 'pause' } : {})),
+    ],
+    [
+      'a user whose words are not known is said to speak',
+      'what is named changes the wait',
+      result,
+      lie(({ cause }) => (cause === 'user_words' ? { cause: 'user_silence' } : {})),
+    ],
+    [
+      'speech that is being played is said to wait for the model',
+      'what is named changes the wait',
+      result,
+      lie(({ cause }) => (cause === 'playout' ? { cause: 'model_silence' } : {})),
+    ],
+    [
+      'what is behind one that is being said is said to wait for a pause',
+      'what is named can happen',
+      result,
+      lie(({ of, cause, because }) =>
+        of === 'delivery' && cause === 'turn' && because?.cause === 'hearing'
+          ? { cause: 'pause', on: null, because: null, sentence: '' }
+          : {},
+      ),
+    ],
+    [
+      'a card is said to come by itself',
+      'what is named can happen',
+      result,
+      lie(({ of, cause }) => (of === 'delivery' && cause === 'screen' ? { cause: 'pause' } : {})),
+    ],
+    [
+      'a parked question is said to wait for its answer',
+      'what is named can happen',
+      asking,
+      lie(({ of, cause }) => (of === 'question' && cause === 'client' ? { cause: 'answer' } : {})),
+    ],
+    [
+      'a question that was put off is said to be asked anew by a client that comes',
+      'what is named can happen',
+      { ...asking, parties: [] },
+      lie(({ cause }) => (cause === 'reminder' ? { cause: 'client' } : {})),
+    ],
+    [
+      'a delivery has no cause while the gate is closed',
+      'each subject has a cause',
+      result,
+      lie(({ of, cause }) => (of === 'delivery' && cause === 'user_silence' ? null : {})),
+    ],
+    [
+      'a subagent without a slot is said to think',
+      'what is named can happen',
+      work,
+      lie(({ cause }) => (cause === 'run_slot' ? { cause: 'model' } : {})),
+    ],
+    [
+      'a subagent is said to wait for a tool that has answered',
+      'what is named can happen',
+      work,
+      lie(({ cause, on }) => (cause === 'tools' && on === 'c1' ? { on: 'c0' } : {})),
+    ],
+  ];
+
+  test.each(faults)('%s', (_fault, property, options, why) => {
+    expect(Object.keys(checkWaiting({ ...options, why }).violations)).toContain(property);
+  });
+});
+
+describe('the sentence', () => {
+  const session = {
+    value: {
+      connection: 'active',
+      client: 'attached',
+      user: 'silent',
+      model: 'idle',
+      playout: 'drained',
+    },
+    context: {},
+  };
+  const quiet = {
+    at: 61_200,
+    session,
+    interaction: { value: 'main_agent', context: { owner: null, queue: [], epoch: 0 } },
+    outbox: {
+      value: { gate: 'closed', slot: 'empty' },
+      context: { pending: [], current: null, quietSince: 61_000, quietMs: 300, maxAttempts: 3 },
+    },
+    questions: new Map(),
+    subagents: new Map(),
+  };
+  const sentencesOf = (changes: object) =>
+    whyWaiting({ ...quiet, ...changes } as unknown as WaitingState).map(
+      ({ of, id, sentence }) => `${of} ${id}: ${sentence}`,
+    );
+  const withUser = { ...session, value: { ...session.value, user: 'speaking' } };
+  const item = (deliveryId: string) => ({
+    deliveryId,
+    kind: 'result',
+    resting: false,
+    attempts: 0,
+  });
+  const pending = [item('r1'), item('r2'), item('r3')];
+
+  test('says how long the user has been speaking, and the place in the line', () => {
+    const outbox = { ...quiet.outbox, context: { ...quiet.outbox.context, pending } };
+    expect(sentencesOf({ session: withUser, outbox, since: { user: 60_000 } })).toEqual([
+      'session : gate closed: the user has been speaking for 1.2 s',
+      'delivery r1: gate closed: the user has been speaking for 1.2 s',
+      'delivery r2: second in line behind r1',
+      'delivery r3: third in line behind r1',
+    ]);
+    expect(sentencesOf({ outbox })[1]).toBe(
+      'delivery r1: waits for a pause: quiet for 0.2 s of 0.3 s',
+    );
+  });
+
+  test('says that nobody is attached, and which run slots are held', () => {
+    const parked = { ...session, value: { ...session.value, client: 'detached' } };
+    const context = { id: 'sub_1', calls: [], step: 0, maxSteps: 4 };
+    const subagents = new Map([['sub_1', { value: 'ready', context }]]);
+    const slots = { held: 4, limit: 4 };
+    expect(sentencesOf({ session: parked, subagents, slots })).toEqual([
+      'session : parked: nobody is attached',
+      'subagent sub_1: no run slot: 4 of 4',
+    ]);
+  });
+
+  test('says that a question waits behind another one, and begins when that is over', () => {
+    const question = (value: string) => ({ value, context: { dueAt: 91_200, remindAt: 0 } });
+    const questions = new Map([
+      ['sub_3.q1', question('open')],
+      ['sub_1.q1', question('queued')],
+    ]);
+    const asking = { owner: 'sub_3.q1', queue: ['sub_1.q1'], epoch: 1 };
+    const context = { id: 'sub_1', calls: [{ kind: 'question' }], asked: 1 };
+    const subagents = new Map([['sub_1', { value: { waiting_for_input: 'asking' }, context }]]);
+    const interaction = { value: 'subagent_interaction', context: asking };
+    expect(sentencesOf({ interaction, questions, subagents }).slice(1)).toEqual([
+      'question sub_3.q1: the user has not answered: it expires in 30.0 s',
+      'question sub_1.q1: second in line behind sub_3.q1',
+      'subagent sub_1: asked sub_1.q1: second in line behind sub_3.q1',
+    ]);
+    const free = { value: 'main_agent', context: { owner: null, queue: [], epoch: 1 } };
+    const [, asked] = sentencesOf({
+      interaction: free,
+      questions: new Map([['sub_1.q1', question('queued')]]),
+    });
+    expect(asked).toBe('question sub_1.q1: its turn to ask has come, and begins');
+  });
+
+  test('a closed session waits for nothing', () => {
+    const closed = { ...session, value: { ...session.value, connection: 'closed' } };
+    expect(sentencesOf({ session: closed })).toEqual([]);
+  });
+});
