@@ -66,6 +66,9 @@ function wrongWork(wanted: readonly WorkEnd[], { state }: DialogueRecord): reado
   return [...missing, ...more];
 }
 
+/** Data, names of tools, and notes of the runtime: nobody says these. */
+const NO_SPEECH = /[{}_]|\[(?:note|data) |\bsub_\w/;
+
 function wrongWords(
   { said: wanted = [], unsaid = [] }: Dialogue,
   said: readonly string[],
@@ -77,7 +80,7 @@ function wrongWords(
     if (index < 0) wrong.push(`did not say ${words}`);
     else from = index;
   }
-  for (const words of unsaid) {
+  for (const words of [...unsaid, NO_SPEECH]) {
     const text = said.find((each) => words.test(each));
     if (text !== undefined) wrong.push(`said “${text}”`);
   }

@@ -165,6 +165,51 @@ describe('delegations', () => {
     expect(state().subagents).toHaveLength(1);
   });
 
+  test('DELEGATIONS-5: of the same words is worked out once', async () => {
+    const talk = await talkWith(callsReport, { subagents: { report } });
+    const { say: utter, delegate, meant, model, prompts, state, environment } = talk;
+    model().speechStarted('words');
+    await delegate('d1');
+    await delegate('d2');
+    model().speechEnded('words', 'how are sales this week, and what else is there?');
+    await environment.settle();
+    expect(prompts).toHaveLength(1);
+    expect(meant()).toMatchObject([
+      { delegationId: 'd2', callIds: [] },
+      { delegationId: 'd1', callIds: [expect.any(String)] },
+    ]);
+    expect(state().subagents).toHaveLength(1);
+    // Other words are another matter, though these are the same.
+    await utter('how are sales this week?');
+    await delegate('d3');
+    expect(prompts).toHaveLength(2);
+  });
+
+  test('DELEGATIONS-5: that comes while the same words are worked out is nothing; for newer words it is not', async () => {
+    let finish = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    let asked = 0;
+    const slow: Script = async () => {
+      asked += 1;
+      if (asked === 1) await held;
+      return calls(['report', { days: asked }]);
+    };
+    const talk = await talkWith(slow, { subagents: { report } });
+    const { say: utter, delegate, meant, prompts, environment } = talk;
+    await utter('how are sales this week?');
+    await delegate('d1');
+    await delegate('d2');
+    expect(meant()).toMatchObject([{ delegationId: 'd2', callIds: [] }]);
+    await utter('and the week before?');
+    await delegate('d3');
+    expect(prompts).toHaveLength(2);
+    finish();
+    await environment.settle();
+    expect(meant().filter((one) => 'callIds' in one && one.callIds.length > 0)).toHaveLength(2);
+  });
+
   test('DELEGATIONS-2: for words that answered a subagent is nothing', async () => {
     const talk = await talkWith(() => calls(['ride', {}]), { subagents: { ride } });
     const { say: utter, delegate, meant, pause, speak, play, model, question, environment } = talk;

@@ -17,6 +17,8 @@
 //   DELEGATIONS-3. Each delegation ends: the words are awaited for at most `settleTimeoutMs`, the model for
 //       `responseTimeoutMs`.
 //   DELEGATIONS-4. The model learns which calls are meant before any of them is answered.
+//   DELEGATIONS-5. Delegations of the same words are interpreted once: the first gets what they mean, and each other one is
+//       accepted without a call. A model that splits a wish in two does not have it done twice.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { runModelStep } from '../../actors/model/model-step.ts';
@@ -137,9 +139,13 @@ export class Delegations {
     this.#patience.stop();
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const delegationId of waiting) {
-      // DELEGATIONS-2
-      if (this.#wereForSubagent && !this.#wereForLead) {
+    // DELEGATIONS-2
+    const areSubagents = this.#wereForSubagent && !this.#wereForLead;
+    // DELEGATIONS-5
+    const areWorkedOut =
+      this.#working.size > 0 && !this.#wereForLead && this.#transcript.unfinished === '';
+    for (const [index, delegationId] of waiting.entries()) {
+      if (areSubagents || areWorkedOut || index > 0) {
         this.#settled(delegationId);
         this.#accept(delegationId, []);
       } else void this.#work(delegationId);
