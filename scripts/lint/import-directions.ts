@@ -534,6 +534,12 @@ export const layers: readonly Layer[] = [
     ],
     packages: ['rxjs', 'ws', 'zod', 'node:'],
   },
+  // Rules for the tasks of external agents.
+  {
+    files: 'tasks',
+    sources: ['actors/ports', 'adapters/node', 'values'],
+    packages: ['zod'],
+  },
   // The command line is an app of its own.
   {
     files: 'cli',
@@ -577,7 +583,7 @@ export const layers: readonly Layer[] = [
   // The dialects of the superseded systems: the root re-exports some of them, and the core imports none.
   {
     files: 'compat',
-    sources: ['actors', 'language', 'machines', 'memory', 'results', 'values', 'voice'],
+    sources: ['actors', 'language', 'machines', 'memory', 'results', 'tasks', 'values', 'voice'],
     packages: runtimePackages,
   },
   {

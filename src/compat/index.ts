@@ -27,3 +27,14 @@ export { subAgentRefs } from '../actors/subagents/toolsets/parent-views.ts';
 export type { SubAgentRef } from '../actors/subagents/toolsets/parent-views.ts';
 export { subAgentStream } from './sub-agent-stream.ts';
 export type { SubAgentStreamChunk } from './sub-agent-stream.ts';
+export {
+  looksLikeQuestion,
+  openClawLimits,
+  openClawPlan,
+  openClawTaskKind,
+  openClawTaskManager,
+  OpenClawTaskQueueTimeoutError,
+} from './openclaw-tasks.ts';
+export type { OpenClawTaskDomain, OpenClawTaskKind } from './openclaw-tasks.ts';
+export { askClaude, relaySubagent } from './relay-tools.ts';
+export type { RelayToolResult, RelayToolsOptions } from './relay-tools.ts';

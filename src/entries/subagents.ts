@@ -66,5 +66,6 @@ export type {
   RelayRelease,
   RelaySession,
   RelayStart,
+  RelayTask,
   RelayTool,
 } from '../actors/ports/relay.ts';

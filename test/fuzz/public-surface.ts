@@ -13,6 +13,7 @@ import { encodeWav } from '../../src/voice/index.ts';
 import {
   checkMachine,
   scriptedModel,
+  scriptedRelay,
   scriptedVoice,
   simulatedEnvironment,
   Violation,
@@ -282,9 +283,23 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     rockbotChildToolset: { args: () => [] },
     subAgentRefs: { args: () => [{ list: () => [] }, null], trusts: recordMade },
     subAgentStream: { args: () => [{ id: 'a', events: from([]) }], trusts: recordMade },
+    looksLikeQuestion: { args: () => ['Which one?'] },
+    openClawPlan: {
+      args: () => [{ toolName: 'a', args: {}, description: 'a task', scope: {} }],
+      trusts: 'the manager calls it',
+    },
+    openClawTaskKind: { args: () => ['book a meeting'] },
+    openClawTaskManager: { args: () => [scriptedRelay(), {}] },
+    OpenClawTaskQueueTimeoutError: { args: () => ['lock', 1, 0], trusts: recordMade },
+    askClaude: { args: () => [scriptedRelay()] },
+    relaySubagent: { args: ({ environment }) => [{ relay: scriptedRelay(), environment }] },
     topic: {
       args: (world) => [new TextSession(sessionOptions(world) as never), 'subagent.progress'],
     },
+  },
+  './tasks': {
+    taskManager: { args: () => [{ relay: scriptedRelay(), maxRunning: 1 }] },
+    TaskQueueTimeoutError: { args: () => ['lock', 1, 0], trusts: recordMade },
   },
   './subagents': {
     isToolFailure: { args: () => [{}] },

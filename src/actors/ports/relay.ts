@@ -35,6 +35,21 @@ export interface Relay {
    * nothing running then.
    */
   start(options: RelayStart): Promise<RelaySession>;
+  /**
+   * Removes what a session that was let go as `suspended` has left here, such as its folder: nobody takes it up
+   * again. Called for a subagent that has ended without a connection.
+   */
+  discard?(subagentId: string): void | Promise<void>;
+}
+
+/** The task of a subagent, for a relay that treats tasks differently. */
+export interface RelayTask {
+  /** The tool that gave it. */
+  readonly toolName: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly description: string;
+  /** The same object for all subagents of one session; it has nothing to read. */
+  readonly scope: object;
 }
 
 export interface RelayStart {
@@ -42,6 +57,8 @@ export interface RelayStart {
   readonly subagentId: string;
   /** The id of the session to take up; absent: a new one. */
   readonly resume?: string;
+  /** Absent: not known. */
+  readonly task?: RelayTask;
   readonly signal: AbortSignal;
   /** The source of time. */
   readonly scheduler: Scheduler;
@@ -138,8 +155,13 @@ export type RelayEvent =
       readonly mediaType: string;
       readonly content: string;
     }
-  /** Tokens that were used since the last report. */
-  | { readonly type: 'usage'; readonly inputTokens: number; readonly outputTokens: number }
+  /** Tokens that were used since the last report, and their price, if the agent knows it. */
+  | {
+      readonly type: 'usage';
+      readonly inputTokens: number;
+      readonly outputTokens: number;
+      readonly cost?: number;
+    }
   | {
       readonly type: 'turn_ended';
       readonly reason: 'completed' | 'cancelled' | 'refused' | 'limit' | 'failed';

@@ -41,6 +41,8 @@ export interface Host {
   /** The actors that apps and inspectors observe. */
   readonly actors: ActorTree;
   readonly onUnfoldable: OnUnfoldable;
+  /** Stands for this host where code of others may compare it, but must not use it. */
+  readonly scope: object;
   report(error: unknown, where: string): void;
   ignored(unit: string, actor: string, event: { type: string }): void;
 }
@@ -54,6 +56,7 @@ export function createHost(options: HostOptions): Host {
     router: new Router((error) => report(error, 'router')),
     actors: new ActorTree(report, options.inspect && guarded(options.inspect, report)),
     onUnfoldable: options.onUnfoldable ?? 'set_aside',
+    scope: Object.freeze({}),
     report,
     ignored(unit, actor, event) {
       callSafely(host, 'onIgnored', () => options.onIgnored?.(unit, actor, event));

@@ -26,7 +26,14 @@ import { DEFAULT_MAX_OUTPUT_BYTES, keepOutput } from '../model/tool-run.ts';
 import { defaultModelOutput, toolError, type ToolOutcome } from '../model/tool-results.ts';
 import { quoted } from '../notes/note.ts';
 import type { Environment } from '../ports/environment.ts';
-import type { Relay, RelayAnswer, RelayEvent, RelaySession, RelayTool } from '../ports/relay.ts';
+import type {
+  Relay,
+  RelayAnswer,
+  RelayEvent,
+  RelaySession,
+  RelayTask,
+  RelayTool,
+} from '../ports/relay.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
 import { AGENT_TOOL, ASK_USER } from './ask-user.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
@@ -45,6 +52,7 @@ const CHARACTERS_PER_TOKEN = 4;
 export interface RelayMindOptions {
   readonly relay: Relay;
   readonly subagentId: string;
+  readonly task: RelayTask;
   /** Whether its questions reach the user; otherwise nobody answers them. */
   readonly interactive: boolean;
   readonly environment: Environment;
@@ -112,7 +120,12 @@ const eventSchema = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('withdrawn'), requestId: id }),
   z.object({ type: z.literal('artifact'), name: id, mediaType: id, content: words }),
-  z.object({ type: z.literal('usage'), inputTokens: count, outputTokens: count }),
+  z.object({
+    type: z.literal('usage'),
+    inputTokens: count,
+    outputTokens: count,
+    cost: count.optional(),
+  }),
   z.object({
     type: z.literal('turn_ended'),
     reason: z.enum(['completed', 'cancelled', 'refused', 'limit', 'failed']),
@@ -221,7 +234,8 @@ export class RelayMind {
     this.#isReleased = true;
     const session = this.#session;
     this.#session = null;
-    await session?.release(why);
+    if (session) await session.release(why);
+    else if (why === 'ended') await this.#options.relay.discard?.(this.#options.subagentId);
   }
 
   #lost({ callId, input }: Pick<ModelCall, 'callId' | 'input'>, inDoubt: () => void): ToolOutcome {
@@ -290,7 +304,7 @@ export class RelayMind {
   }
 
   async #open(resume: string | undefined, signal: AbortSignal): Promise<RelaySession> {
-    const { relay, subagentId, environment, report } = this.#options;
+    const { relay, subagentId, task, environment, report } = this.#options;
     const connection = (this.#connection += 1);
     this.#inbox = [];
     this.#requests.clear();
@@ -298,6 +312,7 @@ export class RelayMind {
     const starting = relay.start({
       subagentId,
       ...(resume === undefined ? {} : { resume }),
+      task,
       signal,
       scheduler: environment.scheduler,
       receive: (event) => {
@@ -515,7 +530,8 @@ export class RelayMind {
     const session = this.#session;
     this.#session = null;
     this.#isTurn = false;
-    session?.release('ended').catch((error: unknown) => this.#options.report(error));
+    // It may be taken up again: what it has left here stays, until the subagent has ended.
+    session?.release('suspended').catch((error: unknown) => this.#options.report(error));
     return new ProviderError('RELAY_CLOSED', `The connection to ${relay.name} ended: ${message}`, {
       retryable: relay.capabilities.resumes || relay.capabilities.openQuestionSurvives,
     });

@@ -270,6 +270,7 @@ export class SubagentWork {
     const mind = new RelayMind({
       relay,
       subagentId: this.#worker.id,
+      task: { ...this.#worker.task, scope: this.#host.scope },
       interactive,
       environment,
       report: (error) => this.#host.report(error, `relay of ${name}`),

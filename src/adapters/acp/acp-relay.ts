@@ -85,6 +85,10 @@ export function acpRelay(options: AcpRelayOptions): Relay {
     // An open question of an agent on stdio is gone with its process, and words are no part of a turn (v1).
     capabilities: { openQuestionSurvives: false, resumes, steers: false, reportsTools: true },
     start: (start) => begin(name, options, start),
+    discard: (subagentId) => {
+      if (options.cwd !== undefined) return;
+      rmSync(ownFolder('work', nameOf(subagentId)), { recursive: true, force: true });
+    },
   };
 }
 

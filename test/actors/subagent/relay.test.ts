@@ -480,3 +480,40 @@ describe('its configuration', () => {
     expect(() => defineSubagent({ ...base, relay, runs: 'jobs' })).toThrow(/runs/);
   });
 });
+
+describe('what a session leaves behind', () => {
+  test.each([
+    ['goes on after its agent died', 3, 'completed', 0],
+    ['gives up when its agent has died', 1, 'failed', 1],
+  ] as const)(
+    'stays until the subagent has ended: one that %s',
+    async (_how, maxAttempts, status, discards) => {
+      const relay = scriptedRelay({
+        script: (prompt) =>
+          prompt.includes('connection ended') ? [{ say: 'Done.' }] : [{ die: true }],
+      });
+      const discarded: string[] = [];
+      const releases: string[] = [];
+      const own: Relay = {
+        name: relay.name,
+        capabilities: relay.capabilities,
+        start: async (start) => {
+          const session = await relay.start(start);
+          const release = session.release.bind(session);
+          return Object.assign(session, {
+            release: (why: 'ended' | 'suspended') => {
+              releases.push(why);
+              return release(why);
+            },
+          });
+        },
+        discard: (subagentId) => void discarded.push(subagentId),
+      };
+      const { begin } = relayed([]);
+      const outcome = await begin({ relay: own, retry: { maxAttempts, baseDelayMs: 0 } }).result;
+      expect(outcome.status).toBe(status);
+      expect(releases).toEqual(discards === 1 ? ['suspended'] : ['suspended', 'ended']);
+      expect(discarded).toHaveLength(discards);
+    },
+  );
+});

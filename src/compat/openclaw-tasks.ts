@@ -1,0 +1,89 @@
+// The task manager of OpenClaw, by its numbers and names, on `offstage/tasks`.
+//
+// Does not: have its rules for words anywhere else. They read English, and are guesses: prefer a `plan` of your own.
+
+import { z } from 'zod';
+import type { Relay, RelayTask } from '../actors/ports/relay.ts';
+import { anObject, check } from '../values/checks.ts';
+import {
+  taskManager,
+  TaskQueueTimeoutError,
+  type TaskManager,
+  type TaskManagerOptions,
+  type TaskPlan,
+} from '../tasks/index.ts';
+
+export { TaskQueueTimeoutError as OpenClawTaskQueueTimeoutError };
+
+export type OpenClawTaskDomain = 'calendar' | 'email' | 'coding' | 'research' | 'other';
+
+/** What a task is about, and whether it changes something. */
+export interface OpenClawTaskKind {
+  readonly domain: OpenClawTaskDomain;
+  readonly operation: 'read' | 'write';
+}
+
+/** Of its subagents: `{ ...openClawLimits }` in a configuration. */
+export const openClawLimits = { maxSteps: 12, timeout: 300_000 } as const;
+
+const DOMAINS: readonly (readonly [OpenClawTaskDomain, RegExp])[] = [
+  ['calendar', /\b(calendar|meetings?|appointments?|schedul\w*|events?|invit\w*)\b/i],
+  ['email', /\b(e-?mails?|inbox|gmail|mails?|reply|replies)\b/i],
+  ['coding', /\b(cod(e|ing)|bugs?|repo(sitory)?|refactor\w*|tests?|pull requests?|commit\w*)\b/i],
+  ['research', /\b(research\w*|look up|find out|search\w*|compare|summari[sz]e)\b/i],
+];
+const WRITES =
+  /\b(add|accept|archive|book|cancel|change|create|decline|delete|draft|forward|invite|move|remove|reply|reschedule|schedule|send|update|write)\b/i;
+
+/** Reads what a task is about from its English words. Only tasks of the calendar and of email write. */
+export function openClawTaskKind(words: string): OpenClawTaskKind {
+  check('openClawTaskKind(words)', z.string(), words, 'INVALID_ARGUMENT');
+  const domain = DOMAINS.find(([, pattern]) => pattern.test(words))?.[0] ?? 'other';
+  const mayWrite = domain === 'calendar' || domain === 'email';
+  return { domain, operation: mayWrite && WRITES.test(words) ? 'write' : 'read' };
+}
+
+/**
+ * The plan of a task: its domain is its topic, and a writer has the lock of its domain (`calendar-write:primary`).
+ * An argument `thread` of the task is a hint, and names another topic; `resource` names another account.
+ */
+export function openClawPlan({ args, description }: RelayTask): TaskPlan {
+  const words = [description, ...Object.values(args).filter((arg) => typeof arg === 'string')];
+  const { domain, operation } = openClawTaskKind(words.join('\n'));
+  const { thread, resource } = args;
+  const topic = typeof thread === 'string' && thread !== '' ? `hint:${thread}` : domain;
+  const id = typeof resource === 'string' && resource !== '' ? resource : 'primary';
+  return {
+    ...(topic === 'other' ? {} : { topic }),
+    writes: operation === 'write' ? [`${domain}-write:${id}`] : [],
+  };
+}
+
+/** Reads a question in the words with which an agent ended its turn: their last sentence. */
+export function looksLikeQuestion(words: string): string | null {
+  check('looksLikeQuestion(words)', z.string(), words, 'INVALID_ARGUMENT');
+  const text = words.trim();
+  return /[?？]["'”’)\]]*$/.test(text) ? text : null;
+}
+
+/**
+ * Creates a manager with the numbers of OpenClaw: 10 tasks at once, 30 s in the queue, 10 min of a thread, one retry
+ * of an empty answer, and words that look like a question are one.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
+export function openClawTaskManager(
+  relay: Relay,
+  options: Partial<Omit<TaskManagerOptions, 'relay'>> = {},
+): TaskManager {
+  check('openClawTaskManager(relay)', anObject('a relay: acpRelay(…)', 'start'), relay);
+  return taskManager({
+    maxRunning: 10,
+    queueTimeoutMs: 30_000,
+    threadTtlMs: 600_000,
+    emptyRetries: 1,
+    plan: openClawPlan,
+    questionIn: looksLikeQuestion,
+    ...options,
+    relay,
+  });
+}

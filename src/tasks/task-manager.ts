@@ -1,0 +1,271 @@
+// Rules for the tasks of an external agent, on top of any relay: how many run at once, which wait for each other,
+// which go on in an earlier conversation, what they may cost, and what is done about an answer that is none.
+// A manager is a relay itself: `defineSubagent({ relay: tasks.relay })`.
+//
+// Owns:     the threads (conversations that later tasks go on in), and what each task has used.
+// Does not: journal. After a restart the subagents take their sessions up again; threads between tasks begin anew.
+//
+// Invariants
+//   TASK-MANAGER-1. A thread is of one session: no task of another session sees its conversation or its folder.
+//   TASK-MANAGER-2. Only a task that completed makes a thread, or renews it; one that failed or was cancelled changes none.
+//   TASK-MANAGER-3. The place and the locks of a task are given back once its agent has been let go.
+
+import type { Clock } from '../actors/ports/environment.ts';
+import type {
+  Relay,
+  RelayRelease,
+  RelaySession,
+  RelayStart,
+  RelayTask,
+} from '../actors/ports/relay.ts';
+import { nodeEnvironment } from '../adapters/node/environment.ts';
+import { check } from '../values/checks.ts';
+import { ConfigurationError } from '../values/errors.ts';
+import { ManagedSession, readSessionId, type Target, type Used } from './managed-session.ts';
+import {
+  managerOptionsSchema,
+  planSchema,
+  type TaskManagerOptions,
+  type TaskPlan,
+} from './task-options.ts';
+import { TaskQueue } from './task-queue.ts';
+
+/** A conversation that the next task of its topic goes on in. */
+export interface TaskThread {
+  readonly topic: string;
+  /** The agent's session that completed last. */
+  readonly sessionId: string;
+  readonly tasks: number;
+}
+
+export interface TaskStats {
+  readonly running: number;
+  readonly waiting: number;
+  readonly threads: readonly TaskThread[];
+}
+
+export interface TaskManager {
+  /** For `defineSubagent({ relay })`. */
+  readonly relay: Relay;
+  stats(): TaskStats;
+}
+
+/** A thread, and where it is. */
+interface Thread extends TaskThread {
+  readonly scope: object;
+  readonly relay: Relay;
+  /** The id under which the relay keeps its folder. */
+  readonly owner: string;
+}
+
+const MAX_TASKS = 10_000;
+
+/**
+ * Creates a manager of tasks.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
+export function taskManager(options: TaskManagerOptions): TaskManager {
+  check('taskManager(options)', managerOptionsSchema, options);
+  return new Manager(options);
+}
+
+class Manager implements TaskManager {
+  readonly relay: Relay;
+  readonly options: TaskManagerOptions;
+  readonly clock: Clock;
+  readonly #queue: TaskQueue;
+  /** The least recently used first. */
+  #threads: Thread[] = [];
+  readonly #expiries = new Map<Thread, () => void>();
+  readonly #used = new Map<string, Used>();
+  /** The sessions, numbered. */
+  readonly #scopes = new WeakMap<object, number>();
+  #scopeCount = 0;
+
+  constructor(options: TaskManagerOptions) {
+    const { name, capabilities } = options.relay;
+    this.options = options;
+    this.clock = options.clock ?? nodeEnvironment().clock;
+    this.#queue = new TaskQueue(options.maxRunning ?? 10);
+    this.relay = {
+      name,
+      capabilities,
+      start: (start) => this.#start(start),
+      discard: (subagentId) => this.#discard(subagentId),
+    };
+  }
+
+  stats(): TaskStats {
+    return {
+      running: this.#queue.running,
+      waiting: this.#queue.waiting,
+      threads: this.#threads.map(({ topic, sessionId, tasks }) => ({ topic, sessionId, tasks })),
+    };
+  }
+
+  async #start(start: RelayStart): Promise<RelaySession> {
+    const { task, signal, scheduler, subagentId } = start;
+    const plan = this.#planOf(task);
+    const { writes = [], relay = this.options.relay } = plan;
+    const topic = task === undefined ? null : (plan.topic ?? null);
+    const giveBack = await this.#queue.acquire(
+      { topic: topic === null ? null : this.#keyOf(task?.scope, topic), writes },
+      {
+        signal,
+        scheduler,
+        timeoutMs: this.options.queueTimeoutMs,
+        waits: (before) =>
+          start.receive({ type: 'progress', text: `It waits for its turn: ${before} before it` }),
+      },
+    );
+    try {
+      const thread = this.#threadOf(task?.scope, topic, relay);
+      const used = this.#usedBy(subagentId, relay);
+      const session = new ManagedSession({
+        ...this.options,
+        caps: plan.caps ?? this.options.caps ?? {},
+        clock: this.clock,
+        start,
+        used,
+        release: (inner, how) =>
+          this.#release({ inner, ...how, start, used, topic, thread, relay }).finally(giveBack),
+      });
+      await session.open(relay, this.#targetOf(start, thread, used));
+      return session;
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+  }
+
+  #planOf(task: RelayTask | undefined): TaskPlan {
+    const { plan, relay } = this.options;
+    if (!plan || task === undefined) return {};
+    const given = check('taskManager({ plan }) returned', planSchema, plan(task)) as TaskPlan;
+    const { capabilities } = relay;
+    const other = given.relay?.capabilities ?? capabilities;
+    const differs = Object.entries(capabilities).find(
+      ([name, value]) => other[name as keyof typeof other] !== value,
+    );
+    if (differs)
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `taskManager({ plan }) returned: expected a relay whose capability \`${differs[0]}\` is ${String(differs[1])}, as that of the manager's relay`,
+      );
+    return given;
+  }
+
+  /** TASK-MANAGER-1 */
+  #keyOf(scope: object | undefined, topic: string): string {
+    if (!scope) return topic;
+    let number = this.#scopes.get(scope);
+    if (number === undefined) this.#scopes.set(scope, (number = this.#scopeCount += 1));
+    return `${number} ${topic}`;
+  }
+
+  #threadOf(scope: object | undefined, topic: string | null, relay: Relay): Thread | null {
+    const found = this.#threads.find(
+      (one) => one.scope === scope && one.topic === topic && one.relay === relay,
+    );
+    if (!found) return null;
+    this.#forget(found);
+    return found;
+  }
+
+  #usedBy(subagentId: string, relay: Relay): Used {
+    const used = this.#used.get(subagentId) ?? {
+      timeMs: 0,
+      tokens: 0,
+      cost: 0,
+      relay,
+      owner: subagentId,
+    };
+    this.#used.set(subagentId, used);
+    if (this.#used.size > MAX_TASKS) {
+      const [oldest = ''] = this.#used.keys();
+      this.#used.delete(oldest);
+    }
+    return used;
+  }
+
+  /** Where a task begins: in its own session of before, in that of its thread, or in a new one. */
+  #targetOf({ resume, subagentId }: RelayStart, thread: Thread | null, used: Used): Target {
+    if (resume !== undefined) {
+      const known = readSessionId(resume);
+      used.owner = known.owner ?? subagentId;
+      return { owner: used.owner, resume: known.sessionId, fresh: null };
+    }
+    used.owner = thread?.owner ?? subagentId;
+    return thread
+      ? { owner: thread.owner, resume: thread.sessionId, fresh: subagentId }
+      : { owner: subagentId, resume: undefined, fresh: null };
+  }
+
+  /** TASK-MANAGER-2 */
+  async #release(given: Released): Promise<RelayRelease> {
+    const { inner, why, completed, start, used, topic, thread, relay } = given;
+    const { task, subagentId, scheduler } = start;
+    // One whose connection is lost goes on, and counts on.
+    if (why === 'ended') this.#used.delete(subagentId);
+    const goesOn = completed || used.owner !== subagentId;
+    if (why === 'suspended' || task === undefined || topic === null || !goesOn)
+      return inner.release(why);
+    const how = await inner.release('suspended');
+    this.#keep(
+      {
+        topic,
+        sessionId: inner.id,
+        tasks: (thread?.tasks ?? 0) + (completed ? 1 : 0),
+        scope: task.scope,
+        relay,
+        owner: used.owner,
+      },
+      start,
+      scheduler,
+    );
+    return how;
+  }
+
+  #keep(thread: Thread, { report }: RelayStart, scheduler: RelayStart['scheduler']): void {
+    const { threadTtlMs = 600_000, maxThreads = 100 } = this.options;
+    this.#threads.push(thread);
+    const expire = (): void => {
+      this.#forget(thread);
+      Promise.resolve(thread.relay.discard?.(thread.owner)).catch(report);
+    };
+    const cancel = scheduler.schedule(expire, threadTtlMs, { isBackground: true });
+    this.#expiries.set(thread, cancel);
+    while (this.#threads.length > maxThreads) {
+      const [oldest] = this.#threads;
+      if (!oldest) return;
+      this.#forget(oldest);
+      Promise.resolve(oldest.relay.discard?.(oldest.owner)).catch(report);
+    }
+  }
+
+  #forget(thread: Thread): void {
+    this.#threads = this.#threads.filter((one) => one !== thread);
+    this.#expiries.get(thread)?.();
+    this.#expiries.delete(thread);
+  }
+
+  async #discard(subagentId: string): Promise<void> {
+    const used = this.#used.get(subagentId);
+    this.#used.delete(subagentId);
+    const relay = used?.relay ?? this.options.relay;
+    const owner = used?.owner ?? subagentId;
+    if (this.#threads.some((thread) => thread.owner === owner)) return;
+    await relay.discard?.(owner);
+  }
+}
+
+interface Released {
+  readonly inner: RelaySession;
+  readonly why: 'ended' | 'suspended';
+  readonly completed: boolean;
+  readonly start: RelayStart;
+  readonly used: Used;
+  readonly topic: string | null;
+  readonly thread: Thread | null;
+  readonly relay: Relay;
+}
