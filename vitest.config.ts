@@ -1,5 +1,6 @@
-// Six projects: the quick tests; some of them again with the oldest XState that is allowed; the ones inside web
-// frameworks, and pages of Vue and Svelte; the ones that need a PostgreSQL server; the ones that load speech models; and the ones that drive a browser. The heavy ones run
+// Seven projects: the quick tests; some of them again with the oldest XState that is allowed; the ones inside web
+// frameworks, and pages of Vue and Svelte; the ones on engines; the ones that need a PostgreSQL server; the ones that load
+// speech models; and the ones that drive a browser. The heavy ones run
 // after the quick ones, a file at a time.
 
 import { existsSync } from 'node:fs';
@@ -11,6 +12,7 @@ const postgres = 'test/adapters/postgres-journal/**/*.test.ts';
 const speech = 'test/adapters/local-voice/**/*.test.ts';
 const browser = 'test/browser/**/*.test.ts';
 const frameworks = 'test/frameworks/**/*.test.ts';
+const engines = 'test/engines/**/*.test.ts';
 
 // `package.json` allows a range of XState: what stands on it runs at both ends.
 const oldestXState = fileURLToPath(import.meta.resolve('xstate-oldest'));
@@ -50,6 +52,11 @@ const hasFrameworks = existsSync(new URL('./test/frameworks/node_modules', impor
 if (!hasFrameworks)
   console.warn('The tests inside web frameworks are left out: npm run test:frameworks runs them.');
 
+// So have the engines, with their servers.
+const hasEngines = existsSync(new URL('./test/engines/node_modules', import.meta.url));
+if (!hasEngines)
+  console.warn('The tests on engines (Restate) are left out: npm run test:engines runs them.');
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
@@ -63,7 +70,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [postgres, speech, browser, frameworks],
+          exclude: [postgres, speech, browser, frameworks, engines],
           sequence: { groupOrder: 0 },
         },
       },
@@ -88,6 +95,18 @@ export default defineConfig({
           ],
           env: { CHROMIUM_PATH: chromium },
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'engines',
+          include: hasEngines ? [engines] : [],
+          fileParallelism: false,
+          // Servers are killed, and started again.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          sequence: { groupOrder: 1 },
         },
       },
       {

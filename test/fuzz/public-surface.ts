@@ -220,6 +220,28 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       args: () => [localJobs({ hands: { do: () => Promise.resolve({ done: '' }) } }), packing()],
     },
   },
+  './restate': {
+    restateJobs: {
+      args: () => [
+        { ingress: 'http://127.0.0.1:9', service: 'jobs', headers: {}, maxBytes: 1_000 },
+      ],
+    },
+    restateJobService: {
+      args: () => [
+        {
+          restate: {
+            service: (definition: unknown) => definition,
+            RestatePromise: { race: () => null },
+          },
+          hands: { do: () => ({ done: '' }) },
+          service: 'jobs',
+          keepMs: 1_000,
+          longestMs: 1_000,
+          maxBytes: 1_000,
+        },
+      ],
+    },
+  },
   './journal': {
     JournalError: { args: () => ['BROKEN', 'broken'], trusts: ofErrors },
     journalEntryOf: {

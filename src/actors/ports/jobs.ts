@@ -14,6 +14,7 @@
 //   JOBS-4. `run` rejects with a `JobError` or the reason of the signal, and with nothing else.
 //   JOBS-5. A body of more than `maxBytes` is refused before it is begun (`JOB_TOO_LARGE`).
 
+import { z } from 'zod';
 import { OffstageError } from '../../values/errors.ts';
 import { byteLength, isLongerThan } from '../../values/json.ts';
 
@@ -44,6 +45,20 @@ export type JobEnd =
   | { readonly failed: JobFailure }
   /** It was begun, and its worker died: nobody knows whether it was done. */
   | { readonly lost: true };
+
+/** Reads an end as an engine gives it back. */
+export const jobEndSchema: z.ZodType<JobEnd> = z.union([
+  z.strictObject({ done: z.string() }),
+  z.strictObject({
+    failed: z.strictObject({
+      code: z.string(),
+      message: z.string(),
+      retryable: z.boolean(),
+      retryAfterMs: z.number().optional(),
+    }),
+  }),
+  z.strictObject({ lost: z.literal(true) }),
+]);
 
 export interface JobRunOptions {
   readonly signal: AbortSignal;
@@ -105,6 +120,27 @@ export function endWithin(job: Job, end: JobEnd, maxBytes: number): JobEnd {
   if (!('done' in end) || !isLongerThan(end.done, maxBytes)) return end;
   const { code, message, retryable } = tooLarge(`the result of ${job.name}`, end.done, maxBytes);
   return { failed: { code, message, retryable } };
+}
+
+/** Resolves as `work` does, unless the signal aborts first (JOBS-3). */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the caller's
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    const over = (): void => signal.removeEventListener('abort', abort);
+    work.then(resolve, reject).then(over, over);
+  });
+}
+
+/** Returns the key as an id of an engine: at most so many letters, digits and signs that every protocol carries. */
+export async function engineKeyOf(key: string, maxChars: number): Promise<string> {
+  const encoded = encodeURIComponent(key.toWellFormed());
+  if (encoded.length <= maxChars) return encoded;
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
+  const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0'));
+  return `${encoded.slice(0, maxChars / 2)}~${hex.join('')}`;
 }
 
 /** The end of a job that was cancelled. */

@@ -1,0 +1,44 @@
+// Workers in other processes do what hands in this one tell them: a job is a request, whose answer is its end. A worker
+// that is killed, or whose job is cancelled, closes the request.
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import type { Job, JobHands } from '../../../src/entries/jobs.ts';
+
+export interface Bridge {
+  readonly url: string;
+  /** The hands that answer now; null: every job waits. */
+  hands: JobHands | null;
+  close(): Promise<void>;
+}
+
+export async function openBridge(): Promise<Bridge> {
+  const server = createServer((request, response) => {
+    const controller = new AbortController();
+    response.on('close', () => {
+      if (!response.writableEnded) controller.abort(new Error('the worker is gone'));
+    });
+    const answer = async (): Promise<void> => {
+      const job = JSON.parse(await text(request)) as Job;
+      if (!bridge.hands) return;
+      try {
+        response.end(JSON.stringify(await bridge.hands.do(job, controller.signal)));
+      } catch (error) {
+        if (!controller.signal.aborted) response.writeHead(500).end(String(error));
+      }
+    };
+    answer().catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const bridge: Bridge = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    hands: null,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return bridge;
+}

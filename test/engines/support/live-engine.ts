@@ -1,0 +1,137 @@
+// An engine with its workers, in processes that can be killed.
+
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { JobHands, Jobs } from '../../../src/entries/jobs.ts';
+import type { JobsConformanceSetup } from '../../../src/testing/index.ts';
+import type { Bridge } from './bridge.ts';
+import { moment } from './processes.ts';
+
+export interface LiveEngine {
+  /** As `engineOf` reads it. */
+  readonly name: string;
+  readonly bridge: Bridge;
+  jobs(): Jobs;
+  /** Kills it; resolves when the next one is up. */
+  killWorkers(): Promise<void>;
+  killEngine(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Each case has keys of its own, since an engine keeps the ends of all of them. */
+function withPrefix(jobs: Jobs, prefix: string): Jobs {
+  return {
+    ...jobs,
+    run: (job, options) => jobs.run({ ...job, key: `${prefix}${job.key}` }, options),
+    cancel: (key) => jobs.cancel(`${prefix}${key}`),
+    ...(jobs.forget ? { forget: (begin: string) => jobs.forget?.(`${prefix}${begin}`) } : {}),
+  };
+}
+
+function withoutPrefix(hands: JobHands, prefix: string): JobHands {
+  return {
+    do: (job, signal) =>
+      job.key.startsWith(prefix)
+        ? hands.do({ ...job, key: job.key.slice(prefix.length) }, signal)
+        : Promise.reject(new Error(`${job.key} is of another case`)),
+  };
+}
+
+/** The setup of the conformance suite on one engine, for all cases. */
+export function onLiveEngine(name: string, engine: () => LiveEngine): JobsConformanceSetup {
+  let number = 0;
+  return {
+    name,
+    shows: ['worker_dies', 'engine_dies'],
+    patience: 6_000,
+    moment,
+    open(hands) {
+      const prefix = `case-${(number += 1)}-${process.pid}:`;
+      const live = engine();
+      live.bridge.hands = withoutPrefix(hands, prefix);
+      return {
+        jobs: () => withPrefix(live.jobs(), prefix),
+        killWorkers: () => live.killWorkers(),
+        killEngine: () => live.killEngine(),
+        close: () => {
+          live.bridge.hands = null;
+        },
+      };
+    },
+  };
+}
+
+/** Counts what the rides do, and lets a call wait. */
+export async function openWorld(port = 0) {
+  const counts = new Map<string, number>();
+  const waiting = new Map<string, Promise<void>>();
+  const server = createServer((request, response) => {
+    const what = request.url?.slice(1) ?? '';
+    counts.set(what, (counts.get(what) ?? 0) + 1);
+    void (waiting.get(what) ?? Promise.resolve()).then(() =>
+      response.end(JSON.stringify({ did: what })),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const count = (what: string): number => counts.get(what) ?? 0;
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    count,
+    /** Calls of this kind wait until the returned function is called. */
+    hold(what: string): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiting.set(what, promise);
+      return () => {
+        waiting.delete(what);
+        resolve();
+      };
+    },
+    async begun(what: string, times = 1): Promise<void> {
+      while (count(what) < times) await moment();
+    },
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** A program's process that runs the rides on an engine. */
+export async function ridesProgram(engine: string, world: string) {
+  const directory = await mkdtemp(join(tmpdir(), 'rides-'));
+  const start = () => {
+    const child = spawn(
+      process.execPath,
+      [fileURLToPath(new URL('rides-program.ts', import.meta.url))],
+      {
+        env: { ...process.env, JOURNAL: join(directory, 'journal'), BRIDGE: world, ENGINE: engine },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    let said = '';
+    child.stdout.on('data', (data) => (said += String(data)));
+    const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    return {
+      async kill() {
+        child.kill('SIGKILL');
+        await gone;
+      },
+      async outcome() {
+        await gone;
+        return JSON.parse(said) as {
+          status: string;
+          text: string;
+          error?: unknown;
+          ledger: string[];
+        };
+      },
+    };
+  };
+  return { start, close: () => rm(directory, { recursive: true, force: true }) };
+}

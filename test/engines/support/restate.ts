@@ -1,0 +1,100 @@
+// A Restate server and a worker, as processes of their own.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { restateJobs } from '../../../src/adapters/restate/index.ts';
+import type { LiveEngine } from './live-engine.ts';
+import { openBridge } from './bridge.ts';
+import { answers, freePort, living, moment } from './processes.ts';
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const platform = `${process.platform}-${process.arch}`;
+const server = here(`../node_modules/@restatedev/restate-server-${platform}/bin/restate-server`);
+
+/** Starts server and worker; the worker is registered. */
+export async function openRestate(hands: 'bridge' | 'rides', world?: string): Promise<LiveEngine> {
+  const directory = await mkdtemp(join(tmpdir(), 'restate-'));
+  const [ingress, admin, node, port] = await Promise.all([
+    freePort(),
+    freePort(),
+    freePort(),
+    freePort(),
+  ]);
+  await writeFile(
+    join(directory, 'restate.toml'),
+    `cluster-name = "test"
+node-name = "n1"
+base-dir = "${join(directory, 'data')}"
+bind-ip = "127.0.0.1"
+bind-port = ${node}
+listen-mode = "tcp"
+disable-telemetry = true
+default-num-partitions = 1
+rocksdb-total-memory-size = "256.0 MiB"
+log-filter = "warn"
+[ingress]
+bind-port = ${ingress}
+[admin]
+bind-port = ${admin}
+`,
+  );
+  const bridge = await openBridge();
+  const ingressUrl = `http://127.0.0.1:${ingress}`;
+  const engine = living({
+    command: server,
+    args: ['-c', join(directory, 'restate.toml'), '--no-logo'],
+    cwd: directory,
+    isUp: async () =>
+      (await answers(`http://127.0.0.1:${admin}/health`)) &&
+      (await answers(`${ingressUrl}/restate/health`)),
+  });
+  const worker = living({
+    command: process.execPath,
+    args: [here('restate-worker.js')],
+    env: { PORT: String(port), BRIDGE: world ?? bridge.url, HANDS: hands },
+    // HTTP/2 without TLS: `fetch` gets no answer, and the connection says that it listens.
+    isUp: () => listens(port),
+  });
+  await Promise.all([engine.start(), worker.start()]);
+  for (;;) {
+    const registered = await fetch(`http://127.0.0.1:${admin}/deployments`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ uri: `http://127.0.0.1:${port}` }),
+    }).catch(() => null);
+    if (registered?.ok) break;
+    await moment();
+  }
+  return {
+    name: `restate ${ingressUrl}`,
+    bridge,
+    jobs: () => restateJobs({ ingress: ingressUrl }),
+    async killWorkers() {
+      await worker.kill();
+      await worker.start();
+    },
+    async killEngine() {
+      await engine.kill();
+      await engine.start();
+    },
+    async close() {
+      await Promise.all([worker.kill(), engine.kill()]);
+      await bridge.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function listens(port: number): Promise<boolean> {
+  const { connect } = await import('node:net');
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
