@@ -14,6 +14,12 @@ export type { ScopeHolder, ScopeInUse } from '../actors/ports/journal-error.ts';
 export { memoryWakeTimes } from '../actors/ports/wake-times.ts';
 export type { WakeTime, WakeTimes } from '../actors/ports/wake-times.ts';
 export type { MemoryJournal, MemoryJournalOptions } from '../actors/runtime/memory-journal.ts';
+export { applyRetention, forgetSession } from '../actors/runtime/forgetting.ts';
+export type {
+  ForgetStores,
+  RetentionPolicy,
+  RetentionStores,
+} from '../actors/runtime/forgetting.ts';
 export { redactingJournal } from '../actors/runtime/redacting-journal.ts';
 export type { RedactionOptions } from '../actors/runtime/redacting-journal.ts';
 export { SECRET_NAMES } from '../values/secrets.ts';

@@ -260,6 +260,14 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     },
     memoryWakeTimes: { args: () => [], walks: 'trusts' },
     redactingJournal: { args: () => [memoryJournal(), {}], walks: 'trusts' },
+    forgetSession: { args: () => ['ses_1', { journal: memoryJournal() }], walks: 'trusts' },
+    applyRetention: {
+      args: ({ environment }) => [
+        { journal: memoryJournal(), clock: environment.clock },
+        { maxAgeMs: 1000, maxSessions: 10 },
+      ],
+      walks: 'trusts',
+    },
   },
   './replay': {
     checkRecording: { args: () => [{ steps: [] }], trusts: recordMade },
@@ -484,6 +492,12 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   './memory-file': {
     fileMemory: {
       args: ({ directory, number }) => [{ path: join(directory, `memory-${number}.jsonl`) }],
+      walks: 'trusts',
+    },
+  },
+  './encrypted-journal': {
+    encryptedJournal: {
+      args: () => [memoryJournal(), { key: new Uint8Array(32) }],
       walks: 'trusts',
     },
   },

@@ -13,6 +13,8 @@
 //       whatever the umask: 0600. A folder created for it is 0700. The mode of an older file is narrowed.
 //   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read
 //       zeros for the missing part of its last page, and entries would be missing without an error.
+//   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes: SQLite overwrites them, and the log is emptied
+//       when a scope is forgotten.
 //   LAYOUT-1. Entries of an older file are verified by its own checksums before they are rewritten. A damaged
 //       file keeps its old version, unchanged.
 
@@ -81,6 +83,8 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     database.exec('pragma auto_vacuum = incremental');
     database.exec('pragma journal_mode = wal');
     database.exec(`pragma synchronous = ${synchronous}`);
+    // SQLITE-JOURNAL-DATABASE-6
+    database.exec('pragma secure_delete = on');
     // Only macOS supports it: there a disk may delay a write that it has confirmed.
     if (synchronous === 'full') database.exec('pragma fullfsync = on');
     database.exec('begin immediate');

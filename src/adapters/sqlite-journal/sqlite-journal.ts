@@ -166,11 +166,13 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       }
     },
     forget: (scope) =>
-      after(() =>
+      after(() => {
         deleting(FORGOTTEN_PAGES, () => {
           for (const statement of forget) statement.run(scope);
-        }),
-      ),
+        });
+        // SQLITE-JOURNAL-DATABASE-6
+        database.exec('pragma wal_checkpoint(truncate)');
+      }),
     wakeTimes: preparing(database, path, () => wakeTimesIn(database, batch, checkOpen, after)),
     close() {
       if (!database.isOpen) return;

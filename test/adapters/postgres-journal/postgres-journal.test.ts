@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
-import type { JournalEntry, WakeTime } from '../../../src/entries/journal.ts';
+import { forgetSession, type JournalEntry, type WakeTime } from '../../../src/entries/journal.ts';
 import { inOrder } from '../../../src/actors/ports/wake-times.ts';
 import { openPool } from '../../../src/adapters/postgres-journal/database.ts';
 import { postgresJournal } from '../../../src/adapters/postgres-journal/index.ts';
@@ -761,4 +761,30 @@ test('after it was closed it says so', async () => {
   await expect(journal.claim('scope')).rejects.toMatchObject(closed);
   await expect(journal.wakeTimes.set('scope', 1)).rejects.toMatchObject(closed);
   await expect(journal.wakeTimes.earliest({ limit: 1 })).rejects.toMatchObject(closed);
+});
+
+test('a word that was kept is in no table after its scope is forgotten', async () => {
+  const schema = newSchema();
+  const journal = await open({ schema });
+  const word = 'Xylophonmusik';
+  const said = { ...entry(1), event: { type: 'user.said', text: word } as { type: string } };
+  await journal.claim('scope');
+  await journal.append(said);
+  await journal.wakeTimes.set('scope', 1);
+  const tablesWith = async (text: string): Promise<string[]> => {
+    const tables = await ask<{ tablename: string }>(
+      'select tablename from pg_tables where schemaname = $1',
+      [schema],
+    );
+    const found: string[] = [];
+    for (const { tablename } of tables) {
+      const query = `select 1 from ${schema}.${tablename} t where t::text like $1`;
+      if ((await ask(query, [`%${text}%`])).length > 0) found.push(tablename);
+    }
+    return found;
+  };
+  expect(await tablesWith(word)).toEqual(['entries']);
+  await forgetSession('scope', { journal });
+  expect(await tablesWith(word)).toEqual([]);
+  expect(await tablesWith('scope')).toEqual([]);
 });

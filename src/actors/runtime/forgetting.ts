@@ -1,0 +1,134 @@
+// Deletes what was kept of conversations: of one, or of those that a policy no longer keeps.
+//
+// Owns:     the order of the deletions.
+// Does not: know what a store leaves behind: docs/privacy.md says it for each.
+//
+// FORGETTING-1. The journal is last: as long as it lists a session, a deletion that failed is done by the next call.
+// FORGETTING-2. A session that another process has in memory is left alone.
+
+import { z } from 'zod';
+import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
+import { ConfigurationError, isError } from '../../values/errors.ts';
+import type { Clock } from '../ports/environment.ts';
+import type { Journal, ScopeSummary } from '../ports/journal.ts';
+import type { MemoryStore } from '../ports/memory-store.ts';
+import type { WorkingMemory } from '../ports/working-memory.ts';
+
+export interface ForgetStores {
+  /** With `forget`, as all journals of Offstage have. */
+  readonly journal: Journal;
+  readonly workingMemory?: WorkingMemory;
+  /** Facts that were learned in the session (`source`) are deleted from this scope of a memory. */
+  readonly memory?: { readonly store: MemoryStore; readonly scope: string };
+  /** Deletes what the app itself keeps of the session: files, rows, recordings. Called before the journal. */
+  readonly also?: (sessionId: string) => void | Promise<void>;
+}
+
+export interface RetentionPolicy {
+  /** The time after the last entry after which a session is forgotten, in milliseconds. @defaultValue Infinity */
+  readonly maxAgeMs?: number;
+  /** The number of sessions, of those written last, that are kept. @defaultValue Infinity */
+  readonly maxSessions?: number;
+  /** Returns whether a session is kept whatever its age, such as one that is in the memory of a pool. */
+  readonly keep?: (session: ScopeSummary) => boolean;
+}
+
+export interface RetentionStores extends Omit<ForgetStores, 'memory'> {
+  readonly clock: Clock;
+  /** The memory in which the session's facts are, if any. */
+  readonly memoryOf?: (sessionId: string) => ForgetStores['memory'];
+}
+
+const method = {
+  journal: z.looseObject({ append: aFunction, read: aFunction, forget: aFunction }),
+};
+const forgetShape = {
+  ...method,
+  workingMemory: z.looseObject({ forget: aFunction }).optional(),
+  also: aFunction.optional(),
+};
+const memorySchema = z.strictObject({
+  store: z.looseObject({ facts: aFunction, forget: aFunction }),
+  scope: z.string().min(1),
+});
+const forgetSchema = z.strictObject({
+  ...forgetShape,
+  memory: memorySchema.optional(),
+} satisfies ChecksOf<ForgetStores>);
+const retentionSchema = z.strictObject({
+  ...forgetShape,
+  clock: z.looseObject({ now: aFunction }),
+  memoryOf: aFunction.optional(),
+} satisfies ChecksOf<RetentionStores>);
+const policySchema = z.strictObject({
+  maxAgeMs: z.union([z.number().nonnegative(), z.literal(Infinity)]).optional(),
+  maxSessions: z.union([z.int().nonnegative(), z.literal(Infinity)]).optional(),
+  keep: aFunction.optional(),
+} satisfies ChecksOf<RetentionPolicy>);
+const sessionSchema = z.string().min(1);
+
+/**
+ * Deletes a session for good: its working memory, the facts that were learned in it, what `also` deletes, its
+ * journal and its wake time. An unknown session is no error. Suspend the session first if it is in this process.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT`. @throws {CapacityError} `SCOPE_IN_USE`: another process has it.
+ */
+export async function forgetSession(sessionId: string, stores: ForgetStores): Promise<void> {
+  check('forgetSession(sessionId, stores)', sessionSchema, sessionId, 'INVALID_ARGUMENT');
+  check('forgetSession(sessionId, stores)', forgetSchema, stores, 'INVALID_ARGUMENT');
+  const { journal, workingMemory, memory, also } = stores;
+  // FORGETTING-2
+  await journal.claim?.(sessionId);
+  try {
+    await workingMemory?.forget(sessionId);
+    if (memory) await forgetFacts(memory, sessionId);
+    await also?.(sessionId);
+    await journal.forget?.(sessionId);
+  } finally {
+    await journal.release?.(sessionId);
+  }
+}
+
+/**
+ * Forgets the sessions that the policy does not keep, and returns their ids. Call it at intervals, from one process.
+ * A session that another process has in memory is left for the next call.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT`, also for a journal that cannot list its scopes.
+ */
+export async function applyRetention(
+  stores: RetentionStores,
+  policy: RetentionPolicy,
+): Promise<readonly string[]> {
+  check('applyRetention(stores, policy)', retentionSchema, stores, 'INVALID_ARGUMENT');
+  check('applyRetention(stores, policy)', policySchema, policy, 'INVALID_ARGUMENT');
+  const { clock, memoryOf, ...rest } = stores;
+  const { maxAgeMs = Infinity, maxSessions = Infinity, keep } = policy;
+  const sessions = await rest.journal.scopes?.();
+  if (!sessions)
+    throw new ConfigurationError(
+      'INVALID_ARGUMENT',
+      'applyRetention(stores, policy): expected `stores.journal` to have `scopes`',
+    );
+  const oldest = clock.now() - maxAgeMs;
+  const forgotten: string[] = [];
+  for (const [at, session] of sessions.toSorted((a, b) => b.lastAt - a.lastAt).entries()) {
+    const isKept = at < maxSessions && session.lastAt >= oldest;
+    if (isKept || keep?.(session) === true) continue;
+    const memory = memoryOf?.(session.scope);
+    try {
+      await forgetSession(session.scope, { ...rest, ...(memory && { memory }) });
+      forgotten.push(session.scope);
+    } catch (error) {
+      // FORGETTING-2
+      if (!isError(error) || !('code' in error) || error.code !== 'SCOPE_IN_USE') throw error;
+    }
+  }
+  return forgotten;
+}
+
+/** The facts of one session, whatever they say. */
+async function forgetFacts(
+  { store, scope }: NonNullable<ForgetStores['memory']>,
+  sessionId: string,
+): Promise<void> {
+  const facts = await store.facts({ scope, limit: Number.MAX_SAFE_INTEGER });
+  for (const { id, source } of facts) if (source === sessionId) await store.forget({ scope, id });
+}

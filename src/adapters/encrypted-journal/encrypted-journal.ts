@@ -1,0 +1,164 @@
+// A journal whose events are encrypted with a key of the app: the store behind it, its copies and its operators
+// see the scope, the unit, the time and the length of an entry, and nothing of its content.
+//
+// Owns:     the form of an encrypted event: AES-256-GCM over the packed JSON.
+// Does not: keep keys, or encrypt names: a `sessionId` should say nothing about its user.
+//
+// Invariants
+//   ENCRYPTED-JOURNAL-1. The same entry is encrypted the same way, so that a retried append equals the first attempt.
+//       So the nonce is derived from the content (as in AES-SIV): one nonce never serves two contents.
+//   ENCRYPTED-JOURNAL-2. The place of an entry is authenticated: one that was changed, or moved to another place, is
+//       refused (`JOURNAL_CORRUPT`).
+//   ENCRYPTED-JOURNAL-3. An entry without encryption, of the time before the key, is read as it is.
+
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { z } from 'zod';
+import { checkEntry } from '../../actors/ports/journal-entry.ts';
+import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
+import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+import { aFunction, check, checkUnshown, type ChecksOf } from '../../values/checks.ts';
+import { messageOf } from '../../values/errors.ts';
+
+export interface EncryptionOptions {
+  /** 32 random bytes, or their base64: `openssl rand -base64 32`. New entries are encrypted with it. */
+  readonly key: Uint8Array | string;
+  /** Keys of earlier entries, which are still read. @defaultValue none */
+  readonly earlierKeys?: readonly (Uint8Array | string)[];
+}
+
+const KEY_BYTES = 32;
+const isKey = (value: unknown): boolean =>
+  (value instanceof Uint8Array && value.length === KEY_BYTES) ||
+  (typeof value === 'string' &&
+    /^[A-Za-z0-9+/]{43}=?$/.test(value) &&
+    Buffer.from(value, 'base64').length === KEY_BYTES);
+const keySchema = z.custom<Uint8Array | string>(isKey, 'expected 32 bytes, or their base64');
+
+const optionsSchema = z.strictObject({
+  key: keySchema,
+  earlierKeys: z.array(keySchema).optional(),
+} satisfies ChecksOf<EncryptionOptions>);
+
+const journalSchema = z.looseObject({ append: aFunction, read: aFunction });
+
+/** The type of an encrypted event, as the store sees it. */
+const SEALED = 'sealed';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const ALGORITHM = 'aes-256-gcm';
+
+interface Sealed {
+  readonly type: typeof SEALED;
+  /** The key, by its fingerprint. */
+  readonly key: string;
+  /** Nonce, tag and content, in base64. */
+  readonly data: string;
+}
+
+interface Key {
+  readonly fingerprint: string;
+  readonly content: Buffer;
+  readonly nonce: Buffer;
+}
+
+/**
+ * Encrypts what a journal keeps. Put a `redactingJournal` in front of it, not behind it.
+ * @throws {ConfigurationError} `INVALID_OPTION`; the message does not show a key.
+ */
+export function encryptedJournal(journal: Journal, options: EncryptionOptions): Journal {
+  check('encryptedJournal(journal, options)', journalSchema, journal);
+  checkUnshown('encryptedJournal', optionsSchema, options);
+  const current = keyOf(options.key);
+  const keys = new Map(
+    [...(options.earlierKeys ?? []).map(keyOf), current].map((key) => [key.fingerprint, key]),
+  );
+  return {
+    append: (entry) => journal.append({ ...entry, event: sealed(entry, current) }),
+    read(query) {
+      const found = journal.read(query);
+      const opened = (entries: readonly JournalEntry[]) =>
+        entries.map((entry) => ({ ...entry, event: openedEvent(entry, keys) }));
+      return 'then' in found ? found.then(opened) : opened(found);
+    },
+    claim: journal.claim?.bind(journal),
+    trim: journal.trim?.bind(journal),
+    release: journal.release?.bind(journal),
+    scopes: journal.scopes?.bind(journal),
+    forget: journal.forget?.bind(journal),
+    wakeTimes: journal.wakeTimes,
+  };
+}
+
+function keyOf(key: Uint8Array | string): Key {
+  const secret = typeof key === 'string' ? Buffer.from(key, 'base64') : key;
+  const derived = (what: string): Buffer =>
+    createHmac('sha256', secret).update(`offstage journal, ${what}`).digest();
+  return {
+    fingerprint: derived('fingerprint').toString('hex').slice(0, 16),
+    content: derived('content'),
+    nonce: derived('nonce'),
+  };
+}
+
+/** ENCRYPTED-JOURNAL-2 */
+function placeOf({ scope, unit, seq, at, actor, definitionVersion }: JournalEntry): Buffer {
+  return Buffer.from(JSON.stringify([scope, unit, seq, at, actor, definitionVersion]));
+}
+
+function sealed(entry: JournalEntry, key: Key): Sealed {
+  checkEntry(entry);
+  const packed = deflateRawSync(textOf(entry));
+  const place = placeOf(entry);
+  // ENCRYPTED-JOURNAL-1
+  const nonce = createHmac('sha256', key.nonce)
+    .update(`${place.length}\n`)
+    .update(place)
+    .update(packed)
+    .digest()
+    .subarray(0, NONCE_BYTES);
+  const cipher = createCipheriv(ALGORITHM, key.content, nonce).setAAD(place);
+  const content = Buffer.concat([cipher.update(packed), cipher.final()]);
+  const data = Buffer.concat([nonce, cipher.getAuthTag(), content]).toString('base64');
+  return { type: SEALED, key: key.fingerprint, data };
+}
+
+function textOf({ scope, unit, event }: JournalEntry): string {
+  try {
+    return JSON.stringify(event);
+  } catch (cause) {
+    throw new JournalError(
+      'INVALID_ENTRY',
+      `Expected the event \`${event.type}\` of ${unit} in ${scope} to be plain JSON: ${messageOf(cause)}`,
+      { retryable: false, cause },
+    );
+  }
+}
+
+/** @throws {JournalError} `JOURNAL_KEY_MISSING`, `JOURNAL_CORRUPT` */
+function openedEvent(entry: JournalEntry, keys: ReadonlyMap<string, Key>): JournalEntry['event'] {
+  // ENCRYPTED-JOURNAL-3
+  if (entry.event.type !== SEALED) return entry.event;
+  const { key: fingerprint, data } = entry.event as Partial<Sealed>;
+  const name = `entry ${entry.seq} of ${entry.unit} in ${entry.scope}`;
+  const key = keys.get(String(fingerprint));
+  if (!key)
+    throw new JournalError(
+      'JOURNAL_KEY_MISSING',
+      `${name} was encrypted with the key ${String(fingerprint)}: add it to \`earlierKeys\` of encryptedJournal`,
+      { retryable: false },
+    );
+  try {
+    const bytes = Buffer.from(String(data), 'base64');
+    const decipher = createDecipheriv(ALGORITHM, key.content, bytes.subarray(0, NONCE_BYTES), {
+      authTagLength: TAG_BYTES,
+    })
+      .setAAD(placeOf(entry))
+      .setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+    const content = bytes.subarray(NONCE_BYTES + TAG_BYTES);
+    const packed = Buffer.concat([decipher.update(content), decipher.final()]);
+    return JSON.parse(inflateRawSync(packed).toString()) as JournalEntry['event'];
+  } catch (error) {
+    throw journalCorrupt('The encrypted journal', `${name} is not what was written`, error);
+  }
+}

@@ -1,0 +1,132 @@
+// FORGETTING-1, FORGETTING-2: a planted word is in no store afterwards, as raw bytes.
+
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { fileMemory } from '../../../src/adapters/memory-file/index.ts';
+import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
+import { applyRetention, forgetSession } from '../../../src/entries/journal.ts';
+import {
+  CapacityError,
+  createRuntime,
+  memoryJournal,
+  workingMemory,
+  type Journal,
+} from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { entry } from '../../../src/testing/journal-conformance/case.ts';
+import { textTalk } from '../../support/text-talk.ts';
+
+const WORD = 'Xylophonmusik';
+const DAY_MS = 24 * 3_600_000;
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'offstage-forget-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+/** The files with the word in their raw bytes. */
+const filesWith = (folder: string): string[] =>
+  readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(WORD));
+
+test.each([{ trim: true }, { trim: false }])(
+  'a word that a user said is in no file after the session is forgotten, with %j',
+  async ({ trim }) => {
+    const folder = newFolder();
+    const environment = simulatedEnvironment();
+    const journal = sqliteJournal({ path: join(folder, 'chats.journal'), environment });
+    const facts = fileMemory({ path: join(folder, 'facts.jsonl') });
+    const notes = workingMemory();
+    const snapshots = { trim, afterEntries: 5 };
+    const runtime = createRuntime({ environment, journal, snapshots });
+    for (const [sessionId, said] of [
+      ['gone', WORD],
+      ['kept', 'hello'],
+    ] as const) {
+      const { session } = textTalk({ sessionId, runtime });
+      await session.start();
+      for (let turn = 0; turn < 10; turn += 1)
+        await Promise.all([session.sendText(`${said} ${turn}`), environment.advance(1000)]);
+      await Promise.all([session.suspend(), environment.advance(1000)]);
+      await facts.remember({ id: said, scope: 'ann', text: said, at: 1, source: sessionId });
+      const owner = { sessionId, path: [] };
+      await notes.save(owner, { key: 'note', value: said });
+    }
+    expect(filesWith(folder)).toEqual(expect.arrayContaining(['chats.journal-wal', 'facts.jsonl']));
+    const also: string[] = [];
+    await forgetSession('gone', {
+      journal,
+      workingMemory: notes,
+      memory: { store: facts, scope: 'ann' },
+      also: (sessionId) => void also.push(sessionId),
+    });
+    expect(filesWith(folder)).toEqual([]);
+    expect(also).toEqual(['gone']);
+    expect(journal.read({ scope: 'gone' })).toEqual([]);
+    expect(journal.read({ scope: 'kept' }).length).toBeGreaterThan(0);
+    expect(await facts.facts({ scope: 'ann', limit: 9 })).toMatchObject([{ text: 'hello' }]);
+    const noteOf = async (sessionId: string) =>
+      (await notes.get({ sessionId, path: [] }, 'note')).ok;
+    expect([await noteOf('gone'), await noteOf('kept')]).toEqual([false, true]);
+    journal.close();
+    expect(filesWith(folder)).toEqual([]);
+  },
+);
+
+test('FORGETTING-1: what could not be deleted is deleted by the next call', async () => {
+  const journal = memoryJournal();
+  journal.append(entry(1));
+  const stores = { journal, also: () => Promise.reject(new Error('the disk is away')) };
+  await expect(forgetSession('scope', stores)).rejects.toThrow('the disk is away');
+  expect(journal.read()).toEqual([entry(1)]);
+  await forgetSession('scope', { journal });
+  expect(journal.read()).toEqual([]);
+});
+
+function journalOf(ages: Readonly<Record<string, number>>, now: number): Journal {
+  const journal = memoryJournal();
+  for (const [scope, days] of Object.entries(ages))
+    journal.append({ ...entry(1, { scope }), at: now - days * DAY_MS });
+  return journal;
+}
+
+test.each([
+  [{ maxAgeMs: 30 * DAY_MS }, ['old', 'older']],
+  [{ maxSessions: 1 }, ['month', 'old', 'older']],
+  [{ maxSessions: 3, maxAgeMs: 35 * DAY_MS }, ['old', 'older']],
+  [{ maxAgeMs: 30 * DAY_MS, keep: ({ scope }: { scope: string }) => scope === 'old' }, ['older']],
+  [{}, []],
+])('a policy forgets what it does not keep: %j', async (policy, expected) => {
+  const { clock } = simulatedEnvironment();
+  const journal = journalOf({ old: 40, new: 1, older: 50, month: 29 }, clock.now());
+  expect((await applyRetention({ journal, clock }, policy)).toSorted()).toEqual(expected);
+  const left = await journal.scopes?.();
+  expect(left?.map(({ scope }) => scope)).toHaveLength(4 - expected.length);
+});
+
+test('FORGETTING-2: a session that another process has is left for the next time', async () => {
+  const { clock } = simulatedEnvironment();
+  const store = journalOf({ busy: 40, old: 40 }, clock.now());
+  const journal: Journal = {
+    ...store,
+    claim(scope) {
+      if (scope === 'busy') throw new CapacityError('SCOPE_IN_USE', scope);
+    },
+  };
+  expect(await applyRetention({ journal, clock }, { maxAgeMs: DAY_MS })).toEqual(['old']);
+  await expect(forgetSession('busy', { journal })).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
+});
+
+test('arguments that make no sense are refused', async () => {
+  const { clock } = simulatedEnvironment();
+  const journal = memoryJournal();
+  const refused = { code: 'INVALID_ARGUMENT' };
+  await expect(forgetSession('', { journal })).rejects.toMatchObject(refused);
+  await expect(forgetSession('a', { journal: {} } as never)).rejects.toMatchObject(refused);
+  await expect(forgetSession('a', { journal, files: 1 } as never)).rejects.toMatchObject(refused);
+  await expect(applyRetention({ journal, clock }, { maxAgeMs: -1 })).rejects.toMatchObject(refused);
+  const blind = { append: () => {}, read: () => [], forget: () => {} };
+  await expect(applyRetention({ journal: blind, clock }, {})).rejects.toMatchObject(refused);
+});

@@ -1,0 +1,147 @@
+// ENCRYPTED-JOURNAL-1 to ENCRYPTED-JOURNAL-3: over a journal in memory, and over one in a file.
+
+import { randomBytes } from 'node:crypto';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { encryptedJournal } from '../../../src/adapters/encrypted-journal/index.ts';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
+import { createRuntime, memoryJournal } from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { textTalk } from '../../support/text-talk.ts';
+import { runJournalConformance } from '../../testing/journal-conformance/support/run-journal-conformance.ts';
+import { entry } from '../../../src/testing/journal-conformance/case.ts';
+
+const key = randomBytes(32);
+const WORD = 'Xylophonmusik';
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'offstage-encrypted-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+runJournalConformance({
+  name: 'encryptedJournal on sqliteJournal',
+  offers: ['scopes', 'trim', 'forget', 'reopen', 'wakeTimes'],
+  open() {
+    const folder = mkdtempSync(join(tmpdir(), 'offstage-encrypted-'));
+    const opened: { close(): void }[] = [];
+    const open = (name: string) => {
+      const inner = sqliteJournal({ path: join(folder, name), environment: nodeEnvironment() });
+      opened.push(inner);
+      return encryptedJournal(inner, { key });
+    };
+    return {
+      journal: open('a'),
+      reopen() {
+        for (const suffix of ['', '-wal'])
+          if (existsSync(join(folder, `a${suffix}`)))
+            copyFileSync(join(folder, `a${suffix}`), join(folder, `b${suffix}`));
+        return open('b');
+      },
+      close() {
+        for (const journal of opened) journal.close();
+        rmSync(folder, { recursive: true });
+      },
+    };
+  },
+});
+
+test('a session goes on, and its words are nowhere in the file', async () => {
+  const path = join(newFolder(), 'chats.journal');
+  const environment = simulatedEnvironment();
+  const talk = (said: string[]) => {
+    const file = sqliteJournal({ path, environment });
+    const runtime = createRuntime({ environment, journal: encryptedJournal(file, { key }) });
+    const { session } = textTalk({ sessionId: 'chat', runtime });
+    session.parts.subscribe((part) => {
+      if (part.type === 'text.done') said.push(part.text);
+    });
+    return { session, file };
+  };
+  const said: string[] = [];
+  const first = talk(said);
+  await first.session.start();
+  await Promise.all([first.session.sendText(WORD), environment.advance(1000)]);
+  expect(said).toEqual([`You said: ${WORD}`]);
+  const [bytes, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
+  expect([bytes.includes(WORD), log.includes(WORD), log.includes('sealed')]).toEqual([
+    false,
+    false,
+    true,
+  ]);
+  await Promise.all([first.session.suspend(), environment.advance(1000)]);
+  first.file.close();
+  const { session, file } = talk(said);
+  await Promise.all([session.start(), environment.advance(1000)]);
+  const { transcript } = session.store.getSnapshot().context;
+  expect(transcript.map(({ text }) => text)).toContain(WORD);
+  await Promise.all([session.suspend(), environment.advance(1000)]);
+  file.close();
+});
+
+test('ENCRYPTED-JOURNAL-1: an entry that is appended again is the same', async () => {
+  const store = memoryJournal();
+  const journal = encryptedJournal(store, { key });
+  for (const one of [entry(1), entry(1), entry(2, { text: 'words 1' })]) await journal.append(one);
+  await expect(async () => journal.append(entry(1, { text: 'other' }))).rejects.toMatchObject({
+    code: 'JOURNAL_CONFLICT',
+  });
+  const [one, other] = store.read();
+  expect(one?.event).not.toEqual(other?.event);
+});
+
+test.each([
+  ['moved to another place', { seq: 2 }],
+  ['at another time', { at: 7 }],
+  ['of another actor', { actor: 'other' }],
+])('ENCRYPTED-JOURNAL-2: an entry that was %s is refused', async (_, changed) => {
+  const [store, other] = [memoryJournal(), memoryJournal()];
+  await encryptedJournal(store, { key }).append(entry(1));
+  const [stored] = store.read();
+  if (!stored) throw new Error('Expected an entry');
+  other.append({ ...stored, ...changed });
+  expect(() => encryptedJournal(other, { key }).read()).toThrow(
+    expect.objectContaining({ code: 'JOURNAL_CORRUPT' }),
+  );
+});
+
+test('a key that was replaced still reads its entries, and a missing one is named', async () => {
+  const store = memoryJournal();
+  const later = randomBytes(32).toString('base64');
+  await encryptedJournal(store, { key }).append(entry(1));
+  await encryptedJournal(store, { key: later, earlierKeys: [key] }).append(entry(2));
+  expect(await encryptedJournal(store, { key: later, earlierKeys: [key] }).read()).toEqual([
+    entry(1),
+    entry(2),
+  ]);
+  expect(() => encryptedJournal(store, { key: later }).read()).toThrow(
+    expect.objectContaining({ code: 'JOURNAL_KEY_MISSING', retryable: false }),
+  );
+});
+
+test('ENCRYPTED-JOURNAL-3: entries of the time before the key are read', async () => {
+  const store = memoryJournal();
+  store.append(entry(1));
+  const journal = encryptedJournal(store, { key });
+  await journal.append(entry(2));
+  expect(await journal.read()).toEqual([entry(1), entry(2)]);
+});
+
+test.each([
+  [{}],
+  [{ key: 'a secret that is too short' }],
+  [{ key: randomBytes(16) }],
+  [{ key, earlierKeys: ['no'] }],
+  [{ key, algorithm: 'rot13' }],
+])('refuses the options %#, without showing a key', (options) => {
+  expect(() => encryptedJournal(memoryJournal(), options as never)).toThrow(
+    expect.objectContaining({
+      code: 'INVALID_OPTION',
+      message: expect.not.stringContaining('secret'),
+    }),
+  );
+});
