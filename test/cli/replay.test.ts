@@ -150,8 +150,15 @@ describe('a recording', () => {
     expect(printed).toMatch(/^ {2}ride sub_1 +waiting_for_input +step 2, 5 messages, 1 call$/m);
     expect(printed).toMatch(/^ {2}user +use ride and weather$/m);
     expect(printed).toContain('what the user says is the answer to sub_1.q1');
+    expect(printed).toMatch(
+      /^ {2}subagent sub_1 +asked sub_1\.q1: the user has not answered: it expires in /m,
+    );
     const { printed: json } = await run(recorded, '--at', String(asked), '--json');
     expect(JSON.parse(json)).toMatchObject({ owner: 'sub_1.q1', connection: 'active' });
+    const { waits } = JSON.parse(json) as { waits: readonly object[] };
+    expect(waits).toContainEqual(
+      expect.objectContaining({ of: 'question', id: 'sub_1.q1', cause: 'answer' }),
+    );
   });
 
   test('--json is a line for each entry', async () => {

@@ -13,7 +13,13 @@
 //        forgets it when its effects are carried out.
 
 import { z } from 'zod';
-import { floorOf, type Stamped } from '../../machines/index.ts';
+import {
+  floorOf,
+  type QuestionSnapshot,
+  type Stamped,
+  type SubagentSnapshot,
+  type WaitingState,
+} from '../../machines/index.ts';
 import type { Waiting } from '../../machines/outbox-setup.ts';
 import { check } from '../../values/checks.ts';
 import { ConfigurationError, OffstageError, isA, messageOf } from '../../values/errors.ts';
@@ -85,6 +91,11 @@ export interface ReplayStep {
   readonly changes: Changes;
   /** The whole session after this entry. Computed when it is read; read it before taking the next step. */
   readonly view: ReplayView;
+  /**
+   * The states of the machines after this entry, for `whyWaiting`; null if there is no session (a program's
+   * subagents). Computed when it is read; read it before taking the next step.
+   */
+  readonly machines: WaitingState | null;
 }
 
 const entriesSchema = z.custom<Iterable<JournalEntry>>(
@@ -135,7 +146,7 @@ function isEntry(entry: JournalEntry | null | undefined): boolean {
 }
 
 /** Returns why later entries set entries aside, by their unit and number. */
-function setAsideReasons(entries: readonly JournalEntry[]): ReadonlyMap<string, string> {
+export function setAsideReasons(entries: readonly JournalEntry[]): ReadonlyMap<string, string> {
   const reasons = new Map<string, string>();
   for (const { unit, event } of entries)
     if (isSetAside(event)) reasons.set(positionOf(unit, event.seq), event.reason);
@@ -150,7 +161,8 @@ interface Taken {
   readonly changes: Changes;
 }
 
-class Replay {
+/** A replay that takes one entry after the other, as they come. */
+export class Replay {
   readonly #facts = new Facts();
   /** A subagent that has ended is only a view. */
   readonly #subagents = new Map<string, ReplayedSubagent | ReplaySubagent>();
@@ -173,6 +185,7 @@ class Replay {
     try {
       const { isAccepted, setAside, changes } = this.#taken(entry);
       const viewOf = (): ReplayView => this.#viewAt(entry.at);
+      const machinesOf = (): WaitingState | null => this.#machinesAt(entry.at);
       return {
         number,
         entry,
@@ -181,6 +194,9 @@ class Replay {
         changes,
         get view() {
           return viewOf();
+        },
+        get machines() {
+          return machinesOf();
         },
       };
     } catch (error) {
@@ -262,6 +278,15 @@ class Replay {
     return { at, ...(this.#session?.view ?? emptySession), subagents };
   }
 
+  #machinesAt(at: number): WaitingState | null {
+    if (!this.#session) return null;
+    const subagents = new Map<string, SubagentSnapshot>();
+    for (const [id, subagent] of this.#subagents)
+      if (subagent instanceof ReplayedSubagent && !subagent.view.outcome)
+        subagents.set(id, subagent.snapshot);
+    return { at, ...this.#session.machines, subagents };
+  }
+
   #checkScope({ scope }: JournalEntry): void {
     this.#scope ??= scope;
     if (scope !== this.#scope)
@@ -285,8 +310,11 @@ const NOTHING_KNOWN: SessionInputs = {
   canInterrupt: true,
 };
 
+type Since = Partial<Record<'user' | 'model' | 'playout' | 'client', number>>;
+
 class ReplayedSession {
   readonly #unit: SessionUnit;
+  #since: Since = {};
   readonly #entries: EntryByEntry;
   readonly #records: SessionRecords;
   /** Cached: most items of a conversation do not change with an entry. */
@@ -338,7 +366,37 @@ class ReplayedSession {
 
   /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
   take(entry: JournalEntry, reason: string | null): TakenEntry {
-    return this.#entries.take(entry, reason);
+    const taken = this.#entries.take(entry, reason);
+    this.#noteSince(entry.at);
+    return taken;
+  }
+
+  /** Notes when the parties began what they do now. */
+  #noteSince(at: number): void {
+    const { user, model, playout, client } = this.#unit.session.snapshot.value;
+    const since = (party: keyof Since, isBusy: boolean): Since =>
+      isBusy ? { [party]: this.#since[party] ?? at } : {};
+    this.#since = {
+      ...since('user', user === 'speaking'),
+      ...since('model', model === 'generating'),
+      ...since('playout', playout === 'playing'),
+      ...since('client', client !== 'attached'),
+    };
+  }
+
+  get machines(): Omit<WaitingState, 'at' | 'subagents'> {
+    const { session, interaction, outbox, questions } = this.#unit;
+    const live = questions.ids.flatMap((id): [string, QuestionSnapshot][] => {
+      const state = questions.stateOf(id);
+      return state && !state.done ? [[id, state as unknown as QuestionSnapshot]] : [];
+    });
+    return {
+      session: session.snapshot,
+      interaction,
+      outbox: outbox.snapshot,
+      questions: new Map(live),
+      since: this.#since,
+    };
   }
 
   get view(): Omit<ReplayView, 'at' | 'subagents'> {
@@ -529,6 +587,10 @@ class ReplayedSubagent implements UnitBody {
     if (event.type === SPAWNED) return;
     const snapshot = this.#life.apply(event as SubagentUnitEvent & Stamped);
     if (snapshot.status === 'done') this.#outcome ??= outcomeOf(snapshot.output, this.#life.log);
+  }
+
+  get snapshot(): SubagentSnapshot {
+    return this.#life.snapshot;
   }
 
   get view(): ReplaySubagent {

@@ -19,6 +19,7 @@ import {
   type Recording,
   parseRecording,
 } from '../../entries/replay.ts';
+import { whyWaiting } from '../../machines/index.ts';
 import { JournalError, type JournalEntry, type ScopeSummary } from '../../entries/journal.ts';
 import {
   ConfigurationError,
@@ -59,7 +60,7 @@ Tells a recorded session again, entry by entry: when, who, what, and what it cha
 SQLite journal, or a recording (JSON Lines). Without --session, the sessions of a journal are listed.
 
   --session <id>    the session that is told
-  --at <n>          print the whole session as it was after entry n
+  --at <n>          print the whole session as it was after entry n, and why it waits
   --step            wait for Enter after each entry; q and Enter ends it
   --json            print JSON: a line for each entry, with what it changed
   --check           hold a recording against this version of Offstage; print the first difference
@@ -207,8 +208,13 @@ function showAt(entries: readonly JournalEntry[], { at, json }: Values, print: P
   for (const step of replaySession(entries)) {
     const told = story.tell(step);
     if (step.number < wanted) continue;
-    const { view } = step;
-    print(json ? `${JSON.stringify(view, null, 2)}\n` : `${told}\n${picture(view)}`);
+    const { view, machines } = step;
+    const waits = machines ? whyWaiting(machines) : [];
+    const lines = waits.map(({ of, id, sentence }) => `  ${cell(`${of} ${id}`, 24)} ${sentence}\n`);
+    const why = lines.length > 0 ? `\nwaits\n${lines.join('')}` : '';
+    print(
+      json ? `${JSON.stringify({ ...view, waits }, null, 2)}\n` : `${told}\n${picture(view)}${why}`,
+    );
     break;
   }
   return 0;

@@ -17,7 +17,7 @@
 //       dropped.
 
 import { OffstageError } from '../../../values/errors.ts';
-import type { AnyStateMachine, Snapshot } from 'xstate';
+import type { AnyStateMachine, Snapshot, SnapshotFrom } from 'xstate';
 import {
   askingFor,
   floorOf,
@@ -317,6 +317,11 @@ export class SessionUnit implements UnitBody {
   get outbox(): Hosted<typeof outboxMachine> {
     this.begin();
     return this.#outbox;
+  }
+
+  get interaction(): SnapshotFrom<typeof interactionMachine> {
+    this.begin();
+    return this.#interaction.snapshot;
   }
 
   /** The question that owns the words of the user, or null. */
