@@ -1,0 +1,75 @@
+// Usage: npm run example examples/web-pages/server.ts
+//
+// A session on two pages: one with the hooks and parts of `offstage/react`, one with `useChat` of the AI SDK. Both show
+// the same session: what one answers, the other sees. The model is scripted; put in any AI SDK model instead.
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { createServer as createVite } from 'vite';
+import { z } from 'zod';
+import { defineSubagent, defineTool, TextSession } from 'offstage';
+import { serve } from 'offstage/serve';
+import { scriptedModel } from 'offstage/testing';
+import { scriptedLead } from '../scripted-lead.ts';
+
+const options = [
+  { id: 'economy', label: 'Economy', description: '$12' },
+  { id: 'premium', label: 'Premium', description: '$24' },
+];
+const session = new TextSession({
+  model: scriptedModel({
+    agents: {
+      book_ride: ({ results: [answer] }) =>
+        answer === undefined
+          ? { calls: [{ name: 'ask_user', input: { question: 'Which ride?', options } }] }
+          : { text: `Your ride is booked: ${JSON.stringify(answer)}` },
+    },
+    otherwise: scriptedLead((text) =>
+      /ride/i.test(text) ? [{ name: 'book_ride', input: {} }] : [],
+    ),
+  }),
+  agents: [
+    {
+      name: 'lead',
+      instructions: 'You talk to the user.',
+      tools: [
+        defineTool({
+          name: 'book_ride',
+          description: 'Book a ride for the user',
+          parameters: z.object({}),
+          execution: 'background',
+          pendingMessage: 'I am looking for rides.',
+        }),
+      ],
+    },
+  ],
+  subagentConfigs: {
+    book_ride: defineSubagent({
+      name: 'ride_booker',
+      instructions: 'Let the user choose a ride, and book it.',
+      interactive: true,
+    }),
+  },
+});
+
+const web = serve({
+  session: () => session,
+  // Everybody on this machine is the same user. In your app: who has this cookie or token?
+  authorize: () => ({ sessionId: session.id, user: 'me', role: 'user' }),
+});
+const http = createServer();
+const vite = await createVite({
+  root: fileURLToPath(new URL('pages', import.meta.url)),
+  // Only here, where the package is its own source.
+  resolve: { conditions: ['offstage-source', 'module', 'browser', 'development'] },
+  server: { middlewareMode: true, ws: { server: http } },
+});
+http.on('request', (request, response) =>
+  web.handle(request, response, () => vite.middlewares(request, response)),
+);
+http.on('upgrade', web.upgrade);
+http.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1', () => {
+  const { port } = http.address() as AddressInfo;
+  for (const page of ['react', 'use-chat']) console.log(`http://127.0.0.1:${port}/${page}.html`);
+});
