@@ -5,6 +5,7 @@
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { findPostgres } from './test/support/postgres/find-postgres.ts';
 
@@ -58,6 +59,8 @@ if (!hasEngines)
   console.warn('The tests on engines (Restate) are left out: npm run test:engines runs them.');
 
 export default defineConfig({
+  // Examples import the package by its name: here that is its source.
+  ssr: { resolve: { conditions: ['offstage-source', ...defaultServerConditions] } },
   test: {
     maxWorkers: 2,
     // A machine may be slow or shared: these end what hangs, and judge nobody's speed.

@@ -4,9 +4,8 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sqliteJournal } from '../../src/adapters/sqlite-journal/index.ts';
-import type { Environment, Journal } from '../../src/index.ts';
-import { OffstageError } from '../../src/values/errors.ts';
+import { OffstageError, type Environment, type Journal } from 'offstage';
+import { sqliteJournal } from 'offstage/sqlite-journal';
 
 /** One conversation at a time: one that was closed is over, and the next begins under the same id. */
 const SESSION_ID = 'voice_demo';

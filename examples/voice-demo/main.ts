@@ -6,10 +6,13 @@ import { fileURLToPath } from 'node:url';
 
 const program = fileURLToPath(new URL('program.ts', import.meta.url));
 
-/** `port`: of the program that was killed; open pages look for it there. */
+/** As source: there is nothing to build. `port`: of the program that was killed; open pages look for it there. */
 function run(port?: number): void {
   const env = { ...process.env, ...(port !== undefined && { PORT: String(port), AGAIN: '1' }) };
-  const child = fork(program, process.argv.slice(2), { env });
+  const child = fork(program, process.argv.slice(2), {
+    env,
+    execArgv: ['--conditions=offstage-source'],
+  });
   let served: number | undefined;
   child.on('message', (message) => {
     served = (message as { readonly port: number }).port;

@@ -3,10 +3,9 @@
 // No key is ever part of what is shown.
 
 import type { LanguageModelV4 } from '@ai-sdk/provider';
-import { ConfigurationError } from '../../src/values/errors.ts';
-import type { Environment } from '../../src/actors/ports/environment.ts';
+import { ConfigurationError, type Environment } from 'offstage';
 import { brainModel } from './brain/brain-model.ts';
-import type { About } from './shared/protocol.ts';
+import type { About } from './page/about.ts';
 import {
   chooseVoice,
   googleKey,

@@ -1,9 +1,8 @@
 // The program that main.ts runs: starts the demo and says what to do.
 
 import { fileURLToPath } from 'node:url';
-import { OffstageError } from '../../src/values/errors.ts';
 import type { Demo } from './demo.ts';
-import { suggestions } from './suggestions.ts';
+import { suggestions } from './page/about.ts';
 
 const print = (line = ''): void => console.log(line);
 
@@ -23,7 +22,7 @@ try {
 } catch (error) {
   // An error that the reader can mend needs no stack.
   if (isMissingPackage(error)) console.error(`\n${error.message}\nRun \`npm install\` first.\n`);
-  else console.error(error instanceof OffstageError ? `\n${error.message}\n` : error);
+  else console.error(error instanceof Error && 'code' in error ? `\n${error.message}\n` : error);
   process.exit(1);
 }
 
@@ -44,11 +43,10 @@ function introduce(): void {
   print(`  Open        ${demo.url}`);
   print();
   print('Four things to try:');
-  for (const [index, { title, hint, say, run }] of suggestions(demo.webhook).entries()) {
+  for (const [index, { title, hint, say, press }] of suggestions.entries()) {
     print();
-    print(`  ${index + 1}. ${title}${say ? `: “${say}”` : ''}`);
+    print(`  ${index + 1}. ${title}${say ? `: “${say}”` : ''}${press ? `: press “${press}”` : ''}`);
     print(`     ${hint}`);
-    if (run) print(`     ${run}`);
   }
   print();
   print('Ctrl+C ends it.');

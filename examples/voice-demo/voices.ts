@@ -3,12 +3,11 @@
 // anything starts, with what it lacks.
 
 import { API_KEY_VARIABLES } from '../../src/adapters/gemini-live/address.ts';
-import { geminiLive } from '../../src/adapters/gemini-live/index.ts';
-import { openaiLive } from '../../src/adapters/openai-live/index.ts';
-import { openaiRealtime } from '../../src/adapters/openai-realtime/index.ts';
+import { ConfigurationError, type Transport } from 'offstage';
+import { geminiLive } from 'offstage/gemini-live';
+import { openaiLive } from 'offstage/openai-live';
+import { openaiRealtime } from 'offstage/openai-realtime';
 import { examine, type Machine, thisMachine } from '../../src/cli/doctor/findings.ts';
-import { ConfigurationError } from '../../src/values/errors.ts';
-import type { Transport } from '../../src/index.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 

@@ -155,6 +155,7 @@ const SHARED = [
   'speech.interrupted',
   'speech.resumed',
   'backchannel.heard',
+  'utterance.unanswered',
   'usage.changed',
   'limits.changed',
 ] as const satisfies readonly SessionEvent['type'][];

@@ -56,7 +56,7 @@ describe('a reload in mid-question', () => {
       subagents.find(({ state }) => state === 'completed'),
     );
     await tab.caption('Your Economy ride to the airport is booked.').waitFor();
-    expect(tab.sent('question.answer')).toEqual([]);
+    expect(tab.sent('answer')).toEqual([]);
     expect(troubles(stage, tab)).toEqual([]);
   });
 

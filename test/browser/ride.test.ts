@@ -78,7 +78,7 @@ describe('a ride by voice alone', () => {
       expect(reports).toEqual(reports.toSorted((a, b) => a - b));
     }
     // Nothing was typed or pressed.
-    expect([...tab.sent('question.answer'), ...tab.sent('text.send')]).toEqual([]);
+    expect([...tab.sent('answer'), ...tab.sent('send')]).toEqual([]);
     expect(troubles(stage, tab)).toEqual([]);
   });
 });

@@ -100,7 +100,7 @@ describe('two at once', () => {
       else owners.delete(requestId);
       expect(owners.size).toBeLessThanOrEqual(1);
     }
-    expect(tab.sent('question.answer')).toEqual([]);
+    expect(tab.sent('answer')).toEqual([]);
     expect(troubles(stage, tab)).toEqual([]);
   });
 });

@@ -1,8 +1,12 @@
 // The lead agent: it talks to the user, and hands what takes time to subagents.
 
 import { z } from 'zod';
-import { defineTool, type LeadAgent, type SubagentView } from '../../../src/index.ts';
-import type { SessionFace } from '../session-face.ts';
+import {
+  defineTool,
+  type LeadAgent,
+  type SessionState,
+  type SubagentView,
+} from '../../../src/index.ts';
 import type { World } from './world.ts';
 
 const instructions = [
@@ -22,10 +26,16 @@ export interface RunningWork {
   readonly doing: string;
 }
 
-export function leadAgent(
-  world: World,
-  session: () => Pick<SessionFace, 'subagents' | 'store'>,
-): LeadAgent {
+/** The part of a session that its tools use. */
+export interface LeadSession {
+  readonly store: { getSnapshot(): { readonly context: SessionState } };
+  readonly subagents: {
+    list(): readonly SubagentView[];
+    cancel(id: string, reason: string): unknown;
+  };
+}
+
+export function leadAgent(world: World, session: () => LeadSession): LeadAgent {
   const running = (): readonly SubagentView[] =>
     session()
       .subagents.list()

@@ -1,44 +1,37 @@
-// The web server of the demo: the page, its WebSocket `/client`, and the webhook. It
-// listens on the loopback interface only, behind the guard of all listeners.
+// The demo's server, on the loopback interface only: the session for its page, the files of the page, and what a page asks
+// beside the session: what is spoken with, news of an order, and the death of this process.
+//
+// DEMO-SERVER-1. Without the token of the link a request gets the files of the page, and nothing else.
 
-import type { ServerResponse } from 'node:http';
-import { ConfigurationError, messageOf } from '../../../src/values/errors.ts';
-import type { Environment } from '../../../src/actors/ports/environment.ts';
-import { loopbackHosts } from '../../../src/adapters/listen/access.ts';
-import {
-  createGuard,
-  type Guard,
-  type RequestVisit,
-  type Verdict,
-} from '../../../src/adapters/listen/guard.ts';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { ConfigurationError, type VoiceSession } from 'offstage';
+import { serve, type ServedSession, type ServeLimits } from 'offstage/serve';
+import { z } from 'zod';
 import type { World } from '../agents/world.ts';
-import type { SessionFace } from '../session-face.ts';
-import { SUBPROTOCOL, type About, type Suggestion } from '../shared/protocol.ts';
-import { ClientHub } from './client-hub.ts';
-import { createGate, isOwnOrigin } from './gate.ts';
-import { defaultLimits, type ServerLimits } from './limits.ts';
-import { createPageFiles, type PageFiles } from './page-files.ts';
-import { TokenBucket } from './token-bucket.ts';
-import { handleOrderWebhook } from './webhook.ts';
+import type { About } from '../page/about.ts';
+import { contentSecurityPolicy, pageFile } from './page-files.ts';
 
 const HOST = '127.0.0.1';
 const PORTS_TO_TRY = 20;
+const MAX_BODY_BYTES = 4096;
+/** As many as a session remembers of the subagents that worked for them. */
+const KEPT_CALLS = 100;
 
 export interface DemoServerOptions {
-  readonly session: SessionFace;
+  readonly session: ServedSession & Pick<VoiceSession, 'notifyBackground'>;
   readonly world: World;
-  readonly environment: Environment;
   /** The first port to try; the next free one is taken. 0: any. */
   readonly port: number;
   readonly about: About;
-  /** Things to try, given the way to call the webhook. */
-  readonly suggestions: (webhook: string) => readonly Suggestion[];
   /** The token of the link. @defaultValue a new one */
   readonly token?: string;
-  readonly limits?: Partial<ServerLimits>;
+  readonly limits?: Partial<ServeLimits>;
   /** Kills the process: a page may ask for it. @defaultValue it may not */
   readonly crash?: () => void;
-  /** Told of what goes wrong and is survived. */
   readonly log?: (line: string) => void;
 }
 
@@ -47,112 +40,99 @@ export interface DemoServer {
   /** To be opened in a browser; its fragment holds the token, which so never reaches a log. */
   readonly url: string;
   readonly token: string;
-  /** A shell command that calls the webhook. */
-  readonly webhook: string;
   /** Resolves when all connections are closed. */
   close(): Promise<void>;
 }
 
+const orderSchema = z.strictObject({
+  orderId: z.string().trim().min(1).max(40),
+  status: z.string().trim().min(1).max(200),
+  urgent: z.boolean().default(false),
+});
+
 /** @throws {ConfigurationError} `NO_FREE_PORT` when none of the ports can be had. */
 export async function startDemoServer(options: DemoServerOptions): Promise<DemoServer> {
-  const { session, world, environment, crash, log = () => undefined } = options;
-  const limits = { ...defaultLimits, ...options.limits };
-  const files = createPageFiles();
-  const webhooks = new TokenBucket(environment.clock, limits.webhooks);
-  const gate = createGate(options.token);
-  const guard = await createGuard({
-    name: 'The demo',
-    environment,
-    maxClients: limits.maxClients,
-    strangerTimeoutMs: limits.strangerTimeoutMs,
-    isHost: (host, at) => loopbackHosts(at).includes(host),
-    isOrigin: isOwnOrigin,
-    webSocket: {
-      maxMessageBytes: limits.maxMessageBytes,
-      subprotocol: SUBPROTOCOL,
-      upgrade: ({ request, target }): Verdict => {
-        if (target.path !== '/client')
-          return { type: 'refuse', refusal: { status: 404, message: 'Expected /client' } };
-        return gate.admits(request.headers)
-          ? { type: 'open', open: (socket) => hub.add(socket) }
-          : {
-              type: 'refuse',
-              refusal: { status: 403, message: 'Expected our page and its token' },
-            };
-      },
-    },
-    request: answer,
-    onError: (error) => log(messageOf(error)),
+  const { session, world, about, crash, limits, log = () => undefined } = options;
+  const { token = randomBytes(24).toString('base64url') } = options;
+  const isKey = (given: string | null): boolean =>
+    given?.length === token.length && timingSafeEqual(Buffer.from(given), Buffer.from(token));
+  const calls: (readonly [string, unknown])[] = [];
+  session.events.subscribe((event) => {
+    if (event.type === 'tool.called') calls.push([event.callId, event.input]);
+    if (calls.length > KEPT_CALLS) calls.shift();
   });
-  const port = await listen(guard, options.port);
-  const webhook = webhookCommand(port, gate.token);
-  const hub = new ClientHub({
-    session,
-    environment,
-    limits,
-    about: { ...options.about, ...(crash && { canCrash: true }) },
-    suggestions: options.suggestions(webhook),
-    log,
+  const web = serve({
+    session: () => session,
+    authorize: (asked) =>
+      isKey(asked.token) ? { sessionId: session.id, user: 'you', role: 'user' } : null,
+    share: ['error.reported', 'tool.in_doubt'],
+    limits: { clients: 8, ...limits },
+    onError: (error, where) => log(`${where}: ${String(error)}`),
   });
-
-  async function answer(visit: RequestVisit): Promise<void> {
-    const { request, response, target } = visit;
-    setSecurityHeaders(response, files, visit.port);
-    if (target.path === '/webhook/order') {
-      await answerWebhook(visit);
-    } else if (target.path === '/crash' && request.method === 'POST' && crash) {
-      if (!gate.isAuthorized(request.headers))
-        sendJson(response, 401, { error: 'Expected the header Authorization: Bearer <token>' });
-      else crash();
-    } else if (request.method !== 'GET' && request.method !== 'HEAD') {
-      sendJson(response, 405, { error: 'Expected GET' });
-    } else if (target.path === '/token') {
-      // The page asks why it was not let in: the link is old, or the server is gone.
-      response.writeHead(gate.isAuthorized(request.headers) ? 204 : 401).end();
-    } else {
-      const file = files.read(target.path);
-      if (!file) sendJson(response, 404, { error: `There is no ${target.path}` });
-      else response.writeHead(200, { 'content-type': file.contentType }).end(file.body);
-    }
-  }
-
-  async function answerWebhook({ request, response, admit }: RequestVisit): Promise<void> {
-    if (request.method !== 'POST') {
-      sendJson(response, 405, { error: 'Expected POST' });
-    } else if (!gate.isAuthorized(request.headers)) {
-      sendJson(response, 401, { error: 'Expected the header Authorization: Bearer <token>' });
-    } else if (!webhooks.take()) {
-      sendJson(response, 429, { error: `Expected ${limits.webhooks.perSecond} call a second` });
-    } else {
-      admit();
-      const { status, body } = await handleOrderWebhook(request, {
-        session,
-        world,
-        environment,
-        limits,
+  const http = createServer((request, response) =>
+    web.handle(request, response, () => {
+      answer(request, response).catch((error: unknown) => {
+        log(String(error));
+        response.destroy();
       });
-      sendJson(response, status, body);
-    }
+    }),
+  );
+  http.on('upgrade', (request, socket, head) => {
+    if (!web.upgrade(request, socket, head)) socket.destroy();
+  });
+  const port = await listen(http, options.port);
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method, headers, url: path = '' } = request;
+    const say = (status: number, body: object): void =>
+      void response
+        .writeHead(status, { 'content-type': 'application/json' })
+        .end(JSON.stringify(body));
+    for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+    // Another name may be a foreign DNS record of this address.
+    if (![`${HOST}:${port}`, `localhost:${port}`].includes(headers.host ?? ''))
+      return say(403, { error: 'Expected the Host of the link' });
+    const file = method === 'GET' ? pageFile(path) : null;
+    if (file) return void response.writeHead(200, { 'content-type': file.type }).end(file.body);
+    if (!isKey(/^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1] ?? null))
+      return say(401, { error: 'Expected the header Authorization: Bearer <token>' });
+    if (`${method} ${path}` === 'GET /about')
+      return say(200, { ...about, canCrash: Boolean(crash), calls });
+    if (`${method} ${path}` === 'POST /crash' && crash) return crash();
+    if (`${method} ${path}` !== 'POST /order')
+      return say(404, { error: `There is no ${method} ${path}` });
+    if (!(Number(headers['content-length']) <= MAX_BODY_BYTES))
+      return say(413, { error: `Expected at most ${MAX_BODY_BYTES} bytes, and their number` });
+    const order = orderSchema.safeParse(await json(request).catch(() => null));
+    if (!order.success) return say(400, { error: z.prettifyError(order.error) });
+    const { orderId, item, status } = world.updateOrder(order.data.orderId, order.data.status);
+    session.notifyBackground(`Order ${orderId}, ${item}, is ${status}.`, {
+      priority: order.data.urgent ? 'urgent' : 'normal',
+      label: 'ORDER UPDATE',
+    });
+    say(202, { orderId, item, status });
   }
 
   return {
     port,
-    url: `http://${HOST}:${port}/#${gate.token}`,
-    token: gate.token,
-    webhook,
+    url: `http://${HOST}:${port}/#${token}`,
+    token,
     async close() {
-      await hub.close();
-      await guard.close();
+      await web.close();
+      http.close();
+      http.closeAllConnections();
     },
   };
 }
 
-/** The port that was free: the wanted one, or one of those after it. */
-async function listen(guard: Guard, wanted: number): Promise<number> {
+/** Resolves with the port that was free: the wanted one, or one of those after it. */
+async function listen(http: Server, wanted: number): Promise<number> {
   const last = wanted === 0 ? 0 : Math.min(wanted + PORTS_TO_TRY, 65_535);
   for (let port = wanted; port <= last; port++) {
     try {
-      return (await guard.listen({ port, host: HOST })).port;
+      http.listen(port, HOST);
+      await once(http, 'listening');
+      return (http.address() as AddressInfo).port;
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error;
@@ -164,29 +144,12 @@ async function listen(guard: Guard, wanted: number): Promise<number> {
   );
 }
 
-function setSecurityHeaders(response: ServerResponse, files: PageFiles, port: number): void {
-  response.setHeader('content-security-policy', files.contentSecurityPolicy(port));
-  response.setHeader('x-content-type-options', 'nosniff');
-  response.setHeader('referrer-policy', 'no-referrer');
-  response.setHeader('cross-origin-opener-policy', 'same-origin');
-  response.setHeader('cross-origin-resource-policy', 'same-origin');
-  response.setHeader('permissions-policy', 'microphone=(self), camera=(), geolocation=()');
-  response.setHeader('cache-control', 'no-store');
-}
-
-function sendJson(response: ServerResponse, status: number, body: object): void {
-  // The unread rest of a request must not delay the next one.
-  if (status >= 400) response.setHeader('connection', 'close');
-  response
-    .writeHead(status, { 'content-type': 'application/json; charset=utf-8' })
-    .end(`${JSON.stringify(body)}\n`);
-}
-
-function webhookCommand(port: number, token: string): string {
-  return [
-    `curl -X POST http://${HOST}:${port}/webhook/order`,
-    `-H 'authorization: Bearer ${token}'`,
-    `-H 'content-type: application/json'`,
-    `-d '{"orderId":"1042","status":"out for delivery","urgent":true}'`,
-  ].join(' ');
-}
+const securityHeaders = {
+  'content-security-policy': contentSecurityPolicy,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'microphone=(self), camera=(), geolocation=()',
+  'cache-control': 'no-store',
+};

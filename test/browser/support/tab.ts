@@ -1,7 +1,7 @@
 // The demo's page in one tab: what a person does there, and what goes over its WebSocket.
 
 import type { Locator, Page } from 'playwright-core';
-import type { ClientMessage, ServerMessage } from '../../../examples/voice-demo/shared/protocol.ts';
+import type { ClientFrame, ServerFrame } from '../../../src/client/protocol.ts';
 import { echoInto, listenToSpeaker, plugInMicrophone, sayInto } from './microphone.ts';
 
 export interface TabOptions {
@@ -16,15 +16,15 @@ export interface TabOptions {
   readonly colorScheme?: 'light' | 'dark';
 }
 
-type Sent<T extends ClientMessage['type']> = Extract<ClientMessage, { type: T }>;
-type Received<T extends ServerMessage['type']> = Extract<ServerMessage, { type: T }>;
+type Sent<T extends ClientFrame['type']> = Extract<ClientFrame, { type: T }>;
+type Received<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>;
 
 export class Tab {
   readonly page: Page;
   /** Errors that the page did not expect; the browser's own complaints too. */
   readonly problems: string[] = [];
-  readonly #sent: ClientMessage[] = [];
-  readonly #received: ServerMessage[] = [];
+  readonly #sent: ClientFrame[] = [];
+  readonly #received: ServerFrame[] = [];
   #audioPackets = 0;
 
   private constructor(page: Page) {
@@ -38,11 +38,11 @@ export class Tab {
     });
     page.on('websocket', (socket) => {
       socket.on('framesent', ({ payload }) => {
-        if (typeof payload === 'string') this.#sent.push(JSON.parse(payload) as ClientMessage);
+        if (typeof payload === 'string') this.#sent.push(JSON.parse(payload) as ClientFrame);
       });
       socket.on('framereceived', ({ payload }) => {
         if (typeof payload !== 'string') this.#audioPackets += 1;
-        else this.#received.push(JSON.parse(payload) as ServerMessage);
+        else this.#received.push(JSON.parse(payload) as ServerFrame);
       });
     });
   }
@@ -61,11 +61,11 @@ export class Tab {
   }
 
   /** Messages that the page has sent. */
-  sent<T extends ClientMessage['type']>(type: T): Sent<T>[] {
+  sent<T extends ClientFrame['type']>(type: T): Sent<T>[] {
     return this.#sent.filter((message): message is Sent<T> => message.type === type);
   }
 
-  received<T extends ServerMessage['type']>(type: T): Received<T>[] {
+  received<T extends ServerFrame['type']>(type: T): Received<T>[] {
     return this.#received.filter((message): message is Received<T> => message.type === type);
   }
 
@@ -76,9 +76,15 @@ export class Tab {
 
   /** How much of an item the page says to have played, report by report. */
   playedMs(itemId: string): number[] {
-    return this.sent('playout.report')
+    return this.sent('playout')
       .filter((report) => report.itemId === itemId)
       .map(({ playedMs }) => playedMs);
+  }
+
+  /** The names under which an item was played: its own, and one for each time that it went on. */
+  namesOf(itemId: string): readonly string[] {
+    const names = this.sent('playout').map((report) => report.itemId);
+    return [...new Set([itemId, ...names.filter((name) => name.startsWith(`${itemId}~`))])];
   }
 
   button(name: string | RegExp): Locator {

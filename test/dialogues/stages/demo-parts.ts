@@ -1,19 +1,18 @@
 // What the stages in simulated time share: the demo's agents.
 
-import { leadAgent } from '../../../examples/voice-demo/agents/lead-agent.ts';
+import { leadAgent, type LeadSession } from '../../../examples/voice-demo/agents/lead-agent.ts';
 import { reportGenerator } from '../../../examples/voice-demo/agents/report-generator.ts';
 import { rideBooker } from '../../../examples/voice-demo/agents/ride-booker.ts';
 import { tableBooker } from '../../../examples/voice-demo/agents/table-booker.ts';
 import { createWorkshop } from '../../../examples/voice-demo/agents/workshop.ts';
 import { createWorld } from '../../../examples/voice-demo/agents/world.ts';
 import { brainModel } from '../../../examples/voice-demo/brain/brain-model.ts';
-import type { SessionFace } from '../../../examples/voice-demo/session-face.ts';
 import type { Environment } from '../../../src/index.ts';
 
 /** @param pace so much of their time the subagents take */
 export function demoParts(
   environment: Environment,
-  session: () => Pick<SessionFace, 'subagents' | 'store'>,
+  session: () => Pick<LeadSession, 'subagents' | 'store'>,
   pace = 0.5,
 ) {
   const world = createWorld();

@@ -1,60 +1,37 @@
-import { expect, test } from 'vitest';
-import { startDemo, type SessionParts } from '../../../examples/voice-demo/demo.ts';
-import { FakeSession } from './fake-session.ts';
-import { PageSocket } from './page-socket.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { startDemo, type DemoOptions } from '../../../examples/voice-demo/demo.ts';
+import { connect } from '../../../src/client/index.ts';
+import { FakeTransport } from '../../support/fake-transport.ts';
 
-async function demoWithFake(port = 0) {
-  const session = new FakeSession();
-  let parts: SessionParts | undefined;
-  const demo = await startDemo({
-    port,
-    variables: {},
-    createSession: (made) => {
-      parts = made;
-      return session;
-    },
-  });
-  return { demo, session, parts };
-}
+const options: DemoOptions = { port: 0, variables: {}, transport: new FakeTransport() };
 
-test('every background tool has its subagent', async () => {
-  const { demo, parts } = await demoWithFake();
-  const background = (parts?.lead.tools ?? [])
-    .filter(({ execution }) => execution === 'background')
-    .map(({ name }) => name);
-  expect(Object.keys(parts?.subagentConfigs ?? {}).toSorted()).toEqual(background.toSorted());
-  await demo.close();
-});
-
-test('the link leads to a page that is let in', async () => {
-  const { demo, session } = await demoWithFake();
-  const { port, hash } = new URL(demo.url);
+test('the link leads to a page that is let in, and the conversation begins with the first that can hear', async () => {
+  const demo = await startDemo(options);
+  onTestFinished(() => demo.close());
+  const { origin, hash } = new URL(demo.url);
   expect(hash).toBe(`#${demo.token}`);
-  const page = await PageSocket.open({ port: Number(port), token: hash.slice(1) });
-  page.send({ type: 'client.attach' });
-  await page.next('voice.owner');
-  expect(session.names).toEqual(['attach', 'start']);
-  await demo.close();
+  const client = connect({ url: `${origin}/offstage`, token: hash.slice(1) });
+  onTestFinished(() => client.close());
+  await expect.poll(() => client.status.get().state).toBe('open');
+  const connection = (): string => demo.session.store.getSnapshot().context.connection;
+  expect(connection()).toBe('created');
+  await client.speaker.start({ silent: true });
+  await expect.poll(connection).toBe('active');
 });
 
 test('closing ends the pages first, then the session, and may be asked twice', async () => {
-  const { demo, session } = await demoWithFake();
-  const page = await PageSocket.open({ port: Number(new URL(demo.url).port), token: demo.token });
-  page.send({ type: 'client.attach' });
-  await page.next('voice.owner');
+  const demo = await startDemo(options);
+  const client = connect({ url: `${new URL(demo.url).origin}/offstage`, token: demo.token });
+  onTestFinished(() => client.close());
+  await expect.poll(() => client.status.get().state).toBe('open');
   await demo.close();
   await demo.close();
-  expect(session.names).toEqual(['attach', 'start', 'detach', 'close']);
+  // A page comes back to the next start under the same link.
+  expect(client.status.get().reason?.code).toBe('SERVER_CLOSING');
+  expect(demo.session.store.getSnapshot().context.connection).toBe('closed');
 });
 
 test('resources are closed when the start fails', async () => {
-  const session = new FakeSession();
-  const failing = startDemo({
-    // Not a port that can be listened on.
-    port: 70_000,
-    variables: {},
-    createSession: () => session,
-  });
-  await expect(failing).rejects.toThrow(/port/i);
-  expect(session.names).toEqual(['close']);
+  // Not a port that can be listened on.
+  await expect(startDemo({ ...options, port: 70_000 })).rejects.toThrow(/port/i);
 });

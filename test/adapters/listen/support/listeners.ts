@@ -5,18 +5,16 @@ import { once } from 'node:events';
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket } from 'ws';
-import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
-import { startDemoServer } from '../../../../examples/voice-demo/server/demo-server.ts';
 import { createInspector } from '../../../../src/adapters/inspect/index.ts';
 import { localVoice } from '../../../../src/adapters/local-voice/index.ts';
 import { twilioCalls } from '../../../../src/adapters/twilio-media-streams/index.ts';
 import { webhookSource } from '../../../../src/adapters/webhook/index.ts';
+import { serve } from '../../../../src/serve/index.ts';
 import { simulatedEnvironment, type SimulatedEnvironment } from '../../../../src/testing/index.ts';
 import { createVoiceServer } from '../../../../src/testing/voice-server/index.ts';
-import { FakeSession } from '../../../examples/voice-demo/fake-session.ts';
-import { PageSocket } from '../../../examples/voice-demo/page-socket.ts';
 import { scriptedModel } from '../../local-voice/support/scripted-model.ts';
 import { scriptedSpeech } from '../../local-voice/support/scripted-speech.ts';
+import { rideSession } from '../../../serve/support/served.ts';
 import { PATH, SECRET, standardHeaders } from '../../webhook/support/hook.ts';
 import type { AttackedPort } from './attacks.ts';
 
@@ -36,10 +34,14 @@ async function dial(
   served: 'open' | 'message',
   first?: string,
 ): Promise<void> {
-  const given = Object.fromEntries(
+  const { 'Sec-WebSocket-Protocol': protocols = '', ...given } = Object.fromEntries(
     headers.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+  ) as Record<string, string>;
+  const socket = new WebSocket(
+    `ws://127.0.0.1:${port}${target}`,
+    protocols.split(', ').filter(Boolean),
+    { headers: given },
   );
-  const socket = new WebSocket(`ws://127.0.0.1:${port}${target}`, { headers: given });
   await Promise.all([
     once(socket, 'open'),
     ...(served === 'message' ? [once(socket, 'message')] : []),
@@ -96,35 +98,44 @@ async function relay(): Promise<Listener> {
   };
 }
 
-async function demo(): Promise<Listener> {
+async function sessions(): Promise<Listener> {
   const environment = simulatedEnvironment();
-  const server = await startDemoServer({
-    session: new FakeSession(),
-    world: createWorld(),
+  const session = rideSession();
+  await session.start();
+  const web = serve({
+    session: () => session,
+    authorize: ({ token }) =>
+      token === 'the-right-token' ? { sessionId: session.id, user: 'ann', role: 'user' } : null,
     environment,
-    port: 0,
-    about: { transport: 'none', lead: 'rules', subagents: 'rules', speech: 'none' },
-    suggestions: () => [],
   });
-  const { port, token } = server;
+  const server = createServer((request, response) => web.handle(request, response));
+  server.on('upgrade', (request, socket, head) => {
+    if (!web.upgrade(request, socket, head)) socket.destroy();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const token = Buffer.from('the-right-token').toString('base64url');
+  const proof = () => ({
+    target: '/offstage',
+    headers: [
+      `Origin: http://127.0.0.1:${port}`,
+      `Sec-WebSocket-Protocol: offstage.v1, offstage.token.${token}`,
+    ],
+  });
   return {
     environment,
     port,
-    isOwnServer: true,
-    paths: ['/', '/client', '/webhook/order', '/token', '/page/main.ts'],
-    proof: () => ({
-      target: '/client',
-      headers: [
-        `Origin: http://127.0.0.1:${port}`,
-        `Sec-WebSocket-Protocol: offstage-demo, token.${token}`,
-      ],
-    }),
-    async serveRightful() {
-      const page = await PageSocket.open(server);
-      page.socket.close();
-      await page.closed;
+    isOwnServer: false,
+    paths: ['/offstage', '/offstage?v=1&client=c', '/'],
+    proof,
+    serveRightful: () => dial(port, proof(), 'open', '{"type":"hello","v":1,"client":"rightful"}'),
+    async close() {
+      await web.close();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await session.close();
     },
-    close: () => server.close(),
   };
 }
 
@@ -236,7 +247,7 @@ async function voiceServer(): Promise<Listener> {
 export const listeners: Readonly<Record<string, () => Promise<Listener>>> = {
   'the local voice server': local,
   'the relay of the inspector': relay,
-  'the demo': demo,
+  'sessions of offstage/serve': sessions,
   'a webhook': webhook,
   'calls of Twilio': twilio,
   'the fake voice server': voiceServer,

@@ -1,0 +1,46 @@
+// What the page and the terminal say of this start: the models, and four things to try.
+
+/** A thing to try: `say` is said or typed, `press` is a button. */
+export interface Suggestion {
+  readonly title: string;
+  readonly hint: string;
+  readonly say?: string;
+  readonly press?: string;
+}
+
+/** The models behind the page, in words, and what `GET /about` adds. */
+export interface About {
+  /** As in `TRANSPORT`. */
+  readonly transport: string;
+  /** The model that leads. */
+  readonly lead: string;
+  readonly subagents: string;
+  readonly speech: string;
+  /** `POST /crash` kills the server. */
+  readonly canCrash?: boolean;
+  /** The arguments of the lead agent's tool calls, by call. */
+  readonly calls?: readonly (readonly [callId: string, input: unknown])[];
+}
+
+export const suggestions: readonly Suggestion[] = [
+  {
+    title: 'A report',
+    say: 'Make me a sales report for last week.',
+    hint: 'It takes a while. Go on chatting: you are told when it is ready.',
+  },
+  {
+    title: 'A ride',
+    say: 'Book me a ride to the airport.',
+    hint: 'It asks which one. Say it, type it, or press the button.',
+  },
+  {
+    title: 'Two at once',
+    say: 'Book me a ride to the airport and a table for two.',
+    hint: 'Both will ask you. The first to ask is the first to be answered.',
+  },
+  {
+    title: 'Something urgent',
+    press: 'An order is out for delivery',
+    hint: 'A shop says so, while you are being talked to.',
+  },
+];

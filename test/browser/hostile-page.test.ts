@@ -1,0 +1,120 @@
+// The demo's page over a session of the test's own: an approval and a question whose words are hostile, in light and dark, wide
+// and narrow. All words of others are text, and axe finds nothing.
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type * as axeModule from 'axe-core';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createWorld } from '../../examples/voice-demo/agents/world.ts';
+import { startDemoServer } from '../../examples/voice-demo/server/demo-server.ts';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
+import { launch } from './support/stage.ts';
+import { overflowing, Tab } from './support/tab.ts';
+
+declare const axe: typeof axeModule;
+
+const axeSource = readFileSync(
+  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
+  'utf8',
+);
+const hostile =
+  '<img src=x onerror="document.title=1"><script>document.title=2</script>**{{7*7}}**';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser.close());
+
+test('an approval and a question of hostile words are text, and accessible in light and dark', async () => {
+  const options = [
+    { id: 'a', label: `A ${hostile}`, description: hostile },
+    { id: 'b', label: 'B' },
+  ];
+  const talk = voiceTalk({
+    subagents: {
+      pay: {
+        script: steps(calls(['pay', { to: hostile }]), say(hostile)),
+        config: { tools: { pay: simpleTool(() => 'paid', { needsApproval: true }) } },
+      },
+      ask: {
+        script: steps(calls(['ask_user', { question: hostile, options }]), say(hostile)),
+        config: { interactive: true },
+      },
+    },
+  });
+  const server = await startDemoServer({
+    session: talk.session,
+    world: createWorld(),
+    port: 0,
+    about: { transport: hostile, lead: hostile, subagents: hostile, speech: hostile },
+  });
+  const page = await browser.newPage();
+  onTestFinished(async () => {
+    await page.close();
+    await server.close();
+    await talk.close();
+  });
+  const tab = await Tab.open(page, server.url, {});
+  const check = async (what: string): Promise<void> => {
+    for (const colorScheme of ['light', 'dark'] as const)
+      for (const [width, height] of [
+        [1280, 800],
+        [375, 740],
+      ] as const) {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        await page.setViewportSize({ width, height });
+        // The theme follows the system.
+        await page.locator(`:root[data-theme='${colorScheme}']`).waitFor();
+        expect(await overflowing(tab)).toEqual([]);
+        const { violations } = await page.evaluate(() => axe.run());
+        expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+        const folder = process.env['DEMO_SCREENSHOTS'];
+        if (folder)
+          await page.screenshot({ path: `${folder}/${what}-${colorScheme}-${width}.png` });
+      }
+  };
+  await tab.button('Type instead').waitFor();
+  // As an extension of the browser would: past the policy of the page.
+  await page.evaluate(axeSource);
+  await check('welcome');
+  await tab.button('Type instead').click();
+  await expect.poll(() => talk.session.isAttached).toBe(true);
+  await talk.environment.settle();
+  await talk.use('pay');
+  await talk.use('ask');
+  await talk.pause();
+  const cards = page.getByRole('article');
+  await cards.nth(1).waitFor();
+  await cards.getByText('It does this only if you allow it.').waitFor();
+  await page.getByText('Statecharts, live').click();
+  await expect
+    .poll(() => page.locator('[aria-current=step]').allTextContents())
+    .toContain('active');
+  await check('question');
+
+  // Each is put in its turn, and answered by its button.
+  for (let turn = 0; turn < 2; turn += 1) {
+    await talk.speak(hostile);
+    await cards.getByText(/is being asked|say it or press it/).waitFor();
+    await cards.getByRole('button', { disabled: false }).first().click();
+    await expect
+      .poll(() => talk.state().questions.filter(({ state }) => state === 'answered').length)
+      .toBe(turn + 1);
+    await talk.pause();
+  }
+  await expect
+    .poll(async () => {
+      await talk.environment.settle();
+      return talk.state().subagents.map(({ state }) => state);
+    })
+    .toEqual(['completed', 'completed']);
+  await page.getByText('You answered the').first().waitFor();
+  expect(
+    await page.locator('img:not([src="/page/icon.svg"]), script:not([src]):not([type])').count(),
+  ).toBe(0);
+  expect(await page.title()).toBe('Offstage');
+  expect(tab.problems).toEqual([]);
+});
