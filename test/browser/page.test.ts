@@ -96,6 +96,43 @@ describe('on a screen of 375 px', () => {
   });
 });
 
+describe('typed', () => {
+  test('nothing sounds, all words stay, and what was cut off is said again by a button', async () => {
+    stage = await theatre.open();
+    const { watch } = stage;
+    const tab = await stage.visit();
+    await tab.button('Type instead').click();
+    const greeting = await watch.until('it greets', ({ transcript }) =>
+      transcript.find(({ role, text }) => role === 'assistant' && text.length > 20),
+    );
+    await tab.type('tell me a joke');
+    const cut = await watch.until('it was cut off', () => watch.of('speech.interrupted').at(0));
+    expect(cut.itemId).toBe(greeting.id);
+    const words = watch
+      .of('transcript.changed')
+      .flatMap(({ item }) => (item.id === cut.itemId ? [item.text] : []));
+    const whole = words.toSorted((a, b) => b.length - a.length)[0] ?? '';
+    expect(words.at(-1)?.length).toBeLessThan(whole.length);
+    await tab.caption(/actor get lost|two agents the same question/).waitFor();
+    await tab.caption(whole).waitFor();
+    await tab.button('Say it again').click();
+    await tab.caption('Say that again, please.').waitFor();
+    await watch.untilQuiet();
+    expect(await tab.page.evaluate(() => window.__loudness())).toBe(0);
+    expect(watch.state.transcript.at(-1)?.role).toBe('assistant');
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+
+  test('news of an order comes by a button', async () => {
+    stage = await theatre.open();
+    const tab = await stage.visit();
+    // Before anything was begun: it begins.
+    await tab.button('An order is out for delivery').click();
+    await tab.caption('Order 1042, an oak desk, is out for delivery.').waitFor();
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+});
+
 describe('without the right link', () => {
   test.each(['#not-the-token', ''])('%j is turned away, and told why', async (fragment) => {
     stage = await theatre.open();

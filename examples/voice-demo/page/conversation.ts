@@ -50,11 +50,12 @@ function Transcript() {
   };
   const { transcript, floor } = session.value;
   const lines = script();
+  const cut = transcript.findLast(({ interrupted }) => interrupted);
   const whole = transcript.findLast(({ final, text }) => final && text.trim() !== '');
   return view`<div class="transcript" ref=${box} onScroll=${onScroll} role="region" tabindex="0" aria-label="What was said">
     <div class="script">
       ${lines.length === 0 && view`<p class="direction">The stage is yours.</p>`}
-      ${lines.map(({ id, item, text }) => (item ? view`<${Speech} key=${id} item=${item} isLast=${item === transcript.at(-1)} />` : view`<p class="direction" key=${id}>${text}</p>`))}
+      ${lines.map(({ id, item, text }) => (item ? view`<${Speech} key=${id} item=${item} isCut=${item === cut} />` : view`<p class="direction" key=${id}>${text}</p>`))}
       ${microphone.value.isOpen && floor === 'user' && view`<p class="direction" aria-hidden="true"><span class="dots"><i></i><i></i><i></i></span> listening</p>`}
     </div>
     ${/* Each line once, when it is whole: to hear every partial word would help nobody. */ ''}
@@ -64,16 +65,16 @@ function Transcript() {
 
 function Speech({
   item: { role, final, interrupted, ...item },
-  isLast,
+  isCut,
 }: {
   item: TranscriptItem;
-  isLast: boolean;
+  isCut: boolean;
 }) {
   const text = wordsOf(item);
   return view`<p class=${`speech speech-${role} ${final ? '' : 'speech-partial'}`}>
     <b class="speaker">${role === 'user' ? 'You' : 'Lead'}</b>
     <span>${text}${interrupted && view`<span class="cut" title="You broke in here"> —</span>`}
-      ${interrupted && isLast && view` <button class="link-button" type="button" onClick=${() => void say('Say that again, please.')}>Say it again</button>`}</span>
+      ${isCut && view` <button class="link-button" type="button" onClick=${() => void say('Say that again, please.')}>Say it again</button>`}</span>
   </p>`;
 }
 

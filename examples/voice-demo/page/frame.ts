@@ -93,8 +93,10 @@ export function Welcome() {
 }
 
 export function Suggestions() {
-  const order = (): void =>
-    void request('/order', { orderId: '1042', status: 'out for delivery', urgent: true });
+  const order = async (): Promise<void> => {
+    if (mode.value === 'none') await start(false);
+    await request('/order', { orderId: '1042', status: 'out for delivery', urgent: true });
+  };
   return view`<ol class="suggestions">${suggestions.map(
     ({
       title,
@@ -103,7 +105,7 @@ export function Suggestions() {
       press,
     }) => view`<li class="suggestion" key=${title}><h3>${title}</h3>
       ${words && view`<button class="quote" type="button" title="Type this for me" onClick=${() => void say(words)}>“${words}”</button>`}
-      ${press && view`<button class="quote" type="button" onClick=${order}>${press}</button>`}
+      ${press && view`<button class="quote" type="button" onClick=${() => void order()}>${press}</button>`}
       <p>${hint}</p></li>`,
   )}</ol>`;
 }
