@@ -26,6 +26,7 @@ import {
   TEXT_ID,
   type ChatMessage,
   type ChatQuestion,
+  type Receipts,
   type SessionChunk,
   type SessionMessage,
 } from './chat-messages.ts';
@@ -49,6 +50,8 @@ interface SentWords {
   /** The id of the message in the chat. */
   readonly id: string;
   readonly text: string;
+  /** The messages that the session had before. */
+  readonly earlier: ReadonlySet<string>;
   isUnreplied: boolean;
   replyId: string | null;
 }
@@ -66,7 +69,13 @@ export class ChatFeed {
   readonly #subscriptions: (() => void)[] = [];
   /** The messages that the chat has, by id. */
   readonly #taken = new Map<string, ChatMessage>();
-  readonly #receipts = new Map<string, Exclude<ChatQuestion['receipt'], null>>();
+  /** Replaced at each change. */
+  #receipts: Receipts = new Map();
+  #made: {
+    readonly state: SessionState;
+    readonly receipts: Receipts;
+    readonly messages: readonly ChatMessage[];
+  } | null = null;
   /** Words of the chat whose item in the transcript has not come yet. */
   #written: SentWords[] = [];
   /** The ids under which the chat has the words that it wrote itself. */
@@ -97,7 +106,13 @@ export class ChatFeed {
     id: string,
     signal?: AbortSignal,
   ): Promise<ReadableStream<SessionChunk>> {
-    const words: SentWords = { id, text: text.trim(), isUnreplied: true, replyId: null };
+    const words: SentWords = {
+      id,
+      text: text.trim(),
+      earlier: new Set(this.#messages().map((message) => message.id)),
+      isUnreplied: true,
+      replyId: null,
+    };
     this.#written.push(words);
     this.#unreplied += 1;
     const over = (): void => {
@@ -122,8 +137,7 @@ export class ChatFeed {
       this.#receive(requestId, receipt);
       return receipt;
     } catch (error) {
-      this.#receipts.delete(requestId);
-      this.#wake();
+      this.#receive(requestId, null);
       throw error;
     }
   }
@@ -279,14 +293,20 @@ export class ChatFeed {
   }
 
   #messages(): readonly ChatMessage[] {
-    const messages = chatMessages(this.#source.store.getSnapshot().context, this.#receipts);
+    const { context: state } = this.#source.store.getSnapshot();
+    const receipts = this.#receipts;
+    if (this.#made?.state === state && this.#made.receipts === receipts) return this.#made.messages;
+    const messages = chatMessages(state, receipts);
+    this.#made = { state, receipts, messages };
     const ids = new Set(messages.map(({ id }) => id));
     for (const known of [this.#taken, this.#ownIds])
       for (const id of known.keys()) if (!ids.has(id)) known.delete(id);
     for (const message of messages) {
       if (!message.isOfUser || this.#taken.has(message.id)) continue;
       // CHAT-FEED-4
-      const own = this.#written.find(({ text }) => text === message.text);
+      const own = this.#written.find(
+        ({ text, earlier }) => text === message.text && !earlier.has(message.id),
+      );
       if (!own) continue;
       this.#written = this.#written.filter((each) => each !== own);
       this.#ownIds.set(message.id, own.id);
@@ -321,8 +341,11 @@ export class ChatFeed {
     ];
   }
 
-  #receive(requestId: string, receipt: AnswerReceipt | 'pending'): void {
-    this.#receipts.set(requestId, receipt);
+  #receive(requestId: string, receipt: ChatQuestion['receipt']): void {
+    const receipts = new Map(this.#receipts);
+    if (receipt === null) receipts.delete(requestId);
+    else receipts.set(requestId, receipt);
+    this.#receipts = receipts;
     this.#wake();
   }
 

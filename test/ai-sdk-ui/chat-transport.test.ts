@@ -342,6 +342,26 @@ test('a chat with nothing but a transport: a held stream brings what it did not 
   expect(chat.error).toBeUndefined();
 });
 
+test('the same words as before the chat are words of their own', async () => {
+  const session = await closing(rideSession());
+  const it = await served({ session: () => session });
+  const bob = it.client({ token: 'bob' });
+  await bob.it.send('hello');
+  await bob.until(({ transcript }) => transcript.length === 2);
+  const ann = it.client();
+  await ann.until(({ transcript }) => transcript.length === 2);
+  const chat = new Chat<SessionMessage>({ transport: chatTransport(ann.it) });
+  onTestFinished(() => chat.dispose());
+  await chat.sendMessage({ text: 'hello' });
+  await chat.resumeStream();
+  // Not followed: the words from before come as a part.
+  const [before] = ann.state().transcript;
+  await expect
+    .poll(() => chat.messages.find((each) => textOf(each) === '[data-transcript]')?.id)
+    .toBe(before?.id);
+  expect(chat.messages.filter(({ role }) => role === 'user')).toHaveLength(1);
+});
+
 test('stop ends no work, and what is said then comes all the same', async () => {
   const session = await closing(rideSession());
   const { chat, until } = talkTo(await served({ session: () => session }));
