@@ -498,6 +498,18 @@ export const layers: readonly Layer[] = [
     ],
     packages: [...declaredPackages, 'node:'],
   },
+  {
+    // It serves sessions, too.
+    files: 'adapters/acp',
+    sources: [
+      ...portSources,
+      'actors/contracts',
+      'actors/runtime/race-abort.ts',
+      'actors/session/lead',
+      'actors/session/view',
+    ],
+    packages: [...declaredPackages, 'node:'],
+  },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },
   // A session over the network. The client is small enough for a page: it knows only types of the rest.
   {

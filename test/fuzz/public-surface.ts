@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { from } from 'rxjs';
 import { createMachine } from 'xstate';
 import { z } from 'zod';
@@ -487,6 +488,11 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     },
   },
   './acp': {
+    acpAgent: {
+      args: () => [
+        { open: () => undefined, input: new PassThrough().end(), output: new PassThrough() },
+      ],
+    },
     acpRelay: { args: () => [{ command: 'no-such-agent' }] },
   },
   './memory-file': {

@@ -55,6 +55,8 @@ const readElsewhere: Readonly<Record<string, readonly string[]>> = {
     'OpenaiRealtimeOptions.transcription.language',
     'OpenaiRealtimeOptions.transcription.prompt',
   ],
+  'the app, which has the agent': ['AcpAgent.close', 'AcpAgent.closed'],
+  'the app, in `open`': ['AcpSessionRequest.cwd'],
   'the app, in `authorize`': [
     'AuthorizeRequest.headers',
     'AuthorizeRequest.sessionId',

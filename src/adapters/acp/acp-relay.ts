@@ -3,7 +3,6 @@
 //
 // Does not: offer the agent files or terminals of ours; it works in its folder with its own tools.
 
-import type * as Sdk from '@agentclientprotocol/sdk';
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
@@ -11,9 +10,9 @@ import process from 'node:process';
 import { z } from 'zod';
 import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
 import { check, type ChecksOf } from '../../values/checks.ts';
-import { ConfigurationError } from '../../values/errors.ts';
 import { AcpSession } from './acp-session.ts';
 import { AgentProcess, ownFolder, sweep } from './agent-process.ts';
+import { loadSdk } from './load-sdk.ts';
 
 export interface AcpRelayOptions {
   /** The program of the agent, such as `claude-agent-acp`. */
@@ -99,7 +98,7 @@ async function begin(
 ): Promise<RelaySession> {
   const { command, args = [], mcpServers = [], startTimeoutMs = 60_000, graceMs = 5_000 } = options;
   start.signal.throwIfAborted();
-  const sdk = await loadSdk();
+  const sdk = await loadSdk('acpRelay');
   const marks = options.stateFolder ?? ownFolder('processes');
   mkdirSync(marks, { recursive: true, mode: 0o700 });
   if (!swept.has(marks)) {
@@ -129,18 +128,6 @@ async function begin(
     // A session that was to go on has left its files there, for the next attempt.
     if (start.resume === undefined) removeFolder();
     throw error;
-  }
-}
-
-async function loadSdk(): Promise<typeof Sdk> {
-  try {
-    return await import('@agentclientprotocol/sdk');
-  } catch (cause) {
-    throw new ConfigurationError(
-      'MISSING_DEPENDENCY',
-      'acpRelay needs the package `@agentclientprotocol/sdk`: run `npm install @agentclientprotocol/sdk`',
-      { cause },
-    );
   }
 }
 

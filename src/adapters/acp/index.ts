@@ -1,3 +1,10 @@
-// offstage/acp: agents that speak the Agent Client Protocol, as subagents.
+// offstage/acp: the Agent Client Protocol, both ways: agents of others as subagents, and a session of ours as an agent.
 
+export {
+  acpAgent,
+  type AcpAgent,
+  type AcpAgentOptions,
+  type AcpSessionRequest,
+} from './acp-agent.ts';
 export { acpRelay, type AcpRelayOptions } from './acp-relay.ts';
+export type { SessionForEditor } from './served-session.ts';

@@ -1,0 +1,221 @@
+// A session of ours as an agent of the Agent Client Protocol (ACP), version 1: an editor starts the program, and talks
+// to the session on its standard input and output. The other direction is acp-relay.ts.
+//
+// Owns:     the sessions that the editor has opened, and their turns (served-session.ts).
+// Does not: make a session (the program does), or use files and terminals of the editor.
+//
+// Invariants
+//   ACP-AGENT-1. A session that the editor leaves is suspended, not ended: it goes on when it is taken up by its id.
+
+import type * as Sdk from '@agentclientprotocol/sdk';
+import type { ContentBlock } from '@agentclientprotocol/sdk';
+import process from 'node:process';
+import { Readable, Writable } from 'node:stream';
+import { z } from 'zod';
+import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { codeOf, ConfigurationError, messageOf, quietly } from '../../values/errors.ts';
+import { loadSdk } from './load-sdk.ts';
+import { ServedSession, type EditorAbilities, type SessionForEditor } from './served-session.ts';
+
+/** A session that the editor opens. */
+export interface AcpSessionRequest {
+  /** The id of a session to take up, from the journal; absent: a new one. */
+  readonly sessionId?: string;
+  /** The folder of the editor's project, an absolute path. */
+  readonly cwd: string;
+}
+
+export interface AcpAgentOptions {
+  /**
+   * Makes a session, not started yet: with this `sessionId` if there is one, and with a journal if its sessions are
+   * to be taken up again.
+   */
+  readonly open: (request: AcpSessionRequest) => SessionForEditor | Promise<SessionForEditor>;
+  /** @defaultValue 'offstage' */
+  readonly name?: string;
+  /** @defaultValue standard input, which nothing else may read */
+  readonly input?: Readable;
+  /** @defaultValue standard output, to which nothing else may write: log to standard error */
+  readonly output?: Writable;
+  /** Called with errors that did no harm. @defaultValue they are dropped */
+  readonly onError?: (error: unknown, where: string) => void;
+}
+
+export interface AcpAgent {
+  /** Resolves when the editor has left, and its sessions are suspended. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}
+
+const optionsSchema = z.strictObject({
+  open: aFunction,
+  name: z.string().min(1).optional(),
+  input: anObject('a stream to read', 'pipe').optional(),
+  output: anObject('a stream to write', 'write').optional(),
+  onError: aFunction.optional(),
+} satisfies ChecksOf<AcpAgentOptions>);
+
+/**
+ * Serves sessions to an editor over the Agent Client Protocol. Needs the package `@agentclientprotocol/sdk`.
+ * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_DEPENDENCY` (rejects).
+ */
+export async function acpAgent(options: AcpAgentOptions): Promise<AcpAgent> {
+  check('acpAgent(options)', optionsSchema, options);
+  return new Agent(await loadSdk('acpAgent'), options);
+}
+
+class Agent implements AcpAgent {
+  readonly closed: Promise<void>;
+  readonly #sdk: typeof Sdk;
+  readonly #options: AcpAgentOptions;
+  readonly #report: (error: unknown, where: string) => void;
+  readonly #connection: Sdk.AgentConnection;
+  /** By their ids: those that are being opened, too. */
+  readonly #sessions = new Map<string, Promise<ServedSession>>();
+  #abilities: EditorAbilities = { forms: false };
+
+  constructor(sdk: typeof Sdk, options: AcpAgentOptions) {
+    const { name = 'offstage', input = process.stdin, output = process.stdout } = options;
+    const { agent, methods, ndJsonStream } = sdk;
+    this.#sdk = sdk;
+    this.#options = options;
+    this.#report = quietly(options.onError);
+    this.#connection = agent({ name })
+      .onRequest(methods.agent.initialize, ({ params }) => {
+        this.#abilities = { forms: Boolean(params.clientCapabilities?.elicitation?.form) };
+        return {
+          protocolVersion: 1,
+          agentInfo: { name, version: '0.1.0' },
+          agentCapabilities: {
+            loadSession: true,
+            promptCapabilities: { embeddedContext: true },
+            sessionCapabilities: { resume: {}, close: {} },
+          },
+          authMethods: [],
+        };
+      })
+      .onRequest(methods.agent.session.new, async ({ params: { cwd } }) => {
+        const served = await this.#open({ cwd });
+        return { sessionId: served.id };
+      })
+      .onRequest(methods.agent.session.resume, async ({ params: { sessionId, cwd } }) => {
+        await this.#takeUp(sessionId, cwd);
+        return {};
+      })
+      .onRequest(methods.agent.session.load, async ({ params: { sessionId, cwd } }) => {
+        const served = await this.#takeUp(sessionId, cwd);
+        await served.replay();
+        return {};
+      })
+      .onRequest(methods.agent.session.close, async ({ params: { sessionId } }) => {
+        const served = await this.#known(sessionId);
+        this.#sessions.delete(sessionId);
+        await served.leave();
+        return {};
+      })
+      .onRequest(methods.agent.session.prompt, async ({ params: { sessionId, prompt } }) => {
+        const served = await this.#known(sessionId);
+        const text = wordsOf(prompt);
+        if (text.trim() === '')
+          throw sdk.RequestError.invalidParams({ reason: 'the prompt has no words' });
+        try {
+          return { stopReason: await served.prompt(text) };
+        } catch (error) {
+          throw sdk.RequestError.internalError({ reason: messageOf(error) });
+        }
+      })
+      .onNotification(methods.agent.session.cancel, async ({ params: { sessionId } }) => {
+        (await this.#sessions.get(sessionId))?.cancel();
+      })
+      .connect(
+        ndJsonStream(
+          Writable.toWeb(output) as WritableStream<Uint8Array>,
+          Readable.toWeb(input) as ReadableStream<Uint8Array>,
+        ),
+      );
+    this.closed = this.#connection.closed.then(() => this.#leaveAll());
+  }
+
+  async close(): Promise<void> {
+    this.#connection.close();
+    await this.closed;
+  }
+
+  async #open(request: AcpSessionRequest): Promise<ServedSession> {
+    const session = await this.#options.open(request);
+    const { sessionId } = request;
+    if (sessionId !== undefined && session.id !== sessionId)
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `acpAgent({ open }): expected the session "${sessionId}", got "${session.id}": pass \`sessionId\` on`,
+      );
+    const { client } = this.#connection;
+    const { methods } = this.#sdk;
+    const served = new ServedSession(session, {
+      abilities: this.#abilities,
+      report: this.#report,
+      update: (update) =>
+        client.notify(methods.client.session.update, { sessionId: session.id, update }),
+      permission: (request_, signal) =>
+        client.request(
+          methods.client.session.requestPermission,
+          { ...request_, sessionId: session.id },
+          { cancellationSignal: signal },
+        ),
+      form: (request_, signal) =>
+        client.request(
+          methods.client.elicitation.create,
+          { ...request_, sessionId: session.id },
+          { cancellationSignal: signal },
+        ),
+    });
+    if (sessionId === undefined) this.#sessions.set(session.id, Promise.resolve(served));
+    await session.start({ ifKnown: sessionId !== undefined });
+    // It left meanwhile.
+    if (this.#connection.signal.aborted) await served.leave();
+    return served;
+  }
+
+  /** The same session once, whoever asks for it. */
+  async #takeUp(sessionId: string, cwd: string): Promise<ServedSession> {
+    const opening = this.#sessions.get(sessionId) ?? this.#open({ sessionId, cwd });
+    this.#sessions.set(sessionId, opening);
+    try {
+      return await opening;
+    } catch (error) {
+      this.#sessions.delete(sessionId);
+      if (codeOf(error) === 'UNKNOWN_SESSION')
+        throw this.#sdk.RequestError.resourceNotFound(sessionId);
+      this.#report(error, `session ${sessionId}`);
+      throw this.#sdk.RequestError.internalError({ reason: messageOf(error) });
+    }
+  }
+
+  #known(sessionId: string): Promise<ServedSession> {
+    const known = this.#sessions.get(sessionId);
+    if (known) return known;
+    throw this.#sdk.RequestError.resourceNotFound(sessionId);
+  }
+
+  /** ACP-AGENT-1 */
+  async #leaveAll(): Promise<void> {
+    const all = [...this.#sessions.values()];
+    this.#sessions.clear();
+    const left = await Promise.allSettled(all.map(async (served) => (await served).leave()));
+    for (const one of left)
+      if (one.status === 'rejected') this.#report(one.reason, 'a session that was left');
+  }
+}
+
+/** The words of a prompt: what it embeds is quoted by its address. */
+function wordsOf(prompt: readonly ContentBlock[]): string {
+  return prompt
+    .flatMap((block) => {
+      if (block.type === 'text') return [block.text];
+      if (block.type === 'resource_link') return [`[${block.name}](${block.uri})`];
+      if (block.type === 'resource' && 'text' in block.resource)
+        return [`${block.resource.uri}:\n"""\n${block.resource.text}\n"""`];
+      return [];
+    })
+    .join('\n');
+}

@@ -1,0 +1,17 @@
+// The package of the protocol, which is loaded when it is needed.
+
+import type * as Sdk from '@agentclientprotocol/sdk';
+import { ConfigurationError } from '../../values/errors.ts';
+
+/** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
+export async function loadSdk(by: string): Promise<typeof Sdk> {
+  try {
+    return await import('@agentclientprotocol/sdk');
+  } catch (cause) {
+    throw new ConfigurationError(
+      'MISSING_DEPENDENCY',
+      `${by} needs the package \`@agentclientprotocol/sdk\`: run \`npm install @agentclientprotocol/sdk\``,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,381 @@
+// One session of ours, as an editor sees it: turns, and what is shown and asked during them.
+//
+// A turn lasts until nothing goes on that could say something by itself, or only a question in words is left, which
+// the next prompt answers. A prompt during a turn ends that turn: the user has gone on talking.
+//
+// Invariants
+//   ACP-SERVED-1. Only what the user chose is an answer: a request that is cancelled, or that the editor does not
+//       answer, leaves the question open. A permission covers one call.
+//   ACP-SERVED-2. Nothing is shown between turns. A result counts as heard once it was sent to the editor.
+
+import type {
+  CreateElicitationResponse,
+  ElicitationSchema,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+  SessionNotification,
+} from '@agentclientprotocol/sdk';
+import type { Subscription } from 'rxjs';
+import type {
+  QuestionView,
+  SessionEvent,
+  SubagentView,
+} from '../../actors/contracts/session-views.ts';
+import type { TextPart } from '../../actors/session/lead/text-output.ts';
+import type { TextSession } from '../../actors/session/view/text-session.ts';
+import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { clip } from '../../values/clip.ts';
+
+/** The part of a session that an editor uses; `TextSession` has it. */
+export type SessionForEditor = Pick<
+  TextSession,
+  | 'id'
+  | 'start'
+  | 'suspend'
+  | 'sendText'
+  | 'answer'
+  | 'idle'
+  | 'listen'
+  | 'shown'
+  | 'parts'
+  | 'events'
+  | 'store'
+  | 'subagents'
+>;
+
+export interface EditorAbilities {
+  /** It shows forms (`elicitation/create`); otherwise questions are words. */
+  readonly forms: boolean;
+}
+
+type Update = SessionNotification['update'];
+
+/** The way to the editor, for one session. */
+interface Editor {
+  readonly abilities: EditorAbilities;
+  update(update: Update): Promise<void>;
+  permission(
+    request: Omit<RequestPermissionRequest, 'sessionId'>,
+    signal: AbortSignal,
+  ): Promise<RequestPermissionResponse>;
+  form(
+    request: {
+      readonly mode: 'form';
+      readonly message: string;
+      readonly requestedSchema: ElicitationSchema;
+    },
+    signal: AbortSignal,
+  ): Promise<CreateElicitationResponse>;
+  report(error: unknown, where: string): void;
+}
+
+interface Turn {
+  readonly ended: AbortController;
+  /** A failure of the model, and whether anything was said. */
+  failure: string | null;
+  hasWords: boolean;
+}
+
+const STATUS = {
+  spawning: 'pending',
+  ready: 'pending',
+  running: 'in_progress',
+  waiting_for_input: 'in_progress',
+  waiting_for_children: 'in_progress',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'failed',
+} as const satisfies Record<SubagentView['state'], string>;
+
+const OPEN: ReadonlySet<QuestionView['state']> = new Set(['presenting', 'open', 'parked']);
+const ANSWER = 'answer';
+const OWN_WORDS = 'answer_custom';
+const MAX_TITLE = 200;
+
+export class ServedSession {
+  readonly #session: SessionForEditor;
+  readonly #editor: Editor;
+  readonly #subscriptions: Subscription[];
+  #turn: Turn | null = null;
+  /** The requests to the editor that are open, by the question. */
+  readonly #asking = new Map<
+    string,
+    { readonly stop: AbortController; readonly done: Promise<void> }
+  >();
+  /** Questions that were put in this turn. */
+  readonly #put = new Set<string>();
+  /** Tool calls that the editor knows. */
+  readonly #shown = new Set<string>();
+
+  constructor(session: SessionForEditor, editor: Editor) {
+    this.#session = session;
+    this.#editor = editor;
+    this.#subscriptions = [
+      session.parts.subscribe((part) => this.#said(part)),
+      session.events.subscribe((event) => this.#happened(event)),
+    ];
+  }
+
+  get id(): string {
+    return this.#session.id;
+  }
+
+  /** Plays a turn. Returns how it ended. */
+  async prompt(text: string): Promise<'end_turn' | 'cancelled'> {
+    this.#turn?.ended.abort('end_turn');
+    const turn: Turn = { ended: new AbortController(), failure: null, hasWords: false };
+    const { signal } = turn.ended;
+    this.#turn = turn;
+    this.#put.clear();
+    const stopListening = this.#session.listen();
+    try {
+      const waiting = this.#waiting();
+      // A question in words is answered by the prompt, or put again by the session.
+      for (const { requestId } of waiting) this.#put.add(requestId);
+      await this.#session.sendText(text);
+      this.#putAgain(waiting);
+      await this.#quiet(signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      stopListening();
+      if (this.#turn === turn) {
+        this.#stopAsking();
+        this.#turn = null;
+      }
+    }
+    if (signal.aborted) return signal.reason as 'end_turn' | 'cancelled';
+    if (turn.failure !== null && !turn.hasWords) throw new Error(turn.failure);
+    return 'end_turn';
+  }
+
+  /** Ends the turn and all work of the session. */
+  cancel(): void {
+    this.#stopAsking();
+    for (const { id, parentId, outcome } of this.#session.subagents.list())
+      if (parentId === null && outcome === null) this.#session.subagents.cancel(id);
+    this.#turn?.ended.abort('cancelled');
+  }
+
+  /** Shows the conversation so far. */
+  async replay(): Promise<void> {
+    const { transcript } = this.#session.store.getSnapshot().context;
+    for (const { role, text, filler } of transcript)
+      if (text !== '' && filler !== true)
+        await this.#editor.update({
+          sessionUpdate: role === 'user' ? 'user_message_chunk' : 'agent_message_chunk',
+          content: { type: 'text', text },
+        });
+  }
+
+  async leave(): Promise<void> {
+    this.#turn?.ended.abort('cancelled');
+    this.#turn = null;
+    this.#stopAsking();
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+    await this.#session.suspend();
+  }
+
+  /** Waits until nothing goes on, and the editor is asked nothing. */
+  async #quiet(signal: AbortSignal): Promise<void> {
+    do {
+      await raceAbort(Promise.all([...this.#asking.values()].map(({ done }) => done)), signal);
+      await this.#session.idle({ signal });
+    } while (this.#asking.size > 0);
+  }
+
+  #stopAsking(): void {
+    for (const { stop } of this.#asking.values()) stop.abort();
+    this.#asking.clear();
+  }
+
+  #waiting(): readonly QuestionView[] {
+    const { questions } = this.#session.store.getSnapshot().context;
+    return questions.filter(({ state }) => OPEN.has(state));
+  }
+
+  /** Puts the questions of an earlier turn or process that the prompt did not answer. */
+  #putAgain(before: readonly QuestionView[]): void {
+    const known = new Set(before.map(({ requestId }) => requestId));
+    for (const question of this.#waiting()) {
+      if (!known.has(question.requestId) || !this.#isAsked(question)) continue;
+      this.#put.delete(question.requestId);
+      this.#questionChanged(question);
+    }
+  }
+
+  /** Whether the editor is asked, and not told in words. */
+  #isAsked({ kind }: QuestionView): boolean {
+    return kind === 'approval' || this.#editor.abilities.forms;
+  }
+
+  #said(part: TextPart): void {
+    const turn = this.#turn;
+    if (!turn) return;
+    if (part.type === 'text.delta') {
+      turn.hasWords = true;
+      this.#words(part.text);
+    } else if (part.type === 'text.done') {
+      this.#words('\n\n');
+      const { deliveryId, deliveryIds = [] } = part;
+      const told = new Set(deliveryId === null ? deliveryIds : [deliveryId, ...deliveryIds]);
+      // ACP-SERVED-2
+      for (const id of told) this.#session.shown(id);
+    } else if (part.type === 'delivery.card') {
+      turn.hasWords = true;
+      this.#words(`${part.label}: ${part.text}\n\n`);
+      this.#session.shown(part.deliveryId);
+    } else if (part.type === 'response.failed') turn.failure = part.message;
+  }
+
+  #words(text: string): void {
+    this.#show({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
+  }
+
+  #show(update: Update): void {
+    this.#editor
+      .update(update)
+      .catch((error: unknown) => this.#editor.report(error, 'session/update'));
+  }
+
+  #happened(event: SessionEvent): void {
+    if (event.type === 'question.changed') this.#questionChanged(event.question);
+    if (!this.#turn) return;
+    if (event.type === 'subagent.changed') this.#subagentChanged(event.subagent);
+    else if (event.type === 'subagent.progressed')
+      this.#show({
+        sessionUpdate: 'tool_call_update',
+        toolCallId: event.subagentId,
+        content: [{ type: 'content', content: { type: 'text', text: event.text } }],
+      });
+    else if (event.type === 'session.ended') this.#turn.ended.abort('cancelled');
+  }
+
+  #subagentChanged({ id, name, task, state, outcome }: SubagentView): void {
+    const status = STATUS[state];
+    const title = clip(`${name}: ${task.replaceAll(/\s+/g, ' ')}`, MAX_TITLE);
+    const text = outcome === null ? '' : outcome.text || (outcome.error?.message ?? '');
+    const content =
+      text === ''
+        ? {}
+        : { content: [{ type: 'content' as const, content: { type: 'text' as const, text } }] };
+    if (this.#shown.has(id))
+      this.#show({ sessionUpdate: 'tool_call_update', toolCallId: id, status, ...content });
+    else {
+      this.#shown.add(id);
+      this.#show({
+        sessionUpdate: 'tool_call',
+        toolCallId: id,
+        title,
+        kind: 'think',
+        status,
+        ...content,
+      });
+    }
+    const entries = this.#session.subagents
+      .list()
+      .filter(({ parentId }) => parentId === null)
+      .map((one) => ({
+        content: clip(one.task, MAX_TITLE),
+        priority: 'medium' as const,
+        status: PLAN[STATUS[one.state]],
+      }));
+    this.#show({ sessionUpdate: 'plan', entries });
+  }
+
+  #questionChanged(question: QuestionView): void {
+    const { requestId, state } = question;
+    if (!OPEN.has(state)) {
+      this.#asking.get(requestId)?.stop.abort();
+      this.#asking.delete(requestId);
+      return;
+    }
+    if (!this.#turn || this.#put.has(requestId)) return;
+    this.#put.add(requestId);
+    if (!this.#isAsked(question)) {
+      const options = question.options.map(({ label }) => `- ${label}\n`).join('');
+      this.#turn.hasWords = true;
+      this.#words(`${question.question}\n${options}\n`);
+      return;
+    }
+    const stop = new AbortController();
+    const asked = question.kind === 'approval' ? this.#permission : this.#form;
+    const done = asked
+      .call(this, question, stop.signal)
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) this.#editor.report(error, `question ${requestId}`);
+      })
+      .finally(() => this.#asking.delete(requestId));
+    this.#asking.set(requestId, { stop, done });
+  }
+
+  async #permission(question: QuestionView, signal: AbortSignal): Promise<void> {
+    const { requestId, action } = question;
+    const { outcome } = await this.#editor.permission(
+      {
+        toolCall: {
+          toolCallId: requestId,
+          title: clip(question.question, MAX_TITLE),
+          kind: 'other',
+          status: 'pending',
+          rawInput: action ?? {},
+        },
+        options: [
+          { optionId: 'allow', name: 'Allow once', kind: 'allow_once' },
+          { optionId: 'reject', name: 'Reject', kind: 'reject_once' },
+        ],
+      },
+      signal,
+    );
+    // ACP-SERVED-1
+    if (signal.aborted || outcome.outcome !== 'selected') return;
+    if (outcome.optionId !== 'allow' && outcome.optionId !== 'reject') return;
+    await this.#session.answer(requestId, { approved: outcome.optionId === 'allow' });
+  }
+
+  async #form({ requestId, question, options }: QuestionView, signal: AbortSignal): Promise<void> {
+    const choices = options.map(({ id, label, description }) => ({
+      const: id,
+      title: label,
+      ...(description === undefined ? {} : { description }),
+    }));
+    const given = await this.#editor.form(
+      {
+        mode: 'form',
+        message: question,
+        requestedSchema: {
+          type: 'object',
+          properties:
+            choices.length === 0
+              ? { [ANSWER]: { type: 'string', title: 'Answer' } }
+              : {
+                  [ANSWER]: { type: 'string', title: 'Answer', oneOf: choices },
+                  [OWN_WORDS]: { type: 'string', title: 'Other' },
+                },
+          required: choices.length === 0 ? [ANSWER] : [],
+        },
+      },
+      signal,
+    );
+    // ACP-SERVED-1
+    if (signal.aborted || given.action !== 'accept') return;
+    const content =
+      (given as { readonly content?: Readonly<Record<string, unknown>> }).content ?? {};
+    const { [ANSWER]: chosen, [OWN_WORDS]: words } = content;
+    if (typeof words === 'string' && words.trim() !== '')
+      await this.#session.answer(requestId, { text: words });
+    else if (typeof chosen === 'string' && chosen.trim() !== '')
+      await this.#session.answer(
+        requestId,
+        choices.length === 0 ? { text: chosen } : { optionId: chosen },
+      );
+  }
+}
+
+const PLAN = {
+  pending: 'pending',
+  in_progress: 'in_progress',
+  completed: 'completed',
+  // It is no longer planned.
+  failed: 'completed',
+} as const;
