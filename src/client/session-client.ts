@@ -356,14 +356,17 @@ export class SessionClient {
     return handled(this.#command({ type: 'question.shown', requestId }));
   }
 
+  /** Connects now, instead of at `status.retryAt`, while the connection is `waiting`; else it does nothing. */
+  reconnect(): void {
+    if (this.#status.get().state === 'waiting') this.#connect();
+  }
+
   /** Ends the connection. Commands without a receipt are rejected. Safe to call twice. */
   close(): void {
     this.#end({ code: 'CLIENT_CLOSED', message: 'The client was closed' });
   }
 
-  readonly #retryNow = (): void => {
-    if (this.#status.get().state === 'waiting') this.#connect();
-  };
+  readonly #retryNow = (): void => this.reconnect();
 
   #command(command: Command): Promise<unknown> {
     const frame = { ...command, id: this.#lastId + 1 } as CommandFrame;

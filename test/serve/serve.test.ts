@@ -499,3 +499,19 @@ test('a client that is asked for at a server that is not there tries again, late
 function tokenOf(token: string): string {
   return `offstage.token.${Buffer.from(token).toString('base64url')}`;
 }
+
+test('a client that waits connects at once when it is told to', async () => {
+  const session = rideSession();
+  onTestFinished(() => session.close());
+  const first = await served({ session: () => session });
+  const ann = first.client();
+  await ann.status(({ state }) => state === 'open');
+  await first.stop();
+  await ann.status(({ state }) => state === 'waiting');
+  await served({ session: () => session }, { port: Number(new URL(first.url).port) });
+  // Its timers stand still.
+  ann.it.reconnect();
+  await ann.status(({ state }) => state === 'open');
+  ann.it.reconnect();
+  expect(ann.it.status.get().state).toBe('open');
+});

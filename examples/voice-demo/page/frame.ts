@@ -36,6 +36,10 @@ export function Header() {
     <div class="status">
       <p class=${`status-line status-${tone}`} role="status"><i aria-hidden="true"></i>${words}</p>
       ${
+        link.value.state === 'waiting' &&
+        view`<button class="link-button" type="button" onClick=${() => client.reconnect()}>Now</button>`
+      }
+      ${
         isElsewhere &&
         view`<button class="link-button" type="button"
         onClick=${() => void client.speaker.start({ silent: mode.value === 'text' })}>Talk here</button>`
