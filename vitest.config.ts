@@ -56,7 +56,9 @@ if (!hasFrameworks)
 // So have the engines, with their servers.
 const hasEngines = existsSync(new URL('./test/engines/node_modules', import.meta.url));
 if (!hasEngines)
-  console.warn('The tests on engines (Restate) are left out: npm run test:engines runs them.');
+  console.warn(
+    'The tests on engines (Restate, Temporal) are left out: npm run test:engines runs them.',
+  );
 
 export default defineConfig({
   // Examples import the package by its name: here that is its source.

@@ -221,6 +221,35 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       args: () => [localJobs({ hands: { do: () => Promise.resolve({ done: '' }) } }), packing()],
     },
   },
+  './temporal': {
+    temporalJobs: {
+      args: () => [
+        {
+          client: { workflow: { start: () => null, getHandle: () => ({}) } },
+          taskQueue: 'jobs',
+          workflowType: 'job',
+          heartbeatTimeoutMs: 1_000,
+          longestMs: 1_000,
+          maxBytes: 1_000,
+        },
+      ],
+    },
+    temporalJobActivities: {
+      args: () => [
+        {
+          activity: { Context: { current: () => ({}) } },
+          hands: { do: () => ({ done: '' }) },
+          maxBytes: 1_000,
+        },
+      ],
+    },
+  },
+  './temporal/workflow': {
+    jobWorkflow: {
+      args: () => [{ proxyActivities: () => ({}), isCancellation: () => false }],
+      trusts: 'a workflows file calls it, in a sandbox that has no checks to import',
+    },
+  },
   './restate': {
     restateJobs: {
       args: () => [

@@ -1,5 +1,5 @@
 // The default app of `offstage simulate`: two agents who can lead, and subagents that look things up, ask,
-// need consent, and have effects that must not happen twice. For some seeds the app has more: subagents of
+// need consent, and have effects that must not happen twice. For some seeds the app has more: steps on an engine, subagents of
 // subagents, a service whose agent examines events from outside, and a program that runs errands with subagents
 // of its own.
 
@@ -117,14 +117,16 @@ const leadTools = [
 const FAMILIES = 0.3;
 const SERVICES = 0.25;
 const PROGRAMS = 0.15;
+const JOBS = 0.3;
 
 export function defaultApp(context: AppContext): SimulatedApp {
   const has = (what: string, share: number): boolean =>
     chanceOf(context.seed, 'app', what).happens(share);
   const plans = has('families', FAMILIES);
-  const subagentConfigs: Readonly<Record<string, SubagentConfig>> = plans
+  const configs: Readonly<Record<string, SubagentConfig>> = plans
     ? { planning: { ...planning, tools: withFamily({ look_up: lookUp }, context) } }
     : { research, booking, shopping, watching };
+  const subagentConfigs = has('jobs', JOBS) ? asJobs(configs) : configs;
   const offered = leadTools.filter(({ name }) => name in subagentConfigs || name === 'time');
   return {
     agents: [
@@ -142,6 +144,15 @@ export function defaultApp(context: AppContext): SimulatedApp {
       program: errandsOf({ book, ...withFamily({ look_up: lookUp }, context) }, context),
     }),
   };
+}
+
+/** Their steps are done by the workers of an engine. */
+function asJobs(
+  configs: Readonly<Record<string, SubagentConfig>>,
+): Readonly<Record<string, SubagentConfig>> {
+  return Object.fromEntries(
+    Object.entries(configs).map(([name, config]) => [name, { ...config, runs: 'jobs' as const }]),
+  );
 }
 
 type Tools = NonNullable<SubagentConfig['tools']>;

@@ -25,6 +25,7 @@ import {
 import { Client, type Talking } from './client.ts';
 import { Effects } from './effects.ts';
 import { Faults } from './faults.ts';
+import { JobEngine } from './job-engine.ts';
 import { lineOf, openModel, type ItemWords } from './line.ts';
 import type { AnySession, SimulatedApp, SimulatedProgram } from './log/app.ts';
 import type { FaultPlan, Strike } from './log/fault-points.ts';
@@ -67,6 +68,7 @@ export class World {
   readonly #options: WorldOptions;
   readonly #ofApp: AppStage;
   readonly #mind: LeadMind | null;
+  readonly #engine: JobEngine;
   #stage: ConformanceStage | null = null;
   #process: SimulatedProcess;
   #session: AnySession | null = null;
@@ -113,6 +115,7 @@ export class World {
     this.#ofApp = { ...options, faults: this.faults, effects: this.effects, note };
     this.app = appIn(this.#ofApp, this.#process);
     this.#mind = kind === 'voice' ? this.#newMind() : null;
+    this.#engine = new JobEngine(this.#ofApp, this.environment);
   }
 
   /** Sets the stage, and starts the first process. */
@@ -252,6 +255,7 @@ export class World {
     const runtime = createRuntime({
       environment: process.environment,
       journal: this.journal.of(process),
+      jobs: this.#engine.jobs,
       snapshots: this.#snapshots,
     });
     const talking = this.#talk(process, runtime);

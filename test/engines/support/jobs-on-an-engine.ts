@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { JobEnd } from '../../../src/entries/jobs.ts';
-import { jobsConformance } from '../../../src/testing/index.ts';
+import { jobsConformance, type JobsFault } from '../../../src/testing/index.ts';
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import { onLiveEngine, openWorld, ridesProgram, type LiveEngine } from './live-engine.ts';
 import { moment } from './processes.ts';
@@ -12,7 +12,9 @@ const SEEDS = Number(process.env['OFFSTAGE_ENGINE_SEEDS'] ?? 5);
 export function jobsOnAnEngine(
   name: string,
   open: (hands: 'bridge' | 'rides', world?: string) => Promise<LiveEngine>,
+  { engineDies = true }: { readonly engineDies?: boolean } = {},
 ): void {
+  const shows: readonly JobsFault[] = engineDies ? ['worker_dies', 'engine_dies'] : ['worker_dies'];
   describe(`${name}: conformance`, () => {
     let engine: LiveEngine | undefined;
     beforeAll(async () => {
@@ -21,7 +23,8 @@ export function jobsOnAnEngine(
     afterAll(() => engine?.close());
     const live = (): LiveEngine => engine as LiveEngine;
 
-    test.each(jobsConformance(onLiveEngine(name, live)))('$name', ({ run }) => run());
+    const cases = jobsConformance({ ...onLiveEngine(name, live), shows });
+    test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
 
     test.each(Array.from({ length: SEEDS }, (_, at) => at + 1))(
       'seed %i: jobs of both kinds, while workers and server are killed',
@@ -68,7 +71,9 @@ export function jobsOnAnEngine(
         for (let kill = 0; kill < 3 && !isDone; kill += 1) {
           const after = begun.size + chance.within(2, 10);
           while (begun.size < Math.min(after, keys.length) && !isDone) await moment();
-          if (chance.happens(0.4)) await Promise.all([live().killWorkers(), live().killEngine()]);
+          if (!engineDies) await live().killWorkers();
+          else if (chance.happens(0.4))
+            await Promise.all([live().killWorkers(), live().killEngine()]);
           else if (chance.happens(0.5)) await live().killWorkers();
           else await live().killEngine();
         }
@@ -145,7 +150,11 @@ export function jobsOnAnEngine(
       world.hold('charge');
       const life = program.start();
       await world.begun('charge');
-      await Promise.all([life.kill(), engine.killWorkers(), engine.killEngine()]);
+      await Promise.all([
+        life.kill(),
+        engine.killWorkers(),
+        ...(engineDies ? [engine.killEngine()] : []),
+      ]);
       const { status, ledger } = await program.start().outcome();
       expect([status, ledger.at(-1)]).toEqual(['completed', 'charge in_flight']);
       expect(totals(world)).toEqual([1, 1, 1, 1, 1, 1]);

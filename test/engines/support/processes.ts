@@ -2,7 +2,7 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
 /** A process that serves on the same ports in each of its lives. */
@@ -19,7 +19,7 @@ interface Life {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** Resolves once it serves; asked again and again. */
-  readonly isUp: () => Promise<boolean>;
+  readonly isUp: (output: string) => Promise<boolean>;
 }
 
 const MOMENT_MS = 10;
@@ -53,7 +53,7 @@ export function living({ command, args, env = {}, cwd, isUp }: Life): Living {
         });
       child = born;
       // It may be killed while it starts.
-      while (child === born && !(await isUp())) {
+      while (child === born && !(await isUp(output))) {
         if (born.exitCode !== null) throw new Error(`${command} ended: ${output}`);
         await moment();
       }
@@ -69,6 +69,18 @@ export async function freePort(): Promise<number> {
     server.close(resolve);
   });
   return port;
+}
+
+/** Tells whether something accepts connections. */
+export function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
 }
 
 /** Tells whether an address answers, with any status. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { restateJobs } from '../../../src/adapters/restate/index.ts';
 import type { LiveEngine } from './live-engine.ts';
 import { openBridge } from './bridge.ts';
-import { answers, freePort, living, moment } from './processes.ts';
+import { answers, freePort, listens, living, moment } from './processes.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const platform = `${process.platform}-${process.arch}`;
@@ -85,16 +85,4 @@ bind-port = ${admin}
       await rm(directory, { recursive: true, force: true });
     },
   };
-}
-
-async function listens(port: number): Promise<boolean> {
-  const { connect } = await import('node:net');
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
 }

@@ -38,6 +38,7 @@ export const FAULT_POINTS = {
   'tool.slow': 'a tool takes up to 8 s longer',
   'tool.hangs': 'a tool never returns, though it has done its work',
   'source.fails': 'a source of events fails, up to 5 s after it was started',
+  'worker.dies': 'the worker of an engine dies, up to 4 s after a step was begun as a job',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type FaultPoint = keyof typeof FAULT_POINTS;
@@ -99,4 +100,5 @@ export const defaultFaults: FaultPlan = {
   'tool.slow': 0.1,
   'tool.hangs': 0.02,
   'source.fails': 0.15,
+  'worker.dies': { probability: 0.08, most: 3 },
 };

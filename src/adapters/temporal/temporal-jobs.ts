@@ -1,0 +1,254 @@
+// Jobs on Temporal: a workflow of one activity for each job. Its id is made of the job's key, so a second start finds the
+// first one, and a later one its result.
+//
+// The packages of Temporal are passed in: this file imports none. The workflow's own code is `workflow.ts`, which
+// Temporal bundles for its sandbox.
+//
+// Owns:     nothing: a job is found by its id.
+// Does not: keep anything: Temporal does, for the retention of the namespace.
+
+import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { messageOf } from '../../values/errors.ts';
+import {
+  cancelledEnd,
+  checkJobSize,
+  endWithin,
+  engineKeyOf,
+  JobError,
+  jobEndSchema,
+  unlessAborted,
+  type Job,
+  type JobEnd,
+  type JobHands,
+  type Jobs,
+} from '../../actors/ports/jobs.ts';
+
+export interface TemporalJobsOptions {
+  /** The client: `new Client({ connection })` of `@temporalio/client`. */
+  readonly client: TemporalClient;
+  /** The task queue of the workers. @defaultValue 'offstage-jobs' */
+  readonly taskQueue?: string;
+  /** The name under which the workflows file exports `jobWorkflow(…)`. @defaultValue 'offstageJob' */
+  readonly workflowType?: string;
+  /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
+  readonly heartbeatTimeoutMs?: number;
+  /** The longest time that a job may take, in milliseconds. @defaultValue 3600000, an hour */
+  readonly longestMs?: number;
+  /** The limit of a body and of a result, in bytes. Temporal refuses 2 MB. @defaultValue 1800000 */
+  readonly maxBytes?: number;
+}
+
+/** The part of the client that is used. */
+export interface TemporalClient {
+  readonly workflow: {
+    start(workflowType: string, options: object): Promise<unknown>;
+    getHandle(workflowId: string): TemporalHandle;
+  };
+}
+
+export interface TemporalHandle {
+  result(): Promise<unknown>;
+  cancel(): Promise<unknown>;
+}
+
+export interface TemporalJobActivitiesOptions {
+  /** The package: `import * as activity from '@temporalio/activity'`. */
+  readonly activity: TemporalActivity;
+  /** Does the jobs: `jobWorker({ … })`. */
+  readonly hands: JobHands;
+  /** The limit of a result, in bytes. @defaultValue 1800000 */
+  readonly maxBytes?: number;
+}
+
+/** The part of `@temporalio/activity` that is used. */
+export interface TemporalActivity {
+  readonly Context: {
+    current(): {
+      readonly cancellationSignal: AbortSignal;
+      readonly info: { readonly heartbeatTimeoutMs?: number | undefined };
+      heartbeat(details?: unknown): void;
+      sleep(ms: number): Promise<void>;
+    };
+  };
+}
+
+/** The activities of a worker, by name. */
+export interface TemporalJobActivities {
+  offstageDoJob(job: Job): Promise<JobEnd>;
+}
+
+const TASK_QUEUE = 'offstage-jobs';
+const WORKFLOW_TYPE = 'offstageJob';
+const MAX_BYTES = 1_800_000;
+const HOUR_MS = 3_600_000;
+const HEARTBEAT_TIMEOUT_MS = 10_000;
+/** Heartbeats within one timeout. */
+const HEARTBEATS = 3;
+
+const aPackage = (name: string, of: string): z.ZodType =>
+  z.custom((value) => typeof (value as Record<string, unknown> | null)?.[of] !== 'undefined', {
+    error: `expected the package: import * as ${name} from '@temporalio/${name}'`,
+  });
+const jobsOptions = z.strictObject({
+  client: z.custom<TemporalClient>(
+    (value) => {
+      const { workflow } = (value ?? {}) as {
+        readonly workflow?: Partial<TemporalClient['workflow']>;
+      };
+      return typeof workflow?.start === 'function' && typeof workflow.getHandle === 'function';
+    },
+    { error: 'expected a client: new Client({ connection }) of @temporalio/client' },
+  ),
+  taskQueue: z.string().min(1).optional(),
+  workflowType: z.string().min(1).optional(),
+  heartbeatTimeoutMs: z.number().int().min(100).optional(),
+  longestMs: z.number().int().min(1).optional(),
+  maxBytes: z.number().int().min(1).optional(),
+} satisfies ChecksOf<TemporalJobsOptions>);
+const activitiesOptions = z.strictObject({
+  activity: aPackage('activity', 'Context'),
+  hands: anObject('hands such as those of jobWorker({ … })', 'do'),
+  maxBytes: z.number().int().min(1).optional(),
+} satisfies ChecksOf<TemporalJobActivitiesOptions>);
+
+/**
+ * Asks Temporal for jobs: for `createRuntime({ jobs })`.
+ * @throws {ConfigurationError} for options that are unknown or wrong.
+ */
+export function temporalJobs(options: TemporalJobsOptions): Jobs {
+  check('temporalJobs(options)', jobsOptions, options);
+  const {
+    client,
+    taskQueue = TASK_QUEUE,
+    workflowType = WORKFLOW_TYPE,
+    heartbeatTimeoutMs = HEARTBEAT_TIMEOUT_MS,
+    longestMs = HOUR_MS,
+    maxBytes = MAX_BYTES,
+  } = options;
+  /** Starts that are under way: a cancel waits for them. */
+  const starting = new Map<string, Promise<unknown>>();
+
+  const start = async (job: Job, workflowId: string): Promise<void> => {
+    try {
+      await client.workflow.start(workflowType, {
+        workflowId,
+        taskQueue,
+        args: [job, { heartbeatTimeoutMs, longestMs }],
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        workflowIdConflictPolicy: 'USE_EXISTING',
+      });
+    } catch (error) {
+      // It has ended, and its result is kept.
+      if (nameOf(error) !== 'WorkflowExecutionAlreadyStartedError') throw unreachable(error);
+    }
+  };
+  const endOf = async (workflowId: string): Promise<JobEnd> => {
+    let result: unknown;
+    try {
+      result = await client.workflow.getHandle(workflowId).result();
+    } catch (error) {
+      // Cancelled, terminated or failed by an operator, or by a bug of the workflow.
+      if (nameOf(error) === 'WorkflowFailedError') return failedEnd(error);
+      throw unreachable(error);
+    }
+    const checked = jobEndSchema.safeParse(result);
+    if (checked.success) return checked.data;
+    throw new JobError(
+      'JOB_UNREADABLE',
+      `Temporal's result is none of a job: ${z.prettifyError(checked.error)}`,
+      { retryable: false },
+    );
+  };
+
+  return {
+    name: 'temporal',
+    keepsResults: true,
+    maxBytes,
+    async run(job, { signal }) {
+      signal.throwIfAborted();
+      checkJobSize(job, maxBytes);
+      const workflowId = await workflowIdOf(job.key);
+      signal.throwIfAborted();
+      const started = start(job, workflowId);
+      starting.set(job.key, started);
+      const over = (): void => {
+        if (starting.get(job.key) === started) starting.delete(job.key);
+      };
+      started.then(over, over);
+      return unlessAborted(
+        started.then(() => endOf(workflowId)),
+        signal,
+      );
+    },
+    cancel(key) {
+      const stop = async (): Promise<void> => {
+        await starting.get(key);
+        await client.workflow.getHandle(await workflowIdOf(key)).cancel();
+      };
+      // One that was not told to stop ends by itself, and nobody asks for its end.
+      stop().catch(() => {});
+    },
+  };
+}
+
+/**
+ * Returns the activities that do jobs: for `Worker.create({ activities })`.
+ * @throws {ConfigurationError} for options that are unknown or wrong.
+ */
+export function temporalJobActivities(
+  options: TemporalJobActivitiesOptions,
+): TemporalJobActivities {
+  check('temporalJobActivities(options)', activitiesOptions, options);
+  const { activity, hands, maxBytes = MAX_BYTES } = options;
+  return {
+    async offstageDoJob(job) {
+      const context = activity.Context.current();
+      const { cancellationSignal: signal, info } = context;
+      let isOver = false;
+      const beat = async (): Promise<void> => {
+        const everyMs = (info.heartbeatTimeoutMs ?? HEARTBEAT_TIMEOUT_MS) / HEARTBEATS;
+        while (!isOver) {
+          context.heartbeat();
+          await context.sleep(everyMs);
+        }
+      };
+      // The sleep rejects when the activity is cancelled: then nobody waits for a heartbeat.
+      beat().catch(() => {});
+      try {
+        return endWithin(job, await hands.do(job, signal), maxBytes);
+      } catch (error) {
+        if (signal.aborted && messageOf(signal.reason).includes('CANCELLED')) return cancelledEnd();
+        // Begun, and not ended: the workflow decides whether it may be begun again.
+        throw error;
+      } finally {
+        isOver = true;
+      }
+    },
+  };
+}
+
+const MAX_ID_CHARS = 600;
+
+/** Temporal allows 1,000 characters. */
+function workflowIdOf(key: string): Promise<string> {
+  return engineKeyOf(key, MAX_ID_CHARS);
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : '';
+}
+
+function failedEnd(error: unknown): JobEnd {
+  const { cause } = error as { readonly cause?: unknown };
+  const kind = nameOf(cause);
+  if (kind === 'CancelledFailure' || kind === 'TerminatedFailure') return cancelledEnd();
+  const message = `Temporal failed the job: ${messageOf(cause ?? error)}`;
+  return { failed: { code: 'JOBS_REFUSED', message, retryable: false } };
+}
+
+function unreachable(error: unknown): JobError {
+  const { cause } = error as { readonly cause?: unknown };
+  const message = `Temporal does not answer: ${messageOf(cause ?? error)}`;
+  return new JobError('JOBS_UNREACHABLE', message, { retryable: true, cause: error });
+}

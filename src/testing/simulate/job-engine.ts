@@ -1,0 +1,67 @@
+// The engine of a simulated world, for subagents with `runs: 'jobs'`. It outlives the processes of sessions, and its
+// workers are processes of their own, which die.
+//
+// Owns:     the worker, and its deaths.
+// Does not: keep jobs (simulatedJobs).
+
+import type { JobHands, Jobs } from '../../actors/ports/jobs.ts';
+import { jobWorker } from '../../actors/subagent/job-worker.ts';
+import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
+import { simulatedJobs } from '../jobs-conformance/simulated-jobs.ts';
+import { SimulatedProcess } from './simulated-process.ts';
+import { appIn, sessionModelIn, type AppStage } from './staged-app.ts';
+
+/** A job takes no longer, unless its model or its tool does. */
+const DIES_WITHIN_MS = 4000;
+/** Numbers of workers, apart from those of the processes of sessions. */
+const FIRST_WORKER = 1001;
+
+interface Worker {
+  readonly process: SimulatedProcess;
+  readonly hands: JobHands;
+}
+
+export class JobEngine {
+  readonly jobs: Jobs;
+  readonly #stage: AppStage;
+  readonly #environment: SimulatedEnvironment;
+  readonly #killWorkers: () => void;
+  /** Null before the first job, as for most apps. */
+  #worker: Worker | null = null;
+
+  constructor(stage: AppStage, environment: SimulatedEnvironment) {
+    this.#stage = stage;
+    this.#environment = environment;
+    const jobs = simulatedJobs({
+      hands: {
+        do: (job, signal, said) => {
+          const worker = (this.#worker ??= this.#hire(FIRST_WORKER));
+          const dies = stage.faults.strikes('worker.dies');
+          if (dies)
+            environment.scheduler.schedule(
+              () => this.#kill(worker),
+              dies.within(0, DIES_WITHIN_MS),
+            );
+          return worker.hands.do(job, signal, said);
+        },
+      },
+    });
+    this.jobs = jobs;
+    this.#killWorkers = () => jobs.killWorkers();
+  }
+
+  #hire(number: number): Worker {
+    const process = new SimulatedProcess(number, this.#environment);
+    const { subagentConfigs: configs = {} } = appIn(this.#stage, process);
+    const model = sessionModelIn(this.#stage, process);
+    const { environment } = process;
+    return { process, hands: jobWorker({ environment, configs, model }) };
+  }
+
+  #kill(worker: Worker): void {
+    if (worker !== this.#worker) return;
+    worker.process.kill();
+    this.#worker = this.#hire(worker.process.number + 1);
+    this.#killWorkers();
+  }
+}

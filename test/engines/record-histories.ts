@@ -1,0 +1,52 @@
+// Writes the histories of `test/engines/histories`, on a live server: npm run test:engines plays them again.
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { JobEnd } from '../../src/entries/jobs.ts';
+import { historyOf } from './support/temporal-client.js';
+import { moment } from './support/processes.ts';
+import { openTemporal } from './support/temporal.ts';
+
+const folder = fileURLToPath(new URL('histories', import.meta.url));
+const engine = await openTemporal('bridge');
+const begun: string[] = [];
+const never = new Promise<JobEnd>(() => {});
+engine.bridge.hands = {
+  do({ key }, signal) {
+    begun.push(key);
+    const times = begun.filter((one) => one === key).length;
+    const waits = key !== 'done' && times === 1;
+    if (!waits) return Promise.resolve({ done: `time ${times}` });
+    return new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error));
+      void never.then(resolve);
+    });
+  },
+};
+const until = async (key: string): Promise<void> => {
+  while (!begun.includes(key)) await moment();
+};
+const signal = new AbortController().signal;
+const ask = (key: string, once = false): Promise<JobEnd> =>
+  engine.jobs().run({ key, name: `step ${key}`, once, body: '{}' }, { signal });
+
+await mkdir(folder, { recursive: true });
+const ended: Record<string, JobEnd> = { done: await ask('done') };
+const lost = ask('once-lost', true);
+const again = ask('done-by-the-second-worker');
+await until('once-lost');
+await until('done-by-the-second-worker');
+await engine.killWorkers();
+ended['once-lost'] = await lost;
+ended['done-by-the-second-worker'] = await again;
+const jobs = engine.jobs();
+const cancelled = jobs.run({ key: 'cancelled', name: 'step', once: true, body: '{}' }, { signal });
+await until('cancelled');
+jobs.cancel('cancelled');
+ended['cancelled'] = await cancelled;
+for (const key of Object.keys(ended)) {
+  const history = await historyOf(engine.client, key);
+  await writeFile(`${folder}/${key}.json`, `${JSON.stringify(history, null, 1)}\n`);
+}
+await engine.close();
+process.stdout.write(`${JSON.stringify(ended)}\n`);

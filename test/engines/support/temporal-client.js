@@ -1,0 +1,35 @@
+// Clients of Temporal, and its bundler: packages of test/engines, which the type check of the repository does not have.
+
+import { writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
+import proto from '@temporalio/proto';
+import { bundleWorkflowCode, Worker } from '@temporalio/worker';
+
+const { History } = proto.temporal.api.history.v1;
+const workflowsPath = fileURLToPath(new URL('temporal-workflows.js', import.meta.url));
+
+export async function connect(address) {
+  const connection = await Connection.connect({ address });
+  return { client: new Client({ connection }), close: () => connection.close() };
+}
+
+/** Bundles the workflows. Returns the warnings, and the size of the code. */
+export async function bundle(path) {
+  const warnings = [];
+  const say = (message) => /warn/iu.test(message) && warnings.push(message);
+  const logger = { log() {}, trace() {}, debug() {}, info: say, warn: say, error: say };
+  const { code } = await bundleWorkflowCode({ workflowsPath, logger });
+  await writeFile(path, code);
+  const bare = code.replace(/\/\/# sourceMappingURL=.*$/su, '');
+  return { warnings, bytes: Buffer.byteLength(bare), code: bare };
+}
+
+/** Plays a history again in the sandbox, without a server. Rejects where the workflow does other things than it did. */
+export const replay = (history, path = workflowsPath) =>
+  Worker.runReplayHistory({ workflowsPath: path }, History.fromObject(history));
+
+export async function historyOf(client, workflowId) {
+  const history = await client.workflow.getHandle(workflowId).fetchHistory();
+  return history.toJSON?.() ?? history;
+}

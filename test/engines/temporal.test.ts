@@ -1,0 +1,44 @@
+// temporalJobs on Temporal: its workflow in Temporal's own bundler and sandbox, always; and the conformance suite on a
+// live server, where Java and Maven are.
+
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { jobsOnAnEngine } from './support/jobs-on-an-engine.ts';
+import { bundle, replay } from './support/temporal-client.js';
+import { missingServer, openTemporal } from './support/temporal.ts';
+
+const histories = fileURLToPath(new URL('histories', import.meta.url));
+
+describe('the workflow in the sandbox, without a server', () => {
+  test('bundles without a warning, and holds nothing but itself', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'bundle-'));
+    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const { warnings, code } = await bundle(join(directory, 'workflows.js'));
+    expect(warnings).toEqual([]);
+    expect(code).toContain('offstageDoJob');
+    for (const other of ['zod', 'xstate', 'node_modules/ai/', 'node:'])
+      expect(code.includes(`${other}/`)).toBe(false);
+  });
+
+  test.each(['done', 'once-lost', 'cancelled', 'done-by-the-second-worker'])(
+    'TEMPORAL-WORKFLOW-2: the history `%s` of a live server is played again',
+    async (name) => {
+      const text = await readFile(join(histories, `${name}.json`), 'utf8');
+      await replay(JSON.parse(text));
+    },
+  );
+
+  test('a history of another workflow is refused', async () => {
+    const [name = ''] = await readdir(histories);
+    const text = await readFile(join(histories, name), 'utf8');
+    const other = fileURLToPath(new URL('support/other-workflows.js', import.meta.url));
+    await expect(replay(JSON.parse(text), other)).rejects.toThrow(/determinism/i);
+  });
+});
+
+const missing = missingServer();
+if (missing === null) jobsOnAnEngine('temporal', openTemporal, { engineDies: false });
+else console.warn(`The tests on a live Temporal server are left out: ${missing}.`);
