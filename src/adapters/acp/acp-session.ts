@@ -42,6 +42,12 @@ interface AcpSessionOptions {
   removeFolder(): void;
 }
 
+/** Tokens of all turns of a session. */
+interface Tokens {
+  readonly inputTokens?: unknown;
+  readonly outputTokens?: unknown;
+}
+
 const RESOURCE_NOT_FOUND = -32_002;
 const MAX_LINE = 16 * 1024 * 1024;
 
@@ -55,6 +61,7 @@ export class AcpSession implements RelaySession {
   #turns = 0;
   #tools = new ToolTable();
   #requests = 0;
+  #sums = { inputTokens: 0, outputTokens: 0, cost: 0 };
   #isOver = false;
   #cancelGrace: (() => void) | null = null;
   #turnEnded: (() => void) | null = null;
@@ -123,12 +130,12 @@ export class AcpSession implements RelaySession {
     this.#turn = turn;
     this.#tools = new ToolTable();
     const asked = { sessionId: this.id, prompt: [{ type: 'text' as const, text }] };
-    const turnOver: Promise<PromptResponse> = this.#connection.agent.request(
-      methods.agent.session.prompt,
-      asked,
-    );
+    // The tokens are no part of the stable protocol yet: agents report them all the same.
+    const turnOver: Promise<PromptResponse & { readonly usage?: Tokens | null }> =
+      this.#connection.agent.request(methods.agent.session.prompt, asked);
     turnOver.then(
-      ({ stopReason }) => {
+      ({ stopReason, usage }) => {
+        if (usage && this.#turn === turn) this.#used(usage);
         const reason = ENDS[stopReason] ?? 'failed';
         const message = reason === 'limit' || reason === 'failed' ? stopReason : '';
         this.#endTurn(turn, { type: 'turn_ended', reason, message });
@@ -239,9 +246,30 @@ export class AcpSession implements RelaySession {
     if (!this.#isOver) this.#options.start.receive(event);
   }
 
+  /** Reports what was used since the last report: the agent tells sums. */
+  #used({ inputTokens, outputTokens }: Tokens, cost: unknown = this.#sums.cost): void {
+    const sums = {
+      inputTokens: sumOf(inputTokens),
+      outputTokens: sumOf(outputTokens),
+      cost: sumOf(cost),
+    };
+    const since = (name: keyof typeof sums): number => Math.max(0, sums[name] - this.#sums[name]);
+    this.#send({
+      type: 'usage',
+      inputTokens: since('inputTokens'),
+      outputTokens: since('outputTokens'),
+      cost: since('cost'),
+    });
+    this.#sums = sums;
+  }
+
   /** ACP-SESSION-2 */
   #updated({ sessionId, update }: SessionNotification): void {
     if (this.#turn === null || sessionId !== this.id) return;
+    if (update.sessionUpdate === 'usage_update' && update.cost) {
+      const { amount } = update.cost;
+      this.#used(this.#sums, amount);
+    }
     for (const event of this.#tools.events(update)) this.#send(event);
   }
 
@@ -350,6 +378,10 @@ function lines(stdout: Readable, report: (error: unknown) => void): ReadableStre
       },
     }),
   );
+}
+
+function sumOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0;
 }
 
 function unreadable(line: string): ProtocolError {

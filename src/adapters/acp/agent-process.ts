@@ -7,8 +7,16 @@
 //   ACP-PROCESS-2. A process is killed by a mark only if it is the very one: its id and the time of its start agree,
 //       and its owner is gone.
 
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
-import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, type ChildProcessByStdio } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -156,8 +164,27 @@ function killGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   }
 }
 
-/** Returns when a process started, in ticks of the system; null: it is gone, or the system does not tell. */
+/** Returns when a process started, as the system writes it; null: it is gone, or the system does not tell. */
 function startOf(pid: number): string | null {
+  if (process.platform === 'win32') return null;
+  return existsSync('/proc/self/stat') ? startInProc(pid) : startByPs(pid);
+}
+
+/** For systems without `/proc`, such as macOS: to the second. */
+export function startByPs(pid: number): string | null {
+  try {
+    const started = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
+      encoding: 'utf8',
+      env: { ...process.env, LC_ALL: 'C', TZ: 'UTC' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+    return started === '' ? null : started;
+  } catch {
+    return null;
+  }
+}
+
+function startInProc(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name, in parentheses, may hold anything.

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { acpRelay, type AcpRelayOptions } from '../../../src/adapters/acp/index.ts';
-import { sweep } from '../../../src/adapters/acp/agent-process.ts';
+import { startByPs, sweep } from '../../../src/adapters/acp/agent-process.ts';
 import { fieldsOf, NOT_LISTED, permissionOutcome } from '../../../src/adapters/acp/mapping.ts';
 import type { RelayEvent } from '../../../src/entries/subagents.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
@@ -84,6 +84,24 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 });
+
+test.runIf(existsSync('/bin/ps') || existsSync('/usr/bin/ps'))(
+  'where there is no /proc, a process is known by what `ps` says of its start',
+  async () => {
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
+      stdio: 'ignore',
+    });
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    await new Promise((resolve) => child.once('spawn', resolve));
+    const pid = child.pid ?? 0;
+    const started = startByPs(pid);
+    expect(started).toMatch(/^\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}$/);
+    expect(startByPs(pid)).toBe(started);
+    child.kill('SIGKILL');
+    await ended;
+    expect(startByPs(pid)).toBeNull();
+  },
+);
 
 test('a command that does not exist is an error that names it', async () => {
   await expect(started({ command: 'no-such-agent' })).rejects.toMatchObject({
@@ -204,4 +222,51 @@ describe('a form', () => {
     const long = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`f${at}`, {}]));
     expect(form(long)).toBeNull();
   });
+});
+
+test('tokens are sums over all turns of a session, and cost is that of its updates', async () => {
+  const usages: RelayEvent[] = [];
+  const turns: (() => void)[] = [];
+  const script = `
+    let turn = 0;
+    const send = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }));
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method } = JSON.parse(line);
+      if (method === 'initialize') send({ id, result: { protocolVersion: 1 } });
+      if (method === 'session/new') send({ id, result: { sessionId: 's' } });
+      if (method !== 'session/prompt') return;
+      turn += 1;
+      const cost = { amount: turn * 0.5, currency: 'USD' };
+      const update = { sessionUpdate: 'usage_update', used: 1, size: 2, cost };
+      send({ method: 'session/update', params: { sessionId: 's', update } });
+      const usage = { inputTokens: turn * 100, outputTokens: 'many', totalTokens: 0 };
+      send({ id, result: { stopReason: 'end_turn', usage } });
+    });`;
+  const session = await acpRelay({
+    command: process.execPath,
+    args: ['-e', script],
+    stateFolder: temporary(),
+  }).start({
+    subagentId: 'sub_usage',
+    signal: new AbortController().signal,
+    scheduler: simulatedEnvironment().scheduler,
+    receive: (event) => {
+      if (event.type === 'usage') usages.push(event);
+      if (event.type === 'turn_ended') turns.shift()?.();
+    },
+    report: () => {},
+  });
+  for (const key of ['a', 'b'])
+    await new Promise<void>((resolve) => {
+      turns.push(resolve);
+      session.prompt({ key, text: 'go' });
+    });
+  await session.release('ended');
+  const usage = (inputTokens: number, cost: number) => ({
+    type: 'usage',
+    inputTokens,
+    outputTokens: 0,
+    cost,
+  });
+  expect(usages).toEqual([usage(0, 0.5), usage(100, 0), usage(0, 0.5), usage(100, 0)]);
 });

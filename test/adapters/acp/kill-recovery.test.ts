@@ -12,7 +12,8 @@ import { sweep } from '../../../src/adapters/acp/agent-process.ts';
 import { mulberry32 } from '../../../src/testing/doubles/chance.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
-const SEEDS = 5;
+/** `npm run kills` plays 50. */
+const SEEDS = Number(process.env['KILL_SEEDS'] ?? 5);
 const MAX_LIVES = 8;
 /** Lines of a life that is not killed, and some more. */
 const LINES = 10;
