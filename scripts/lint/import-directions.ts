@@ -552,6 +552,23 @@ export const layers: readonly Layer[] = [
     sources: ['actors/ports', 'adapters/node', 'values'],
     packages: ['zod'],
   },
+  // A page to look at the sessions of a journal.
+  {
+    files: 'inspector',
+    sources: [
+      'actors/contracts',
+      'actors/ports',
+      'actors/replay',
+      'actors/session/view',
+      'adapters/inspect/shown-value.ts',
+      'adapters/listen',
+      'adapters/node',
+      'client/protocol.ts',
+      'machines',
+      'values',
+    ],
+    packages: ['xstate', 'zod', 'node:'],
+  },
   // The command line is an app of its own.
   {
     files: 'cli',
@@ -563,6 +580,7 @@ export const layers: readonly Layer[] = [
       'voice',
       'actors',
       'machines',
+      'inspector',
       'language',
       'results',
       'memory',

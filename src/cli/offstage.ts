@@ -4,6 +4,7 @@
 import { runCommand, type Command } from './command/command.ts';
 import { create } from './create/create.ts';
 import { doctor } from './doctor/doctor.ts';
+import { inspect } from './inspect/inspect.ts';
 import { replay } from './replay/replay.ts';
 import { simulate } from './simulate/simulate.ts';
 import { voice } from './voice/voice.ts';
@@ -14,7 +15,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
-const commands: readonly Command[] = [create, doctor, replay, simulate, voice];
+const commands: readonly Command[] = [create, doctor, inspect, replay, simulate, voice];
 
 process.exitCode = await runCommand(commands, process.argv.slice(2), (text) => {
   process.stdout.write(text);

@@ -472,6 +472,23 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     },
     redactWords: { args: () => ['leaf', ['event', 'type']], trusts: recordMade },
   },
+  './inspector': {
+    inspector: {
+      args: ({ environment }) => [
+        {
+          journal: memoryJournal(),
+          token: 'a token of sixteen',
+          act: () => null,
+          user: 'ann',
+          path: '/inspect',
+          redact: true,
+          hosts: ['app.example'],
+          environment,
+          onError: () => undefined,
+        },
+      ],
+    },
+  },
   './openai-realtime': {
     createClientSecret: {
       args: () => [{}],

@@ -386,10 +386,14 @@ class ReplayedSession {
 
   get machines(): Omit<WaitingState, 'at' | 'subagents'> {
     const { session, interaction, outbox, questions } = this.#unit;
-    const live = questions.ids.flatMap((id): [string, QuestionSnapshot][] => {
-      const state = questions.stateOf(id);
-      return state && !state.done ? [[id, state as unknown as QuestionSnapshot]] : [];
-    });
+    const live = questions.ids.flatMap(
+      (id): [string, Pick<QuestionSnapshot, 'value' | 'context'>][] => {
+        const state = questions.stateOf(id);
+        if (!state || state.done) return [];
+        const value = state.value as QuestionSnapshot['value'];
+        return [[id, { value, context: state.context as QuestionSnapshot['context'] }]];
+      },
+    );
     return {
       session: session.snapshot,
       interaction,

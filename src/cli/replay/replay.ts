@@ -321,7 +321,7 @@ interface Source {
  * Opens a source; read-only, unless `isWritten`.
  * @throws {ConfigurationError} `NOT_A_JOURNAL`, and the errors of both readers for content that they cannot read.
  */
-async function openSource(path: string, isWritten: boolean): Promise<Source> {
+export async function openSource(path: string, isWritten: boolean): Promise<Source> {
   if (!existsSync(path)) throw notAJournal(path, 'there is no such file');
   if (statSync(path).isDirectory()) throw notAJournal(path, 'it is a folder');
   const begins = beginningOf(path);

@@ -1,0 +1,310 @@
+// The inspector's page and what it asks for: sessions, entries, the machines at an entry, and actions.
+//
+//   page ─▶ Host, Origin ─▶ token ─▶ the journal
+//                                └─▶ the session, if the app lets it act
+//
+// Owns:     who may look and act, the routes, the kept sessions.
+// Does not: listen (the app or the command line does), or fold entries (inspected-session.ts).
+//
+// Invariants
+//   INSPECTOR-1. Nothing of a session leaves without the token, under a foreign Host, or for a page of another origin.
+//       The page itself holds nothing.
+//   INSPECTOR-2. It acts only if `act` is given, by the frames and methods of a client, under the name `user`.
+//   INSPECTOR-3. No request throws, and none is read beyond `MAX_BODY_BYTES`.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { z } from 'zod';
+import { identity } from '../actors/contracts/identity.ts';
+import type { Environment } from '../actors/ports/environment.ts';
+import type { Journal } from '../actors/ports/journal.ts';
+import type { BaseSession } from '../actors/session/view/base-session.ts';
+import { redactNothing, redactWords, type Redact } from '../adapters/inspect/shown-value.ts';
+import { bearerToken, isLoopbackName, isSameSecret, targetOf } from '../adapters/listen/access.ts';
+import { readBody } from '../adapters/listen/request-body.ts';
+import { nodeEnvironment } from '../adapters/node/environment.ts';
+import { readClientFrame, valueOfJson, type CommandFrame } from '../client/protocol.ts';
+import { aFunction, check, type ChecksOf } from '../values/checks.ts';
+import { codeOf, isA, messageOf, OffstageError, quietly } from '../values/errors.ts';
+import { chartsOfMachines } from './charts.ts';
+import { InspectedSession } from './inspected-session.ts';
+import { pageHtml, pageStyle } from './page.ts';
+import { pageScript } from './page-script.ts';
+
+/** The part of a session that the inspector acts in. */
+export type ActedSession = Pick<
+  BaseSession,
+  'sendText' | 'answer' | 'questionShown' | 'shown' | 'dismiss' | 'subagents'
+>;
+
+export interface InspectorPageOptions {
+  /** The journal of the sessions; with `scopes`, their list. */
+  readonly journal: Journal;
+  /** The secret of those who may look: at least 16 characters, in the fragment of the page's address. */
+  readonly token: string;
+  /**
+   * Returns the running session with this id; null: there is none here. The page may then answer, dismiss, write and
+   * cancel. @defaultValue none: the page only looks
+   */
+  readonly act?: (sessionId: string) => ActedSession | null | Promise<ActedSession | null>;
+  /** The `by` of what is done on the page. @defaultValue 'inspector' */
+  readonly user?: string;
+  /** The path of the page. @defaultValue '/inspect' */
+  readonly path?: string;
+  /** Whether words of users and models are hidden, or a function that decides; see `redactWords`. @defaultValue true */
+  readonly redact?: boolean | Redact;
+  /** More names of the server in `Host`. @defaultValue localhost alone */
+  readonly hosts?: readonly string[];
+  /** Time and chance. @defaultValue those of the process */
+  readonly environment?: Environment;
+  /** Called with errors that the page is not told. */
+  readonly onError?: (error: unknown, where: string) => void;
+}
+
+export interface InspectorPage {
+  /** Answers a request of the page. `next` is called for another path; without it, that is a 404. */
+  readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
+}
+
+const optionsSchema = z.strictObject({
+  journal: z.looseObject({ read: aFunction }),
+  token: z.string().min(16).max(500),
+  act: aFunction.optional(),
+  user: identity.optional(),
+  path: z
+    .string()
+    .regex(/^\/[\w.~-]+(?:\/[\w.~-]+)*$/, 'expected a path such as /inspect')
+    .optional(),
+  redact: z.union([z.boolean(), aFunction]).optional(),
+  hosts: z.array(z.string().min(1).max(300)).max(1_000).optional(),
+  environment: z.looseObject({ clock: z.unknown(), scheduler: z.unknown() }).optional(),
+  onError: aFunction.optional(),
+} satisfies ChecksOf<InspectorPageOptions>);
+
+/**
+ * Makes the inspector's page of the sessions of a journal, to mount in a server.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
+export function inspector(options: InspectorPageOptions): InspectorPage {
+  check('inspector(options)', optionsSchema, options);
+  return new Page(options);
+}
+
+const MAX_BODY_BYTES = 65_536;
+const BODY_TIMEOUT_MS = 10_000;
+/** The entries of one answer. */
+const MAX_ENTRIES = 10_000;
+/** Sessions whose entries are kept. */
+const MAX_SESSIONS = 8;
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+const json = (value: unknown, status = 200): Answer => ({
+  status,
+  type: 'application/json',
+  body: JSON.stringify(value),
+});
+
+const refusal = (status: number, message: string): Answer => json({ error: { message } }, status);
+
+class Page implements InspectorPage {
+  readonly #options: InspectorPageOptions;
+  readonly #path: string;
+  readonly #redact: Redact;
+  readonly #environment: Environment;
+  readonly #onError: (error: unknown, where: string) => void;
+  /** The one that was asked for last is the last. */
+  readonly #sessions = new Map<string, InspectedSession>();
+
+  constructor(options: InspectorPageOptions) {
+    const { redact = true, path = '/inspect', environment = nodeEnvironment(), onError } = options;
+    this.#options = options;
+    this.#path = path;
+    this.#environment = environment;
+    this.#redact = redact === true ? redactWords : redact === false ? redactNothing : redact;
+    this.#onError = quietly(onError);
+  }
+
+  readonly handle: InspectorPage['handle'] = (request, response, next) => {
+    response.on('error', () => response.destroy());
+    void this.#handle(request, response, next).catch((error: unknown) => {
+      this.#onError(error, 'inspector');
+      response.destroy();
+    });
+  };
+
+  async #handle(
+    request: IncomingMessage & { readonly originalUrl?: string },
+    response: ServerResponse,
+    next?: () => void,
+  ): Promise<void> {
+    const target = targetOf(request.originalUrl ?? request.url);
+    const path = target?.path ?? '';
+    if (path !== this.#path && !path.startsWith(`${this.#path}/`)) {
+      if (next) next();
+      else write(response, refusal(404, 'Nothing is here'));
+      return;
+    }
+    try {
+      const query = target?.query ?? new URLSearchParams();
+      write(response, await this.#answer(request, path.slice(this.#path.length), query));
+    } catch (error) {
+      this.#onError(error, 'inspector');
+      const message = isA(error, OffstageError) ? messageOf(error) : 'The inspector failed';
+      write(response, refusal(500, message));
+    }
+  }
+
+  async #answer(request: IncomingMessage, route: string, query: URLSearchParams): Promise<Answer> {
+    const { host = '', origin } = request.headers;
+    const { hosts = [] } = this.#options;
+    if (!isLoopbackName(host) && !hosts.includes(host))
+      return refusal(403, 'Expected a Host that is served here');
+    if (origin !== undefined && URL.parse(origin)?.host !== host)
+      return refusal(403, 'Expected the Origin of this page');
+    const isPost = request.method === 'POST';
+    if (!isPost && request.method !== 'GET') return refusal(405, 'Expected GET or POST');
+    if (!isPost && route === '')
+      return { status: 200, type: 'text/html', body: pageHtml(this.#path) };
+    if (!isPost && route === '/page.js')
+      return { status: 200, type: 'text/javascript', body: pageScript };
+    if (!isPost && route === '/page.css') return { status: 200, type: 'text/css', body: pageStyle };
+    if (!isSameSecret(bearerToken(request.headers), this.#options.token))
+      return refusal(401, 'Expected the token');
+    if (isPost) return route === '/api/act' ? this.#act(request) : refusal(404, 'Nothing is here');
+    switch (route) {
+      case '/api/charts':
+        return json(chartsOfMachines());
+      case '/api/sessions':
+        return json(await this.#list());
+      case '/api/entries':
+        return this.#entries(query);
+      case '/api/at':
+        return this.#at(query);
+      default:
+        return refusal(404, 'Nothing is here');
+    }
+  }
+
+  async #list(): Promise<unknown> {
+    const { journal } = this.#options;
+    const scopes = (await journal.scopes?.()) ?? [];
+    return scopes.map(({ scope, entries, firstAt, lastAt }) => ({
+      scope,
+      entries,
+      firstAt,
+      lastAt,
+    }));
+  }
+
+  async #entries(query: URLSearchParams): Promise<Answer> {
+    const session = await this.#session(query);
+    if (!session) return refusal(404, 'There is no such session');
+    const after = wholeNumber(query.get('after')) ?? 0;
+    const { failure } = session;
+    return json({
+      now: this.#environment.clock.now(),
+      count: session.count,
+      mayAct: this.#options.act !== undefined,
+      failure: failure === null ? null : messageOf(failure),
+      entries: session.after(after, MAX_ENTRIES),
+    });
+  }
+
+  async #at(query: URLSearchParams): Promise<Answer> {
+    const session = await this.#session(query);
+    const subject = session?.subjectAt(
+      wholeNumber(query.get('entry')) ?? 0,
+      query.get('id') ?? 'session',
+    );
+    return subject ? json(subject) : refusal(404, 'There is no such entry');
+  }
+
+  async #session(query: URLSearchParams): Promise<InspectedSession | null> {
+    const scope = query.get('session') ?? '';
+    const known = this.#sessions.get(scope);
+    const session =
+      known ??
+      new InspectedSession(this.#options.journal, scope, this.#redact, this.#environment.clock);
+    await session.refresh();
+    if (session.count === 0) return null;
+    this.#sessions.delete(scope);
+    this.#sessions.set(scope, session);
+    for (const oldest of this.#sessions.keys())
+      if (this.#sessions.size > MAX_SESSIONS) this.#sessions.delete(oldest);
+    return session;
+  }
+
+  async #act(request: IncomingMessage): Promise<Answer> {
+    const { act } = this.#options;
+    if (!act) return json(refused('NOT_ALLOWED', 'This inspector only looks'));
+    if (!(request.headers['content-type'] ?? '').startsWith('application/json'))
+      return refusal(415, 'Expected content-type application/json');
+    const body = await readBody(request, {
+      scheduler: this.#environment.scheduler,
+      maxBytes: MAX_BODY_BYTES,
+      timeoutMs: BODY_TIMEOUT_MS,
+    });
+    if (!Buffer.isBuffer(body)) return refusal(400, `Expected at most ${MAX_BODY_BYTES} bytes`);
+    const posted = valueOfJson(body.toString('utf8')) as { session?: unknown; frame?: unknown };
+    const frame = readClientFrame(posted?.frame);
+    if (typeof frame === 'string') return refusal(400, `Expected a frame: ${frame}`);
+    if (!('id' in frame)) return refusal(400, 'Expected a frame with a receipt');
+    const session = await act(String(posted.session));
+    if (!session)
+      return json(refused('SESSION_UNKNOWN', 'The session does not run in this process'));
+    try {
+      const value = await this.#execute(session, frame);
+      return json({ ok: true, value: value ?? null });
+    } catch (error) {
+      if (isA(error, OffstageError)) return json(refused(codeOf(error), messageOf(error)));
+      throw error;
+    }
+  }
+
+  async #execute(session: ActedSession, frame: CommandFrame): Promise<unknown> {
+    const by = { by: this.#options.user ?? 'inspector' };
+    switch (frame.type) {
+      case 'send':
+        return session.sendText(frame.text, by);
+      case 'answer':
+        // Who looks at the page has the question in front of them.
+        session.questionShown(frame.requestId, by);
+        return session.answer(frame.requestId, frame.answer, by);
+      case 'cancel':
+        return session.subagents.cancel(frame.subagentId, frame.reason, by);
+      case 'message':
+        return session.subagents.send(frame.subagentId, { content: frame.text }, by);
+      case 'dismiss':
+        return session.dismiss(frame.deliveryId, by);
+      case 'shown':
+        return session.shown(frame.deliveryId, by);
+      case 'question.shown':
+        return session.questionShown(frame.requestId, by);
+    }
+  }
+}
+
+const refused = (code: string, message: string) => ({ ok: false, code, message });
+
+function write(response: ServerResponse, { status, type, body }: Answer): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, {
+    'content-type': `${type}; charset=utf-8`,
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'cross-origin-resource-policy': 'same-origin',
+    'content-security-policy':
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+      "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+  });
+  response.end(body);
+}
+
+function wholeNumber(text: string | null): number | null {
+  return /^\d{1,15}$/.test(text ?? '') ? Number(text) : null;
+}

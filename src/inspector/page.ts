@@ -1,0 +1,123 @@
+// The page of the inspector: its document and its style. It holds nothing of a session.
+
+/** `base` is the path of the page. */
+export function pageHtml(base: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Offstage inspector</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${base}/page.css">
+</head>
+<body data-base="${base}">
+<header>
+  <h1>Offstage</h1>
+  <label>Session <select id="session"></select></label>
+  <p id="status" role="status">Connecting</p>
+</header>
+<nav aria-label="Entries">
+  <button id="first" type="button">First</button>
+  <button id="back" type="button">Back</button>
+  <label>Entry <input id="entry" type="number" min="1" value="1"></label>
+  <span id="of"></span>
+  <button id="forth" type="button">Forth</button>
+  <button id="live" type="button" aria-pressed="true">Latest</button>
+  <a id="link" href="#">Link to this entry</a>
+</nav>
+<main>
+  <section id="left" aria-labelledby="left-title">
+    <h2 id="left-title">Actors</h2>
+    <div id="tree" class="rows" role="tree" aria-labelledby="left-title" tabindex="0"></div>
+  </section>
+  <section id="middle" aria-labelledby="middle-title">
+    <h2 id="middle-title">Time</h2>
+    <p class="tools">
+      <button id="closer" type="button">Closer</button>
+      <button id="wider" type="button">Wider</button>
+      <button id="earlier" type="button">Earlier</button>
+      <button id="later" type="button">Later</button>
+      <button id="all" type="button">All</button>
+      <span id="span"></span>
+    </p>
+    <div id="axis-scroll" tabindex="0" role="group" aria-label="Lanes">
+      <canvas id="axis" role="img" aria-label="The conversation on a time axis; the list of entries has the same in words"></canvas>
+    </div>
+    <h3 id="entries-title">Entries</h3>
+    <div id="entries" class="rows" role="listbox" aria-labelledby="entries-title" tabindex="0"></div>
+  </section>
+  <section id="right" aria-labelledby="subject">
+    <h2 id="subject">session</h2>
+    <p id="why"></p>
+    <div id="actions"></div>
+    <p id="receipt" role="status"></p>
+    <h3>Changed by this entry</h3>
+    <dl id="diff"></dl>
+    <h3>Statechart</h3>
+    <div id="chart"></div>
+    <h3>Context</h3>
+    <pre id="context" tabindex="0"></pre>
+    <h3>Event of this entry</h3>
+    <pre id="event" tabindex="0"></pre>
+  </section>
+</main>
+<script src="${base}/page.js"></script>
+</body>
+</html>
+`;
+}
+
+export const pageStyle = `:root {
+  color-scheme: light dark;
+  --paper: light-dark(#fdfdfc, #16181c);
+  --ink: light-dark(#1c1f24, #e9ebee);
+  --soft: light-dark(#555c66, #a9b1bd);
+  --line: light-dark(#c9ced6, #3a404a);
+  --mark: light-dark(#0b57d0, #8ab4f8);
+  --on: light-dark(#d9e7ff, #1f3558);
+  --chip: light-dark(#edeff2, #272b32);
+}
+* { box-sizing: border-box; }
+html, body { height: 100%; margin: 0; }
+body { display: flex; flex-direction: column; background: var(--paper); color: var(--ink); font: 14px/1.4 system-ui, sans-serif; }
+h1, h2, h3, p { margin: 0; }
+h1 { font-size: 16px; } h2 { font-size: 14px; } h3 { font-size: 12px; color: var(--soft); margin-top: 10px; }
+header, nav { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; padding: 6px 12px; border-bottom: 1px solid var(--line); }
+button, select, input { font: inherit; color: inherit; background: var(--chip); border: 1px solid var(--line); border-radius: 4px; padding: 2px 8px; min-height: 26px; max-width: 100%; }
+button[aria-pressed="true"] { border-color: var(--mark); color: var(--mark); }
+button:disabled { opacity: .6; }
+input[type="number"] { width: 7em; }
+a { color: var(--mark); }
+:focus-visible { outline: 2px solid var(--mark); outline-offset: 1px; }
+main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(200px, 1fr) minmax(300px, 2.4fr) minmax(260px, 1.4fr); }
+section { min-width: 0; min-height: 0; padding: 8px 12px; display: flex; flex-direction: column; border-right: 1px solid var(--line); }
+#right { overflow: auto; }
+.rows { flex: 1; min-height: 120px; overflow: auto; position: relative; }
+.space { position: relative; }
+.row { position: absolute; left: 0; right: 0; height: 24px; display: flex; gap: 8px; align-items: center; white-space: nowrap; overflow: hidden; padding-right: 4px; cursor: default; }
+.row[aria-selected="true"] { background: var(--on); }
+.row span { overflow: hidden; text-overflow: ellipsis; }
+.row .n { color: var(--soft); min-width: 4em; text-align: right; }
+.chip { background: var(--chip); border-radius: 8px; padding: 0 6px; font-size: 12px; }
+.tools { display: flex; flex-wrap: wrap; gap: 6px; padding: 4px 0; }
+#axis-scroll { height: 45%; min-height: 160px; overflow-y: auto; position: relative; }
+#axis { position: sticky; top: 0; display: block; width: 100%; height: 100%; }
+pre { margin: 0; padding: 6px; background: var(--chip); max-height: 260px; min-height: 2em; flex: none; overflow: auto; font-size: 12px; white-space: pre-wrap; overflow-wrap: anywhere; }
+dl { margin: 0; } dt { font-weight: 600; } dd { margin: 0 0 4px 12px; overflow-wrap: anywhere; }
+#why { font-weight: 600; padding: 4px 0; }
+#actions { display: flex; flex-wrap: wrap; gap: 6px; }
+.state { border: 1px solid var(--line); border-radius: 5px; padding: 2px 6px 4px; margin: 3px; display: inline-block; vertical-align: top; font-size: 12px; }
+.state[data-on] { border: 2px solid var(--mark); background: var(--on); }
+.state > b { display: block; }
+.state[data-type="parallel"] > .state { display: block; }
+.moves { margin: 4px 0 0; padding-left: 18px; font-size: 12px; }
+@media (max-width: 800px) {
+  html, body { height: auto; }
+  main { display: block; }
+  section { border-right: 0; border-bottom: 1px solid var(--line); }
+  .rows { max-height: 260px; }
+  #axis-scroll { height: 240px; }
+}
+`;

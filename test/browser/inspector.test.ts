@@ -1,0 +1,219 @@
+// The inspector in Chromium: a running session that is acted in, the same from its journal, and very many of all.
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type * as axeModule from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { JournalEntry } from '../../src/entries/journal.ts';
+import { createRuntime, memoryJournal, type Journal } from '../../src/index.ts';
+import type { InspectorPageOptions } from '../../src/inspector/index.ts';
+import { mounted } from '../inspector/support.ts';
+import { rideSession } from '../serve/support/served.ts';
+import { launch } from './support/stage.ts';
+
+declare const axe: typeof axeModule;
+
+let browser: Browser;
+const axeSource = readFileSync(
+  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
+  'utf8',
+);
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser.close());
+
+const problems: string[] = [];
+
+async function opened(options: Omit<InspectorPageOptions, 'token'>, width = 1280) {
+  const { url, errors } = await mounted(options);
+  const context = await browser.newContext({ bypassCSP: true, viewport: { width, height: 800 } });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  const outside: string[] = [];
+  page.on('request', (request) => {
+    if (!request.url().startsWith('http://127.0.0.1')) outside.push(request.url());
+  });
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(`${message.text()} ${message.location().url}`);
+  });
+  await page.goto(url);
+  return { page, errors, outside, url };
+}
+
+async function isClean(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.addScriptTag({ content: axeSource });
+    const { violations } = await page.evaluate(() => axe.run());
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html: it }) => it)])).toEqual([]);
+    const folder = process.env['INSPECTOR_SCREENSHOTS'];
+    const { width } = page.viewportSize() ?? { width: 0 };
+    if (folder) await page.screenshot({ path: `${folder}/${width}-${colorScheme}.png` });
+  }
+}
+
+const choose = (page: Page, name: string | RegExp) =>
+  page.getByRole('treeitem', { name }).first().click();
+
+test('a running session is watched and acted in, and its past is stepped through', async () => {
+  problems.length = 0;
+  const journal = memoryJournal();
+  const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
+  await session.start();
+  const leave = session.attach();
+  const { page, errors, outside } = await opened({
+    journal,
+    act: (id) => (id === 'ses_1' ? session : null),
+    user: 'ann',
+  });
+  await page.getByRole('status').getByText('Connected: it may act').waitFor();
+
+  // As the user, through the door of a client.
+  await page.getByRole('textbox', { name: 'Words' }).fill('use book_ride');
+  await page.getByRole('button', { name: 'Say as the user' }).click();
+  await page.getByRole('status').getByText('Receipt: null').waitFor();
+  await choose(page, /^question sub_[\w-]+\.q1/);
+  await page
+    .locator('#why', { hasText: 'was told in full: no client has acknowledged it' })
+    .waitFor();
+  await choose(page, /book_ride/);
+  await page.locator('#why', { hasText: /^asked sub_[\w-]+\.q1/ }).waitFor();
+  await page.locator('.state[data-on] > b', { hasText: /^waiting_for_input$/ }).waitFor();
+  await isClean(page);
+
+  await choose(page, /^question sub_[\w-]+\.q1/);
+  await page.getByRole('textbox', { name: 'Words' }).fill('premium');
+  await page.getByRole('button', { name: 'Answer', exact: true }).click();
+  await page.getByRole('status').getByText('"accepted":true').waitFor();
+  await page.getByRole('treeitem', { name: /completed/ }).waitFor();
+
+  await choose(page, 'ses_1');
+  const hostile = '<img src=x onerror="throw new Error(1)">';
+  await page.getByRole('textbox', { name: 'Words' }).fill(hostile);
+  await page.getByRole('button', { name: 'Say as the user' }).click();
+  await page.getByRole('status').getByText('Receipt: null').waitFor();
+
+  // Words are hidden.
+  expect(await page.locator('main').innerHTML()).not.toContain('onerror');
+
+  // The past: the same question is open again, and nothing can be done there.
+  const link = await page.getByRole('link', { name: 'Link to this entry' }).getAttribute('href');
+  expect(link).toContain('entry=');
+  await page.locator('#entries').focus();
+  await page.keyboard.press('Home');
+  expect(await page.getByLabel('Entry', { exact: true }).inputValue()).toBe('1');
+  const count = Number((await page.locator('#of').textContent())?.slice(3));
+  const changes = new Set<string>();
+  for (let n = 1; n < count; n += 1) {
+    changes.add((await page.locator('#diff').textContent()) ?? '');
+    await page.getByRole('button', { name: 'Forth' }).click();
+  }
+  const answered = [...changes].find((text) => /question sub_[\w-]+\.q1/.test(text));
+  expect(answered).toBeDefined();
+  await page.getByRole('button', { name: 'Back' }).click();
+  await page
+    .getByText('To act, go to the latest entry.')
+    .or(page.locator('#actions:empty'))
+    .waitFor();
+  expect(outside).toEqual([]);
+  expect(errors).toEqual([]);
+  expect(problems).toEqual([]);
+  leave();
+  await session.close();
+
+  // Small, and by keyboard: the same conversation from its journal.
+  const small = await opened({ journal, redact: false }, 375);
+  await small.page.getByRole('status').getByText('Connected: it only looks').waitFor();
+  // A hostile text is a text.
+  await small.page.getByRole('button', { name: 'First' }).click();
+  const steps = Number((await small.page.locator('#of').textContent())?.slice(3));
+  for (let n = 1; n < steps; n += 1) {
+    if ((await small.page.locator('#diff').textContent())?.includes('onerror')) break;
+    await small.page.getByRole('button', { name: 'Forth' }).click();
+  }
+  expect(await small.page.locator('#diff').textContent()).toContain('<img src=x onerror');
+  await small.page.locator('#event', { hasText: 'onerror' }).waitFor();
+  await small.page.locator('#tree').focus();
+  await small.page.keyboard.press('ArrowDown');
+  await small.page.locator('#subject', { hasText: 'interaction' }).waitFor();
+  expect(await small.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThan(376);
+  await isClean(small.page);
+  expect(await small.page.locator('img').count()).toBe(0);
+  expect(problems).toEqual([]);
+});
+
+test('10,000 subagents and 100,000 entries are at most 2,000 nodes', async () => {
+  problems.length = 0;
+  const { page, errors } = await opened({ journal: await manyEntries(10_000, 10) });
+  await page.locator('#of', { hasText: 'of 100' }).waitFor({ timeout: 90_000 });
+  await page.waitForFunction(
+    () => document.querySelector('#of')?.textContent === 'of 100001',
+    null,
+    {
+      timeout: 90_000,
+    },
+  );
+  const nodes = () => page.evaluate(() => document.querySelectorAll('*').length);
+  expect(await nodes()).toBeLessThan(2_000);
+  await page.locator('#tree').focus();
+  await page.keyboard.press('End');
+  await page.getByRole('treeitem', { name: /sub_10000/ }).waitFor();
+  await page.getByRole('button', { name: 'First' }).click();
+  await page
+    .getByRole('option', { name: /session\.opened|session/ })
+    .first()
+    .waitFor();
+  expect(await nodes()).toBeLessThan(2_000);
+  const megabytes = await page.evaluate(
+    () =>
+      (performance as unknown as { memory: { usedJSHeapSize: number } }).memory.usedJSHeapSize /
+      1e6,
+  );
+  expect(megabytes).toBeLessThan(300);
+  expect(errors).toEqual([]);
+  expect(problems).toEqual([]);
+}, 240_000);
+
+/** A journal with the entries of many subagents, each with the beginning of the same life. */
+async function manyEntries(subagents: number, each: number): Promise<Journal> {
+  const journal = memoryJournal();
+  const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
+  await session.start();
+  const leave = session.attach();
+  await session.sendText('use book_ride');
+  await session.idle();
+  const [question] = session.store.getSnapshot().context.questions;
+  session.questionShown(question?.requestId ?? '');
+  await session.answer(question?.requestId ?? '', { text: 'premium' });
+  await session.idle();
+  leave();
+  await session.close();
+  const lived = journal.read({ scope: 'ses_1' });
+  const [first] = lived;
+  const life = lived.filter(({ unit }) => unit.startsWith('sub_')).slice(0, each);
+  const id = life[0]?.unit ?? '';
+  const text = JSON.stringify(life);
+  const entries = Array.from({ length: subagents }, (_, index) => {
+    const renamed = text.replaceAll(id, `sub_${index + 1}`);
+    return (JSON.parse(renamed) as JournalEntry[]).map((entry) => ({
+      ...entry,
+      at: entry.at + index * 50,
+    }));
+  }).flat();
+  const all = [...(first ? [first] : []), ...entries];
+  return {
+    append() {},
+    read: () => all,
+    scopes: () => [
+      {
+        scope: 'ses_1',
+        entries: all.length,
+        firstAt: all[0]?.at ?? 0,
+        lastAt: all.at(-1)?.at ?? 0,
+      },
+    ],
+  };
+}

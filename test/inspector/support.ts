@@ -1,0 +1,51 @@
+// The inspector's page, mounted in a server of this process.
+
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { inspector, type InspectorPageOptions } from '../../src/inspector/index.ts';
+
+export const TOKEN = 'a token of sixteen characters';
+
+interface Asked {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface Mounted {
+  readonly port: number;
+  /** The address of the page, with its token. */
+  readonly url: string;
+  readonly errors: unknown[];
+  /** Asks as the page does. */
+  ask(path: string, init?: Asked): Promise<Response>;
+}
+
+export async function mounted(
+  options: Omit<InspectorPageOptions, 'token'> & { readonly token?: string },
+): Promise<Mounted> {
+  const errors: unknown[] = [];
+  const page = inspector({ token: TOKEN, onError: (error) => errors.push(error), ...options });
+  const server = createServer((request, response) => page.handle(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+  const base = `http://127.0.0.1:${port}${options.path ?? '/inspect'}`;
+  return {
+    port,
+    url: `${base}#token=${encodeURIComponent(TOKEN)}`,
+    errors,
+    ask: (path, init = {}) =>
+      fetch(`${base}/api/${path}`, {
+        ...init,
+        headers: { authorization: `Bearer ${TOKEN}`, ...init.headers },
+      }),
+  };
+}
