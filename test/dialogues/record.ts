@@ -41,5 +41,7 @@ export interface DialogueStage {
   pass(ms: number): Promise<void>;
   /** What was taken down of the person's words since this time. */
   finish(): Promise<Pick<DialogueRecord, 'sounds' | 'said' | 'errors'>>;
+  /** Keeps what can be kept of a dialogue that went wrong. */
+  keep?(): Promise<void>;
   close(): Promise<void>;
 }

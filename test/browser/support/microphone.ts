@@ -8,7 +8,11 @@ import { speak, toWav } from '../../support/speech/speak.ts';
 declare global {
   interface Window {
     /** Says a WAV file into the microphone; resolves when its last sample was said. */
-    __speak(wavBase64: string): Promise<void>;
+    __speak(wavBase64: string, isLoop?: boolean): Promise<void>;
+    /** What was said and heard so far, as base64 of a WebM file. */
+    __recording(): Promise<string>;
+    /** When the loudspeaker sounded; a stage of the dialogues keeps it. */
+    __sounds(): { from: number; to: number }[];
     /** The loudest sample that left the speaker in about the last 80 ms. */
     __loudness(): number;
   }
@@ -34,14 +38,19 @@ export async function plugInMicrophone(page: Page): Promise<void> {
       silence.start();
       return microphone as AudioNode as MediaStreamAudioSourceNode;
     };
-    window.__speak = async (wavBase64) => {
+    window.__speak = async (wavBase64, isLoop = false) => {
       if (!microphone) throw new Error('Expected the page to have opened its microphone');
       const { context } = microphone;
       const bytes = Uint8Array.from(atob(wavBase64), (char) => char.charCodeAt(0));
       const source = new AudioBufferSourceNode(context, {
         buffer: await context.decodeAudioData(bytes.buffer),
+        loop: isLoop,
       });
       source.connect(microphone);
+      if (isLoop) {
+        source.start();
+        return;
+      }
       await new Promise((resolve) => {
         source.addEventListener('ended', resolve);
         source.start();
@@ -116,11 +125,67 @@ export async function listenToSpeaker(page: Page): Promise<void> {
   });
 }
 
+/** Plays a WAV file into the microphone; resolves when it was played, and at once if it goes on for ever. */
+export async function playInto(
+  page: Page,
+  wav: Buffer,
+  { isLoop = false }: { readonly isLoop?: boolean } = {},
+): Promise<void> {
+  await page.evaluate(([base64, loop]) => window.__speak(base64, loop), [
+    wav.toString('base64'),
+    isLoop,
+  ] as const);
+}
+
+/** Records what the microphone and the loudspeaker say, both into one file. */
+export async function recordRoom(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const parts: Blob[] = [];
+    let room:
+      | {
+          readonly context: AudioContext;
+          readonly recorder: MediaRecorder;
+          readonly all: AudioNode;
+        }
+      | undefined;
+    const createSource = AudioContext.prototype.createMediaStreamSource;
+    const createDestination = AudioContext.prototype.createMediaStreamDestination;
+    const connect = AudioNode.prototype.connect as (to: AudioNode) => AudioNode;
+    const record = (node: AudioNode): void => {
+      if (!room) {
+        const context = new AudioContext();
+        const all = createDestination.call(context);
+        const recorder = new MediaRecorder(all.stream);
+        recorder.ondataavailable = ({ data }) => parts.push(data);
+        recorder.start(1000);
+        room = { context, recorder, all };
+      }
+      const ear = createDestination.call(node.context as AudioContext);
+      connect.call(node, ear);
+      connect.call(createSource.call(room.context, ear.stream), room.all);
+    };
+    AudioContext.prototype.createMediaStreamSource = function (of) {
+      const source = createSource.call(this, of);
+      record(source);
+      return source;
+    };
+    AudioNode.prototype.connect = function (this: AudioNode, to: AudioNode) {
+      if (to instanceof AudioDestinationNode) record(this);
+      return connect.call(this, to);
+    } as typeof AudioNode.prototype.connect;
+    window.__recording = async () => {
+      const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
+      let text = '';
+      for (const byte of bytes) text += String.fromCharCode(byte);
+      return btoa(text);
+    };
+  });
+}
+
 /** Another voice than the lead agent's, and the one that is understood best. */
 const USER_VOICE = 'rms';
 
 /** Says it, in real time; resolves when it was said. */
 export async function sayInto(page: Page, text: string): Promise<void> {
-  const wav = toWav(await speak(text, { voice: USER_VOICE })).toString('base64');
-  await page.evaluate((base64) => window.__speak(base64), wav);
+  await playInto(page, toWav(await speak(text, { voice: USER_VOICE })));
 }

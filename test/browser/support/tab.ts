@@ -2,7 +2,7 @@
 
 import type { Locator, Page } from 'playwright-core';
 import type { ClientFrame, ServerFrame } from '../../../src/client/protocol.ts';
-import { echoInto, listenToSpeaker, plugInMicrophone, sayInto } from './microphone.ts';
+import { echoInto, listenToSpeaker, plugInMicrophone, recordRoom, sayInto } from './microphone.ts';
 
 export interface TabOptions {
   /** @defaultValue the link that the demo prints */
@@ -11,6 +11,8 @@ export interface TabOptions {
   readonly microphone?: 'ours' | 'refused';
   /** The microphone hears the loudspeaker at this level, in decibels; nothing cancels that. */
   readonly echoDb?: number;
+  /** `window.__recording` gives what was said and heard. */
+  readonly isRecorded?: boolean;
   readonly width?: number;
   readonly height?: number;
   readonly colorScheme?: 'light' | 'dark';
@@ -50,11 +52,12 @@ export class Tab {
   static async open(
     page: Page,
     url: string,
-    { microphone = 'ours', echoDb }: TabOptions,
+    { microphone = 'ours', echoDb, isRecorded }: TabOptions,
   ): Promise<Tab> {
     const tab = new Tab(page);
     if (microphone === 'ours') await plugInMicrophone(page);
     if (echoDb !== undefined) await echoInto(page, echoDb);
+    if (isRecorded) await recordRoom(page);
     await listenToSpeaker(page);
     await page.goto(url);
     return tab;

@@ -1,0 +1,40 @@
+// Some of the dialogues in a real browser, with real speech and a room around it: `npm run dialogues:browser` plays all.
+// The recogniser may mishear, and a machine may be slow: what must hold in any case is that nothing is lost, told twice
+// or left without an answer, and that what was taken down right is done.
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dialogues } from '../dialogues/corpus/index.ts';
+import { judgeDialogue, type Fault } from '../dialogues/judge.ts';
+import { playDialogue } from '../dialogues/play.ts';
+import { browserStages, type BrowserStages } from './support/dialogue-stage.ts';
+
+const names = [
+  'a ride, asked and answered',
+  'a listening word into a result',
+  'a ride before a loudspeaker that is heard',
+  'a report beside a television',
+];
+/** Faults of the session, whatever the recogniser made of the words. */
+const always: ReadonlySet<Fault> = new Set(['told twice', 'lost', 'error']);
+
+let stages: BrowserStages;
+beforeAll(async () => {
+  stages = await browserStages();
+});
+afterAll(() => stages.close());
+
+test.each(names)('%s', async (name) => {
+  const dialogue = dialogues.find((each) => each.name === name);
+  if (!dialogue) throw new Error(`Expected a dialogue with the name ${JSON.stringify(name)}`);
+  const stage = await stages.open(dialogue);
+  const record = await playDialogue(stage, dialogue);
+  await stage.close();
+  const { faults, isHeardRight } = judgeDialogue(dialogue, record);
+  const ours = faults.filter(
+    ({ fault, why }) =>
+      always.has(fault) ||
+      // How long it took says something about this machine.
+      (fault === 'dead air' ? why.startsWith('nothing') : isHeardRight),
+  );
+  expect(ours).toEqual([]);
+});

@@ -1,0 +1,128 @@
+// The demo in a real browser, in real time: a synthetic voice speaks into the page's microphone, the built-in
+// recogniser takes it down, and what the page plays is listened to. A room may add noise, an echo or a television.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { playInto } from './microphone.ts';
+import { buildTheatre, troubles } from './stage.ts';
+import { noise } from '../../support/speech-like.ts';
+import { speak, toWav } from '../../support/speech/speak.ts';
+import type { Dialogue } from '../../dialogues/dialogue.ts';
+import type { DialogueStage, Sound } from '../../dialogues/record.ts';
+
+const RATE_HZ = 24_000;
+/** A loudspeaker that is heard by the microphone, as a laptop without an echo canceller has it. */
+const ECHO_DB = -20;
+/** Below the user's voice. */
+const TELEVISION_DB = -32;
+const NOISE_DB = -50;
+const ROOM_DB = -55;
+const LISTENED_EVERY_MS = 50;
+/** A shorter silence is part of the speech. */
+const PAUSE_MS = 250;
+const TELEVISION =
+  'Good evening, and here is the news. The harbour will be closed on Thursday because of the storm. ' +
+  'The mayor said that the new bridge would cost twelve million. And now to the weather in the north.';
+
+export interface BrowserStages {
+  /** Opens the demo's page anew for this dialogue. */
+  open(dialogue: Dialogue): Promise<DialogueStage>;
+  close(): Promise<void>;
+}
+
+export interface BrowserStageOptions {
+  /** A voice of Flite; the lead agent speaks with another one. @defaultValue 'rms' */
+  readonly voice?: string;
+  /** The folder for what was heard in dialogues that go wrong. @defaultValue nothing is recorded */
+  readonly recordings?: string;
+}
+
+/** Needs the built-in voice, and `CHROMIUM_PATH`. */
+export async function browserStages(options: BrowserStageOptions = {}): Promise<BrowserStages> {
+  const { voice = 'rms', recordings } = options;
+  const theatre = await buildTheatre();
+  const background = {
+    noise: async () => noiseOf(NOISE_DB, 4 * RATE_HZ),
+    // No room is as silent as a synthesiser: the session tells far voices from near ones by the noise.
+    television: async () => {
+      const far = quieter(await speak(TELEVISION, { voice: 'awb' }), TELEVISION_DB);
+      const hiss = noiseOf(ROOM_DB, far.length);
+      return far.map((sample, index) => sample + (hiss[index] ?? 0));
+    },
+  };
+  const open = async ({ name, background: room }: Dialogue): Promise<DialogueStage> => {
+    const stage = await theatre.open();
+    const { watch } = stage;
+    const isRecorded = recordings !== undefined;
+    const tab = await stage.visit({ ...(room === 'echo' && { echoDb: ECHO_DB }), isRecorded });
+    const { page } = tab;
+    await tab.startTalking();
+    if (room === 'noise' || room === 'television')
+      await playInto(page, toWav(await background[room]()), { isLoop: true });
+    await page.evaluate(
+      ([everyMs, pauseMs]) => {
+        const sounds: { from: number; to: number }[] = [];
+        window.__sounds = () => sounds;
+        setInterval(() => {
+          if (window.__loudness() < 0.01) return;
+          const now = Date.now();
+          const last = sounds.at(-1);
+          if (last && now - last.to <= pauseMs) last.to = now;
+          else sounds.push({ from: now, to: now });
+        }, everyMs);
+      },
+      [LISTENED_EVERY_MS, PAUSE_MS] as const,
+    );
+    let sounds: readonly Sound[] = [];
+    return {
+      name: 'browser',
+      get state() {
+        return watch.state;
+      },
+      get now() {
+        return Date.now();
+      },
+      get sounds() {
+        const last = sounds.at(-1);
+        return last !== undefined && Date.now() - last.to < PAUSE_MS;
+      },
+      async pass(ms) {
+        await after(ms);
+        sounds = await page.evaluate(() => window.__sounds());
+      },
+      async says(text) {
+        const wav = toWav(await speak(text, { voice }));
+        const beganAt = Date.now();
+        await playInto(page, wav);
+        return { beganAt, endedAt: Date.now() };
+      },
+      finish: async () => ({
+        sounds,
+        errors: troubles(stage, tab),
+        said: watch.state.transcript
+          .filter(({ role, text }) => role === 'assistant' && text !== '')
+          .map(({ text }) => text),
+      }),
+      async keep() {
+        if (recordings === undefined) return;
+        mkdirSync(recordings, { recursive: true });
+        const file = join(recordings, name.replaceAll(/[^a-z0-9]+/gi, '-'));
+        const sound = await page.evaluate(() => window.__recording());
+        writeFileSync(`${file}.webm`, Buffer.from(sound, 'base64'));
+        writeFileSync(`${file}.txt`, `${watch.describe()}\n`);
+      },
+      close: () => stage.close(),
+    };
+  };
+  return { open, close: () => theatre.close() };
+}
+
+function quieter(samples: Int16Array, db: number): Int16Array {
+  return samples.map((sample) => sample * 10 ** (db / 20));
+}
+
+function noiseOf(db: number, length: number): Int16Array {
+  const random = noise(5);
+  return Int16Array.from({ length }, () => random() * 32_767 * 10 ** (db / 20));
+}
