@@ -12,7 +12,6 @@ const names = [
   'a ride, asked and answered',
   'a listening word into a result',
   'a ride before a loudspeaker that is heard',
-  'a report beside a television',
 ];
 /** Faults of the session, whatever the recogniser made of the words. */
 const always: ReadonlySet<Fault> = new Set(['told twice', 'lost', 'error']);

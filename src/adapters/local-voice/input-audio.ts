@@ -21,7 +21,7 @@ import {
   type EndpointingSettings,
 } from './endpointer.ts';
 import { hearUtterance, type KnownSpeech } from './hearing.ts';
-import { LevelGate, levelOf, median } from './level-gate.ts';
+import { LevelGate, levelOf, nearestLevel } from './level-gate.ts';
 import type { TurnDetection } from './session-config.ts';
 import type { SpeechDetector, SpeechEngine } from './speech/speech-engine.ts';
 import { Refusal } from './wire-events.ts';
@@ -333,8 +333,9 @@ export class InputAudio implements InputBuffer {
     const pause = this.#pause;
     this.#itemId = null;
     this.#pause = null;
-    const level = median(this.#speechLevels);
+    const level = nearestLevel(this.#speechLevels);
     this.#speechLevels = [];
+    this.#gate?.ended();
     const { from, speech } = this.#speechSince(listening, endpoint.startMs, threshold);
     const samples = this.#buffer.take(from, endpoint.endMs);
     listening.windows = [];

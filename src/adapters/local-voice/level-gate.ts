@@ -3,9 +3,11 @@
 //
 // LEVEL-GATE-1. A window counts as speech only if it, or one of the two before it, is within `marginDb` of the user's own
 //     voice: the median of their last utterances that had words. Before the first one it must stand out from the noise.
+//     Of an utterance the nearest voice counts, so that a television that is heard with the user does not stand for them.
 // LEVEL-GATE-2. A much louder voice is the user's: what was taken for the user's before it is forgotten.
 // LEVEL-GATE-3. A user who moved away is let in again: after somebody too quiet spoke for 2 s and then waited, the gate is
 //     lowered by 6 dB, until the user is heard as loud as before.
+// LEVEL-GATE-4. An utterance ends when its nearest voice does: what is 20 dB quieter than that is no part of it.
 
 const REMEMBERED_UTTERANCES = 5;
 const WINDOWS_IN_VIEW = 3;
@@ -17,6 +19,11 @@ const ABOVE_NOISE_DB = 15;
 const CERTAIN_DB = -40;
 const LEAST_DB = -70;
 const NEARER_DB = 10;
+/** LEVEL-GATE-4: syllables of one voice differ by less. A voice is what is as loud as this for so many windows. */
+const ONE_VOICE_DB = 20;
+const VOICE_WINDOWS = 8;
+/** The levels of the nearest voice of an utterance: those of others are lower. */
+const NEAREST_DB = 12;
 const STEP_DB = 6;
 /** LEVEL-GATE-3: the length of the speech, and of the silence after it. A television talks on. */
 const SHUT_OUT_MS = { least: 2_000, most: 10_000, pause: 600, wait: 1_500 };
@@ -28,6 +35,8 @@ export class LevelGate {
   #loweredDb = 0;
   /** The levels of the last windows, newest last. */
   readonly #levels: number[] = [];
+  /** The loudest levels of the utterance under way, the loudest first. */
+  #loudest: number[] = [];
   /** The speech that was too quiet, and the silence since. */
   #shutOut = { speechMs: 0, silenceMs: 0 };
 
@@ -40,9 +49,22 @@ export class LevelGate {
     const level = Math.max(levelDb, LEAST_DB);
     this.#levels.push(level);
     if (this.#levels.length > NOISE_MS / windowMs) this.#levels.shift();
-    const isLoud = Math.max(...this.#levels.slice(-WINDOWS_IN_VIEW)) >= this.#gateDb;
+    const near = Math.max(...this.#levels.slice(-WINDOWS_IN_VIEW));
+    const isLoud = near >= Math.max(this.#gateDb, this.#voiceDb - ONE_VOICE_DB);
+    if (isLoud && probability >= threshold)
+      this.#loudest = [...this.#loudest, level].toSorted((a, b) => b - a).slice(0, VOICE_WINDOWS);
     this.#watch(probability >= threshold && level >= this.#noiseGateDb, isLoud, windowMs);
     return isLoud ? probability : 0;
+  }
+
+  /** The level of the nearest voice of the utterance under way; very low until there is one. */
+  get #voiceDb(): number {
+    return this.#loudest[VOICE_WINDOWS - 1] ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** Handles the end of an utterance. */
+  ended(): void {
+    this.#loudest = [];
   }
 
   /** Records the level of an utterance that had words. */
@@ -87,6 +109,13 @@ export function levelOf(samples: Int16Array): number {
   return 10 * Math.log10(energy / Math.max(1, samples.length) / 32_768 ** 2 + 1e-9);
 }
 
-export function median(values: readonly number[]): number | null {
+/** Returns the level of the nearest voice in an utterance, by the levels of its speech; null without any. */
+export function nearestLevel(levels: readonly number[]): number | null {
+  const sorted = levels.toSorted((a, b) => b - a);
+  const loud = sorted[Math.min(VOICE_WINDOWS, sorted.length) - 1];
+  return loud === undefined ? null : median(sorted.filter((level) => level >= loud - NEAREST_DB));
+}
+
+function median(values: readonly number[]): number | null {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? null;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { LevelGate, levelOf } from '../../../src/adapters/local-voice/level-gate.ts';
+import { LevelGate, levelOf, nearestLevel } from '../../../src/adapters/local-voice/level-gate.ts';
 import { startHarness } from './support/harness.ts';
 import { tone } from './support/scripted-speech.ts';
 
@@ -29,6 +29,7 @@ function afterUser(): LevelGate {
   hear(gate, silence(1_000));
   for (let count = 0; count < 3; count += 1) {
     hear(gate, { db: USER_DB, ms: 1_000 });
+    gate.ended();
     gate.accepted(USER_DB);
     hear(gate, silence(1_000));
   }
@@ -70,6 +71,38 @@ test('LEVEL-GATE-2: a television that was taken for the user is none as soon as 
   expect(hear(gate, { db: USER_DB - 22, ms: 320 })).toBe(1);
   gate.accepted(USER_DB);
   expect(hear(gate, { db: USER_DB - 22, ms: 1_000 })).toBeLessThan(0.1);
+});
+
+describe('LEVEL-GATE-4: a television that was heard first', () => {
+  test('is no part of the utterance any more when the user has spoken', () => {
+    const gate = new LevelGate(15);
+    hear(gate, silence(1_000));
+    expect(hear(gate, { db: USER_DB - 25, ms: 3_000 })).toBe(1);
+    expect(hear(gate, { db: USER_DB, ms: 1_500 })).toBe(1);
+    expect(hear(gate, { db: USER_DB - 25, ms: 3_000 })).toBeLessThan(0.05);
+  });
+
+  test('begins an utterance again, unless the user was understood', () => {
+    const gate = new LevelGate(15);
+    hear(gate, silence(1_000));
+    hear(gate, { db: USER_DB, ms: 1_500 });
+    gate.ended();
+    expect(hear(gate, { db: USER_DB - 25, ms: 1_000 })).toBe(1);
+    gate.ended();
+    gate.accepted(USER_DB);
+    expect(hear(gate, { db: USER_DB - 25, ms: 1_000 })).toBeLessThan(0.1);
+  });
+});
+
+test('LEVEL-GATE-1: the level of an utterance is that of its nearest voice', () => {
+  const user = Array.from({ length: 30 }, (_, index) => USER_DB - (index % 10));
+  const far = Array.from({ length: 200 }, () => USER_DB - 30);
+  expect(nearestLevel([...far, ...user, ...far])).toBeGreaterThan(USER_DB - 8);
+  expect(nearestLevel(user)).toBeGreaterThan(USER_DB - 8);
+  expect(nearestLevel(far)).toBe(USER_DB - 30);
+  // A click is no voice.
+  expect(nearestLevel([0, 0, ...far])).toBe(USER_DB - 30);
+  expect(nearestLevel([])).toBeNull();
 });
 
 describe('LEVEL-GATE-3', () => {

@@ -47,14 +47,15 @@ export const rooms: readonly Dialogue[] = [
     name: 'a ride beside a television',
     kind: 'room',
     background: 'television',
-    lines: [airport, economy],
+    // Nothing is calm before the session knows the voice of the user.
+    lines: [{ ...airport, when: { afterMs: 8000 } }, economy],
     work: [economyRide],
   },
   {
     name: 'a report beside a television',
     kind: 'room',
     background: 'television',
-    lines: [salesOfLastWeek],
+    lines: [{ ...salesOfLastWeek, when: { afterMs: 8000 } }],
     work: [report],
     said: [/sold best/],
   },
