@@ -136,7 +136,11 @@ export default defineConfig({
       rules: { 'no-restricted-properties': ['error', ...timeAndChanceProperties] },
     },
     {
-      files: ['src/adapters/node/**', 'src/testing/doubles/simulated-environment.ts'],
+      files: [
+        'src/adapters/node/**',
+        'src/adapters/cloudflare/workers-environment.ts',
+        'src/testing/doubles/simulated-environment.ts',
+      ],
       rules: {
         'offstage/no-ambient-date': 'off',
         'no-restricted-globals': 'off',

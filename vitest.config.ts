@@ -14,6 +14,7 @@ const speech = 'test/adapters/local-voice/**/*.test.ts';
 const browser = 'test/browser/**/*.test.ts';
 const frameworks = 'test/frameworks/**/*.test.ts';
 const engines = 'test/engines/**/*.test.ts';
+const cloudflare = 'test/cloudflare/**/*.test.ts';
 
 // `package.json` allows a range of XState: what stands on it runs at both ends.
 const oldestXState = fileURLToPath(import.meta.resolve('xstate-oldest'));
@@ -53,6 +54,11 @@ const hasFrameworks = existsSync(new URL('./test/frameworks/node_modules', impor
 if (!hasFrameworks)
   console.warn('The tests inside web frameworks are left out: npm run test:frameworks runs them.');
 
+// So has workerd.
+const hasWorkerd = existsSync(new URL('./test/cloudflare/node_modules', import.meta.url));
+if (!hasWorkerd)
+  console.warn('The tests in a Durable Object are left out: npm run test:cloudflare runs them.');
+
 // So have the engines, with their servers.
 const hasEngines = existsSync(new URL('./test/engines/node_modules', import.meta.url));
 if (!hasEngines)
@@ -75,7 +81,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [postgres, speech, browser, frameworks, engines],
+          exclude: [postgres, speech, browser, frameworks, engines, cloudflare],
           sequence: { groupOrder: 0 },
         },
       },
@@ -99,6 +105,14 @@ export default defineConfig({
             ...(chromium === undefined ? ['test/frameworks/pages.test.ts'] : []),
           ],
           env: { CHROMIUM_PATH: chromium },
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'cloudflare',
+          include: hasWorkerd ? [cloudflare] : [],
           sequence: { groupOrder: 0 },
         },
       },

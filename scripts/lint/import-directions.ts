@@ -498,6 +498,7 @@ export const layers: readonly Layer[] = [
     ],
     packages: [...declaredPackages, 'node:'],
   },
+
   {
     // It serves sessions, too.
     files: 'adapters/acp',
@@ -509,6 +510,12 @@ export const layers: readonly Layer[] = [
       'actors/session/view',
     ],
     packages: [...declaredPackages, 'node:'],
+  },
+  // The home of a session: it holds one, and knows its pool.
+  {
+    files: 'adapters/cloudflare',
+    sources: [...portSources, 'actors/admission', 'actors/pool', 'actors/session/view'],
+    packages: ['zod'],
   },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },
   // A session over the network. The client is small enough for a page: it knows only types of the rest.

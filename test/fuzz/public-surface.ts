@@ -24,6 +24,19 @@ import { Trace } from '../../src/testing/check/trace.ts';
 import { corpora as answerCorpora } from '../testing/answer-language/corpora.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 
+/** `ctx` of a Durable Object that keeps nothing. */
+const durableObject = () => ({
+  id: { name: 'chat', toString: () => 'chat' },
+  storage: {
+    sql: { exec: () => ({ toArray: () => [] }) },
+    transactionSync: <T>(work: () => T): T => work(),
+    setAlarm: () => Promise.resolve(),
+    deleteAlarm: () => Promise.resolve(),
+  },
+  acceptWebSocket() {},
+  getWebSockets: () => [],
+});
+
 /** What arguments are made of; anew for each call. */
 export interface World {
   readonly environment: SimulatedEnvironment;
@@ -546,6 +559,17 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       args: ({ directory, number }) => [{ path: join(directory, `memory-${number}.jsonl`) }],
       walks: 'trusts',
     },
+  },
+  './cloudflare': {
+    durableObjectJournal: {
+      args: ({ environment }) => [{ storage: durableObject().storage, environment }],
+      walks: 'trusts',
+    },
+    hostSession: {
+      args: () => [durableObject(), { open: () => null, receive: () => null }],
+      walks: 'trusts',
+    },
+    workersEnvironment: { args: () => [] },
   },
   './encrypted-journal': {
     encryptedJournal: {

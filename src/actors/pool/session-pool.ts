@@ -50,8 +50,8 @@ export interface SessionPoolOptions<S extends PooledSession> {
   readonly maxAwake?: number;
   /**
    * The approximate interval in milliseconds at which the pool looks for sessions that must be awake: the
-   * process that suspended them may have died, and sessions that could not be woken are tried again.
-   * @defaultValue 30_000
+   * process that suspended them may have died, and sessions that could not be woken are tried again. `Infinity`: only
+   * when `start` is called, for a process that another clock wakes. @defaultValue 30_000
    */
   readonly lookMs?: number;
   /** Called with the errors of a session that is not in use at the moment. */
@@ -63,7 +63,7 @@ const optionsSchema = z.strictObject({
   open: z.custom((open) => typeof open === 'function', 'expected a function'),
   idleMs: z.number().nonnegative().optional(),
   maxAwake: z.union([z.int().positive(), z.literal(Infinity)]).optional(),
-  lookMs: z.number().positive().optional(),
+  lookMs: z.union([z.number().positive(), z.literal(Infinity)]).optional(),
   onError: aFunction.optional(),
 } satisfies ChecksOf<SessionPoolOptions<PooledSession>>);
 

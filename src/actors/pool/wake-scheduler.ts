@@ -56,7 +56,8 @@ export class WakeScheduler {
 
   /** Wakes the sessions that are due. Rejects if the times cannot be read; the next round tries again. */
   async look(): Promise<void> {
-    const isRound = this.#now >= this.#roundAt;
+    // Without rounds of its own each look is one.
+    const isRound = this.#ports.lookMs === Infinity || this.#now >= this.#roundAt;
     if (isRound) {
       this.#missed.clear();
       const { environment, lookMs } = this.#ports;
@@ -142,7 +143,7 @@ export class WakeScheduler {
   }
 
   #set(at: number): void {
-    if (this.#isStopped || at >= this.#at) return;
+    if (this.#isStopped || at >= this.#at || at === Infinity) return;
     this.#cancel?.();
     this.#at = at;
     const { environment, failed } = this.#ports;

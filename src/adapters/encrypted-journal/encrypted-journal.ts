@@ -14,11 +14,10 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { z } from 'zod';
-import { checkEntry } from '../../actors/ports/journal-entry.ts';
 import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import { aFunction, check, checkUnshown, type ChecksOf } from '../../values/checks.ts';
-import { messageOf } from '../../values/errors.ts';
+import { textOfEntry } from '../journal-rows/stored-rows.ts';
 
 export interface EncryptionOptions {
   /** 32 random bytes, or their base64: `openssl rand -base64 32`. New entries are encrypted with it. */
@@ -107,8 +106,7 @@ function placeOf({ scope, unit, seq, at, actor, definitionVersion }: JournalEntr
 }
 
 function sealed(entry: JournalEntry, key: Key): Sealed {
-  checkEntry(entry);
-  const packed = deflateRawSync(textOf(entry));
+  const packed = deflateRawSync(textOfEntry(entry));
   const place = placeOf(entry);
   // ENCRYPTED-JOURNAL-1
   const nonce = createHmac('sha256', key.nonce)
@@ -121,18 +119,6 @@ function sealed(entry: JournalEntry, key: Key): Sealed {
   const content = Buffer.concat([cipher.update(packed), cipher.final()]);
   const data = Buffer.concat([nonce, cipher.getAuthTag(), content]).toString('base64');
   return { type: SEALED, key: key.fingerprint, data };
-}
-
-function textOf({ scope, unit, event }: JournalEntry): string {
-  try {
-    return JSON.stringify(event);
-  } catch (cause) {
-    throw new JournalError(
-      'INVALID_ENTRY',
-      `Expected the event \`${event.type}\` of ${unit} in ${scope} to be plain JSON: ${messageOf(cause)}`,
-      { retryable: false, cause },
-    );
-  }
 }
 
 /** @throws {JournalError} `JOURNAL_KEY_MISSING`, `JOURNAL_CORRUPT` */

@@ -30,8 +30,20 @@ export type Row = readonly [
 
 /** @throws {JournalError} `INVALID_ENTRY` for names, or an event, that cannot be stored. */
 export function rowOf(entry: JournalEntry): Row {
+  const text = textOfEntry(entry);
+  const { scope, unit, seq, at, actor, definitionVersion } = entry;
+  const checksum = checksumOf([scope, unit, seq, at, actor, definitionVersion, text]);
+  const bytes = packed(text);
+  return [scope, unit, seq, at, actor, definitionVersion, bytes ? '' : text, checksum, bytes];
+}
+
+/**
+ * Returns the event of an entry as JSON.
+ * @throws {JournalError} `INVALID_ENTRY` for names, or an event, that cannot be stored.
+ */
+export function textOfEntry(entry: JournalEntry): string {
   checkEntry(entry);
-  const { scope, unit, seq, at, actor, definitionVersion, event } = entry;
+  const { scope, unit, event } = entry;
   let text: string;
   try {
     text = JSON.stringify(event);
@@ -49,9 +61,7 @@ export function rowOf(entry: JournalEntry): Row {
       `Expected the event \`${event.type}\` of ${unit} in ${scope} to have at most ${MAX_EVENT_BYTES} bytes as JSON`,
       { retryable: false },
     );
-  const checksum = checksumOf([scope, unit, seq, at, actor, definitionVersion, text]);
-  const bytes = packed(text);
-  return [scope, unit, seq, at, actor, definitionVersion, bytes ? '' : text, checksum, bytes];
+  return text;
 }
 
 /** A row as the database returns it, not checked yet. */

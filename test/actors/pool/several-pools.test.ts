@@ -131,6 +131,20 @@ describe.each([
   });
 });
 
+test('a pool without rounds looks only when it is told to, each time at everything', async () => {
+  const world = worldOf();
+  const { pool, opened } = processOf(world, { lookMs: Infinity });
+  await pool.start();
+  expect(world.environment.backgroundTimers).toBe(0);
+  const first = processOf(world);
+  await first.type('a', 'use slow');
+  first.die();
+  await world.environment.advance(LEASE_MS + ROUND_MS);
+  expect(opened).toEqual([]);
+  await pool.start();
+  expect(opened).toEqual(['a']);
+});
+
 describe('a pool that drains', () => {
   test('lets what is busy finish, takes no other session, and closes', async () => {
     const world = worldOf({ gives: true });

@@ -1,0 +1,192 @@
+// The journal of a Durable Object: tables in its own SQLite, and its alarm as the clock of the sessions that sleep.
+//
+// Invariants
+//   DURABLE-JOURNAL-1. `append` is synchronous. The object's output gate holds every response and every outgoing
+//       request back until the write is durable: accept, commit, release, by the platform.
+//   DURABLE-JOURNAL-2. A row has at most 2 MB there: longer events are kept in pieces, in the same transaction. They
+//       are not packed: workerd cannot unpack with a dictionary.
+//   DURABLE-JOURNAL-3. The alarm stands at the earliest wake time. While a session is in memory it stands
+//       `WATCHDOG_MS` ahead: should the object die, the alarm makes it anew.
+//
+// There is no claim: the platform runs an object in one place only.
+
+import { z } from 'zod';
+import type { Environment } from '../../actors/ports/environment.ts';
+import { journalConflict } from '../../actors/ports/journal-error.ts';
+import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+import { AT_ONCE, type WakeTime, type WakeTimes } from '../../actors/ports/wake-times.ts';
+import { checkUnshown, type ChecksOf } from '../../values/checks.ts';
+import { checksumOf, checkWakeTime, entryOf, textOfEntry } from '../journal-rows/stored-rows.ts';
+import { checkStorage, type DurableStorage } from './platform.ts';
+
+/** DURABLE-JOURNAL-2. Leaves room for the other columns. */
+const PIECE_BYTES = 1_000_000;
+/** DURABLE-JOURNAL-3 */
+export const WATCHDOG_MS = 15_000;
+
+const TABLES = `
+  create table if not exists entries (
+    id integer primary key autoincrement, scope text not null, unit text not null, seq integer not null,
+    at real not null, actor text not null, definition_version integer not null, event text not null,
+    checksum integer not null, unique (scope, unit, seq));
+  create index if not exists entries_by_scope on entries (scope, id);
+  create table if not exists pieces (
+    entry integer not null, part integer not null, bytes blob not null, primary key (entry, part)) without rowid;
+  create table if not exists wake_times (scope text primary key, at real not null);
+  create index if not exists wake_times_in_order on wake_times (at, scope)`;
+
+export interface DurableObjectJournalOptions {
+  /** `ctx.storage` of an object with SQLite. */
+  readonly storage: DurableStorage;
+  /** Time and chance; `workersEnvironment()`. */
+  readonly environment: Environment;
+}
+
+const optionsSchema = z.strictObject({
+  storage: z.looseObject({}),
+  environment: z.looseObject({ clock: z.looseObject({}) }),
+} satisfies ChecksOf<DurableObjectJournalOptions>);
+
+type Row = Record<string, ArrayBuffer | string | number | null>;
+
+/**
+ * Opens the journal of a Durable Object with SQLite. It uses the object's alarm: call `start` of the pool from
+ * `alarm()`, or let `hostSession` do it.
+ * @throws {ConfigurationError} `INVALID_OPTION`, also for storage without SQLite.
+ */
+export function durableObjectJournal(options: DurableObjectJournalOptions): Journal {
+  checkUnshown('durableObjectJournal', optionsSchema, options);
+  const { storage, environment } = options;
+  checkStorage('durableObjectJournal', storage);
+  const { clock } = environment;
+  const ask = (query: string, ...values: (ArrayBuffer | string | number | null)[]): Row[] =>
+    storage.sql.exec(query, ...values).toArray();
+  ask(TABLES);
+
+  const setAlarm = async (): Promise<void> => {
+    const [next] = ask('select min(at) as at from wake_times');
+    const at = next?.['at'] ?? null;
+    if (at === null) await storage.deleteAlarm();
+    else await storage.setAlarm(Number(at) <= AT_ONCE ? clock.now() + WATCHDOG_MS : Number(at));
+  };
+  const textOf = ({ id, event }: Row): string => {
+    if (typeof event === 'string' && event !== '') return event;
+    const pieces = ask('select bytes from pieces where entry = ? order by part', Number(id));
+    const decoder = new TextDecoder();
+    const text = pieces.map(({ bytes }) => decoder.decode(bytes as ArrayBuffer, { stream: true }));
+    return text.join('') + decoder.decode();
+  };
+  const remove = (scope: string, before: number | null): void => {
+    const until = before ?? Number.MAX_SAFE_INTEGER;
+    ask(
+      'delete from pieces where entry in (select id from entries where scope = ? and id < ?)',
+      scope,
+      until,
+    );
+    ask('delete from entries where scope = ? and id < ?', scope, until);
+  };
+
+  const wakeTimes: WakeTimes = {
+    set(scope, at) {
+      checkWakeTime(scope, at);
+      if (at === null) ask('delete from wake_times where scope = ?', scope);
+      else ask('insert or replace into wake_times values (?, ?)', scope, at);
+      return setAlarm();
+    },
+    earliest({ after, limit }) {
+      const found =
+        after === undefined
+          ? ask('select scope, at from wake_times order by at, scope limit ?', limit)
+          : ask(
+              'select scope, at from wake_times where (at, scope) > (?, ?) order by at, scope limit ?',
+              after.at,
+              after.scope,
+              limit,
+            );
+      return found.map(({ scope, at }): WakeTime => ({ scope: nameIn(scope), at: Number(at) }));
+    },
+  };
+
+  return {
+    append(entry: JournalEntry) {
+      const text = textOfEntry(entry);
+      const { scope, unit, seq, at, actor, definitionVersion } = entry;
+      const checksum = checksumOf([scope, unit, seq, at, actor, definitionVersion, text]);
+      const [known] = ask(
+        'select checksum from entries where scope = ? and unit = ? and seq = ?',
+        scope,
+        unit,
+        seq,
+      );
+      if (known) {
+        if (known['checksum'] === checksum) return;
+        throw journalConflict('The journal of this object', entry);
+      }
+      // A character has at most three bytes.
+      const bytes = text.length * 3 > PIECE_BYTES ? new TextEncoder().encode(text) : null;
+      const isWhole = bytes === null || bytes.length <= PIECE_BYTES;
+      // DURABLE-JOURNAL-2
+      storage.transactionSync(() => {
+        const [kept] = ask(
+          `insert into entries (scope, unit, seq, at, actor, definition_version, event, checksum)
+           values (?, ?, ?, ?, ?, ?, ?, ?) returning id`,
+          scope,
+          unit,
+          seq,
+          at,
+          actor,
+          definitionVersion,
+          isWhole ? text : '',
+          checksum,
+        );
+        if (isWhole) return;
+        for (let part = 0; part * PIECE_BYTES < bytes.length; part += 1) {
+          const piece = bytes.slice(part * PIECE_BYTES, (part + 1) * PIECE_BYTES);
+          ask('insert into pieces values (?, ?, ?)', Number(kept?.['id']), part, piece.buffer);
+        }
+      });
+    },
+    read({ scope, unit } = {}) {
+      return ask(
+        'select * from entries where scope = coalesce(?, scope) and unit = coalesce(?, unit) order by id',
+        scope ?? null,
+        unit ?? null,
+      ).map((row) => entryOf({ ...row, event: textOf(row) }, 'The journal of this object'));
+    },
+    trim({ scope, unit, seq }) {
+      storage.transactionSync(() => {
+        const [to] = ask(
+          'select id from entries where scope = ? and unit = ? and seq = ?',
+          scope,
+          unit,
+          seq,
+        );
+        if (to) remove(scope, Number(to['id']));
+      });
+    },
+    scopes: () =>
+      ask(
+        `select s.scope, s.entries, f.at as first_at, l.at as last_at
+         from (select scope, count(*) as entries, min(id) as first, max(id) as last from entries group by scope) s
+         join entries f on f.id = s.first join entries l on l.id = s.last order by s.first`,
+      ).map((row) => ({
+        scope: nameIn(row['scope']),
+        entries: Number(row['entries']),
+        firstAt: Number(row['first_at']),
+        lastAt: Number(row['last_at']),
+      })),
+    async forget(scope) {
+      storage.transactionSync(() => {
+        remove(scope, null);
+        ask('delete from wake_times where scope = ?', scope);
+      });
+      await setAlarm();
+    },
+    wakeTimes,
+  };
+}
+
+/** The text of a column that is one. */
+function nameIn(value: Row[string] | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

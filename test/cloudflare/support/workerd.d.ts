@@ -1,0 +1,8 @@
+/** Bundles a Worker of `../worker`. */
+export function bundle(worker: string, outfile: string): Promise<void>;
+/** Runs a bundle in workerd, with its objects in this folder. */
+export function start(
+  worker: string,
+  folder: string,
+  env: Readonly<Record<string, string>>,
+): Promise<{ readonly url: string; kill(): Promise<void> }>;
