@@ -9,7 +9,7 @@
 //       a call.
 //   JOB-WORKER-3. `do` resolves, whatever the model or the tool does, unless its signal aborts.
 
-import type { LanguageModel } from 'ai';
+import type { LanguageModel, ToolSet } from 'ai';
 import { z } from 'zod';
 import { aFunction, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
 import {
@@ -144,7 +144,7 @@ class JobWorker implements JobHands {
         'NOT_RECOVERABLE',
         `This worker has no configuration "${config}": expected one of ${quoted([...this.#known.keys()])}`,
       );
-    const modelTools: Record<string, unknown> = {};
+    const modelTools: ToolSet = {};
     const execution = new Map<string, NonNullable<ReturnType<PreparedTools['execution']['get']>>>();
     for (const name of names) {
       const source = [known.tools, this.#shared].find(
@@ -163,7 +163,7 @@ class JobWorker implements JobHands {
     const isEmpty = names.length === 0;
     return {
       definition: known.definition,
-      tools: { modelTools: isEmpty ? undefined : (modelTools as never), execution },
+      tools: { modelTools: isEmpty ? undefined : modelTools, execution },
     };
   }
 
