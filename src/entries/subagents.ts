@@ -69,3 +69,9 @@ export type {
   RelayTask,
   RelayTool,
 } from '../actors/ports/relay.ts';
+export { agentRelay } from '../actors/subagent/agent-relay.ts';
+export type {
+  AgentQuestion,
+  AgentRelayOptions,
+  RelayedAgent,
+} from '../actors/subagent/agent-relay.ts';

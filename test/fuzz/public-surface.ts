@@ -375,6 +375,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     TaskQueueTimeoutError: { args: () => ['lock', 1, 0], trusts: recordMade },
   },
   './subagents': {
+    agentRelay: { args: () => [{ id: 'agent', stream: () => undefined }, {}] },
     isToolFailure: { args: () => [{}] },
   },
   './services': {
