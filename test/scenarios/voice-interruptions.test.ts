@@ -251,6 +251,17 @@ describe('P5: where the session hears the microphone', () => {
     ]);
   });
 
+  test('a voice that is too quiet to be measured stops the speech at once', async () => {
+    const talk = await story();
+    const { begins, ends, sounds, eventsOf } = talk;
+    await hears(talk, QUIET, 300);
+    await begins();
+    expect(eventsOf('playout.clear')).toHaveLength(1);
+    expect(sounds).toEqual([]);
+    await ends('Wait, who was that?');
+    expect(eventsOf('speech.interrupted')).toHaveLength(1);
+  });
+
   test('a short word breaks off lowered speech', async () => {
     const talk = await heardStory();
     const { begins, ends, play, itemId, model, sounds } = talk;

@@ -18,10 +18,16 @@ const STRIDE = 4;
 export class VoicedSound {
   #loudest = 0;
   #voicedMs = 0;
+  #quietMs = Number.POSITIVE_INFINITY;
 
   /** How long the voice has lasted since `restart`, pauses not counted, in milliseconds. */
   get voicedMs(): number {
     return this.#voicedMs;
+  }
+
+  /** The length of the sound since the last voice, in milliseconds; infinite if there was none. */
+  get quietMs(): number {
+    return this.#quietMs;
   }
 
   /** Counts from now. */
@@ -34,7 +40,11 @@ export class VoicedSound {
     const durationMs = frameDurationMs(frame);
     const level = levelOf(frame.samples);
     this.#loudest = Math.max(level, this.#loudest * 0.5 ** (durationMs / HALF_LIFE_MS));
-    if (level < Math.max(QUIET, this.#loudest * FRACTION)) return 0;
+    if (level < Math.max(QUIET, this.#loudest * FRACTION)) {
+      this.#quietMs += durationMs;
+      return 0;
+    }
+    this.#quietMs = 0;
     this.#voicedMs += durationMs;
     return durationMs;
   }

@@ -62,6 +62,8 @@ const MICROPHONE_GAP_MS = 2000;
 const WIRE_LIMIT = 0.95;
 /** A voice that lasts this much longer, when the transport has noticed it, stops the speech: about 400 ms in all. */
 const VOICE_MS = 250;
+/** The voice that a transport has just noticed is at most this old. */
+const VOICED_WITHIN_MS = 700;
 /** After this long a pause new sound no longer belongs to the earlier noise. */
 const QUIET_MS = 3000;
 /** Utterances without a transcript are forgotten after this many others. */
@@ -411,9 +413,12 @@ export class BargeIn {
   /** Makes the speech give way to the user, until it is known what they say. */
   makeWay(): void {
     this.#voice.restart();
-    // Without the sound of the microphone, nobody knows how long the voice lasts.
+    // Without the sound of the microphone, or if the voice is too quiet, nobody knows how long it lasts.
     const hears = this.#now - this.#soundAt < MICROPHONE_GAP_MS;
-    if (!hears || !this.#speech.lower()) this.#speech.pause();
+    const isVoice =
+      this.#voice.quietMs < VOICED_WITHIN_MS ||
+      this.#overlap?.soundsLikeEcho(this.#speech.playing, this.#now);
+    if (!hears || !isVoice || !this.#speech.lower()) this.#speech.pause();
   }
 
   /** Handles sound of the microphone: a voice that lasts stops the speech, unless it is an echo of it. */
