@@ -278,6 +278,11 @@ async function detail() {
   const asked = ++state.asked;
   const { at: entry, chosen: id, session } = state;
   $('subject').textContent = id;
+  // The actions of what was chosen before are not those of this.
+  if (!($('actions').dataset.key ?? '').startsWith(id + ' ')) {
+    $('actions').dataset.key = '';
+    $('actions').replaceChildren();
+  }
   try {
     const got = await ask('at?' + of({ session, entry: String(entry), id }));
     if (asked !== state.asked) return;
