@@ -67,20 +67,19 @@ function at(row: readonly number[], column: number): number {
   return row[column] ?? Infinity;
 }
 
-/** Returns how much a text is like a part of another, 0 to 1, whatever their case and punctuation. */
-export function repeats(text: string, of: string): number {
-  const [words, others] = [plainWords(text), plainWords(of)];
-  if (words.length === 0 || others.length === 0) return 0;
-  const wanted = words.join(' ');
-  let best = 0;
-  for (let start = 0; start < others.length; start += 1) {
-    const part = others.slice(start, start + words.length).join(' ');
-    const longer = Math.max(part.length, wanted.length);
-    best = Math.max(best, 1 - editDistance(wanted, part) / longer);
-  }
-  return best;
-}
-
-function plainWords(text: string): readonly string[] {
-  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+/**
+ * Returns how much a text is like a part of another, 0 to 1; 0 if one of them is empty. Both are words with one blank
+ * between them. `sizes`: how many words the part may have.
+ */
+export function closestPart(text: string, of: string, sizes: readonly number[]): number {
+  if (text === '' || of === '') return 0;
+  const words = of.split(' ');
+  let closest = 0;
+  for (const size of sizes)
+    for (let start = 0; size > 0 && start < words.length; start += 1) {
+      const part = words.slice(start, start + size).join(' ');
+      const longer = Math.max(part.length, text.length);
+      closest = Math.max(closest, 1 - editDistance(part, text) / longer);
+    }
+  return closest;
 }

@@ -36,6 +36,14 @@ export function fold(text: string): string {
   );
 }
 
+/** Returns the words of a text with one blank between them: folded, without punctuation. */
+export function plainWords(text: string): string {
+  return fold(text)
+    .replace(/['’ʼ`´]/g, '')
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}
+
 export function isNumber(word: string | undefined): word is string {
   return word !== undefined && /^\d+(?:\.\d+)?$/.test(word);
 }

@@ -84,7 +84,7 @@ export interface TurnNow extends Stamped {
 /** The meaning of words for the speech that was paused. */
 export type WordsRead = 'interrupts' | 'listens';
 
-/** What the sound of an utterance shows before its words: the microphone hears the model, or somebody else. */
+/** The sound of an utterance shows before its words whether the microphone hears the model or somebody else. */
 export type SoundRead = 'echo' | 'voice';
 
 export type TurnFact =

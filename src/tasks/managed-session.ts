@@ -28,7 +28,7 @@ export interface Used {
   owner: string;
 }
 
-/** What a session is opened with. */
+/** The options with which a session is opened. */
 export interface Target {
   /** The id under which the relay keeps its folder. */
   readonly owner: string;

@@ -12,7 +12,7 @@
 import type { Scheduler } from '../actors/ports/environment.ts';
 import { CapacityError } from '../values/errors.ts';
 
-/** What a task must have to run. */
+/** The resources that a task must have to run. */
 export interface TaskNeeds {
   readonly topic: string | null;
   /** The resources that it writes. */

@@ -34,7 +34,7 @@ export interface JobClaims {
   forget?(prefix: string): void | Promise<void>;
 }
 
-/** What happens to the texts of jobs before an engine stores them; the same at both ends. */
+/** The treatment of the texts of jobs before an engine stores them; the same at both ends. */
 export interface JobPacking {
   /**
    * Takes secrets out of bodies and results, as `redactingJournal` does: the worker's model and tools do not see them

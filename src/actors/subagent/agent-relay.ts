@@ -24,7 +24,7 @@ import type {
   RelayStart,
 } from '../ports/relay.ts';
 
-/** What a relay uses of an `Agent` of the AI SDK, whatever its tools are. */
+/** The part of an `Agent` of the AI SDK that a relay uses, with any tools. */
 export interface RelayedAgent {
   readonly id?: string | undefined;
   stream(options: never): PromiseLike<{
@@ -70,7 +70,7 @@ interface Turn {
   readonly started: Set<string>;
 }
 
-/** What one call of the agent has left open. */
+/** The calls that one turn of the agent has left open. */
 interface Segment {
   readonly finishReason: string;
   readonly hasText: boolean;
@@ -200,7 +200,7 @@ class AgentSession implements RelaySession {
     if (this.#turn !== turn) return;
     this.#closeCalls();
     this.#turn = null;
-    // Whatever the agent still does belongs to no turn.
+    // Later acts of the agent belong to no turn.
     const isCut = turn.stop.signal.aborted;
     turn.stop.abort();
     this.#start.receive(isCut ? { type: 'turn_ended', reason: 'cancelled' } : end);

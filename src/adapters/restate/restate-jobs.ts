@@ -224,7 +224,7 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
   return restate.service(definition);
 }
 
-/** What a worker's process knows of its jobs. */
+/** The jobs that a worker's process knows of. */
 class Desk {
   readonly #hands: JobHands;
   readonly #maxBytes: number;

@@ -5,7 +5,7 @@
 //   TEMPORAL-WORKFLOW-1. A job that must not be repeated has one attempt; if that fails, its end is `lost` (JOBS-2).
 //   TEMPORAL-WORKFLOW-2. The commands depend on the input and on what has happened, and on nothing else: it replays.
 
-/** What a job carries into its workflow. */
+/** The settings that a job carries into its workflow. */
 interface WorkflowJob {
   readonly key: string;
   readonly name: string;

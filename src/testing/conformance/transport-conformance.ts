@@ -24,6 +24,16 @@ export interface ConformanceCase {
   run(): Promise<void>;
 }
 
+/** Returns why a case is left out: the stage does not show the faults that it needs. Null: it is not. */
+export function skippedFor(
+  name: string,
+  shows: readonly string[],
+  faults: readonly string[],
+): string | null {
+  const missing = faults.filter((fault) => !shows.includes(fault));
+  return missing.length > 0 ? `${name} does not show ${missing.join(', ')}` : null;
+}
+
 const scenes = [
   ...speakingScenes,
   ...resultScenes,
@@ -53,10 +63,9 @@ export function transportConformance(setup: ConformanceSetup): readonly Conforma
   check('transportConformance(setup)', setupSchema, setup);
   return scenes.map((makeScene) => {
     const { name, needs = [] } = makeScene();
-    const missing = needs.filter((fault) => !setup.shows.includes(fault));
     return {
       name,
-      skipped: missing.length > 0 ? `${setup.name} does not show ${missing.join(', ')}` : null,
+      skipped: skippedFor(setup.name, setup.shows, needs),
       run: () => play(setup, makeScene),
     };
   });

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
-import type { ConformanceCase } from '../conformance/transport-conformance.ts';
+import { skippedFor, type ConformanceCase } from '../conformance/transport-conformance.ts';
 import { JobsBench, type JobsScene } from './bench.ts';
 import { jobsScenes } from './cases.ts';
 import type { JobsConformanceSetup, JobsFault } from './stage.ts';
@@ -28,16 +28,11 @@ const setupSchema = z.strictObject({
  */
 export function jobsConformance(setup: JobsConformanceSetup): readonly ConformanceCase[] {
   check('jobsConformance(setup)', setupSchema, setup);
-  return jobsScenes.map((scene) => {
-    const missing = (scene.needs ?? []).filter(
-      (need) => isFault(need) && !setup.shows.includes(need),
-    );
-    return {
-      name: scene.name,
-      skipped: missing.length > 0 ? `${setup.name} does not show ${missing.join(', ')}` : null,
-      run: () => play(setup, scene),
-    };
-  });
+  return jobsScenes.map((scene) => ({
+    name: scene.name,
+    skipped: skippedFor(setup.name, setup.shows, (scene.needs ?? []).filter(isFault)),
+    run: () => play(setup, scene),
+  }));
 }
 
 function isFault(need: string): need is JobsFault {

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
-import type { ConformanceCase } from '../conformance/transport-conformance.ts';
+import { skippedFor, type ConformanceCase } from '../conformance/transport-conformance.ts';
 import type { RelayCapabilities } from '../../actors/ports/relay.ts';
 import { relayScenes } from './cases.ts';
 import { RelayBench, type RelayScene } from './scene.ts';
@@ -30,16 +30,11 @@ const setupSchema = z.strictObject({
  */
 export function relayConformance(setup: RelayConformanceSetup): readonly ConformanceCase[] {
   check('relayConformance(setup)', setupSchema, setup);
-  return relayScenes.map((scene) => {
-    const missing = (scene.needs ?? []).filter(
-      (need) => isFault(need) && !setup.shows.includes(need),
-    );
-    return {
-      name: scene.name,
-      skipped: missing.length > 0 ? `${setup.name} does not show ${missing.join(', ')}` : null,
-      run: () => play(setup, scene),
-    };
-  });
+  return relayScenes.map((scene) => ({
+    name: scene.name,
+    skipped: skippedFor(setup.name, setup.shows, (scene.needs ?? []).filter(isFault)),
+    run: () => play(setup, scene),
+  }));
 }
 
 function isFault(need: string): need is RelayConformanceSetup['shows'][number] {

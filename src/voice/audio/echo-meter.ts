@@ -63,7 +63,7 @@ export class EchoMeter {
     if (!said) return;
     const end = Math.min(Math.floor(playedMs / BIN_MS), said.levels.all.length);
     if (end <= said.played) return;
-    // What an item before this one still had is behind it, or was dropped.
+    // The rest of an item before this one is behind it, or was dropped.
     for (const earlier of this.#said.keys()) {
       if (earlier === itemId) break;
       this.#said.delete(earlier);
@@ -133,7 +133,7 @@ class Timeline {
   append(levels: readonly number[], now: number, gapMs: number): void {
     const endAt = this.#endAt + levels.length * BIN_MS;
     const lateMs = now - endAt;
-    // What comes early shows that all before it came late.
+    // Early sound shows that all before it came late.
     if (lateMs >= 0 && lateMs <= gapMs) this.#endAt = endAt;
     else this.#endAt = now;
     const missing = lateMs > gapMs ? Math.min(KEPT_BINS, Math.floor(lateMs / BIN_MS)) : 0;

@@ -391,6 +391,8 @@ export class BargeIn {
   read(utteranceId: string, text: string, final: boolean): 'backchannel' | 'echo' | null {
     const isEmpty = text.trim() === '';
     const isEcho = !isEmpty && this.#isEcho(utteranceId, text);
+    // Nothing is compared any more.
+    if (final && this.#overlap?.utteranceId === utteranceId) this.#overlap = null;
     if (isEcho && !final) return null;
     if (isEcho) {
       this.#chart.send({ type: 'user.worded', utteranceId, reading: 'listens' });

@@ -7,7 +7,8 @@
 // Owns:     the comparisons of its sound, and the items that were playing.
 // Does not: stop or continue speech, or hear anything (`EchoMeter` does).
 
-import { repeats } from '../../language/similarity.ts';
+import { closestPart } from '../../language/similarity.ts';
+import { plainWords } from '../../language/utterance.ts';
 import { ECHO_LIKENESS, type EchoMeter } from '../audio/echo-meter.ts';
 
 const COMPARED_EVERY_MS = 160;
@@ -86,6 +87,8 @@ export class Overlap {
     if (this.#compared === 0 || this.#afterMs >= TAIL_MS) return false;
     const share = this.#alike / this.#compared;
     if (share >= SURE.share && this.#compared >= SURE.compared) return true;
-    return share >= ECHO_SHARE && repeats(text, said) >= ECHO_WORDS;
+    const words = plainWords(text);
+    const size = words.split(' ').length;
+    return share >= ECHO_SHARE && closestPart(words, plainWords(said), [size]) >= ECHO_WORDS;
   }
 }

@@ -16,8 +16,8 @@
 //       words began, and the user may answer it (QUESTION-1, QUESTION-2, WHO-1).
 //   SETTLE-5. The verdict is in the entry: later versions of the comparison change nothing in the past.
 
-import { editDistance } from '../../../language/similarity.ts';
-import { fold } from '../../../language/utterance.ts';
+import { closestPart } from '../../../language/similarity.ts';
+import { fold, plainWords } from '../../../language/utterance.ts';
 import type { Stamped } from '../../../machines/index.ts';
 import { mayAnswer } from '../../contracts/identity.ts';
 import type {
@@ -223,27 +223,11 @@ export function questionSettled(
 
 /** Tells whether the words contain the quotation, nearly (SETTLE-1). */
 function isQuoted(quote: string, text: string): boolean {
-  const wanted = plain(quote).slice(0, MAX_COMPARED_CHARS);
-  const words = plain(text).slice(0, MAX_SEARCHED_CHARS);
+  const wanted = plainWords(quote).slice(0, MAX_COMPARED_CHARS);
+  const words = plainWords(text).slice(0, MAX_SEARCHED_CHARS);
   if (wanted === '') return false;
   if (` ${words} `.includes(` ${wanted} `)) return true;
-  const said = words.split(' ');
   const size = wanted.split(' ').length;
   // A misheard word may be written as two, or two as one.
-  return [size, size + 1, size - 1].some(
-    (length) =>
-      length > 0 &&
-      said.some((_, start) => {
-        const part = said.slice(start, start + length).join(' ');
-        const longest = Math.max(part.length, wanted.length);
-        return 1 - editDistance(part, wanted) / longest >= QUOTED_FRACTION;
-      }),
-  );
-}
-
-function plain(text: string): string {
-  return fold(text)
-    .replace(/['’ʼ`´]/g, '')
-    .replace(/[^\p{L}\p{N}]+/gu, ' ')
-    .trim();
+  return closestPart(wanted, words, [size, size + 1, size - 1]) >= QUOTED_FRACTION;
 }
