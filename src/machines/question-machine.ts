@@ -24,6 +24,8 @@
 //       the user holds it, each time for a bounded while.
 //   QUESTION-8. While it is open and was heard, and nobody answers, it is asked again, at most `MAX_NUDGES` times
 //       until the user asks for it or it is put anew; its clock goes on. Then it rests on the screen.
+//   QUESTION-9. The lead agent needs time to read words. It settles the question with words that began after the
+//       question was first put to the user, also if it was put anew, or nobody was attached, since then.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -65,6 +67,14 @@ interface QuestionContext {
   readonly remindAt: number;
   /** How often it was asked again because nobody answered; absent in snapshots of earlier versions. */
   readonly nudges?: number;
+  /** All presentations together; absent in snapshots of earlier versions. */
+  readonly ever?: Presented;
+}
+
+interface Presented {
+  readonly shownAt: number | null;
+  readonly playingSince: number | null;
+  readonly heard: boolean;
 }
 
 /** How the user's answer arrived. */
@@ -82,6 +92,14 @@ type Unstamped =
       /** For speech: when the utterance began. */
       readonly utteranceStartedAt: number | null;
       /** The answer names an option beyond doubt: it may interrupt the question. */
+      readonly decisive: boolean;
+    }
+  /** The lead agent has found the answer in words that began at `saidAt` (QUESTION-9). */
+  | {
+      readonly type: 'question.settle';
+      readonly channel: 'speech' | 'typing';
+      readonly saidAt: number;
+      /** The answer is one of the options. */
       readonly decisive: boolean;
     }
   /** The answer was clear, but not the question that it refers to: say the question again, verbatim. */
@@ -117,6 +135,16 @@ const exits = {
   'client.detached': 'parked',
   'question.withdraw': 'withdrawn',
   'question.supersede': 'superseded',
+} as const;
+
+const settlement = {
+  'question.settle': {
+    guard: {
+      type: 'maySettle',
+      params: ({ event }: { event: Extract<QuestionEvent, { type: 'question.settle' }> }) => event,
+    },
+    target: 'answered',
+  },
 } as const;
 
 /** The user's wishes while the question is presented or open. */
@@ -175,13 +203,26 @@ export const questionMachine = setup({
     forgetHearing: assign({ playingSince: null, heard: false }),
     countNudge: assign(({ context }) => ({ nudges: (context.nudges ?? 0) + 1 })),
     forgetNudges: assign({ nudges: 0 }),
-    markShown: assign(({ context }, { at }: Stamped) => ({ shownAt: context.shownAt ?? at })),
-    markPlaying: assign((_, { at }: Stamped) => ({ playingSince: at })),
+    markShown: assign(({ context }, { at }: Stamped) => {
+      const ever = everOf(context);
+      return {
+        shownAt: context.shownAt ?? at,
+        ever: { ...ever, shownAt: ever.shownAt ?? at },
+      };
+    }),
+    markPlaying: assign(({ context }, { at }: Stamped) => {
+      const ever = everOf(context);
+      return { playingSince: at, ever: { ...ever, playingSince: ever.playingSince ?? at } };
+    }),
     /** A wire that does not report the start of playback reports at least its end. */
-    markHeard: assign(({ context }, { at }: Stamped) => ({
-      playingSince: context.playingSince ?? at,
-      heard: true,
-    })),
+    markHeard: assign(({ context }, { at }: Stamped) => {
+      const ever = everOf(context);
+      return {
+        playingSince: context.playingSince ?? at,
+        heard: true,
+        ever: { ...ever, playingSince: ever.playingSince ?? at, heard: true },
+      };
+    }),
   },
   guards: {
     mayAnswerNow: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) => {
@@ -192,6 +233,15 @@ export const questionMachine = setup({
       event.channel === 'speech'
         ? beganWhilePlaying(context, event) && (event.decisive || context.heard)
         : event.channel === 'button' || isPut(context),
+    maySettle: (
+      { context },
+      { channel, saidAt, decisive }: Extract<QuestionEvent, { type: 'question.settle' }>,
+    ) => {
+      const { shownAt, playingSince, heard } = everOf(context);
+      if (channel === 'speech')
+        return playingSince !== null && playingSince <= saidAt && (decisive || heard);
+      return Math.min(shownAt ?? Infinity, playingSince ?? Infinity) <= saidAt;
+    },
     mayNudge: ({ context }) => context.heard && (context.nudges ?? 0) < MAX_NUDGES,
     hasBegun: ({ context }) => context.hasBegun,
     mayAnswerHeld: ({ context }, event: Extract<QuestionEvent, { type: 'question.answer' }>) => {
@@ -218,6 +268,7 @@ export const questionMachine = setup({
     hasBegun: false,
     remindAt: 0,
     nudges: 0,
+    ever: { shownAt: null, playingSince: null, heard: false },
   }),
   initial: 'queued',
   options: machineOptions,
@@ -257,6 +308,7 @@ export const questionMachine = setup({
           guard: { type: 'mayAnswerNow', params: ({ event }) => event },
           target: 'answered',
         },
+        ...settlement,
         ...wishes,
         ...exits,
       },
@@ -281,6 +333,7 @@ export const questionMachine = setup({
           guard: { type: 'isThisDeadline', params: ({ event }) => event },
           target: 'expired',
         },
+        ...settlement,
         'question.nudge': { guard: 'mayNudge', actions: ['countNudge', present] },
         ...wishes,
         ...exits,
@@ -303,6 +356,7 @@ export const questionMachine = setup({
           guard: { type: 'mayAnswerHeld', params: ({ event }) => event },
           target: 'answered',
         },
+        ...settlement,
         'question.hold': { target: 'held', reenter: true },
         'deadline.reminder': [
           {
@@ -330,6 +384,7 @@ export const questionMachine = setup({
       tags: ['owner'],
       on: {
         'client.attached': 'presenting',
+        ...settlement,
         'question.withdraw': 'withdrawn',
         'question.supersede': 'superseded',
       },
@@ -353,6 +408,10 @@ function ending(end: QuestionEnd) {
     },
     { type: 'reply', params: ({ context }: Args) => ({ requestId: context.requestId, end }) },
   ] as const;
+}
+
+function everOf({ ever, shownAt, playingSince, heard }: QuestionContext): Presented {
+  return ever ?? { shownAt, playingSince, heard };
 }
 
 function isPut({ shownAt, playingSince }: QuestionContext): boolean {

@@ -41,14 +41,17 @@ describe('real actors go the checked paths', { timeout: 60_000 }, () => {
   test('question', async () =>
     agrees(checkQuestion(), {
       // An utterance began so long after the question began to play.
-      translate: (event, snapshot: QuestionSnapshot) =>
-        typeof event['utteranceStartedAt'] === 'number'
-          ? {
-              ...event,
-              utteranceStartedAt:
-                event['utteranceStartedAt'] + (snapshot.context.playingSince ?? 0),
-            }
-          : event,
+      translate: (event, { context: { playingSince, ever } }: QuestionSnapshot) => {
+        const { utteranceStartedAt, saidAt, channel } = event;
+        if (typeof utteranceStartedAt === 'number')
+          return { ...event, utteranceStartedAt: utteranceStartedAt + (playingSince ?? 0) };
+        if (typeof saidAt !== 'number') return event;
+        const moments = channel === 'speech' ? [] : [ever?.shownAt];
+        const [first = 0] = [...moments, ever?.playingSince]
+          .filter((moment) => typeof moment === 'number')
+          .toSorted((a, b) => a - b);
+        return { ...event, saidAt: saidAt + first };
+      },
     }));
 
   test('interaction', async () => agrees(checkInteraction()));

@@ -1,4 +1,4 @@
-// Every state of a question: what may come, and what shall hold in it (QUESTION-1 to QUESTION-7).
+// Every state of a question: what may come, and what shall hold in it (QUESTION-1 to QUESTION-9).
 //
 // Time: each presentation begins at 0, and each stretch in `open`; the key leaves moments out
 // and keeps what is left of the user's time (3, 2, 1 or 0). An utterance began before the
@@ -18,6 +18,7 @@ const questionInput = { requestId: 'q', timeoutMs: 3 } as const;
 type Machine = typeof questionMachine;
 type S = QuestionSnapshot;
 type Answer = Extract<QuestionEvent, { type: 'question.answer' }>;
+type Settlement = Extract<QuestionEvent, { type: 'question.settle' }>;
 
 /** What has become of the presentation under way, and the answer that was accepted. */
 interface Ghost {
@@ -27,6 +28,9 @@ interface Ghost {
   /** Shown or played, also before it was read back: that is enough for a button. */
   readonly put: boolean;
   readonly accepted: Omit<Answer, 'at'> | null;
+  /** What has become of it in all presentations, and whether words about it have settled it. */
+  readonly ever: { readonly shown: boolean; readonly played: boolean; readonly heard: boolean };
+  readonly isSettled: boolean;
 }
 
 /** The user wants to hear it. */
@@ -61,6 +65,24 @@ const answers: readonly Omit<Answer, 'at'>[] = [
   })),
 ];
 
+const settlements: readonly Omit<Settlement, 'at'>[] = [-1, 0].flatMap((saidAt) =>
+  [true, false].flatMap((decisive) =>
+    (['speech', 'typing'] as const).map((channel) => ({
+      type: 'question.settle' as const,
+      channel,
+      saidAt,
+      decisive,
+    })),
+  ),
+);
+
+/** QUESTION-9 */
+function maySettle({ ever }: Ghost, { channel, saidAt, decisive }: Omit<Settlement, 'at'>) {
+  if (saidAt < 0) return false;
+  if (channel === 'typing') return ever.shown || ever.played;
+  return ever.played && (decisive || ever.heard);
+}
+
 function questionEvents(snapshot: S): readonly QuestionEvent[] {
   const { dueAt, remainingMs } = snapshot.context;
   const at = isOpen(snapshot) ? nowOf(snapshot) : 0;
@@ -81,7 +103,7 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
     { type: 'client.detached', at },
     { type: 'deadline.answer', at: dueAt, dueAt },
     { type: 'deadline.answer', at: dueAt + 1, dueAt: dueAt + 1 },
-    ...answers.map((answer) => ({ ...answer, at })),
+    ...[...answers, ...settlements].map((answer) => ({ ...answer, at })),
   ];
   // One that is late changes nothing; only where it is held can it come at all.
   if (isHeld(snapshot)) events.push({ type: 'deadline.reminder', at: remindAt, dueAt: remindAt });
@@ -102,14 +124,21 @@ export function checkQuestion(
     input: questionInput,
     onViolation,
     key: ({ value, context }) => {
-      const { dueAt: _, shownAt, playingSince, ...kept } = context;
-      return [value, kept, shownAt !== null, playingSince !== null];
+      const { dueAt: _, shownAt, playingSince, ever, ...kept } = context;
+      const moments = [shownAt, playingSince, ever?.shownAt, ever?.playingSince];
+      return [value, kept, ever?.heard, ...moments.map((moment) => moment !== null)];
     },
     events: questionEvents,
     ghost: {
-      initial: { ...unput, accepted: null },
+      initial: {
+        ...unput,
+        accepted: null,
+        ever: { shown: false, played: false, heard: false },
+        isSettled: false,
+      },
       next(ghost, { event, effects, outcome }, before, after) {
         if (outcome !== 'taken') return ghost;
+        if (event.type === 'question.settle') return { ...ghost, isSettled: true };
         const isAnew = isHeld(before) && after.matches('presenting');
         if (event.type === 'question.readBack' && !isAnew)
           return { ...ghost, played: false, heard: false };
@@ -117,14 +146,20 @@ export function checkQuestion(
         if (event.type === 'question.nudge') return ghost;
         if (event.type === 'question.repeat' && after.matches(before.value)) return ghost;
         if (isHeld(before) && isOpen(after)) return ghost;
-        if (paramsOf(effects, 'present').length > 0) return { ...unput, accepted: null };
+        if (paramsOf(effects, 'present').length > 0) return { ...ghost, ...unput };
         switch (event.type) {
           case 'question.shown':
-            return { ...ghost, shown: true, put: true };
+            return { ...ghost, shown: true, put: true, ever: { ...ghost.ever, shown: true } };
           case 'question.playing':
-            return { ...ghost, played: true, put: true };
+            return { ...ghost, played: true, put: true, ever: { ...ghost.ever, played: true } };
           case 'question.heard':
-            return { ...ghost, played: true, heard: true, put: true };
+            return {
+              ...ghost,
+              played: true,
+              heard: true,
+              put: true,
+              ever: { ...ghost.ever, played: true, heard: true },
+            };
           case 'question.answer': {
             const { at: _, ...accepted } = event as unknown as Answer;
             return { ...ghost, accepted };
@@ -167,6 +202,14 @@ export function checkQuestion(
         answers
           .filter(({ utteranceStartedAt }) => utteranceStartedAt === 0)
           .every((answer) => snapshot.can({ ...answer, at: 0 })),
+      'QUESTION-9: words that began after it was first put settle it, and no others': (
+        snapshot,
+        ghost,
+      ) =>
+        snapshot.status === 'done' ||
+        settlements.every(
+          (settlement) => snapshot.can({ ...settlement, at: 0 }) === maySettle(ghost, settlement),
+        ),
       'QUESTION-4: its deadline is armed in open only': (snapshot) =>
         same(
           running(snapshot),
@@ -175,7 +218,10 @@ export function checkQuestion(
     },
     steps: {
       'QUESTION-1: nothing answers it but an answer': (before, { type }, after) =>
-        before.matches('answered') || !after.matches('answered') || type === 'question.answer',
+        before.matches('answered') ||
+        !after.matches('answered') ||
+        type === 'question.answer' ||
+        type === 'question.settle',
       'QUESTION-4: the clock starts in open and stands still outside': (before, { at }, after) => {
         const [was, is] = [before.context, after.context];
         if (isOpen(after) && !isOpen(before)) {
@@ -332,6 +378,8 @@ export function checkQuestion(
         accepted !== null && !played,
       'it is answered while it is held': (snapshot, { accepted }) =>
         accepted !== null && snapshot.context.remindAt > 0,
+      'it is settled while nobody is there': (snapshot, { isSettled, played }) =>
+        isSettled && !played && snapshot.matches('answered'),
       'it expires': (snapshot) => snapshot.matches('expired'),
       'the user comes back with no time left': ({ value, context }) =>
         value === 'presenting' && context.remainingMs === 0,

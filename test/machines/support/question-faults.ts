@@ -10,6 +10,7 @@ import { candidates, forget, mutate, provide, stateOf, without, type Fault } fro
 type Machine = typeof questionMachine;
 type Args = Pick<QuestionSnapshot, 'context'>;
 type Answer = Extract<QuestionEvent, { type: 'question.answer' }>;
+type Settlement = Extract<QuestionEvent, { type: 'question.settle' }>;
 
 const ends = ['answered', 'expired', 'withdrawn', 'superseded'] as const;
 
@@ -109,6 +110,25 @@ export const questionFaults: readonly Fault<Machine>[] = [
         (context.playingSince !== null && (utteranceStartedAt ?? -1) >= context.playingSince),
     }),
     property: 'QUESTION-3: speech that interrupts it is decisive',
+  },
+  {
+    fault: 'put anew, words that are still read count no more',
+    machine: provide(questionMachine, 'guards', {
+      maySettle: ({ context }: Args, { channel, saidAt, decisive }: Settlement) =>
+        channel === 'speech'
+          ? context.playingSince !== null &&
+            context.playingSince <= saidAt &&
+            (decisive || context.heard)
+          : Math.min(context.shownAt ?? Infinity, context.playingSince ?? Infinity) <= saidAt,
+    }),
+    property: 'QUESTION-9: words that began after it was first put settle it, and no others',
+  },
+  {
+    fault: 'words that are still read count no more once the user has gone',
+    machine: mutate(questionMachine, (chart) =>
+      forget(stateOf(chart, 'parked'), 'question.settle'),
+    ),
+    property: 'QUESTION-9: words that began after it was first put settle it, and no others',
   },
   {
     fault: 'read back, what was heard before counts on',

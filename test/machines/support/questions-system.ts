@@ -313,5 +313,6 @@ function questionEvents({ context: { dueAt } }: QuestionSnapshot) {
       utteranceStartedAt: at,
       decisive: true,
     },
+    { type: 'question.settle', at, channel: 'speech', saidAt: at, decisive: true },
   ];
 }

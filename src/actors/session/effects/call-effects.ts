@@ -382,13 +382,15 @@ export class CallEffects {
       this.#heldBack.delete(work);
       return null;
     }
-    const said = `"${name}" is at work on exactly this already (${twin.id})`;
+    const busy = `"${name}" is at work on exactly this already`;
+    const said = `${busy} (${twin.id})`;
     switch (duplicates) {
       case 'join':
         return duplicate(said, {
           status: 'already_in_progress',
           subagentId: twin.id,
-          message: `${said}. Nothing was started a second time; you will be told its result once.`,
+          // A model may say it aloud: without ids.
+          message: `${busy}. Nothing was started a second time; you will be told its result once.`,
         });
       case 'reject':
         return duplicate(`${said}. Expected to be called once for it`);
@@ -407,7 +409,7 @@ export class CallEffects {
         return duplicate(said, {
           status: 'needs_confirmation',
           subagentId: twin.id,
-          message: `${said}. Ask the user whether it shall be done a second time; if so, call again.`,
+          message: `${busy}. Ask the user whether it shall be done a second time; if so, call again.`,
         });
       }
     }

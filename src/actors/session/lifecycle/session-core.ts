@@ -7,7 +7,7 @@
 
 import type { Shown } from '../../runtime/hosting.ts';
 import { DEFAULT_GRACE_MS } from '../../subagents/subagent-host.ts';
-import { codeOf, isA, messageOf, quietly } from '../../../values/errors.ts';
+import { codeOf, isA, messageOf } from '../../../values/errors.ts';
 import type { Failure, OutboxInput } from '../../../machines/index.ts';
 import { SubagentTree } from '../../subagents/subagent-tree.ts';
 import type { FactSource } from '../../context/context-snapshot.ts';
@@ -53,6 +53,7 @@ import type { Runtime } from '../../admission/runtime.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 import type { SessionInputs } from '../unit/session-entries.ts';
+import { reporter } from '../../../values/reporter.ts';
 
 /** The options that voice and text sessions add to those of the app. */
 interface CoreOptions<Lead extends LeadDriver> extends SessionOptions {
@@ -127,7 +128,9 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
     const consolidation = consolidationOf(options.consolidation ?? 'off');
     this.#options = options;
     this.hooks = hooks;
-    this.#tellOfError = quietly((error, where) => hooks.onError?.(error, where));
+    this.#tellOfError = reporter(
+      hooks.onError && ((error, where) => hooks.onError?.(error, where)),
+    );
     this.id = options.sessionId ?? runtime.environment.ids.next('ses');
     this.journal = new ScopeJournal(runtime.journal, {
       standsForAll: ({ event }) => event.type === SNAPSHOT,

@@ -12,8 +12,8 @@
 //       again.
 //   SETTLE-3. An utterance settles a question at most once. The same call, repeated after a crash, settles nothing
 //       twice.
-//   SETTLE-4. An answer counts under the conditions of a spoken or typed answer: the question was put before the
-//       words began, and the user may answer it (QUESTION-1, QUESTION-2, WHO-1).
+//   SETTLE-4. An answer counts if the question was put before the words began, and the user may answer it
+//       (QUESTION-9, WHO-1).
 //   SETTLE-5. The verdict is in the entry: later versions of the comparison change nothing in the past.
 
 import { closestPart } from '../../../language/similarity.ts';
@@ -53,12 +53,7 @@ const MAX_COMPARED_CHARS = 100;
 const MAX_SEARCHED_CHARS = 4000;
 
 /** States of a question that the user knows of. */
-const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held']);
-
-interface Put {
-  readonly playingSince: number | null;
-  readonly shownAt: number | null;
-}
+const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held', 'parked']);
 
 /** Returns the open questions that this identity may answer, the one that has the floor first. */
 export function openQuestions(
@@ -138,7 +133,9 @@ function refusalOf(
     if (answerIn(question, settled) === null) return 'unknown_option';
   }
   if (!open) return action === 'correct' ? null : 'already_settled';
-  return changesAnswer(action) && !isAcceptable(records, unit, open, settled) ? 'not_open' : null;
+  const event = eventOf(records, open, settled);
+  const isPossible = event === null || unit.accepts(`question:${requestId}`, { ...event, at });
+  return isPossible ? null : 'not_open';
 }
 
 /** A correction of a question that is still open is its answer. */
@@ -146,35 +143,33 @@ function changesAnswer(action: SettleAction): boolean {
   return action === 'answer' || action === 'correct';
 }
 
-/** SETTLE-4 */
-function isAcceptable(
-  records: SessionRecords,
-  unit: SessionUnit,
-  question: QuestionRecord,
-  settled: Settled,
-): boolean {
-  const { requestId } = question;
-  const said = records.conversation.get(settled.utteranceId);
-  const context = unit.questions.stateOf(requestId)?.context as Put | undefined;
-  const putAt = Math.min(context?.playingSince ?? Infinity, context?.shownAt ?? Infinity);
-  const event = answerEvent(records, question, settled);
-  return (
-    said !== undefined &&
-    putAt <= said.at &&
-    event !== null &&
-    unit.accepts(`question:${requestId}`, { ...event, at: settled.at })
-  );
+/** Returns the event for the question; null: it stays as it is. */
+function eventOf(records: SessionRecords, question: AskedQuestion, settled: Settled) {
+  switch (settled.action) {
+    case 'answer':
+    case 'correct':
+      return answerEvent(records, question, settled);
+    case 'later':
+      return { type: 'question.hold', remindAt: settled.at + LATER_MS } as const;
+    case 'repeat':
+      return { type: 'question.repeat' } as const;
+    // The end of the asker withdraws its question; until then it stays open, also after a crash.
+    case 'cancel':
+    case 'explain':
+      return null;
+  }
 }
 
+/** SETTLE-4 */
 function answerEvent(records: SessionRecords, question: AskedQuestion, settled: QuestionSettled) {
   const said = records.conversation.get(settled.utteranceId);
   const answer = answerIn(question, settled);
   if (said?.role !== 'user' || !answer) return null;
   const { by } = said;
   return {
-    type: 'question.answer',
+    type: 'question.settle',
     channel: records.utteranceIsTyped ? 'typing' : 'speech',
-    utteranceStartedAt: records.utteranceIsTyped ? null : said.at,
+    saidAt: said.at,
     decisive: answer.optionId !== undefined,
     answer: by === undefined ? answer : { ...answer, by },
   } as const;
@@ -186,7 +181,7 @@ export function questionSettled(
   unit: SessionUnit,
   settled: Settled,
 ): readonly SessionMessage[] {
-  const { type: _, at, ...params } = settled;
+  const { type: _, ...params } = settled;
   unit.post('answers.settled', params);
   const { requestId, action, callId, utteranceId, refused } = settled;
   if (refused !== undefined || action === 'explain') return [];
@@ -204,21 +199,8 @@ export function questionSettled(
   }
   if (question.settledBy?.callId === callId) return [];
   question.settledBy = settledBy;
-  const actor = `question:${requestId}` as const;
-  switch (action) {
-    case 'answer':
-    case 'correct': {
-      const event = answerEvent(records, question, settled);
-      return event ? [{ actor, event }] : [];
-    }
-    case 'later':
-      return [{ actor, event: { type: 'question.hold', remindAt: at + LATER_MS } }];
-    case 'repeat':
-      return [{ actor, event: { type: 'question.repeat' } }];
-    // The end of the asker withdraws its question; until then it stays open, also after a crash.
-    case 'cancel':
-      return [];
-  }
+  const event = eventOf(records, question, settled);
+  return event ? [{ actor: `question:${requestId}`, event }] : [];
 }
 
 /** Tells whether the words contain the quotation, nearly (SETTLE-1). */

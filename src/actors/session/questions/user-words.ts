@@ -8,7 +8,8 @@
 // Invariants
 //   USER-WORDS-1. Words go to exactly one addressee: the question that has the floor, the lead agent, or (a
 //       plain "wait") none.
-//   USER-WORDS-2. Words that began before the question was put to the user are not about it.
+//   USER-WORDS-2. Words that began before the question was put to the user are not about it. Words over an earlier
+//       presentation (the client has connected again meanwhile) go to the lead agent, which may settle it by them.
 //   USER-WORDS-3. A yes approves nothing while more than one approval waits: the exact action is read back,
 //       and only a yes to that counts. A no needs no reading.
 //   USER-WORDS-4. The reading of words is in their entry: later versions of the tables change nothing in the
@@ -225,7 +226,8 @@ function wordsOf(
     ];
   if (!question || !mayAnswer(question, said.by)) return toLead();
   const awaitsReading = isToBeReadBack(unit, question);
-  if (!awaitsReading && !isPutToUser(unit, question, said)) return toLead();
+  if (!awaitsReading && !isPutToUser(unit, question, said))
+    return toLead(wasPutToUser(unit, question, said) ? question.requestId : undefined);
   const { reading = readingOf(records, unit, question, said, false) } = said;
   if (reading.to === 'lead') return toLead(reading.about);
   const { requestId, subagentName } = question;
@@ -287,24 +289,25 @@ export function wordsReturned(
   unit.post('questions.returned', { words, reason, subagentName });
 }
 
-/** Applies the choice of a button, or an answer by name, and posts the receipt. */
-export function answerGiven(
-  records: SessionRecords,
-  unit: SessionUnit,
-  given: Given,
-): readonly SessionMessage[] {
-  const { requestId, ticket } = given;
-  const settle = (receipt: AnswerReceipt): readonly SessionMessage[] => {
-    unit.post('answers.receipt', { ticket, receipt });
-    return [];
-  };
+/** The receipt of an answer, and what it leads to within the unit. */
+interface Fate {
+  readonly receipt: AnswerReceipt;
+  readonly follow: readonly SessionMessage[];
+}
+
+/** Tells what becomes of the choice of a button, or of an answer by name, and changes nothing. */
+export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: Given): Fate {
+  const { requestId, by } = given;
+  const refused = (reason: Extract<AnswerReceipt, { accepted: false }>['reason']): Fate => ({
+    receipt: { accepted: false, reason },
+    follow: [],
+  });
   const question = records.questions.get(requestId);
   const state = unit.questions.stateOf(requestId);
-  if (!question || !state) return settle({ accepted: false, reason: 'over' });
-  const { by } = given;
-  if (!mayAnswer(question, by)) return settle({ accepted: false, reason: 'not_allowed' });
+  if (!question || !state) return refused('over');
+  if (!mayAnswer(question, by)) return refused('not_allowed');
   const answer = givenAnswer(question, given);
-  if (!answer) return settle({ accepted: false, reason: 'invalid_option' });
+  if (!answer) return refused('invalid_option');
   const actor = `question:${requestId}` as const;
   const event = {
     type: 'question.answer',
@@ -314,12 +317,22 @@ export function answerGiven(
     answer: answerBy(answer, by),
   } as const;
   if (!unit.accepts(actor, { ...event, at: given.at }))
-    return settle({
-      accepted: false,
-      reason: state.done ? 'over' : state.value === 'queued' ? 'queued' : 'not_presented',
-    });
-  settle(by === undefined ? { accepted: true } : { accepted: true, by });
-  return [{ actor, event }];
+    return refused(state.done ? 'over' : state.value === 'queued' ? 'queued' : 'not_presented');
+  return {
+    receipt: by === undefined ? { accepted: true } : { accepted: true, by },
+    follow: [{ actor, event }],
+  };
+}
+
+/** Applies the choice of a button, or an answer by name, and posts the receipt. */
+export function answerGiven(
+  records: SessionRecords,
+  unit: SessionUnit,
+  given: Given,
+): readonly SessionMessage[] {
+  const { receipt, follow } = fateOfAnswer(records, unit, given);
+  unit.post('answers.receipt', { ticket: given.ticket, receipt });
+  return follow;
 }
 
 /**
@@ -357,4 +370,11 @@ function isPutToUser(unit: SessionUnit, { requestId }: QuestionRecord, said: Sai
   };
   if (said.channel === 'typing') return playingSince !== null || shownAt !== null;
   return playingSince !== null && said.startedAt >= playingSince;
+}
+
+/** Tells whether it had been put in some presentation when these words began. */
+function wasPutToUser(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
+  const { channel, startedAt: saidAt } = said;
+  const event = { type: 'question.settle', channel, saidAt, decisive: true, answer: null } as const;
+  return unit.accepts(`question:${requestId}`, { ...event, at: said.at });
 }

@@ -229,7 +229,8 @@ export class SessionRecords {
       case 'question': {
         const question = this.questions.get(id);
         if (!question) return [];
-        if (event.type === 'question.answer') this.#answer(question, event);
+        if (event.type === 'question.answer' || event.type === 'question.settle')
+          this.#answer(question, event);
         else if (event.type === 'question.nudge') {
           question.nudged = event.language ?? 'en';
           this.deliveries.delete(id);

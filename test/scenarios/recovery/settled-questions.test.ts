@@ -1,0 +1,123 @@
+// The lead model settles a question by its tool, and the process dies at one of the entries meanwhile, or the client
+// connects again while the model reads the words: the question is answered by these words, once (SETTLE-3, QUESTION-9).
+
+import { describe, expect, test } from 'vitest';
+import type { Script } from '../../../src/testing/index.ts';
+import { textLife, turns, world, type World } from '../../support/crashes.ts';
+import { calls, say } from '../../support/subagent-runs.ts';
+import { leadScript } from '../../support/text-talk.ts';
+import { voiceTalk } from '../../support/voice-talk.ts';
+
+const words = 'the cheaper one';
+const options = [
+  { id: 'economy', label: 'Economy', description: '$12' },
+  { id: 'premium', label: 'Premium', description: '$24' },
+];
+
+/** It settles the question whenever it answers these words, also after it was cut off. */
+const lead: Script = (prompt) => {
+  const { prompt: messages, user } = prompt;
+  const isCutOff = user.includes('You were cut off');
+  const wasSaid = messages.some((message) => JSON.stringify(message).includes(words));
+  const last = messages.at(-1)?.role;
+  if (last !== 'user' || (user !== words && !(isCutOff && wasSaid))) return leadScript(prompt);
+  return calls(['settle_question', { action: 'answer', optionId: 'economy', quote: words }]);
+};
+
+const subagents = {
+  ride: {
+    script: turns(calls(['ask_user', { question: 'Which ride?', options }]), ({ results }) =>
+      say(`Got ${JSON.stringify(results[0])}`),
+    ),
+    config: { interactive: true },
+  },
+};
+
+/** The user says their words once, in however many processes. */
+async function live(of: World) {
+  for (let lives = 1; ; lives += 1) {
+    const talk = textLife(of, { lead, subagents });
+    void talk.start().catch(() => {});
+    await of.environment.settle();
+    for (let round = 0; round < 30 && talk.isAlive(); round += 1) {
+      const { transcript, questions, subagents } = talk.state();
+      const wasSaid = (text: string): boolean => transcript.some((item) => item.text === text);
+      const isOpen = questions.some(({ state }) => state === 'open');
+      if (subagents.length === 0 && !wasSaid('use ride'))
+        void talk.session.sendText('use ride').catch(() => {});
+      else if (isOpen && !wasSaid(words)) void talk.session.sendText(words).catch(() => {});
+      await of.environment.settle();
+      await of.environment.advance(1000);
+    }
+    if (talk.isAlive()) return { talk, lives };
+  }
+}
+
+function fateOf(of: World, talk: Awaited<ReturnType<typeof live>>['talk']) {
+  const { questions, subagents } = talk.state();
+  const answers = of.entries.filter(({ event }) => event.type === 'question.answered');
+  return {
+    answers: answers.map(({ event }) => (event as { readonly answer?: unknown }).answer),
+    questions: questions.map(({ state }) => state),
+    outcomes: subagents.map(({ outcome }) => outcome?.text),
+    errors: talk.errors,
+  };
+}
+
+const settled = {
+  answers: [{ userResponse: 'Economy', optionId: 'economy' }],
+  questions: ['answered'],
+  outcomes: [expect.stringContaining('economy')],
+  errors: [],
+};
+
+describe('SETTLE-3 P3 P9: the process dies at each entry', async () => {
+  const of = world();
+  const { talk } = await live(of);
+  const { length } = of.entries;
+  const fate = fateOf(of, talk);
+  await talk.close();
+  test('there is something to lose', () => {
+    expect(fate).toEqual(settled);
+    expect(of.entries.map(({ event }) => event.type)).toContain('question.settled');
+  });
+
+  const instants = Array.from({ length }, (_, index) =>
+    (['before', 'after'] as const).map((when) => [when, index + 1] as const),
+  ).flat();
+  test.each(instants)('%s entry %i', async (when, entry) => {
+    const of = world();
+    of.killAt(entry, when);
+    const { talk, lives } = await live(of);
+    expect(lives).toBe(2);
+    expect(fateOf(of, talk)).toEqual(settled);
+    await talk.close();
+  });
+});
+
+describe('QUESTION-9: the client goes while the lead model reads the words', () => {
+  test.each([
+    ['and comes back', true],
+    ['and is not back yet', false],
+  ])('%s', async (_, comesBack) => {
+    const talk = voiceTalk({ subagents });
+    await talk.start();
+    await talk.use('ride');
+    await talk.pause();
+    await talk.speak('Which ride?');
+    await talk.say(words);
+    expect(talk.state().questions).toMatchObject([{ state: 'open' }]);
+    talk.leave();
+    await talk.environment.advance(500);
+    expect(talk.state().questions).toMatchObject([{ state: 'parked' }]);
+    if (comesBack) talk.session.attach();
+    await talk.environment.advance(500);
+    const input = { action: 'answer', optionId: 'economy', quote: words };
+    talk.model().call({ callId: 'c9', name: 'settle_question', arguments: JSON.stringify(input) });
+    await talk.environment.settle();
+    expect(talk.state().subagents).toMatchObject([
+      { state: 'completed', outcome: { text: expect.stringContaining('economy') } },
+    ]);
+    expect(talk.errors).toEqual([]);
+  });
+});
