@@ -22,7 +22,7 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
   const talk = voiceTalk();
   const { session, environment, model, events } = talk;
   const gain = 10 ** (echoDb / 20);
-  const delay = (delayMs * RATE_HZ) / 1000;
+  let delay = (delayMs * RATE_HZ) / 1000;
   /** What was heard of the loudspeaker, from the first moment on. */
   const heard: number[] = [];
   let queue: { itemId: string; samples: Int16Array; at: number }[] = [];
@@ -85,6 +85,10 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
     ...talk,
     pass,
     heard,
+    /** From now on, sound takes so long to the microphone. */
+    delays(ms: number): void {
+      delay = (ms * RATE_HZ) / 1000;
+    },
     eventsOf: (type: string) => events.filter((event) => event.type === type),
     /** The longest silence of the loudspeaker from a time on, in milliseconds. */
     hole: (fromMs: number, toMs: number): number => {
@@ -99,6 +103,8 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
       const part = heard.slice((fromMs * RATE_HZ) / 1000, (toMs * RATE_HZ) / 1000);
       return Math.sqrt(part.reduce((sum, sample) => sum + sample * sample, 0) / part.length);
     },
+    /** The user's newest words. */
+    said: () => talk.state().transcript.findLast(({ role }) => role === 'user')?.text,
     async hears(text: string, id = 'echo') {
       model().speechEnded(id, text);
       await environment.settle();
@@ -149,8 +155,45 @@ describe('P5: the lead agent hears itself', () => {
     expect(eventsOf('speech.interrupted')).toEqual([]);
   });
 
+  test.each([
+    ['of late', true],
+    ['never before', false],
+  ])('and knows it by its words where an echo was heard, %s', async (_, isKnown) => {
+    const { pass, model, hears, events, delays } = await story(isKnown ? {} : { delayMs: 1500 });
+    model().speechStarted('echo');
+    await pass(1600);
+    await hears('Upon a time there was a king');
+    // Sound that comes later than any echo is like nothing that was played.
+    delays(1500);
+    model().speechStarted('late');
+    await pass(600);
+    await hears('who had tree daughters', 'late');
+    const routes = events.flatMap((event) =>
+      event.type === 'utterance.routed' && event.utteranceId === 'late' ? [event.to] : [],
+    );
+    expect(routes).toEqual([isKnown ? 'nobody' : 'lead']);
+  });
+
+  test('and knows it when its beginning is reported late, with an answer behind it', async () => {
+    const { pass, model, hears, said, eventsOf } = await story();
+    model().speechStarted('echo');
+    await pass(1600);
+    await hears('Upon a time there was a king');
+    await pass(4500);
+    for (const [id, text, own] of [
+      ['late', 'three daughters and no money at all', 'tell me a story'],
+      ['answer', 'daughters and no money at all. And then?', 'And then?'],
+    ] as const) {
+      model().events.next({ type: 'utterance.started', utteranceId: id, audioStartMs: 4500 });
+      await pass(100);
+      await hears(text, id);
+      expect(said()).toBe(own);
+    }
+    expect(eventsOf('speech.interrupted')).toEqual([]);
+  });
+
   test('and stops when somebody speaks over it', async () => {
-    const { pass, model, hears, eventsOf, heard, events } = await story({ echoDb: -30 });
+    const { pass, model, hears, eventsOf, heard, events, said } = await story({ echoDb: -30 });
     model().speechStarted('echo');
     await pass(1500);
     expect(eventsOf('speech.interrupted')).toEqual([]);
@@ -163,6 +206,7 @@ describe('P5: the lead agent hears itself', () => {
     );
     expect((stopped * 1000) / RATE_HZ).toBeLessThan(1200);
     await hears('who had three daughters please stop that and tell me another one');
+    expect(said()).toBe('please stop that and tell me another one');
     expect(events.some((event) => event.type === 'utterance.routed' && event.to === 'lead')).toBe(
       true,
     );
@@ -190,12 +234,13 @@ describe('P5: the lead agent hears itself', () => {
     ).toBe(true);
   });
 
-  test('an answer behind the echo is nobody else’s', async () => {
-    const { pass, model, hears, events } = await story({ echoDb: -20 });
+  test('ECHO-2: an answer behind the echo is the user’s, without the echo', async () => {
+    const { pass, model, hears, events, said } = await story({ echoDb: -20 });
     model().speechStarted('echo');
     await pass(4600);
     await pass(800, speechLike(7, 800, RATE_HZ));
-    await hears('had three daughters and no money at all and then what');
+    await hears('had tree daughters, and no money. At all? And then, what?');
+    expect(said()).toBe('And then, what?');
     expect(
       events.some(
         (event) =>

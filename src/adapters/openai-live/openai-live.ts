@@ -132,6 +132,7 @@ function openaiLiveCapabilities({
     truncatesAudio: false,
     deletesItems: false,
     speaksOutOfBand: false,
+    speaksInRealTime: true,
     silentContext: true,
     takesSystemMessages: true,
     toolCalls: 'delegation',

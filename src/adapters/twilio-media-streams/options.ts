@@ -7,8 +7,8 @@ import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { check } from '../../values/checks.ts';
 import { readable } from '../../values/plain-checks.ts';
-import { quietly } from '../../values/errors.ts';
 import type { AskedQuestion } from './keypad.ts';
+import { reporter } from '../../values/reporter.ts';
 
 /** The used part of a `WebSocket` that a server of the `ws` package accepted. */
 export interface TwilioSocket {
@@ -98,6 +98,6 @@ const schema = z.strictObject({
 export function checkCallOptions(options: TwilioCallOptions): z.output<typeof schema> {
   const given = withoutUndefined(readable('acceptTwilioCall', options));
   const checked = check('acceptTwilioCall', schema, given);
-  return { ...checked, onError: quietly(checked.onError) };
+  return { ...checked, onError: reporter(checked.onError, 'twilio') };
 }
 export type CheckedCallOptions = ReturnType<typeof checkCallOptions>;

@@ -54,6 +54,11 @@ export interface TransportCapabilities {
   readonly deletesItems: boolean;
   /** The model can speak without leaving a trace in its conversation: `outOfBand`. */
   readonly speaksOutOfBand: boolean;
+  /**
+   * The wire sends the model's sound as fast as it is heard, in step with its words: what was said is known while
+   * it sounds. @defaultValue false
+   */
+  readonly speaksInRealTime?: boolean;
   /** A system message can be added without the model answering it. */
   readonly silentContext: boolean;
   /** The wire has a role for system messages in mid-conversation. @defaultValue true */

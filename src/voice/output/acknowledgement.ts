@@ -141,11 +141,10 @@ export class Acknowledgement {
     if (this.#canSpeak) return undefined;
     const language = this.#language;
     const to = typeof were === 'object' ? were : { choice: null, isApproval: false, asksFor: were };
-    return (text) => {
-      const reading = acknowledgementIn(text, { ...to, language });
+    return {
+      read: (text) => acknowledgementIn(text, { ...to, language }),
       // A question that is to be heard again follows what is said to that.
-      const isLate = were !== 'repeat' && this.#isOtherDue(were === 'time');
-      return reading === 'whole' && isLate ? 'none' : reading;
+      isLate: () => were !== 'repeat' && this.#isOtherDue(were === 'time'),
     };
   }
 

@@ -8,6 +8,8 @@
 //          └─▶ silenced                                   to words that were for a subagent
 //
 //   for a subagent: read ─┬─ it only acknowledges the answer ─▶ released
+//                         │        └─ sound in real time ─▶ follows ─┬─ it ends ───▶ heard
+//                         │                                          └─ says more ─▶ the rest is silenced
 //                         └─ anything else, or too late ──────▶ silenced
 //
 // Owns:     the held output, how long it is held, and the responses that are silenced.
@@ -23,6 +25,8 @@
 //       `HELD_MS` of sound: the rest is cut off at the end.
 //   HELD-SPEECH-4. A reply to an answer is released only when it is complete and every word of it was read as an
 //       acknowledgement, at most one for an answer, within `READ_MS`, and only while nothing else is due.
+//   HELD-SPEECH-5. Where sound comes in real time, in step with its words, such a reply need not be complete: its
+//       sound follows `FOLLOW_MS` behind, as long as its words are read as an acknowledgement.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
@@ -35,9 +39,23 @@ const MAX_EVENTS = 1000;
 
 /** A reply that may acknowledge an answer is awaited for so long. */
 const READ_MS = 2500;
+/** The words of a sound are known after less than this. */
+const FOLLOW_MS = 400;
 
-/** Reads what the model says to an answer: whether it only acknowledges it, may become so, or says more. */
-export type ReplyReader = (text: string) => 'whole' | 'beginning' | 'none';
+/** Reads what the model says to an answer. */
+export interface ReplyReader {
+  /** Tells whether it only acknowledges the answer, may become so, or says more. */
+  read(text: string): 'whole' | 'beginning' | 'none';
+  /** Whether something else is due by now. */
+  isLate(): boolean;
+}
+
+export interface HeldSpeechOptions {
+  /** Output is held for at most this long after the user has fallen silent, in milliseconds. */
+  readonly patienceMs: number;
+  /** The model's sound comes in real time, in step with its words. */
+  readonly isInRealTime: boolean;
+}
 
 export interface HeldSpeechPorts {
   /** Returns whether the user's current or last words may be addressed to a subagent. */
@@ -47,8 +65,8 @@ export interface HeldSpeechPorts {
   /** Plays a released frame as if it had just arrived. */
   play(frame: AudioFrame): void;
   handle(event: TransportEvent): void;
-  /** Silences a response. `isOver`: the model no longer generates it. */
-  silenced(responseId: string, isOver: boolean): void;
+  /** Silences a response. `isOver`: the model no longer generates it. `wasHeard`: a part of it was released. */
+  silenced(responseId: string, isOver: boolean, wasHeard: boolean): void;
   /** Answers a call of a silenced response without running it. */
   refused(callId: string): void;
   /** Reports that no sound of an item of a silenced response was played; once per item. */
@@ -60,14 +78,22 @@ interface Held {
   readonly frames: BoundedBuffer;
   readonly events: TransportEvent[];
   isFull: boolean;
-  /** It is held until it was read whether it acknowledges the answer. */
-  isRead: boolean;
+  /** Reads whether it acknowledges the answer; null: it is not for an answer. */
+  reader: ReplyReader | null;
+  /** What was said so far. */
+  text: string;
+  /** Its events are being handled. */
+  isPassing: boolean;
+  /** HELD-SPEECH-5: what ends its following; null: nothing of it is heard yet. */
+  follows: (() => void) | null;
+  /** When each of the frames came. */
+  readonly cameAt: number[];
 }
 
 export class HeldSpeech {
   readonly #environment: Environment;
   readonly #ports: HeldSpeechPorts;
-  readonly #patienceMs: number;
+  readonly #options: HeldSpeechOptions;
   readonly #held = new Map<string, Held>();
   readonly #silenced = new RecentIds();
   readonly #unplayed = new RecentIds();
@@ -75,20 +101,23 @@ export class HeldSpeech {
   readonly #cutOff = new RecentIds();
   /** A response that begins before this time answers words that were addressed to a subagent. */
   #unwantedUntil = 0;
+  /** So long after the response under way; null: none has to end first. */
+  #unwantedAfter: number | null = null;
   #cancelPatience: (() => void) | null = null;
   /** HELD-SPEECH-4; null: no reply may serve. */
   #reader: ReplyReader | null = null;
   #cancelReading: (() => void) | null = null;
 
-  constructor(environment: Environment, ports: HeldSpeechPorts, patienceMs: number) {
+  constructor(environment: Environment, ports: HeldSpeechPorts, options: HeldSpeechOptions) {
     this.#environment = environment;
     this.#ports = ports;
-    this.#patienceMs = patienceMs;
+    this.#options = options;
   }
 
   /** Handles the start of a response that the model began by itself. */
   began(responseId: string): void {
-    const isUnwanted = this.#environment.clock.now() < this.#unwantedUntil;
+    const isUnwanted =
+      this.#unwantedAfter !== null || this.#environment.clock.now() < this.#unwantedUntil;
     if (isUnwanted && !this.#reader) this.#silence(responseId);
     else if (isUnwanted || this.#ports.isUndecided()) {
       const frames = createBoundedBuffer({ maxMs: HELD_MS, keep: 'oldest' });
@@ -97,7 +126,11 @@ export class HeldSpeech {
         frames,
         events: [],
         isFull: false,
-        isRead: isUnwanted,
+        reader: isUnwanted ? this.#reader : null,
+        text: '',
+        isPassing: false,
+        follows: null,
+        cameAt: [],
       });
       if (!isUnwanted) this.#wait();
     }
@@ -114,6 +147,8 @@ export class HeldSpeech {
     if (!held) return this.#cutOff.has(responseId);
     // After a frame that did not fit no other is kept, so that the sound has no hole.
     held.isFull ||= !held.frames.push(frame);
+    if (!held.isFull) held.cameAt.push(this.#environment.clock.now());
+    if (held.follows) this.#follow(held);
     return true;
   }
 
@@ -122,24 +157,28 @@ export class HeldSpeech {
     if (event.type === 'tool.cancelled') return this.#takeBack(event.callId);
     if (!('responseId' in event)) return false;
     const { responseId, type } = event;
+    if (type === 'response.ended' && this.#unwantedAfter !== null)
+      this.expectUnwanted(this.#unwantedAfter, false);
     if (this.#silenced.has(responseId)) {
       if (type === 'tool.called') this.#ports.refused(event.callId);
       // The start and the end of a silenced response carry no words, so they pass.
       return type === 'tool.called' || type === 'assistant.transcribed';
     }
     const held = this.#held.get(responseId);
-    if (!held || type === 'response.started') return false;
+    if (!held || held.isPassing || type === 'response.started') return false;
     // Beyond the bound only transcripts are dropped, never an end or a call.
     if (held.events.length < MAX_EVENTS || type !== 'assistant.transcribed')
       held.events.push(event);
-    if (held.isRead) this.#read(held);
+    if (type === 'assistant.transcribed')
+      held.text = event.final ? event.text : held.text + event.text;
+    this.#read(held);
     return true;
   }
 
   /** Releases the held output: the words were addressed to the lead agent, or the addressee stays unknown. */
   release(): void {
     this.#stopWaiting();
-    for (const held of this.#takeAll(({ isRead }) => !isRead)) this.#release(held);
+    for (const held of this.#takeAll(({ reader }) => !reader)) this.#release(held);
   }
 
   #release({ responseId, frames, events, isFull }: Held): void {
@@ -170,39 +209,73 @@ export class HeldSpeech {
     const { scheduler } = this.#environment;
     this.#cancelReading = scheduler.schedule(() => this.#endReading(), READ_MS);
     const all = [...this.#held.values()];
-    for (const held of all) held.isRead = true;
+    for (const held of all) held.reader ??= reader;
     for (const held of all) this.#read(held);
     return all.length > 0;
   }
 
-  #silenceHeld({ responseId, frames, events }: Held): void {
-    this.#silence(
-      responseId,
-      events.some(({ type }) => type === 'response.ended'),
-    );
-    for (const { itemId } of frames.drain()) this.#drop(itemId);
+  #silenceHeld({ responseId, frames, events, follows }: Held): void {
+    follows?.();
+    const isOver = events.some(({ type }) => type === 'response.ended');
+    this.#silence(responseId, isOver, follows !== null);
+    for (const { itemId = '' } of frames.drain())
+      if (follows) this.#unplayed.add(itemId);
+      else this.#drop(itemId);
     for (const event of events) if (!this.handleEvent(event)) this.#ports.handle(event);
   }
 
   #read(held: Held): void {
-    if (this.#held.get(held.responseId) !== held) return;
-    const { events, responseId } = held;
+    const { events, responseId, reader, text } = held;
+    if (!reader || this.#held.get(responseId) !== held) return;
     const hasEnded = events.some(({ type }) => type === 'response.ended');
-    const reading = this.#reader?.(textOf(events)) ?? 'none';
-    if (reading !== 'none' && !hasEnded) return;
-    this.#held.delete(responseId);
-    if (reading !== 'whole' || hasCall(events)) {
+    const reading = hasCall(events) ? 'none' : reader.read(text);
+    // At most one, and none begins once something else is due.
+    const isLate =
+      !held.follows && reading === 'whole' && (reader !== this.#reader || reader.isLate());
+    if (reading === 'none' || isLate || (hasEnded && reading === 'beginning')) {
+      this.#held.delete(responseId);
       this.#silenceHeld(held);
-      return;
+    } else if (hasEnded) {
+      this.#held.delete(responseId);
+      if (!held.follows) this.#reader = null;
+      held.follows?.();
+      this.#release(held);
+    } else if (held.follows) this.#handleAll(held);
+    else if (reading === 'whole' && this.#options.isInRealTime) {
+      this.#reader = null;
+      this.#follow(held);
+      this.#handleAll(held);
     }
-    this.#reader = null;
-    this.#release(held);
+  }
+
+  #handleAll(held: Held): void {
+    held.isPassing = true;
+    for (const event of held.events.splice(0)) this.#ports.handle(event);
+    held.isPassing = false;
+  }
+
+  /** Plays what came `FOLLOW_MS` ago (HELD-SPEECH-5). */
+  #follow(held: Held): void {
+    held.follows?.();
+    const { frames, cameAt } = held;
+    const { clock, scheduler } = this.#environment;
+    for (let [at] = cameAt; at !== undefined && at + FOLLOW_MS <= clock.now(); [at] = cameAt) {
+      cameAt.shift();
+      const frame = frames.shift();
+      if (frame) this.#ports.play(frame);
+    }
+    const [next] = cameAt;
+    held.follows =
+      next === undefined
+        ? () => {}
+        : scheduler.schedule(() => this.#follow(held), next + FOLLOW_MS - clock.now());
   }
 
   /** What has not been read as an acknowledgement by now is none. */
   #endReading(): void {
     this.#stopReading();
-    for (const held of this.#takeAll(({ isRead }) => isRead)) this.#silenceHeld(held);
+    for (const held of this.#takeAll(({ reader, follows }) => reader !== null && !follows))
+      this.#silenceHeld(held);
   }
 
   #stopReading(): void {
@@ -213,15 +286,17 @@ export class HeldSpeech {
 
   /**
    * Silences for `forMs` the responses that the model begins: they answer words that were addressed to a
-   * subagent.
+   * subagent. `isBusy`: it generates another one first.
    */
-  expectUnwanted(forMs: number): void {
+  expectUnwanted(forMs: number, isBusy: boolean): void {
     this.#unwantedUntil = this.#environment.clock.now() + forMs;
+    this.#unwantedAfter = isBusy ? forMs : null;
   }
 
   /** Stops silencing new responses: they no longer answer words that were addressed to a subagent. */
   expectWanted(): void {
     this.#unwantedUntil = 0;
+    this.#unwantedAfter = null;
     if (this.#reader) this.#endReading();
   }
 
@@ -229,16 +304,18 @@ export class HeldSpeech {
   reset(): void {
     this.#stopWaiting();
     this.#stopReading();
+    for (const { follows } of this.#held.values()) follows?.();
     this.#held.clear();
     this.#silenced.clear();
     this.#unplayed.clear();
     this.#cutOff.clear();
     this.#unwantedUntil = 0;
+    this.#unwantedAfter = null;
   }
 
-  #silence(responseId: string, isOver = false): void {
+  #silence(responseId: string, isOver = false, wasHeard = false): void {
     this.#silenced.add(responseId);
-    this.#ports.silenced(responseId, isOver);
+    this.#ports.silenced(responseId, isOver, wasHeard);
   }
 
   #drop(itemId = ''): void {
@@ -271,20 +348,13 @@ export class HeldSpeech {
       // A user who speaks now is waited for again.
       if (this.#ports.hasFloor()) this.#wait();
       else this.release();
-    }, this.#patienceMs);
+    }, this.#options.patienceMs);
   }
 
   #stopWaiting(): void {
     this.#cancelPatience?.();
     this.#cancelPatience = null;
   }
-}
-
-function textOf(events: readonly TransportEvent[]): string {
-  let text = '';
-  for (const event of events)
-    if (event.type === 'assistant.transcribed') text = event.final ? event.text : text + event.text;
-  return text;
 }
 
 function hasCall(events: readonly TransportEvent[]): boolean {

@@ -105,15 +105,18 @@ export class Responses {
         hasFloor: () => turn.userHasFloor,
         play: (frame) => this.#play(frame),
         handle: (event) => turn.handle(event),
-        silenced: (responseId, isOver) => {
+        silenced: (responseId, isOver, wasHeard) => {
           this.#silenceOwn(responseId, isOver);
-          memory.silenced();
+          if (!wasHeard) memory.silenced();
         },
         refused: (callId) =>
           turn.send({ type: 'tool.answer', callId, output: NOT_RUN, silent: true }),
         unplayed: (itemId) => memory.unplayed(itemId),
       },
-      settleTimeoutMs,
+      {
+        patienceMs: settleTimeoutMs,
+        isInRealTime: capabilities.speaksInRealTime ?? false,
+      },
     );
   }
 

@@ -53,6 +53,10 @@ import type { VoiceTranscript } from '../output/voice-transcript.ts';
 const ONSET_MS = 300;
 /** A transport reports the end of an utterance this long after it happened. */
 export const END_LAG_MS = 600;
+/** An utterance may be reported when so many items of the speech are over. */
+const MAX_PLAYED = 10;
+/** A room that echoed this long ago still does (ECHO-1). */
+const ECHOES_MS = 120_000;
 /** An open microphone that has sent nothing for this long counts as off. */
 const MICROPHONE_GAP_MS = 2000;
 /**
@@ -252,13 +256,11 @@ export class Listening {
     if (isOverlong || this.#noiseAt !== null) this.#noiseAt = this.#now;
   }
 
-  #transcribed({
-    utteranceId,
-    text,
-    final,
-  }: Extract<UtteranceEvent, { type: 'utterance.transcribed' }>): void {
+  #transcribed(event: Extract<UtteranceEvent, { type: 'utterance.transcribed' }>): void {
+    const { utteranceId, final } = event;
     const startedAt = this.#beginnings.get(utteranceId) ?? this.#now;
     if (this.#known.has(utteranceId)) return;
+    const text = final ? this.#bargeIn.ownWords(utteranceId, event.text) : event.text;
     if (final) this.#known.add(utteranceId);
     const reason = this.#bargeIn.read(utteranceId, text, final);
     if (!final) this.#transcript.userPartial(utteranceId, text, startedAt);
@@ -350,6 +352,10 @@ export class BargeIn {
   #soundAt = Number.NEGATIVE_INFINITY;
   /** The newest utterance over speech. */
   #overlap: Overlap | null = null;
+  /** When each of the newest items was last playing. */
+  readonly #playedAt = new Map<string, number>();
+  /** When an echo was last heard. */
+  #echoedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     core: LeadSession,
@@ -374,7 +380,12 @@ export class BargeIn {
     if (capabilities.utterances === 'inferred' && startedAt <= this.#responses.ownSince) return;
     this.#chart.send({ type: 'user.spoke' });
     this.#responses.held.expectWanted();
-    if (!this.#responses.isSpeaking) return;
+    if (!this.#responses.isSpeaking) {
+      // Its beginning was reported late.
+      const items = [...this.#playedAt].flatMap(([id, at]) => (at >= startedAt ? [id] : []));
+      if (items.length > 0) this.#overlap = new Overlap(utteranceId, this.#speech.echo, items);
+      return;
+    }
     const { doubted } = this.#chart.context;
     // An echo comes in pieces, too: a second one is no second attempt to interrupt.
     if (doubted !== null && this.#overlap?.soundsLikeEcho(this.#speech.playing, this.#now))
@@ -395,6 +406,7 @@ export class BargeIn {
     if (final && this.#overlap?.utteranceId === utteranceId) this.#overlap = null;
     if (isEcho && !final) return null;
     if (isEcho) {
+      this.#echoedAt = this.#now;
       this.#chart.send({ type: 'user.worded', utteranceId, reading: 'listens' });
       return 'echo';
     }
@@ -430,6 +442,11 @@ export class BargeIn {
     this.#speech.echo.heard(frame, now);
     const overlap = this.#overlap;
     const { playing } = this.#speech;
+    for (const itemId of playing) this.#playedAt.set(itemId, now);
+    for (const oldest of this.#playedAt.keys()) {
+      if (this.#playedAt.size <= MAX_PLAYED) break;
+      this.#playedAt.delete(oldest);
+    }
     overlap?.heard(playing, frameDurationMs(frame), voicedMs, now);
     const utteranceId = overlap?.utteranceId ?? null;
     const isDoubted = utteranceId !== null && utteranceId === this.#chart.context.doubted;
@@ -442,11 +459,28 @@ export class BargeIn {
       this.#chart.send({ type: 'user.sounded', utteranceId, reading: 'voice' });
   }
 
+  /** Returns all words of an utterance without those of an echo at their beginning (ECHO-2). */
+  ownWords(utteranceId: string, text: string): string {
+    const overlap = this.#overlap;
+    if (overlap?.utteranceId !== utteranceId || this.#isEcho(utteranceId, text)) return text;
+    // An answer may be in the words of the question, whose echo was too quiet to be understood.
+    return overlap.ownWords(text, this.#saidDuring(overlap), this.#echoes) || text;
+  }
+
   /** ECHO-1 */
   #isEcho(utteranceId: string, text: string): boolean {
     const overlap = this.#overlap;
     if (overlap?.utteranceId !== utteranceId) return false;
-    return overlap.isEcho(text, this.#transcript.wordsOf(overlap.items));
+    return overlap.isEcho(text, this.#saidDuring(overlap), this.#echoes);
+  }
+
+  get #echoes(): boolean {
+    return this.#now - this.#echoedAt < ECHOES_MS;
+  }
+
+  /** Returns the words that it may be an echo of, also of items that were cut since. */
+  #saidDuring({ items, wordsWhenCut }: Overlap): string {
+    return wordsWhenCut ?? this.#transcript.wordsOf(items);
   }
 
   /** Stops the speech for good: the utterance is an interruption. */
@@ -454,6 +488,7 @@ export class BargeIn {
     if (!this.#responses.isSpeaking) return;
     for (const subagent of this.#core.tree.live)
       if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
+    if (this.#overlap) this.#overlap.wordsWhenCut ??= this.#saidDuring(this.#overlap);
     this.#responses.silence();
   }
 

@@ -3,12 +3,16 @@
 //   ECHO-1. It is an echo if its sound rises and falls with what is played, and its words are those of the speech; for a
 //       long one, whose words a recogniser may have misheard, the sound suffices. It is none if the voice goes on when
 //       the speech is over: somebody answers.
+//       Where an echo was heard of late, the words suffice, if all are those of the speech: sound that comes late is
+//       like nothing, and its beginning may be reported when the speech is over.
+//   ECHO-2. An answer without a pause before it is one utterance with the echo: the words of the echo at its beginning
+//       are not the user's.
 //
 // Owns:     the comparisons of its sound, and the items that were playing.
 // Does not: stop or continue speech, or hear anything (`EchoMeter` does).
 
-import { closestPart } from '../../language/similarity.ts';
-import { plainWords } from '../../language/utterance.ts';
+import { closestPart, editDistance } from '../../language/similarity.ts';
+import { isNumber, plainWords } from '../../language/utterance.ts';
 import { ECHO_LIKENESS, type EchoMeter } from '../audio/echo-meter.ts';
 
 const COMPARED_EVERY_MS = 160;
@@ -21,9 +25,16 @@ const RUN = 3;
 const LOUDER_DB = 5;
 /** The sound of a room goes on for less than this. */
 const TAIL_MS = 400;
+/** So many words more are those of the speech than are not. */
+const LEAST_ECHOED = 3;
+/** A recogniser may write a word of the echo differently. */
+const SAME_WORD = 0.6;
+const MAX_WORDS = 200;
 
 export class Overlap {
   readonly utteranceId: string;
+  /** The words of its items when they were cut off; null: they were not. */
+  wordsWhenCut: string | null = null;
   readonly #meter: EchoMeter;
   readonly #items = new Set<string>();
   #compared = 0;
@@ -31,6 +42,9 @@ export class Overlap {
   /** How many of the last comparisons in a row showed an echo, or somebody else. */
   #alikeRun = 0;
   #otherRun = 0;
+  /** Whether it was an echo, and somebody else's, at some time. */
+  #hasEchoed = false;
+  #hasOther = false;
   /** The level of the echo, against what is played. */
   #echoDb = 0;
   /** The sound since the last comparison. */
@@ -38,9 +52,11 @@ export class Overlap {
   /** The voice after the speech. */
   #afterMs = 0;
 
-  constructor(utteranceId: string, meter: EchoMeter) {
+  /** @param items those that were playing when it began, if it is over by now */
+  constructor(utteranceId: string, meter: EchoMeter, items: readonly string[] = []) {
     this.utteranceId = utteranceId;
     this.#meter = meter;
+    for (const itemId of items) this.#items.add(itemId);
   }
 
   /** The items that were playing since it began. */
@@ -79,16 +95,62 @@ export class Overlap {
     this.#alike += Number(isAlike);
     this.#alikeRun = isAlike ? this.#alikeRun + 1 : 0;
     this.#otherRun = isOther ? this.#otherRun + 1 : 0;
+    this.#hasEchoed ||= this.isEchoing;
+    this.#hasOther ||= this.isOther;
     return isAlike;
   }
 
-  /** ECHO-1. `said`: the words of its items. */
-  isEcho(text: string, said: string): boolean {
-    if (this.#compared === 0 || this.#afterMs >= TAIL_MS) return false;
-    const share = this.#alike / this.#compared;
+  /** ECHO-1. `said`: the words of its items. `echoes`: an echo was heard of late. */
+  isEcho(text: string, said: string, echoes: boolean): boolean {
+    if (this.#afterMs >= TAIL_MS) return false;
+    const share = this.#compared === 0 ? 0 : this.#alike / this.#compared;
     if (share >= SURE.share && this.#compared >= SURE.compared) return true;
+    if (share < ECHO_SHARE)
+      return echoes && !this.#hasOther && this.ownWords(text, said, echoes) === '';
     const words = plainWords(text);
-    const size = words.split(' ').length;
-    return share >= ECHO_SHARE && closestPart(words, plainWords(said), [size]) >= ECHO_WORDS;
+    return closestPart(words, plainWords(said), [words.split(' ').length]) >= ECHO_WORDS;
   }
+
+  /**
+   * Returns the words without those of an echo at their beginning (ECHO-2); empty if no other is left. `said`: the words
+   * of its items. `echoes`: an echo was heard of late.
+   */
+  ownWords(text: string, said: string, echoes: boolean): string {
+    const isAnswered = this.#hasEchoed && (this.#hasOther || this.#afterMs > 0);
+    if (!isAnswered && !echoes) return text;
+    const words = text.trim().split(/\s+/);
+    return words.slice(echoedAtFirst(words, plainWords(said).split(' '))).join(' ');
+  }
+}
+
+/** Returns how many of the first words are a part of the speech: the alignment with the most words in common. */
+function echoedAtFirst(words: readonly string[], said: readonly string[]): number {
+  const speech = said.slice(-MAX_WORDS);
+  let best = { count: 0, score: LEAST_ECHOED - 1 };
+  // The echo may begin anywhere in the speech.
+  let before: readonly number[] = speech.map(() => 0);
+  for (const [index, word] of words.slice(0, MAX_WORDS).entries()) {
+    const plain = plainWords(word);
+    const scores: number[] = [];
+    for (const [place, other] of speech.entries()) {
+      const reached = place === 0 ? -index : (before[place - 1] ?? 0);
+      const score = Math.max(
+        reached + likenessOf(plain, other),
+        (before[place] ?? 0) - 1,
+        (scores[place - 1] ?? -1 - index) - 1,
+      );
+      scores.push(score);
+      if (score > best.score) best = { count: index + 1, score };
+    }
+    before = scores;
+  }
+  return best.count;
+}
+
+/** 1: the same word; -1: another one; 0: unknown, since a recogniser may write a number in digits or in words. */
+function likenessOf(word: string, other: string): number {
+  if (word === other) return 1;
+  const longer = Math.max(word.length, other.length, 1);
+  if (isNumber(word) || isNumber(other)) return 0;
+  return 1 - editDistance(word, other) / longer >= SAME_WORD ? 1 : -1;
 }

@@ -452,7 +452,8 @@ export class Turns implements Turn {
     this.#mayAnswerBoth = false;
     const mayAnswer = capabilities.responds === 'by_itself' && !typed && !isAnswered;
     // A reply to words that are not settled yet is held anyway.
-    if (mayAnswer && !this.userHasFloor) this.responses.held.expectUnwanted(replyTimeoutMs);
+    if (mayAnswer && !this.userHasFloor)
+      this.responses.held.expectUnwanted(replyTimeoutMs, this.responses.isBusy);
   }
 
   send(command: TransportCommand): void {

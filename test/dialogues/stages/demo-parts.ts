@@ -1,9 +1,7 @@
 // What the stages in simulated time share: the demo's agents.
 
 import { leadAgent, type LeadSession } from '../../../examples/voice-demo/agents/lead-agent.ts';
-import { reportGenerator } from '../../../examples/voice-demo/agents/report-generator.ts';
-import { rideBooker } from '../../../examples/voice-demo/agents/ride-booker.ts';
-import { tableBooker } from '../../../examples/voice-demo/agents/table-booker.ts';
+import { subagentsIn } from '../../../examples/voice-demo/agents/subagents.ts';
 import { createWorkshop } from '../../../examples/voice-demo/agents/workshop.ts';
 import { createWorld } from '../../../examples/voice-demo/agents/world.ts';
 import { brainModel } from '../../../examples/voice-demo/brain/brain-model.ts';
@@ -20,10 +18,6 @@ export function demoParts(
   return {
     model: brainModel({ environment, thinkingMs: 150 }),
     lead: leadAgent(world, session),
-    subagentConfigs: {
-      book_ride: rideBooker(workshop),
-      book_table: tableBooker(workshop),
-      generate_report: reportGenerator(workshop),
-    },
+    subagentConfigs: subagentsIn(workshop),
   };
 }

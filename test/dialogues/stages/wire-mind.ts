@@ -19,6 +19,7 @@ const delegated = [
   'book_ride',
   'book_table',
   'generate_report',
+  'refund_order',
   'check_order',
   'check_progress',
   'cancel_work',
@@ -46,7 +47,8 @@ export function wireMind(): VoiceBrain {
       ...missing(cause, model.items),
     ];
     const names = model.wire === 'openai-live' ? delegated : model.tools.map(({ name }) => name);
-    const { text, calls } = leadReply(readConversation(prompt), new Set(names));
+    const isUnasked = cause.type === 'utterance' && model.wire !== 'openai-realtime';
+    const { text, calls } = leadReply(readConversation(prompt), new Set(names), isUnasked);
     const steps: VoiceStep[] = [
       ...(text === '' ? [] : [{ say: text }]),
       ...calls.map(({ toolName, input }) => ({ call: toolName, arguments: input })),

@@ -15,6 +15,8 @@ import { wireMind } from './wire-mind.ts';
 
 const MS_PER_CHARACTER = 60;
 const LEAST_SPEECH_MS = 500;
+/** A server hears a voice for this long before it reports one. */
+const NOTICED_AFTER_MS = 200;
 
 const transports: Readonly<Record<VoiceWire, (webSocket: WebSocketFactory) => Transport>> = {
   'openai-realtime': (webSocket) =>
@@ -86,8 +88,9 @@ export async function wireStage(wire: VoiceWire): Promise<DialogueStage> {
       const durationMs = Math.max(LEAST_SPEECH_MS, MS_PER_CHARACTER * text.length);
       const beganAt = now();
       client.isLoud = true;
-      const said = user.says(text, { durationMs });
-      await pass(durationMs);
+      await pass(NOTICED_AFTER_MS);
+      const said = user.says(text, { durationMs: durationMs - NOTICED_AFTER_MS });
+      await pass(durationMs - NOTICED_AFTER_MS);
       client.isLoud = false;
       await said;
       const endedAt = now();

@@ -3,12 +3,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
-import { HeldSpeech } from '../../../src/voice/output/held-speech.ts';
+import { HeldSpeech, type ReplyReader } from '../../../src/voice/output/held-speech.ts';
 import type { TransportEvent } from '../../../src/voice/connection/transport.ts';
 
 const PATIENCE_MS = 5000;
 
-function heldOf() {
+function heldOf({ isInRealTime = false } = {}) {
   const environment = simulatedEnvironment();
   const world = { isUndecided: true, hasFloor: false };
   const told: string[] = [];
@@ -18,12 +18,12 @@ function heldOf() {
       isUndecided: () => world.isUndecided,
       hasFloor: () => world.hasFloor,
       play: ({ itemId, samples }) => told.push(`sound ${itemId} ${samples.length}`),
-      handle: (event) => told.push(nameOf(event)),
+      handle: (event) => happen(event),
       silenced: (responseId, isOver) => told.push(`silenced ${responseId} ${isOver}`),
       refused: (callId) => told.push(`refused ${callId}`),
       unplayed: (itemId) => told.push(`unplayed ${itemId}`),
     },
-    PATIENCE_MS,
+    { patienceMs: PATIENCE_MS, isInRealTime },
   );
   /** What is not taken is told at once, as a session would. */
   const say = (responseId: string, ms: number): void => {
@@ -123,7 +123,7 @@ describe('HELD-SPEECH-1', () => {
           else if (kind === 'end') happen(ended(`r${current}`));
           else if (kind === 'release') held.release();
           else if (kind === 'silence') held.silence();
-          else if (kind === 'unwanted') held.expectUnwanted(1000);
+          else if (kind === 'unwanted') held.expectUnwanted(1000, of === 0);
           else held.expectWanted();
         }
         told.forEach((line, index) => {
@@ -188,14 +188,27 @@ describe('HELD-SPEECH-2', () => {
   test('a reply to words for a subagent is silenced for a time, or until the next request', async () => {
     const { held, told, world, environment } = heldOf();
     world.isUndecided = false;
-    held.expectUnwanted(1000);
+    held.expectUnwanted(1000, false);
     held.began('a');
     held.expectWanted();
     held.began('b');
-    held.expectUnwanted(1000);
+    held.expectUnwanted(1000, false);
     await environment.advance(1000);
     held.began('c');
     expect(told).toEqual(['silenced a false']);
+  });
+
+  test('the time begins when the response under way has ended', async () => {
+    const { held, told, world, environment, happen } = heldOf();
+    world.isUndecided = false;
+    held.expectUnwanted(1000, true);
+    await environment.advance(10_000);
+    happen(ended('r'));
+    await environment.advance(900);
+    held.began('a');
+    await environment.advance(100);
+    held.began('b');
+    expect(told).toEqual(['response.ended', 'silenced a false']);
   });
 });
 
@@ -236,9 +249,13 @@ describe('HELD-SPEECH-3', () => {
 });
 
 describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
-  const reader = (text: string) => {
-    if (text === 'Premium. One moment.') return 'whole';
-    return 'Premium. One moment.'.startsWith(text) ? 'beginning' : 'none';
+  const world = { isLate: false };
+  const reader: ReplyReader = {
+    read: (text) => {
+      if (text === 'Premium.' || text === 'Premium. One moment.') return 'whole';
+      return 'Premium. One moment.'.startsWith(text) ? 'beginning' : 'none';
+    },
+    isLate: () => world.isLate,
   };
 
   test('is released once it is complete', () => {
@@ -277,6 +294,87 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     expect(told.some((each) => each.startsWith('silenced r'))).toBe(true);
   });
 
+  describe('HELD-SPEECH-5: where sound comes in real time', () => {
+    const begun = async () => {
+      const made = heldOf({ isInRealTime: true });
+      made.held.silenceUnless(reader);
+      made.held.expectUnwanted(5000, false);
+      made.held.began('r');
+      const speak = async (text: string, ms: number) => {
+        made.happen(words('r', text));
+        for (let left = ms; left > 0; left -= 100) {
+          made.say('r', 100);
+          await made.environment.advance(100);
+        }
+      };
+      await speak('Premium.', 600);
+      return { ...made, speak };
+    };
+    const soundMs = (told: readonly string[]) =>
+      100 * told.filter((each) => each.startsWith('sound')).length;
+
+    test('it is heard while it is said, and to its end', async () => {
+      const { told, speak, happen, environment } = await begun();
+      expect(told[0]).toBe('assistant.transcribed Premium.');
+      expect(soundMs(told)).toBe(300);
+      world.isLate = true;
+      await speak(' One moment.', 500);
+      world.isLate = false;
+      expect(soundMs(told)).toBe(800);
+      await environment.advance(300);
+      expect(soundMs(told)).toBe(1100);
+      happen(ended('r'));
+      expect(told.filter((each) => !each.startsWith('sound'))).toEqual([
+        'assistant.transcribed Premium.',
+        'assistant.transcribed  One moment.',
+        'response.ended',
+      ]);
+      expect(environment.pendingTimers).toBe(1);
+    });
+
+    test('what its words are not read as an acknowledgement of is not heard', async () => {
+      const { told, speak, happen, environment } = await begun();
+      const before = soundMs(told);
+      await speak(' It is booked.', 1000);
+      await environment.advance(1000);
+      happen(ended('r'));
+      expect(soundMs(told)).toBe(before);
+      expect(told.filter((each) => !each.startsWith('sound'))).toEqual([
+        'assistant.transcribed Premium.',
+        'silenced r false',
+        'response.ended',
+      ]);
+    });
+
+    test('the user speaks: nothing more is heard', async () => {
+      const { told, held, environment } = await begun();
+      const before = soundMs(told);
+      held.silence();
+      await environment.advance(1000);
+      expect(soundMs(told)).toBe(before);
+      expect(told.at(-1)).toBe('silenced r false');
+      expect(environment.pendingTimers).toBe(0);
+    });
+
+    test('nothing of it is heard when something else is due by then', async () => {
+      world.isLate = true;
+      const { told } = await begun();
+      world.isLate = false;
+      expect(soundMs(told)).toBe(0);
+    });
+
+    test('a second one is not heard', async () => {
+      const { told, held, say, happen, environment } = await begun();
+      held.began('s');
+      say('s', 100);
+      happen(words('s', 'Premium.'));
+      happen(ended('s'));
+      await environment.advance(1000);
+      expect(told.filter((each) => each.includes('_s'))).toEqual(['unplayed i_s']);
+      expect(soundMs(told)).toBe(600);
+    });
+  });
+
   test('is silenced if it takes too long, or the user speaks', async () => {
     for (const isTooLong of [true, false]) {
       const { environment, held, told, happen } = heldOf();
@@ -294,7 +392,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
   test('may begin after the answer; only one is', () => {
     const { held, told, say, happen } = heldOf();
     held.silenceUnless(reader);
-    held.expectUnwanted(5000);
+    held.expectUnwanted(5000, false);
     for (const id of ['r', 's']) {
       held.began(id);
       say(id, 100);

@@ -1,0 +1,66 @@
+// The words of an utterance that began over the lead agent's speech, with what the sound shows.
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { EchoMeter, type Comparison } from '../../../src/voice/audio/echo-meter.ts';
+import { Overlap } from '../../../src/voice/turns/overlap.ts';
+
+class Heard extends EchoMeter {
+  comparison: Comparison = { likeness: 0.95, gainDb: -20 };
+  override compare(): Comparison {
+    return this.comparison;
+  }
+}
+
+/** An echo of `echoMs`, and then another voice for `ownMs`, when the speech is over. */
+function overlapOf(echoMs: number, ownMs: number): Overlap {
+  const meter = new Heard();
+  const overlap = new Overlap('utt', meter);
+  for (let at = 0; at < echoMs; at += 20) overlap.heard(['item'], 20, 20, at);
+  meter.comparison = { likeness: 0.3, gainDb: -10 };
+  for (let at = 0; at < ownMs; at += 20) overlap.heard([], 20, 20, echoMs + at);
+  return overlap;
+}
+
+const SPEECH =
+  'Which ride to the airport would you like? Economy, 12 dollars, in 5 minutes, or Premium, 24 dollars, in 3 minutes?';
+
+describe('ECHO-2: an answer without a pause before it', () => {
+  test.each([
+    ['dollars in three minutes premium please', 'premium please'],
+    ['or premium 24 dollars in three minutes the cheaper one', 'the cheaper one'],
+    ['Economy 12 dollars, in 5 minutes, or premium, 24 dollars in 3 minutes. Economy.', 'Economy.'],
+    ['would you like economy twelve dollars no book me a table', 'no book me a table'],
+    ['five minutes or plenum twenty-four dollars in three minutes premium', 'premium'],
+  ])('%s', (text, own) => {
+    expect(overlapOf(2000, 600).ownWords(text, SPEECH, false)).toBe(own);
+  });
+
+  test.each([
+    ['no echo was heard', () => overlapOf(100, 600), 'in 3 minutes premium please'],
+    ['nobody spoke after it', () => overlapOf(2000, 0), 'in 3 minutes premium please'],
+    ['two words of it are no sign', () => overlapOf(2000, 600), 'Premium, or the other one'],
+    ['nothing in common', () => overlapOf(2000, 600), 'book me a table'],
+  ])('all words stay: %s', (_, overlap, text) => {
+    expect(overlap().ownWords(text, SPEECH, false)).toBe(text);
+  });
+
+  test('whatever part of the speech is heard, the answer stays whole', () => {
+    const word = (...letters: readonly string[]) =>
+      fc.string({ unit: fc.constantFrom(...letters), minLength: 4, maxLength: 8 });
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(word('a', 'b', 'c', 'd', 'e'), { minLength: 6, maxLength: 30 }),
+        fc.array(word('v', 'w', 'x', 'y', 'z'), { minLength: 1, maxLength: 8 }),
+        fc.nat(10),
+        (speech, answer, from) => {
+          const echo = speech.slice(Math.min(from, speech.length - 3));
+          const text = [...echo, ...answer].join(' ');
+          expect(overlapOf(2000, 600).ownWords(text, speech.join(' '), false)).toBe(
+            answer.join(' '),
+          );
+        },
+      ),
+    );
+  });
+});
