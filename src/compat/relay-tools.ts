@@ -220,6 +220,7 @@ class Conversation {
       ...(resume === undefined ? {} : { resume }),
       signal,
       scheduler: environment.scheduler,
+      ids: environment.ids,
       receive: (event) => this.#receive(event),
       report: () => {},
     });
@@ -327,6 +328,7 @@ class Conversation {
         this.#isTurn = false;
         this.#end({ status: 'error', error: event.message, text: this.#words.trim() });
         return;
+      case 'session_id':
       case 'progress':
       case 'tool_started':
       case 'tool_ended':

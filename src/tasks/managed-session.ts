@@ -108,7 +108,7 @@ export class ManagedSession implements RelaySession {
       used.owner = fresh;
       this.#inner = await begin(fresh, undefined);
     }
-    this.id = writeSessionId(used.owner, start.subagentId, this.#inner.id);
+    this.#named(this.#inner.id);
     this.isRunning = this.#inner.isRunning;
     if (!this.isRunning) return;
     this.#turn = { key: `${start.subagentId}:again`, text: '' };
@@ -173,6 +173,11 @@ export class ManagedSession implements RelaySession {
     return this.#isClosed ? 'killed' : 'cancelled';
   }
 
+  #named(sessionId: string): void {
+    const { start, used } = this.#options;
+    this.id = writeSessionId(used.owner, start.subagentId, sessionId);
+  }
+
   #begin(prompt: RelayPrompt): void {
     this.#words = '';
     this.#hasWords = false;
@@ -198,6 +203,10 @@ export class ManagedSession implements RelaySession {
 
   #receive(event: RelayEvent): void {
     switch (event.type) {
+      case 'session_id':
+        this.#named(event.id);
+        this.#send({ ...event, id: this.id });
+        return;
       case 'words':
         if (event.text.trim() !== '') this.#hasWords = true;
         this.#words = (this.#words + event.text).slice(-MAX_WORDS);

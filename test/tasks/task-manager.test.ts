@@ -102,6 +102,7 @@ function manual(options: Partial<TaskManagerOptions> = {}) {
       task: { toolName: 'ask', args, description: 'a task', scope: of },
       signal: new AbortController().signal,
       scheduler: environment.scheduler,
+      ids: environment.ids,
       receive: (event) => void events.push(event),
       report: (error) => {
         throw error;

@@ -11,7 +11,7 @@
 //   RELAY-PORT-2. After `closed`, and after the promise of `release` has settled, no event comes.
 //   RELAY-PORT-3. A permission covers one request. A relay never gives one by itself, and never a lasting one.
 
-import type { Scheduler } from './environment.ts';
+import type { Ids, Scheduler } from './environment.ts';
 
 /** The abilities of an agent that decide how its work is recovered after a crash. */
 export interface RelayCapabilities {
@@ -62,6 +62,8 @@ export interface RelayStart {
   readonly signal: AbortSignal;
   /** The source of time. */
   readonly scheduler: Scheduler;
+  /** The source of ids. */
+  readonly ids: Ids;
   /** Takes an event of the agent. Never throws. */
   receive(event: RelayEvent): void;
   /** Takes an error that does not end the session, such as a message that cannot be read. */
@@ -76,7 +78,7 @@ export interface RelayPrompt {
 
 /** The conversation with the agent. Its methods return at once; failures come as `closed` or `turn_ended`. */
 export interface RelaySession {
-  /** The id by which the agent knows the session. */
+  /** The id by which the session is taken up now. */
   readonly id: string;
   /** Tells whether a turn of an earlier process is still under way: its open questions come again. */
   readonly isRunning: boolean;
@@ -119,6 +121,8 @@ export interface RelayTool {
 }
 
 export type RelayEvent =
+  /** The session is taken up by this id from now on: an agent that names its work only when it has been given some. */
+  | { readonly type: 'session_id'; readonly id: string }
   /** Words of the answer, in pieces. */
   | { readonly type: 'words'; readonly text: string }
   | { readonly type: 'progress'; readonly text: string }

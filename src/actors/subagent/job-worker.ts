@@ -12,13 +12,7 @@
 import type { LanguageModel, ToolSet } from 'ai';
 import { z } from 'zod';
 import { aFunction, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
-import {
-  codeOf,
-  ConfigurationError,
-  messageOf,
-  OffstageError,
-  quietly,
-} from '../../values/errors.ts';
+import { codeOf, ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
 import { asJson } from '../../values/json.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { SubagentService } from '../contracts/service-types.ts';
@@ -42,6 +36,7 @@ import {
   type StepSaid,
   type ToolJob,
 } from './step-jobs.ts';
+import { reporter } from '../../values/reporter.ts';
 
 export interface JobWorkerOptions {
   /** Time and chance: `nodeEnvironment()` of `offstage/node`. */
@@ -93,7 +88,7 @@ class JobWorker implements JobHands {
 
   constructor(options: JobWorkerOptions) {
     this.#options = options;
-    this.#report = quietly(options.onError);
+    this.#report = reporter(options.onError);
     for (const [name, config] of Object.entries(options.configs)) this.#learn(name, config);
     const { tools = {} } = options;
     const name = 'jobWorker(options)';

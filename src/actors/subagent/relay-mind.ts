@@ -39,7 +39,7 @@ import { AGENT_TOOL, ASK_USER } from './ask-user.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
 import { INTERRUPTED } from './subagent-log.ts';
 
-/** The call that keeps the id of the agent's session. */
+/** The call that keeps the id of the agent's session; the last one counts. */
 const START_AGENT = 'start_agent';
 const COMPLETE_TASK = 'complete_task';
 
@@ -99,6 +99,7 @@ const id = z.string().min(1).max(1_000);
 const count = z.number().min(0);
 const toolShape = { title: words, kind: words, input: z.unknown() };
 const eventSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('session_id'), id }),
   z.object({ type: z.literal('words'), text: words }),
   z.object({ type: z.literal('progress'), text: words }),
   z.object({ type: z.literal('tool_started'), toolId: id, ...toolShape }),
@@ -154,7 +155,8 @@ export class RelayMind {
   #words = '';
   /** The last words that were not blank. */
   #said = '';
-  #read = 0;
+  /** Messages that the agent has; null: those before its last question. */
+  #read: number | null = 0;
   #prompts = 0;
   /** Words for the agent that come when its turn has ended. */
   #later: string[] = [];
@@ -269,7 +271,8 @@ export class RelayMind {
       this.#isInterrupted = false;
       await this.#stopTurn(signal);
     }
-    const told = wordsOf(step.messages.slice(this.#read));
+    const read = this.#read ?? step.messages.findLastIndex(({ role }) => role !== 'user') + 1;
+    const told = wordsOf(step.messages.slice(read));
     this.#read = step.messages.length;
     this.#isNudged = false;
     if (!this.#isTurn) this.#prompt(step, [...(this.#prompts === 0 ? opening(step) : told)]);
@@ -294,8 +297,7 @@ export class RelayMind {
     if (session.isRunning) {
       this.#isTurn = true;
       this.#prompts = 1;
-      // The agent has what came before its last question.
-      this.#read = step.messages.findLastIndex(({ role }) => role !== 'user') + 1;
+      this.#read = null;
       return;
     }
     // RELAY-MIND-3
@@ -315,6 +317,7 @@ export class RelayMind {
       task,
       signal,
       scheduler: environment.scheduler,
+      ids: environment.ids,
       receive: (event) => {
         if (connection === this.#connection) this.#receive(event);
       },
@@ -436,6 +439,8 @@ export class RelayMind {
         return this.#turnEnded(event, step);
       case 'closed':
         throw this.#closed(event.message);
+      case 'session_id':
+        return this.#respond([this.#call(START_AGENT, { session: event.id }, this.#nextCallId())]);
       case 'withdrawn':
       case 'progress':
       case 'usage':
@@ -591,6 +596,7 @@ export class RelayMind {
     if (!session.isRunning) return null;
     this.#isTurn = true;
     this.#prompts = 1;
+    this.#read = null;
     const requestId = callId.slice(SURVIVING.length);
     for (;;) {
       await this.#waiting(signal);
@@ -646,6 +652,7 @@ export class RelayMind {
       case 'artifact':
       case 'permission':
       case 'question':
+      case 'session_id':
         break;
     }
     this.#keep(event);

@@ -88,7 +88,7 @@ interface Ended {
 /** Time to hand in partial work after the time of its budget is over. */
 const HAND_IN_MS = 30_000;
 /** A sender that outruns the model by more messages is refused. */
-const MAX_UNREAD = 100;
+export const MAX_UNREAD = 100;
 /** Ids of messages that are kept: a repeated message comes soon after the first. */
 const MAX_TAKEN = 100;
 

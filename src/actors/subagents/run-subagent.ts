@@ -27,7 +27,6 @@ import {
   OffstageError,
   codeOf,
   messageOf,
-  quietly,
 } from '../../values/errors.ts';
 import { asJson } from '../../values/json.ts';
 import { aModel } from '../model/model.ts';
@@ -50,6 +49,7 @@ import { isForGood, JournalError } from '../ports/journal-error.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import { SubagentLog } from '../subagent/subagent-log.ts';
+import { reporter } from '../../values/reporter.ts';
 
 /** The task of a run. `toolName` names it in the prompt; by default the subagent's own name. */
 export type RunTask = Pick<SubagentTask, 'description'> & Partial<SubagentTask>;
@@ -112,7 +112,7 @@ export function runSubagent(
   const { tree, host } = scopeOf(runtime);
   const { promise: result, resolve } = Promise.withResolvers<Outcome>();
   const ports = new ProgramPorts({
-    host: onError ? { ...host, report: quietly(onError) } : host,
+    host: onError ? { ...host, report: reporter(onError) } : host,
     model,
     handlers,
     outcomes,

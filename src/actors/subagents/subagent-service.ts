@@ -47,6 +47,7 @@ import {
 } from './service-ledger.ts';
 import { DEFAULT_GRACE_MS, type SubagentTreeOptions } from './subagent-host.ts';
 import { SubagentTree } from './subagent-tree.ts';
+import { reporter } from '../../values/reporter.ts';
 
 export type { SubagentService } from '../contracts/service-types.ts';
 
@@ -173,7 +174,7 @@ export function ownedService(options: SubagentServiceOptions): OwnedSubagentTree
   const ledger =
     options.id === undefined
       ? null
-      : new ServiceLedger(id, runtime, onError, {
+      : new ServiceLedger(id, runtime, reporter(onError), {
           toSnapshot: () => service.toSnapshot(),
           get isTakenOver() {
             return service.isTakenOver;
@@ -181,7 +182,13 @@ export function ownedService(options: SubagentServiceOptions): OwnedSubagentTree
         });
   const host =
     ledger?.host ??
-    createHost({ environment, journal: journalOfPassing(runtime), inspect, onError, onUnfoldable });
+    createHost({
+      environment,
+      journal: journalOfPassing(runtime),
+      inspect,
+      onError: reporter(onError),
+      onUnfoldable,
+    });
   const ports = new ProgramPorts({
     host,
     model,

@@ -13,9 +13,10 @@ import process from 'node:process';
 import { Readable, Writable } from 'node:stream';
 import { z } from 'zod';
 import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
-import { codeOf, ConfigurationError, messageOf, quietly } from '../../values/errors.ts';
+import { codeOf, ConfigurationError, messageOf } from '../../values/errors.ts';
 import { loadSdk } from './load-sdk.ts';
 import { ServedSession, type EditorAbilities, type SessionForEditor } from './served-session.ts';
+import { reporter } from '../../values/reporter.ts';
 
 /** A session that the editor opens. */
 export interface AcpSessionRequest {
@@ -79,7 +80,7 @@ class Agent implements AcpAgent {
     const { agent, methods, ndJsonStream } = sdk;
     this.#sdk = sdk;
     this.#options = options;
-    this.#report = quietly(options.onError);
+    this.#report = reporter(options.onError);
     this.#connection = agent({ name })
       .onRequest(methods.agent.initialize, ({ params }) => {
         this.#abilities = { forms: Boolean(params.clientCapabilities?.elicitation?.form) };

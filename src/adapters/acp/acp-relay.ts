@@ -11,7 +11,7 @@ import { z } from 'zod';
 import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { AcpSession } from './acp-session.ts';
-import { AgentProcess, ownFolder, sweep } from './agent-process.ts';
+import { AgentProcess, ownFolder, sweep } from '../agent-process/agent-process.ts';
 import { loadSdk } from './load-sdk.ts';
 
 export interface AcpRelayOptions {

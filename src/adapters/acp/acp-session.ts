@@ -27,7 +27,7 @@ import type {
 } from '../../actors/ports/relay.ts';
 import { messageOf, OffstageError, ProtocolError, TimeoutError } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
-import type { AgentProcess } from './agent-process.ts';
+import type { AgentProcess } from '../agent-process/agent-process.ts';
 import { ENDS, fieldsOf, NO_FORM, NOT_LISTED, permissionOutcome, ToolTable } from './mapping.ts';
 
 interface AcpSessionOptions {

@@ -54,6 +54,7 @@ export class RelayBench {
       ...(resume === undefined ? {} : { resume }),
       signal,
       scheduler: this.environment.scheduler,
+      ids: this.environment.ids,
       receive: (event) => {
         this.events.push(event);
       },

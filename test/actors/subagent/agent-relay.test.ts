@@ -157,6 +157,7 @@ test('the call of a turn that was cut has a result that says so', async () => {
     subagentId: 'one',
     signal: new AbortController().signal,
     scheduler: simulatedEnvironment().scheduler,
+    ids: simulatedEnvironment().ids,
     receive: (event) => {
       events.push(event);
       heard.get(event.type)?.();

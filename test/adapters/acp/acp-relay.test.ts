@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { acpRelay, type AcpRelayOptions } from '../../../src/adapters/acp/index.ts';
-import { startByPs, sweep } from '../../../src/adapters/acp/agent-process.ts';
+import { startByPs, sweep } from '../../../src/adapters/agent-process/agent-process.ts';
 import { fieldsOf, NOT_LISTED, permissionOutcome } from '../../../src/adapters/acp/mapping.ts';
 import type { RelayEvent } from '../../../src/entries/subagents.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
@@ -26,6 +26,7 @@ async function started(options: Partial<AcpRelayOptions> = {}) {
     subagentId: `sub_of_${stateFolder}`,
     signal: new AbortController().signal,
     scheduler: simulatedEnvironment().scheduler,
+    ids: simulatedEnvironment().ids,
     receive: (event: RelayEvent) => {
       if (event.type === 'closed') resolve(event.message);
     },
@@ -250,6 +251,7 @@ test('tokens are sums over all turns of a session, and cost is that of its updat
     subagentId: 'sub_usage',
     signal: new AbortController().signal,
     scheduler: simulatedEnvironment().scheduler,
+    ids: simulatedEnvironment().ids,
     receive: (event) => {
       if (event.type === 'usage') usages.push(event);
       if (event.type === 'turn_ended') turns.shift()?.();

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { sweep } from '../../../src/adapters/acp/agent-process.ts';
+import { sweep } from '../../../src/adapters/agent-process/agent-process.ts';
 import { mulberry32 } from '../../../src/testing/doubles/chance.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));

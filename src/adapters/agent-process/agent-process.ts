@@ -50,7 +50,8 @@ export class AgentProcess {
   readonly stdout: Readable;
   /** Resolves when it has ended. */
   readonly exited: Promise<Exit>;
-  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  /** For a library that talks to the process itself. */
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #mark: string;
   #log = '';
   #hasExited = false;
@@ -67,14 +68,7 @@ export class AgentProcess {
           ),
         );
       try {
-        const child = spawn(command.command, command.args, {
-          cwd: command.cwd,
-          env: command.env,
-          stdio: ['pipe', 'pipe', 'pipe'],
-          // A group of its own, which can be ended as a whole.
-          detached: process.platform !== 'win32',
-          windowsHide: true,
-        });
+        const child = spawned(command);
         child.once('error', fail);
         child.once('spawn', () => {
           child.removeListener('error', fail);
@@ -86,9 +80,14 @@ export class AgentProcess {
     });
   }
 
+  /** Starts it without waiting. A program that cannot be started has exited. */
+  static begin(command: AgentCommand): AgentProcess {
+    return new AgentProcess(spawned(command), command.marks);
+  }
+
   private constructor(child: ChildProcessByStdio<Writable, Readable, Readable>, marks: string) {
     const pid = child.pid ?? 0;
-    this.#child = child;
+    this.child = child;
     this.stdin = child.stdin;
     this.stdout = child.stdout;
     this.#mark = join(marks, `${pid}.json`);
@@ -98,10 +97,9 @@ export class AgentProcess {
       owner: process.pid,
       ownerStartedAt: startOf(process.pid),
     };
-    writeFileSync(this.#mark, JSON.stringify(mark), { mode: 0o600 });
+    if (pid > 0) writeFileSync(this.#mark, JSON.stringify(mark), { mode: 0o600 });
     running.add(this);
     killAtExit();
-    child.on('error', () => {});
     // A dead agent's pipe.
     child.stdin.on('error', () => {});
     child.stderr.setEncoding('utf8');
@@ -109,6 +107,12 @@ export class AgentProcess {
       this.#log = (this.#log + text).slice(-MAX_LOG);
     });
     this.exited = new Promise((resolve) => {
+      child.on('error', (error) => {
+        if (pid > 0) return;
+        this.#hasExited = true;
+        running.delete(this);
+        resolve({ message: messageOf(error) });
+      });
       child.once('exit', (code, signal) => {
         this.#hasExited = true;
         // Its children end with it.
@@ -128,7 +132,7 @@ export class AgentProcess {
 
   /** Sends a signal to it and its children. */
   signal(name: 'SIGTERM' | 'SIGKILL'): void {
-    killGroup(this.#child.pid ?? 0, name);
+    killGroup(this.child.pid ?? 0, name);
   }
 
   /** Ends it: asks it to, and kills it when the grace is over. Tells whether it had to be killed. */
@@ -145,6 +149,17 @@ export class AgentProcess {
     cancel();
     return isKilled;
   }
+}
+
+function spawned({ command, args, cwd, env }: AgentCommand) {
+  return spawn(command, args, {
+    cwd,
+    env,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    // A group of its own, which can be ended as a whole.
+    detached: process.platform !== 'win32',
+    windowsHide: true,
+  });
 }
 
 function killAtExit(): void {

@@ -1,0 +1,136 @@
+// A relay to any hosted agent that speaks the Agent2Agent protocol (A2A), version 1. Each turn is a task of the agent, in
+// one context; nothing of it runs here.
+//
+// Does not: receive webhooks, send files, or get credentials for the agent.
+//
+// Invariants
+//   A2A-RELAY-1. Headers of the author go to the origin of `url` and nowhere else, and no redirect is followed.
+
+import { z } from 'zod';
+import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
+import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
+import { messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
+import { A2aSession } from './a2a-session.ts';
+import { loadSdk, type Sdk } from './load-sdk.ts';
+
+export interface A2aRelayOptions {
+  /** The address of the agent, below which its card is: `<url>/.well-known/agent-card.json`. */
+  readonly url: string;
+  /** The name of the agent in messages. @defaultValue the host of the address */
+  readonly name?: string;
+  /**
+   * Headers of each request to the origin of `url`, such as `authorization`. A card that names an address of another
+   * origin does not get them. @defaultValue {}
+   */
+  readonly headers?:
+    | Readonly<Record<string, string>>
+    | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
+  /** @defaultValue globalThis.fetch */
+  readonly fetch?: typeof globalThis.fetch;
+  /** The time to read the card and to find an earlier task, in milliseconds. @defaultValue 30000 */
+  readonly startTimeoutMs?: number;
+  /** The time that the agent gets to cancel a task before it is let go, in milliseconds. @defaultValue 5000 */
+  readonly graceMs?: number;
+  /** The time between two looks at a task whose events do not come by themselves, in milliseconds. @defaultValue 2000 */
+  readonly pollMs?: number;
+}
+
+const milliseconds = z.number().min(1).optional();
+const optionsSchema = z.strictObject({
+  url: z.url({ protocol: /^https?$/, error: 'expected an http or https address' }),
+  name: z.string().min(1).optional(),
+  headers: z.union([z.record(z.string(), z.string()), aFunction]).optional(),
+  fetch: aFunction.optional(),
+  startTimeoutMs: milliseconds,
+  graceMs: milliseconds,
+  pollMs: milliseconds,
+} satisfies ChecksOf<A2aRelayOptions>);
+
+/**
+ * Creates a relay to a hosted agent, for `defineSubagent({ relay })`. Needs the package `@a2a-js/sdk`. Nothing is
+ * requested before a subagent runs.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
+export function a2aRelay(options: A2aRelayOptions): Relay {
+  check('a2aRelay(options)', optionsSchema, options);
+  const { name = new URL(options.url).host } = options;
+  return {
+    name,
+    // A task lives at the agent. Its tools are its own business, and words in the middle of a task are not for all.
+    capabilities: {
+      openQuestionSurvives: true,
+      resumes: true,
+      steers: false,
+      reportsTools: false,
+    },
+    start: (start) => begin(name, options, start),
+  };
+}
+
+async function begin(
+  name: string,
+  options: A2aRelayOptions,
+  start: RelayStart,
+): Promise<RelaySession> {
+  const { startTimeoutMs = 30_000, graceMs = 5_000, pollMs = 2_000 } = options;
+  start.signal.throwIfAborted();
+  const sdk = await loadSdk('a2aRelay');
+  const over = new AbortController();
+  const late = new TimeoutError(`${name} did not answer within ${startTimeoutMs} ms`);
+  const cancelTimer = start.scheduler.schedule(() => over.abort(late), startTimeoutMs);
+  const abort = (): void => over.abort(start.signal.reason);
+  start.signal.addEventListener('abort', abort, { once: true });
+  try {
+    start.signal.throwIfAborted();
+    const opening = connect(sdk, options, over.signal).then((connection) =>
+      A2aSession.open({ sdk, name, ...connection, start, graceMs, pollMs, over }),
+    );
+    return await raceAbort(opening, over.signal);
+  } catch (error) {
+    const reason = over.signal.aborted ? over.signal.reason : error;
+    over.abort(reason);
+    if (start.signal.aborted || reason instanceof OffstageError) throw reason;
+    throw new OffstageError('RELAY_FAILED', `${name} opened no session: ${messageOf(error)}`, {
+      cause: error,
+    });
+  } finally {
+    cancelTimer();
+    start.signal.removeEventListener('abort', abort);
+  }
+}
+
+async function connect(sdk: Sdk, options: A2aRelayOptions, over: AbortSignal) {
+  const fetchImpl = fetchOf(options, over);
+  const factory = new sdk.ClientFactory({
+    transports: [
+      new sdk.JsonRpcTransportFactory({ fetchImpl }),
+      new sdk.RestTransportFactory({ fetchImpl }),
+    ],
+  });
+  const resolver = new sdk.DefaultAgentCardResolver({ fetchImpl });
+  const card = await resolver.resolve(options.url.replace(/\/+$/, ''));
+  const client = await factory.createFromAgentCard(card);
+  return { client, streams: card.capabilities?.streaming === true };
+}
+
+/** A2A-RELAY-1 */
+function fetchOf(options: A2aRelayOptions, over: AbortSignal): typeof globalThis.fetch {
+  const { headers = {}, fetch = globalThis.fetch } = options;
+  const { origin } = new URL(options.url);
+  return async (input, init) => {
+    const address = input instanceof Request ? input.url : input;
+    const all = new Headers(init?.headers);
+    if (new URL(address).origin === origin) {
+      const own = typeof headers === 'function' ? await headers() : headers;
+      for (const [header, value] of Object.entries(own)) all.set(header, value);
+    }
+    const signals = init?.signal ? [init.signal, over] : [over];
+    return fetch(input, {
+      ...init,
+      headers: all,
+      redirect: 'error',
+      signal: AbortSignal.any(signals),
+    });
+  };
+}
