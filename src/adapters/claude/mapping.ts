@@ -1,0 +1,198 @@
+// The mapping between the Claude Agent SDK and the port of relays: messages, tools, questions and answers.
+
+import { z } from 'zod';
+import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
+import { clip } from '../../values/clip.ts';
+
+/** `query` of `@anthropic-ai/claude-agent-sdk`, as far as it is used. */
+export type ClaudeQuery = (given: never) => AsyncIterable<unknown> & {
+  interrupt(): Promise<unknown>;
+};
+
+type EndReason = Extract<RelayEvent, { readonly type: 'turn_ended' }>['reason'];
+
+export const ASK_USER_QUESTION = 'AskUserQuestion';
+
+const MAX_TITLE = 300;
+
+const blockSchema = z.union([
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({
+    type: z.literal('tool_result'),
+    tool_use_id: z.string(),
+    is_error: z.boolean().optional(),
+    content: z.unknown(),
+  }),
+  z.object({ type: z.string() }),
+]);
+const turnMessageSchema = z.object({
+  type: z.enum(['assistant', 'user']),
+  parent_tool_use_id: z.string().nullish(),
+  message: z.object({ content: z.union([z.string(), z.array(blockSchema)]) }),
+});
+const resultSchema = z.object({
+  type: z.literal('result'),
+  subtype: z.string(),
+  is_error: z.boolean().optional(),
+  result: z.string().optional(),
+  errors: z.array(z.string()).optional(),
+  stop_reason: z.string().nullish(),
+  terminal_reason: z.string().nullish(),
+  total_cost_usd: z.number().optional(),
+  usage: z
+    .object({
+      input_tokens: z.number().optional(),
+      cache_creation_input_tokens: z.number().nullish(),
+      cache_read_input_tokens: z.number().nullish(),
+      output_tokens: z.number().optional(),
+    })
+    .optional(),
+  deferred_tool_use: z.object({ id: z.string(), name: z.string(), input: z.unknown() }).nullish(),
+});
+
+export type Result = z.infer<typeof resultSchema>;
+
+/** Something in a message of Claude that matters here. */
+export type Said =
+  | { readonly type: 'words'; readonly text: string }
+  | {
+      readonly type: 'tool_ended';
+      readonly toolId: string;
+      readonly ok: boolean;
+      readonly output: string;
+    }
+  | { readonly type: 'result'; readonly result: Result };
+
+/** Reads a message of Claude. Other kinds of messages say nothing. */
+export function read(message: unknown): readonly Said[] {
+  const result = resultSchema.safeParse(message);
+  if (result.success) return [{ type: 'result', result: result.data }];
+  const turn = turnMessageSchema.safeParse(message);
+  if (!turn.success) return [];
+  const { type, parent_tool_use_id: parent } = turn.data;
+  const { content } = turn.data.message;
+  if (typeof content === 'string') return [];
+  return content.flatMap((block): Said[] => {
+    // Its own subagents speak to it, not to us.
+    if (
+      type === 'assistant' &&
+      block.type === 'text' &&
+      'text' in block &&
+      (parent ?? null) === null
+    )
+      return [{ type: 'words', text: block.text }];
+    if (type === 'user' && block.type === 'tool_result' && 'tool_use_id' in block)
+      return [
+        {
+          type: 'tool_ended',
+          toolId: block.tool_use_id,
+          ok: block.is_error !== true,
+          output: wordsOf(block.content),
+        },
+      ];
+    return [];
+  });
+}
+
+function wordsOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return JSON.stringify(content ?? null);
+  return content
+    .map((part: unknown) => {
+      const { text } = (part ?? {}) as { readonly text?: unknown };
+      return typeof text === 'string' ? text : JSON.stringify(part);
+    })
+    .join('\n');
+}
+
+/** Returns how a turn with this result ends. */
+export function endOf({ subtype, is_error: isError, stop_reason: stop, result, errors }: Result): {
+  readonly reason: EndReason;
+  readonly message: string;
+} {
+  const message = errors?.join('; ') || result || subtype;
+  if (subtype === 'error_max_turns' || subtype === 'error_max_budget_usd')
+    return { reason: 'limit', message };
+  if (stop === 'refusal') return { reason: 'refused', message };
+  if (subtype !== 'success' || isError === true) return { reason: 'failed', message };
+  return { reason: 'completed', message: '' };
+}
+
+export function tokensOf({ usage = {} }: Result): {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+} {
+  const cached = (usage.cache_creation_input_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0);
+  return {
+    inputTokens: (usage.input_tokens ?? 0) + cached,
+    outputTokens: usage.output_tokens ?? 0,
+  };
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  Bash: 'execute',
+  Edit: 'edit',
+  Glob: 'read',
+  Grep: 'read',
+  MultiEdit: 'edit',
+  NotebookEdit: 'edit',
+  Read: 'read',
+  WebFetch: 'fetch',
+  WebSearch: 'fetch',
+  Write: 'edit',
+};
+const SUBJECTS = ['file_path', 'notebook_path', 'command', 'url', 'query', 'pattern', 'path'];
+
+export function toolOf(name: string, input: unknown): RelayTool {
+  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
+  const title = server === undefined ? name : `${server}: ${tool}`;
+  const given = (input ?? {}) as Readonly<Record<string, unknown>>;
+  const subject = SUBJECTS.map((key) => given[key]).find((value) => typeof value === 'string');
+  return {
+    title: clip(typeof subject === 'string' ? `${title} ${subject}` : title, MAX_TITLE),
+    kind: KINDS[name] ?? 'other',
+    input,
+  };
+}
+
+const questionsSchema = z.object({
+  questions: z
+    .array(
+      z.object({
+        question: z.string(),
+        options: z
+          .array(z.object({ label: z.string(), description: z.string().optional() }))
+          .optional(),
+      }),
+    )
+    .min(1),
+});
+
+export type Question = Omit<
+  Extract<RelayEvent, { readonly type: 'question' }>,
+  'type' | 'requestId'
+>;
+
+/** Returns the questions in a call of AskUserQuestion; none: it cannot be read. */
+export function questionsIn(input: unknown): readonly Question[] {
+  const given = questionsSchema.safeParse(input);
+  if (!given.success) return [];
+  return given.data.questions.map(({ question, options = [] }) => ({
+    text: question,
+    options: options.map(({ label, description }) => ({
+      id: label,
+      label,
+      ...(description === undefined ? {} : { description }),
+    })),
+  }));
+}
+
+/** Writes the answers into the input of the call, as Claude expects them. */
+export function answeredInput(input: unknown, answers: readonly RelayAnswer[]): object {
+  const questions = questionsIn(input);
+  const given = questions.flatMap(({ text }, at): [string, string][] => {
+    const answer = answers[at];
+    return answer?.type === 'answered' ? [[text, answer.optionId ?? answer.text]] : [];
+  });
+  return { ...(input as object), answers: Object.fromEntries(given) };
+}

@@ -1,0 +1,225 @@
+// What the relay to Claude gives to the SDK, and how it reads what comes back, with a `query` of this test. The tests with the
+// real SDK are in test/claude.
+
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import {
+  claudeRelay,
+  type ClaudeQuery,
+  type ClaudeRelayOptions,
+} from '../../../src/adapters/claude/index.ts';
+import { answeredInput, endOf, questionsIn, toolOf } from '../../../src/adapters/claude/mapping.ts';
+import type { RelayEvent } from '../../../src/entries/subagents.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+
+interface Given {
+  readonly prompt: AsyncIterable<unknown>;
+  readonly options: {
+    readonly cwd: string;
+    readonly env: Readonly<Record<string, string>>;
+    readonly sessionId?: string;
+    readonly resume?: string;
+    readonly hooks: {
+      readonly PreToolUse: readonly [
+        { readonly hooks: readonly [(input: object) => Promise<object>] },
+      ];
+    };
+    canUseTool(name: string, input: unknown, more: object): Promise<object>;
+  };
+}
+
+/** Plays Claude: `play` gets what `query` was given, and says its messages. */
+function stage(play: (given: Given) => AsyncGenerator, options: Partial<ClaudeRelayOptions> = {}) {
+  const stateFolder = mkdtempSync(join(tmpdir(), 'offstage-test-claude-'));
+  onTestFinished(() => rmSync(stateFolder, { recursive: true, force: true }));
+  const environment = simulatedEnvironment();
+  const events: RelayEvent[] = [];
+  const query = ((given: Given) =>
+    Object.assign(play(given), { interrupt: () => Promise.resolve() })) as never as ClaudeQuery;
+  const relay = claudeRelay({ query, stateFolder, ...options });
+  const start = (resume?: string) =>
+    relay.start({
+      subagentId: 'sub_1',
+      ...(resume === undefined ? {} : { resume }),
+      signal: new AbortController().signal,
+      scheduler: environment.scheduler,
+      ids: environment.ids,
+      receive: (event) => {
+        events.push(event);
+      },
+      report: () => {},
+    });
+  const until = async (type: RelayEvent['type'], count = 1): Promise<void> => {
+    while (events.filter((event) => event.type === type).length < count) await environment.settle();
+  };
+  return { relay, start, events, until, environment, stateFolder };
+}
+
+const success = { type: 'result', subtype: 'success', result: '', total_cost_usd: 0.5 };
+const call = (name: string, input: object = {}, id = 'toolu_1') => ({
+  tool_name: name,
+  tool_input: input,
+  tool_use_id: id,
+});
+
+test('Claude gets the variables that it was given, a home of its own, and no others', async () => {
+  process.env['OFFSTAGE_TEST_SECRET'] = 'a key';
+  onTestFinished(() => void delete process.env['OFFSTAGE_TEST_SECRET']);
+  let given: Given | null = null;
+  const { start, until, stateFolder } = stage(
+    async function* (all) {
+      given = all;
+      yield success;
+    },
+    { inheritEnv: ['PATH'], env: { ANTHROPIC_API_KEY: 'k' } },
+  );
+  const session = await start();
+  session.prompt({ key: 'k', text: 'Go' });
+  await until('turn_ended');
+  const { env, cwd, sessionId } = (given as never as Given).options;
+  expect(Object.keys(env).toSorted()).toEqual([
+    'ANTHROPIC_API_KEY',
+    'CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC',
+    'CLAUDE_CONFIG_DIR',
+    'DISABLE_AUTOUPDATER',
+    'DISABLE_ERROR_REPORTING',
+    'DISABLE_TELEMETRY',
+    'HOME',
+    'PATH',
+  ]);
+  expect(env['HOME']).toContain(stateFolder);
+  expect(sessionId).toBe(session.id);
+  expect(existsSync(cwd)).toBe(true);
+  await session.release('ended');
+  expect(existsSync(cwd)).toBe(false);
+});
+
+test('a call is put off, and only the answer to it lets it run, once', async () => {
+  const decisions: unknown[] = [];
+  let round = 0;
+  const { start, until, events } = stage(async function* ({ options }) {
+    round += 1;
+    const [decide] = options.hooks.PreToolUse[0].hooks;
+    decisions.push(await decide(call('Bash', { command: 'rm a' })));
+    if (round > 1) decisions.push(await decide(call('Bash', { command: 'rm b' }, 'toolu_2')));
+    const deferred = { id: `toolu_${round}`, name: 'Bash', input: { command: 'rm' } };
+    yield { ...success, deferred_tool_use: round < 3 ? deferred : null };
+  });
+  const session = await start();
+  session.prompt({ key: 'k', text: 'Go' });
+  await until('permission');
+  expect(events.at(-1)).toMatchObject({ requestId: 'toolu_1', kind: 'execute', title: 'Bash rm' });
+  session.answer('toolu_9', { type: 'permitted' });
+  session.answer('toolu_1', { type: 'permitted' });
+  session.answer('toolu_1', { type: 'permitted' });
+  await until('permission', 2);
+  const made = decisions.map(
+    (one) =>
+      (one as { hookSpecificOutput: { permissionDecision: string } }).hookSpecificOutput
+        .permissionDecision,
+  );
+  expect(made).toEqual(['defer', 'allow', 'defer']);
+  await session.release('ended');
+});
+
+test('a call that cannot be put off is asked about while its process waits', async () => {
+  let answer: unknown;
+  const { start, until, events } = stage(async function* ({ options }) {
+    const signal = new AbortController().signal;
+    answer = await options.canUseTool(
+      'Read',
+      { file_path: '/etc/passwd' },
+      { toolUseID: 't', signal },
+    );
+    yield success;
+  });
+  const session = await start();
+  session.prompt({ key: 'k', text: 'Go' });
+  await until('permission');
+  session.answer('t', { type: 'denied', words: 'No' });
+  await until('turn_ended');
+  expect(answer).toEqual({ behavior: 'deny', message: 'Not permitted: No' });
+  expect(events.some(({ type }) => type === 'tool_started')).toBe(false);
+  await session.release('ended');
+});
+
+test('several questions in one call are asked one after the other', async () => {
+  const questions = ['A?', 'B?'].map((question) => ({ question, options: [{ label: 'Yes' }] }));
+  const input = { questions };
+  let round = 0;
+  let answer: unknown;
+  const { start, until, events } = stage(async function* ({ options }) {
+    round += 1;
+    const more = { toolUseID: 'q', signal: new AbortController().signal };
+    if (round > 1) answer = await options.canUseTool('AskUserQuestion', input, more);
+    const deferred = { id: 'q', name: 'AskUserQuestion', input };
+    yield { ...success, deferred_tool_use: round === 1 ? deferred : null };
+  });
+  const session = await start();
+  session.prompt({ key: 'k', text: 'Go' });
+  await until('question');
+  session.answer('q', { type: 'answered', text: 'Yes', optionId: 'Yes' });
+  await until('question', 2);
+  session.answer('q:1', { type: 'answered', text: 'Perhaps' });
+  await until('turn_ended');
+  expect(answer).toEqual({
+    behavior: 'allow',
+    updatedInput: { questions, answers: { 'A?': 'Yes', 'B?': 'Perhaps' } },
+  });
+  // The price of a session is a sum: each part counts once.
+  const costs = events.flatMap((event) => (event.type === 'usage' ? [event.cost] : []));
+  expect(costs).toEqual([0.5, 0]);
+  await session.release('ended');
+});
+
+test('a question that is open comes again, without a process', async () => {
+  let processes = 0;
+  const { start, until, events } = stage(async function* () {
+    processes += 1;
+    yield { ...success, deferred_tool_use: { id: 't', name: 'Write', input: { file_path: 'a' } } };
+  });
+  const session = await start();
+  session.prompt({ key: 'k', text: 'Go' });
+  await until('permission');
+  await session.release('suspended');
+  const again = await start(session.id);
+  expect(again.isRunning).toBe(true);
+  await until('permission', 2);
+  expect(events.at(-1)).toMatchObject({ requestId: 't', title: 'Write a' });
+  expect(processes).toBe(1);
+  await again.release('ended');
+  await expect(start(session.id)).rejects.toMatchObject({ code: 'RELAY_FAILED' });
+});
+
+test.each<[Partial<Record<keyof ClaudeRelayOptions, unknown>>, string]>([
+  [{ query: undefined }, 'query'],
+  [{ cwd: 'here' }, 'cwd'],
+  [{ options: { permissionMode: 'bypassPermissions' } }, 'permissionMode'],
+  [{ options: { canUseTool: () => null } }, 'canUseTool'],
+  [{ unasked: 'Bash' }, 'unasked'],
+])('%j is refused', (options, named) => {
+  const query = (() => null) as never;
+  expect(() => claudeRelay({ query, ...options } as ClaudeRelayOptions)).toThrow(
+    expect.objectContaining({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining(named) as string,
+    }) as Error,
+  );
+});
+
+test('what Claude says is read', () => {
+  expect(toolOf('mcp__shop__refund', { query: 'x' })).toMatchObject({ title: 'shop: refund x' });
+  expect(toolOf('Write', null)).toEqual({ title: 'Write', kind: 'edit', input: null });
+  expect(questionsIn({ questions: [] })).toEqual([]);
+  expect(answeredInput({ questions: [{ question: 'A?' }] }, [{ type: 'cancelled' }])).toEqual({
+    questions: [{ question: 'A?' }],
+    answers: {},
+  });
+  const of = (more: object) => endOf({ type: 'result', subtype: 'success', ...more }).reason;
+  expect(of({})).toBe('completed');
+  expect(of({ is_error: true })).toBe('failed');
+  expect(of({ stop_reason: 'refusal' })).toBe('refused');
+  expect(of({ subtype: 'error_max_turns' })).toBe('limit');
+});

@@ -1,0 +1,21 @@
+// The relay to Claude passes the suite of relays, with the real SDK and program, against a local endpoint that speaks the
+// API of the model.
+
+import { describe, test } from 'vitest';
+import { relayConformance } from '../../src/testing/index.ts';
+import { claudeStage } from './support/claude-stage.ts';
+import { query } from './support/sdk.js';
+
+describe('Claude Code', () => {
+  const cases = relayConformance({
+    name: 'Claude Code',
+    // The program itself is not ours to make deaf, nor its wire to spoil.
+    shows: ['die'],
+    graceMs: 5_000,
+    patience: 5_000_000,
+    open: () => claudeStage(query),
+  });
+  for (const { name, skipped } of cases)
+    if (skipped !== null) console.warn(`Left out: ${name}: ${skipped}`);
+  test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
+});

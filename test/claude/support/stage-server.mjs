@@ -1,0 +1,34 @@
+// An MCP server on standard input and output, with the tools of an agent that acts: `run` and `ask` say that they are
+// done, `fail` fails, `hang` never ends, and `die` kills the program that asked for it.
+
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+
+const send = (message) =>
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+const tools = ['run', 'ask', 'fail', 'hang', 'die'].map((name) => ({
+  name,
+  description: name,
+  inputSchema: { type: 'object', additionalProperties: true },
+}));
+
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  if (method === 'initialize')
+    send({
+      id,
+      result: {
+        protocolVersion: params.protocolVersion,
+        capabilities: { tools: {} },
+        serverInfo: { name: 'stage', version: '1' },
+      },
+    });
+  else if (method === 'tools/list') send({ id, result: { tools } });
+  else if (method === 'tools/call') {
+    const { name } = params;
+    if (name === 'die') process.kill(process.ppid, 'SIGKILL');
+    else if (name !== 'hang')
+      send({ id, result: { content: [{ type: 'text', text: 'done' }], isError: name === 'fail' } });
+  } else send({ id, error: { code: -32601, message: 'no such method' } });
+});
