@@ -12,6 +12,7 @@
 //   CLIENT-PROTOCOL-2. No frame of a client states an identity: the server knows it from `authorize`.
 //   CLIENT-PROTOCOL-3. Both sides ignore frames of an unknown type from a later version of their own number.
 
+import type { SendRequest } from '../actors/contracts/service-types.ts';
 import type {
   QuestionOption,
   SessionEvent,
@@ -32,6 +33,9 @@ const MAX_ID_CHARS = 200;
 const MAX_PLAYED_MS = 86_400_000;
 const MIN_RATE_HZ = 8_000;
 const MAX_RATE_HZ = 48_000;
+
+/** When a subagent reads a message: after its work, before its next step, or at once. */
+export type MessageMode = NonNullable<SendRequest['mode']>;
 
 /** The form of `session.answer`: exactly one of the three. */
 export type ClientAnswer =
@@ -74,6 +78,8 @@ export type CommandFrame =
       readonly id: number;
       readonly subagentId: string;
       readonly text: string;
+      /** When the subagent reads it. @defaultValue 'steer' */
+      readonly mode?: MessageMode;
     }
   | { readonly type: 'dismiss'; readonly id: number; readonly deliveryId: string }
   | { readonly type: 'shown'; readonly id: number; readonly deliveryId: string }
@@ -193,6 +199,8 @@ const isBetween =
   (value) =>
     typeof value === 'number' && value >= least && value <= most;
 const isFlag: Check = (value) => typeof value === 'boolean';
+const MODES: ReadonlySet<unknown> = new Set<MessageMode>(['queue', 'steer', 'interrupt']);
+const isMode: Check = (value) => MODES.has(value);
 const isAnything: Check = () => true;
 
 type Shape = Readonly<Record<string, Check>>;
@@ -213,7 +221,7 @@ const clientShapes: Readonly<Record<ClientFrame['type'], Shape>> = {
   send: { id: isSerial, text: isWords },
   answer: { id: isSerial, requestId: isId, answer: isAnswer },
   cancel: { id: isSerial, subagentId: isId, 'reason?': isWords },
-  message: { id: isSerial, subagentId: isId, text: isWords },
+  message: { id: isSerial, subagentId: isId, text: isWords, 'mode?': isMode },
   dismiss: { id: isSerial, deliveryId: isId },
   shown: { id: isSerial, deliveryId: isId },
   'question.shown': { id: isSerial, requestId: isId },
@@ -255,6 +263,14 @@ const serverShapes: Readonly<Record<ServerFrame['type'], Shape>> = {
   refused: { code: isId, message: isAnything },
   bye: { code: isId, message: isAnything, retry: isFlag, 'url?': isText(2_000) },
 };
+
+/** The message of a frame, as `session.subagents.send` takes it. */
+export function messageIn({
+  text: content,
+  mode,
+}: Extract<CommandFrame, { type: 'message' }>): SendRequest {
+  return mode === undefined ? { content } : { content, mode };
+}
 
 /** Returns the frame of a client, or the reason why it is none. */
 export function readClientFrame(value: unknown): ClientFrame | string {

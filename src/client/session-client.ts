@@ -54,6 +54,7 @@ import {
   type ClientRole,
   type CommandFrame,
   type HelloFrame,
+  type MessageMode,
   type Position,
   type ServerFrame,
 } from './protocol.ts';
@@ -324,11 +325,17 @@ export class SessionClient {
   }
 
   /**
-   * Sends a subagent a message. Resolves with its fate.
+   * Sends a subagent a message. Resolves with its fate. `mode`: when the subagent reads it, as in
+   * `session.subagents.send`; left out: 'steer'.
    * @throws {OffstageError} as `send` (rejects).
    */
-  async message(subagentId: string, text: string): Promise<SendResult> {
-    return (await this.#command({ type: 'message', subagentId, text })) as SendResult;
+  async message(subagentId: string, text: string, mode?: MessageMode): Promise<SendResult> {
+    return (await this.#command({
+      type: 'message',
+      subagentId,
+      text,
+      ...(mode !== undefined && { mode }),
+    })) as SendResult;
   }
 
   /**

@@ -8,10 +8,11 @@ import type { Environment } from '../actors/ports/environment.ts';
 import type { BaseSession } from '../actors/session/view/base-session.ts';
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import { aFunction, check, type ChecksOf } from '../values/checks.ts';
-import { ConfigurationError, quietly } from '../values/errors.ts';
+import { ConfigurationError } from '../values/errors.ts';
 import type { VoiceSession } from '../voice/voice-session.ts';
 import type { ClientRole } from '../client/protocol.ts';
 import type { ServeRate } from './token-bucket.ts';
+import { reporter } from '../values/reporter.ts';
 
 /** The part of a session that clients use; `TextSession` and `VoiceSession` have it. */
 export type ServedSession = Pick<
@@ -240,7 +241,7 @@ export function checkedServe<S extends ServedSession>(options: ServeOptions<S>):
     limits: { ...defaultServeLimits, ...limits },
     environment: environment ?? nodeEnvironment(),
     shared: new Set<string>([...SHARED, ...share]),
-    onError: quietly(onError),
+    onError: reporter(onError),
   };
 }
 

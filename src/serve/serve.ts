@@ -18,13 +18,24 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import {
   bearerToken,
-  isLoopbackName,
   offeredProtocols,
   protocolToken,
   targetOf,
 } from '../adapters/listen/access.ts';
 import { createGuard, type Guard, type Verdict, type Visit } from '../adapters/listen/guard.ts';
-import { readBody } from '../adapters/listen/request-body.ts';
+import {
+  answerWith,
+  corsHeaders,
+  isServedHost,
+  isServedOrigin,
+  readText,
+  refusal,
+  refusedFrom,
+  urlOf,
+  webHeaders,
+  webRequest,
+  type MountedRequest,
+} from '../adapters/listen/web-requests.ts';
 import {
   readPostedFrames,
   SUBPROTOCOL,
@@ -76,7 +87,6 @@ export function serve<S extends ServedSession>(options: ServeOptions<S>): Offsta
 
 /** Time for the last frames to leave before the sockets are closed. */
 const CLOSE_GRACE_MS = 1_000;
-const BODY_TIMEOUT_MS = 10_000;
 const MAX_TOKEN_CHARS = 8_192;
 
 class Server implements OffstageServer, ClientOwner {
@@ -98,8 +108,8 @@ class Server implements OffstageServer, ClientOwner {
       name: 'serve',
       environment: options.environment,
       maxClients: options.limits.clients,
-      isHost: (host) => this.#isHost(host),
-      isOrigin: (origin) => this.#isOrigin(origin),
+      isHost: (host) => isServedHost(host, options),
+      isOrigin: (origin) => isServedOrigin(origin, options),
       onError: (error) => options.onError(error, 'serve: upgrade'),
       webSocket: {
         maxMessageBytes: options.limits.maxMessageBytes,
@@ -138,11 +148,9 @@ class Server implements OffstageServer, ClientOwner {
     try {
       const url = new URL(request.url);
       if (url.pathname !== this.#options.path) return refusal(404, 'Nothing is here');
-      const host = request.headers.get('host') ?? url.host;
+      const refused = refusedFrom(request, url, this.#options);
+      if (refused) return refused;
       const origin = request.headers.get('origin');
-      if (!this.#isHost(host)) return refusal(403, 'Expected a Host that is served here');
-      if (origin !== null && !this.#isOrigin(origin))
-        return refusal(403, 'Expected an Origin that may connect');
       if (origin !== null) cors = corsHeaders(origin);
       const answer = await this.#answer(request, url);
       for (const [name, value] of Object.entries(cors)) answer.headers.set(name, value);
@@ -201,19 +209,6 @@ class Server implements OffstageServer, ClientOwner {
   }
 
   // Who may connect
-
-  #isHost(host: string): boolean {
-    const { hosts, origins = [] } = this.#options;
-    if (isLoopbackName(host)) return true;
-    const names = hosts ?? origins.map((origin) => URL.parse(origin)?.host);
-    return names.includes(host) || names.includes('*');
-  }
-
-  #isOrigin(origin: string): boolean {
-    const { origins } = this.#options;
-    if (origins) return origins.includes(origin) || origins.includes('*');
-    return isLoopbackName(URL.parse(origin)?.host ?? '');
-  }
 
   async #verdict({ request, target }: Visit): Promise<Verdict> {
     const { headers } = request;
@@ -311,7 +306,7 @@ class Server implements OffstageServer, ClientOwner {
   }
 
   async #handle(
-    request: IncomingMessage & { readonly originalUrl?: string },
+    request: MountedRequest,
     response: ServerResponse,
     next?: () => void,
   ): Promise<void> {
@@ -322,30 +317,11 @@ class Server implements OffstageServer, ClientOwner {
       else await answerWith(response, refusal(404, 'Nothing is here'));
       return;
     }
-    const controller = new AbortController();
-    response.once('close', () => controller.abort());
     const { scheduler } = this.environment;
-    let body: Buffer | undefined;
-    if (request.method === 'POST') {
-      const maxBytes = this.limits.maxMessageBytes;
-      const read = await readBody(request, { scheduler, maxBytes, timeoutMs: BODY_TIMEOUT_MS });
-      if (read === 'consumed')
-        throw new ConfigurationError(
-          'BODY_CONSUMED',
-          'serve: expected a request with an unread body: put the handler before any body parser',
-        );
-      if (read === 'too_large')
-        return answerWith(response, refusal(413, `Expected at most ${maxBytes} bytes`));
-      if (!Buffer.isBuffer(read)) return answerWith(response, refusal(408, 'Expected a body'));
-      body = read;
-    }
-    const asked = new Request(urlOf(request), {
-      method: request.method ?? 'GET',
-      headers: webHeaders(request.headers),
-      signal: controller.signal,
-      ...(body && { body: new Uint8Array(body) }),
-    });
-    await answerWith(response, await this.fetch(asked));
+    const maxBytes = this.limits.maxMessageBytes;
+    const asked = await webRequest('serve', request, response, { scheduler, maxBytes });
+    const answer = asked instanceof Response ? asked : await this.fetch(asked);
+    await answerWith(response, answer);
   }
 
   // Sessions
@@ -469,40 +445,11 @@ function refuse(status: number, message: string): Verdict {
   return { type: 'refuse', refusal: { status, message } };
 }
 
-function refusal(status: number, message: string, headers: Record<string, string> = {}): Response {
-  return Response.json({ error: { message } }, { status, headers });
-}
-
-function corsHeaders(origin: string): Record<string, string> {
-  return {
-    'access-control-allow-origin': origin,
-    'access-control-allow-credentials': 'true',
-    'access-control-allow-methods': 'GET, POST',
-    'access-control-allow-headers': 'authorization, content-type',
-    vary: 'origin',
-  };
-}
-
 /** Returns the token of a subprotocol, which is in base64url; null if it is none. */
 function tokenOf(encoded: string | null): string | null {
   if (encoded === null || encoded.length > MAX_TOKEN_CHARS) return null;
   const token = Buffer.from(encoded, 'base64url').toString('utf8');
   return token === '' ? null : token;
-}
-
-function webHeaders(headers: IncomingMessage['headers']): Headers {
-  const result = new Headers();
-  for (const [name, value] of Object.entries(headers))
-    for (const each of [value ?? []].flat()) result.append(name, each);
-  return result;
-}
-
-/** The address of a request whose Host and target have been read. */
-function urlOf(request: IncomingMessage & { readonly originalUrl?: string }): URL {
-  const { host = 'localhost' } = request.headers;
-  const { path = '/', query } = targetOf(request.originalUrl ?? request.url) ?? {};
-  const search = query && query.size > 0 ? `?${query.toString()}` : '';
-  return URL.parse(`http://${host}${path}${search}`) ?? new URL(`http://localhost${path}${search}`);
 }
 
 function afterOf(query: URLSearchParams): { readonly after?: Position } {
@@ -511,52 +458,4 @@ function afterOf(query: URLSearchParams): { readonly after?: Position } {
   return epoch !== null && epoch !== '' && Number.isSafeInteger(seq) && seq >= 0
     ? { after: { epoch, seq } }
     : {};
-}
-
-/** Reads the text of a web request; null if it is longer. */
-async function readText(request: Request, maxBytes: number): Promise<string | null> {
-  if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return null;
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) return null;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-/** Writes a web response as fast as the client reads it; resolves when it is written, or the client is gone. */
-async function answerWith(response: ServerResponse, answer: Response): Promise<void> {
-  if (response.headersSent || response.destroyed) return;
-  response.writeHead(answer.status, Object.fromEntries(answer.headers));
-  if (!answer.body) {
-    response.end();
-    return;
-  }
-  response.flushHeaders();
-  const reader = answer.body.getReader();
-  response.once('close', () => void reader.cancel().catch(() => undefined));
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      if (!response.write(value)) await drained(response);
-      if (response.destroyed) break;
-    }
-    response.end();
-  } catch {
-    // The stream was cut off.
-    response.destroy();
-  }
-}
-
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      response.off('drain', done).off('close', done);
-      resolve();
-    };
-    response.on('drain', done).on('close', done);
-  });
 }

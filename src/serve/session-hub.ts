@@ -30,7 +30,7 @@ import type {
   ServerFrame,
   WireEvent,
 } from '../client/protocol.ts';
-import { PROTOCOL_VERSION, SPEECH_RATE_HZ } from '../client/protocol.ts';
+import { messageIn, PROTOCOL_VERSION, SPEECH_RATE_HZ } from '../client/protocol.ts';
 import { patchOf, viewOf } from '../client/session-state.ts';
 import { codeOf, isA, messageOf, OffstageError } from '../values/errors.ts';
 import type { AudioFrame } from '../voice/audio/audio-frame.ts';
@@ -258,7 +258,7 @@ export class SessionHub implements ClientHub {
       case 'cancel':
         return session.subagents.cancel(frame.subagentId, frame.reason, by);
       case 'message':
-        return session.subagents.send(frame.subagentId, { content: frame.text }, by);
+        return session.subagents.send(frame.subagentId, messageIn(frame), by);
       case 'dismiss':
         session.dismiss(frame.deliveryId, by);
         return null;

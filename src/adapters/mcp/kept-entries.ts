@@ -1,0 +1,59 @@
+// A journal that tells which entries it has kept, for a server that answers only when something is in the journal.
+
+import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+
+/** The entries that are kept from now on. */
+interface Begun {
+  /** Resolves when such an entry is kept, or was since this began. */
+  kept(isIt: (entry: JournalEntry) => boolean): Promise<void>;
+  end(): void;
+}
+
+export interface KeptEntries {
+  readonly journal: Journal;
+  begin(): Begun;
+}
+
+export function keptEntries(journal: Journal): KeptEntries {
+  const listeners = new Set<(entry: JournalEntry) => void>();
+  const keep = (entry: JournalEntry): void => {
+    for (const listener of listeners) listener(entry);
+  };
+  const { wakeTimes } = journal;
+  return {
+    journal: {
+      append(entry) {
+        const done = journal.append(entry);
+        if (done instanceof Promise) return done.then(() => keep(entry));
+        keep(entry);
+        return done;
+      },
+      read: (query) => journal.read(query),
+      ...(journal.claim && { claim: journal.claim.bind(journal) }),
+      ...(journal.trim && { trim: journal.trim.bind(journal) }),
+      ...(journal.release && { release: journal.release.bind(journal) }),
+      ...(journal.scopes && { scopes: journal.scopes.bind(journal) }),
+      ...(journal.forget && { forget: journal.forget.bind(journal) }),
+      ...(wakeTimes && { wakeTimes }),
+    },
+    begin() {
+      const seen: JournalEntry[] = [];
+      const waiting = new Set<(entry: JournalEntry) => void>();
+      const listener = (entry: JournalEntry): void => {
+        seen.push(entry);
+        for (const wait of waiting) wait(entry);
+      };
+      listeners.add(listener);
+      return {
+        kept: (isIt) =>
+          new Promise((resolve) => {
+            if (seen.some(isIt)) return resolve();
+            waiting.add((entry) => {
+              if (isIt(entry)) resolve();
+            });
+          }),
+        end: () => void listeners.delete(listener),
+      };
+    },
+  };
+}

@@ -1,0 +1,436 @@
+// Our subagents for any client of the Model Context Protocol: tools that may be called as tasks, over streamable HTTP
+// and on standard input and output.
+//
+//   fetch ──▶ Host, Origin ──▶ authorize ─┬─▶ answer2026 ────────────────────────────┬─▶ the user's tasks
+//                                         └─▶ connection of this user ─┬─▶ server2025 ─┘
+//   stdio ─────────────────────────────────────────────────────────────┘
+//
+// Owns:     who may connect, the connections, and whose tasks are in memory.
+// Does not: run tasks (served-tasks.ts), or listen (the app does).
+//
+// Invariants
+//   MCP-SERVER-1. No client is served under a foreign Host or Origin, or without a user of `authorize`, and every
+//       request is authorized anew: a connection of another user does not exist.
+//   MCP-SERVER-2. Nothing that a client sends throws out of a handler, or ends the process.
+
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import process from 'node:process';
+import type { Readable, Writable } from 'node:stream';
+import type { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import { z } from 'zod';
+import { identity } from '../../actors/contracts/identity.ts';
+import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { OffstageError } from '../../values/errors.ts';
+import { bearerToken, targetOf } from '../listen/access.ts';
+import {
+  answerWith,
+  corsHeaders,
+  readText,
+  refusal,
+  refusedFrom,
+  webRequest,
+  type MountedRequest,
+} from '../listen/web-requests.ts';
+import { server2025, type ConnectedUser } from './generation-2025.ts';
+import { answer2026, is2026 } from './generation-2026.ts';
+import { keptEntries, type KeptEntries } from './kept-entries.ts';
+import { loadServerSdk, type ServerSdk } from './load-sdk.ts';
+import { checkedMcp, checkedUser, type CheckedMcp, type McpServerOptions } from './options.ts';
+import { UserTasks } from './served-tasks.ts';
+
+export interface McpStdioOptions {
+  /** The user whose tasks the client sees. @defaultValue 'local' */
+  readonly user?: string;
+  /** @defaultValue standard input, which nothing else may read */
+  readonly input?: Readable;
+  /** @defaultValue standard output, to which nothing else may write: log to standard error */
+  readonly output?: Writable;
+}
+
+export interface McpStdio {
+  /** Resolves when the client has left. Its tasks go on. */
+  readonly closed: Promise<void>;
+}
+
+export interface McpServer {
+  /** The number of connections over HTTP, and of users whose tasks are in memory. */
+  readonly size: { readonly connections: number; readonly users: number };
+  /** Answers a request: for Hono, Next.js and other hosts of web requests. Never rejects. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** As `fetch`, for `node:http`, Express, Fastify and Koa. `next` is called for another path; without it, that is a 404. */
+  readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
+  /** Serves the client that has started this program. */
+  stdio(options?: McpStdioOptions): Promise<McpStdio>;
+  /** Ends all connections, and leaves the tasks to the journal: the next server with its name continues them. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves subagents to clients of the Model Context Protocol: 2025-11-25, and over HTTP also 2026-07-28. Needs the package
+ * `@modelcontextprotocol/sdk`. Tasks that an earlier process began are continued at once.
+ * @throws {ConfigurationError} `INVALID_OPTION`, `INVALID_SCHEMA`, `MISSING_DEPENDENCY` (rejects)
+ */
+export async function mcpServer(options: McpServerOptions): Promise<McpServer> {
+  const checked = checkedMcp(options);
+  const server = new Server(await loadServerSdk(), checked);
+  server.continueTasks();
+  return server;
+}
+
+interface Connection {
+  readonly user: string;
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  lastUsedAt: number;
+  /** Requests that are being answered. */
+  busy: number;
+  close(): Promise<void>;
+}
+
+/** The tasks of a user that are in memory. */
+interface OpenTasks {
+  readonly opening: Promise<UserTasks>;
+  users: number;
+  waits: number;
+  lastUsedAt: number;
+}
+
+const stdioSchema = z.strictObject({
+  user: identity.optional(),
+  input: anObject('a stream to read', 'pipe').optional(),
+  output: anObject('a stream to write', 'write').optional(),
+} satisfies ChecksOf<McpStdioOptions>);
+
+const CORS = {
+  methods: 'GET, POST, DELETE',
+  headers:
+    'authorization, content-type, accept, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name',
+  expose: 'mcp-session-id',
+};
+
+class Server implements McpServer {
+  readonly #sdk: ServerSdk;
+  readonly #options: CheckedMcp;
+  readonly #kept: KeptEntries;
+  readonly #connections = new Map<string, Connection>();
+  readonly #tasks = new Map<string, OpenTasks>();
+  /** Tasks that are being let go: the same scope is opened after that. */
+  readonly #leaving = new Map<string, Promise<void>>();
+  readonly #stdio = new Set<{ close(): Promise<void> }>();
+  #stopSweep: () => void = () => undefined;
+  #closed: Promise<void> | null = null;
+
+  constructor(sdk: ServerSdk, options: CheckedMcp) {
+    this.#sdk = sdk;
+    this.#options = options;
+    this.#kept = keptEntries(options.runtime.journal);
+    this.#sweepLater();
+  }
+
+  get size(): McpServer['size'] {
+    return { connections: this.#connections.size, users: this.#tasks.size };
+  }
+
+  /** Continues what an earlier process left. */
+  continueTasks(): void {
+    const resume = async (): Promise<void> => {
+      const scopes = (await this.#options.runtime.journal.scopes?.()) ?? [];
+      for (const { scope } of scopes) {
+        if (this.#closed) return;
+        if (!scope.startsWith(this.#prefix)) continue;
+        await this.#opened(scope).catch((error: unknown) =>
+          this.#options.onError(error, `tasks of ${scope}`),
+        );
+      }
+    };
+    resume().catch((error: unknown) => this.#options.onError(error, 'tasks of earlier processes'));
+  }
+
+  readonly fetch = async (request: Request): Promise<Response> => {
+    let cors: Record<string, string> = {};
+    try {
+      const url = new URL(request.url);
+      if (url.pathname !== this.#options.path) return refusal(404, 'Nothing is here');
+      const refused = refusedFrom(request, url, this.#options);
+      if (refused) return refused;
+      const origin = request.headers.get('origin');
+      if (origin !== null) cors = corsHeaders(origin, CORS);
+      const answer = await this.#answer(request, url);
+      for (const [name, value] of Object.entries(cors)) answer.headers.set(name, value);
+      return answer;
+    } catch (error) {
+      this.#options.onError(error, 'mcpServer: fetch');
+      return refusal(500, 'The server made a mistake', cors);
+    }
+  };
+
+  readonly handle: McpServer['handle'] = (request, response, next) => {
+    response.on('error', () => response.destroy());
+    void this.#handle(request, response, next).catch((error: unknown) => {
+      this.#options.onError(error, 'mcpServer: handle');
+      response.destroy();
+    });
+  };
+
+  async stdio(options: McpStdioOptions = {}): Promise<McpStdio> {
+    const {
+      user = 'local',
+      input = process.stdin,
+      output = process.stdout,
+    } = check('stdio(options)', stdioSchema, options) as McpStdioOptions;
+    if (this.#closed) throw new OffstageError('SESSION_CLOSED', 'The server is closed');
+    const server = server2025(this.#sdk, this.#options, this.#connected(user));
+    const transport = new this.#sdk.StdioServerTransport(input, output);
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    const kept = { close: () => server.close() };
+    this.#stdio.add(kept);
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a class of the SDK has no other way
+    server.onclose = () => {
+      this.#stdio.delete(kept);
+      resolve();
+    };
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a class of the SDK has no other way
+    server.onerror = (error) => this.#options.onError(error, 'a message on standard input');
+    // The SDK does not notice that its input has ended.
+    const left = (): void => void server.close();
+    input.once('end', left).once('close', left);
+    await server.connect(transport);
+    return { closed };
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #handle(
+    request: MountedRequest,
+    response: ServerResponse,
+    next?: () => void,
+  ): Promise<void> {
+    if (targetOf(request.originalUrl ?? request.url)?.path !== this.#options.path) {
+      if (next) next();
+      else await answerWith(response, refusal(404, 'Nothing is here'));
+      return;
+    }
+    const { scheduler } = this.#options.runtime.environment;
+    const { maxMessageBytes: maxBytes } = this.#options.limits;
+    const asked = await webRequest('mcpServer', request, response, { scheduler, maxBytes });
+    await answerWith(response, asked instanceof Response ? asked : await this.fetch(asked));
+  }
+
+  async #answer(request: Request, url: URL): Promise<Response> {
+    const { method, headers } = request;
+    if (method === 'OPTIONS') return new Response(null, { status: 204 });
+    if (method !== 'GET' && method !== 'POST' && method !== 'DELETE')
+      return refusal(405, 'Expected GET, POST or DELETE', { allow: 'GET, POST, DELETE, OPTIONS' });
+    if (this.#closed) return refusal(503, 'The server is closing');
+    const user = await this.#userOf(request, url);
+    if (user === null)
+      return refusal(401, 'The server does not know this client', { 'www-authenticate': 'Bearer' });
+    const { maxMessageBytes } = this.#options.limits;
+    const text = method === 'POST' ? await readText(request, maxMessageBytes) : '';
+    if (text === null) return refusal(413, `Expected at most ${maxMessageBytes} bytes`);
+    const message = method === 'POST' ? valueOf(text) : undefined;
+    if (method === 'POST' && is2026(headers, message))
+      return answer2026(message, request, this.#options, this.#connected(user));
+    const known = headers.get('mcp-session-id');
+    const connection =
+      known === null ? await this.#connect(user) : (this.#connections.get(known) ?? null);
+    if (connection instanceof Response) return connection;
+    // MCP-SERVER-1
+    if (connection?.user !== user) return refusal(404, 'Expected an open session of yours');
+    connection.lastUsedAt = this.#now;
+    connection.busy += 1;
+    try {
+      const answer = await connection.transport.handleRequest(
+        method === 'POST' ? copyOf(request, text) : request,
+      );
+      // A first request that did not initialize leaves nothing.
+      if (known === null && connection.transport.sessionId === undefined) await connection.close();
+      return answer;
+    } finally {
+      connection.busy -= 1;
+    }
+  }
+
+  async #userOf({ headers }: Request, url: URL): Promise<string | null> {
+    const { authorize } = this.#options;
+    const token = bearerToken({ authorization: headers.get('authorization') ?? '' });
+    const given: unknown = await authorize?.({ token, headers, url });
+    return checkedUser('mcpServer: the result of `authorize`', given);
+  }
+
+  async #connect(user: string): Promise<Connection | Response> {
+    const { sessions, sessionsPerUser } = this.#options.limits;
+    const own = [...this.#connections.values()].filter((each) => each.user === user).length;
+    if (this.#connections.size >= sessions || own >= sessionsPerUser)
+      return refusal(503, 'There are too many sessions at once');
+    const tasks = this.#connected(user);
+    const server = server2025(this.#sdk, this.#options, {
+      use: tasks.use,
+      // A client that waits is not idle.
+      async wait(work) {
+        connection.busy += 1;
+        try {
+          return await tasks.wait(work);
+        } finally {
+          connection.busy -= 1;
+        }
+      },
+    });
+    const transport = new this.#sdk.WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: () => this.#options.runtime.environment.ids.next('mcp'),
+      maxRequestBodySize: this.#options.limits.maxMessageBytes,
+      onsessioninitialized: (id) => {
+        this.#connections.set(id, connection);
+      },
+    });
+    const connection: Connection = {
+      user,
+      transport,
+      lastUsedAt: this.#now,
+      busy: 0,
+      close: () => server.close(),
+    };
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a class of the SDK has no other way
+    server.onclose = () => {
+      const { sessionId } = transport;
+      if (sessionId !== undefined) this.#connections.delete(sessionId);
+    };
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a class of the SDK has no other way
+    server.onerror = (error) => this.#options.onError(error, 'a message of a client');
+    await server.connect(transport);
+    return connection;
+  }
+
+  // The tasks of users
+
+  get #now(): number {
+    return this.#options.runtime.environment.clock.now();
+  }
+
+  get #prefix(): string {
+    return `mcp:${this.#options.name}:`;
+  }
+
+  #connected(user: string): ConnectedUser {
+    // A name of any length, in a form that every journal can store.
+    const scope = this.#prefix + createHash('sha256').update(user).digest('base64url');
+    return {
+      use: (work) => this.#use(scope, user, work),
+      wait: (work) =>
+        this.#use(scope, user, async (tasks, open) => {
+          if (open.waits >= this.#options.limits.waitsPerUser)
+            throw new OffstageError('SESSION_LIMIT', 'Too many requests of yours wait at once');
+          open.waits += 1;
+          try {
+            return await work(tasks);
+          } finally {
+            open.waits -= 1;
+          }
+        }),
+    };
+  }
+
+  async #use<Result>(
+    scope: string,
+    user: string,
+    work: (tasks: UserTasks, open: OpenTasks) => Promise<Result>,
+  ): Promise<Result> {
+    if (this.#closed) throw new OffstageError('SESSION_CLOSED', 'The server is closing');
+    const open = this.#openOf(scope);
+    open.users += 1;
+    try {
+      const tasks = await open.opening;
+      tasks.user = user;
+      return await work(tasks, open);
+    } finally {
+      open.users -= 1;
+      open.lastUsedAt = this.#now;
+    }
+  }
+
+  #opened(scope: string): Promise<UserTasks> {
+    return this.#openOf(scope).opening;
+  }
+
+  #openOf(scope: string): OpenTasks {
+    const known = this.#tasks.get(scope);
+    if (known) return known;
+    const opening = (async () => {
+      await this.#leaving.get(scope);
+      const tasks = new UserTasks(scope, this.#options, this.#kept);
+      try {
+        await tasks.open();
+        return tasks;
+      } catch (error) {
+        this.#tasks.delete(scope);
+        await tasks.close().catch(() => undefined);
+        throw error;
+      }
+    })();
+    opening.catch(() => undefined);
+    const open: OpenTasks = { opening, users: 0, waits: 0, lastUsedAt: this.#now };
+    this.#tasks.set(scope, open);
+    return open;
+  }
+
+  // The end
+
+  #sweepLater(): void {
+    const { idleMs } = this.#options.limits;
+    const { scheduler } = this.#options.runtime.environment;
+    this.#stopSweep = scheduler.schedule(
+      () => {
+        this.#sweep().catch((error: unknown) => this.#options.onError(error, 'idle connections'));
+        if (!this.#closed) this.#sweepLater();
+      },
+      Math.ceil(idleMs / 2),
+      { isBackground: true },
+    );
+  }
+
+  /** Lets go of connections and users that nobody has used for a while. */
+  async #sweep(): Promise<void> {
+    const before = this.#now - this.#options.limits.idleMs;
+    for (const connection of this.#connections.values())
+      if (connection.busy === 0 && connection.lastUsedAt <= before) await connection.close();
+    for (const [scope, open] of this.#tasks) {
+      if (open.users > 0 || open.lastUsedAt > before) continue;
+      const tasks = await open.opening.catch(() => null);
+      if (!tasks || tasks.isBusy || open.users > 0) continue;
+      this.#tasks.delete(scope);
+      const left = tasks.close().finally(() => this.#leaving.delete(scope));
+      this.#leaving.set(scope, left);
+      await left;
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#stopSweep();
+    const connections = [...this.#connections.values(), ...this.#stdio];
+    await Promise.allSettled(connections.map((each) => each.close()));
+    const all = [...this.#tasks.values()];
+    this.#tasks.clear();
+    const left = await Promise.allSettled(all.map(async ({ opening }) => (await opening).close()));
+    for (const each of left)
+      if (each.status === 'rejected') this.#options.onError(each.reason, 'mcpServer: close');
+    await Promise.allSettled(this.#leaving.values());
+  }
+}
+
+/** Returns the value of a text in JSON; undefined if it is none. */
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The request again, with the body that was read from it. */
+function copyOf(request: Request, body: string): Request {
+  const { url, headers, signal } = request;
+  return new Request(url, { method: 'POST', headers, signal, body });
+}

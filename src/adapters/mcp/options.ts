@@ -1,0 +1,218 @@
+// The options of `mcpServer`, with their checks and defaults.
+
+import type { LanguageModel, Schema } from 'ai';
+import { jsonSchema } from 'ai';
+import { z } from 'zod';
+import type { Runtime } from '../../actors/admission/runtime.ts';
+import type { SubagentConfig } from '../../actors/contracts/config.ts';
+import { identity } from '../../actors/contracts/identity.ts';
+import { aModel } from '../../actors/model/model.ts';
+import { knownJsonSchema, wrapSchema } from '../../actors/model/schema.ts';
+import { checkSubagentConfig } from '../../actors/subagent/config.ts';
+import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import { reporter } from '../../values/reporter.ts';
+
+/** A subagent that clients may delegate to: a tool under the name of its configuration. */
+export interface McpSubagent {
+  readonly config: SubagentConfig;
+  /** The description of the tool, by which the client's model chooses it. */
+  readonly description: string;
+}
+
+/** A request over HTTP. */
+export interface McpAuthorizeRequest {
+  /** The token of `Authorization: Bearer …`; null if there is none. */
+  readonly token: string | null;
+  readonly headers: Headers;
+  readonly url: URL;
+}
+
+/** What clients may ask of the server. */
+export interface McpLimits {
+  /** The bytes of one message. @defaultValue 1_048_576 */
+  readonly maxMessageBytes: number;
+  /** Connections of the generation 2025-11-25 over HTTP, at once. @defaultValue 1000 */
+  readonly sessions: number;
+  /** Of one user. @defaultValue 50 */
+  readonly sessionsPerUser: number;
+  /** Tasks of one user that run at once. @defaultValue 20 */
+  readonly tasksPerUser: number;
+  /** Requests of one user that wait for a result at once. @defaultValue 100 */
+  readonly waitsPerUser: number;
+  /** The time after which a connection, or a user without a running task, is let go. @defaultValue 1_800_000 */
+  readonly idleMs: number;
+}
+
+export const defaultMcpLimits: McpLimits = {
+  maxMessageBytes: 1_048_576,
+  sessions: 1_000,
+  sessionsPerUser: 50,
+  tasksPerUser: 20,
+  waitsPerUser: 100,
+  idleMs: 1_800_000,
+};
+
+export interface McpServerOptions {
+  readonly subagents: readonly McpSubagent[];
+  /** The journal of this runtime keeps the tasks: with one on disk they survive a crash. */
+  readonly runtime: Runtime;
+  /** The model of configurations without a model of their own. */
+  readonly model?: LanguageModel;
+  /**
+   * Returns the user whose tasks a request over HTTP sees; null: refused.
+   * @defaultValue nobody is served over HTTP
+   */
+  readonly authorize?: (request: McpAuthorizeRequest) => string | null | Promise<string | null>;
+  /** The name of the server, for clients; its tasks are kept under this name. @defaultValue 'offstage' */
+  readonly name?: string;
+  /** What clients are told about the server as a whole. */
+  readonly instructions?: string;
+  /** The path of the handler. @defaultValue '/mcp' */
+  readonly path?: string;
+  /**
+   * The origins of web pages that may connect, such as `https://app.example.com`; `*` is any.
+   * @defaultValue pages of this machine (localhost)
+   */
+  readonly origins?: readonly string[];
+  /** The names of the server in `Host`; `*` is any. @defaultValue localhost, and the hosts of `origins` */
+  readonly hosts?: readonly string[];
+  /** How long the result of a task is kept after its end, in milliseconds. @defaultValue 86_400_000 */
+  readonly ttlMs?: number;
+  /** How often clients should ask how a task goes, in milliseconds. @defaultValue 1000 */
+  readonly pollMs?: number;
+  readonly limits?: Partial<McpLimits>;
+  /** Called with errors that clients are not told. @defaultValue they are dropped */
+  readonly onError?: (error: unknown, where: string) => void;
+}
+
+const count = z.int().positive();
+
+const limitsSchema = z.strictObject({
+  maxMessageBytes: z.int().min(1_024).optional(),
+  sessions: count.optional(),
+  sessionsPerUser: count.optional(),
+  tasksPerUser: count.optional(),
+  waitsPerUser: count.optional(),
+  idleMs: count.optional(),
+} satisfies ChecksOf<McpLimits>);
+
+const optionsSchema = z.strictObject({
+  subagents: z
+    .array(
+      z.strictObject({
+        config: anObject('the configuration of a subagent: defineSubagent({ … })'),
+        description: z.string().min(1),
+      } satisfies ChecksOf<McpSubagent>),
+    )
+    .min(1),
+  runtime: anObject('a runtime: createRuntime(…)'),
+  model: aModel.optional(),
+  authorize: aFunction.optional(),
+  name: z
+    .string()
+    .regex(/^[\w.-]{1,100}$/, 'expected letters, digits, `.`, `_` and `-`')
+    .optional(),
+  instructions: z.string().optional(),
+  path: z
+    .string()
+    .regex(/^\/[\w./~-]*$/, 'expected a path such as /mcp')
+    .optional(),
+  origins: z.array(z.string().min(1)).max(1_000).optional(),
+  hosts: z.array(z.string().min(1).max(300)).max(1_000).optional(),
+  ttlMs: count.optional(),
+  pollMs: count.optional(),
+  limits: limitsSchema.optional(),
+  onError: aFunction.optional(),
+} satisfies ChecksOf<McpServerOptions>);
+
+/** A tool, with what a call of it is checked by. */
+export interface ServedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: Schema;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** Without a schema of the subagent's own, a call has one argument, `task`. */
+  readonly takesWords: boolean;
+}
+
+export interface CheckedMcp extends McpServerOptions {
+  readonly name: string;
+  readonly path: string;
+  readonly ttlMs: number;
+  readonly pollMs: number;
+  readonly limits: McpLimits;
+  readonly tools: ReadonlyMap<string, ServedTool>;
+  readonly configs: Readonly<Record<string, SubagentConfig>>;
+  readonly onError: (error: unknown, where: string) => void;
+}
+
+const words = z.object({ task: z.string().min(1) });
+const wordsSchema = jsonSchema<{ task: string }>(
+  {
+    type: 'object',
+    properties: { task: { type: 'string', description: 'The task, in words' } },
+    required: ['task'],
+    additionalProperties: false,
+  },
+  {
+    validate(value) {
+      const { success, data, error } = words.safeParse(value);
+      return success ? { success, value: data } : { success, error };
+    },
+  },
+);
+
+/** @throws {ConfigurationError} `INVALID_OPTION`, and the errors of the configurations. */
+export function checkedMcp(options: McpServerOptions): CheckedMcp {
+  check('mcpServer(options)', optionsSchema, options);
+  const { subagents, limits, onError } = options;
+  const { name = 'offstage', path = '/mcp', ttlMs = 86_400_000, pollMs = 1_000 } = options;
+  const tools = new Map<string, ServedTool>();
+  const configs: Record<string, SubagentConfig> = Object.create(null) as typeof configs;
+  for (const { config, description } of subagents) {
+    checkSubagentConfig(config, config.name);
+    const tool = toolOf(config, description);
+    if (tools.has(tool.name))
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `mcpServer({ subagents }): expected names that are unique, got "${tool.name}" twice`,
+      );
+    tools.set(tool.name, tool);
+    configs[tool.name] =
+      config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config;
+  }
+  return {
+    ...options,
+    name,
+    path,
+    ttlMs,
+    pollMs,
+    limits: { ...defaultMcpLimits, ...limits },
+    tools,
+    configs,
+    onError: reporter(onError),
+  };
+}
+
+function toolOf(config: SubagentConfig, description: string): ServedTool {
+  const { name, inputSchema: own } = config;
+  const takesWords = own === undefined;
+  const schema = takesWords ? wordsSchema : wrapSchema(own, `${name}: inputSchema`);
+  const inputSchema = knownJsonSchema(schema);
+  if (inputSchema?.['type'] !== 'object')
+    throw new ConfigurationError(
+      'INVALID_SCHEMA',
+      `mcpServer({ subagents }): expected the inputSchema of "${name}" to be an object with properties`,
+    );
+  return { name, description, schema, inputSchema, takesWords };
+}
+
+/**
+ * Returns the user that `authorize` named.
+ * @throws {ConfigurationError} `INVALID_IDENTITY`
+ */
+export function checkedUser(where: string, given: unknown): string | null {
+  if (given === null || given === undefined) return null;
+  return check(where, identity, given, 'INVALID_IDENTITY');
+}

@@ -1,0 +1,302 @@
+// The tasks of one user: subagents of a service of their own, which has the user's scope in the journal. A task is a
+// subagent, and its id is the subagent's. Of both generations of the protocol, this file knows neither.
+//
+// Owns:     the user's service, and the questions that are open in it.
+// Does not: know clients or messages.
+//
+// Invariants
+//   MCP-TASKS-1. A task, and an answer, is in the journal before a client is told that it was taken.
+//   MCP-TASKS-2. A task of another user is no different from one that does not exist.
+//   MCP-TASKS-3. An answer that does not fit its question changes nothing.
+
+import type { Subscription } from 'rxjs';
+import { mayAnswer, type VouchedFor } from '../../actors/contracts/identity.ts';
+import type { Outcome } from '../../actors/contracts/outcome.ts';
+import type { AskedQuestion } from '../../actors/contracts/records.ts';
+import { THE_LEAD, type SubagentReport } from '../../actors/contracts/service-types.ts';
+import type { QuestionOption } from '../../actors/contracts/session-views.ts';
+import type { SubagentTask } from '../../actors/contracts/task.ts';
+import type { JournalEntry } from '../../actors/ports/journal.ts';
+import { raceAbort, raceTime } from '../../actors/runtime/race-abort.ts';
+import { givenAnswer, type GivenAnswer } from '../../actors/subagent/ask-user.ts';
+import type { ProgramAnswer } from '../../actors/subagents/program-ports.ts';
+import {
+  createSubagentService,
+  type OwnedSubagentService,
+} from '../../actors/subagents/subagent-service.ts';
+import { OffstageError, ProtocolError, TimeoutError } from '../../values/errors.ts';
+import type { CheckedMcp } from './options.ts';
+import type { KeptEntries } from './kept-entries.ts';
+
+/** A question that a client can answer. */
+export interface TaskQuestion {
+  /** Unique in the life of its task. */
+  readonly requestId: string;
+  /** `input`: asked of the program that gave the task, in words. */
+  readonly kind: 'question' | 'approval' | 'input';
+  readonly text: string;
+  readonly options: readonly QuestionOption[];
+}
+
+/** A task as clients see it. */
+export interface TaskView {
+  readonly id: string;
+  /** The name of its tool. */
+  readonly name: string;
+  readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
+  readonly message: string | null;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Empty once it has ended. */
+  readonly questions: readonly TaskQuestion[];
+  readonly outcome: Outcome | null;
+}
+
+interface OpenQuestion {
+  readonly asked: AskedQuestion;
+  answer(given: ProgramAnswer | null): void;
+}
+
+/** A journal that does not answer is reported to the client instead of waiting for ever. */
+const KEPT_TIMEOUT_MS = 30_000;
+
+export class UserTasks {
+  /** The identity behind starts and answers; null while nobody has come yet: the scope was found in the journal. */
+  user: string | null = null;
+  readonly #options: CheckedMcp;
+  readonly #kept: KeptEntries;
+  readonly #service: OwnedSubagentService;
+  readonly #subscription: Subscription;
+  readonly #questions = new Map<string, OpenQuestion>();
+  #changed = Promise.withResolvers<void>();
+
+  constructor(scope: string, options: CheckedMcp, kept: KeptEntries) {
+    this.#options = options;
+    this.#kept = kept;
+    const { runtime, model, configs, limits } = options;
+    this.#service = createSubagentService({
+      id: scope,
+      runtime: { ...runtime, journal: kept.journal },
+      configs,
+      ...(model === undefined ? {} : { model }),
+      constraints: { maxConcurrentPerSession: limits.tasksPerUser },
+      onQuestion: (question, signal) => this.#asked(question, signal),
+      onError: (error, where) => options.onError(error, `tasks: ${where}`),
+    });
+    this.#subscription = this.#service.events.subscribe(() => this.#notify());
+  }
+
+  /** Continues the tasks of an earlier process. Rejects if another one has them. */
+  async open(): Promise<void> {
+    await this.#service.recover();
+  }
+
+  async close(): Promise<void> {
+    this.#subscription.unsubscribe();
+    await this.#service.suspend();
+    this.#notify();
+  }
+
+  /** Tells whether a task goes on. */
+  get isBusy(): boolean {
+    return this.#service.list(THE_LEAD).length > 0;
+  }
+
+  /**
+   * Starts a task; resolves with its id when it is in the journal.
+   * @throws {OffstageError} the reason for which it was not accepted.
+   */
+  async start(name: string, task: SubagentTask): Promise<string> {
+    const { configs } = this.#options;
+    const config = configs[name];
+    if (!config) throw new ProtocolError('NOT_FOUND', `Expected one of the tools, got "${name}"`);
+    const begun = this.#kept.begin();
+    try {
+      const receipt = this.#service.spawn({
+        config,
+        task,
+        caller: THE_LEAD,
+        ...this.#by,
+      });
+      if (receipt.status === 'rejected')
+        throw new OffstageError(receipt.error.code, receipt.error.message);
+      const { subagentId } = receipt;
+      await this.#written(begun, subagentId, (entry) => entry.unit === subagentId);
+      return subagentId;
+    } finally {
+      begun.end();
+    }
+  }
+
+  /** Returns a task; null: there is none, or it was not this user's, or it ended longer ago than results are kept. */
+  view(id: string): TaskView | null {
+    return this.list().find((task) => task.id === id) ?? null;
+  }
+
+  /** Returns the tasks, oldest first. */
+  list(): readonly TaskView[] {
+    const reports = this.#service.list(THE_LEAD, { includeEnded: true });
+    const now = this.#options.runtime.environment.clock.now();
+    const parents = new Map(reports.map(({ id, parentId }) => [id, parentId]));
+    return reports.flatMap((report) => {
+      if (report.parentId !== null) return [];
+      if (report.endedAt !== null && report.endedAt + this.#options.ttlMs <= now) {
+        this.#service.delivered(report.id);
+        return [];
+      }
+      return [this.#viewOf(report, parents)];
+    });
+  }
+
+  /**
+   * Answers a question, or says that nobody does (null); resolves when that is in the journal. `gone`: it is not open.
+   * @throws {ProtocolError} `INVALID_ANSWER`, `NOT_ALLOWED`
+   */
+  async answer(
+    taskId: string,
+    { requestId, kind }: TaskQuestion,
+    given: GivenAnswer | null,
+  ): Promise<'answered' | 'gone'> {
+    if (kind === 'input') return this.#sendInput(taskId, requestId, given?.text ?? null);
+    const open = this.#questions.get(requestId);
+    if (!open) return 'gone';
+    if (!mayAnswer(open.asked, this.#by.by))
+      throw new ProtocolError('NOT_ALLOWED', `Expected another user to answer ${requestId}`);
+    if (given && !givenAnswer(open.asked, given))
+      throw new ProtocolError('INVALID_ANSWER', `Expected an answer to ${requestId}`);
+    const begun = this.#kept.begin();
+    try {
+      this.#questions.delete(requestId);
+      open.answer(given && { ...given, ...this.#by });
+      const { subagentId } = open.asked;
+      await this.#written(
+        begun,
+        taskId,
+        ({ unit, event }) =>
+          unit === subagentId &&
+          event.type.startsWith('question.') &&
+          (event as { readonly requestId?: unknown }).requestId === requestId,
+      );
+      this.#notify();
+      return 'answered';
+    } finally {
+      begun.end();
+    }
+  }
+
+  /** Cancels a task. False: it had ended before. */
+  cancel(id: string): boolean {
+    return this.#service.cancel(id, THE_LEAD, 'cancelled by the client', this.#by);
+  }
+
+  /** Resolves when the task has ended, or is unknown. */
+  async whenEnded(id: string, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const changed = this.changed();
+      if (this.view(id)?.outcome !== null) return;
+      await raceAbort(changed, signal);
+    }
+  }
+
+  /** Resolves with the next change of any task. */
+  changed(): Promise<void> {
+    return this.#changed.promise;
+  }
+
+  get #by(): VouchedFor {
+    return this.user === null ? {} : { by: this.user };
+  }
+
+  #notify(): void {
+    const { resolve } = this.#changed;
+    this.#changed = Promise.withResolvers<void>();
+    resolve();
+  }
+
+  #asked(asked: AskedQuestion, signal: AbortSignal): Promise<ProgramAnswer | null> {
+    const { promise, resolve } = Promise.withResolvers<ProgramAnswer | null>();
+    this.#questions.set(asked.requestId, { asked, answer: resolve });
+    signal.addEventListener('abort', () => {
+      this.#questions.delete(asked.requestId);
+      resolve(null);
+      this.#notify();
+    });
+    this.#notify();
+    return promise;
+  }
+
+  async #sendInput(taskId: string, requestId: string, text: string | null) {
+    const content = text ?? 'No answer: the client declined to answer.';
+    const answer = { content, inResponseTo: requestId };
+    const sent = this.#service.send(taskId, answer, THE_LEAD, this.#by);
+    if (!sent.ok) return 'gone' as const;
+    await sent.written;
+    this.#notify();
+    return 'answered' as const;
+  }
+
+  /** MCP-TASKS-1 */
+  async #written(
+    begun: ReturnType<KeptEntries['begin']>,
+    taskId: string,
+    isIt: (entry: JournalEntry) => boolean,
+  ): Promise<void> {
+    const { scheduler } = this.#options.runtime.environment;
+    const over = new AbortController();
+    const work = (): Promise<void> =>
+      new Promise((resolve) => {
+        void begun.kept(isIt).then(resolve);
+        // A task that has ended waits for no entry.
+        this.whenEnded(taskId, over.signal).then(resolve, () => undefined);
+      });
+    const late = (): Error =>
+      new TimeoutError(`Expected the journal to keep it within ${KEPT_TIMEOUT_MS} ms`);
+    try {
+      await raceTime(work, { timeoutMs: KEPT_TIMEOUT_MS, scheduler, late });
+    } finally {
+      over.abort();
+    }
+  }
+
+  #viewOf(report: SubagentReport, parents: ReadonlyMap<string, string | null>): TaskView {
+    const { id, name, state, startedAt, lastActiveAt, endedAt, outcome, progress } = report;
+    const questions = outcome ? [] : this.#questionsOf(report, parents);
+    const last = progress.at(-1)?.update ?? null;
+    return {
+      id,
+      name,
+      status: outcome ? statusOf(outcome) : questions.length > 0 ? 'input_required' : 'working',
+      message: outcome?.error?.message ?? questions[0]?.text ?? last ?? state,
+      createdAt: startedAt,
+      updatedAt: endedAt ?? lastActiveAt,
+      questions,
+      outcome,
+    };
+  }
+
+  #questionsOf(
+    { id, pendingRequest }: SubagentReport,
+    parents: ReadonlyMap<string, string | null>,
+  ): readonly TaskQuestion[] {
+    const rootOf = (subagentId: string): string => {
+      let at = subagentId;
+      for (let parent = parents.get(at); typeof parent === 'string'; parent = parents.get(at))
+        at = parent;
+      return at;
+    };
+    const asked = [...this.#questions.values()].flatMap(({ asked: question }) => {
+      if (rootOf(question.subagentId) !== id) return [];
+      const { requestId, kind, question: text, options } = question;
+      return [{ requestId, kind, text, options }];
+    });
+    if (!pendingRequest) return asked;
+    const { requestId, question, context } = pendingRequest;
+    const text = context === undefined ? question : `${question}\n\n${context}`;
+    return [...asked, { requestId, kind: 'input', text, options: [] }];
+  }
+}
+
+function statusOf({ status }: Outcome): 'completed' | 'failed' | 'cancelled' {
+  return status === 'completed' || status === 'cancelled' ? status : 'failed';
+}

@@ -1,0 +1,596 @@
+// Subagents as tools and tasks, with the client of the official SDK at the other end.
+
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+  CallToolResultSchema,
+  ElicitRequestSchema,
+  type CallToolResult,
+  type ElicitResult,
+} from '@modelcontextprotocol/sdk/types.js';
+import fc from 'fast-check';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { mcpServer, type McpServerOptions } from '../../../src/adapters/mcp/index.ts';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import {
+  createRuntime,
+  memoryJournal,
+  type Environment,
+  type Journal,
+} from '../../../src/index.ts';
+import { rideServer, subagents } from './support/ride-server.ts';
+
+const PROGRAM = join(import.meta.dirname, 'support/ride-server.ts');
+
+type Answerer = (message: string, params: unknown) => ElicitResult | Promise<ElicitResult>;
+
+const never: Answerer = () => new Promise(() => undefined);
+const answers =
+  (answer: string | boolean): Answerer =>
+  () => ({ action: 'accept', content: { answer } });
+
+async function connected(
+  url: string,
+  { token = 'ann', answer }: { readonly token?: string; readonly answer?: Answerer } = {},
+) {
+  const asked: { readonly message: string; readonly params: unknown }[] = [];
+  const client = new Client(
+    { name: 'test', version: '0' },
+    { capabilities: answer ? { elicitation: { form: {} } } : {} },
+  );
+  if (answer)
+    client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+      asked.push({ message: params.message, params });
+      return answer(params.message, params);
+    });
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: { authorization: `Bearer ${token}` } },
+  });
+  await client.connect(transport);
+  onTestFinished(() => client.close());
+  return { client, asked, transport, tasks: client.experimental.tasks };
+}
+
+async function served(options: Partial<McpServerOptions> = {}) {
+  const errors: unknown[] = [];
+  const runtime = createRuntime({ environment: nodeEnvironment(), journal: memoryJournal() });
+  const server = await rideServer(runtime, { onError: (error) => errors.push(error), ...options });
+  const http = createServer((request, response) => server.handle(request, response));
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  onTestFinished(async () => {
+    await server.close();
+    http.closeAllConnections();
+    http.close();
+  });
+  const { port } = http.address() as AddressInfo;
+  return { server, port, errors, url: `http://127.0.0.1:${port}/mcp` };
+}
+
+const textOf = (result: unknown): string =>
+  (result as CallToolResult).content.map((part) => (part.type === 'text' ? part.text : '')).join();
+
+/** Starts a task; resolves with its id. */
+async function begun(
+  { tasks }: Awaited<ReturnType<typeof connected>>,
+  name: string,
+  args: Record<string, unknown> = { task: 'To the airport' },
+): Promise<string> {
+  const stream = tasks.callToolStream({ name, arguments: args }, CallToolResultSchema, {
+    task: {},
+  });
+  for await (const message of stream) {
+    if (message.type === 'taskCreated') return message.task.taskId;
+    if (message.type === 'error') throw message.error;
+  }
+  throw new Error('no task');
+}
+
+async function until(
+  { tasks }: Awaited<ReturnType<typeof connected>>,
+  id: string,
+  status: string,
+): Promise<void> {
+  await expect.poll(async () => (await tasks.getTask(id)).status, { interval: 5 }).toBe(status);
+}
+
+describe('tools', () => {
+  test('a call without a task waits, asks, and returns the result', async () => {
+    const { url } = await served();
+    const { client, asked } = await connected(url, { answer: answers('premium') });
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name, execution }) => [name, execution?.taskSupport])).toEqual(
+      subagents.map(({ config }) => [config.name, 'optional']),
+    );
+    const result = await client.callTool({
+      name: 'ride_booker',
+      arguments: { task: 'To the airport' },
+    });
+    expect(result.isError).toBe(false);
+    expect(textOf(result)).toContain('premium');
+    expect(asked).toMatchObject([
+      {
+        message: 'Economy or Premium?',
+        params: {
+          requestedSchema: {
+            properties: {
+              answer: {
+                oneOf: [{ const: 'economy' }, { const: 'premium', title: 'Premium ($24)' }],
+              },
+            },
+          },
+        },
+      },
+    ]);
+  });
+
+  test('a client that cannot be asked: the question gets no answer, and the work goes on', async () => {
+    const { url } = await served();
+    const { client } = await connected(url);
+    const result = await client.callTool({ name: 'ride_booker', arguments: { task: 'x' } });
+    expect(result).toBeDefined();
+  });
+
+  test('an approval is consent to one call, and is denied by `decline`', async () => {
+    const { url } = await served();
+    const yes = await connected(url, { answer: answers(true) });
+    const sent = await yes.client.callTool({ name: 'mailer', arguments: { task: 'Write to Bob' } });
+    // The tool knows for whom it works.
+    expect(textOf(sent)).toContain('"sent":"bob","for":"ann"');
+    expect(yes.asked[0]?.message).toContain('send_mail');
+    const no = await connected(url, { answer: () => ({ action: 'decline' }) });
+    const denied = await no.client.callTool({
+      name: 'mailer',
+      arguments: { task: 'Write to Bob' },
+    });
+    expect(textOf(denied)).not.toContain('"sent"');
+  });
+
+  test('a request to the parent is asked as words', async () => {
+    const { url } = await served();
+    const { client, asked } = await connected(url, { answer: answers('src') });
+    const result = await client.callTool({ name: 'asker', arguments: { task: 'Go' } });
+    expect(textOf(result)).toContain('src');
+    expect(asked[0]?.message).toBe('Which folder?');
+  });
+
+  test('arguments that do not fit, and unknown tools, are told apart', async () => {
+    const { url } = await served();
+    const one = await connected(url);
+    const wrong = await one.client.callTool({ name: 'worker', arguments: { what: 'x' } });
+    expect(wrong.isError).toBe(true);
+    await expect(begun(one, 'worker', { what: 'x' })).rejects.toMatchObject({ code: -32602 });
+    await expect(one.client.callTool({ name: 'nobody' })).rejects.toMatchObject({ code: -32602 });
+  });
+
+  test('a failure is a result that says so', async () => {
+    const { url } = await served();
+    const { client } = await connected(url);
+    const result = await client.callTool({ name: 'broken', arguments: { task: 'x' } });
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toContain('failed');
+  });
+
+  test('a call that the client gives up ends its subagent', async () => {
+    const { url } = await served();
+    const one = await connected(url);
+    const stop = new AbortController();
+    const call = one.client
+      .callTool({ name: 'worker', arguments: { what: 'all' } }, undefined, { signal: stop.signal })
+      .catch(() => 'given up');
+    await expect
+      .poll(async () => (await one.tasks.listTasks()).tasks.map(({ status }) => status))
+      .toEqual(['working']);
+    stop.abort();
+    expect(await call).toBe('given up');
+    await expect
+      .poll(async () => (await one.tasks.listTasks()).tasks.map(({ status }) => status))
+      .toEqual(['cancelled']);
+  });
+});
+
+describe('tasks', () => {
+  test('the stream of the SDK delegates, is asked, and gets the result', async () => {
+    const { url } = await served();
+    const { client, tasks, asked } = await connected(url, { answer: answers('economy') });
+    await client.listTools();
+    const seen: string[] = [];
+    let text = '';
+    for await (const message of tasks.callToolStream(
+      { name: 'ride_booker', arguments: { task: 'To the airport' } },
+      CallToolResultSchema,
+      { task: {} },
+    )) {
+      seen.push(message.type);
+      if (message.type === 'result') text = textOf(message.result);
+    }
+    expect(seen[0]).toBe('taskCreated');
+    expect(seen.at(-1)).toBe('result');
+    expect(text).toContain('economy');
+    expect(asked).toHaveLength(1);
+    expect(asked[0]?.params).toMatchObject({
+      _meta: { 'io.modelcontextprotocol/related-task': { taskId: expect.any(String) } },
+    });
+  });
+
+  test('another connection of the same user takes it up by its id; it is asked there', async () => {
+    const { url } = await served();
+    const first = await connected(url, { answer: never });
+    const id = await begun(first, 'ride_booker');
+    await until(first, id, 'input_required');
+    const pending = first.tasks.getTaskResult(id, CallToolResultSchema);
+    await expect.poll(() => first.asked.length).toBe(1);
+    const second = await connected(url, { answer: answers('premium') });
+    expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('premium');
+    // The first one waited for the same task: its question was taken back.
+    expect(textOf(await pending)).toContain('premium');
+    // A result can be read again.
+    expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('premium');
+  });
+
+  test('tasks of another user do not exist', async () => {
+    const { url } = await served();
+    const ann = await connected(url, { answer: never });
+    const id = await begun(ann, 'ride_booker');
+    const eve = await connected(url, { token: 'eve', answer: answers('premium') });
+    const refusals = await Promise.all(
+      [id, 'nobody'].map((each) =>
+        Promise.all([
+          eve.tasks.getTask(each).catch(String),
+          eve.tasks.getTaskResult(each, CallToolResultSchema).catch(String),
+          eve.tasks.cancelTask(each).catch(String),
+        ]),
+      ),
+    );
+    expect(refusals[0]).toEqual(refusals[1]);
+    expect(
+      refusals[0]?.every((refusal) => typeof refusal === 'string' && refusal.includes('-32602')),
+    ).toBe(true);
+    expect((await eve.tasks.listTasks()).tasks).toEqual([]);
+    expect(eve.asked).toEqual([]);
+    expect((await ann.tasks.getTask(id)).status).not.toBe('cancelled');
+  });
+
+  test('a task is cancelled once', async () => {
+    const { url } = await served();
+    const one = await connected(url);
+    const id = await begun(one, 'worker', { what: 'everything' });
+    expect(await one.tasks.cancelTask(id)).toMatchObject({ taskId: id, status: 'cancelled' });
+    await expect(one.tasks.cancelTask(id)).rejects.toMatchObject({ code: -32602 });
+    const result = await one.tasks.getTaskResult(id, CallToolResultSchema);
+    expect(result.isError).toBe(true);
+  });
+
+  test('a failed task keeps its reason', async () => {
+    const { url } = await served();
+    const one = await connected(url);
+    const id = await begun(one, 'broken');
+    await until(one, id, 'failed');
+    expect(textOf(await one.tasks.getTaskResult(id, CallToolResultSchema))).toContain('failed');
+  });
+
+  test('answers that do not fit are refused, and asked for again at most three times', async () => {
+    const { url } = await served();
+    let times = 0;
+    const one = await connected(url, {
+      answer: (): ElicitResult => {
+        times += 1;
+        if (times === 1) return { action: 'accept', content: {} };
+        return { action: 'accept', content: { answer: 'first class' } };
+      },
+    });
+    const id = await begun(one, 'ride_booker');
+    await expect(one.tasks.getTaskResult(id, CallToolResultSchema)).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('"economy", "premium"'),
+    });
+    expect(times).toBe(3);
+    // The question is open still.
+    const second = await connected(url, { answer: answers('premium') });
+    expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('premium');
+  });
+
+  test('a question that is dismissed stays open', async () => {
+    const { url } = await served();
+    const one = await connected(url, { answer: () => ({ action: 'cancel' }) });
+    const id = await begun(one, 'ride_booker');
+    void one.tasks.getTaskResult(id, CallToolResultSchema).catch(() => undefined);
+    await expect.poll(() => one.asked.length).toBe(1);
+    expect((await one.tasks.getTask(id)).status).toBe('input_required');
+  });
+
+  test('a task, and an answer, is told to be taken when it is in the journal', async () => {
+    const inner = memoryJournal();
+    const kept: string[] = [];
+    let gate: Promise<void> | null = null;
+    const journal: Journal = {
+      ...inner,
+      async append(entry) {
+        await gate;
+        inner.append(entry);
+        kept.push(entry.event.type);
+      },
+      read: (query) => inner.read(query),
+    };
+    const runtime = createRuntime({ environment: nodeEnvironment(), journal });
+    const { url } = await served({ runtime });
+    const one = await connected(url, { answer: answers('premium') });
+    const shut = Promise.withResolvers<void>();
+    gate = shut.promise;
+    let id: string | null = null;
+    const creating = begun(one, 'ride_booker').then((given) => (id = given));
+    await one.client.listTools();
+    await expect
+      .poll(async () => (await one.tasks.listTasks()).tasks.map(({ status }) => status))
+      .toEqual(['working']);
+    expect([id, kept]).toEqual([null, []]);
+    shut.resolve();
+    await creating;
+    expect(kept.length).toBeGreaterThan(0);
+    expect(textOf(await one.tasks.getTaskResult(id ?? '', CallToolResultSchema))).toContain(
+      'premium',
+    );
+  });
+
+  test('a user has so many tasks at once, and so many requests that wait', async () => {
+    const { url } = await served({ limits: { waitsPerUser: 1 } });
+    const one = await connected(url);
+    const id = await begun(one, 'worker', { what: 'everything' });
+    void one.tasks.getTaskResult(id, CallToolResultSchema).catch(() => undefined);
+    await expect(one.tasks.getTaskResult(id, CallToolResultSchema)).rejects.toMatchObject({
+      code: -32000,
+      data: { code: 'SESSION_LIMIT' },
+    });
+  });
+});
+
+describe('what is kept', () => {
+  /** An environment whose clock is moved by hand, and whose sweeps are. */
+  function moved() {
+    const real = nodeEnvironment();
+    const sweeps: (() => void)[] = [];
+    let offset = 0;
+    const environment: Environment = {
+      ...real,
+      clock: { now: () => real.clock.now() + offset },
+      scheduler: {
+        ...real.scheduler,
+        schedule(task, delayMs, options) {
+          if (delayMs !== 500_000) return real.scheduler.schedule(task, delayMs, options);
+          sweeps.push(task);
+          return () => undefined;
+        },
+      },
+    };
+    const pass = (ms: number): void => {
+      offset += ms;
+      sweeps.shift()?.();
+    };
+    return { pass, runtime: createRuntime({ environment, journal: memoryJournal() }) };
+  }
+
+  test('a result until its time is over', async () => {
+    const { pass, runtime } = moved();
+    const { url } = await served({ runtime, ttlMs: 60_000 });
+    const one = await connected(url);
+    const id = await begun(one, 'broken');
+    await until(one, id, 'failed');
+    pass(59_000);
+    expect(await one.tasks.getTask(id)).toMatchObject({ status: 'failed', ttl: 60_000 });
+    pass(2_000);
+    await expect(one.tasks.getTask(id)).rejects.toMatchObject({ code: -32602 });
+    expect((await one.tasks.listTasks()).tasks).toEqual([]);
+  });
+
+  test('what nobody uses is let go, and taken up again; who waits is not idle', async () => {
+    const { pass, runtime } = moved();
+    const { url, server } = await served({ runtime, limits: { idleMs: 1_000_000 } });
+    const one = await connected(url);
+    const id = await begun(one, 'broken');
+    await until(one, id, 'failed');
+    const { promise: answer, resolve } = Promise.withResolvers<ElicitResult>();
+    const eve = await connected(url, { token: 'eve', answer: () => answer });
+    const ride = await begun(eve, 'ride_booker');
+    const result = eve.tasks.getTaskResult(ride, CallToolResultSchema);
+    await expect.poll(() => eve.asked.length).toBe(1);
+    expect(server.size).toEqual({ connections: 2, users: 2 });
+    pass(1_000_001);
+    await expect.poll(() => server.size).toEqual({ connections: 1, users: 1 });
+    resolve({ action: 'accept', content: { answer: 'premium' } });
+    expect(textOf(await result)).toContain('premium');
+    const again = await connected(url);
+    expect(await again.tasks.getTask(id)).toMatchObject({ status: 'failed' });
+  });
+});
+
+describe('who may connect', () => {
+  test('no user, a foreign Host, a foreign Origin, and a session of another user', async () => {
+    const { url, port } = await served();
+    await expect(connected(url, { token: 'mallory' })).rejects.toThrow();
+    const statusOf = (headers: Record<string, string>): Promise<number> =>
+      new Promise((resolve, reject) => {
+        httpRequest(
+          { port, host: '127.0.0.1', path: '/mcp', method: 'POST', headers },
+          (response) => {
+            response.resume();
+            resolve(response.statusCode ?? 0);
+          },
+        )
+          .on('error', reject)
+          .end('{}');
+      });
+    const authorization = 'Bearer ann';
+    expect(await statusOf({ authorization, host: 'evil.example' })).toBe(403);
+    expect(await statusOf({ authorization, origin: 'https://evil.example' })).toBe(403);
+    expect(await statusOf({})).toBe(401);
+    const ann = await connected(url);
+    const session = { 'mcp-session-id': ann.transport.sessionId ?? '' };
+    const eve = await statusOf({ authorization: 'Bearer eve', ...session });
+    const unknown = await statusOf({ authorization, 'mcp-session-id': 'nobody' });
+    expect([eve, unknown]).toEqual([404, 404]);
+  });
+
+  test('sessions of one user are counted, and those that did not initialize leave nothing', async () => {
+    const { url, server } = await served({ limits: { sessionsPerUser: 2 } });
+    const headers = {
+      authorization: 'Bearer ann',
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    };
+    for (let i = 0; i < 5; i += 1)
+      await fetch(url, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      });
+    expect(server.size.connections).toBe(0);
+    await connected(url);
+    await connected(url);
+    await expect(connected(url)).rejects.toThrow('too many sessions');
+    await connected(url, { token: 'eve' });
+  });
+
+  test('nothing that is posted breaks the server', async () => {
+    const { url, server, errors } = await served();
+    const ann = await connected(url);
+    const headers = {
+      authorization: 'Bearer ann',
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-session-id': ann.transport.sessionId ?? '',
+    };
+    const methods = fc.constantFrom('tools/call', 'tasks/get', 'tasks/cancel', 'tasks/list', 'x');
+    const message = fc.record({
+      jsonrpc: fc.constant('2.0'),
+      id: fc.oneof(fc.integer(), fc.string(), fc.constant(null)),
+      method: methods,
+      params: fc.jsonValue(),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          fc.string(),
+          fc.json(),
+          message.map((value) => JSON.stringify(value)),
+        ),
+        async (body) => {
+          const response = await fetch(url, { method: 'POST', headers, body });
+          await response.text();
+          expect(response.status).toBeLessThan(500);
+        },
+      ),
+      { numRuns: 60 },
+    );
+    const big = await fetch(url, { method: 'POST', headers, body: 'x'.repeat(1_100_000) });
+    expect(big.status).toBe(413);
+    expect((await ann.client.listTools()).tools).toHaveLength(subagents.length);
+    expect(server.size).toEqual({ connections: 1, users: expect.any(Number) });
+    expect(errors.filter((error) => !(error instanceof Error))).toEqual([]);
+  });
+
+  test('options that cannot work are refused by name', async () => {
+    const runtime = createRuntime({ environment: nodeEnvironment() });
+    await expect(mcpServer({ runtime, subagents: [] })).rejects.toThrow('subagents');
+    await expect(mcpServer({ runtime, subagents: [...subagents, ...subagents] })).rejects.toThrow(
+      'unique',
+    );
+    await expect(mcpServer({ runtime, subagents, ttlMs: 0 })).rejects.toThrow('ttlMs');
+  });
+});
+
+describe('as a program', () => {
+  function folder(): string {
+    const path = mkdtempSync(join(tmpdir(), 'offstage-mcp-'));
+    onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+    return join(path, 'tasks.journal');
+  }
+
+  const ARGS = ['--disable-warning=ExperimentalWarning', PROGRAM];
+
+  async function program(path: string): Promise<{ child: ChildProcess; url: string }> {
+    const child = spawn(process.execPath, [...ARGS, path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+    return { child, url: `http://127.0.0.1:${line}/mcp` };
+  }
+
+  async function killed(child: ChildProcess): Promise<void> {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+
+  test('a task that was delegated before the server was killed is asked and answered after it', async () => {
+    const path = folder();
+    const first = await program(path);
+    const before = await connected(first.url, { answer: never });
+    const id = await begun(before, 'ride_booker');
+    // Killed at once: the client has the id, so the task is in the journal.
+    await killed(first.child);
+    const second = await program(path);
+    const asking = await connected(second.url, { answer: never });
+    void asking.tasks.getTaskResult(id, CallToolResultSchema).catch(() => undefined);
+    await expect.poll(() => asking.asked.length, { timeout: 10_000 }).toBe(1);
+    // Killed while it asks.
+    await killed(second.child);
+    const third = await program(path);
+    const answering = await connected(third.url, { answer: answers('premium') });
+    const result = await answering.tasks.getTaskResult(id, CallToolResultSchema);
+    expect(textOf(result)).toContain('premium');
+    expect(answering.asked).toHaveLength(1);
+    // Killed when it has ended: the result is kept.
+    await killed(third.child);
+    const fourth = await program(path);
+    const later = await connected(fourth.url, { answer: never });
+    expect(textOf(await later.tasks.getTaskResult(id, CallToolResultSchema))).toContain('premium');
+    expect((await later.tasks.listTasks()).tasks).toMatchObject([
+      { taskId: id, status: 'completed' },
+    ]);
+    expect(later.asked).toEqual([]);
+  }, 30_000);
+
+  test('over standard input and output, also after it was killed', async () => {
+    const path = folder();
+    const open = async (answer: Answerer) => {
+      const client = new Client(
+        { name: 'test', version: '0' },
+        { capabilities: { elicitation: {} } },
+      );
+      client.setRequestHandler(ElicitRequestSchema, ({ params }) => answer(params.message, params));
+      const transport = new StdioClientTransport({
+        command: process.execPath,
+        args: [...ARGS, path, 'stdio'],
+      });
+      await client.connect(transport);
+      onTestFinished(() => client.close());
+      const gone = new Promise<void>((resolve) => {
+        // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a class of the SDK has no other way
+        client.onclose = resolve;
+      });
+      return { client, tasks: client.experimental.tasks, transport, gone };
+    };
+    const first = await open(never);
+    const created = first.tasks.callToolStream(
+      { name: 'ride_booker', arguments: { task: 'To the airport' } },
+      CallToolResultSchema,
+      { task: {} },
+    );
+    const { value } = await created.next();
+    const id = value?.type === 'taskCreated' ? value.task.taskId : '';
+    process.kill(first.transport.pid ?? 0, 'SIGKILL');
+    await first.gone;
+    const second = await open(answers('economy'));
+    expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('economy');
+  }, 30_000);
+});
