@@ -184,7 +184,7 @@ export class ChatFeed {
   async *#reply(words: SentWords, cut: AbortSignal): AsyncGenerator<SessionChunk, void> {
     let message: ChatMessage | undefined;
     for (;;) {
-      message = this.#news().find((each) => this.#isNewSpeech(each));
+      message = this.#news().find((each) => this.#isNewSpeech(each) && !words.earlier.has(each.id));
       if (message) break;
       const { floor } = this.#source.store.getSnapshot().context;
       // The words were an answer, or the lead agent has nothing to say.

@@ -21,6 +21,7 @@ import {
   shown,
   type OptionChecks,
 } from '../values/plain-checks.ts';
+import { wordsOf } from './chat-words.ts';
 import { ChatFeed, type Screen, type UpdateMessages } from './chat-feed.ts';
 import type { SessionChunk, SessionMessage } from './chat-messages.ts';
 
@@ -155,33 +156,6 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
   close(): void {
     this.#feed.close();
   }
-}
-
-/** Returns the words that a chat sends (CHAT-TRANSPORT-1, CHAT-TRANSPORT-2). */
-function wordsOf({ trigger, messages, messageId }: SendOptions): {
-  readonly text: string;
-  readonly id: string;
-} {
-  if (trigger !== 'submit-message')
-    throw invalid('the session owns the conversation: nothing is said again', trigger);
-  if (messageId !== undefined)
-    throw invalid('the session owns the conversation: a message is not changed', messageId);
-  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
-  const { id = '', role, parts } = (last ?? {}) as Partial<SessionMessage>;
-  if (role !== 'user' || !Array.isArray(parts))
-    throw invalid('expected a last message of the role "user", with parts', last);
-  const strange = parts.find((part) => part?.type !== 'text' || typeof part.text !== 'string');
-  if (strange !== undefined) throw invalid('expected parts of the type "text" only', strange);
-  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
-  if (text.trim() === '') throw invalid('expected words', text);
-  return { text, id };
-}
-
-function invalid(expected: string, value: unknown): ConfigurationError {
-  return new ConfigurationError(
-    'INVALID_MESSAGE',
-    `chatTransport: ${expected}, got ${shown(value)}`,
-  );
 }
 
 /**

@@ -1,6 +1,12 @@
 // A session in `useChat` of the AI SDK: `offstage/ai-sdk-ui`. It needs the types of `ai`, and loads nothing of it.
 
 export {
+  chatHandler,
+  type ChatHandlerOptions,
+  type ChatIdentity,
+  type ChatSession,
+} from './chat-handler.ts';
+export {
   chatTransport,
   type ChatClient,
   type ChatTransportOptions,

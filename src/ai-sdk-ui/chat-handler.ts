@@ -1,0 +1,347 @@
+// The server of the stock `DefaultChatTransport`: a session in `useChat` over plain HTTP, with nothing of ours in the page.
+//
+//   POST …            ─▶ the last words of the user, or an answer ─▶ the reply, as server-sent events
+//   GET …/<chat>/stream ─▶ held until the session has something to say; then all of it
+//
+// Owns:     requests and responses, and the feed of each chat.
+// Does not: know who a request comes from (the app says so), or keep a chat longer than its session.
+//
+// Invariants
+//   CHAT-HANDLER-1. Nothing is read of a request that the app refuses, and nothing beyond the limit of its size.
+//   CHAT-HANDLER-2. Only JSON is taken: a form of a foreign page cannot send it.
+//   CHAT-HANDLER-3. A client is attached while a response is open. A chat that is remembered listens all the time: what it
+//       has not taken waits, and counts as shown to nobody.
+
+import type { AnswerReceipt, SessionState } from '../actors/contracts/session-views.ts';
+import type { ClientAnswer } from '../client/protocol.ts';
+import type { Subscription } from '../client/watchable.ts';
+import { ConfigurationError, messageOf, OffstageError } from '../values/errors.ts';
+import {
+  checkOptions,
+  numberAbove,
+  objectWith,
+  optional,
+  shown,
+  type OptionCheck,
+  type OptionChecks,
+} from '../values/plain-checks.ts';
+import { ChatFeed, type Screen } from './chat-feed.ts';
+import type { SessionChunk } from './chat-messages.ts';
+import { wordsOf } from './chat-words.ts';
+
+/** The part of a session that chats use; `TextSession` and `VoiceSession` have it. */
+export interface ChatSession {
+  start(): Promise<unknown>;
+  attach(): () => void;
+  listen(): () => void;
+  readonly store: {
+    getSnapshot(): { readonly context: SessionState };
+    subscribe(listener: () => void): Subscription;
+  };
+  readonly events: {
+    subscribe(
+      listener: (event: { readonly type: string; readonly to?: unknown }) => void,
+    ): Subscription;
+  };
+  sendText(text: string, from: By): Promise<unknown>;
+  answer(requestId: string, answer: ClientAnswer, from: By): Promise<AnswerReceipt>;
+  shown(deliveryId: string, from: By): unknown;
+  questionShown(requestId: string, from: By): unknown;
+}
+
+interface By {
+  readonly by: string;
+}
+
+/** Whose request it is. */
+export interface ChatIdentity {
+  readonly session: ChatSession;
+  /** The `by` of words and answers. */
+  readonly user: string;
+}
+
+export interface ChatHandlerOptions {
+  /** Says who a request comes from, and which session it gets; null: it is refused. */
+  readonly authorize: (request: Request) => ChatIdentity | null | Promise<ChatIdentity | null>;
+  /** Bytes of a request: a page sends its whole chat, unless it is told to send the last message only. @defaultValue 1048576 */
+  readonly maxBodyBytes?: number;
+  /** The chats that are remembered for one session; one that is forgotten gets everything again. @defaultValue 20 */
+  readonly maxChats?: number;
+  /** Told of the failures that no page is told of. @defaultValue nobody is told */
+  readonly onError?: (error: unknown) => void;
+}
+
+const aFunction: OptionCheck = (value) =>
+  typeof value === 'function' ? null : 'expected a function';
+const optionChecks: OptionChecks<ChatHandlerOptions> = {
+  authorize: aFunction,
+  maxBodyBytes: optional(numberAbove(0, 1_073_741_824)),
+  maxChats: optional(numberAbove(0, 10_000)),
+  onError: optional(aFunction),
+};
+const isSession = objectWith(
+  'a session',
+  'start',
+  'attach',
+  'listen',
+  'sendText',
+  'answer',
+  'shown',
+  'questionShown',
+);
+
+/** A page is not asked: what it was sent counts as shown. */
+const screen: Screen = { isVisible: () => true, onVisible: () => () => undefined };
+
+const headers = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache',
+  'x-vercel-ai-ui-message-stream': 'v1',
+  'x-accel-buffering': 'no',
+};
+
+/** An answer that a page is given, with its status. */
+class Refusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The chats of one session, the one that was used last at the end. */
+type Chats = Map<string, { readonly feed: ChatFeed; open: number; leave(): void }>;
+
+/**
+ * Returns the handler of `DefaultChatTransport` of the AI SDK, for web requests: Next.js, Hono, Deno and others. It takes
+ * `POST`, and `GET` of `…/<chat id>/stream`.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
+export function chatHandler(options: ChatHandlerOptions): (request: Request) => Promise<Response> {
+  const {
+    authorize,
+    maxBodyBytes = 1_048_576,
+    maxChats = 20,
+    onError = () => undefined,
+  } = checkOptions('chatHandler(options)', optionChecks, options);
+  const chatsOf = new WeakMap<ChatSession, Chats>();
+
+  async function answer(request: Request): Promise<Response> {
+    const { method, signal } = request;
+    if (method !== 'POST' && method !== 'GET') throw new Refusal(405, 'Expected POST or GET');
+    const who = identityOf(await authorize(request));
+    if (who === null) throw new Refusal(403, 'This chat is refused');
+    const body = method === 'POST' ? await bodyOf(request, maxBodyBytes) : null;
+    const chatId = body
+      ? body['id']
+      : /\/([^/]+)\/stream\/?$/.exec(new URL(request.url).pathname)?.[1];
+    if (typeof chatId !== 'string' || chatId.length > 200)
+      throw new Refusal(400, `Expected the id of a chat, got ${shown(chatId)}`);
+    await who.session.start();
+    const chat = chatOf(who, chatId);
+    const leave = attachTo(who.session);
+    chat.open += 1;
+    const over = (): void => {
+      leave();
+      chat.open -= 1;
+    };
+    try {
+      const stream = await streamOf(chat.feed, body, signal);
+      if (stream === null) {
+        over();
+        return new Response(null, { status: 204 });
+      }
+      return new Response(events(stream, over), { headers });
+    } catch (error) {
+      over();
+      throw error;
+    }
+  }
+
+  function chatOf({ session, user }: ChatIdentity, chatId: string) {
+    const chats: Chats = chatsOf.get(session) ?? new Map();
+    chatsOf.set(session, chats);
+    const key = JSON.stringify([user, chatId]);
+    const from = { by: user };
+    const chat = chats.get(key) ?? {
+      open: 0,
+      leave: session.listen(),
+      feed: new ChatFeed(
+        {
+          store: session.store,
+          send: (text) => sent(session, text, from),
+          answer: (requestId, given) => session.answer(requestId, given, from),
+          shown: (id) => session.shown(id, from),
+          questionShown: (id) => session.questionShown(id, from),
+        },
+        screen,
+      ),
+    };
+    chats.delete(key);
+    chats.set(key, chat);
+    for (const [other, { open, feed, leave }] of chats) {
+      if (chats.size <= maxChats) break;
+      if (open > 0 || other === key) continue;
+      chats.delete(other);
+      feed.close();
+      leave();
+    }
+    return chat;
+  }
+
+  return async (request) => {
+    try {
+      return await answer(request);
+    } catch (error) {
+      if (error instanceof Refusal) return said(error.status, error.message);
+      if (error instanceof OffstageError) return said(400, `${error.code}: ${error.message}`);
+      onError(error);
+      return said(500, 'The server failed');
+    }
+  };
+}
+
+/** @throws {ConfigurationError} `INVALID_OPTION` */
+function identityOf(given: unknown): ChatIdentity | null {
+  if (given === null) return null;
+  const { session, user } = (given ?? {}) as Partial<ChatIdentity>;
+  const problem = isSession(session, true);
+  if (problem === null && typeof user === 'string' && user !== '')
+    return { session: session as ChatSession, user };
+  throw new TypeError(
+    `chatHandler: expected \`authorize\` to return a session and a user, or null: ${problem ?? '`user` is no name'}`,
+  );
+}
+
+/** Who reads is there. The hearer of a voice session is another. */
+function attachTo(session: ChatSession): () => void {
+  return 'audioIn' in session ? () => undefined : session.attach();
+}
+
+/** Resolves when the lead agent has begun to reply, or when it will not. */
+async function sent(session: ChatSession, text: string, from: By): Promise<void> {
+  let [isForLead, hasBegun] = [false, false];
+  let look = (): void => undefined;
+  const isReplying = (): boolean => session.store.getSnapshot().context.floor === 'model';
+  const watched = [
+    session.store.subscribe(() => {
+      hasBegun ||= isReplying();
+      look();
+    }),
+    session.events.subscribe(({ type, to }) => {
+      if (type === 'utterance.routed') isForLead = to === 'lead';
+      if (type === 'utterance.unanswered' || type === 'connection.changed') isForLead = false;
+      look();
+    }),
+  ];
+  try {
+    await session.sendText(text, from);
+    await new Promise<void>((resolve) => {
+      look = () => {
+        if (!isForLead || hasBegun || isReplying()) resolve();
+      };
+      look();
+    });
+  } finally {
+    for (const each of watched) each.unsubscribe();
+  }
+}
+
+async function streamOf(
+  feed: ChatFeed,
+  body: Readonly<Record<string, unknown>> | null,
+  signal: AbortSignal,
+): Promise<ReadableStream<SessionChunk> | null> {
+  if (body === null) return feed.resume(signal);
+  const given = answerIn(body['answer']);
+  if (given !== null) {
+    await feed.answer(given.requestId, given.answer);
+    return feed.resume(signal);
+  }
+  const { text, id } = wordsOf(body);
+  return feed.send(text, id, signal);
+}
+
+/** The answer beside the words of a button: `sendMessage({ text: label }, { body: { answer: { requestId, optionId } } })`. */
+function answerIn(
+  given: unknown,
+): { readonly requestId: string; readonly answer: ClientAnswer } | null {
+  if (given === undefined) return null;
+  const { requestId, ...answer } = Object(given) as Readonly<Record<string, unknown>>;
+  if (typeof requestId === 'string' && isAnswer(answer)) return { requestId, answer };
+  throw new ConfigurationError(
+    'INVALID_MESSAGE',
+    `chatHandler: expected \`answer\` with a \`requestId\`, and an \`optionId\`, a \`text\` or \`approved\`, got ${shown(given)}`,
+  );
+}
+
+async function bodyOf(
+  request: Request,
+  maxBytes: number,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (!/^application\/json\b/i.test(request.headers.get('content-type') ?? ''))
+    throw new Refusal(415, 'Expected JSON');
+  const tooLarge = new Refusal(
+    413,
+    `Expected at most ${maxBytes} bytes: send the last message only`,
+  );
+  if (Number(request.headers.get('content-length')) > maxBytes) throw tooLarge;
+  const text = new TextDecoder();
+  let [read, bytes] = ['', 0];
+  for await (const part of request.body ?? []) {
+    bytes += part.byteLength;
+    if (bytes > maxBytes) throw tooLarge;
+    read += text.decode(part, { stream: true });
+  }
+  let body: unknown;
+  try {
+    body = JSON.parse(read);
+  } catch (error) {
+    throw new Refusal(400, `Expected JSON: ${messageOf(error)}`);
+  }
+  if (typeof body === 'object' && body !== null && !Array.isArray(body))
+    return body as Readonly<Record<string, unknown>>;
+  throw new Refusal(400, `Expected a JSON object, got ${shown(body)}`);
+}
+
+/** `over` is called once, at the end or when the page is gone. */
+function events(
+  stream: ReadableStream<SessionChunk>,
+  over: () => void,
+): ReadableStream<Uint8Array> {
+  const reader = stream.getReader();
+  const text = new TextEncoder();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          controller.enqueue(text.encode(`data: ${done ? '[DONE]' : JSON.stringify(value)}\n\n`));
+          if (!done) return;
+          controller.close();
+        } catch (error) {
+          controller.error(error);
+        }
+        over();
+      },
+      async cancel() {
+        over();
+        await reader.cancel();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function said(status: number, message: string): Response {
+  return new Response(message, {
+    status,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+  });
+}
+
+/** The session checks the rest. */
+function isAnswer(given: object): given is ClientAnswer {
+  return 'optionId' in given || 'text' in given || 'approved' in given;
+}

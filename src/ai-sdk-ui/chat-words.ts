@@ -1,0 +1,40 @@
+// What a chat asks for when it sends: the words of its user, and nothing that a session cannot do (CHAT-TRANSPORT-1,
+// CHAT-TRANSPORT-2).
+
+import { ConfigurationError } from '../values/errors.ts';
+import { shown } from '../values/plain-checks.ts';
+import type { SessionMessage } from './chat-messages.ts';
+
+/** From `useChat`, in this process or over the network: nothing of it is sure. */
+export interface ChatRequest {
+  readonly trigger?: unknown;
+  readonly messages?: unknown;
+  readonly messageId?: unknown;
+}
+
+/** Returns the words that a chat sends (CHAT-TRANSPORT-1, CHAT-TRANSPORT-2). */
+export function wordsOf({ trigger, messages, messageId }: ChatRequest): {
+  readonly text: string;
+  readonly id: string;
+} {
+  if (trigger !== 'submit-message')
+    throw invalid('the session owns the conversation: nothing is said again', trigger);
+  if (messageId !== undefined)
+    throw invalid('the session owns the conversation: a message is not changed', messageId);
+  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
+  const { id = '', role, parts } = (last ?? {}) as Partial<SessionMessage>;
+  if (role !== 'user' || !Array.isArray(parts))
+    throw invalid('expected a last message of the role "user", with parts', last);
+  const strange = parts.find((part) => part?.type !== 'text' || typeof part.text !== 'string');
+  if (strange !== undefined) throw invalid('expected parts of the type "text" only', strange);
+  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+  if (text.trim() === '') throw invalid('expected words', text);
+  return { text, id };
+}
+
+function invalid(expected: string, value: unknown): ConfigurationError {
+  return new ConfigurationError(
+    'INVALID_MESSAGE',
+    `chatTransport: ${expected}, got ${shown(value)}`,
+  );
+}

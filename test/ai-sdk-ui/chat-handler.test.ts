@@ -1,0 +1,190 @@
+// A session in the official `useChat` with its stock transport: `chatHandler` behind `DefaultChatTransport`.
+
+import { Chat } from '@ai-sdk/react';
+import { DefaultChatTransport } from 'ai';
+import { expect, onTestFinished, test } from 'vitest';
+import {
+  chatHandler,
+  type ChatHandlerOptions,
+  type SessionMessage,
+} from '../../src/ai-sdk-ui/index.ts';
+import type { TextSession } from '../../src/index.ts';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { rideSession } from '../serve/support/served.ts';
+
+const URL_OF_CHAT = 'http://app.example/api/chat';
+
+function closing(session: TextSession): TextSession {
+  onTestFinished(() => session.close());
+  return session;
+}
+
+function handlerOf(session: TextSession, more: Partial<ChatHandlerOptions> = {}) {
+  return chatHandler({ authorize: () => ({ session, user: 'ann' }), ...more });
+}
+
+function talkTo(handle: (request: Request) => Promise<Response>, { isHeld = true } = {}) {
+  const chat: Chat<SessionMessage> = new Chat<SessionMessage>({
+    // What nobody asked for comes in a held request.
+    onFinish: ({ isAbort }) => void (isAbort || !isHeld || chat.resumeStream()),
+    transport: new DefaultChatTransport<SessionMessage>({
+      api: URL_OF_CHAT,
+      fetch: (url, init) => handle(new Request(new URL(url, URL_OF_CHAT), init)),
+    }),
+  });
+  onTestFinished(() => chat.dispose());
+  const until = (isWanted: (messages: readonly SessionMessage[]) => boolean) =>
+    new Promise<readonly SessionMessage[]>((resolve) => {
+      const look = (): void => {
+        if (!isWanted(chat.messages)) return;
+        stop();
+        resolve(chat.messages);
+      };
+      const stop = chat['~registerMessagesCallback'](look);
+      look();
+    });
+  return { chat, until };
+}
+
+const questionsOf = (messages: readonly SessionMessage[]) =>
+  messages.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === 'data-question' ? [part.data] : [])),
+  );
+const wordsOf = (messages: readonly SessionMessage[]) =>
+  messages.map(({ parts }) =>
+    parts.map((part) => (part.type === 'text' ? part.text : '')).join(''),
+  );
+
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+  new Request(URL_OF_CHAT, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+const words = (text: string, id = 'c1') => ({
+  id,
+  trigger: 'submit-message',
+  messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text }] }],
+});
+
+test('a reply, a task with its question, an answer by a button, and the result that came late', async () => {
+  const session = closing(rideSession());
+  const { chat, until } = talkTo(handlerOf(session));
+  await chat.sendMessage({ text: 'use book_ride' });
+  expect(chat.error).toBeUndefined();
+  expect(wordsOf(chat.messages).at(-1)).toContain('Tools said');
+  const open = await until((messages) =>
+    questionsOf(messages).some(({ state }) => state === 'open'),
+  );
+  const question = questionsOf(open).at(-1);
+  await chat.sendMessage(
+    { text: 'Premium' },
+    { body: { answer: { requestId: question?.requestId, optionId: 'premium' } } },
+  );
+  expect(chat.error).toBeUndefined();
+  const told = await until((messages) => wordsOf(messages).some((text) => text.includes('Told')));
+  expect(questionsOf(told).at(-1)).toMatchObject({ receipt: { accepted: true, by: 'ann' } });
+  expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
+  expect(session.store.getSnapshot().context.questions[0]).toMatchObject({
+    state: 'answered',
+    answer: 'Premium',
+  });
+});
+
+test('an approval that is denied does nothing', async () => {
+  const ran: unknown[] = [];
+  const mail = {
+    script: steps(calls(['do_mail', { to: 'all' }]), say('It is over.')),
+    config: { tools: { do_mail: simpleTool(() => ran.push('mail'), { needsApproval: true }) } },
+  };
+  const session = closing(rideSession({ subagents: { mail } }));
+  const { chat, until } = talkTo(handlerOf(session));
+  await chat.sendMessage({ text: 'use mail' });
+  const open = await until((messages) =>
+    questionsOf(messages).some(({ state }) => state === 'open'),
+  );
+  const { requestId, kind } = questionsOf(open).at(-1) ?? {};
+  expect(kind).toBe('approval');
+  await chat.sendMessage({ text: 'No' }, { body: { answer: { requestId, approved: false } } });
+  await expect
+    .poll(() => session.store.getSnapshot().context.subagents[0]?.state)
+    .toBe('completed');
+  expect(ran).toEqual([]);
+});
+
+test('what was said before is no reply, and comes by itself', async () => {
+  const session = closing(rideSession());
+  await session.start();
+  await session.sendText('hello');
+  await session.idle();
+  const before = session.store.getSnapshot().context.transcript.at(-1)?.text;
+  const handle = handlerOf(session);
+  const { chat } = talkTo(handle, { isHeld: false });
+  await chat.sendMessage({ text: 'good morning' });
+  expect(wordsOf(chat.messages)).toEqual([
+    'good morning',
+    expect.not.stringContaining(`${before}`),
+  ]);
+});
+
+test('while no response is open, nothing counts as shown', async () => {
+  const session = closing(rideSession());
+  const { chat } = talkTo(handlerOf(session), { isHeld: false });
+  await chat.sendMessage({ text: 'use book_ride' });
+  await expect.poll(() => session.store.getSnapshot().context.questions[0]?.state).toBeDefined();
+  expect(session.store.getSnapshot().context.questions[0]?.state).toBe('presenting');
+});
+
+test.each([
+  ['another method', () => new Request(URL_OF_CHAT, { method: 'PUT' }), 405],
+  ['a form of a foreign page', () => post('a=b', { 'content-type': 'text/plain' }), 415],
+  ['no JSON', () => post('{'), 400],
+  ['no object', () => post('[]'), 400],
+  ['no chat', () => post({ messages: [] }), 400],
+  ['too much', () => post({ id: 'c1', padding: 'x'.repeat(2000) }), 413],
+  ['no words', () => post({ id: 'c1', trigger: 'submit-message', messages: [] }), 400],
+  ['an answer to nothing', () => post({ id: 'c1', answer: { optionId: 'a' } }), 400],
+  ['an answer that is none', () => post({ id: 'c1', answer: { requestId: 'r1', hack: 1 } }), 400],
+  ['a chat to resume without its id', () => new Request(URL_OF_CHAT), 400],
+] as const)('%s is refused', async (_what, request, status) => {
+  const session = closing(rideSession());
+  const errors: unknown[] = [];
+  const handle = handlerOf(session, { maxBodyBytes: 1000, onError: (error) => errors.push(error) });
+  const response = await handle(request());
+  expect(response.status).toBe(status);
+  expect(await response.text()).not.toBe('');
+  expect(errors).toEqual([]);
+});
+
+test('who is refused reads nothing, and a failure of the app is told to the app alone', async () => {
+  const errors: unknown[] = [];
+  const refused = chatHandler({ authorize: () => null });
+  expect((await refused(post(words('hello')))).status).toBe(403);
+  const failing = chatHandler({
+    authorize: () => {
+      throw new Error('the password of the database');
+    },
+    onError: (error) => errors.push(error),
+  });
+  const response = await failing(post(words('hello')));
+  expect([response.status, await response.text()]).toEqual([500, 'The server failed']);
+  expect(errors).toHaveLength(1);
+});
+
+test('of many chats the one that was used least is forgotten, and gets everything again', async () => {
+  const session = closing(rideSession());
+  const handle = handlerOf(session, { maxChats: 1 });
+  const sse = async (id: string, text?: string): Promise<string> => {
+    const request = new Request(`${URL_OF_CHAT}/${id}/stream`);
+    return (await handle(text === undefined ? request : post(words(text, id)))).text();
+  };
+  expect(await sse('c1', 'hello')).toContain('text-delta');
+  // The words are its own, and the reply it has.
+  await sse('c2', 'good morning');
+  expect(await sse('c1')).toContain('"hello"');
+});
+
+test('wrong options are refused by name', () => {
+  expect(() => chatHandler({} as ChatHandlerOptions)).toThrow('`authorize`: expected a function');
+  expect(() => chatHandler({ authorize: () => null, maxChats: 0 })).toThrow('`maxChats`');
+});
