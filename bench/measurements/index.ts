@@ -17,6 +17,7 @@ import { parkedHeap } from './parked-heap.ts';
 import { recovery } from './recovery.ts';
 import { runCpu } from './run-cpu.ts';
 import { runsOnSqliteFull, runsOnSqliteNormal } from './runs-on-journal.ts';
+import { timeTravel } from './time-travel.ts';
 import { voice, voiceSmall } from './voice.ts';
 
 export const measurements: Readonly<Record<string, Measurement>> = {
@@ -36,6 +37,7 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   run_on_sqlite_normal: runsOnSqliteNormal,
   recovery,
   hibernation,
+  time_travel: timeTravel,
   clients,
   voice,
   voice_small_young: voiceSmall,

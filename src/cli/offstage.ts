@@ -4,8 +4,10 @@
 import { runCommand, type Command } from './command/command.ts';
 import { create } from './create/create.ts';
 import { doctor } from './doctor/doctor.ts';
+import { ownVersion } from './doctor/findings.ts';
 import { inspect } from './inspect/inspect.ts';
 import { replay } from './replay/replay.ts';
+import { sessions } from './sessions/sessions.ts';
 import { simulate } from './simulate/simulate.ts';
 import { voice } from './voice/voice.ts';
 
@@ -15,8 +17,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit();
 });
 
-const commands: readonly Command[] = [create, doctor, inspect, replay, simulate, voice];
+const commands: readonly Command[] = [create, doctor, inspect, replay, sessions, simulate, voice];
 
-process.exitCode = await runCommand(commands, process.argv.slice(2), (text) => {
-  process.stdout.write(text);
+process.exitCode = await runCommand(commands, process.argv.slice(2), {
+  print: (text) => void process.stdout.write(text),
+  complain: (text) => void process.stderr.write(text),
+  version: ownVersion(),
 });

@@ -8,11 +8,18 @@
 // Invariants
 //   INSPECTED-1. Reading costs at most a twentieth of the time: the next reading waits for 20 times the length of the
 //       last one. Nothing is read unless somebody asks.
+//   INSPECTED-3. Going back folds from a checkpoint: at most 32 are kept, 1,000 entries apart, twice as many where they
+//       would be more.
 //   INSPECTED-2. With redaction no word of a user or a model leaves: of facts, events, contexts, and ledgers.
 
 import type { Clock } from '../actors/ports/environment.ts';
 import type { Journal, JournalEntry } from '../actors/ports/journal.ts';
-import { Replay, setAsideReasons, type ReplayStep } from '../actors/replay/replay-session.ts';
+import {
+  Replay,
+  setAsideReasons,
+  type ReplayCheckpoint,
+  type ReplayStep,
+} from '../actors/replay/replay-session.ts';
 import {
   redactNothing,
   redactWords,
@@ -62,6 +69,9 @@ export interface ShownSubject {
 /** Readings take at most this part of the time (INSPECTED-1). */
 const SHARE_OF_TIME = 20;
 const MAX_SHOWN_BYTES = 32_768;
+/** INSPECTED-3 */
+const CHECKPOINT_EVERY = 1_000;
+const MAX_CHECKPOINTS = 32;
 /** The facts whose value is only words. */
 const WORDS = /^(?:user|assistant|system|tool_call|tool_result|transfer) /;
 
@@ -76,6 +86,9 @@ export class InspectedSession {
   /** The step of the newest entry; it may be read until the next one is taken. */
   #newest: ReplayStep | null = null;
   #past: { readonly replay: Replay; taken: number; step: ReplayStep | null } | null = null;
+  #checkpoints: ReplayCheckpoint[] = [];
+  /** The number of entries between two of them. */
+  #spacing = CHECKPOINT_EVERY;
   #nextReadAt = 0;
   #reading: Promise<void> | null = null;
   #failure: unknown = null;
@@ -143,8 +156,12 @@ export class InspectedSession {
     if (n < 1 || n > this.#shown.length) return null;
     if (n === this.#shown.length) return this.#newest;
     let past = this.#past;
-    if (!past || past.taken > n)
-      past = { replay: new Replay(setAsideReasons(this.#entries)), taken: 0, step: null };
+    const near = this.#checkpoints.findLast(({ number }) => number < n) ?? null;
+    if (!past || past.taken > n || past.taken < (near?.number ?? 0)) {
+      const aside = setAsideReasons(this.#entries);
+      const replay = near ? Replay.from(near, aside) : new Replay(aside);
+      past = { replay, taken: near?.number ?? 0, step: null };
+    }
     while (past.taken < n) {
       const entry = this.#entries[past.taken];
       if (!entry) return null;
@@ -166,10 +183,14 @@ export class InspectedSession {
       this.#replay = new Replay(reasons);
       this.#shown = [];
       this.#past = null;
+      this.#checkpoints = [];
+      this.#spacing = CHECKPOINT_EVERY;
     }
     this.#entries = entries;
     try {
       for (const entry of entries.slice(this.#shown.length)) {
+        // Before the entry: what is over is still there.
+        if (this.#shown.length > 0 && this.#shown.length % this.#spacing === 0) this.#keep();
         this.#newest = this.#replay.take(entry);
         this.#shown.push(this.#shownEntry(this.#newest));
       }
@@ -178,6 +199,16 @@ export class InspectedSession {
     }
     const now = this.#clock.now();
     this.#nextReadAt = now + SHARE_OF_TIME * (now - began);
+  }
+
+  /** INSPECTED-3 */
+  #keep(): void {
+    const checkpoint = this.#replay.toCheckpoint();
+    if (!checkpoint) return;
+    this.#checkpoints.push(checkpoint);
+    if (this.#checkpoints.length < MAX_CHECKPOINTS) return;
+    this.#spacing *= 2;
+    this.#checkpoints = this.#checkpoints.filter(({ number }) => number % this.#spacing === 0);
   }
 
   #shownEntry({ number: n, entry, isAccepted: ok, changes }: ReplayStep): ShownEntry {

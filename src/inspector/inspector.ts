@@ -22,13 +22,14 @@ import { redactNothing, redactWords, type Redact } from '../adapters/inspect/sho
 import { bearerToken, isLoopbackName, isSameSecret, targetOf } from '../adapters/listen/access.ts';
 import { readBody } from '../adapters/listen/request-body.ts';
 import { nodeEnvironment } from '../adapters/node/environment.ts';
-import { readClientFrame, valueOfJson, type CommandFrame } from '../client/protocol.ts';
+import { messageIn, readClientFrame, valueOfJson, type CommandFrame } from '../client/protocol.ts';
 import { aFunction, check, type ChecksOf } from '../values/checks.ts';
-import { codeOf, isA, messageOf, OffstageError, quietly } from '../values/errors.ts';
+import { codeOf, isA, messageOf, OffstageError } from '../values/errors.ts';
 import { chartsOfMachines } from './charts.ts';
 import { InspectedSession } from './inspected-session.ts';
 import { pageHtml, pageStyle } from './page.ts';
 import { pageScript } from './page-script.ts';
+import { reporter } from '../values/reporter.ts';
 
 /** The part of a session that the inspector acts in. */
 export type ActedSession = Pick<
@@ -125,7 +126,7 @@ class Page implements InspectorPage {
     this.#path = path;
     this.#environment = environment;
     this.#redact = redact === true ? redactWords : redact === false ? redactNothing : redact;
-    this.#onError = quietly(onError);
+    this.#onError = reporter(onError);
   }
 
   readonly handle: InspectorPage['handle'] = (request, response, next) => {
@@ -277,7 +278,7 @@ class Page implements InspectorPage {
       case 'cancel':
         return session.subagents.cancel(frame.subagentId, frame.reason, by);
       case 'message':
-        return session.subagents.send(frame.subagentId, { content: frame.text }, by);
+        return session.subagents.send(frame.subagentId, messageIn(frame), by);
       case 'dismiss':
         return session.dismiss(frame.deliveryId, by);
       case 'shown':

@@ -341,13 +341,17 @@ function actions(id, wait, acting) {
   const button = (label, frame) => el('button', { type: 'button', onclick: () => act(frame()) }, label);
   const words = el('input', { type: 'text', 'aria-label': 'Words' });
   const text = () => words.value;
+  const modes = el('select', { 'aria-label': 'When it is read' },
+    el('option', { value: 'steer' }, 'before its next step'),
+    el('option', { value: 'queue' }, 'after its work'),
+    el('option', { value: 'interrupt' }, 'at once'));
   if (what === 'question' && wait) return [
     words, button('Answer', () => ({ type: 'answer', requestId: rest, answer: { text: text() } })),
     button('Approve', () => ({ type: 'answer', requestId: rest, answer: { approved: true } })),
     button('Refuse', () => ({ type: 'answer', requestId: rest, answer: { approved: false } })),
   ];
   if (what === 'subagent' && wait) return [
-    words, button('Send message', () => ({ type: 'message', subagentId: rest, text: text() })),
+    words, modes, button('Send message', () => ({ type: 'message', subagentId: rest, text: text(), mode: modes.value })),
     button('Cancel subagent', () => ({ type: 'cancel', subagentId: rest, reason: 'cancelled in the inspector' })),
   ];
   if (what === 'delivery' && wait) return [button('Dismiss', () => ({ type: 'dismiss', deliveryId: rest }))];

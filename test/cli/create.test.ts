@@ -10,7 +10,11 @@ const newFolder = () => mkdtempSync(join(tmpdir(), 'offstage-create-'));
 
 async function run(...args: readonly string[]) {
   let said = '';
-  const status = await create.run(args, (text) => (said += text));
+  const status = await create.run(
+    args,
+    (text) => (said += text),
+    (text) => (said += text),
+  );
   return { status, said };
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { NEVER, Subject } from 'rxjs';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { doctorIn, type MakeTransport } from '../../src/cli/doctor/doctor.ts';
@@ -35,8 +36,9 @@ async function run(
   } = {},
 ) {
   let printed = '';
+  const say = (text: string) => (printed += text);
   const command = doctorIn({ machine: machine(more), connectable });
-  const status = await command.run(args, (text) => (printed += text));
+  const status = await command.run(args, say, say);
   return { status, printed };
 }
 
@@ -169,8 +171,29 @@ describe('the exit status', () => {
   test.each([[['gemini']], [['--nonsense']]])('a wrong call: %j', async (args) => {
     const { status, printed } = await run(args);
     expect(status).toBe(2);
-    expect(printed).toContain('offstage doctor [transport');
+    expect(printed).toContain('offstage doctor [adapter');
   });
+});
+
+test('every adapter of the package has a row, and can be asked for', async () => {
+  const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    exports: Record<string, { 'offstage-source'?: string }>;
+  };
+  const adapters = Object.entries(exports).flatMap(
+    ([subpath, { 'offstage-source': source = '' }]) => {
+      const [, name = ''] = subpath.split('/');
+      return source.startsWith('./src/adapters/') ? [name] : [];
+    },
+  );
+  const rows = REQUIREMENTS.map(({ name }) => name);
+  expect(rows.toSorted()).toEqual([...new Set(adapters)].toSorted());
+  const { status, printed } = await run(['restate', 'acp', 'postgres-journal'], {
+    installed: (name) => (name === 'pg' ? null : '8.23.0'),
+  });
+  expect(status).toBe(1);
+  expect(printed).toContain('The package pg is missing: run npm install pg');
+  expect(printed).toContain('Needs a Restate server');
+  expect((await run(['--all'])).printed).toContain('encrypted-journal: ready');
 });
 
 test('--json is the findings, for a script', async () => {
@@ -227,5 +250,18 @@ describe('--connect', () => {
     const { status, printed } = await tried(() => Promise.reject(new Error('no such adapter')));
     expect(status).toBe(1);
     expect(printed).toContain('no such adapter');
+  });
+});
+
+describe('for programs', () => {
+  test('an adapter that is none is refused with those that are', () => {
+    expect(() => examine(machine(), ['gemini'])).toThrow(
+      /^examine\(machine, names\): expected names in a list, of openai-realtime, .*, got "gemini"$/,
+    );
+  });
+
+  test('a machine without a part is refused by its name', () => {
+    const { installed: _, ...broken } = machine();
+    expect(() => examine(broken as Machine, [])).toThrow('`installed`: expected a function');
   });
 });

@@ -17,6 +17,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../src/adapters/sqlite-journal/index.ts';
+import { mermaidOf } from '../../src/cli/replay/mermaid.ts';
 import { replayFor } from '../../src/cli/replay/replay.ts';
 import {
   checkRecording,
@@ -50,9 +51,38 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 async function run(...args: string[]) {
   let printed = '';
-  const status = await replayFor(null).run(args, (text) => (printed += text));
+  const say = (text: string) => (printed += text);
+  const status = await replayFor(null).run(args, say, say);
   return { status, printed };
 }
+
+test('--mermaid draws who spoke, called, asked and reported', async () => {
+  const { status, printed } = await run(recorded, '--mermaid');
+  expect(status).toBe(0);
+  const lines = printed.trimEnd().split('\n');
+  expect(lines.slice(0, 3)).toEqual([
+    'sequenceDiagram',
+    '  actor user',
+    '  participant lead as lead agent',
+  ]);
+  expect(printed).toMatch(/^ {2}participant s1 as .*sub_1$/m);
+  expect(printed).toMatch(/^ {2}s1->>user: asks sub_1.q1$/m);
+  expect(printed).toMatch(/^ {2}user->>s1: comfort$/m);
+  expect(printed).toMatch(/^ {2}s1-->>lead: completed/m);
+  for (const line of lines.slice(1))
+    expect(line).toMatch(/^ {2}(?:actor|participant|Note over|[a-z0-9]+-{1,2}>>[a-z0-9]+:)/);
+});
+
+test('MERMAID-1: no text of a session is read as a line or as syntax of the diagram', () => {
+  const entry = { scope: 's', unit: 's', seq: 1, at: 0, actor: 'user', definitionVersion: 2 };
+  const changes = { 'user u1': 'so;end\nuser->>lead: <b>#35;%%{init}%%' };
+  const step = { number: 1, entry: { ...entry, event: { type: 'user.said' } }, isAccepted: true };
+  const drawn = mermaidOf([{ ...step, setAside: null, changes, machines: null } as never]);
+  expect(drawn.trimEnd().split('\n')).toHaveLength(4);
+  expect(drawn.split('\n')[3]).toBe(
+    '  user->>lead: so#59;e#110;d user-#62;#62;lead#58; #60;b#62;#35;35#59;#37;#37;#123;init#125;#37;#37;',
+  );
+});
 
 describe('a journal', () => {
   test('lists its sessions', async () => {
@@ -211,8 +241,9 @@ describe('a recording', () => {
   test('--step waits after each entry, until the reader has seen enough', async () => {
     let waited = 0;
     let printed = '';
+    const say = (text: string) => (printed += text);
     const reader = () => Promise.resolve((waited += 1) < 3);
-    const status = await replayFor(reader).run([recorded, '--step'], (text) => (printed += text));
+    const status = await replayFor(reader).run([recorded, '--step'], say, say);
     expect([status, waited]).toEqual([0, 3]);
     expect(printed).toContain('transport.ready');
     expect(printed).not.toContain('client.attached');
@@ -232,7 +263,7 @@ describe('a wrong call', () => {
     const { status, printed } = await run(...args);
     expect(status).toBe(2);
     expect(printed).toContain(message);
-    expect(printed).toContain('offstage replay <file>');
+    expect(printed).toContain('offstage replay <file or address>');
   });
 
   test.each([

@@ -17,7 +17,9 @@ afterAll(() => rm(folder, { recursive: true }));
 
 async function call(...args: string[]) {
   let printed = '';
-  const status = await runCommand([simulate], ['simulate', ...args], (text) => (printed += text));
+  const say = (text: string): void => void (printed += text);
+  const terminal = { print: say, complain: say, version: '0' };
+  const status = await runCommand([simulate], ['simulate', ...args], terminal);
   return { status, printed };
 }
 

@@ -20,7 +20,11 @@ async function run(npm: string, ...args: readonly string[]) {
   vi.stubEnv('npm_config_package', './offstage.tgz');
   onTestFinished(() => void vi.unstubAllEnvs());
   const said: string[] = [];
-  const status = await voice.run(args, (text) => said.push(text));
+  const status = await voice.run(
+    args,
+    (text) => said.push(text),
+    (text) => said.push(text),
+  );
   return { status, said: said.join('') };
 }
 

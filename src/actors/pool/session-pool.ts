@@ -24,17 +24,12 @@
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
-import {
-  ConfigurationError,
-  OffstageError,
-  isError,
-  messageOf,
-  quietly,
-} from '../../values/errors.ts';
+import { ConfigurationError, OffstageError, isError, messageOf } from '../../values/errors.ts';
 import type { Runtime } from '../admission/runtime.ts';
 import { AT_ONCE, memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 import type { BaseSession } from '../session/view/base-session.ts';
 import { WakeScheduler } from './wake-scheduler.ts';
+import { reporter } from '../../values/reporter.ts';
 
 export interface SessionPoolOptions<S extends PooledSession> {
   /** The runtime of the sessions. Its journal also stores when sleeping sessions must be woken, if it can. */
@@ -80,7 +75,7 @@ function checkedPool<S extends PooledSession>(
     idleMs,
     maxAwake,
     lookMs,
-    onError: quietly(onError),
+    onError: reporter(onError),
   };
 }
 

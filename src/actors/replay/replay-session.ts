@@ -8,6 +8,7 @@
 //   REPLAY-SESSION-1. The same entries lead to the same steps, in any process.
 //   REPLAY-SESSION-2. The replay holds no more than the session would hold, and the views of subagents that
 //       have ended.
+//   REPLAY-SESSION-3. A replay that continues from a checkpoint takes the same steps as one from the first entry.
 //   REPLAYED-SESSION-1. The replay depends on the entries alone: they contain the app's input.
 //   REPLAYED-SESSION-2. An actor that is over is forgotten after the entry that ended it, as a live session
 //        forgets it when its effects are carried out.
@@ -25,6 +26,7 @@ import { check } from '../../values/checks.ts';
 import { ConfigurationError, OffstageError, isA, messageOf } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
 import type { Outcome } from '../contracts/outcome.ts';
+import type { AnswerReceipt } from '../contracts/session-views.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import { journalCut } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -41,15 +43,18 @@ import {
   forgetWhatIsOver,
   snapshotIn,
 } from '../session/lifecycle/session-journal.ts';
+import { fateOfAnswer } from '../session/questions/user-words.ts';
 import { questionView } from '../session/state/projection.ts';
 import { SessionRecords } from '../session/state/session-records.ts';
 import {
   SESSION_SHAPES,
+  SESSION_VERSION,
   inputsIn,
   isOpening,
+  openedWith,
   type SessionInputs,
 } from '../session/unit/session-entries.ts';
-import { SessionUnit } from '../session/unit/session-unit.ts';
+import { SessionUnit, SNAPSHOTS } from '../session/unit/session-unit.ts';
 import {
   SUBAGENT_SHAPES,
   SPAWNED,
@@ -159,6 +164,23 @@ interface Taken {
   readonly isAccepted: boolean;
   readonly setAside: string | null;
   readonly changes: Changes;
+}
+
+/** The state of a replay between two entries. */
+export interface ReplayCheckpoint {
+  /** The number of entries that were taken. */
+  readonly number: number;
+  /** JSON of `SessionCheckpoint`. */
+  readonly session: string;
+  readonly unknown: readonly string[];
+  /** A live subagent as JSON; one that has ended as its view. */
+  readonly subagents: readonly (readonly [id: string, kept: string | ReplaySubagent])[];
+}
+
+/** The session as an entry that continues it. */
+interface SessionCheckpoint {
+  readonly entry: JournalEntry;
+  readonly since: Since;
 }
 
 /** A replay that takes one entry after the other, as they come. */
@@ -287,6 +309,65 @@ export class Replay {
     return { at, ...this.#session.machines, subagents };
   }
 
+  /**
+   * The state before the next entry, from which `from` continues; null if there is no session. Subagents that have not
+   * changed share their text with the checkpoint before.
+   */
+  toCheckpoint(): ReplayCheckpoint | null {
+    const session = this.#session;
+    if (!session) return null;
+    return {
+      number: this.#number,
+      session: session.toCheckpoint(),
+      unknown: [...this.#unknown],
+      subagents: [...this.#subagents].map(([id, subagent]) => [
+        id,
+        subagent instanceof ReplayedSubagent ? subagent.toText() : subagent,
+      ]),
+    };
+  }
+
+  /** Continues from a checkpoint (REPLAY-SESSION-3). */
+  static from(
+    { number, session, unknown, subagents }: ReplayCheckpoint,
+    aside: ReadonlyMap<string, string>,
+  ): Replay {
+    const replay = new Replay(aside);
+    const { entry, since } = JSON.parse(session) as SessionCheckpoint;
+    const { scope } = entry;
+    replay.#scope = scope;
+    replay.#number = number;
+    const restored = new ReplayedSession(entry, since);
+    replay.#session = restored;
+    restored.take(entry, null);
+    const { view, batches, transcript } = restored;
+    replay.#facts.become('session', sessionFacts(view, batches));
+    replay.#facts.become('transcript', transcript.map(itemFact));
+    for (const id of unknown) replay.#unknown.add(id);
+    for (const [id, kept] of subagents) {
+      const subagent =
+        typeof kept === 'string'
+          ? ReplayedSubagent.known(scope, JSON.parse(kept) as RecordSnapshot)
+          : kept;
+      replay.#subagents.set(id, subagent);
+      const seen = subagent instanceof ReplayedSubagent ? subagent.view : subagent;
+      replay.#facts.become(id, [subagentFact(seen)]);
+    }
+    return replay;
+  }
+
+  /** What becomes of an answer that is given now; null if there is no session. Changes nothing. */
+  receiptOf(given: GivenNow): AnswerReceipt | null {
+    return this.#session?.receiptOf(given) ?? null;
+  }
+
+  /** The ids of the messages that a live subagent has not read; null: it has ended, or was never there. */
+  unreadOf(subagentId: string): readonly string[] | null {
+    const subagent = this.#subagents.get(subagentId);
+    if (!(subagent instanceof ReplayedSubagent) || subagent.view.outcome) return null;
+    return subagent.snapshot.context.unread.map(({ messageId }) => messageId);
+  }
+
   #checkScope({ scope }: JournalEntry): void {
     this.#scope ??= scope;
     if (scope !== this.#scope)
@@ -296,6 +377,8 @@ export class Replay {
       );
   }
 }
+
+type GivenNow = Parameters<typeof fateOfAnswer>[2];
 
 /** For a session whose opening cannot be read: the inputs with which most sessions begin. */
 const NOTHING_KNOWN: SessionInputs = {
@@ -314,7 +397,8 @@ type Since = Partial<Record<'user' | 'model' | 'playout' | 'client', number>>;
 
 class ReplayedSession {
   readonly #unit: SessionUnit;
-  #since: Since = {};
+  readonly #scope: string;
+  #since: Since;
   readonly #entries: EntryByEntry;
   readonly #records: SessionRecords;
   /** Cached: most items of a conversation do not change with an entry. */
@@ -329,7 +413,9 @@ class ReplayedSession {
    * @throws {JournalError} `JOURNAL_CUT` if it is neither; `JOURNAL_VERSION` for a snapshot that this version
    *   cannot read.
    */
-  constructor(first: JournalEntry) {
+  constructor(first: JournalEntry, since: Since = {}) {
+    this.#since = since;
+    this.#scope = first.scope;
     const isSnapshot = first.event.type === SNAPSHOT;
     const snapshot = misshapen(first.event, SESSION_SHAPES) ? null : snapshotIn(first);
     const inputs =
@@ -371,6 +457,31 @@ class ReplayedSession {
     return taken;
   }
 
+  /** JSON of `SessionCheckpoint`: a snapshot in place of the latest entry, as a session writes it. */
+  toCheckpoint(): string {
+    const { unit } = this.#unit;
+    const event = {
+      type: SNAPSHOT,
+      versions: SNAPSHOT_FORMS.versions,
+      inputs: openedWith(this.#unit.inputs).inputs,
+      unit: this.#unit.toSnapshot(),
+      books: this.#records.toSnapshot(),
+      services: {},
+      delegation: { subagents: [], gone: [], histories: {} },
+      isAsleep: false,
+    };
+    const entry: JournalEntry = {
+      scope: this.#scope,
+      unit: unit.id,
+      seq: unit.seq,
+      at: 0,
+      actor: SNAPSHOTS,
+      definitionVersion: SESSION_VERSION,
+      event,
+    };
+    return JSON.stringify({ entry, since: this.#since } satisfies SessionCheckpoint);
+  }
+
   /** Notes when the parties began what they do now. */
   #noteSince(at: number): void {
     const { user, model, playout, client } = this.#unit.session.snapshot.value;
@@ -382,6 +493,10 @@ class ReplayedSession {
       ...since('playout', playout === 'playing'),
       ...since('client', client !== 'attached'),
     };
+  }
+
+  receiptOf(given: GivenNow): AnswerReceipt {
+    return fateOfAnswer(this.#records, this.#unit, given).receipt;
   }
 
   get machines(): Omit<WaitingState, 'at' | 'subagents'> {
@@ -526,9 +641,13 @@ class ReplayedSubagent implements UnitBody {
   readonly #entries: EntryByEntry;
   #life: SubagentLife;
   #outcome: Outcome | null = null;
+  readonly #bornAt: number;
+  /** JSON of its state, as long as that is the same. */
+  #text: string | null = null;
 
   private constructor(scope: string, { id, bornAt, birth, rest }: Begun, seq: number) {
     this.#id = id;
+    this.#bornAt = bornAt;
     this.#birth = birth;
     const identity = { id, scope, kind: 'subagent', definitionVersion: SUBAGENT_VERSION };
     this.#unit = new CommitUnit(identity, replayHost(bornAt), this);
@@ -573,7 +692,19 @@ class ReplayedSubagent implements UnitBody {
 
   /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
   take(entry: JournalEntry, reason: string | null): TakenEntry {
+    this.#text = null;
     return this.#entries.take(entry, reason);
+  }
+
+  /** JSON of a `RecordSnapshot`, from which `known` continues. */
+  toText(): string {
+    this.#text ??= JSON.stringify({
+      id: this.#id,
+      bornAt: this.#bornAt,
+      birth: this.#birth,
+      rest: { seq: this.#unit.seq, life: this.#life.toSnapshot() },
+    } satisfies RecordSnapshot);
+    return this.#text;
   }
 
   /** Marks it as ended by an entry that is set aside. */

@@ -17,6 +17,7 @@ import type { Jobs } from '../ports/jobs.ts';
 import type { Journal } from '../ports/journal.ts';
 import { ActorTree } from './actor-view.ts';
 import type { OnUnfoldable } from './set-aside.ts';
+import { reporter } from '../../values/reporter.ts';
 
 export interface HostOptions {
   readonly environment: Environment;
@@ -48,7 +49,7 @@ export interface Host {
 }
 
 export function createHost(options: HostOptions): Host {
-  const report = quietly(options.onError);
+  const report = quietly(options.onError ?? reporter(undefined));
   const host: Host = {
     environment: options.environment,
     journal: options.journal,

@@ -51,7 +51,7 @@ const list = Object.entries(TEMPLATES)
   .map(([name, { summary }]) => `  ${name.padEnd(width)}   ${summary}`)
   .join('\n');
 
-const usage = `offstage create [template] [folder]
+const usage = `offstage create [template] [folder] [--json]
 
 Makes a project in a new folder: a lead agent, and a subagent that asks its user a question. It runs without a key, by a
 script that says that it is one.
@@ -60,6 +60,7 @@ ${list}
 
   template   default: ${DEFAULT_TEMPLATE}
   folder     new or empty; default: offstage-<template>
+  --json     print the template and the folder as JSON
 
 Exit status: 0 when the project is there, 1 when it could not be written, 2 for a wrong call.
 `;
@@ -68,26 +69,28 @@ export const create: Command = {
   name: 'create',
   summary: 'make a project: a chat in a page or terminal, a voice, a telephone',
   usage,
-  async run(args, print) {
+  async run(args, print, complain) {
     const call = readCall(args);
     if (typeof call === 'string') {
-      print(`${call}\n\n${usage}`);
+      complain(`${call}\n\n${usage}`);
       return 2;
     }
-    const { name, template, folder } = call;
+    const { name, template, folder, json } = call;
     const obstacle = await obstacleAt(folder);
     if (obstacle !== null) {
-      print(`${obstacle}\n`);
+      complain(`${obstacle}\n`);
       return 2;
     }
     try {
       await write(name, template, resolve(folder));
     } catch (error) {
-      print(`The project was not made: ${messageOf(error)}\n`);
+      complain(`The project was not made: ${messageOf(error)}\n`);
       return 1;
     }
     print(
-      `Made in ${folder}: ${template.summary}.\n\n  cd ${folder}\n  npm install\n  npm start\n\n${KEYS}`,
+      json
+        ? `${JSON.stringify({ template: name, folder: resolve(folder) })}\n`
+        : `Made in ${folder}: ${template.summary}.\n\n  cd ${folder}\n  npm install\n  npm start\n\n${KEYS}`,
     );
     return 0;
   },
@@ -98,6 +101,7 @@ environment, or in a file \`.env\` beside package.json.
 `;
 
 interface Call {
+  readonly json: boolean;
   readonly name: string;
   readonly template: Template;
   readonly folder: string;
@@ -106,8 +110,15 @@ interface Call {
 /** Returns the parsed call, or a message about its mistake. */
 function readCall(args: readonly string[]): Call | string {
   let words: readonly string[];
+  let json: boolean;
   try {
-    words = parseArgs({ args: [...args], allowPositionals: true, options: {} }).positionals;
+    const { positionals, values } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { json: { type: 'boolean', default: false } },
+    });
+    words = positionals;
+    ({ json } = values);
   } catch (error) {
     return messageOf(error);
   }
@@ -118,7 +129,7 @@ function readCall(args: readonly string[]): Call | string {
     return `Expected a template and a folder, got ${words.map((word) => `\`${word}\``).join(' ')}`;
   if (folder.trim() === '' || folder.includes('\0'))
     return `Expected the name of a folder, got ${JSON.stringify(folder)}`;
-  return { name, template, folder };
+  return { name, template, folder, json };
 }
 
 /** Returns why no project can be made there; null if one can. */

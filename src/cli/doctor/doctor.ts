@@ -1,5 +1,4 @@
-// `offstage doctor`: lists the requirements of the voice transports that this machine meets, and those that it
-// lacks.
+// `offstage doctor`: lists the requirements of the adapters that this machine meets, and those that it lacks.
 
 import { parseArgs } from 'node:util';
 import { messageOf } from '../../values/errors.ts';
@@ -13,20 +12,33 @@ import {
   thisMachine,
 } from './findings.ts';
 import type { Transport } from '../../voice/connection/transport.ts';
+import { COLUMNS, filled } from '../replay/lines.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 
 const NAMES = REQUIREMENTS.map(({ name }) => name);
+/** Without names these are examined: a machine rarely has everything. */
+const TRANSPORTS = ['openai-realtime', 'openai-live', 'gemini-live', 'local-voice'];
 
-const usage = `offstage doctor [transport …] [--connect] [--json]
+function namesInLines(): string {
+  return filled(NAMES, ', ', COLUMNS - 4)
+    .map((line) => `  ${line}`)
+    .join('\n');
+}
 
-Says what is found and what is missing for the voice transports; for all of them, or for those
-that are named: ${NAMES.join(', ')}.
+const usage = `offstage doctor [adapter …] [--connect] [--json]
 
-  --connect   also open a connection to each (but local-voice) and close it again
+Says what is found and what is missing for the adapters, by the names of their subpaths; for the voice
+transports, or for those that are named:
+
+${namesInLines()}
+
+  --connect   also open a connection to each voice model and close it again
   --json      print the findings as JSON
 
-Exit status: 0 when this machine and every transport that is named can be used, 1 when not,
-2 for a wrong call. A transport that is not named may lack something.
+  --all       examine all adapters
+
+Exit status: 0 when this machine and every adapter that is named can be used, 1 when not,
+2 for a wrong call. An adapter that is not named may lack something.
 `;
 
 /** Makes a transport with the defaults of its adapter. Throws the errors of the adapter. */
@@ -71,7 +83,7 @@ async function tryConnection(make: MakeTransport): Promise<Finding> {
   }
 }
 
-/** The machine and the transports to examine; tests pass others. */
+/** The machine and the adapters to examine; tests pass others. */
 export interface Surroundings {
   readonly machine: Machine;
   readonly connectable: ReadonlyMap<string, MakeTransport>;
@@ -80,15 +92,15 @@ export interface Surroundings {
 export function doctorIn({ machine, connectable }: Surroundings): Command {
   return {
     name: 'doctor',
-    summary: 'say what is found and missing for the voice transports',
+    summary: 'say what is found and missing for voices, journals, engines and other adapters',
     usage,
-    async run(args, print) {
+    async run(args, print, complain) {
       const call = readCall(args);
       if (typeof call === 'string') {
-        print(`${call}\n\n${usage}`);
+        complain(`${call}\n\n${usage}`);
         return 2;
       }
-      const names = call.named.length > 0 ? call.named : NAMES;
+      const names = call.named.length > 0 ? call.named : call.all ? NAMES : TRANSPORTS;
       const sections: Section[] = [];
       for (const section of examine(machine, names)) {
         const make = call.connect && section.isReady ? connectable.get(section.name) : undefined;
@@ -111,6 +123,7 @@ function withTrial(section: Section, trial: Finding): Section {
 
 interface Call {
   readonly named: readonly string[];
+  readonly all: boolean;
   readonly connect: boolean;
   readonly json: boolean;
 }
@@ -121,12 +134,17 @@ function readCall(args: readonly string[]): Call | string {
     const { positionals, values } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { connect: { type: 'boolean' }, json: { type: 'boolean' } },
+      options: {
+        all: { type: 'boolean' },
+        connect: { type: 'boolean' },
+        json: { type: 'boolean' },
+      },
     });
     const unknown = positionals.find((name) => !NAMES.includes(name));
     if (unknown !== undefined)
-      return `Expected a transport of ${NAMES.join(', ')}, got \`${unknown}\``;
-    return { named: positionals, connect: values.connect ?? false, json: values.json ?? false };
+      return `Expected an adapter of ${NAMES.join(', ')}, got \`${unknown}\``;
+    const { all = false, connect = false, json = false } = values;
+    return { named: positionals, all, connect, json };
   } catch (error) {
     return messageOf(error);
   }

@@ -1,4 +1,4 @@
-// The requirements of the voice transports, the facts about a machine, and their comparison (`examine`), which
+// The requirements of the adapters, the facts about a machine, and their comparison (`examine`), which
 // is pure: the machine is an argument.
 //
 // FINDINGS-1. No finding contains the value of a key, or a part of it.
@@ -6,6 +6,14 @@
 import { fileURLToPath } from 'node:url';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { ConfigurationError } from '../../values/errors.ts';
+import {
+  checkOptions,
+  objectWith,
+  shown,
+  type OptionCheck,
+  type OptionChecks,
+} from '../../values/plain-checks.ts';
 import { INSTALL_VOICE, voiceFolder } from '../../adapters/local-voice/speech/voice-packages.ts';
 
 /** The facts about a machine that the doctor examines. */
@@ -25,7 +33,7 @@ export interface Finding {
   readonly text: string;
 }
 
-/** One group of findings: the machine, or a transport. */
+/** One group of findings: the machine, or an adapter. */
 export interface Section {
   readonly name: string;
   readonly findings: readonly Finding[];
@@ -35,8 +43,22 @@ export interface Section {
 
 const MIN_NODE = [22, 13] as const;
 
-/** Examines the machine, and each of these transports. */
+/**
+ * Examines the machine, and each of these adapters. It needs no network and opens no connection.
+ * @param machine `thisMachine()`, or what you know of another.
+ * @param names of voices and adapters, such as `'openai-realtime'`; the first section is the machine itself.
+ * @throws {ConfigurationError} `INVALID_OPTION`: the machine lacks a part, or there is no such adapter.
+ */
 export function examine(machine: Machine, names: readonly string[]): readonly Section[] {
+  checkOptions('examine(machine, names)', machineChecks, machine);
+  const known = REQUIREMENTS.map(({ name }) => name);
+  const isList = Array.isArray(names);
+  const unknown = isList ? names.find((name) => !known.includes(name)) : names;
+  if (!isList || unknown !== undefined)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `examine(machine, names): expected names in a list, of ${known.join(', ')}, got ${shown(unknown)}`,
+    );
   return [
     section('this machine', [
       nodeFinding(machine.nodeVersion),
@@ -47,11 +69,22 @@ export function examine(machine: Machine, names: readonly string[]): readonly Se
         ...keyFindings(machine, needed),
         ...needed.variables.flatMap((variable) => variableFinding(machine, variable)),
         ...needed.packages.map((name) => packageFinding(machine, name)),
+        ...(needed.notes ?? []).map((text): Finding => ({ status: 'note', text })),
         ...(needed.name === 'local-voice' ? [voiceFinding(machine.voiceFolder())] : []),
       ]),
     ),
   ];
 }
+
+const aFunction: OptionCheck = (value) =>
+  typeof value === 'function' ? null : 'expected a function';
+const machineChecks: OptionChecks<Machine> = {
+  nodeVersion: (value) => (typeof value === 'string' ? null : 'expected a version'),
+  variables: objectWith('an object with environment variables'),
+  installed: aFunction,
+  range: aFunction,
+  voiceFolder: aFunction,
+};
 
 function section(name: string, findings: readonly Finding[]): Section {
   return { name, findings, isReady: findings.every(({ status }) => status !== 'missing') };
@@ -91,7 +124,7 @@ function voiceFinding(folder: string | null): Finding {
 
 /** The first key that is set is used; the findings name the others, since an unused key may surprise. */
 function keyFindings({ variables }: Machine, { keys }: Requirements): readonly Finding[] {
-  if (keys.length === 0) return [{ status: 'ok', text: 'Needs no key' }];
+  if (keys.length === 0) return [{ status: 'ok', text: 'Reads no key' }];
   const set = keys.filter((name) => (variables[name] ?? '') !== '');
   const [used, ...others] = set;
   if (used === undefined) return [{ status: 'missing', text: `No key: set ${keys.join(', or ')}` }];
@@ -149,16 +182,18 @@ function numbersOf(version: string): readonly number[] {
   return version.split(/[-+]/, 1).flatMap((core) => core.split('.').map(Number));
 }
 
-/** The requirements of one transport. */
+/** The requirements of one adapter. */
 interface Requirements {
   /** The name of the subpath: `offstage/<name>`. */
   readonly name: string;
-  /** Variables for the key; the first one that is set is used. Empty: the transport needs no key. */
+  /** Variables for the key; the first one that is set is used. Empty: it reads none. */
   readonly keys: readonly string[];
   /** Other variables that it reads, and their purpose. */
   readonly variables: readonly { readonly name: string; readonly what: string }[];
   /** Packages that it needs in addition to `ALWAYS`. */
   readonly packages: readonly string[];
+  /** Needs that this machine cannot show. */
+  readonly notes?: readonly string[];
 }
 
 /** Packages that every app needs. */
@@ -166,9 +201,11 @@ const ALWAYS: readonly string[] = ['ai', 'zod'];
 
 const openaiBaseUrl = { name: 'OPENAI_BASE_URL', what: 'another address than that of OpenAI' };
 
+const noKeyNorVariable = { keys: [], variables: [] } as const;
+
 /**
- * The requirements of each voice transport. A test compares this table with the errors of the adapters when
- * something is missing.
+ * The requirements of each adapter. A test compares this table with the subpaths of the package, and with the errors
+ * of the adapters when something is missing.
  */
 export const REQUIREMENTS: readonly Requirements[] = [
   {
@@ -189,18 +226,99 @@ export const REQUIREMENTS: readonly Requirements[] = [
     variables: [{ name: 'GOOGLE_GEMINI_BASE_URL', what: 'another address than that of Google' }],
     packages: ['ws'],
   },
+  { name: 'local-voice', ...noKeyNorVariable, packages: ['ws'] },
   {
-    name: 'local-voice',
-    keys: [],
-    variables: [],
-    packages: ['ws'],
+    name: 'ai-sdk-speech',
+    ...noKeyNorVariable,
+    packages: [],
+    notes: ['Needs a provider of the AI SDK that transcribes and speaks, with its own key'],
   },
+  {
+    name: 'twilio',
+    ...noKeyNorVariable,
+    packages: ['ws'],
+    notes: ['Needs the account and the auth token of Twilio, which the app passes to it'],
+  },
+  { name: 'sqlite-journal', ...noKeyNorVariable, packages: [] },
+  {
+    name: 'postgres-journal',
+    ...noKeyNorVariable,
+    packages: ['pg'],
+    notes: ['Needs a PostgreSQL server, version 12 or newer'],
+  },
+  {
+    name: 'encrypted-journal',
+    ...noKeyNorVariable,
+    packages: [],
+    notes: ['Needs a key of the app: a file that is encrypted is unreadable without it'],
+  },
+  { name: 'memory-file', ...noKeyNorVariable, packages: [] },
+  {
+    name: 'restate',
+    ...noKeyNorVariable,
+    packages: ['@restatedev/restate-sdk'],
+    notes: ['Needs a Restate server'],
+  },
+  {
+    name: 'temporal',
+    ...noKeyNorVariable,
+    packages: [
+      '@temporalio/client',
+      '@temporalio/worker',
+      '@temporalio/activity',
+      '@temporalio/workflow',
+    ],
+    notes: ['Needs a Temporal server'],
+  },
+  {
+    name: 'cloudflare',
+    ...noKeyNorVariable,
+    packages: ['wrangler'],
+    notes: ['Runs in a Durable Object with SQLite storage'],
+  },
+  {
+    name: 'a2a',
+    ...noKeyNorVariable,
+    packages: ['@a2a-js/sdk'],
+    notes: ['Needs the address of an agent that speaks A2A'],
+  },
+  {
+    name: 'claude',
+    ...noKeyNorVariable,
+    packages: ['@anthropic-ai/claude-agent-sdk'],
+    notes: ['Needs a key of Anthropic for Claude Code, or its login'],
+  },
+  {
+    name: 'acp',
+    ...noKeyNorVariable,
+    packages: ['@agentclientprotocol/sdk'],
+    notes: ['Needs the program of an agent that speaks ACP'],
+  },
+  {
+    name: 'mcp',
+    ...noKeyNorVariable,
+    packages: ['@modelcontextprotocol/sdk'],
+    notes: ['Serves subagents to clients of the Model Context Protocol'],
+  },
+  {
+    name: 'webhook',
+    ...noKeyNorVariable,
+    packages: [],
+    notes: ['Needs an address that the other system reaches'],
+  },
+  { name: 'inspect', ...noKeyNorVariable, packages: ['ws', '@statelyai/inspect'] },
+  { name: 'node', ...noKeyNorVariable, packages: [] },
 ];
 
 interface Manifest {
   readonly name?: string;
   readonly version?: string;
   readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+/** The version of this package; `unknown` where its manifest is not beside it. */
+export function ownVersion(): string {
+  return manifestAbove(fileURLToPath(import.meta.url), 'offstage')?.version ?? 'unknown';
 }
 
 /** Reads the facts about this machine. */

@@ -9,25 +9,31 @@ import { nodeEnvironment } from '../../adapters/node/index.ts';
 import { inspector } from '../../inspector/index.ts';
 import { messageOf, OffstageError } from '../../values/errors.ts';
 import type { Command } from '../command/command.ts';
-import { openSource } from '../replay/replay.ts';
+import type { Journal } from '../../index.ts';
+import { openSource, type Source } from '../journal/source.ts';
+import { severalJournals } from './several-journals.ts';
 
-const usage = `offstage inspect --journal <file> [options]
+const usage = `offstage inspect --journal <file or address> [options]
 
 Serves a page to look at the sessions of a journal: who does what, what was said when, why something waits, and
-the state after each entry. The file is a SQLite journal, also one that a running process writes, or a recording
-(JSON Lines). The page only looks. It needs no account and no network; its address has a secret of its own.
+the state after each entry. A journal is a SQLite file that no process has open, a recording (JSON Lines), or the
+address of a database, postgres://…, whose running sessions the page follows. The page only looks. It needs no account and no network; its address has a secret of its own.
 
-  --journal <file>  the journal or recording
+  --journal <file>  the journal, by its file or address; may be given several times
+  --schema <name>   the schema of a journal in PostgreSQL (offstage)
   --port <n>        the port on 127.0.0.1; any free one if it is left out
   --words           show the words of users and models, which are hidden otherwise
+  --json            print the address as JSON: { "url": … }
 
 Ctrl+C ends it. Exit status: 0 it was ended, 2 for a wrong call.
 `;
 
 const options = {
-  journal: { type: 'string' },
+  journal: { type: 'string', multiple: true },
   port: { type: 'string' },
+  schema: { type: 'string' },
   words: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
 } as const;
 
 const HOST = '127.0.0.1';
@@ -39,29 +45,42 @@ export function inspectFor(untilEnd: () => Promise<unknown>): Command {
     name: 'inspect',
     summary: 'look at the sessions of a journal, live or past, on a page',
     usage,
-    async run(args, print) {
+    async run(args, print, complain) {
       let values;
       try {
         ({ values } = parseArgs({ args: [...args], options }));
       } catch (error) {
-        print(`${messageOf(error)}\n\n${usage}`);
+        complain(`${messageOf(error)}\n\n${usage}`);
         return 2;
       }
-      const { journal: path, port = '0', words } = values;
-      if (path === undefined || !/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
-        print(
-          path === undefined
+      const { journal: places = [], schema, port = '0', words, json } = values;
+      if (places.length === 0 || !/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
+        complain(
+          places.length === 0
             ? `Expected --journal with a file\n\n${usage}`
             : `Expected --port to be a number up to 65535, got \`${port}\`\n\n${usage}`,
         );
         return 2;
       }
       try {
-        await serve(path, Number(port), words, print, untilEnd);
+        const opened = (url: string): void =>
+          print(json ? `${JSON.stringify({ url })}\n` : `Open ${url}\n`);
+        const sources: Source[] = [];
+        try {
+          for (const place of places) sources.push(await openSource(place, { schema }));
+          const [only, ...others] = sources;
+          const lost = (error: unknown, name: string): void =>
+            complain(`${name}: ${messageOf(error)}\n`);
+          const journal =
+            only && others.length === 0 ? only.journal : severalJournals(sources, lost);
+          await serve(journal, { wanted: Number(port), words, opened, untilEnd });
+        } finally {
+          for (const source of sources) await source.close();
+        }
         return 0;
       } catch (error) {
         if (!(error instanceof OffstageError)) throw error;
-        print(`${error.message}\n`);
+        complain(`${error.message}\n`);
         return 2;
       }
     },
@@ -70,37 +89,37 @@ export function inspectFor(untilEnd: () => Promise<unknown>): Command {
 
 export const inspect: Command = inspectFor(() => once(process, 'SIGINT'));
 
+interface Serving {
+  /** The port; 0: any. */
+  readonly wanted: number;
+  readonly words: boolean;
+  readonly opened: (url: string) => void;
+  readonly untilEnd: () => Promise<unknown>;
+}
+
 async function serve(
-  path: string,
-  wanted: number,
-  words: boolean,
-  print: (text: string) => void,
-  untilEnd: () => Promise<unknown>,
+  journal: Journal,
+  { wanted, words, opened, untilEnd }: Serving,
 ): Promise<void> {
   const environment = nodeEnvironment();
-  const source = await openSource(path, false);
-  try {
-    const { ids } = environment;
-    const token = `${ids.next('see')}${ids.next('')}`;
-    const page = inspector({ journal: source.journal, token, redact: !words, environment });
-    const guard = await createGuard({
-      name: 'offstage inspect',
-      environment,
-      isHost: (host, port) => loopbackHosts(port).includes(host),
-      isOrigin: (origin, port) => loopbackHosts(port).some((host) => origin === `http://${host}`),
-      request: ({ request, response }) => page.handle(request, response),
-    });
-    const { port } = await guard.listen({ port: wanted, host: HOST }).catch((cause: unknown) => {
-      throw new OffstageError(
-        'CANNOT_LISTEN',
-        `Cannot listen on ${HOST}:${wanted}: ${messageOf(cause)}`,
-        { cause },
-      );
-    });
-    print(`Open http://${HOST}:${port}/inspect#token=${encodeURIComponent(token)}\n`);
-    await untilEnd();
-    await guard.close({ graceMs: CLOSE_GRACE_MS });
-  } finally {
-    source.close();
-  }
+  const { ids } = environment;
+  const token = `${ids.next('see')}${ids.next('')}`;
+  const page = inspector({ journal, token, redact: !words, environment });
+  const guard = await createGuard({
+    name: 'offstage inspect',
+    environment,
+    isHost: (host, port) => loopbackHosts(port).includes(host),
+    isOrigin: (origin, port) => loopbackHosts(port).some((host) => origin === `http://${host}`),
+    request: ({ request, response }) => page.handle(request, response),
+  });
+  const { port } = await guard.listen({ port: wanted, host: HOST }).catch((cause: unknown) => {
+    throw new OffstageError(
+      'CANNOT_LISTEN',
+      `Cannot listen on ${HOST}:${wanted}: ${messageOf(cause)}`,
+      { cause },
+    );
+  });
+  opened(`http://${HOST}:${port}/inspect#token=${encodeURIComponent(token)}`);
+  await untilEnd();
+  await guard.close({ graceMs: CLOSE_GRACE_MS });
 }

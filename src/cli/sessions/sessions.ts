@@ -1,0 +1,303 @@
+// `offstage sessions`: lists and shows sessions, and acts in them: in a journal that no process runs, or in a running
+// process through the doors of a client.
+//
+// SESSIONS-1. What is done has a receipt, which says under which identity it is recorded.
+// SESSIONS-2. A session that another process has is not touched: the command says where it runs.
+
+import { parseArgs } from 'node:util';
+import { userInfo } from 'node:os';
+import { RestingSession } from '../../actors/replay/resting-session.ts';
+import { nodeEnvironment } from '../../adapters/node/index.ts';
+import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
+import { replaySession } from '../../entries/replay.ts';
+import { whyWaiting } from '../../machines/index.ts';
+import { codeOf, messageOf, OffstageError } from '../../values/errors.ts';
+import type { Command } from '../command/command.ts';
+import { openSource, type Source } from '../journal/source.ts';
+import { cell, counted, moment, offset } from '../replay/lines.ts';
+import { picture } from '../replay/story.ts';
+import { RunningSession, type Deed, type Receipt } from './running-session.ts';
+
+const usage = `offstage sessions <verb> --journal <file or address> | --url <address> [options]
+
+  ls                            the sessions of the journal; the session of the process
+  show                          one session: questions, subagents, deliveries, transcript, and why each waits
+  answer <question>             answers a question: --option, --text, --approve or --deny
+  cancel <subagent>             cancels a subagent: --reason
+  message <subagent> <text>     writes to a subagent: --mode
+
+  --journal <file>   a SQLite file, or postgres://…: acts in sessions that no process has; the process that
+                     continues the session carries it out
+  --url <address>    the address of \`serve\` in a running process, as clients use it
+  --token <token>    what \`authorize\` of that process asks for; better in OFFSTAGE_TOKEN
+  --session <id>     the session; needed with --journal, but for \`ls\`
+  --by <identity>    with --journal: under whose name it is recorded (the user of this machine)
+  --schema <name>    the schema of a journal in PostgreSQL (offstage)
+  --release <n>      the release of the app on a journal in PostgreSQL (0)
+  --option <id>      the option that is chosen
+  --text <words>     the answer in words
+  --approve, --deny  the answer to an approval
+  --reason <words>   why it is cancelled
+  --mode <mode>      queue: read after its work; steer: before its next step; interrupt: at once (steer)
+  --json             print JSON
+
+Exit status: 0 when it was done, 1 when the session refused it or cannot be reached, 2 for a wrong call.
+`;
+
+const options = {
+  journal: { type: 'string' },
+  url: { type: 'string' },
+  token: { type: 'string' },
+  session: { type: 'string' },
+  by: { type: 'string' },
+  schema: { type: 'string' },
+  release: { type: 'string' },
+  option: { type: 'string' },
+  text: { type: 'string' },
+  approve: { type: 'boolean', default: false },
+  deny: { type: 'boolean', default: false },
+  reason: { type: 'string' },
+  mode: { type: 'string' },
+  json: { type: 'boolean', default: false },
+} as const;
+
+type Values = ReturnType<typeof parsed>['values'];
+type Print = (text: string) => void;
+
+/** The call itself is wrong. */
+class WrongCall extends Error {}
+
+export const sessions: Command = {
+  name: 'sessions',
+  summary: 'list and show sessions; answer, cancel and write in them',
+  usage,
+  async run(args, print, complain) {
+    try {
+      const { verb, values, deed } = callOf(args);
+      return values.url === undefined
+        ? await inJournal(verb, values, deed, print, complain)
+        : await inProcess(verb, values, deed, print, complain);
+    } catch (error) {
+      if (error instanceof WrongCall) {
+        complain(`${error.message}\n\n${usage}`);
+        return 2;
+      }
+      if (!(error instanceof OffstageError)) throw error;
+      complain(`${error.message}${adviceFor(error)}\n`);
+      return isWrongCall(error) ? 2 : 1;
+    }
+  },
+};
+
+/** Nothing was wrong with the session or its journal: the arguments were. */
+function isWrongCall(error: OffstageError): boolean {
+  const codes = [
+    'NOT_A_JOURNAL',
+    'INVALID_ANSWER',
+    'INVALID_ARGUMENT',
+    'INVALID_OPTION',
+    'INVALID_URL',
+    'UNKNOWN_SESSION',
+    'READ_ONLY',
+  ];
+  return codes.includes(codeOf(error));
+}
+
+/** SESSIONS-2 */
+function adviceFor(error: OffstageError): string {
+  const code = codeOf(error);
+  if (code === 'JOURNAL_IN_USE')
+    return '\nAct through that process: --url with the address of its `serve`';
+  if (code !== 'SCOPE_IN_USE') return '';
+  const { holder } = error as { readonly holder?: { readonly address: string | null } };
+  const address = holder?.address ?? 'the address of its `serve`';
+  return `\nNothing was written. Act through that process: --url ${address}`;
+}
+
+async function inJournal(
+  verb: string,
+  values: Values,
+  deed: Deed | null,
+  print: Print,
+  complain: Print,
+): Promise<number> {
+  const { journal: place = '', session: sessionId, schema, release } = values;
+  const source = await openSource(place, {
+    isWritten: deed !== null,
+    schema,
+    ...(release !== undefined && { release: Number(release) }),
+  });
+  try {
+    if (verb === 'ls') {
+      const scopes = await source.journal.scopes();
+      print(values.json ? jsonOf(scopes) : listOf(source, scopes));
+      return 0;
+    }
+    if (sessionId === undefined) throw new WrongCall('Expected --session with the id of a session');
+    if (!deed) return await show(source, sessionId, values, print);
+    if (source.recording) throw new WrongCall('Expected a journal: a recording is read-only');
+    const session = await RestingSession.claim(source.journal, sessionId, nodeEnvironment());
+    try {
+      const receipt = await performed(session, deed, values.by ?? userOfMachine());
+      return told(receipt, deed, values.json, print, complain);
+    } finally {
+      await session.release();
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+function performed(session: RestingSession, deed: Deed, by: string): Promise<Receipt> {
+  switch (deed.type) {
+    case 'answer':
+      return session.answer(deed.requestId, deed.answer, { by });
+    case 'cancel':
+      return session.cancel(deed.subagentId, deed.reason, { by });
+    case 'message':
+      return session.message(deed.subagentId, deed.text, { by, mode: deed.mode });
+  }
+}
+
+/** A container may run under a number that has no name. */
+function userOfMachine(): string {
+  try {
+    return userInfo().username || 'operator';
+  } catch {
+    return 'operator';
+  }
+}
+
+async function inProcess(
+  verb: string,
+  values: Values,
+  deed: Deed | null,
+  print: Print,
+  complain: Print,
+): Promise<number> {
+  const { url = '', token = process.env['OFFSTAGE_TOKEN'], session: sessionId, json } = values;
+  const session = await RunningSession.connect({
+    url,
+    ...(token && { token }),
+    ...(sessionId !== undefined && { session: sessionId }),
+  });
+  try {
+    if (deed) return told(await session.perform(deed), deed, json, print, complain);
+    if (verb === 'ls') print(json ? jsonOf([session.summary]) : session.line);
+    else print(json ? jsonOf(session.state) : session.picture);
+    return 0;
+  } finally {
+    session.close();
+  }
+}
+
+async function show(
+  { journal, name }: Source,
+  sessionId: string,
+  { json }: Values,
+  print: Print,
+): Promise<number> {
+  const entries = await journal.read({ scope: sessionId });
+  if (entries.length === 0)
+    throw new WrongCall(`Expected --session to be one of ${name}, got \`${sessionId}\``);
+  let last;
+  for (const step of replaySession(entries)) last = step;
+  if (!last) return 0;
+  const { view, machines } = last;
+  const waits = machines ? whyWaiting(machines) : [];
+  const lines = waits.map(({ of, id, sentence }) => `  ${cell(`${of} ${id}`, 24)} ${sentence}\n`);
+  print(
+    json
+      ? jsonOf({ sessionId, entries: entries.length, ...view, waits })
+      : `${picture(view)}${lines.length > 0 ? `\nwaits\n${lines.join('')}` : ''}`,
+  );
+  return 0;
+}
+
+function told(receipt: Receipt, deed: Deed, json: boolean, print: Print, complain: Print): number {
+  if (json) print(jsonOf(receipt));
+  const of = deed.type === 'answer' ? deed.requestId : deed.subagentId;
+  if (receipt.accepted && !json)
+    print(`${of}: ${DONE[deed.type]}${receipt.by === undefined ? '' : ` as ${receipt.by}`}\n`);
+  if (!receipt.accepted && !json) complain(`${of}: refused: ${receipt.reason}\n`);
+  return receipt.accepted ? 0 : 1;
+}
+
+const DONE = { answer: 'answered', cancel: 'cancelled', message: 'written to' } as const;
+
+const jsonOf = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+function listOf(
+  { name }: Source,
+  scopes: Awaited<ReturnType<Source['journal']['scopes']>>,
+): string {
+  const rows = scopes.map(
+    ({ scope, entries, firstAt, lastAt }) =>
+      `  ${cell(scope, 36)} ${String(entries).padStart(8)}   ${moment(firstAt)}   ${offset(lastAt - firstAt)}\n`,
+  );
+  const heading = `  ${cell('session', 36)} ${'entries'.padStart(8)}   ${cell('began', 23)}   lasted\n`;
+  return `${name}: ${counted(scopes.length, 'session')}\n${rows.length > 0 ? `\n${heading}${rows.join('')}` : ''}`;
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options });
+  } catch (error) {
+    throw new WrongCall(messageOf(error));
+  }
+}
+
+/** The verbs, and the number of the words after each. */
+const VERBS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['ls', []],
+  ['show', []],
+  ['answer', ['the id of a question']],
+  ['cancel', ['the id of a subagent']],
+  ['message', ['the id of a subagent', 'the words']],
+]);
+
+function callOf(args: readonly string[]) {
+  const { positionals, values } = parsed(args);
+  const [verb = '', ...words] = positionals;
+  const wanted = VERBS.get(verb);
+  if (!wanted)
+    throw new WrongCall(`Expected one of ${[...VERBS.keys()].join(', ')}, got \`${verb}\``);
+  if (words.length !== wanted.length || words.some((word) => word.trim() === ''))
+    throw new WrongCall(
+      `Expected ${wanted.join(' and ') || 'nothing'} after \`${verb}\`, got ${words.map((word) => `\`${word}\``).join(' ') || 'nothing'}`,
+    );
+  const { journal, url, release, by } = values;
+  if ((journal === undefined) === (url === undefined))
+    throw new WrongCall('Expected one of --journal and --url');
+  if (url !== undefined && by !== undefined)
+    throw new WrongCall('Expected no --by with --url: the process knows by the token who it is');
+  if (release !== undefined && !/^\d{1,9}$/.test(release))
+    throw new WrongCall(`Expected --release to be a whole number, got \`${release}\``);
+  return { verb, values, deed: deedOf(verb, words, values) };
+}
+
+function deedOf(
+  verb: string,
+  [id = '', text = '']: readonly string[],
+  values: Values,
+): Deed | null {
+  if (verb === 'answer') return { type: 'answer', requestId: id, answer: answerOf(values) };
+  const { reason = 'cancelled on the command line', mode = 'steer' } = values;
+  if (verb === 'cancel') return { type: 'cancel', subagentId: id, reason };
+  if (verb !== 'message') return null;
+  if (mode !== 'queue' && mode !== 'steer' && mode !== 'interrupt')
+    throw new WrongCall(`Expected --mode to be queue, steer or interrupt, got \`${mode}\``);
+  return { type: 'message', subagentId: id, text, mode };
+}
+
+function answerOf({ option, text, approve, deny }: Values): GivenAnswer {
+  const given: GivenAnswer[] = [];
+  if (option !== undefined) given.push({ optionId: option });
+  if (text !== undefined) given.push({ text });
+  if (approve) given.push({ approved: true });
+  if (deny) given.push({ approved: false });
+  const [answer, ...others] = given;
+  if (!answer || others.length > 0)
+    throw new WrongCall('Expected one of --option, --text, --approve and --deny');
+  return answer;
+}

@@ -1,0 +1,69 @@
+// Where errors go that no caller waits for: to the listener of the app; to the channel `offstage:error` of
+// `node:diagnostics_channel`; and, while an app without a listener is developed, to the terminal, one line each.
+//
+// Invariants
+//   REPORT-1. A listener that throws, or rejects, does no harm: no other listener is left for its error.
+//   REPORT-2. The terminal shows each line once, and none in production, in tests, or with `OFFSTAGE_LOG=off`.
+
+import { codeOf, handleRejection, messageOf } from './errors.ts';
+
+/** A message of the channel `offstage:error`. */
+interface ReportedError {
+  readonly error: unknown;
+  /** Its code, as in docs/errors.md, or `INTERNAL`. */
+  readonly code: string;
+  /** The part of the runtime that reports it, such as `transport` or `onToolCall`. */
+  readonly where: string;
+}
+
+interface Channel {
+  readonly hasSubscribers: boolean;
+  publish(message: ReportedError): void;
+}
+
+interface Diagnostics {
+  channel?(name: string): Channel;
+}
+
+const MAX_SHOWN = 100;
+
+// Not imported: a runtime without Node's modules has no such channel, and needs none.
+const diagnostics: Diagnostics | undefined = globalThis.process?.getBuiltinModule?.(
+  'node:diagnostics_channel',
+);
+const channel = diagnostics?.channel?.('offstage:error');
+const shown = new Set<string>();
+
+/**
+ * Returns a function that reports errors to `onError`, and never throws.
+ * @param part stands for `where` where a listener is not told one
+ */
+export function reporter<Told extends readonly [error: unknown, where?: string]>(
+  onError: ((...told: Told) => unknown) | undefined,
+  part = '',
+): (...told: Told) => void {
+  return (...told) => {
+    const [error, where = part] = told;
+    if (channel?.hasSubscribers) channel.publish({ error, code: codeOf(error), where });
+    if (!onError) show(error, where);
+    try {
+      handleRejection(onError?.(...told), () => {});
+    } catch {
+      // REPORT-1
+    }
+  };
+}
+
+/** REPORT-2 */
+function show(error: unknown, where: string): void {
+  const { NODE_ENV: mode, OFFSTAGE_LOG: log } = globalThis.process?.env ?? {
+    NODE_ENV: 'production',
+  };
+  if (mode === 'production' || mode === 'test' || log === 'off') return;
+  const line = `offstage: ${where}: ${codeOf(error)}: ${messageOf(error).split('\n', 1).join('')}`;
+  if (shown.has(line)) return;
+  if (shown.size >= MAX_SHOWN) shown.clear();
+  shown.add(line);
+  // oxlint-disable-next-line no-console -- the one place of the runtime that writes to the terminal (REPORT-2)
+  console.warn(line);
+}

@@ -1,0 +1,43 @@
+// A replay that goes on from the middle.
+
+import { expect, test } from 'vitest';
+import { Replay, setAsideReasons } from '../../../src/actors/replay/replay-session.ts';
+import type { JournalEntry } from '../../../src/entries/journal.ts';
+import { wholeRide } from './support.ts';
+
+/** The steps as plain values: what is computed when it is read is read now. */
+function steps(replay: Replay, entries: readonly JournalEntry[]) {
+  return entries.map((entry) => {
+    const { number, isAccepted, setAside, changes, view, machines } = replay.take(entry);
+    const states = machines && {
+      ...machines,
+      questions: [...machines.questions].map(([id, { value, context }]) => [id, value, context]),
+      subagents: [...machines.subagents].map(([id, { value, context }]) => [id, value, context]),
+      session: [machines.session.value, machines.session.context],
+      interaction: [machines.interaction.value, machines.interaction.context],
+      outbox: [machines.outbox.value, machines.outbox.context],
+    };
+    return structuredClone({ number, isAccepted, setAside, changes, view, states });
+  });
+}
+
+test('REPLAY-SESSION-3: from a checkpoint before any entry the same steps follow', async () => {
+  const { of, talk } = await wholeRide();
+  await talk.close();
+  const { entries } = of;
+  const aside = setAsideReasons(entries);
+  const whole = steps(new Replay(aside), entries);
+  for (let at = 1; at < entries.length; at += 1) {
+    const before = new Replay(aside);
+    for (const entry of entries.slice(0, at)) before.take(entry);
+    const checkpoint = before.toCheckpoint();
+    if (!checkpoint) throw new Error('Expected a checkpoint');
+    const rest = steps(Replay.from(checkpoint, aside), entries.slice(at));
+    expect(rest, `from entry ${at + 1}`).toEqual(whole.slice(at));
+    // It may be used again, and the replay that made it goes on.
+    expect(steps(Replay.from(checkpoint, aside), entries.slice(at, at + 1))).toEqual(
+      whole.slice(at, at + 1),
+    );
+    expect(steps(before, entries.slice(at))).toEqual(whole.slice(at));
+  }
+});

@@ -1,0 +1,97 @@
+// Errors that no caller waits for: who gets them, and that none of them does harm.
+
+import { channel } from 'node:diagnostics_channel';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { ProviderError } from '../../src/values/errors.ts';
+import { reporter } from '../../src/values/reporter.ts';
+import { say } from '../support/subagent-runs.ts';
+import { textTalk } from '../support/text-talk.ts';
+
+const lost = (message: string) => new ProviderError('CONNECTION_LOST', message);
+
+function heard() {
+  const messages: unknown[] = [];
+  const listener = (message: unknown): void => void messages.push(message);
+  channel('offstage:error').subscribe(listener);
+  return { messages, stop: () => channel('offstage:error').unsubscribe(listener) };
+}
+
+describe('the channel offstage:error', () => {
+  test('has every error, also of an app with a listener', () => {
+    const { messages, stop } = heard();
+    const told: unknown[] = [];
+    const error = lost('socket closed');
+    reporter((...each: [unknown, string]) => told.push(each))(error, 'transport');
+    reporter(undefined, 'twilio')('odd');
+    stop();
+    reporter(undefined)(error);
+    expect(messages).toEqual([
+      { error, code: 'CONNECTION_LOST', where: 'transport' },
+      { error: 'odd', code: 'INTERNAL', where: 'twilio' },
+    ]);
+    expect(told).toEqual([[error, 'transport']]);
+  });
+
+  test('has an error of a session once', async () => {
+    const { messages, stop } = heard();
+    const talk = textTalk({
+      hooks: {
+        onToolCall: () => {
+          throw new Error('a hook that throws');
+        },
+      },
+      tools: [],
+      subagents: { report: { script: () => say('done') } },
+    });
+    await talk.start();
+    await talk.type('use report');
+    stop();
+    expect(messages).toHaveLength(1);
+    expect(messages).toMatchObject([{ where: 'hook onToolCall', code: 'INTERNAL' }]);
+  });
+});
+
+describe('the terminal', () => {
+  const lines: string[] = [];
+  beforeEach(() => {
+    lines.length = 0;
+    vi.spyOn(console, 'warn').mockImplementation((line: string) => void lines.push(line));
+  });
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    vi.restoreAllMocks();
+  });
+
+  test('REPORT-2: has each line once while an app without a listener is developed', () => {
+    vi.stubEnv('NODE_ENV', 'development');
+    for (const message of ['first\nmore', 'first\nmore', 'second'])
+      reporter(undefined)(lost(message), 'transport');
+    reporter(() => {})(lost('third'), 'transport');
+    expect(lines).toEqual([
+      'offstage: transport: CONNECTION_LOST: first',
+      'offstage: transport: CONNECTION_LOST: second',
+    ]);
+  });
+
+  test.each([
+    ['NODE_ENV', 'production'],
+    ['NODE_ENV', 'test'],
+    ['OFFSTAGE_LOG', 'off'],
+  ])('REPORT-2: has none with %s=%s', (name, value) => {
+    vi.stubEnv('NODE_ENV', 'development');
+    vi.stubEnv(name, value);
+    reporter(undefined)(lost(`with ${name}=${value}`), 'transport');
+    expect(lines).toEqual([]);
+  });
+});
+
+test('REPORT-1: a listener that throws or rejects does no harm', async () => {
+  for (const listener of [
+    () => {
+      throw new Error('no');
+    },
+    () => Promise.reject(new Error('no')),
+  ])
+    reporter(listener)(lost('x'), 'transport');
+  await Promise.resolve();
+});
