@@ -12,10 +12,9 @@ import type { LocalVoiceOptions } from 'offstage/local-voice';
 import { nodeEnvironment } from 'offstage/node';
 import { openaiRealtime } from 'offstage/openai-realtime';
 import type { ServeLimits } from 'offstage/serve';
+import { workingSound } from 'offstage/voice';
 import { leadAgent, nameOf } from './agents/lead-agent.ts';
-import { reportGenerator } from './agents/report-generator.ts';
-import { rideBooker } from './agents/ride-booker.ts';
-import { tableBooker } from './agents/table-booker.ts';
+import { subagentsIn } from './agents/subagents.ts';
 import { createWorkshop } from './agents/workshop.ts';
 import { createWorld } from './agents/world.ts';
 import { listed } from './brain/phrases.ts';
@@ -79,15 +78,16 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   try {
     const world = createWorld();
     const workshop = createWorkshop(environment, world, pace);
+    const transport =
+      options.transport ?? (await chosenTransport(minds, options, environment, endings));
     const session: VoiceSession = new VoiceSession({
-      transport: options.transport ?? (await chosenTransport(minds, options, environment, endings)),
+      transport,
+      // While a tool works nobody takes the silence for a lost connection.
+      thinkingSound: { loop: workingSound() },
+      ...(transport.capabilities.speaksOutOfBand && { filler: {} }),
       model: minds.subagentModel,
       agents: [leadAgent(world, () => session)],
-      subagentConfigs: {
-        book_ride: rideBooker(workshop),
-        book_table: tableBooker(workshop),
-        generate_report: reportGenerator(workshop),
-      },
+      subagentConfigs: subagentsIn(workshop),
       environment,
       ...(kept && { sessionId: kept.sessionId, journal: kept.journal }),
       hooks: terminalHooks(log),

@@ -42,7 +42,7 @@ function introduce(): void {
   print();
   print(`  Open        ${demo.url}`);
   print();
-  print('Four things to try:');
+  print('Things to try:');
   for (const [index, { title, hint, say, press }] of suggestions.entries()) {
     print();
     print(`  ${index + 1}. ${title}${say ? `: “${say}”` : ''}${press ? `: press “${press}”` : ''}`);

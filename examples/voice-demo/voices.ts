@@ -2,12 +2,11 @@
 // of OpenAI's, else the local voice. A voice that this machine cannot use is refused before
 // anything starts, with what it lacks.
 
-import { API_KEY_VARIABLES } from '../../src/adapters/gemini-live/address.ts';
 import { ConfigurationError, type Transport } from 'offstage';
+import { examine, thisMachine, type Machine } from 'offstage/doctor';
 import { geminiLive } from 'offstage/gemini-live';
 import { openaiLive } from 'offstage/openai-live';
 import { openaiRealtime } from 'offstage/openai-realtime';
-import { examine, type Machine, thisMachine } from '../../src/cli/doctor/findings.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -87,9 +86,11 @@ export function remoteTransport(name: RemoteVoiceName, variables: Variables): Tr
   }
 }
 
-/** The first one that is set, as the adapter does it. */
+/** As the adapter does it: the first one that is set. */
+const googleKeys = ['GOOGLE_GENERATIVE_AI_API_KEY', 'GOOGLE_API_KEY', 'GEMINI_API_KEY'];
+
 export function googleKey(variables: Variables): string | undefined {
-  return API_KEY_VARIABLES.map((name) => variables[name]).find(Boolean);
+  return googleKeys.map((name) => variables[name]).find(Boolean);
 }
 
 function openaiAddress(variables: Variables, path: string): string | undefined {

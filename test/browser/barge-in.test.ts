@@ -1,21 +1,15 @@
 // The user breaks in while a result is being said: it falls silent at once, waits, and is
 // said again in the next pause.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
+import { describe, expect, test } from 'vitest';
+import { troubles } from './support/stage.ts';
+import { theatreOfFile } from './support/theatre.ts';
 
-let theatre: Theatre;
-let stage: Stage;
-
-beforeAll(async () => {
-  theatre = await buildTheatre();
-});
-afterEach(() => stage.close());
-afterAll(() => theatre.close());
+const open = theatreOfFile();
 
 describe('barge-in', () => {
   test('P4, P5: a result that is interrupted is silent at once, and heard later, once', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
     await tab.startTalking();

@@ -1,22 +1,16 @@
 // A room without an echo canceller: the microphone hears what the lead agent says, and a recogniser writes it down.
 // The lead agent neither interrupts itself nor answers itself, and the user is understood.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
-import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
+import { troubles } from './support/stage.ts';
+import { theatreOfFile } from './support/theatre.ts';
 
-let theatre: Theatre;
-let stage: Stage;
-
-beforeAll(async () => {
-  theatre = await buildTheatre();
-});
-afterEach(() => stage.close());
-afterAll(() => theatre.close());
+const open = theatreOfFile();
 
 describe('echo', () => {
   test('P5: a conversation with an echo of -20 dB', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit({ echoDb: -20 });
     await tab.startTalking();

@@ -10,6 +10,8 @@ import { createRuntime, memoryJournal, type Journal } from '../../src/index.ts';
 import type { InspectorPageOptions } from '../../src/inspector/index.ts';
 import { mounted } from '../inspector/support.ts';
 import { rideSession } from '../serve/support/served.ts';
+import { turns } from '../support/crashes.ts';
+import { calls, say, simpleTool } from '../support/subagent-runs.ts';
 import { launch } from './support/stage.ts';
 
 declare const axe: typeof axeModule;
@@ -143,6 +145,80 @@ test('a running session is watched and acted in, and its past is stepped through
   await isClean(small.page);
   expect(await small.page.locator('img').count()).toBe(0);
   expect(problems).toEqual([]);
+});
+
+test('each button has its receipt: approve, refuse, a message of each kind, cancel, dismiss', async () => {
+  problems.length = 0;
+  const journal = memoryJournal();
+  const paid = Promise.withResolvers<void>();
+  const session = rideSession({
+    sessionId: 'ses_1',
+    runtime: createRuntime({ journal }),
+    subagents: Object.fromEntries(
+      ['pay', 'pack', 'wait'].map((name) => [
+        name,
+        {
+          script: turns(calls(['spend', {}, 'c1']), say('done')),
+          config: {
+            tools: {
+              spend: simpleTool(() => paid.promise.then(() => 'paid'), {
+                needsApproval: name !== 'wait',
+              }),
+            },
+          },
+        },
+      ]),
+    ),
+  });
+  await session.start();
+  const leave = session.attach();
+  const act = (id: string) => (id === 'ses_1' ? session : null);
+  const { page, errors } = await opened({ journal, act, user: 'ann' });
+  await page.getByRole('status').getByText('Connected: it may act').waitFor();
+  const press = async (name: string, receipt: string | RegExp): Promise<void> => {
+    await page.getByRole('button', { name, exact: true }).click();
+    await page.getByRole('status').getByText(receipt).waitFor();
+  };
+  const isEvent = async (type: string, fields: object): Promise<void> => {
+    await expect
+      .poll(() => journal.read().map(({ event }) => event))
+      .toContainEqual(expect.objectContaining({ type, by: 'ann', ...fields }));
+  };
+  await session.sendText('use pay and pack and wait');
+  await expect.poll(() => session.store.getSnapshot().context.questions.length).toBe(2);
+  const [pay, pack, wait] = ['pay', 'pack', 'wait'].map(
+    (wanted) => session.subagents.list().find(({ name }) => name === wanted)?.id ?? '',
+  );
+
+  await choose(page, new RegExp(`^question ${pay}`));
+  await press('Approve', '"accepted":true,"by":"ann"');
+  await isEvent('answer.given', { requestId: `${pay}.q1`, approved: true });
+  await choose(page, new RegExp(`^question ${pack}`));
+  await press('Refuse', '"accepted":true,"by":"ann"');
+  await isEvent('answer.given', { requestId: `${pack}.q1`, approved: false });
+
+  await choose(page, new RegExp(`pay ${pay}`));
+  for (const mode of ['queue', 'steer', 'interrupt']) {
+    await page.getByRole('textbox', { name: 'Words' }).fill(`Read this: ${mode}`);
+    await page.getByRole('combobox', { name: 'When it is read' }).selectOption(mode);
+    await press('Send message', /"ok":true,"messageId"/);
+    await isEvent('subagent.message', { mode, text: `Read this: ${mode}` });
+  }
+  await choose(page, new RegExp(`wait ${wait}`));
+  await press('Cancel subagent', 'Receipt: true');
+  await isEvent('subagent.cancel', { reason: 'cancelled in the inspector' });
+  await page.getByRole('treeitem', { name: new RegExp(`wait ${wait}.*cancelled`) }).waitFor();
+  paid.resolve();
+
+  leave();
+  const deliveryId = session.notifyBackground('The shop closes soon');
+  await choose(page, new RegExp(`^delivery ${deliveryId}`));
+  await press('Dismiss', 'Receipt: null');
+  await isEvent('delivery.dismissed', { deliveryId });
+  await isClean(page);
+  expect(errors).toEqual([]);
+  expect(problems).toEqual([]);
+  await session.close();
 });
 
 test('10,000 subagents and 100,000 entries are at most 2,000 nodes', async () => {

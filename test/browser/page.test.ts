@@ -1,22 +1,16 @@
 // The page itself: by keyboard, on a small screen, without a microphone, in two tabs, and
 // for somebody who was not invited.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
+import { describe, expect, test } from 'vitest';
+import { troubles } from './support/stage.ts';
 import { overflowing, type Tab } from './support/tab.ts';
+import { theatreOfFile } from './support/theatre.ts';
 
-let theatre: Theatre;
-let stage: Stage;
-
-beforeAll(async () => {
-  theatre = await buildTheatre();
-});
-afterEach(() => stage.close());
-afterAll(() => theatre.close());
+const open = theatreOfFile();
 
 describe('by keyboard alone', () => {
   test('it is started, asked, and its question cards are answered', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
     const { keyboard } = tab.page;
@@ -67,7 +61,7 @@ describe('by keyboard alone', () => {
 
 describe('on a screen of 375 px', () => {
   test('nothing has to be scrolled sideways', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit({ width: 375, height: 740 });
     await tab.button('Start talking').waitFor();
@@ -98,7 +92,7 @@ describe('on a screen of 375 px', () => {
 
 describe('typed', () => {
   test('nothing sounds, all words stay, and what was cut off is said again by a button', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
     await tab.button('Type instead').click();
@@ -124,7 +118,7 @@ describe('typed', () => {
   });
 
   test('news of an order comes by a button', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const tab = await stage.visit();
     // Before anything was begun: it begins.
     await tab.button('An order is out for delivery').click();
@@ -135,7 +129,7 @@ describe('typed', () => {
 
 describe('without the right link', () => {
   test.each(['#not-the-token', ''])('%j is turned away, and told why', async (fragment) => {
-    stage = await theatre.open();
+    const stage = await open();
     const url = stage.demo.url.replace(/#.*$/, fragment);
     const tab = await stage.visit({ url });
     await tab.page.getByRole('heading', { name: 'This link is not valid any more' }).waitFor();
@@ -147,7 +141,7 @@ describe('without the right link', () => {
 
 describe('without a microphone', () => {
   test('a user who does not allow it types, and is answered by voice', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const tab = await stage.visit({ microphone: 'refused' });
     await tab.startTalking();
     await tab.page.getByText('The microphone was refused').waitFor();
@@ -161,7 +155,7 @@ describe('without a microphone', () => {
 
 describe('in two tabs', () => {
   test('both show everything, one has the voice, and it goes where it is wanted', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const { watch } = stage;
     const first = await stage.visit();
     await first.startTalking();

@@ -1,22 +1,16 @@
 // The page is reloaded in the middle of a question: the question is not lost, and is asked
 // again under the same `requestId`.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
-import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
+import { troubles } from './support/stage.ts';
+import { theatreOfFile } from './support/theatre.ts';
 
-let theatre: Theatre;
-let stage: Stage;
-
-beforeAll(async () => {
-  theatre = await buildTheatre();
-});
-afterEach(() => stage.close());
-afterAll(() => theatre.close());
+const open = theatreOfFile();
 
 describe('a reload in mid-question', () => {
   test('asks it again, under the same id, and takes the answer by voice', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
     await tab.startTalking();
@@ -61,7 +55,7 @@ describe('a reload in mid-question', () => {
   });
 
   test('asks again what was heard but not answered; a button answers it', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
     await tab.startTalking();

@@ -1,22 +1,16 @@
 // A ride by voice alone, in a real browser with real speech: what is said into the
 // microphone is all that the test does after the page was started.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
-import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
+import { troubles } from './support/stage.ts';
+import { theatreOfFile } from './support/theatre.ts';
 
-let theatre: Theatre;
-let stage: Stage;
-
-beforeAll(async () => {
-  theatre = await buildTheatre();
-});
-afterEach(() => stage.close());
-afterAll(() => theatre.close());
+const open = theatreOfFile();
 
 describe('a ride by voice alone', () => {
   test('is asked for, answered, booked and told', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
     await tab.startTalking();

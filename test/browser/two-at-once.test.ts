@@ -1,22 +1,16 @@
 // Two subagents want the user at the same time: one asks, the other stands in line, and each
 // gets its own answer.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
-import { buildTheatre, troubles, type Stage, type Theatre } from './support/stage.ts';
+import { troubles } from './support/stage.ts';
+import { theatreOfFile } from './support/theatre.ts';
 
-let theatre: Theatre;
-let stage: Stage;
-
-beforeAll(async () => {
-  theatre = await buildTheatre();
-});
-afterEach(() => stage.close());
-afterAll(() => theatre.close());
+const open = theatreOfFile();
 
 describe('two at once', () => {
   test('P2, P3: first come, first served; each answer reaches the one who asked', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
     await tab.startTalking();

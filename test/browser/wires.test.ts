@@ -2,11 +2,12 @@
 // real socket, which hears no sound: what the user says is told to it, while the page's own
 // microphone and speaker are real. Real speech, from end to end, is in the other tests here.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { VoiceWire } from '../../src/testing/voice-server/index.ts';
 import { JOKE } from './support/lead-mind.ts';
-import { buildRemoteTheatre, troubles, type RemoteStage, type Theatre } from './support/stage.ts';
+import { buildRemoteTheatre, troubles } from './support/stage.ts';
 import { overflowing } from './support/tab.ts';
+import { theatreOfFile } from './support/theatre.ts';
 
 const wires: readonly {
   readonly wire: VoiceWire;
@@ -19,17 +20,10 @@ const wires: readonly {
 ];
 
 describe.each(wires)('on $wire', ({ wire, model, width }) => {
-  let theatre: Theatre<RemoteStage>;
-  let stage: RemoteStage;
-
-  beforeAll(async () => {
-    theatre = await buildRemoteTheatre(wire);
-  });
-  afterEach(() => stage.close());
-  afterAll(() => theatre.close());
+  const open = theatreOfFile(() => buildRemoteTheatre(wire));
 
   test('a ride: asked, interrupted, reloaded, reconnected, and its result heard once', async () => {
-    stage = await theatre.open();
+    const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit({ width, height: 800 });
     const line = tab.page.getByLabel('The voice');

@@ -98,6 +98,11 @@ const expected: Readonly<Record<string, Expected>> = {
     shows:
       /coder asks: May the agent do this \(edit\): "Write menu\.txt"[^]*menu\.txt: Soup on Monday\./,
   },
+  '19': {
+    covers: '',
+    shows:
+      /client: delegated\nmailer asks: May I run send_mail[^]*user: Yes\nresult: The mail: "sent to bob"\./,
+  },
 };
 
 const cases = programs.map((name) => ({ name, ...expected[name.slice(0, 2)] }));

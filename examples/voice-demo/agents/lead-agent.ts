@@ -1,19 +1,14 @@
 // The lead agent: it talks to the user, and hands what takes time to subagents.
 
+import { defineTool, type LeadAgent, type SessionState, type SubagentView } from 'offstage';
 import { z } from 'zod';
-import {
-  defineTool,
-  type LeadAgent,
-  type SessionState,
-  type SubagentView,
-} from '../../../src/index.ts';
 import type { World } from './world.ts';
 
 const instructions = [
   'You are the friendly voice of a small assistant. Keep answers to one or two short spoken sentences.',
   'You can book a ride (book_ride), reserve a table for tonight (book_table), make a sales report',
-  '(generate_report), look up an order (check_order), say how running work is going (check_progress)',
-  'and stop it (cancel_work). Anything else you cannot do: say so and name what you can.',
+  '(generate_report), look up an order (check_order), refund one (refund_order), say how running work',
+  'is going (check_progress) and stop it (cancel_work). Anything else you cannot do: say so and name what you can.',
   'When a needed detail is missing, ask for it. When the user wants two things, call both tools at once.',
   'Work that a tool has started goes on in the background: say that you are on it, and keep chatting.',
   'A note "SUBAGENT QUESTION" holds a question of a background task for the user: ask it, with its',
@@ -91,6 +86,14 @@ export function leadAgent(world: World, session: () => LeadSession): LeadAgent {
         },
       }),
       defineTool({
+        name: 'refund_order',
+        description:
+          'Refunds an order; without a number, the latest one. Takes a while; the user will be asked to allow it.',
+        parameters: z.object({ orderId: z.string().optional() }),
+        execution: 'background',
+        pendingMessage: "I'll look into the refund.",
+      }),
+      defineTool({
         name: 'check_progress',
         description:
           'What runs in the background, how far it is, and what is done but not told yet.',
@@ -106,7 +109,7 @@ export function leadAgent(world: World, session: () => LeadSession): LeadAgent {
         description: 'Stops work in the background.',
         parameters: z.object({
           work: z
-            .enum(['ride', 'table', 'report', 'everything', 'unclear'])
+            .enum(['ride', 'table', 'report', 'refund', 'everything', 'unclear'])
             .describe('What to stop; "unclear" when the user did not say'),
         }),
         execution: 'inline',
@@ -115,7 +118,7 @@ export function leadAgent(world: World, session: () => LeadSession): LeadAgent {
           const meant =
             work === 'everything' || (work === 'unclear' && all.length === 1)
               ? all
-              : all.filter(({ toolName }) => toolName.endsWith(`_${work}`));
+              : all.filter(({ toolName }) => toolName.includes(work));
           for (const { id } of meant) session().subagents.cancel(id, 'the user asked for it');
           const rest = all.filter((view) => !meant.includes(view));
           return { stopped: meant.map(nameOf), stillRunning: rest.map(nameOf) };
@@ -129,6 +132,7 @@ const workNames: Readonly<Record<string, string>> = {
   book_ride: 'the ride',
   book_table: 'the table',
   generate_report: 'the report',
+  refund_order: 'the refund',
 };
 
 /** Work, as it is called in conversation. */

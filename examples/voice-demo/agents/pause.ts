@@ -1,6 +1,6 @@
 // Real work takes time; the demo's small work takes a pause instead.
 
-import type { Environment } from '../../../src/actors/ports/environment.ts';
+import type { Environment } from 'offstage';
 
 /** Resolves after `delayMs`; rejects with the signal's reason when that comes first. */
 export function pause(

@@ -1,8 +1,8 @@
 // A task subagent: it never asks, it works for a while and comes back with a report.
 
 import { tool } from 'ai';
+import { defineSubagent } from 'offstage';
 import { z } from 'zod';
-import { defineSubagent } from '../../../src/index.ts';
 import { parseDateRange, periodBefore } from './date-range.ts';
 import type { Workshop } from './workshop.ts';
 

@@ -1,8 +1,8 @@
 // An interactive subagent: looks for rides, asks the user which one, books it.
 
 import { tool } from 'ai';
+import { defineSubagent } from 'offstage';
 import { z } from 'zod';
-import { defineSubagent } from '../../../src/index.ts';
 import type { Workshop } from './workshop.ts';
 
 export function rideBooker({ world, work }: Workshop) {

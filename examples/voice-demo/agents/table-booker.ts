@@ -1,8 +1,8 @@
 // A second interactive subagent, so that two can want the user at the same time.
 
 import { tool } from 'ai';
+import { defineSubagent } from 'offstage';
 import { z } from 'zod';
-import { defineSubagent } from '../../../src/index.ts';
 import type { Workshop } from './workshop.ts';
 
 export function tableBooker({ world, work }: Workshop) {

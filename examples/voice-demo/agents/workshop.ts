@@ -1,6 +1,6 @@
 // The data and delays of the demo's tools.
 
-import type { Environment } from '../../../src/actors/ports/environment.ts';
+import type { Environment } from 'offstage';
 import { pause } from './pause.ts';
 import type { World } from './world.ts';
 

@@ -53,6 +53,8 @@ export interface Order {
   readonly orderId: string;
   readonly item: string;
   readonly status: string;
+  /** 0: nobody knows what was paid. */
+  readonly paidUsd: number;
 }
 
 /** The data that the tools look up and change. Methods throw an `Error` that a user can understand. */
@@ -67,6 +69,8 @@ export interface World {
   order(orderId?: string): Order | null;
   /** An order changed; it is added if it is new. */
   updateOrder(orderId: string, status: string): Order;
+  /** Gives the money of an order back. */
+  refund(orderId: string): Order;
 }
 
 const distancesKm: Readonly<Record<string, number>> = {
@@ -99,13 +103,16 @@ const products = [
 ] as const;
 
 const MAX_PARTY = 8;
+const REFUNDED = 'refunded';
 
 export function createWorld(): World {
   const orders = new Map<string, Order>([
-    ['1041', { orderId: '1041', item: 'a floor lamp', status: 'delivered' }],
-    ['1042', { orderId: '1042', item: 'an oak desk', status: 'being packed' }],
+    ['1041', { orderId: '1041', item: 'a floor lamp', status: 'delivered', paidUsd: 85 }],
+    ['1042', { orderId: '1042', item: 'an oak desk', status: 'being packed', paidUsd: 640 }],
   ]);
   let booked = 0;
+  const orderOf = (orderId?: string): Order | null =>
+    (orderId === undefined ? [...orders.values()].at(-1) : orders.get(normalId(orderId))) ?? null;
   const nextReference = (letter: string): string => `${letter}${101 + booked++}`;
 
   const quoteRide = (destination: string): RideQuote => {
@@ -171,17 +178,23 @@ export function createWorld(): World {
       }));
       return { from, to, days, orders: orderCount, revenueUsd, bestDay, byProduct };
     },
-    order(orderId) {
-      if (orderId === undefined) return [...orders.values()].at(-1) ?? null;
-      return orders.get(normalId(orderId)) ?? null;
-    },
+    order: orderOf,
     updateOrder(orderId, status) {
       const id = normalId(orderId);
-      const order = { orderId: id, item: orders.get(id)?.item ?? 'your order', status };
+      const { item = 'your order', paidUsd = 0 } = orders.get(id) ?? {};
+      const order = { orderId: id, item, status, paidUsd };
       // The latest change is the latest order.
       orders.delete(id);
       orders.set(id, order);
       return order;
+    },
+    refund(orderId) {
+      const order = orderOf(orderId);
+      if (!order) throw new Error(`There is no order with the number ${orderId}.`);
+      if (order.status === REFUNDED) throw new Error(`Order ${orderId} was refunded before.`);
+      const refunded = { ...order, status: REFUNDED };
+      orders.set(order.orderId, refunded);
+      return refunded;
     },
   };
 }

@@ -11,7 +11,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from '@ai-sdk/provider';
-import type { Environment } from '../../../src/actors/ports/environment.ts';
+import type { Environment } from 'offstage';
 import { pause } from '../agents/pause.ts';
 import { readConversation } from './conversation.ts';
 import { leadReply } from './lead.ts';

@@ -18,7 +18,7 @@ export type ChatTopic =
   | 'nevermind'
   | 'quiet';
 
-export type Work = 'ride' | 'table' | 'report' | 'everything' | 'unclear';
+export type Work = 'ride' | 'table' | 'report' | 'refund' | 'everything' | 'unclear';
 
 /** A missing detail is null: it has to be asked for. */
 export type Request =
@@ -26,6 +26,7 @@ export type Request =
   | { readonly type: 'table'; readonly partySize: number | null }
   | { readonly type: 'report'; readonly dateRange: string | null }
   | { readonly type: 'order'; readonly orderId: string | null }
+  | { readonly type: 'refund'; readonly orderId: string | null }
   | { readonly type: 'progress' }
   /** Something that was said is wanted again: all of it, or a detail that is in it. */
   | { readonly type: 'again' }
@@ -55,6 +56,8 @@ export function readClause(clause: string): Request {
     return { type: 'cancel', work: workIn(plain) };
   if (isAgain(plain)) return { type: 'again' };
   if (isProgress(plain)) return { type: 'progress' };
+  if (says('refund') || /\b(?:my|the) money back\b/.test(plain))
+    return { type: 'refund', orderId: orderIdIn(plain) };
   if (isRide(plain)) return { type: 'ride', destination: destinationIn(plain) };
   if (
     says('table', 'restaurant', 'reservation') ||
@@ -141,7 +144,8 @@ export function cleanPlace(plain: string): string | null {
 }
 
 function partySizeIn(words: string): number | null {
-  const plain = withoutTimes(words);
+  // A recogniser writes "for four" as "four four".
+  const plain = withoutTimes(words).replace(forNumber, 'for ');
   for (const [, after = ''] of plain.matchAll(/\b(?:for|of|we are|were) (?:the )?(\w+)/g)) {
     if (after === 'to' || after === 'too') return 2;
     if (after === 'me') return 1;
@@ -152,6 +156,7 @@ function partySizeIn(words: string): number | null {
 }
 
 const HOUR = '(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|1[0-2]|[1-9])';
+const forNumber = new RegExp(`\\b(?:four|4) (?=${HOUR}\\b)`);
 const MINUTES = '(?:thirty|fifteen|forty five|o ?clock|[0-5]\\d|pm|p m)';
 const times = new RegExp(
   `\\b(?:(?:at|for|by|around) )?(?:(?:half past|quarter (?:past|to)) ${HOUR}|${HOUR} ${MINUTES}(?: pm| p m)?|(?<=at )${HOUR}(?! (?:people|persons|guests)))\\b`,
@@ -167,7 +172,7 @@ export function partySizeWord(plain: string): number | null {
   if (/\b(?:just me|only me|alone)\b/.test(plain)) return 1;
   if (/\b(?:the )?(?:two|2) of us\b|\bme and my\b|\bcouple\b|^(?:to|too|for to)$/.test(plain))
     return 2;
-  return null;
+  return plain === 'for' ? 4 : null;
 }
 
 function isOrder(plain: string): boolean {
@@ -234,6 +239,7 @@ export function workIn(plain: string): Work {
   if (mentions(plain, 'ride', 'cab', 'taxi', 'lift', 'booking')) return 'ride';
   if (mentions(plain, 'table', 'restaurant', 'dinner', 'reservation')) return 'table';
   if (mentions(plain, 'report', 'sales')) return 'report';
+  if (mentions(plain, 'refund')) return 'refund';
   return 'unclear';
 }
 

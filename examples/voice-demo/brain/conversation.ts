@@ -2,7 +2,7 @@
 // put in, which tools were called and what they gave.
 
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider';
-import { readTask, type ReadTask } from '../../../src/testing/index.ts';
+import { readTask, type ReadTask } from 'offstage/testing';
 import { notesIn, readAssignment, readNotice, type Notice } from './notices.ts';
 
 export interface ToolCallEntry {
@@ -22,6 +22,8 @@ export interface ToolResultEntry {
   readonly output: unknown;
   /** Why it gave nothing. */
   readonly error: string | null;
+  /** The user did not allow the call. */
+  readonly isDenied?: boolean;
 }
 
 export type Entry =
@@ -94,6 +96,7 @@ function textsOf(message: LanguageModelV4Prompt[number]): readonly string[] {
 function readOutput(output: LanguageModelV4ToolResultOutput): {
   readonly output: unknown;
   readonly error: string | null;
+  readonly isDenied?: boolean;
 } {
   switch (output.type) {
     case 'text':
@@ -106,7 +109,7 @@ function readOutput(output: LanguageModelV4ToolResultOutput): {
     case 'error-json':
       return { output: null, error: textOf(fromJson(output.value)) };
     case 'execution-denied':
-      return { output: null, error: output.reason ?? 'That was not allowed.' };
+      return { output: null, error: output.reason ?? 'That was not allowed.', isDenied: true };
     case 'content': {
       const texts = output.value.flatMap((part) => (part.type === 'text' ? [part.text] : []));
       return { output: texts.join(' '), error: null };

@@ -49,8 +49,15 @@ function goingOn({ instructions, entries }: Conversation, text: string): string 
   return instructions.includes('As I was saying') ? `As I was saying: ${rest}` : rest;
 }
 
-/** @param tools names of the tools that may be called now. */
-export function leadReply(conversation: Conversation, tools: ReadonlySet<string>): Reply {
+/**
+ * @param tools names of the tools that may be called now.
+ * @param isUnasked a voice model replies by itself: the words may have been for a subagent.
+ */
+export function leadReply(
+  conversation: Conversation,
+  tools: ReadonlySet<string>,
+  isUnasked = false,
+): Reply {
   const { entries, assignment } = conversation;
   const turn = entries.filter(({ kind }) => kind === 'assistant').length;
   if (assignment && isSaid(assignment))
@@ -66,7 +73,7 @@ export function leadReply(conversation: Conversation, tools: ReadonlySet<string>
   if (asked?.isOnlyKnownFromAsking && asked.open.length > 0 && wantsAgain(due.words))
     return say('Sure.');
   const settled = asked && due.words !== '' ? settle(due.words, asked) : null;
-  if (settled?.named && asked?.isOnlyKnownFromAsking)
+  if (isUnasked && settled?.named && asked?.isOnlyKnownFromAsking)
     said.push(`${settled.named.label}. One moment.`);
   else if (settled) calls.push(settled.call);
   const words = settled ? settled.rest : due.words;
@@ -203,6 +210,8 @@ function answer(request: Request, entries: readonly Entry[], turn: number): Repl
         : say(slotQuestions.dateRange);
     case 'order':
       return call('check_order', request.orderId ? { orderId: request.orderId } : {});
+    case 'refund':
+      return call('refund_order', request.orderId ? { orderId: request.orderId } : {});
     case 'progress':
       return call('check_progress', {});
     case 'again':
@@ -301,6 +310,7 @@ function sayResult(result: ToolResultEntry, turn: number): string {
     case 'cancel_work':
       return sayStopped(namesIn(output['stopped']), namesIn(output['stillRunning']));
     default: {
+      if (output['status'] === 'already_in_progress') return "I'm on that already.";
       const text = sentence(speakable(textOf(result.output)));
       return isPending(result) || text === ''
         ? text

@@ -1,7 +1,7 @@
 // The notes that the runtime puts into the conversation, read into data. A note has its mark in its
 // first line; what it quotes is JSON under the same mark, in the same message or in one before it.
 
-import { readNotes, type ReadNote } from '../../../src/testing/index.ts';
+import { readNotes, type ReadNote } from 'offstage/testing';
 
 /** One choice of a question: `Economy ($12, 5 min)`. */
 export interface SpokenOption {

@@ -83,6 +83,7 @@ const works: Readonly<Record<string, string>> = {
   book_ride: 'the ride',
   book_table: 'the table',
   generate_report: 'the report',
+  refund_order: 'the refund',
 };
 
 /** The name of a background task in conversation. */
@@ -106,9 +107,12 @@ export function sentence(text: string): string {
   return trimmed === '' || /[.!?…]["”)]?$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
-/** Text as one says it: no markup, units in words. */
+/** Text as one says it: no markup, units in words, and the arguments of a call without their punctuation. */
 export function speakable(text: string): string {
   return text
+    .replace(/\{(?:"[^"]*":[^{}]*)\}/g, (json) =>
+      json.replaceAll(/[{}"]/g, '').replaceAll(/[:,]/g, ' '),
+    )
     .replace(/[*_`#>]+/g, ' ')
     .replace(/^\s*[-•]\s+/gm, '')
     .replace(/\s*\n+\s*/g, ' ')

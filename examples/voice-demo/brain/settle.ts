@@ -70,7 +70,10 @@ export function settle(words: string, { open, answered }: AskedNotice): Settled 
     .filter((clause, index) => index !== at && !isFiller(clause) && !optionIn(clause, options))
     .join(', ');
   const answer = made('answer', { ...of, optionId: option.id }, clauses[at], rest);
-  const isNamed = namedIn(normalise(clauses[at] ?? ''), options) !== null;
+  // "Economy, no weight premium" was misheard: the runtime does not take it for an option.
+  const plainly = normalise(clauses[at] ?? '').replace(normalise(option.label), '');
+  const isNamed =
+    namedIn(normalise(clauses[at] ?? ''), options) !== null && !/\b(?:no|not)\b/.test(plainly);
   return rest === '' && isNamed ? { ...answer, named: option } : answer;
 }
 

@@ -39,6 +39,8 @@ export function subagentReply(task: Task): Reply {
       return bookTable(task);
     case 'generate_report':
       return generateReport(task);
+    case 'refund_order':
+      return refundOrder(task);
     default:
       return answer(`I don't know how to do "${task.toolName}".`);
   }
@@ -160,6 +162,23 @@ function generateReport(task: Task): Reply {
     .find(({ from }) => from === before['from']);
   if (!now || !then) return answer('The sales that came back are not those of the period.');
   return answer(reportText(textOf(period['label']), now, then));
+}
+
+function refundOrder(task: Task): Reply {
+  const number = task.args['orderId'];
+  const looked = task.results('find_order').at(-1);
+  if (!looked) return call('find_order', number === undefined ? {} : { order: number });
+  if (looked.error !== null) return answer(`The order could not be looked up: ${looked.error}`);
+  const found = asRecord(asRecord(looked.output)['found']);
+  const order = textOf(found['orderId']);
+  if (order === '') return answer("I can't find that order, so there is nothing to refund.");
+  if (found['status'] === 'refunded') return answer(`Order ${order} was refunded before.`);
+  const refunded = task.results('refund').at(-1);
+  if (!refunded) return call('refund', { order, dollars: found['paidUsd'] });
+  const what = `order ${order}, ${textOf(found['item'])}`;
+  if (refunded.isDenied) return answer(`All right, ${what}, is not refunded.`);
+  if (refunded.error !== null) return answer(`It was not refunded: ${refunded.error}`);
+  return answer(`You get $${textOf(found['paidUsd'])} back for ${what}.`);
 }
 
 function reportText(

@@ -1,4 +1,4 @@
-// What the page and the terminal say of this start: the models, and four things to try.
+// What the page and the terminal say of this start: the models, and five things to try.
 
 /** A thing to try: `say` is said or typed, `press` is a button. */
 export interface Suggestion {
@@ -37,6 +37,11 @@ export const suggestions: readonly Suggestion[] = [
     title: 'Two at once',
     say: 'Book me a ride to the airport and a table for two.',
     hint: 'Both will ask you. The first to ask is the first to be answered.',
+  },
+  {
+    title: 'A refund',
+    say: 'Please refund my last order.',
+    hint: 'It asks whether it may, and shows what it would do.',
   },
   {
     title: 'Something urgent',

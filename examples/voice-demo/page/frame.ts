@@ -86,7 +86,7 @@ export function Welcome() {
       <button class="button" type="button" disabled=${isBusy} onClick=${() => void start(false)}>Type instead</button>
     </div>
     ${isBlocked && view`<p class="hint" role="status">The browser wants a click before there is sound.</p>`}
-    <h3 class="section-title">Four things to try</h3>
+    <h3 class="section-title">Things to try</h3>
     <${Suggestions} />
     ${
       cast &&

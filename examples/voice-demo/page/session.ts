@@ -174,6 +174,7 @@ const subjects: Readonly<Record<string, readonly [thing: string, before: string,
     book_ride: ['A ride', 'to', 'destination'],
     book_table: ['A table', 'for', 'partySize'],
     generate_report: ['A sales report', 'for', 'dateRange'],
+    refund_order: ['A refund', 'of order', 'orderId'],
   };
 
 /** `ride_booker` → `ride booker`. */

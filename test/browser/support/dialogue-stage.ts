@@ -41,7 +41,8 @@ export interface BrowserStageOptions {
 /** Needs the built-in voice, and `CHROMIUM_PATH`. */
 export async function browserStages(options: BrowserStageOptions = {}): Promise<BrowserStages> {
   const { voice = 'rms', recordings } = options;
-  const theatre = await buildTheatre();
+  // Work is still under way when its acknowledgement has been said.
+  const theatre = await buildTheatre(1);
   const background = {
     noise: async () => noiseOf(NOISE_DB, 4 * RATE_HZ),
     // No room is as silent as a synthesiser: the session tells far voices from near ones by the noise.

@@ -41,14 +41,14 @@ export interface Theatre<S extends Stage = Stage> {
   close(): Promise<void>;
 }
 
-/** The demo with real speech, on this machine. */
-export async function buildTheatre(): Promise<Theatre> {
+/** The demo with real speech, on this machine. @param pace multiplies the time that the subagents' work takes */
+export async function buildTheatre(pace = 0.25): Promise<Theatre> {
   const engine: SpeechEngine = createBuiltInEngine();
   const [browser] = await Promise.all([launch(), engine.start()]);
   return {
     async open() {
       // Its own rules, whatever keys this machine has.
-      return new Stage(browser, await start({ variables: {}, speech: engine }));
+      return new Stage(browser, await start({ variables: {}, speech: engine, pace }));
     },
     async close() {
       await Promise.all([browser.close(), engine.close()]);
@@ -78,7 +78,7 @@ export async function buildRemoteTheatre(wire: VoiceWire): Promise<Theatre<Remot
   };
 }
 
-/** On any free port, and with work that is done four times as fast. */
+/** On any free port, and with work that is done four times as fast, unless the options say otherwise. */
 function start(options: DemoOptions): Promise<Demo> {
   return startDemo({ port: 0, pace: 0.25, ...options });
 }

@@ -45,3 +45,16 @@ describe('sales', () => {
     expect(() => createWorld().sales('2026-11-15', '2026-11-09')).toThrow('There are no days');
   });
 });
+
+describe('refunds', () => {
+  test('give back what was paid, once', () => {
+    const world = createWorld();
+    expect(world.refund('no. 1042')).toMatchObject({ orderId: '1042', status: 'refunded' });
+    expect(world.order('1041')?.status).toBe('delivered');
+    expect(() => world.refund('1042')).toThrow('Order 1042 was refunded before.');
+  });
+
+  test('are not of an order that nobody knows', () => {
+    expect(() => createWorld().refund('9')).toThrow('There is no order with the number 9.');
+  });
+});

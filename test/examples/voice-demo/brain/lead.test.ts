@@ -216,6 +216,12 @@ describe('inline tools', () => {
     ],
     ['cancel', 'cancel_work', { stopped: [], stillRunning: [] }, 'There is nothing to stop'],
     ['where is my order', 'check_order', { error: 'The shop is closed' }, 'The shop is closed'],
+    [
+      'make me a report for last week',
+      'generate_report',
+      { status: 'already_in_progress', subagentId: 'sub_1', message: 'It is at work on this' },
+      "I'm on that already.",
+    ],
   ])('%s → %s', async (utterance, toolName, result, said) => {
     const talk = new Talk();
     expect((await talk.user(utterance)).calls[0]?.toolName).toBe(toolName);

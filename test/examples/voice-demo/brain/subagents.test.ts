@@ -3,6 +3,7 @@
 import { generateText, isStepCount, tool, zodSchema, type ToolSet } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { refundClerk } from '../../../../examples/voice-demo/agents/refund-clerk.ts';
 import { reportGenerator } from '../../../../examples/voice-demo/agents/report-generator.ts';
 import { rideBooker } from '../../../../examples/voice-demo/agents/ride-booker.ts';
 import { tableBooker } from '../../../../examples/voice-demo/agents/table-booker.ts';
@@ -163,6 +164,23 @@ describe('report_generator', () => {
     });
     expect(names).toEqual(['resolve_dates']);
     expect(text).toContain('I do not know the period "someday"');
+  });
+});
+
+describe('refund_clerk', () => {
+  test('looks first, and then asks to be allowed exactly that', async () => {
+    const { calls, text } = await run(refundClerk(workshop()), 'refund_order', {});
+    expect(calls).toEqual([
+      { toolName: 'find_order', input: {} },
+      { toolName: 'refund', input: { order: '1042', dollars: 640 } },
+    ]);
+    expect(text).toBe('');
+  });
+
+  test('has nothing to refund where there is no order', async () => {
+    const { names, text } = await run(refundClerk(workshop()), 'refund_order', { orderId: '9' });
+    expect(names).toEqual(['find_order']);
+    expect(text).toBe("I can't find that order, so there is nothing to refund.");
   });
 });
 

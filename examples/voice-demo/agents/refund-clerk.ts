@@ -1,0 +1,43 @@
+// A subagent that may look by itself, and give money back only when the user allows exactly that.
+
+import { tool } from 'ai';
+import { defineSubagent } from 'offstage';
+import { z } from 'zod';
+import type { Workshop } from './workshop.ts';
+
+export function refundClerk({ world, work }: Workshop) {
+  return defineSubagent({
+    name: 'refund_clerk',
+    instructions: [
+      'You refund orders. Steps:',
+      '1. Call find_order with the number of the order, or without one for the latest.',
+      '2. Call refund with its number and what was paid. The user is asked; do not ask yourself.',
+      '3. Answer with one sentence to the user: what was refunded, and how much.',
+      'If the order is not there, was refunded before, or the user does not allow it, refund nothing and say so.',
+    ].join('\n'),
+    tools: {
+      find_order: tool({
+        description: 'Looks up an order, and what was paid for it.',
+        inputSchema: z.object({ order: z.string().optional().describe('Its number') }),
+        async *execute({ order }, { abortSignal }) {
+          yield { progress: 'Looking up the order' };
+          await work(1200, abortSignal);
+          yield { found: world.order(order) };
+        },
+      }),
+      refund: tool({
+        description: 'Gives the money of an order back.',
+        inputSchema: z.object({ order: z.string(), dollars: z.number() }),
+        // The user is shown and told these arguments, and allows this call, once.
+        needsApproval: true,
+        async *execute({ order }, { abortSignal }) {
+          yield { progress: 'Giving the money back' };
+          await work(1200, abortSignal);
+          yield world.refund(order);
+        },
+      }),
+    },
+    maxSteps: 5,
+    timeout: 300_000,
+  });
+}

@@ -1,0 +1,76 @@
+// A tool that runs only if the user allows exactly this call: they see and hear its arguments, and answer by voice, or
+// by the buttons of its card.
+
+import { describe, expect, test } from 'vitest';
+import { sayUntil } from './support/say-until.ts';
+import { troubles } from './support/stage.ts';
+import { overflowing } from './support/tab.ts';
+import { theatreOfFile } from './support/theatre.ts';
+
+const open = theatreOfFile();
+
+const CALL = 'refund {\n "order": "1042",\n "dollars": 640\n}';
+
+describe('a refund', () => {
+  test('P3: that is denied by voice is not made', async () => {
+    const stage = await open();
+    const { watch } = stage;
+    const tab = await stage.visit();
+    await tab.startTalking();
+    await tab.untilSpeaker('sounds');
+    await sayUntil(
+      stage,
+      tab,
+      'a refund is looked into',
+      { text: 'Please refund my last order.', matters: ['refund'] },
+      ({ subagents }) => subagents.length > 0,
+    );
+    const card = tab.question('May I run refund');
+    await card.getByText('It does this only if you allow it.').waitFor();
+    expect(await card.locator('pre').textContent()).toBe(CALL);
+    // Nobody hears punctuation.
+    await tab.caption('May I run refund with order 1042 dollars 640?').waitFor();
+    await watch.until('the question is open', ({ questions }) =>
+      questions.some(({ state }) => state === 'open'),
+    );
+    await sayUntil(
+      stage,
+      tab,
+      'it is denied',
+      { text: 'No, not yet.', matters: ['not yet'] },
+      ({ questions }) => questions.some(({ state }) => state === 'answered'),
+    );
+    await tab.caption('order 1042, an oak desk, is not refunded.').waitFor();
+    await tab.type('where is my order?');
+    await tab.caption('Order 1042, an oak desk, is being packed.').waitFor();
+    expect(tab.sent('answer')).toEqual([]);
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+
+  test('P3: that is allowed by a button is made once', async () => {
+    const stage = await open();
+    const { watch } = stage;
+    const tab = await stage.visit({ width: 375, height: 740, colorScheme: 'dark' });
+    await tab.button('Type instead').click();
+    await tab.type('please refund order 1042');
+    const card = tab.question('May I run refund');
+    expect(await card.locator('pre').textContent()).toBe(CALL);
+    expect(await overflowing(tab)).toEqual([]);
+    // An order that the user asks for meanwhile is nothing that they allow.
+    await tab.type('where is my order?');
+    await tab.caption('Order 1042, an oak desk, is being packed.').waitFor();
+    await card.getByRole('button', { name: 'Yes', disabled: false }).dblclick();
+    await tab.caption('You get 640 dollars back for order 1042, an oak desk.').waitFor();
+    await watch.untilQuiet();
+    const results = tab.page.getByRole('region', { name: 'Results' });
+    expect(await results.getByText('You get $640 back').count()).toBe(1);
+    expect(watch.state.questions.map(({ state, answer }) => ({ state, answer }))).toEqual([
+      { state: 'answered', answer: 'Yes' },
+    ]);
+    // A second refund has nothing to ask for.
+    await tab.type('please refund order 1042');
+    await tab.caption('Order 1042 was refunded before.').waitFor();
+    expect(watch.state.questions).toHaveLength(1);
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+});
