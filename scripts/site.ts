@@ -13,26 +13,38 @@ const site = join(root, 'docs/site');
 const content = join(site, 'src/content/docs');
 const REPOSITORY_FILE = /^(?:\.\.\/)*(?:src|test|examples|bench|scripts)\//;
 
-/** The place of a document in the site, without its ending. */
-function slugOf(page: string): string {
-  if (page === 'README.md') return 'index';
-  if (page.startsWith('docs/guide/') || page.startsWith('docs/design/'))
-    return page.slice('docs/'.length, -'.md'.length);
-  const name = basename(page, '.md').toLowerCase();
-  const isReference = ['errors', 'guarantees', 'architecture'].includes(name);
-  return `${isReference ? 'reference' : 'topics'}/${name}`;
+/** The documents of docs/README.md by its headings, in its order: which part of the site they are in, and where. */
+function contents(): ReadonlyMap<string, { readonly part: string; readonly order: number }> {
+  const found = new Map<string, { readonly part: string; readonly order: number }>();
+  for (const section of readFileSync(join(root, 'docs/README.md'), 'utf8').split(/^## /m)) {
+    const part = /^\w+/.exec(section)?.[0].toLowerCase() ?? '';
+    for (const [, link = ''] of section.matchAll(/\]\(([\w/-]+\.md)\)/g))
+      if (!found.has(`docs/${link}`)) found.set(`docs/${link}`, { part, order: found.size });
+  }
+  return found;
 }
 
+const listed = contents();
+const others = ['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 const pages = [
   'README.md',
   ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/site/**'] }).filter(
     // The index of the documents is the sidebar, the list of names the reference.
     (page) => !['docs/README.md', 'docs/api.md'].includes(page),
   ),
-  'CHANGELOG.md',
-  'CONTRIBUTING.md',
-  'SECURITY.md',
+  ...others,
 ];
+
+/** The place of a document in the site, without its ending. */
+function slugOf(page: string): string {
+  if (page === 'README.md') return 'index';
+  const name = basename(page, '.md').toLowerCase();
+  if (others.includes(page)) return `project/${name}`;
+  if (page.startsWith('docs/design/')) return `design/${name}`;
+  const { part } = listed.get(page) ?? {};
+  if (part === undefined) throw new Error(`docs/README.md does not list ${page}`);
+  return `${part}/${name}`;
+}
 
 /** Rewrites the links of a document: to pages of the site, or to text where the target is source code. */
 function linked(page: string, text: string): string {
@@ -49,6 +61,14 @@ function linked(page: string, text: string): string {
     if (!pages.includes(known)) return REPOSITORY_FILE.test(target) ? `\`${target}\`` : label;
     const slug = slugOf(known);
     return `[${label}](${depth}${slug === 'index' ? './' : `${slug}/`}${anchor ? `#${anchor}` : ''})`;
+  });
+}
+
+/** Each code of the catalogue can be linked to. */
+function anchored(page: string, text: string): string {
+  if (page !== 'docs/errors.md') return text;
+  return text.replaceAll(/^\| `([A-Z_]+)`/gm, (_, code: string) => {
+    return `| <span id="${code.toLowerCase()}"></span>\`${code}\``;
   });
 }
 
@@ -85,6 +105,7 @@ function reference(): void {
       return {
         name: symbol.name,
         says: target.getDocumentationComment(checker),
+        tags: target.getJsDocTags(checker),
         shape: shapeOf(source),
       };
     });
@@ -92,7 +113,8 @@ function reference(): void {
     const body = parts
       .toSorted((a, b) => a.name.localeCompare(b.name))
       .map(
-        ({ name: title, says, shape }) => `## ${title}\n\n${says}\n\n\`\`\`ts\n${shape}\n\`\`\`\n`,
+        ({ name: title, says, tags, shape }) =>
+          `## ${title}\n\n${says}\n\n\`\`\`ts\n${shape}\n\`\`\`\n\n${tagged(tags)}`,
       )
       .join('\n');
     const slug = `reference/${name.replaceAll('/', '-')}`;
@@ -100,10 +122,48 @@ function reference(): void {
       slug,
       name,
       body,
-      `sidebar:\n  order: ${order}\ntableOfContents:\n  maxHeadingLevel: 2\n`,
+      `sidebar:\n  order: ${100 + order}\ntableOfContents:\n  maxHeadingLevel: 2\n`,
     );
   }
   api.close();
+}
+
+interface Tag {
+  readonly name: string;
+  readonly text?: string | undefined;
+}
+
+/** The tags of a docstring that a reader needs: arguments, defaults, and the errors with a link to their cause. */
+function tagged(tags: readonly Tag[]): string {
+  const of = (name: string): readonly string[] =>
+    tags
+      .filter((tag) => tag.name === name)
+      .map(({ text = '' }) => text.replaceAll(/\s+/g, ' ').trim());
+  const list = (title: string, texts: readonly string[]): string =>
+    texts.length === 0 ? '' : `**${title}**\n\n${texts.map((text) => `- ${text}`).join('\n')}\n\n`;
+  return [
+    list(
+      'Arguments',
+      of('param').map((text) => text.replace(/^(\w+)(?: -)?/, '`$1`:')),
+    ),
+    list('Returns', of('returns')),
+    list('Default', of('defaultValue')),
+    list('Throws', of('throws').map(withCodes)),
+  ].join('');
+}
+
+const codes = new Set(
+  [...readFileSync(join(root, 'docs/errors.md'), 'utf8').matchAll(/^\| `([A-Z_]+)`/gm)].map(
+    ([, code = '']) => code,
+  ),
+);
+
+function withCodes(text: string): string {
+  return text
+    .replace(/^\{(\w+)\}/, '`$1`')
+    .replaceAll(/`([A-Z_]+)`/g, (whole, code: string) =>
+      codes.has(code) ? `[${whole}](../errors/#${code.toLowerCase()})` : whole,
+    );
 }
 
 /** The declaration without the bodies of functions, and of a value its beginning. */
@@ -116,6 +176,11 @@ function shapeOf(source: string): string {
     const opens = /^(?:export )?(?:async )?function\b.*\{$|^\s+.*\).*\{$/.test(line);
     if (depth > 0 || opens) depth += count(line, '{') - count(line, '}');
   }
+  const [first = ''] = lines;
+  const isFunction = /^(?:export )?(?:async )?function\b/.test(source);
+  if (isFunction) lines[lines.length - 1] = (lines.at(-1) ?? '').replace(/ \{$/, '');
+  // Of a constant the checker gives what stands after its keyword.
+  else if (!/^(?:export|abstract|class|interface|type)\b/.test(first)) lines[0] = `const ${first}`;
   const kept = lines.slice(0, 120).join('\n');
   return lines.length > 120 ? `${kept}\n// …` : kept;
 }
@@ -128,7 +193,13 @@ rmSync(content, { recursive: true, force: true });
 for (const page of pages) {
   const text = readFileSync(join(root, page), 'utf8');
   const title = /^# (.+)$/m.exec(text)?.[1]?.replaceAll('`', '') ?? basename(page);
-  write(slugOf(page), title, linked(page, text.replace(/^# .+\n/m, '')));
+  const order = listed.get(page)?.order;
+  write(
+    slugOf(page),
+    title,
+    anchored(page, linked(page, text.replace(/^# .+\n/m, ''))),
+    order === undefined ? '' : `sidebar:\n  order: ${order}\n`,
+  );
 }
 cpSync(join(root, 'docs/images'), join(content, 'images'), { recursive: true });
 reference();
@@ -142,8 +213,17 @@ const run = (...command: readonly [string, ...string[]]): void => {
   });
   if (status !== 0) process.exit(status ?? 1);
 };
-run('npm', 'install', '--no-audit', '--no-fund');
+// Without a lock file: one that is made here lacks the binaries of other platforms, and `npm ci` would refuse it.
+run('npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
 run('npm', 'run', 'build');
+// A table that is too wide can be scrolled by keyboard, and an empty corner heads nothing.
+for (const page of globSync('**/*.html', { cwd: join(site, 'dist') })) {
+  const file = join(site, 'dist', page);
+  const html = readFileSync(file, 'utf8')
+    .replaceAll('<table>', '<table tabindex="0">')
+    .replaceAll(/<th(\b[^>]*)><\/th>/g, '<td$1></td>');
+  writeFileSync(file, html);
+}
 stdout.write(
   'docs/site/dist: serve it with any static server, such as `npx serve docs/site/dist`.\n',
 );

@@ -1,35 +1,23 @@
 import starlight from '@astrojs/starlight';
 import { defineConfig } from 'astro/config';
 
-const pages = (...slugs) => slugs.map((slug) => ({ slug }));
+const folder = (directory) => [{ autogenerate: { directory } }];
 
 export default defineConfig({
   integrations: [
     starlight({
       title: 'Offstage',
       description: 'An actor-model runtime for subagents',
+      // A line that does not fit goes on in the next one: nothing has to be scrolled sideways.
+      expressiveCode: { defaultProps: { wrap: true } },
+      // Each part in the order of docs/README.md, which scripts/site.ts writes into the pages.
       // Pagefind makes the index of the search at build time: it works without a network.
       sidebar: [
-        {
-          label: 'Guide',
-          items: pages(
-            'guide/sessions',
-            'guide/subagents',
-            'guide/tools',
-            'guide/questions',
-            'guide/delivery',
-            'guide/web-client',
-            'guide/react',
-            'guide/use-chat',
-            'guide/vue-svelte',
-            'guide/testing',
-            'guide/deploying',
-            'guide/security',
-          ),
-        },
-        { label: 'Topics', items: [{ autogenerate: { directory: 'topics' } }] },
-        { label: 'Design', collapsed: true, items: [{ autogenerate: { directory: 'design' } }] },
-        { label: 'Reference', items: [{ autogenerate: { directory: 'reference' } }] },
+        { label: 'Guide', items: folder('guide') },
+        { label: 'Topics', collapsed: true, items: folder('topics') },
+        { label: 'Reference', collapsed: true, items: folder('reference') },
+        { label: 'Design', collapsed: true, items: folder('design') },
+        { label: 'Project', collapsed: true, items: folder('project') },
       ],
     }),
   ],

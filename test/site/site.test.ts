@@ -1,0 +1,160 @@
+// The site of the documents, as `npm run site` builds it, in Chromium: every link leads somewhere, the search answers
+// without a network, and the pages can be read on a small screen, in the dark, by keyboard and with a screen reader.
+
+import { globSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type * as axeModule from 'axe-core';
+import { chromium, type Browser, type BrowserContextOptions } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+
+declare const axe: typeof axeModule;
+
+const site = fileURLToPath(new URL('../../docs/site/dist', import.meta.url));
+const axeSource = readFileSync(
+  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
+  'utf8',
+);
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+  '.wasm': 'application/wasm',
+};
+
+const server = createServer((request, response) => {
+  const path = join(site, decodeURIComponent(new URL(request.url ?? '', 'http://site').pathname));
+  const file = path.endsWith('/') ? `${path}index.html` : path;
+  if (!file.startsWith(site) || !statSync(file, { throwIfNoEntry: false })?.isFile())
+    return void response.writeHead(404).end();
+  const type = types[extname(file)] ?? 'application/octet-stream';
+  response.writeHead(200, { 'content-type': type }).end(readFileSync(file));
+});
+let browser: Browser;
+let address: string;
+
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  browser = await chromium.launch({
+    executablePath: process.env['CHROMIUM_PATH'] ?? '',
+    args: ['--no-sandbox'],
+  });
+});
+afterAll(async () => {
+  await browser.close();
+  server.close();
+});
+
+async function opened(path: string, options: BrowserContextOptions = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  const outside: string[] = [];
+  page.on('request', (request) => {
+    if (!request.url().startsWith(address) && !request.url().startsWith('data:'))
+      outside.push(request.url());
+  });
+  await page.goto(address + path);
+  return { page, outside };
+}
+
+test('every link leads to a page of the site, and to a place that is in it', () => {
+  const files = globSync('**/*.html', { cwd: site });
+  const idsOf = new Map(
+    files.map((file) => {
+      const html = readFileSync(join(site, file), 'utf8');
+      return [
+        file,
+        { html, ids: new Set([...html.matchAll(/\bid="?([^"\s>]+)/g)].map(([, id]) => id)) },
+      ];
+    }),
+  );
+  const broken: string[] = [];
+  for (const [file, { html }] of idsOf)
+    for (const [, link = ''] of html.matchAll(/<a\b[^>]*?\bhref="([^"]*)"/g)) {
+      if (/^(?:https?|mailto):/.test(link)) continue;
+      const { pathname, hash } = new URL(link, `http://site/${file.replace(/index\.html$/, '')}`);
+      const target = idsOf.get(`${pathname.slice(1)}${pathname.endsWith('/') ? 'index.html' : ''}`);
+      if (!target || (hash && !target.ids.has(decodeURIComponent(hash.slice(1)))))
+        broken.push(`${file}: ${link}`);
+    }
+  expect(files.length).toBeGreaterThan(60);
+  expect(broken).toEqual([]);
+});
+
+test('the search finds a guide and a public name, by keyboard, and asks nobody outside', async () => {
+  const { page, outside } = await opened('/');
+  // It is disabled until the script is there, which also hears the keys.
+  await page.locator('button[data-open-modal]:enabled').waitFor();
+  await page.keyboard.press('Control+k');
+  const dialog = page.getByRole('dialog');
+  const field = dialog.getByRole('textbox');
+  await field.fill('answerableBy');
+  await dialog.getByRole('link', { name: 'Security and privacy' }).first().waitFor();
+  await field.fill('thisMachine');
+  const found = dialog.getByRole('link', { name: 'offstage/doctor' }).first();
+  await found.waitFor();
+  await found.press('Enter');
+  await page.getByRole('heading', { name: 'examine', exact: true }).waitFor();
+  expect(outside).toEqual([]);
+});
+
+test('the reference of a name has its signature, its text, and the errors with their cause', async () => {
+  const { page } = await opened('/reference/offstage-doctor/');
+  await page.getByText('Examines the machine, and each of these adapters.').waitFor();
+  await page.getByText('export function examine(').waitFor();
+  await page.getByRole('link', { name: 'INVALID_OPTION' }).click();
+  await page.waitForURL('**/reference/errors/#invalid_option');
+  expect(await page.locator(':target').count()).toBe(1);
+});
+
+test('the guide stands in the order of docs/README.md, and leads on to the next page', async () => {
+  const { page } = await opened('/guide/sessions/');
+  const nav = page.getByRole('navigation', { name: 'Main' });
+  const names = await nav.locator('details').first().getByRole('link').allTextContents();
+  expect(names.map((name) => name.trim()).slice(0, 4)).toEqual([
+    'Sessions',
+    'Subagents',
+    'Tools',
+    'Questions and approvals',
+  ]);
+  await page.getByRole('link', { name: 'Next Subagents' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Subagents' }).waitFor();
+});
+
+describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
+  test.each([
+    '/',
+    '/guide/questions/',
+    '/topics/conversation/',
+    '/reference/errors/',
+    '/reference/offstage-serve/',
+  ])('%s breaks no rule of axe, and fits a screen of 375 px', async (path) => {
+    const { page, outside } = await opened(path, {
+      colorScheme,
+      viewport: { width: 375, height: 740 },
+    });
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.addScriptTag({ content: axeSource });
+    const { violations } = await page.evaluate(() => axe.run());
+    expect(
+      violations.map(
+        ({ id, nodes }) =>
+          `${id}: ${nodes
+            .map(({ html }) => html)
+            .slice(0, 3)
+            .join(' ')}`,
+      ),
+    ).toEqual([]);
+    const wide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+    expect(wide).toBeLessThanOrEqual(0);
+    expect(outside).toEqual([]);
+  });
+});
