@@ -1,4 +1,4 @@
-// Seven projects: the quick tests; some of them again with the oldest XState that is allowed; the ones inside web
+// The projects: the quick tests; some of them again with the oldest XState that is allowed; the ones inside web
 // frameworks, and pages of Vue and Svelte; the ones on engines; the ones that need a PostgreSQL server; the ones that load
 // speech models; and the ones that drive a browser. The heavy ones run
 // after the quick ones, a file at a time.
@@ -15,6 +15,8 @@ const browser = 'test/browser/**/*.test.ts';
 const frameworks = 'test/frameworks/**/*.test.ts';
 const engines = 'test/engines/**/*.test.ts';
 const cloudflare = 'test/cloudflare/**/*.test.ts';
+const site = 'test/site/**/*.test.ts';
+const claude = 'test/claude/**/*.test.ts';
 
 // `package.json` allows a range of XState: what stands on it runs at both ends.
 const oldestXState = fileURLToPath(import.meta.resolve('xstate-oldest'));
@@ -59,12 +61,22 @@ const hasWorkerd = existsSync(new URL('./test/cloudflare/node_modules', import.m
 if (!hasWorkerd)
   console.warn('The tests in a Durable Object are left out: npm run test:cloudflare runs them.');
 
+// So has the Claude Agent SDK, with the program of Claude Code.
+const hasClaude = existsSync(new URL('./test/claude/node_modules', import.meta.url));
+if (!hasClaude)
+  console.warn('The tests with Claude Code are left out: npm run test:claude runs them.');
+
 // So have the engines, with their servers.
 const hasEngines = existsSync(new URL('./test/engines/node_modules', import.meta.url));
 if (!hasEngines)
   console.warn(
     'The tests on engines (Restate, Temporal) are left out: npm run test:engines runs them.',
   );
+
+// The site of the documents is built before it is looked at.
+const hasSite = chromium !== undefined && existsSync(new URL('./docs/site/dist', import.meta.url));
+if (!hasSite)
+  console.warn('The tests of the site of the documents are left out: npm run test:site runs them.');
 
 export default defineConfig({
   // Examples import the package by its name: here that is its source.
@@ -81,7 +93,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [postgres, speech, browser, frameworks, engines, cloudflare],
+          exclude: [postgres, speech, browser, frameworks, engines, cloudflare, site, claude],
           sequence: { groupOrder: 0 },
         },
       },
@@ -114,6 +126,27 @@ export default defineConfig({
           name: 'cloudflare',
           include: hasWorkerd ? [cloudflare] : [],
           sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'site',
+          include: hasSite ? [site] : [],
+          env: { CHROMIUM_PATH: chromium },
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'claude',
+          include: hasClaude ? [claude] : [],
+          // Each stretch of its work is a process of some hundred megabytes.
+          fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          sequence: { groupOrder: 1 },
         },
       },
       {

@@ -32,6 +32,7 @@ const runtimePackages = ['xstate', '@xstate/store', 'ai', 'zod', 'rxjs'];
 
 /** What an adapter sees of the rest: ports, and pure helpers for sound, speech and words. */
 const portSources = [
+  'adapters/agent-process',
   'adapters/journal-rows',
   'adapters/listen',
   'adapters/socket',
@@ -500,6 +501,11 @@ export const layers: readonly Layer[] = [
   },
 
   {
+    files: 'adapters/a2a',
+    sources: [...portSources, 'actors/runtime/race-abort.ts'],
+    packages: [...declaredPackages, 'node:'],
+  },
+  {
     // It serves sessions, too.
     files: 'adapters/acp',
     sources: [
@@ -508,6 +514,20 @@ export const layers: readonly Layer[] = [
       'actors/runtime/race-abort.ts',
       'actors/session/lead',
       'actors/session/view',
+    ],
+    packages: [...declaredPackages, 'node:'],
+  },
+  {
+    // It serves subagents.
+    files: 'adapters/mcp',
+    sources: [
+      ...portSources,
+      'actors/admission',
+      'actors/contracts',
+      'actors/model',
+      'actors/runtime/race-abort.ts',
+      'actors/subagent',
+      'actors/subagents',
     ],
     packages: [...declaredPackages, 'node:'],
   },
@@ -581,6 +601,7 @@ export const layers: readonly Layer[] = [
     files: 'cli',
     sources: [
       'adapters',
+      'client',
       'compat',
       'entries',
       'testing',

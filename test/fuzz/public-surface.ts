@@ -547,6 +547,12 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
     },
   },
+  './a2a': {
+    a2aRelay: { args: () => [{ url: 'http://127.0.0.1:1' }] },
+  },
+  './claude': {
+    claudeRelay: { args: () => [{ query: () => undefined }] },
+  },
   './acp': {
     acpAgent: {
       args: () => [
@@ -554,6 +560,16 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
     },
     acpRelay: { args: () => [{ command: 'no-such-agent' }] },
+  },
+  './mcp': {
+    mcpServer: {
+      args: ({ environment }) => [
+        {
+          runtime: createRuntime({ environment, journal: memoryJournal() }),
+          subagents: [{ config: { name: 'a', instructions: 'A' }, description: 'Does it' }],
+        },
+      ],
+    },
   },
   './memory-file': {
     fileMemory: {
@@ -639,6 +655,11 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     Transcript: { args: () => [null], trusts: 'React renders it' },
   },
   './ai-sdk-ui': {
+    chatHandler: {
+      args: () => [
+        { authorize: () => null, maxBodyBytes: 1000, maxChats: 2, onError: () => undefined },
+      ],
+    },
     chatTransport: {
       // The part of a client that it uses.
       args: () => [
@@ -710,6 +731,21 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
       walks: 'trusts',
     },
+  },
+  './doctor': {
+    examine: {
+      args: () => [
+        {
+          nodeVersion: '24.0.0',
+          variables: {},
+          installed: () => '1.0.0',
+          range: () => null,
+          voiceFolder: () => null,
+        },
+        ['local-voice'],
+      ],
+    },
+    thisMachine: { args: () => [] },
   },
   './node': {
     fileClaims: { args: ({ directory }) => [{ directory }], walks: 'trusts' },

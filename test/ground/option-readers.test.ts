@@ -18,6 +18,8 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
   OpenaiLiveOptions: ['SessionSettings', 'OpenaiLiveSettings'],
   'OpenaiLiveOptions.turns': ['TurnTimes'],
   OpenaiRealtimeOptions: ['SessionSettings'],
+  McpServerOptions: ['Reachable'],
+  ServeOptions: ['Reachable'],
   SubAgentConfig: ['SubagentConfig'],
   SubagentConfig: ['SubagentDefinition'],
   TextSessionOptions: ['CoreOptions'],
@@ -63,6 +65,9 @@ const readElsewhere: Readonly<Record<string, readonly string[]>> = {
     'AuthorizeRequest.token',
     'AuthorizeRequest.transport',
     'AuthorizeRequest.url',
+    'McpAuthorizeRequest.headers',
+    'McpAuthorizeRequest.token',
+    'McpAuthorizeRequest.url',
   ],
   'the handlers of a program, which are given it': [
     'ProgramRequest.subagentId',

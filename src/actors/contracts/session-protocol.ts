@@ -32,6 +32,7 @@ interface KeptFields {
   /** `by`: the identity that the app vouches for. */
   readonly 'question.shown': { readonly by?: string };
   readonly 'question.answer': { readonly answer: Answer | null };
+  readonly 'question.settle': { readonly answer: Answer | null };
   /** The language of its short form. @defaultValue 'en' */
   readonly 'question.nudge': { readonly language?: string };
   readonly 'call.validated': {

@@ -39,7 +39,15 @@ const optionsSchema = z.strictObject({
   earlierKeys: z.array(keySchema).optional(),
 } satisfies ChecksOf<EncryptionOptions>);
 
-const journalSchema = z.looseObject({ append: aFunction, read: aFunction });
+const journalSchema = z.looseObject({
+  append: aFunction,
+  read: aFunction,
+  claim: aFunction.optional(),
+  trim: aFunction.optional(),
+  release: aFunction.optional(),
+  scopes: aFunction.optional(),
+  forget: aFunction.optional(),
+});
 
 /** The type of an encrypted event, as the store sees it. */
 const SEALED = 'sealed';

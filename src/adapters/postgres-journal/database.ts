@@ -154,6 +154,33 @@ export async function prepareTables(database: Database): Promise<void> {
   }
 }
 
+/**
+ * Checks the tables of the schema, and changes nothing.
+ * @throws {ConfigurationError} `NOT_A_JOURNAL`, `JOURNAL_TOO_OLD`, `JOURNAL_TOO_NEW`, `CANNOT_OPEN`
+ * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`
+ */
+export async function checkLayout(pool: Pool, schemaName: string): Promise<void> {
+  const name = `The journal in the schema ${schemaName}`;
+  const schema = `"${schemaName.replaceAll('"', '""')}"`;
+  let version: number | null;
+  try {
+    version = await versionOf({ pool, schema, schemaName });
+  } catch (error) {
+    throw explained(error, name);
+  }
+  if (version === null)
+    throw new ConfigurationError(
+      'NOT_A_JOURNAL',
+      `Expected the tables of a journal in the schema ${schemaName} of the database, it has none`,
+    );
+  if (version < LAYOUT_VERSION)
+    throw new ConfigurationError(
+      'JOURNAL_TOO_OLD',
+      `${name} has layout ${version}; this version of Offstage reads ${LAYOUT_VERSION}: start the app on it, which upgrades it`,
+    );
+  checkKnown(name, version);
+}
+
 /** @throws {ConfigurationError} `JOURNAL_TOO_NEW` */
 export function checkKnown(name: string, version: number | null): void {
   if (version !== null && version > LAYOUT_VERSION)
@@ -224,7 +251,7 @@ export async function inTransaction<T>(
 
 /** Null: there are no tables yet. */
 async function versionOf(
-  { pool, schema, schemaName }: Database,
+  { pool, schema, schemaName }: Pick<Database, 'pool' | 'schema' | 'schemaName'>,
   client: Pick<PoolClient, 'query'> = pool,
 ): Promise<number | null> {
   // Not `to_regclass`: within a transaction its answer may be that of the beginning.

@@ -25,6 +25,7 @@ import type { WakeTimes } from '../../actors/ports/wake-times.ts';
 import { checkUnshown } from '../../values/checks.ts';
 import { rowOf, entryOf } from '../journal-rows/stored-rows.ts';
 import {
+  checkLayout,
   explained,
   inTransaction,
   openPool,
@@ -234,6 +235,26 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
       return closing;
     },
   };
+}
+
+/**
+ * Checks, without changing anything, that the database has the tables of a journal in the layout of this version.
+ * @throws {ConfigurationError} `NOT_A_JOURNAL`; `JOURNAL_TOO_OLD`, `JOURNAL_TOO_NEW`; `CANNOT_OPEN`.
+ * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`.
+ */
+export async function checkTables(connectionString: string, schema = 'offstage'): Promise<void> {
+  const timeoutMs = 10_000;
+  const pool = openPool({
+    max: 1,
+    connectionString,
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs,
+  });
+  try {
+    await checkLayout(pool, schema);
+  } finally {
+    await pool.end();
+  }
 }
 
 /** Entries are read in pages, since the server has a time limit. */

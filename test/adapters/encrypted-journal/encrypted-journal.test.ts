@@ -145,3 +145,16 @@ test.each([
     }),
   );
 });
+
+test.each(['claim', 'trim', 'release', 'scopes', 'forget'])(
+  'refuses a journal whose `%s` is no method, by its name',
+  (name) => {
+    const journal = { ...memoryJournal(), [name]: {} };
+    expect(() => encryptedJournal(journal as never, { key })).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_OPTION',
+        message: expect.stringContaining(name),
+      }),
+    );
+  },
+);
