@@ -93,8 +93,9 @@ test('the search finds a guide and a public name, by keyboard, and asks nobody o
   const { page, outside } = await opened('/');
   // It is disabled until the script is there, which also hears the keys.
   await page.locator('button[data-open-modal]:enabled').waitFor();
-  await page.keyboard.press('Control+k');
   const dialog = page.getByRole('dialog');
+  // Chromium drops keys that come before the first frame of a page.
+  while (!(await dialog.isVisible())) await page.keyboard.press('Control+k');
   const field = dialog.getByRole('textbox');
   await field.fill('answerableBy');
   await dialog.getByRole('link', { name: 'Security and privacy' }).first().waitFor();
@@ -142,6 +143,10 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
       viewport: { width: 375, height: 740 },
     });
     await page.getByRole('heading', { level: 1 }).waitFor();
+    // The page makes what scrolls reachable by keyboard once the browser is idle.
+    await page.waitForFunction(
+      `[...document.querySelectorAll('pre')].every((pre) => pre.scrollWidth <= pre.clientWidth || pre.tabIndex === 0)`,
+    );
     await page.addScriptTag({ content: axeSource });
     const { violations } = await page.evaluate(() => axe.run());
     expect(
