@@ -24,17 +24,13 @@ import {
 } from '../adapters/listen/access.ts';
 import { createGuard, type Guard, type Verdict, type Visit } from '../adapters/listen/guard.ts';
 import {
-  answerWith,
-  corsHeaders,
   isServedHost,
   isServedOrigin,
   readText,
   refusal,
-  refusedFrom,
   urlOf,
   webHeaders,
-  webRequest,
-  type MountedRequest,
+  webHandlers,
 } from '../adapters/listen/web-requests.ts';
 import {
   readPostedFrames,
@@ -90,6 +86,8 @@ const CLOSE_GRACE_MS = 1_000;
 const MAX_TOKEN_CHARS = 8_192;
 
 class Server implements OffstageServer, ClientOwner {
+  readonly fetch: OffstageServer['fetch'];
+  readonly handle: OffstageServer['handle'];
   readonly environment;
   readonly limits;
   readonly #options: CheckedServe<ServedSession>;
@@ -118,6 +116,18 @@ class Server implements OffstageServer, ClientOwner {
         upgrade: (visit) => this.#verdict(visit),
       },
     });
+    const { fetch, handle } = webHandlers({
+      name: 'serve',
+      path: options.path,
+      reachable: options,
+      methods: ['GET', 'POST'],
+      scheduler: options.environment.scheduler,
+      maxBytes: options.limits.maxMessageBytes,
+      answer: (request, url) => this.#answer(request, url),
+      onError: options.onError,
+    });
+    this.fetch = fetch;
+    this.handle = handle;
     // Without `ws` there are streams: `upgrade` says so.
     this.#guard.catch(() => undefined);
   }
@@ -141,32 +151,6 @@ class Server implements OffstageServer, ClientOwner {
       },
     );
     return true;
-  };
-
-  readonly fetch = async (request: Request): Promise<Response> => {
-    let cors: Record<string, string> = {};
-    try {
-      const url = new URL(request.url);
-      if (url.pathname !== this.#options.path) return refusal(404, 'Nothing is here');
-      const refused = refusedFrom(request, url, this.#options);
-      if (refused) return refused;
-      const origin = request.headers.get('origin');
-      if (origin !== null) cors = corsHeaders(origin);
-      const answer = await this.#answer(request, url);
-      for (const [name, value] of Object.entries(cors)) answer.headers.set(name, value);
-      return answer;
-    } catch (error) {
-      this.#options.onError(error, 'serve: fetch');
-      return refusal(500, 'The server made a mistake', cors);
-    }
-  };
-
-  readonly handle: OffstageServer['handle'] = (request, response, next) => {
-    response.on('error', () => response.destroy());
-    void this.#handle(request, response, next).catch((error: unknown) => {
-      this.#options.onError(error, 'serve: handle');
-      response.destroy();
-    });
   };
 
   close(): Promise<void> {
@@ -254,9 +238,6 @@ class Server implements OffstageServer, ClientOwner {
   // Web requests
 
   async #answer(request: Request, url: URL): Promise<Response> {
-    if (request.method === 'OPTIONS') return new Response(null, { status: 204 });
-    if (request.method !== 'GET' && request.method !== 'POST')
-      return refusal(405, 'Expected GET or POST', { allow: 'GET, POST, OPTIONS' });
     if (this.#closed) return refusal(503, 'The server is closing');
     const identity = await this.#identify({
       token: bearerToken({ authorization: request.headers.get('authorization') ?? '' }),
@@ -303,25 +284,6 @@ class Server implements OffstageServer, ClientOwner {
     if (!client || !isOwn) return refusal(409, 'Expected an open stream of this client');
     for (const frame of posted.frames) client.receivedFrame(frame);
     return new Response(null, { status: 202 });
-  }
-
-  async #handle(
-    request: MountedRequest,
-    response: ServerResponse,
-    next?: () => void,
-  ): Promise<void> {
-    // Express cuts the path where the handler is mounted.
-    const target = targetOf(request.originalUrl ?? request.url);
-    if (target?.path !== this.#options.path) {
-      if (next) next();
-      else await answerWith(response, refusal(404, 'Nothing is here'));
-      return;
-    }
-    const { scheduler } = this.environment;
-    const maxBytes = this.limits.maxMessageBytes;
-    const asked = await webRequest('serve', request, response, { scheduler, maxBytes });
-    const answer = asked instanceof Response ? asked : await this.fetch(asked);
-    await answerWith(response, answer);
   }
 
   // Sessions

@@ -1,5 +1,5 @@
-// Web requests, as the servers of this package take them: the Host and Origin that are served, a request of `node:http`
-// as a web request, and a web response as an answer of `node:http`.
+// Web requests, as the servers of this package take them: one handler for web requests and for `node:http`, behind the
+// Host and Origin that are served; a request of `node:http` as a web request, and a web response as its answer.
 //
 // Does not: know who asks (the server's `authorize`), or guard sockets (guard.ts).
 
@@ -34,14 +34,97 @@ export function isServedOrigin(origin: string, { origins }: Reachable): boolean 
   return isLoopbackName(URL.parse(origin)?.host ?? '');
 }
 
-/** Returns the reason for which a web request is not served; null: it is. */
-export function refusedFrom(request: Request, url: URL, reachable: Reachable): Response | null {
-  const host = request.headers.get('host') ?? url.host;
-  if (!isServedHost(host, reachable)) return refusal(403, 'Expected a Host that is served here');
-  const origin = request.headers.get('origin');
-  if (origin !== null && !isServedOrigin(origin, reachable))
-    return refusal(403, 'Expected an Origin that may connect');
-  return null;
+/** The two ways into a server: with web requests, and with those of `node:http`. */
+export interface WebHandlers {
+  /** Never rejects. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  /** `next` is called for another path; without it, that is a 404. */
+  readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
+}
+
+export interface WebHandlersOptions {
+  /** The function that the app has called, for errors. */
+  readonly name: string;
+  readonly path: string;
+  readonly reachable: Reachable;
+  readonly methods: readonly ('GET' | 'POST' | 'DELETE')[];
+  /** The headers that a page of another origin may send, and may read. */
+  readonly cors?: { readonly headers: string; readonly expose: string };
+  readonly scheduler: Scheduler;
+  readonly maxBytes: number;
+  /** Answers a request whose Host, Origin, path and method are served. */
+  answer(request: Request, url: URL): Promise<Response> | Response;
+  onError(error: unknown, where: string): void;
+}
+
+/** Nothing that a request contains throws out of these handlers. */
+export function webHandlers(options: WebHandlersOptions): WebHandlers {
+  const { name, path, reachable, scheduler, maxBytes, answer, onError } = options;
+  const methods = options.methods.join(', ');
+  const cors = options.cors ?? { headers: 'authorization, content-type', expose: '' };
+  const nothingHere = (): Response => refusal(404, 'Nothing is here');
+
+  const fetch: WebHandlers['fetch'] = async (request) => {
+    const readable: Record<string, string> = {};
+    try {
+      const url = new URL(request.url);
+      if (url.pathname !== path) return nothingHere();
+      if (!isServedHost(request.headers.get('host') ?? url.host, reachable))
+        return refusal(403, 'Expected a Host that is served here');
+      const origin = request.headers.get('origin');
+      if (origin !== null) {
+        if (!isServedOrigin(origin, reachable))
+          return refusal(403, 'Expected an Origin that may connect');
+        Object.assign(readable, {
+          'access-control-allow-origin': origin,
+          'access-control-allow-credentials': 'true',
+          'access-control-allow-methods': methods,
+          'access-control-allow-headers': cors.headers,
+          ...(cors.expose === '' ? {} : { 'access-control-expose-headers': cors.expose }),
+          vary: 'origin',
+        });
+      }
+      const answered = await answerTo(request, url);
+      for (const [header, value] of Object.entries(readable)) answered.headers.set(header, value);
+      return answered;
+    } catch (error) {
+      onError(error, `${name}: fetch`);
+      return refusal(500, 'The server made a mistake', readable);
+    }
+  };
+
+  const answerTo = async (request: Request, url: URL): Promise<Response> => {
+    if (request.method === 'OPTIONS') return new Response(null, { status: 204 });
+    if (!options.methods.some((method) => method === request.method))
+      return refusal(405, `Expected ${methods}`, { allow: `${methods}, OPTIONS` });
+    return answer(request, url);
+  };
+
+  const handled = async (
+    request: MountedRequest,
+    response: ServerResponse,
+    next?: () => void,
+  ): Promise<void> => {
+    // Express cuts the path where the handler is mounted.
+    if (targetOf(request.originalUrl ?? request.url)?.path !== path) {
+      if (next) next();
+      else await answerWith(response, nothingHere());
+      return;
+    }
+    const asked = await webRequest(name, request, response, { scheduler, maxBytes });
+    await answerWith(response, asked instanceof Response ? asked : await fetch(asked));
+  };
+
+  return {
+    fetch,
+    handle(request, response, next) {
+      response.on('error', () => response.destroy());
+      void handled(request, response, next).catch((error: unknown) => {
+        onError(error, `${name}: handle`);
+        response.destroy();
+      });
+    },
+  };
 }
 
 export function refusal(
@@ -50,21 +133,6 @@ export function refusal(
   headers: Record<string, string> = {},
 ): Response {
   return Response.json({ error: { message } }, { status, headers });
-}
-
-/** The answer to a page's browser that the page may read what comes from here. */
-export function corsHeaders(
-  origin: string,
-  { methods = 'GET, POST', headers = 'authorization, content-type', expose = '' } = {},
-): Record<string, string> {
-  return {
-    'access-control-allow-origin': origin,
-    'access-control-allow-credentials': 'true',
-    'access-control-allow-methods': methods,
-    'access-control-allow-headers': headers,
-    ...(expose === '' ? {} : { 'access-control-expose-headers': expose }),
-    vary: 'origin',
-  };
 }
 
 export function webHeaders(headers: IncomingMessage['headers']): Headers {
@@ -86,7 +154,7 @@ export function urlOf(request: MountedRequest): URL {
  * Returns a request of `node:http` as a web request, with its body; a response if it cannot be read.
  * @throws {ConfigurationError} `BODY_CONSUMED`
  */
-export async function webRequest(
+async function webRequest(
   name: string,
   request: MountedRequest,
   response: ServerResponse,
@@ -128,7 +196,7 @@ export async function readText(request: Request, maxBytes: number): Promise<stri
 }
 
 /** Writes a web response as fast as the client reads it; resolves when it is written, or the client is gone. */
-export async function answerWith(response: ServerResponse, answer: Response): Promise<void> {
+async function answerWith(response: ServerResponse, answer: Response): Promise<void> {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(answer.status, Object.fromEntries(answer.headers));
   if (!answer.body) {

@@ -22,16 +22,8 @@ import { z } from 'zod';
 import { identity } from '../../actors/contracts/identity.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { OffstageError } from '../../values/errors.ts';
-import { bearerToken, targetOf } from '../listen/access.ts';
-import {
-  answerWith,
-  corsHeaders,
-  readText,
-  refusal,
-  refusedFrom,
-  webRequest,
-  type MountedRequest,
-} from '../listen/web-requests.ts';
+import { bearerToken } from '../listen/access.ts';
+import { readText, refusal, webHandlers } from '../listen/web-requests.ts';
 import { server2025, type ConnectedUser } from './generation-2025.ts';
 import { answer2026, is2026 } from './generation-2026.ts';
 import { keptEntries, type KeptEntries } from './kept-entries.ts';
@@ -102,13 +94,14 @@ const stdioSchema = z.strictObject({
 } satisfies ChecksOf<McpStdioOptions>);
 
 const CORS = {
-  methods: 'GET, POST, DELETE',
   headers:
     'authorization, content-type, accept, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name',
   expose: 'mcp-session-id',
 };
 
 class Server implements McpServer {
+  readonly fetch: McpServer['fetch'];
+  readonly handle: McpServer['handle'];
   readonly #sdk: ServerSdk;
   readonly #options: CheckedMcp;
   readonly #kept: KeptEntries;
@@ -124,6 +117,19 @@ class Server implements McpServer {
     this.#sdk = sdk;
     this.#options = options;
     this.#kept = keptEntries(options.runtime.journal);
+    const { fetch, handle } = webHandlers({
+      name: 'mcpServer',
+      path: options.path,
+      reachable: options,
+      methods: ['GET', 'POST', 'DELETE'],
+      cors: CORS,
+      scheduler: options.runtime.environment.scheduler,
+      maxBytes: options.limits.maxMessageBytes,
+      answer: (request, url) => this.#answer(request, url),
+      onError: options.onError,
+    });
+    this.fetch = fetch;
+    this.handle = handle;
     this.#sweepLater();
   }
 
@@ -145,32 +151,6 @@ class Server implements McpServer {
     };
     resume().catch((error: unknown) => this.#options.onError(error, 'tasks of earlier processes'));
   }
-
-  readonly fetch = async (request: Request): Promise<Response> => {
-    let cors: Record<string, string> = {};
-    try {
-      const url = new URL(request.url);
-      if (url.pathname !== this.#options.path) return refusal(404, 'Nothing is here');
-      const refused = refusedFrom(request, url, this.#options);
-      if (refused) return refused;
-      const origin = request.headers.get('origin');
-      if (origin !== null) cors = corsHeaders(origin, CORS);
-      const answer = await this.#answer(request, url);
-      for (const [name, value] of Object.entries(cors)) answer.headers.set(name, value);
-      return answer;
-    } catch (error) {
-      this.#options.onError(error, 'mcpServer: fetch');
-      return refusal(500, 'The server made a mistake', cors);
-    }
-  };
-
-  readonly handle: McpServer['handle'] = (request, response, next) => {
-    response.on('error', () => response.destroy());
-    void this.#handle(request, response, next).catch((error: unknown) => {
-      this.#options.onError(error, 'mcpServer: handle');
-      response.destroy();
-    });
-  };
 
   async stdio(options: McpStdioOptions = {}): Promise<McpStdio> {
     const {
@@ -203,27 +183,8 @@ class Server implements McpServer {
     return this.#closed;
   }
 
-  async #handle(
-    request: MountedRequest,
-    response: ServerResponse,
-    next?: () => void,
-  ): Promise<void> {
-    if (targetOf(request.originalUrl ?? request.url)?.path !== this.#options.path) {
-      if (next) next();
-      else await answerWith(response, refusal(404, 'Nothing is here'));
-      return;
-    }
-    const { scheduler } = this.#options.runtime.environment;
-    const { maxMessageBytes: maxBytes } = this.#options.limits;
-    const asked = await webRequest('mcpServer', request, response, { scheduler, maxBytes });
-    await answerWith(response, asked instanceof Response ? asked : await this.fetch(asked));
-  }
-
   async #answer(request: Request, url: URL): Promise<Response> {
     const { method, headers } = request;
-    if (method === 'OPTIONS') return new Response(null, { status: 204 });
-    if (method !== 'GET' && method !== 'POST' && method !== 'DELETE')
-      return refusal(405, 'Expected GET, POST or DELETE', { allow: 'GET, POST, DELETE, OPTIONS' });
     if (this.#closed) return refusal(503, 'The server is closing');
     const user = await this.#userOf(request, url);
     if (user === null)
