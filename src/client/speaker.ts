@@ -34,7 +34,7 @@ const optionChecks: OptionChecks<SpeakerOptions> = {
   silent: optional((value) => (typeof value === 'boolean' ? null : 'expected true or false')),
 };
 
-/** What plays sound. */
+/** The device that plays sound. */
 interface Output {
   play(itemId: string | null, samples: Int16Array): void;
   clear(): void;

@@ -17,7 +17,7 @@ export { TaskQueueTimeoutError as OpenClawTaskQueueTimeoutError };
 
 export type OpenClawTaskDomain = 'calendar' | 'email' | 'coding' | 'research' | 'other';
 
-/** What a task is about, and whether it changes something. */
+/** The topic of a task, and whether it changes something. */
 export interface OpenClawTaskKind {
   readonly domain: OpenClawTaskDomain;
   readonly operation: 'read' | 'write';

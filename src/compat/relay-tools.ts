@@ -30,7 +30,7 @@ export interface RelayToolsOptions {
   readonly maxTurns?: number;
 }
 
-/** What the tools return. */
+/** The result of a tool. */
 export interface RelayToolResult {
   readonly status: 'completed' | 'needs_input' | 'error';
   readonly sessionId?: string;

@@ -41,7 +41,7 @@ interface SilenceContext extends SilenceInput {
   readonly isAway: boolean;
 }
 
-/** What is going on: somebody speaks or nobody listens, only a tool works, or nothing. */
+/** The activity in the session: somebody speaks or nobody listens, only a tool works, or nothing. */
 export type SilenceState = 'loud' | 'waiting' | 'still';
 
 export type SilenceFact =

@@ -29,7 +29,7 @@ import { emptySessionState } from '../client/session-state.ts';
 import type { SpeakerStatus } from '../client/speaker.ts';
 import type { Subscription, WatchableValue } from '../client/watchable.ts';
 
-/** What has the state of a session: a client, or a session of the same process. */
+/** A source of a session's state: a client, or a session of the same process. */
 export interface SessionSource {
   readonly store: {
     getSnapshot(): { readonly context: SessionState };
@@ -37,7 +37,7 @@ export interface SessionSource {
   };
 }
 
-/** What `useSession` gives. */
+/** The result of `useSession`. */
 export interface UsedSession {
   /** Null on a server, and until the component is mounted. */
   readonly client: SessionClient | null;

@@ -52,7 +52,7 @@ export interface AuthorizeRequest {
   readonly transport: 'websocket' | 'stream';
 }
 
-/** What clients may ask of the server. */
+/** The limits for clients, each alone and all together. */
 export interface ServeLimits {
   /** Clients at once. @defaultValue 2000 */
   readonly clients: number;

@@ -46,7 +46,7 @@ export interface ClientHub {
   left(client: ServedClient): void;
 }
 
-/** What the server does for its clients. */
+/** The server, as its clients see it. */
 export interface ClientOwner {
   readonly environment: Environment;
   readonly limits: ServeLimits;

@@ -12,7 +12,7 @@
 //       time, the frames that it missed.
 //   SESSION-HUB-2. A frame is made once for all clients, and holds what changed.
 //   SESSION-HUB-3. A command with the id of an earlier one of the same client is not executed again: it gets the
-//       receipt of the earlier one. What a watcher commands is not executed.
+//       receipt of the earlier one. The commands of a watcher are not executed.
 //   SESSION-HUB-4. What a client that does not own the voice hears or says does not reach the session. When the
 //       voice moves, the session sees its client leave and another come.
 //   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one.
@@ -43,7 +43,7 @@ const BATCH_MS = 10;
 /** Receipts that are kept for one client. */
 const MAX_RECEIPTS = 256;
 
-/** What is remembered of a client over its connections. */
+/** The state of a client that outlives its connections. */
 interface Visitor {
   readonly memory: string;
   readonly user: string;

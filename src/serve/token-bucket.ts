@@ -5,7 +5,7 @@ import type { Clock } from '../actors/ports/environment.ts';
 export interface ServeRate {
   /** The burst: what may come at once. */
   readonly burst: number;
-  /** What is added each second, up to `burst`. */
+  /** The tokens that are added each second, up to `burst`. */
   readonly perSecond: number;
 }
 

@@ -18,7 +18,7 @@ import type {
 import { OffstageError } from '../values/errors.ts';
 import type { TaskCaps, TaskManagerOptions } from './task-options.ts';
 
-/** What a task has used, over all its connections. */
+/** The usage of a task, over all its connections. */
 export interface Used {
   timeMs: number;
   tokens: number;

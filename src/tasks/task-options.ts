@@ -5,7 +5,7 @@ import type { Clock } from '../actors/ports/environment.ts';
 import type { Relay, RelayTask } from '../actors/ports/relay.ts';
 import { aFunction, anObject, type ChecksOf } from '../values/checks.ts';
 
-/** What a task may use. One that has reached it is stopped, and fails with `RELAY_LIMIT`. */
+/** The limits of a task. A task that reaches one is stopped, and fails with `RELAY_LIMIT`. */
 export interface TaskCaps {
   /** Time at work, in milliseconds: neither in the queue, nor while the user is asked. */
   readonly timeMs?: number;
@@ -19,7 +19,7 @@ export interface TaskCaps {
 export interface TaskPlan {
   /** Tasks of one topic follow each other, in one conversation with the agent. Absent: one of its own. */
   readonly topic?: string;
-  /** What it writes, such as `calendar`: tasks that write the same follow each other. @defaultValue [] */
+  /** The resources that it writes, such as `calendar`: tasks that write the same follow each other. @defaultValue [] */
   readonly writes?: readonly string[];
   /** Another agent, folder or environment for this task; its capabilities must be the same. */
   readonly relay?: Relay;

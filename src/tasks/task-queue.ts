@@ -29,7 +29,7 @@ export interface TaskWait {
   waits?(before: number): void;
 }
 
-/** What a task that waited too long was waiting for. */
+/** The reason for which a task waited too long. */
 export type TaskWaitStage = 'semaphore' | 'lock';
 
 /** A task waited longer than it may for its turn. */

@@ -148,7 +148,7 @@ export interface VoiceSessionOptions extends SessionOptions {
    */
   readonly filler?: FillerOptions;
   /**
-   * What the user hears when nothing follows their answer to a question at once: "Premium. One moment.". It is no
+   * The words that the user hears when nothing follows their answer to a question at once: "Premium. One moment.". It is no
    * delivery, the user's voice ends it, and the transcript marks it with `filler: true`. A model that answers by
    * itself, and cannot speak out of band, may say it in words of its own. `false`: none. @defaultValue on
    */

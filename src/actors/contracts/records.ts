@@ -76,7 +76,7 @@ export interface AnsweredQuestion extends AskedQuestion {
   readonly settledBy?: SettledBy;
 }
 
-/** What the lead agent makes of the user's words about a question. */
+/** The lead agent's reading of the user's words about a question. */
 export const SETTLE_ACTIONS = [
   'answer',
   'correct',

@@ -281,7 +281,7 @@ export type SessionEvent =
       readonly reason: UnaddressedReason | null;
     }
   /**
-   * What the user gets instead of an answer: show it, so that silence is never the answer. `utteranceId` is the
+   * The text that the user gets instead of an answer: show it, so that silence is never the answer. `utteranceId` is the
    * user's last one if the lead agent has no reply; null: they have not spoken.
    */
   | {

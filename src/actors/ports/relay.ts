@@ -108,7 +108,7 @@ export type RelayAnswer =
   | { readonly type: 'permitted' }
   | { readonly type: 'denied'; readonly words: string }
   | { readonly type: 'answered'; readonly text: string; readonly optionId?: string }
-  /** Nobody answers. */
+  /** The question is withdrawn: no answer follows. */
   | { readonly type: 'cancelled' };
 
 /** A tool of the agent, in its own words. */

@@ -356,7 +356,7 @@ export class Replay {
     return replay;
   }
 
-  /** What becomes of an answer that is given now; null if there is no session. Changes nothing. */
+  /** Returns the outcome of an answer that is given now; null if there is no session. Changes nothing. */
   receiptOf(given: GivenNow): AnswerReceipt | null {
     return this.#session?.receiptOf(given) ?? null;
   }

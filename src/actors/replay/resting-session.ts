@@ -28,12 +28,12 @@ import { SUBAGENT_VERSION } from '../subagent/subagent-events.ts';
 import { Replay, setAsideReasons, type ReplayStep } from './replay-session.ts';
 import type { ReplayView } from './replay-view.ts';
 
-/** What becomes of a message to a subagent. */
+/** The outcome of a message to a subagent. */
 export type RestingMessage =
   | { readonly accepted: true; readonly messageId: string; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' | 'too_many_unread' };
 
-/** What becomes of a cancellation. */
+/** The outcome of a cancellation. */
 export type RestingCancellation =
   | { readonly accepted: true; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' };

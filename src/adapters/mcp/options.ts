@@ -28,7 +28,7 @@ export interface McpAuthorizeRequest {
   readonly url: URL;
 }
 
-/** What clients may ask of the server. */
+/** The limits for clients. */
 export interface McpLimits {
   /** The bytes of one message. @defaultValue 1_048_576 */
   readonly maxMessageBytes: number;
@@ -66,7 +66,7 @@ export interface McpServerOptions {
   readonly authorize?: (request: McpAuthorizeRequest) => string | null | Promise<string | null>;
   /** The name of the server, for clients; its tasks are kept under this name. @defaultValue 'offstage' */
   readonly name?: string;
-  /** What clients are told about the server as a whole. */
+  /** The description of the server as a whole, for clients. */
   readonly instructions?: string;
   /** The path of the handler. @defaultValue '/mcp' */
   readonly path?: string;

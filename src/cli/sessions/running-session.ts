@@ -8,7 +8,7 @@ import { OffstageError } from '../../values/errors.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import { cell, COLUMNS, fitted } from '../replay/lines.ts';
 
-/** What is done in a session. */
+/** An action in a session. */
 export type Deed =
   | { readonly type: 'answer'; readonly requestId: string; readonly answer: GivenAnswer }
   | { readonly type: 'cancel'; readonly subagentId: string; readonly reason: string }
@@ -19,7 +19,7 @@ export type Deed =
       readonly mode: MessageMode;
     };
 
-/** What became of it. */
+/** Its outcome. */
 export type Receipt =
   | { readonly accepted: true; readonly by?: string; readonly messageId?: string }
   | { readonly accepted: false; readonly reason: string };

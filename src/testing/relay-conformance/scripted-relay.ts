@@ -25,7 +25,7 @@ export interface ScriptedRelayOptions {
   readonly graceMs?: number;
 }
 
-/** What the agent was told. */
+/** The words that the agent was told. */
 export type ToldRelay =
   | { readonly type: 'start'; readonly session: string; readonly resumed: boolean }
   | {

@@ -28,7 +28,7 @@ import type { ReplyReader } from './held-speech.ts';
 /** While the model is busy and unheard, the moment is awaited for so long. */
 const PATIENCE_MS = 2000;
 
-/** What the runtime says to an answer, in one language. */
+/** The runtime's words to an answer, in one language. */
 export interface AcknowledgementPhrases {
   /** To the choice of an option; `{choice}` stands for its label. */
   readonly choice: string;
