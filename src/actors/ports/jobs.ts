@@ -15,7 +15,7 @@
 //   JOBS-5. A body of more than `maxBytes` is refused before it is begun (`JOB_TOO_LARGE`).
 
 import { z } from 'zod';
-import { OffstageError } from '../../values/errors.ts';
+import { messageOf, OffstageError } from '../../values/errors.ts';
 import { byteLength, isLongerThan } from '../../values/json.ts';
 
 /** A step that is done elsewhere. */
@@ -141,6 +141,31 @@ export async function engineKeyOf(key: string, maxChars: number): Promise<string
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
   const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0'));
   return `${encoded.slice(0, maxChars / 2)}~${hex.join('')}`;
+}
+
+/**
+ * Reads what an engine gave back.
+ * @throws {JobError} `JOB_UNREADABLE` for a value of another shape.
+ */
+export function readFrom<Schema extends z.ZodType>(
+  engine: string,
+  schema: Schema,
+  value: unknown,
+): z.output<Schema> {
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  throw new JobError(
+    'JOB_UNREADABLE',
+    `${engine} gave an answer of another shape: ${z.prettifyError(checked.error)}`,
+    { retryable: false },
+  );
+}
+
+/** The error for an engine that did not answer, with the innermost cause that is known. */
+export function unreachable(engine: string, error: unknown): JobError {
+  const { cause } = (error ?? {}) as { readonly cause?: unknown };
+  const message = `${engine} does not answer: ${messageOf(cause ?? error)}`;
+  return new JobError('JOBS_UNREACHABLE', message, { retryable: true, cause: error });
 }
 
 /** The end of a job that was cancelled. */

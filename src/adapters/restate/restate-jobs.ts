@@ -13,7 +13,6 @@
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
-import { messageOf } from '../../values/errors.ts';
 import {
   cancelledEnd,
   checkJobSize,
@@ -21,7 +20,9 @@ import {
   engineKeyOf,
   JobError,
   jobEndSchema,
+  readFrom,
   unlessAborted,
+  unreachable,
   type Job,
   type JobEnd,
   type JobHands,
@@ -121,8 +122,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
       return { status: response.status, text: await response.text() };
     } catch (error) {
       if (init.signal?.aborted === true) throw init.signal.reason;
-      const message = `Restate at ${ingress} does not answer: ${causeOf(error)}`;
-      throw new JobError('JOBS_UNREACHABLE', message, { retryable: true, cause: error });
+      throw unreachable(`Restate at ${ingress}`, error);
     }
   };
   const send = async (job: Job): Promise<string> => {
@@ -304,18 +304,7 @@ function read<Schema extends z.ZodType>(schema: Schema, text: string): z.output<
   } catch {
     parsed = undefined;
   }
-  const checked = schema.safeParse(parsed);
-  if (checked.success) return checked.data;
-  throw new JobError(
-    'JOB_UNREADABLE',
-    `Restate's answer is none of a job: ${z.prettifyError(checked.error)}`,
-    { retryable: false },
-  );
-}
-
-function causeOf(error: unknown): string {
-  const { cause } = error as { readonly cause?: unknown };
-  return messageOf(cause ?? error);
+  return readFrom('Restate', schema, parsed);
 }
 
 function isSlow(error: unknown): boolean {

@@ -15,9 +15,10 @@ import {
   checkJobSize,
   endWithin,
   engineKeyOf,
-  JobError,
   jobEndSchema,
+  readFrom,
   unlessAborted,
+  unreachable,
   type Job,
   type JobEnd,
   type JobHands,
@@ -140,7 +141,8 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
       });
     } catch (error) {
       // It has ended, and its result is kept.
-      if (nameOf(error) !== 'WorkflowExecutionAlreadyStartedError') throw unreachable(error);
+      if (nameOf(error) !== 'WorkflowExecutionAlreadyStartedError')
+        throw unreachable('Temporal', error);
     }
   };
   const endOf = async (workflowId: string): Promise<JobEnd> => {
@@ -150,15 +152,9 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     } catch (error) {
       // Cancelled, terminated or failed by an operator, or by a bug of the workflow.
       if (nameOf(error) === 'WorkflowFailedError') return failedEnd(error);
-      throw unreachable(error);
+      throw unreachable('Temporal', error);
     }
-    const checked = jobEndSchema.safeParse(result);
-    if (checked.success) return checked.data;
-    throw new JobError(
-      'JOB_UNREADABLE',
-      `Temporal's result is none of a job: ${z.prettifyError(checked.error)}`,
-      { retryable: false },
-    );
+    return readFrom('Temporal', jobEndSchema, result);
   };
 
   return {
@@ -245,10 +241,4 @@ function failedEnd(error: unknown): JobEnd {
   if (kind === 'CancelledFailure' || kind === 'TerminatedFailure') return cancelledEnd();
   const message = `Temporal failed the job: ${messageOf(cause ?? error)}`;
   return { failed: { code: 'JOBS_REFUSED', message, retryable: false } };
-}
-
-function unreachable(error: unknown): JobError {
-  const { cause } = error as { readonly cause?: unknown };
-  const message = `Temporal does not answer: ${messageOf(cause ?? error)}`;
-  return new JobError('JOBS_UNREACHABLE', message, { retryable: true, cause: error });
 }
