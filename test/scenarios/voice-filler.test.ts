@@ -9,7 +9,7 @@ import {
   type ScriptedVoice,
   type SimulatedEnvironment,
 } from '../../src/testing/index.ts';
-import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
+import { frameDurationMs, type AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 import { workingSound } from '../../src/voice/audio/working-sound.ts';
 import type { FillerOptions } from '../../src/voice/output/waiting.ts';
 import type { Voice } from '../../src/voice/speech/voice.ts';
@@ -359,6 +359,25 @@ describe('said by the model itself', () => {
     model().speak('Wait.');
     await environment.settle();
     expect(sounds).toEqual([]);
+    expect(asked()).toBe('reply');
+  });
+
+  test('FILLER-6: a model that says something else instead is cut off, and the answer does not wait for it', async () => {
+    const { environment, model, answer, asked, sounds, fillers } = await waiting({ speaker: null });
+    await environment.advance(AFTER_MS);
+    const saying = model().begin('I have news about the report.', 0);
+    const samples = new Int16Array(12_000);
+    for (let ms = 0; ms < 20_000; ms += 500) {
+      model().audio.next({ ...saying, samples, sampleRateHz: 24_000 });
+      await environment.settle();
+    }
+    expect(fillers()).toMatchObject([{ interrupted: true }]);
+    const heardMs = sounds.reduce((total, frame) => total + frameDurationMs(frame), 0);
+    expect(heardMs).toBeGreaterThan(WORD_MS);
+    expect(heardMs).toBeLessThan(3000);
+    expect(model().of('response.cancel')).toHaveLength(1);
+    saying.end('cancelled');
+    await answer('found it');
     expect(asked()).toBe('reply');
   });
 

@@ -49,6 +49,12 @@ function goingOn({ instructions, entries }: Conversation, text: string): string 
   return instructions.includes('As I was saying') ? `As I was saying: ${rest}` : rest;
 }
 
+/** The words that the instructions want said as they are; null: there are none. */
+function dictatedBy(instructions: string): string | null {
+  const [, quoted] = /Say exactly ("(?:[^"\\]|\\.)*")/i.exec(instructions) ?? [];
+  return quoted === undefined ? null : (JSON.parse(quoted) as string);
+}
+
 /**
  * @param tools names of the tools that may be called now.
  * @param isUnasked a voice model replies by itself: the words may have been for a subagent.
@@ -60,6 +66,8 @@ export function leadReply(
 ): Reply {
   const { entries, assignment } = conversation;
   const turn = entries.filter(({ kind }) => kind === 'assistant').length;
+  const dictated = dictatedBy(conversation.instructions);
+  if (dictated !== null) return say(dictated);
   if (assignment && isSaid(assignment))
     return say(goingOn(conversation, sayNotice(assignment, turn)));
   const due = dueOf(entries);

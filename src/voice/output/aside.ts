@@ -16,6 +16,8 @@
 //        phrase that is not sounding when the answer comes is cancelled, no sound of it follows the model's
 //        first sound, and the session does not wait for a model that never ends it.
 //   FILLER-5. The model is asked for a phrase only while it is asked for nothing else (RESPONSES-1).
+//   FILLER-6. A model that speaks for longer than the phrase takes is cut off: it says something else, for which the next
+//        speech would have to wait.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
@@ -32,6 +34,8 @@ const KEY = 'filler:';
 const PATIENCE_MS = 5000;
 /** A cancelled phrase reports its end within this time, or counts as ended. */
 const CANCEL_GRACE_MS = 1000;
+/** The slowest speech takes no longer (FILLER-6). */
+const LONGEST_MS = { pause: 2000, character: 150 };
 
 /** One phrase, until it was played or cancelled. */
 interface Saying {
@@ -44,6 +48,7 @@ interface Saying {
   written: string;
   /** When its sound will have been played, in milliseconds since 1970; null while it has no sound. */
   endsAt: number | null;
+  soundMs: number;
   /** True once all of its sound has arrived. */
   isMade: boolean;
 }
@@ -117,6 +122,7 @@ export class Aside {
       abort: new AbortController(),
       written: '',
       endsAt: null,
+      soundMs: 0,
       isMade: false,
     };
     this.#saying = saying;
@@ -158,7 +164,7 @@ export class Aside {
     }
     if (type === 'assistant.transcribed') {
       if (!this.#responses.has(event.responseId)) return false;
-      if (this.#saying) this.#words(this.#saying, event.text, event.final);
+      if (this.#saying?.isMade === false) this.#words(this.#saying, event.text, event.final);
       return true;
     }
     // The request allows no calls; outside the conversation no component could answer one.
@@ -210,6 +216,13 @@ export class Aside {
     const frame = { samples, sampleRateHz };
     const isFirst = saying.endsAt === null;
     const now = this.#environment.clock.now();
+    saying.soundMs += frameDurationMs(frame);
+    const longestMs = LONGEST_MS.pause + LONGEST_MS.character * saying.text.length;
+    if (!this.hasVoice && saying.soundMs > longestMs) {
+      this.#write(saying, true, true);
+      this.#made(saying);
+      return this.#cancelResponse();
+    }
     saying.endsAt = Math.max(saying.endsAt ?? now, now) + frameDurationMs(frame);
     if (isFirst && this.hasVoice) this.#words(saying, saying.text, true);
     this.#options.changed();
@@ -267,6 +280,10 @@ export class Aside {
     this.#saying = null;
     this.#cancelEnd?.();
     this.#cancelEnd = null;
+    this.#cancelResponse();
+  }
+
+  #cancelResponse(): void {
     if (!this.isAsked || this.#isCalledOff) return;
     this.#isCalledOff = true;
     this.#turn.send({ type: 'response.cancel' });

@@ -346,6 +346,23 @@ describe('notices', () => {
     expect([text, toolCalls]).toEqual(['Half way.', []]);
   });
 
+  test('told to say exactly some words, it says these, whatever else is due', async () => {
+    const asked = noteWriter()(
+      questionPrompt('ride_booker', 'Which ride?', [{ id: 'economy', label: 'Economy' }]),
+    );
+    const { text } = await generateText({
+      model: brainModel({ environment: hastyEnvironment() }),
+      instructions: 'Say exactly "Economy. One \\"moment\\".", and nothing else. Call no tool.',
+      allowSystemInMessages: true,
+      messages: [
+        ...asked.map(({ role, text: content }) => ({ role, content })),
+        { role: 'user', content: 'Economy.' },
+      ],
+      tools,
+    });
+    expect(text).toBe('Economy. One "moment".');
+  });
+
   test('a result that is still to come is not told', async () => {
     const talk = new Talk();
     await talk.user('where is my order');
