@@ -150,8 +150,9 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
 
   /** Handles sound of the user, at the transport's rate. */
   userSpoke(frame: AudioFrame): void {
-    const { listening } = this.#turns;
-    const isSent = this.#connections.sendAudio(frame, !listening.hasFloor);
+    const { listening, speech } = this.#turns;
+    const heard = speech.echo.heard(frame, this.#core.host.environment.clock.now());
+    const isSent = this.#connections.sendAudio(heard, !listening.hasFloor);
     listening.sound(frame, isSent);
   }
 

@@ -248,4 +248,29 @@ describe('P5: the lead agent hears itself', () => {
       ),
     ).toBe(true);
   });
+
+  test('ECHO-3: once it is known, the transport no longer hears it, and hears a voice over it', async () => {
+    const { pass, model, hears, heard } = await story({ echoDb: -20 });
+    const levelOf = (from: number): number => {
+      const samples = model()
+        .heard.slice(from)
+        .flatMap(({ samples: part }) => [...part]);
+      return Math.hypot(...samples) / Math.sqrt(samples.length) / 32_768;
+    };
+    const playedAt = (from: number): number => {
+      const part = heard.slice(from);
+      return Math.hypot(...part) / Math.sqrt(part.length);
+    };
+    model().speechStarted('echo');
+    await pass(1500);
+    await hears('Upon a time');
+    const [sent, played] = [model().heard.length, heard.length];
+    await pass(1000);
+    // -20 dB in the room, and a good 20 more on the line.
+    expect(levelOf(sent) / playedAt(played)).toBeLessThan(0.01);
+    const over = model().heard.length;
+    const user = speechLike(7, 800, RATE_HZ);
+    await pass(800, user);
+    expect(levelOf(over) * Math.sqrt(user.length)).toBeGreaterThan(0.9 * Math.hypot(...user));
+  });
 });

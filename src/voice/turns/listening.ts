@@ -55,8 +55,6 @@ const ONSET_MS = 300;
 export const END_LAG_MS = 600;
 /** An utterance may be reported when so many items of the speech are over. */
 const MAX_PLAYED = 10;
-/** A room that echoed this long ago still does (ECHO-1). */
-const ECHOES_MS = 120_000;
 /** An open microphone that has sent nothing for this long counts as off. */
 const MICROPHONE_GAP_MS = 2000;
 /**
@@ -354,8 +352,6 @@ export class BargeIn {
   #overlap: Overlap | null = null;
   /** When each of the newest items was last playing. */
   readonly #playedAt = new Map<string, number>();
-  /** When an echo was last heard. */
-  #echoedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     core: LeadSession,
@@ -406,7 +402,7 @@ export class BargeIn {
     if (final && this.#overlap?.utteranceId === utteranceId) this.#overlap = null;
     if (isEcho && !final) return null;
     if (isEcho) {
-      this.#echoedAt = this.#now;
+      this.#speech.echo.wasEcho(this.#now);
       this.#chart.send({ type: 'user.worded', utteranceId, reading: 'listens' });
       return 'echo';
     }
@@ -439,7 +435,6 @@ export class BargeIn {
   sound(frame: AudioFrame): void {
     const now = (this.#soundAt = this.#now);
     const voicedMs = this.#voice.take(frame);
-    this.#speech.echo.heard(frame, now);
     const overlap = this.#overlap;
     const { playing } = this.#speech;
     for (const itemId of playing) this.#playedAt.set(itemId, now);
@@ -453,6 +448,7 @@ export class BargeIn {
     const lasts = this.#speech.isLow && this.#voice.voicedMs >= VOICE_MS;
     const isEcho =
       isDoubted && (overlap?.isEchoing || (lasts && overlap?.soundsLikeEcho(playing, now)));
+    if (overlap?.isEchoing) this.#speech.echo.wasEcho(now);
     if (isEcho) this.#chart.send({ type: 'user.sounded', utteranceId, reading: 'echo' });
     else if (lasts) this.#speech.pause();
     else if (isDoubted && overlap?.isOther)
@@ -475,7 +471,7 @@ export class BargeIn {
   }
 
   get #echoes(): boolean {
-    return this.#now - this.#echoedAt < ECHOES_MS;
+    return this.#speech.echo.echoes(this.#now);
   }
 
   /** Returns the words that it may be an echo of, also of items that were cut since. */

@@ -1,8 +1,8 @@
 // An utterance that began over the lead agent's speech: does the microphone hear the user, or the loudspeaker?
 //
 //   ECHO-1. It is an echo if its sound rises and falls with what is played, and its words are those of the speech; for a
-//       long one, whose words a recogniser may have misheard, the sound suffices. It is none if the voice goes on when
-//       the speech is over: somebody answers.
+//       long one, and in a room that echoed of late, where a recogniser may have misheard it, the sound suffices. It is
+//       none if the voice goes on when the speech is over, or somebody speaks over it and words are left: they answer.
 //       Where an echo was heard of late, the words suffice, if all are those of the speech: sound that comes late is
 //       like nothing, and its beginning may be reported when the speech is over.
 //   ECHO-2. An answer without a pause before it is one utterance with the echo: the words of the echo at its beginning
@@ -22,6 +22,8 @@ const ECHO_WORDS = 0.6;
 const SURE = { share: 0.9, compared: 8 };
 /** So many comparisons in a row show an echo, or that somebody speaks over it: that is this much louder. */
 const RUN = 3;
+/** A single comparison may be chance. */
+const LEAST_COMPARED = 2;
 const LOUDER_DB = 5;
 /** The sound of a room goes on for less than this. */
 const TAIL_MS = 400;
@@ -103,10 +105,13 @@ export class Overlap {
   /** ECHO-1. `said`: the words of its items. `echoes`: an echo was heard of late. */
   isEcho(text: string, said: string, echoes: boolean): boolean {
     if (this.#afterMs >= TAIL_MS) return false;
+    const own = this.ownWords(text, said, echoes);
+    if (this.#hasOther && own !== '') return false;
     const share = this.#compared === 0 ? 0 : this.#alike / this.#compared;
     if (share >= SURE.share && this.#compared >= SURE.compared) return true;
-    if (share < ECHO_SHARE)
-      return echoes && !this.#hasOther && this.ownWords(text, said, echoes) === '';
+    if (share < ECHO_SHARE) return echoes && !this.#hasOther && own === '';
+    // Of a piece of the echo hardly a word is taken down right.
+    if (echoes && !this.#hasOther && this.#compared >= LEAST_COMPARED) return true;
     const words = plainWords(text);
     return closestPart(words, plainWords(said), [words.split(' ').length]) >= ECHO_WORDS;
   }

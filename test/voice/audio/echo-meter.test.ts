@@ -100,3 +100,105 @@ describe('nothing can be told', () => {
     expect(meter.compare(0)).toBeNull();
   });
 });
+
+describe('ECHO-3: the echo of a room that is known', () => {
+  const PLAYED_MS = 8000;
+  const levelDb = (samples: ArrayLike<number>): number => {
+    let energy = 0;
+    for (const sample of Array.from(samples)) energy += (sample / 32_768) ** 2;
+    return 10 * Math.log10(energy / samples.length + 1e-12);
+  };
+
+  interface Known extends Omit<Room, 'played'> {
+    readonly isKnown?: boolean;
+    /** The loudspeaker is no longer heard from then on. */
+    readonly headsetAfterMs?: number;
+  }
+
+  /** Plays speech in a room whose echo is measured in the first two seconds; returns both sides of the rest. */
+  function heardIn({ echoDb = -Infinity, delayMs = 120, user, reportMs = 100, ...rest }: Known) {
+    const { isKnown = true, headsetAfterMs = Number.POSITIVE_INFINITY } = rest;
+    const played = speech(1, PLAYED_MS);
+    const gain = 10 ** (echoDb / 20);
+    const meter = new EchoMeter();
+    const [before, after]: [number[], number[]] = [[], []];
+    // It is sent faster than it is played.
+    meter.said({ itemId: 'item', samples: toPcm(played), sampleRateHz: RATE_HZ });
+    for (let at = FRAME_MS; at <= PLAYED_MS; at += FRAME_MS) {
+      const from = ((at - FRAME_MS) * RATE_HZ) / 1000;
+      const sound = Float32Array.from({ length: SAMPLES }, (_, index) => {
+        const echo =
+          at > headsetAfterMs ? 0 : (played[from + index - (delayMs * RATE_HZ) / 1000] ?? 0);
+        return gain * echo + (at > 2000 ? (user?.[from + index] ?? 0) : 0);
+      });
+      const samples = toPcm(sound);
+      const now = 1_000_000 + at;
+      const heard = meter.heard({ samples, sampleRateHz: RATE_HZ }, now);
+      if (at % reportMs === 0) meter.played('item', at, now);
+      if (at === 2000) {
+        meter.compare(now);
+        if (isKnown) meter.wasEcho(now);
+      }
+      if (at <= 2000) continue;
+      before.push(...samples);
+      after.push(...heard.samples);
+    }
+    // A known echo is 80 ms late.
+    const lateMs = after.every((sample, index) => sample === before[index]) ? 0 : 80;
+    const late = (RATE_HZ * lateMs) / 1000;
+    return { before: before.slice(0, before.length - late), after: after.slice(late) };
+  }
+
+  test.each(
+    [-15, -20, -30].flatMap((echoDb) =>
+      [60, 150, 280].map((delayMs) => ({ echoDb, delayMs, reportMs: delayMs > 100 ? 200 : 100 })),
+    ),
+  )('at $echoDb dB, $delayMs ms later, is 20 dB quieter', (room) => {
+    const { before, after } = heardIn(room);
+    expect(levelDb(before) - levelDb(after)).toBeGreaterThan(20);
+  });
+
+  test.each([3, 4, 5, 6])('a voice over it passes (%i)', (seed) => {
+    const user = speech(seed, PLAYED_MS);
+    const { before, after } = heardIn({ echoDb: -20, user });
+    expect(levelDb(before) - levelDb(after)).toBeLessThan(0.5);
+    // No syllable of it is missing.
+    const step = (RATE_HZ * 80) / 1000;
+    for (let at = 0; at + step < before.length; at += step) {
+      const was = levelDb(before.slice(at, at + step));
+      // Nor its quiet beginning.
+      if (was > -30) expect(was - levelDb(after.slice(at, at + step))).toBeLessThan(3);
+    }
+  });
+
+  test('a voice in a pause of the speech passes, and one that is as quiet as the echo is no louder', () => {
+    const meter = heardIn({ echoDb: -20, headsetAfterMs: 2000, user: speech(3, PLAYED_MS) });
+    expect(levelDb(meter.before) - levelDb(meter.after)).toBeLessThan(0.5);
+    const quiet = speech(3, PLAYED_MS).map((sample) => sample * 0.05);
+    const over = heardIn({ echoDb: -20, user: quiet });
+    expect(levelDb(over.after)).toBeLessThanOrEqual(levelDb(over.before));
+  });
+
+  test('is left alone while nobody has heard one', () => {
+    const { before, after } = heardIn({ echoDb: -20, isKnown: false });
+    expect(after).toEqual(before);
+  });
+
+  test('as loud as a voice is left alone', () => {
+    const { before, after } = heardIn({ echoDb: 0 });
+    expect(after).toEqual(before);
+  });
+
+  test('the frame that was given is not changed, and a rate or an empty frame is no matter', () => {
+    const meter = new EchoMeter();
+    meter.said({ itemId: 'item', samples: toPcm(speech(1, 3000)), sampleRateHz: 24_000 });
+    meter.wasEcho(0);
+    for (const sampleRateHz of [8000, 16_000, 44_100, 48_000])
+      for (const length of [0, 1, 7, 480, 4800]) {
+        const samples = new Int16Array(length).fill(900);
+        const heard = meter.heard({ samples, sampleRateHz }, 20);
+        expect(heard.samples.length).toBe(length);
+        expect(samples).toEqual(new Int16Array(length).fill(900));
+      }
+  });
+});

@@ -64,3 +64,29 @@ describe('ECHO-2: an answer without a pause before it', () => {
     );
   });
 });
+
+describe('ECHO-1', () => {
+  /** An echo of `echoMs`; then another voice over it for `otherMs`, that is louder. */
+  function spokenOver(echoMs: number, otherMs: number): Overlap {
+    const meter = new Heard();
+    const overlap = new Overlap('utt', meter);
+    for (let at = 0; at < echoMs; at += 20) overlap.heard(['item'], 20, 20, at);
+    meter.comparison = { likeness: 0.3, gainDb: -5 };
+    for (let at = 0; at < otherMs; at += 20) overlap.heard(['item'], 20, 20, echoMs + at);
+    return overlap;
+  }
+
+  test('a piece of the echo is taken down as anything, and is an echo in a room that echoes', () => {
+    expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, true)).toBe(true);
+    expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, false)).toBe(false);
+    // A single comparison may be chance.
+    expect(spokenOver(160, 0).isEcho('Wait,', SPEECH, true)).toBe(false);
+  });
+
+  test('words that somebody says over a long echo are theirs', () => {
+    const text = 'or premium 24 dollars in three minutes economy';
+    expect(spokenOver(6000, 600).isEcho(text, SPEECH, true)).toBe(false);
+    expect(spokenOver(6000, 600).ownWords(text, SPEECH, true)).toBe('economy');
+    expect(spokenOver(6000, 0).isEcho(text, SPEECH, true)).toBe(true);
+  });
+});
