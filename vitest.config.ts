@@ -11,6 +11,7 @@ import { findPostgres } from './test/support/postgres/find-postgres.ts';
 
 const postgres = 'test/adapters/postgres-journal/**/*.test.ts';
 const speech = 'test/adapters/local-voice/**/*.test.ts';
+const rooms = 'test/dialogues/rooms.test.ts';
 const browser = 'test/browser/**/*.test.ts';
 const frameworks = 'test/frameworks/**/*.test.ts';
 const engines = 'test/engines/**/*.test.ts';
@@ -93,7 +94,17 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [postgres, speech, browser, frameworks, engines, cloudflare, site, claude],
+          exclude: [
+            postgres,
+            speech,
+            rooms,
+            browser,
+            frameworks,
+            engines,
+            cloudflare,
+            site,
+            claude,
+          ],
           sequence: { groupOrder: 0 },
         },
       },
@@ -174,7 +185,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'speech',
-          include: [speech],
+          include: [speech, rooms],
           fileParallelism: false,
           sequence: { groupOrder: 2 },
         },

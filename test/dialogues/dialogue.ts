@@ -40,7 +40,9 @@ export interface WorkEnd {
 }
 
 /** What sounds in the room beside the person; only the browser stage hears it. */
-export type Background = 'noise' | 'echo' | 'television';
+export const backgrounds = ['noise', 'echo', 'television'] as const;
+
+export type Background = (typeof backgrounds)[number];
 
 export interface Dialogue {
   /** Unique; the table names it. */

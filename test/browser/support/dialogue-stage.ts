@@ -6,25 +6,14 @@ import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { playInto } from './microphone.ts';
 import { buildTheatre, troubles } from './stage.ts';
-import { noise } from '../../support/speech-like.ts';
 import { speak, toWav } from '../../support/speech/speak.ts';
 import type { Dialogue } from '../../dialogues/dialogue.ts';
+import { ECHO_DB, roomSound } from '../../dialogues/room.ts';
 import type { DialogueStage, Sound } from '../../dialogues/record.ts';
 
-const RATE_HZ = 24_000;
-/** A loudspeaker that is heard by the microphone, as a laptop without an echo canceller has it. */
-const ECHO_DB = -20;
-/** Below the user's voice. */
-const TELEVISION_DB = -32;
-const NOISE_DB = -50;
-const ROOM_DB = -55;
 const LISTENED_EVERY_MS = 50;
 /** A shorter silence is part of the speech. */
 const PAUSE_MS = 250;
-const TELEVISION =
-  'Good evening, and here is the news. The harbour will be closed on Thursday because of the storm. ' +
-  'The mayor said that the new bridge would cost twelve million. And now to the weather in the north.';
-
 export interface BrowserStages {
   /** Opens the demo's page anew for this dialogue. */
   open(dialogue: Dialogue): Promise<DialogueStage>;
@@ -43,15 +32,6 @@ export async function browserStages(options: BrowserStageOptions = {}): Promise<
   const { voice = 'rms', recordings } = options;
   // Work is still under way when its acknowledgement has been said.
   const theatre = await buildTheatre(1);
-  const background = {
-    noise: async () => noiseOf(NOISE_DB, 4 * RATE_HZ),
-    // No room is as silent as a synthesiser: the session tells far voices from near ones by the noise.
-    television: async () => {
-      const far = quieter(await speak(TELEVISION, { voice: 'awb' }), TELEVISION_DB);
-      const hiss = noiseOf(ROOM_DB, far.length);
-      return far.map((sample, index) => sample + (hiss[index] ?? 0));
-    },
-  };
   const open = async ({ name, background: room }: Dialogue): Promise<DialogueStage> => {
     const stage = await theatre.open();
     const { watch } = stage;
@@ -59,8 +39,8 @@ export async function browserStages(options: BrowserStageOptions = {}): Promise<
     const tab = await stage.visit({ ...(room === 'echo' && { echoDb: ECHO_DB }), isRecorded });
     const { page } = tab;
     await tab.startTalking();
-    if (room === 'noise' || room === 'television')
-      await playInto(page, toWav(await background[room]()), { isLoop: true });
+    const around = await roomSound(room);
+    if (around) await playInto(page, toWav(around), { isLoop: true });
     await page.evaluate(
       ([everyMs, pauseMs]) => {
         const sounds: { from: number; to: number }[] = [];
@@ -117,13 +97,4 @@ export async function browserStages(options: BrowserStageOptions = {}): Promise<
     };
   };
   return { open, close: () => theatre.close() };
-}
-
-function quieter(samples: Int16Array, db: number): Int16Array {
-  return samples.map((sample) => sample * 10 ** (db / 20));
-}
-
-function noiseOf(db: number, length: number): Int16Array {
-  const random = noise(5);
-  return Int16Array.from({ length }, () => random() * 32_767 * 10 ** (db / 20));
 }

@@ -1,0 +1,57 @@
+// Some of the dialogues with real speech, in rooms: `npm run dialogues:rooms` plays all. The recogniser may mishear; what
+// must hold in any case is that nothing is lost or told twice, and that what was taken down right is done.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { dialogues } from './corpus/index.ts';
+import type { Background, Dialogue } from './dialogue.ts';
+import { judgeDialogue, type Fault } from './judge.ts';
+import { playDialogue } from './play.ts';
+import { roomStages, type RoomStages } from './stages/room-stage.ts';
+
+/** Faults of the session, whatever the recogniser made of the words. */
+const always: ReadonlySet<Fault> = new Set(['told twice', 'lost', 'error']);
+const ofAnyRoom: ReadonlySet<string> = new Set([
+  'a ride, asked and answered',
+  'a listening word into a question, and then the answer',
+  'held out: pardon',
+]);
+
+let stages: RoomStages;
+beforeAll(async () => {
+  stages = await roomStages();
+});
+afterAll(() => stages.close());
+
+interface Case {
+  readonly room: Background | undefined;
+  readonly name: string;
+  readonly dialogue: Dialogue;
+}
+
+const cases = dialogues.flatMap((dialogue): readonly Case[] => {
+  const { name, background } = dialogue;
+  if (background) return [{ room: background, name, dialogue }];
+  const rooms = ofAnyRoom.has(name) ? ([undefined, 'noise', 'echo'] as const) : [];
+  return rooms.map((room) => ({ room, name, dialogue }));
+});
+
+test('every dialogue that is named is there', () => {
+  const named = cases.filter(({ room }) => room === undefined).map(({ name }) => name);
+  expect(named.toSorted()).toEqual([...ofAnyRoom].toSorted());
+});
+
+describe('a dialogue in a room', () => {
+  test.each(cases)('$room: $name', async ({ room, dialogue }) => {
+    const stage = await stages.open({ ...dialogue, ...(room && { background: room }) });
+    const record = await playDialogue(stage, dialogue);
+    await stage.close();
+    const { faults, isHeardRight } = judgeDialogue(dialogue, record);
+    const ours = faults.filter(({ fault }) => always.has(fault) || isHeardRight);
+    expect({ ours, story: ours.length > 0 ? stage.story : [] }).toEqual({ ours: [], story: [] });
+    // Words that were not taken down at all were taken for an echo, or for somebody else.
+    const unheard = record.utterances.filter(
+      ({ line, heard }) => heard === null && !dialogue.lines[line]?.wantsNothing,
+    );
+    if (room !== 'television') expect(unheard).toEqual([]);
+  });
+});
