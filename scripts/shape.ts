@@ -144,7 +144,7 @@ const cited = new Map(
 /** An id of an invariant: the name of its file and a number, as `OUTBOX-3`. */
 const ID = String.raw`(?<![\w./-])[A-Z][A-Z0-9]*(?:-[A-Z][A-Z0-9]*)*-\d+(?![\w-])`;
 /** The same letters and numbers, but the name of a standard. */
-const STANDARD = /^(?:UTF|BCP|FNV|ISO|RFC)-/;
+const STANDARD = /^(?:UTF|BCP|FNV|ISO|RFC|EPL|GPL)-/;
 /** A line of a header that defines an invariant. */
 const DEFINITION = new RegExp(String.raw`^//\s*(?:Invariants?:?\s+)?(${ID})[.:]?\s+\S`);
 const headerOf = (text: string): readonly string[] =>

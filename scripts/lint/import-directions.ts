@@ -587,6 +587,7 @@ export const layers: readonly Layer[] = [
       'actors/ports',
       'actors/replay',
       'actors/session/view',
+      'adapters/inspect/actor-registry.ts',
       'adapters/inspect/shown-value.ts',
       'adapters/listen',
       'adapters/node',

@@ -12,7 +12,10 @@
 //   INSPECTOR-2. It acts only if `act` is given, by the frames and methods of a client, under the name `user`.
 //   INSPECTOR-3. No request throws, and none is read beyond `MAX_BODY_BYTES`.
 
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { InspectionEvent } from 'xstate';
 import { z } from 'zod';
 import { identity } from '../actors/contracts/identity.ts';
 import type { Environment } from '../actors/ports/environment.ts';
@@ -25,8 +28,10 @@ import { nodeEnvironment } from '../adapters/node/environment.ts';
 import { messageIn, readClientFrame, valueOfJson, type CommandFrame } from '../client/protocol.ts';
 import { aFunction, check, type ChecksOf } from '../values/checks.ts';
 import { codeOf, isA, messageOf, OffstageError } from '../values/errors.ts';
-import { chartsOfMachines } from './charts.ts';
+import { chartOf, shownMachines } from './charts.ts';
 import { InspectedSession } from './inspected-session.ts';
+import { laidOutCharts } from './laid-out-charts.ts';
+import { OwnMachines } from './own-machines.ts';
 import { pageHtml, pageStyle } from './page.ts';
 import { pageScript } from './page-script.ts';
 import { reporter } from '../values/reporter.ts';
@@ -38,8 +43,8 @@ export type ActedSession = Pick<
 >;
 
 export interface InspectorPageOptions {
-  /** The journal of the sessions; with `scopes`, their list. */
-  readonly journal: Journal;
+  /** The journal of the sessions; with `scopes`, their list. @defaultValue none: the page shows `inspect` alone */
+  readonly journal?: Journal;
   /** The secret of those who may look: at least 16 characters, in the fragment of the page's address. */
   readonly token: string;
   /**
@@ -64,10 +69,15 @@ export interface InspectorPageOptions {
 export interface InspectorPage {
   /** Answers a request of the page. `next` is called for another path; without it, that is a 404. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
+  /**
+   * Shows the actors of your own machines: `createActor(machine, { inspect: page.inspect })`. It never throws, and
+   * converts nothing while no page asks.
+   */
+  readonly inspect: (event: InspectionEvent) => void;
 }
 
 const optionsSchema = z.strictObject({
-  journal: z.looseObject({ read: aFunction }),
+  journal: z.looseObject({ read: aFunction }).optional(),
   token: z.string().min(16).max(500),
   act: aFunction.optional(),
   user: identity.optional(),
@@ -109,6 +119,14 @@ const json = (value: unknown, status = 200): Answer => ({
   body: JSON.stringify(value),
 });
 
+/** The files of elkjs that the page loads to place a chart of an app. */
+const ELK_FILES: ReadonlyMap<string, string> = new Map([
+  ['/elk-api.js', 'elkjs/lib/elk-api.js'],
+  ['/elk-worker.js', 'elkjs/lib/elk-worker.min.js'],
+]);
+
+const noJournal: Journal = { append() {}, read: () => [], scopes: () => [] };
+
 const refusal = (status: number, message: string): Answer => json({ error: { message } }, status);
 
 class Page implements InspectorPage {
@@ -119,6 +137,9 @@ class Page implements InspectorPage {
   readonly #onError: (error: unknown, where: string) => void;
   /** The one that was asked for last is the last. */
   readonly #sessions = new Map<string, InspectedSession>();
+  readonly #journal: Journal;
+  readonly #machines: OwnMachines;
+  readonly inspect: InspectorPage['inspect'];
 
   constructor(options: InspectorPageOptions) {
     const { redact = true, path = '/inspect', environment = nodeEnvironment(), onError } = options;
@@ -127,6 +148,9 @@ class Page implements InspectorPage {
     this.#environment = environment;
     this.#redact = redact === true ? redactWords : redact === false ? redactNothing : redact;
     this.#onError = reporter(onError);
+    this.#journal = options.journal ?? noJournal;
+    this.#machines = new OwnMachines(this.#redact, environment.clock, this.#onError);
+    this.inspect = this.#machines.inspect;
   }
 
   readonly handle: InspectorPage['handle'] = (request, response, next) => {
@@ -173,26 +197,33 @@ class Page implements InspectorPage {
     if (!isPost && route === '/page.js')
       return { status: 200, type: 'text/javascript', body: pageScript };
     if (!isPost && route === '/page.css') return { status: 200, type: 'text/css', body: pageStyle };
+    const elk = isPost ? undefined : ELK_FILES.get(route);
+    if (elk !== undefined) return elkFile(elk);
     if (!isSameSecret(bearerToken(request.headers), this.#options.token))
       return refusal(401, 'Expected the token');
     if (isPost) return route === '/api/act' ? this.#act(request) : refusal(404, 'Nothing is here');
     switch (route) {
       case '/api/charts':
-        return json(chartsOfMachines());
+        return { status: 200, type: 'application/json', body: chartsBody() };
       case '/api/sessions':
         return json(await this.#list());
       case '/api/entries':
         return this.#entries(query);
       case '/api/at':
         return this.#at(query);
+      case '/api/machines':
+        return json(this.#machines.list());
+      case '/api/machine':
+        return found(this.#machines.at(query.get('id') ?? ''), 'There is no such actor');
+      case '/api/chart':
+        return found(this.#machines.chart(query.get('of') ?? ''), 'Its machine is gone');
       default:
         return refusal(404, 'Nothing is here');
     }
   }
 
   async #list(): Promise<unknown> {
-    const { journal } = this.#options;
-    const scopes = (await journal.scopes?.()) ?? [];
+    const scopes = (await this.#journal.scopes?.()) ?? [];
     return scopes.map(({ scope, entries, firstAt, lastAt }) => ({
       scope,
       entries,
@@ -221,15 +252,14 @@ class Page implements InspectorPage {
       wholeNumber(query.get('entry')) ?? 0,
       query.get('id') ?? 'session',
     );
-    return subject ? json(subject) : refusal(404, 'There is no such entry');
+    return found(subject ?? null, 'There is no such entry');
   }
 
   async #session(query: URLSearchParams): Promise<InspectedSession | null> {
     const scope = query.get('session') ?? '';
     const known = this.#sessions.get(scope);
     const session =
-      known ??
-      new InspectedSession(this.#options.journal, scope, this.#redact, this.#environment.clock);
+      known ?? new InspectedSession(this.#journal, scope, this.#redact, this.#environment.clock);
     await session.refresh();
     if (session.count === 0) return null;
     this.#sessions.delete(scope);
@@ -286,6 +316,25 @@ class Page implements InspectorPage {
       case 'question.shown':
         return session.questionShown(frame.requestId, by);
     }
+  }
+}
+
+/** The charts of each session's machines with their places. */
+function chartsBody(): string {
+  const charts = Object.entries(shownMachines).map(([name, machine]) => [name, chartOf(machine)]);
+  return `{"charts":${JSON.stringify(Object.fromEntries(charts))},"placed":${laidOutCharts}}`;
+}
+
+const found = (value: object | null, otherwise: string): Answer =>
+  value === null ? refusal(404, otherwise) : json(value);
+
+/** elkjs is of the app: a page without it shows nested boxes. */
+async function elkFile(name: string): Promise<Answer> {
+  try {
+    const body = await readFile(createRequire(import.meta.url).resolve(name), 'utf8');
+    return { status: 200, type: 'text/javascript', body };
+  } catch {
+    return refusal(404, 'elkjs is not installed: npm install elkjs');
   }
 }
 

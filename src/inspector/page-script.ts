@@ -13,7 +13,7 @@ const ROW = 24, LANE = 20, HEAD = 22, NAMES = 110, POLL_MS = 700, CHECKPOINT = 5
 
 const state = {
   session: given.get('session'), entries: [], checkpoints: [], at: Number(given.get('entry')) || 0,
-  isLive: !given.get('entry'), chosen: 'session', mayAct: false, charts: null, now: 0,
+  isLive: !given.get('entry'), chosen: 'session', mayAct: false, charts: {}, placed: {}, own: new Map(), now: 0,
   from: 0, to: 1, fits: true, lanes: new Map(), open: new Map(), born: new Map(), asked: 0,
 };
 
@@ -42,18 +42,20 @@ function el(name, fields = {}, ...children) {
 
 async function begin() {
   try {
-    const sessions = await ask('sessions');
-    state.charts = await ask('charts');
-    $('session').replaceChildren(...sessions.slice(-500).map(({ scope, entries }) =>
-      el('option', { value: scope }, scope + ' (' + entries + ')')));
-    state.session ??= sessions.at(-1)?.scope ?? null;
-    if (state.session === null) return say('The journal has no session');
-    $('session').value = state.session;
+    const { charts, placed } = await ask('charts');
+    Object.assign(state, { charts, placed });
     await poll();
   } catch (error) {
     say(error.message);
     setTimeout(begin, 2000);
   }
+}
+async function listSessions() {
+  const sessions = await ask('sessions');
+  $('session').replaceChildren(...sessions.slice(-500).map(({ scope, entries }) =>
+    el('option', { value: scope }, scope + ' (' + entries + ')')));
+  state.session ??= sessions.at(-1)?.scope ?? null;
+  if (state.session !== null) $('session').value = state.session;
 }
 $('session').addEventListener('change', () => {
   Object.assign(state, { session: $('session').value, entries: [], checkpoints: [], at: 0, isLive: true,
@@ -62,7 +64,10 @@ $('session').addEventListener('change', () => {
 });
 
 async function poll() {
-  if (!document.hidden) await load();
+  if (!document.hidden) {
+    await loadMachines().catch((error) => say(error.message));
+    await load();
+  }
   setTimeout(poll, POLL_MS);
 }
 let loading = null;
@@ -71,7 +76,10 @@ function load() {
   return loading;
 }
 async function loadOnce() {
+  if ($('session').options.length === 0) await listSessions();
   const session = state.session;
+  document.body.toggleAttribute('data-bare', session === null);
+  if (session === null) return say(machines.items.length > 0 ? 'Connected' : 'There is no session yet');
   const got = await ask('entries?' + of({ session, after: state.entries.length }));
   if (session !== state.session) return;
   if (got.count < state.entries.length) {
@@ -190,12 +198,50 @@ const tree = list($('tree'), 'treeitem', (item) => {
   made.style.paddingLeft = item.level * 16 + 4 + 'px';
   return made;
 });
-tree.choose = (index) => { state.chosen = tree.items[index].id; show(); };
+tree.choose = (index) => choose(tree.items[index].id);
 const entries = list($('entries'), 'option', (entry) => el('div', {},
   el('span', { class: 'n' }, String(entry.n)), el('span', {}, clock(entry.at)),
   el('span', {}, entry.actor === entry.unit || entry.unit === state.session ? entry.actor : entry.unit),
   el('span', {}, entry.type)));
 entries.choose = (index) => go(entries.items[index].n);
+
+const machines = list($('machines'), 'treeitem', (item) => {
+  const made = el('div', { 'aria-level': item.level + 1, 'aria-setsize': item.of, 'aria-posinset': item.place },
+    el('span', {}, item.name), el('span', { class: 'chip' }, item.state));
+  made.style.paddingLeft = item.level * 16 + 4 + 'px';
+  return made;
+});
+machines.choose = (index) => choose('machine ' + machines.items[index].id);
+async function loadMachines() {
+  const got = await ask('machines');
+  const known = new Set(got.map(({ id }) => id)), below = new Map();
+  for (const item of got) {
+    const parent = item.parentId !== null && known.has(item.parentId) ? item.parentId : null;
+    if (!below.has(parent)) below.set(parent, []);
+    below.get(parent).push(item);
+  }
+  const rows = [], walk = (parent, level) => {
+    const items = below.get(parent) ?? [];
+    for (const [index, item] of items.entries()) {
+      rows.push({ ...item, level, of: items.length, place: index + 1 });
+      walk(item.id, level + 1);
+    }
+  };
+  walk(null, 0);
+  $('own').hidden = rows.length === 0;
+  machines.items = rows;
+  machines.selected = rows.findIndex(({ id }) => 'machine ' + id === state.chosen);
+  if (state.session === null && state.chosen === 'session' && rows.length > 0) return machines.choose(0);
+  machines.draw();
+  if (state.chosen.startsWith('machine ')) void machineDetail();
+}
+function choose(id) {
+  state.chosen = id;
+  machines.selected = machines.items.findIndex((item) => 'machine ' + item.id === id);
+  machines.draw();
+  show();
+  if (id.startsWith('machine ')) void machineDetail();
+}
 
 function treeOf(facts) {
   const below = new Map();
@@ -267,7 +313,7 @@ function show() {
   entries.selected = at - 1;
   entries.reveal();
   const before = at > 1 ? factsAt(at - 1) : new Map();
-  $('diff').replaceChildren(...Object.entries(all[at - 1].changes).slice(0, 50).flatMap(([name, value]) => [
+  if (!state.chosen.startsWith('machine ')) $('diff').replaceChildren(...Object.entries(all[at - 1].changes).slice(0, 50).flatMap(([name, value]) => [
     el('dt', {}, name), el('dd', {}, (before.get(name) ?? 'none') + ' → ' + (value ?? 'gone')),
   ]));
   draw();
@@ -275,9 +321,12 @@ function show() {
 }
 
 async function detail() {
+  if (state.chosen.startsWith('machine ')) return;
   const asked = ++state.asked;
   const { at: entry, chosen: id, session } = state;
   $('subject').textContent = id;
+  $('diff-title').textContent = 'Changed by this entry';
+  $('event-title').textContent = 'Event of this entry';
   // The actions of what was chosen before are not those of this.
   if (!($('actions').dataset.key ?? '').startsWith(id + ' ')) {
     $('actions').dataset.key = '';
@@ -291,7 +340,8 @@ async function detail() {
     $('why').dataset.cause = wait?.cause ?? '';
     $('context').textContent = JSON.stringify(got.outcome ?? got.context, null, 2);
     $('event').textContent = JSON.stringify(got.event, null, 2);
-    $('chart').replaceChildren(...(got.chart && got.value !== null ? chart(state.charts[got.chart], got.value) : []));
+    const changed = Object.hasOwn(state.entries[entry - 1]?.changes ?? {}, id);
+    showChart(got.value === null ? null : state.charts[got.chart], got.value, state.placed[got.chart], changed ? [{ event: got.event.type }] : []);
     const acting = state.mayAct && state.isLive;
     const key = id + ' ' + acting + ' ' + (wait?.of ?? '');
     if ($('actions').dataset.key !== key) {
@@ -303,22 +353,142 @@ async function detail() {
   }
 }
 
-function chart(root, value) {
-  const moves = [];
-  const box = (node, here) => {
-    if (node.states.length === 0 || here !== null)
-      if (here !== null) for (const { event, to } of node.on) moves.push(node.key + ': ' + event + (to.length > 0 ? ' → ' + to.join(', ') : ''));
-    const within = (key) => {
-      if (here === null) return null;
-      if (node.type === 'parallel') return here[key] ?? {};
-      return here === key ? {} : typeof here === 'object' ? here[key] ?? null : null;
-    };
-    return el('div', { class: 'state', 'data-type': node.type, 'data-on': here === null ? null : '' },
-      el('b', {}, node.key), ...node.states.map((child) => box(child, within(child.key))));
+async function machineDetail() {
+  const asked = ++state.asked, id = state.chosen.slice('machine '.length);
+  $('subject').textContent = id;
+  $('actions').dataset.key = '';
+  $('actions').replaceChildren();
+  $('diff-title').textContent = 'Last transition';
+  $('event-title').textContent = 'Latest events';
+  try {
+    const got = await ask('machine?' + of({ id }));
+    if (asked !== state.asked) return;
+    $('why').textContent = got.status === 'active' ? '' : got.status;
+    $('diff').replaceChildren(...got.moves.flatMap(({ from, event, to }) => [
+      el('dt', {}, event), el('dd', {}, (from || got.name) + ' → ' + (to.join(', ') || 'the same')),
+    ]));
+    setText($('context'), JSON.stringify(got.output ?? got.error ?? got.context, null, 2));
+    setText($('event'), got.events.map(({ at, event }) => new Date(at).toLocaleTimeString() + ' ' + JSON.stringify(event)).join('\n'));
+    if (got.chart === null) return showChart(null);
+    const own = await ownChart(got.chart);
+    if (asked === state.asked) showChart(own.chart, got.value, own.placed, got.moves);
+  } catch (error) {
+    if (asked === state.asked) $('why').textContent = error.message;
+  }
+}
+// A selection of the user stays where nothing has changed.
+const setText = (box, text) => { if (box.textContent !== text) box.textContent = text; };
+
+// A chart of an app is placed once, by elkjs, which is loaded for it.
+async function ownChart(name) {
+  const known = state.own.get(name);
+  if (known) return known;
+  const { chart, graph } = await ask('chart?' + of({ of: name }));
+  const own = { chart, placed: null };
+  state.own.set(name, own);
+  if (graph === null) return own;
+  placer().then((elk) => elk.layout(graph)).then(
+    (placed) => { own.placed = placed; if (state.chosen.startsWith('machine ')) void machineDetail(); },
+    (error) => { own.error = error; $('chart-note').textContent = 'Not placed: ' + (error?.message ?? 'npm install elkjs'); },
+  );
+  return own;
+}
+let placing = null;
+function placer() {
+  placing ??= new Promise((done, failed) => {
+    const script = el('script', { src: base + '/elk-api.js' });
+    script.addEventListener('load', () => done(new ELK({ workerUrl: base + '/elk-worker.js', algorithms: ['layered'] })));
+    script.addEventListener('error', () => failed(new Error('npm install elkjs')));
+    document.head.append(script);
+  });
+  return placing;
+}
+
+// The statechart
+
+const within = (node, here, key) => {
+  if (here === null) return null;
+  if (node.type === 'parallel') return Object.hasOwn(Object(here), key) ? here[key] : {};
+  if (here === key) return {};
+  return typeof here === 'object' && Object.hasOwn(here, key) ? here[key] : null;
+};
+function showChart(root, value, placed, moves = []) {
+  const key = JSON.stringify([state.chosen, root?.key, value, Boolean(placed), moves]);
+  if ($('chart').dataset.key === key) return;
+  const isSame = $('chart').dataset.of === state.chosen;
+  const { scrollLeft, scrollTop } = $('chart');
+  $('chart').dataset.key = key;
+  $('chart').dataset.of = state.chosen;
+  $('chart-note').textContent = '';
+  $('chart').replaceChildren();
+  $('moves').replaceChildren();
+  if (!root) return;
+  const taken = [], active = [];
+  const walk = (node, here) => {
+    if (here === null) return;
+    if (node !== root) active.push(node.key);
+    for (const { event, to } of node.on) taken.push(node.key + ': ' + event + (to.length > 0 ? ' → ' + to.join(', ') : ''));
+    for (const child of node.states) walk(child, within(node, here, child.key));
   };
-  const drawn = box(root, value);
-  return [drawn, el('ul', { class: 'moves', 'aria-label': 'Events that are taken now' },
-    ...moves.slice(0, 60).map((text) => el('li', {}, text)))];
+  walk(root, value);
+  $('chart').replaceChildren(placed ? picture(root, value, placed, moves, active) : boxes(root, value));
+  $('moves').replaceChildren(...taken.slice(0, 60).map((text) => el('li', {}, text)));
+  if (isSame) $('chart').scrollTo(scrollLeft, scrollTop);
+  const on = [...$('chart').querySelectorAll('.state[data-on]')].at(-1);
+  const shown = on?.getBoundingClientRect(), box = $('chart').getBoundingClientRect();
+  if (shown && (shown.left < box.left || shown.right > box.right || shown.top < box.top || shown.bottom > box.bottom))
+    $('chart').scrollBy(shown.left + shown.width / 2 - box.left - box.width / 2, shown.top + shown.height / 2 - box.top - box.height / 2);
+}
+function boxes(node, here) {
+  return el('div', { class: 'state', 'data-type': node.type, 'data-on': here === null ? null : '' },
+    el('b', {}, node.key), ...node.states.map((child) => boxes(child, within(node, here, child.key))));
+}
+function svg(name, fields = {}, ...children) {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(fields)) if (value !== null) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+// The charts of Offstage have their lines as text, those of elkjs have points.
+const lineOf = ({ sections = [] }) => sections.flatMap(({ startPoint, bendPoints = [], endPoint }) =>
+  [startPoint, ...bendPoints, endPoint]).map(({ x, y }) => x + ' ' + y).join('L');
+function picture(root, value, graph, moves, active) {
+  const margin = 4, width = graph.width + 2 * margin, height = graph.height + 2 * margin;
+  const image = svg('svg', { role: 'img', width, height, viewBox: [-margin, -margin, width, height].join(' '),
+    'aria-label': 'Statechart. Active: ' + (active.join(', ') || 'none') },
+    svg('defs', {}, svg('marker', { id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse' },
+      svg('path', { d: 'M0 0L8 4L0 8z', class: 'tip' }))));
+  // The numbers of states are those of the graph: a state, then its states.
+  const paths = [], on = [];
+  const draw = (node, box, here, path) => {
+    const number = paths.push(path.join('.')) - 1;
+    on[number] = here !== null;
+    const drawn = svg('g', { class: 'state', 'data-type': node.type, 'data-leaf': node.states.length === 0 ? '' : null, 'data-on': here === null ? null : '' },
+      svg('rect', { x: box.x, y: box.y, width: box.width, height: box.height, rx: 5 }),
+      svg('text', { x: box.x + 10, y: box.y + 18 }, node.key.length > 40 ? node.key.slice(0, 39) + '…' : node.key));
+    image.append(drawn);
+    for (const [index, child] of node.states.entries())
+      draw(child, box.children[index], within(node, here, child.key), [...path, child.key]);
+    for (const dot of (box.children ?? []).slice(node.states.length))
+      image.append(svg('circle', { cx: dot.x + 4, cy: dot.y + 4, r: 4, class: 'start' }));
+  };
+  draw(root, graph.children[0], value, []);
+  const numberOf = (id) => Number(id.slice(1));
+  const labels = [];
+  for (const edge of graph.edges ?? []) {
+    const from = paths[numberOf(edge.sources[0])], target = numberOf(edge.targets[0]), to = paths[target];
+    const [label] = edge.labels ?? [];
+    const events = (label?.text ?? '').split('\n');
+    const isLast = moves.some((move) => events.includes(move.event) &&
+      (move.from === undefined ? on[target] : move.from === from && (move.to.length === 0 ? from === to : move.to.includes(to))));
+    image.append(svg('path', { class: 'arrow', 'data-last': isLast ? '' : null, 'marker-end': 'url(#tip)',
+      d: 'M' + (edge.line ?? lineOf(edge)) }));
+    if (!label) continue;
+    labels.push(svg('text', { class: 'event', 'data-last': isLast ? '' : null },
+      ...events.map((text, index) => svg('tspan', { x: label.x, y: label.y + 11 + index * 14 }, text))));
+  }
+  image.append(...labels);
+  return image;
 }
 
 // Actions, by the frames of a client

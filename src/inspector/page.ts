@@ -31,6 +31,10 @@ export function pageHtml(base: string): string {
   <section id="left" aria-labelledby="left-title">
     <h2 id="left-title">Actors</h2>
     <div id="tree" class="rows" role="tree" aria-labelledby="left-title" tabindex="0"></div>
+    <div id="own" hidden>
+      <h3 id="machines-title">Your machines</h3>
+      <div id="machines" class="rows" role="tree" aria-labelledby="machines-title" tabindex="0"></div>
+    </div>
   </section>
   <section id="middle" aria-labelledby="middle-title">
     <h2 id="middle-title">Time</h2>
@@ -53,13 +57,15 @@ export function pageHtml(base: string): string {
     <p id="why"></p>
     <div id="actions"></div>
     <p id="receipt" role="status"></p>
-    <h3>Changed by this entry</h3>
+    <h3 id="diff-title">Changed by this entry</h3>
     <dl id="diff"></dl>
     <h3>Statechart</h3>
-    <div id="chart"></div>
+    <div id="chart" tabindex="0" role="group" aria-label="Statechart"></div>
+    <p id="chart-note"></p>
+    <ul id="moves" aria-label="Events that are taken now"></ul>
     <h3>Context</h3>
     <pre id="context" tabindex="0"></pre>
-    <h3>Event of this entry</h3>
+    <h3 id="event-title">Event of this entry</h3>
     <pre id="event" tabindex="0"></pre>
   </section>
 </main>
@@ -108,11 +114,31 @@ pre { margin: 0; padding: 6px; background: var(--chip); max-height: 260px; min-h
 dl { margin: 0; } dt { font-weight: 600; } dd { margin: 0 0 4px 12px; overflow-wrap: anywhere; }
 #why { font-weight: 600; padding: 4px 0; }
 #actions { display: flex; flex-wrap: wrap; gap: 6px; }
-.state { border: 1px solid var(--line); border-radius: 5px; padding: 2px 6px 4px; margin: 3px; display: inline-block; vertical-align: top; font-size: 12px; }
-.state[data-on] { border: 2px solid var(--mark); background: var(--on); }
-.state > b { display: block; }
-.state[data-type="parallel"] > .state { display: block; }
-.moves { margin: 4px 0 0; padding-left: 18px; font-size: 12px; }
+#own { flex: 1; min-height: 0; display: flex; flex-direction: column; }
+#own[hidden] { display: none; }
+#chart { flex: none; overflow: auto; max-height: 340px; resize: vertical; }
+#chart:empty { display: none; }
+#chart svg { display: block; }
+#chart-note:empty { display: none; }
+div.state { border: 1px solid var(--line); border-radius: 5px; padding: 2px 6px 4px; margin: 3px; display: inline-block; vertical-align: top; font-size: 12px; }
+div.state[data-on] { border: 2px solid var(--mark); background: var(--on); }
+div.state > b { display: block; }
+div.state[data-type="parallel"] > .state { display: block; }
+g.state rect { fill: var(--paper); stroke: var(--soft); }
+g.state[data-type="parallel"] > rect { stroke-dasharray: 4 3; }
+g.state[data-type="final"] > rect { stroke-width: 3; }
+g.state[data-on] > rect { stroke: var(--mark); stroke-width: 2; }
+g.state[data-on][data-leaf] > rect { fill: var(--on); }
+body[data-bare] nav, body[data-bare] #middle, body[data-bare] #tree { display: none; }
+body[data-bare] main { grid-template-columns: minmax(200px, 1fr) minmax(300px, 3fr); }
+body[data-bare] #chart { max-height: none; }
+g.state text { font: 600 12px system-ui, sans-serif; fill: var(--ink); }
+.arrow { fill: none; stroke: var(--soft); }
+.arrow[data-last] { stroke: var(--mark); stroke-width: 2.5; }
+.tip, .start { fill: var(--soft); }
+.event { font: 11px system-ui, sans-serif; fill: var(--ink); paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
+.event[data-last] { fill: var(--mark); font-weight: 600; }
+#moves { margin: 4px 0 0; padding-left: 18px; font-size: 12px; }
 @media (max-width: 800px) {
   html, body { height: auto; }
   main { display: block; }

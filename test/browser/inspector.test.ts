@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import type * as axeModule from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createActor, createMachine } from 'xstate';
 import type { JournalEntry } from '../../src/entries/journal.ts';
 import { createRuntime, memoryJournal, type Journal } from '../../src/index.ts';
 import type { InspectorPageOptions } from '../../src/inspector/index.ts';
@@ -29,7 +30,7 @@ afterAll(() => browser.close());
 const problems: string[] = [];
 
 async function opened(options: Omit<InspectorPageOptions, 'token'>, width = 1280) {
-  const { url, errors } = await mounted(options);
+  const { url, errors, page: mountedPage } = await mounted(options);
   const context = await browser.newContext({ bypassCSP: true, viewport: { width, height: 800 } });
   onTestFinished(() => context.close());
   const page = await context.newPage();
@@ -42,7 +43,7 @@ async function opened(options: Omit<InspectorPageOptions, 'token'>, width = 1280
     if (message.type() === 'error') problems.push(`${message.text()} ${message.location().url}`);
   });
   await page.goto(url);
-  return { page, errors, outside, url };
+  return { page, errors, outside, url, inspect: mountedPage.inspect };
 }
 
 async function isClean(page: Page): Promise<void> {
@@ -53,7 +54,10 @@ async function isClean(page: Page): Promise<void> {
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html: it }) => it)])).toEqual([]);
     const folder = process.env['INSPECTOR_SCREENSHOTS'];
     const { width } = page.viewportSize() ?? { width: 0 };
-    if (folder) await page.screenshot({ path: `${folder}/${width}-${colorScheme}.png` });
+    if (folder) {
+      const name = expect.getState().currentTestName?.slice(0, 20) ?? '';
+      await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png` });
+    }
   }
 }
 
@@ -83,7 +87,7 @@ test('a running session is watched and acted in, and its past is stepped through
     .waitFor();
   await choose(page, /book_ride/);
   await page.locator('#why', { hasText: /^asked sub_[\w-]+\.q1/ }).waitFor();
-  await page.locator('.state[data-on] > b', { hasText: /^waiting_for_input$/ }).waitFor();
+  await page.locator('svg .state[data-on] > text', { hasText: /^waiting_for_input$/ }).waitFor();
   await isClean(page);
 
   await choose(page, /^question sub_[\w-]+\.q1/);
@@ -219,6 +223,56 @@ test('each button has its receipt: approve, refuse, a message of each kind, canc
   expect(errors).toEqual([]);
   expect(problems).toEqual([]);
   await session.close();
+});
+
+test('the machines of an app have placed charts that move, and their names run nothing', async () => {
+  problems.length = 0;
+  const hostile = '<img src=x onerror="throw new Error(1)">';
+  const order = createMachine({
+    id: 'order',
+    initial: 'cart',
+    states: {
+      cart: { on: { pay: 'paying', [hostile]: hostile } },
+      paying: {
+        initial: 'asking',
+        states: { asking: { on: { approved: 'charging' } }, charging: {} },
+        on: { failed: 'cart', done: 'sent' },
+      },
+      sent: { type: 'final' },
+      [hostile]: { on: { back: 'cart' } },
+    },
+  });
+  for (const width of [1280, 375]) {
+    const { page, errors, outside, inspect } = await opened({}, width);
+    await page.getByRole('status').getByText('There is no session yet').waitFor();
+    const actor = createActor(order, { id: hostile, inspect });
+    actor.start();
+    // The first one is shown where there is no session.
+    await page.getByRole('treeitem', { name: /img src=x.* cart/ }).waitFor();
+    const active = page.locator('svg .state[data-on] > text');
+    await active.filter({ hasText: /^cart$/ }).waitFor();
+    actor.send({ type: hostile });
+    await active.filter({ hasText: hostile.slice(0, 39) }).waitFor();
+    actor.send({ type: 'back' });
+    actor.send({ type: 'pay' });
+    await active.filter({ hasText: /^asking$/ }).waitFor();
+    await page.locator('svg .event[data-last]', { hasText: /^pay$/ }).waitFor();
+    await page.locator('#diff', { hasText: 'cart → paying' }).waitFor();
+    await page
+      .getByRole('img', { name: 'Statechart. Active: paying, asking', exact: true })
+      .waitFor();
+    await isClean(page);
+    await page.locator('#machines').focus();
+    await page.keyboard.press('Home');
+    await page.locator('#subject', { hasText: hostile }).waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThan(width + 1);
+    actor.send({ type: 'done' });
+    await page.locator('#why', { hasText: 'done' }).waitFor();
+    expect(await page.locator('img').count()).toBe(0);
+    expect(errors).toEqual([]);
+    expect(outside).toEqual([]);
+    expect(problems).toEqual([]);
+  }
 });
 
 test('10,000 subagents and 100,000 entries are at most 2,000 nodes', async () => {

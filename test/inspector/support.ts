@@ -4,7 +4,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { inspector, type InspectorPageOptions } from '../../src/inspector/index.ts';
+import {
+  inspector,
+  type InspectorPage,
+  type InspectorPageOptions,
+} from '../../src/inspector/index.ts';
 
 export const TOKEN = 'a token of sixteen characters';
 
@@ -18,6 +22,7 @@ export interface Mounted {
   readonly port: number;
   /** The address of the page, with its token. */
   readonly url: string;
+  readonly page: InspectorPage;
   readonly errors: unknown[];
   /** Asks as the page does. */
   ask(path: string, init?: Asked): Promise<Response>;
@@ -41,6 +46,7 @@ export async function mounted(
   return {
     port,
     url: `${base}#token=${encodeURIComponent(TOKEN)}`,
+    page,
     errors,
     ask: (path, init = {}) =>
       fetch(`${base}/api/${path}`, {
