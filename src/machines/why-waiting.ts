@@ -34,8 +34,8 @@ export interface WaitingState {
   readonly questions: ReadonlyMap<string, StateOf<QuestionSnapshot>>;
   /** By id; those that are over may be absent. */
   readonly subagents: ReadonlyMap<string, StateOf<SubagentSnapshot>>;
-  /** The run slots of the session, if they are known. */
-  readonly slots?: { readonly held: number; readonly limit: number };
+  /** The number of subagents of the session that may run at once, if it is known. */
+  readonly runSlots?: number;
   /** Since when the user speaks, the model works, the sound plays and nobody is attached, if that is known. */
   readonly since?: Partial<Record<'user' | 'model' | 'playout' | 'client', number>>;
 }
@@ -88,7 +88,7 @@ export type WaitCause =
   | 'reminder'
   /** The subagent is prepared. */
   | 'preparation'
-  /** A run slot is free. */
+  /** A run slot is free: `on` holds one, as long as the session has none left. */
   | 'run_slot'
   /** The subagent's model answers. */
   | 'model'
@@ -322,29 +322,60 @@ function* subagentWaits(
   state: WaitingState,
   questions: ReadonlyMap<string, Wait>,
 ): Generator<Wait, void> {
+  const slot = slotWhy(state);
   for (const [id, subagent] of state.subagents) {
-    const why = subagentWhy(state, subagent, questions);
+    const why = subagent.value === 'ready' ? slot : subagentWhy(subagent, questions);
     if (why) yield wait('subagent', id, why);
   }
 }
 
+/** A subagent holds a run slot exactly while it is running. */
+function slotWhy({ subagents, runSlots }: WaitingState): Why {
+  const cause = 'run_slot';
+  let held = 0;
+  let holder: Wait | null = null;
+  for (const [id, { value, context }] of subagents) {
+    if (!isIn(value, 'running')) continue;
+    held += 1;
+    holder ??= wait('subagent', id, runningWhy(value.running, context));
+  }
+  if (runSlots === undefined) return { cause, sentence: 'waits for a run slot' };
+  if (holder && held >= runSlots)
+    return {
+      cause,
+      on: holder.id,
+      sentence: `no run slot: ${held} of ${runSlots}`,
+      because: holder,
+    };
+  return {
+    cause,
+    sentence: `waits for a run slot of the process: the session holds ${held} of ${runSlots}`,
+  };
+}
+
+/** Why a subagent that has a run slot waits. */
+function runningWhy(part: string, { step, maxSteps, calls, dueAt: until }: SubagentContext): Why {
+  if (part !== 'acting')
+    return { cause: 'model', until, sentence: `step ${step} of ${maxSteps}: its model works` };
+  const tools = unsettled(calls, 'tool');
+  const sentence = `step ${step} of ${maxSteps}: its tools work: ${tools.join(', ')}`;
+  return { cause: 'tools', on: tools[0] ?? null, until, sentence };
+}
+
+type SubagentContext = SubagentSnapshot['context'];
+
+const unsettled = (calls: SubagentContext['calls'], kind: string): readonly string[] =>
+  idsOf(calls.filter((call) => !call.settled && call.kind === kind));
+
 function subagentWhy(
-  state: WaitingState,
   { value, context }: StateOf<SubagentSnapshot>,
   questions: ReadonlyMap<string, Wait>,
 ): Why | null {
-  const { step, maxSteps, calls } = context;
-  const unsettled = (kind: string) =>
-    idsOf(calls.filter((call) => !call.settled && call.kind === kind));
+  const { calls } = context;
   if (value === 'spawning')
     return { cause: 'preparation', until: context.dueAt, sentence: 'it is being prepared' };
-  if (value === 'ready') {
-    const { slots } = state;
-    const full = slots ? `no run slot: ${slots.held} of ${slots.limit}` : 'waits for a run slot';
-    return { cause: 'run_slot', sentence: full };
-  }
   if (value === 'waiting_for_children') {
-    const delegations = unsettled('delegation');
+    const delegations = unsettled(calls, 'delegation');
     return {
       cause: 'children',
       on: delegations[0] ?? null,
@@ -359,15 +390,7 @@ function subagentWhy(
     const sentence = because ? `asked ${on}: ${because.sentence}` : `asked ${on}: no answer yet`;
     return { cause: 'answer', on, until: because?.until ?? null, sentence, because };
   }
-  if (isIn(value, 'running')) {
-    const until = context.dueAt;
-    if (value.running !== 'acting')
-      return { cause: 'model', until, sentence: `step ${step} of ${maxSteps}: its model works` };
-    const tools = unsettled('tool');
-    const sentence = `step ${step} of ${maxSteps}: its tools work: ${tools.join(', ')}`;
-    return { cause: 'tools', on: tools[0] ?? null, until, sentence };
-  }
-  return null;
+  return isIn(value, 'running') ? runningWhy(value.running, context) : null;
 }
 
 /** The name of a state that has states of its own. */

@@ -44,6 +44,18 @@ const scopes = {
     fails: false,
     subagents: { a: ['tool', 'tool', 'delegation', 'approval', 'input'] },
   },
+  'three subagents with one run slot': {
+    parties: [],
+    fails: false,
+    subagents: { a: ['tool', 'question'], b: ['tool'], c: [] },
+    runSlots: 1,
+  },
+  'three subagents with two run slots': {
+    parties: [],
+    fails: false,
+    subagents: { a: ['tool'], b: ['delegation'], c: [] },
+    runSlots: 2,
+  },
 } satisfies Readonly<Record<string, WaitingOptions>>;
 
 describe('each subject of each state has a cause, and the true one', patience, () => {
@@ -77,6 +89,9 @@ const lie =
 describe('a wrong cause is caught', patience, () => {
   const result = scopes['three results, one of them a card, while both parties speak'];
   const asking = scopes['a question that may be put off, and a result'];
+  const slots = scopes['three subagents with one run slot'];
+  const isAsking = (value: unknown): boolean =>
+    typeof value === 'object' && value !== null && 'waiting_for_input' in value;
   const work = scopes['a subagent with tools, another one, and questions'];
   const faults: readonly (readonly [string, string, WaitingOptions, typeof whyWaiting])[] = [
     [
@@ -136,6 +151,37 @@ describe('a wrong cause is caught', patience, () => {
       'what is named can happen',
       work,
       lie(({ cause }) => (cause === 'run_slot' ? { cause: 'model' } : {})),
+    ],
+    [
+      'all run slots are held, and the session is said to have one left',
+      'what is named can happen',
+      slots,
+      lie(({ cause, on }) =>
+        cause === 'run_slot' && on !== null ? { on: null, because: null } : {},
+      ),
+    ],
+    [
+      'a run slot is free, and is said to be held by one that waits for its user',
+      'what is named can happen',
+      slots,
+      lie((wait, { subagents }) => {
+        const [asking] = [...subagents].find(([, { value }]) => isAsking(value)) ?? [];
+        return wait.cause === 'run_slot' && wait.on === null && asking !== undefined
+          ? { on: asking, because: { ...wait, id: asking, cause: 'model' } }
+          : {};
+      }),
+    ],
+    [
+      'a run slot is said to be held by one that waits for one itself',
+      'what is named can happen',
+      slots,
+      lie((wait, { subagents }) => {
+        const [other] =
+          [...subagents].find(([id, { value }]) => value === 'ready' && id !== wait.id) ?? [];
+        return wait.cause === 'run_slot' && wait.on !== null && other !== undefined
+          ? { on: other, because: { ...wait, id: other, because: null } }
+          : {};
+      }),
     ],
     [
       'a subagent is said to wait for a tool that has answered',
@@ -198,15 +244,27 @@ describe('the sentence', () => {
     );
   });
 
-  test('says that nobody is attached, and which run slots are held', () => {
+  test('says that nobody is attached, how many run slots are held, and by whom', () => {
     const parked = { ...session, value: { ...session.value, client: 'detached' } };
-    const context = { id: 'sub_1', calls: [], step: 0, maxSteps: 4 };
-    const subagents = new Map([['sub_1', { value: 'ready', context }]]);
-    const slots = { held: 4, limit: 4 };
-    expect(sentencesOf({ session: parked, subagents, slots })).toEqual([
-      'session : parked: nobody is attached',
-      'subagent sub_1: no run slot: 4 of 4',
+    const context = { id: 'sub_1', calls: [], step: 1, maxSteps: 4 };
+    const subagents = new Map([
+      ['sub_1', { value: 'ready', context }],
+      ['sub_2', { value: { running: 'thinking' }, context: { ...context, id: 'sub_2' } }],
+      ['sub_3', { value: { waiting_for_input: 'asking' }, context }],
     ]);
+    expect(sentencesOf({ session: parked, subagents, runSlots: 1 }).slice(0, 2)).toEqual([
+      'session : parked: nobody is attached',
+      'subagent sub_1: no run slot: 1 of 1',
+    ]);
+    const waits = whyWaiting({ ...quiet, subagents, runSlots: 1 } as unknown as WaitingState);
+    expect(waits.find(({ id }) => id === 'sub_1')).toMatchObject({
+      on: 'sub_2',
+      because: { id: 'sub_2', sentence: 'step 1 of 4: its model works' },
+    });
+    expect(sentencesOf({ subagents, runSlots: 4 })[1]).toBe(
+      'subagent sub_1: waits for a run slot of the process: the session holds 1 of 4',
+    );
+    expect(sentencesOf({ subagents })[1]).toBe('subagent sub_1: waits for a run slot');
   });
 
   test('says that a question waits behind another one, and begins when that is over', () => {

@@ -509,12 +509,14 @@ class ReplayedSession {
         return [[id, { value, context: state.context as QuestionSnapshot['context'] }]];
       },
     );
+    const { runSlots } = this.#unit.inputs.books ?? {};
     return {
       session: session.snapshot,
       interaction,
       outbox: outbox.snapshot,
       questions: new Map(live),
       since: this.#since,
+      ...(runSlots !== undefined && { runSlots }),
     };
   }
 

@@ -46,6 +46,8 @@ export interface WaitingOptions {
   readonly parties: readonly Party[];
   /** The calls of each subagent's first step, by its id. */
   readonly subagents?: Readonly<Record<string, readonly StepCall['kind'][]>>;
+  /** The subagents that may run at once; without it each gets a slot whenever it asks. */
+  readonly runSlots?: number;
   readonly results?: number;
   /** The last of the results is a card that is not said. */
   readonly silent?: boolean;
@@ -92,7 +94,9 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
     { limit: 200_000, name: 'waiting' },
   );
   const why = options.why ?? whyWaiting;
-  const states = graph.worlds.map((world) => stateOf(world as unknown as Situation));
+  const states = graph.worlds.map((world) =>
+    stateOf(world as unknown as Situation, options.runSlots),
+  );
   const waits = states.map((state) => new Map(why(state).map((each) => [nameOf(each), each])));
   const causes = new Set(waits.flatMap((each) => [...each.values()].map(({ cause }) => cause)));
   const violations: Record<string, string> = {};
@@ -235,7 +239,7 @@ function subjectsIn({ session, outbox, questions, subagents }: WaitingState): re
   ];
 }
 
-function stateOf({ actors }: Situation): WaitingState {
+function stateOf({ actors }: Situation, runSlots?: number): WaitingState {
   const questions = new Map<string, QuestionSnapshot>();
   const subagents = new Map<string, SubagentSnapshot>();
   for (const [id, snapshot] of Object.entries(actors)) {
@@ -251,8 +255,16 @@ function stateOf({ actors }: Situation): WaitingState {
     outbox: actors['outbox'] as OutboxSnapshot,
     questions,
     subagents,
+    ...(runSlots !== undefined && { runSlots }),
   };
 }
+
+/** How many subagents hold a slot. */
+const heldIn = ({ actors }: Situation, ids: readonly string[]): number =>
+  ids.filter((id) => {
+    const { status, value } = actors[id] as SubagentSnapshot;
+    return status === 'active' && typeof value === 'object' && 'running' in value;
+  }).length;
 
 function restored(machine: AnyStateMachine, input: object, types: readonly string[]): never {
   let [snapshot] = initialTransition(machine, input as never);
@@ -360,9 +372,11 @@ function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly strin
       }
       if (id.startsWith('question:'))
         return questionEvents(world.actors[id] as QuestionSnapshot, options);
-      return ids.includes(id)
-        ? subagentEvents(world.actors[id] as SubagentSnapshot, subagents[id] ?? [])
-        : [];
+      if (!ids.includes(id)) return [];
+      const isFull = heldIn(world, ids) >= (options.runSlots ?? Infinity);
+      return subagentEvents(world.actors[id] as SubagentSnapshot, subagents[id] ?? []).filter(
+        ({ type }) => !isFull || type !== 'slot.granted',
+      );
     },
     ghost: {
       initial: [],

@@ -211,6 +211,7 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
           agentName: this.records.agentName,
           limits: conversation.limits,
           promptStyle: options.promptStyle ?? 'notice',
+          runSlots: limits.maxConcurrentPerSession,
         },
       },
       {

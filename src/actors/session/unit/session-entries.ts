@@ -53,6 +53,8 @@ export interface SessionInputs {
     readonly agentName: string;
     readonly limits: Partial<ConversationLimits>;
     readonly promptStyle: PromptStyle;
+    /** `maxConcurrentPerSession`. @defaultValue unknown */
+    readonly runSlots?: number;
   };
 }
 
@@ -140,6 +142,7 @@ const inputsShape = z.looseObject({
       agentName: text,
       limits: z.record(z.string(), z.union([z.int().positive(), z.literal('Infinity')])),
       promptStyle: z.enum(['notice', 'turn']),
+      runSlots: maybe(amount),
     }),
   ),
 });
