@@ -45,7 +45,7 @@ for (let repeat = 0; repeat < Number(values.repeats); repeat += 1) {
     const run = { dialogue, stage: 'room', verdict, isKnown: isRight || !verdict.isHeardRight };
     runs.push(run);
     console.log(reportRow(run));
-    if (isRight) continue;
+    if (isRight && !values.trace) continue;
     for (const { text, heard } of record.utterances)
       console.log(`    “${text}” ${heard === null ? 'was not heard' : `was heard as “${heard}”`}`);
     if (!values.trace) continue;

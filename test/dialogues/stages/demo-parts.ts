@@ -7,14 +7,12 @@ import { createWorld } from '../../../examples/voice-demo/agents/world.ts';
 import { brainModel } from '../../../examples/voice-demo/brain/brain-model.ts';
 import type { Environment } from '../../../src/index.ts';
 
-/** @param pace so much of their time the subagents take */
 export function demoParts(
   environment: Environment,
   session: () => Pick<LeadSession, 'subagents' | 'store'>,
-  pace = 0.5,
 ) {
   const world = createWorld();
-  const workshop = createWorkshop(environment, world, pace);
+  const workshop = createWorkshop(environment, world);
   return {
     model: brainModel({ environment, thinkingMs: 150 }),
     lead: leadAgent(world, session),

@@ -78,7 +78,7 @@ async function roomStage(
   const tell = (text: string): void =>
     void story.push(`${((environment.clock.now() - beganAt) / 1000).toFixed(2)} ${text}`);
   const timed = timedEngine(engine, environment);
-  const { lead, model, subagentConfigs } = demoParts(environment, () => session, 1);
+  const { lead, model, subagentConfigs } = demoParts(environment, () => session);
   const session = new VoiceSession({
     transport: openaiRealtime({
       apiKey: 'local',

@@ -30,12 +30,7 @@ export const voiceWires = Object.keys(transports) as readonly VoiceWire[];
 export async function wireStage(wire: VoiceWire): Promise<DialogueStage> {
   const environment = simulatedEnvironment();
   const server = createVoiceServer({ environment, brain: wireMind() });
-  const { lead, model, subagentConfigs } = demoParts(
-    environment,
-    () => session,
-    // OpenAI Live speaks in the time that speech takes: work must be under way when it has fallen silent.
-    wire === 'openai-live' ? 1 : undefined,
-  );
+  const { lead, model, subagentConfigs } = demoParts(environment, () => session);
   const session = new VoiceSession({
     transport: transports[wire](server.webSocket),
     model,
