@@ -21,7 +21,7 @@ import {
   type EndpointingSettings,
 } from './endpointer.ts';
 import { hearUtterance, type KnownSpeech } from './hearing.ts';
-import { LevelGate, levelOf, nearestLevel } from './level-gate.ts';
+import { LevelGate, levelOf, nearestLevel, windowsBeforeNearest } from './level-gate.ts';
 import type { TurnDetection } from './session-config.ts';
 import type { SpeechDetector, SpeechEngine } from './speech/speech-engine.ts';
 import { Refusal } from './wire-events.ts';
@@ -96,8 +96,9 @@ interface Listening {
   readonly waiting: number[];
   /** The end of the last window that was judged. */
   heardMs: number;
-  /** The probabilities of the windows since `windowsFromMs`. */
+  /** The probabilities of the windows since `windowsFromMs`, and their levels. */
   windows: number[];
+  levels: number[];
   windowsFromMs: number;
 }
 
@@ -191,6 +192,7 @@ export class InputAudio implements InputBuffer {
       waiting: [],
       heardMs: endMs,
       windows: [],
+      levels: [],
       windowsFromMs: endMs,
     };
   }
@@ -210,6 +212,7 @@ export class InputAudio implements InputBuffer {
     const listening = this.#listening;
     if (listening === null) return;
     listening.windows = [];
+    listening.levels = [];
     // What was awaited is the past; what waited for it is not.
     this.#judgeWindows(listening);
   }
@@ -236,6 +239,7 @@ export class InputAudio implements InputBuffer {
       ? this.#gate.admit(anyVoice, level, windowMs, settings.threshold)
       : anyVoice;
     listening.windows.push(probability);
+    listening.levels.push(level);
     if (probability >= settings.threshold) this.#speechLevels.push(level);
     const endpoint = this.#endpointer.push({
       probability,
@@ -339,6 +343,7 @@ export class InputAudio implements InputBuffer {
     const { from, speech } = this.#speechSince(listening, endpoint.startMs, threshold);
     const samples = this.#buffer.take(from, endpoint.endMs);
     listening.windows = [];
+    listening.levels = [];
     this.#events.speechStopped(itemId, Math.round(endpoint.endMs));
     const sound = { samples, sampleRateHz: INPUT_SAMPLE_RATE_HZ };
     const words = pause
@@ -353,7 +358,7 @@ export class InputAudio implements InputBuffer {
     this.#events.committed({ itemId, samples, words });
   }
 
-  /** Returns the speech since a time, from a boundary of windows, so that windows and samples cover the same sound. */
+  /** Returns the speech of the nearest voice since a time, from a boundary of windows, so that windows and samples cover the same sound. */
   #speechSince(
     listening: Listening,
     sinceMs: number,
@@ -361,7 +366,9 @@ export class InputAudio implements InputBuffer {
   ): { readonly from: number; readonly speech: KnownSpeech } {
     const { windowMs } = listening.detector;
     const startMs = Math.max(sinceMs, listening.windowsFromMs);
-    const firstWindow = Math.floor((startMs - listening.windowsFromMs) / windowMs);
+    const since = Math.floor((startMs - listening.windowsFromMs) / windowMs);
+    const elsewhere = this.#gate ? windowsBeforeNearest(listening.levels.slice(since)) : 0;
+    const firstWindow = since + elsewhere;
     return {
       from: listening.windowsFromMs + firstWindow * windowMs,
       speech: { windows: listening.windows.slice(firstWindow), windowMs, threshold },
@@ -374,6 +381,7 @@ export class InputAudio implements InputBuffer {
     const surplus = Math.floor((this.#buffer.startMs - listening.windowsFromMs) / windowMs);
     if (surplus <= 0) return;
     listening.windows.splice(0, surplus);
+    listening.levels.splice(0, surplus);
     listening.windowsFromMs += surplus * windowMs;
   }
 

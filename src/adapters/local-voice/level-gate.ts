@@ -7,7 +7,8 @@
 // LEVEL-GATE-2. A much louder voice is the user's: what was taken for the user's before it is forgotten.
 // LEVEL-GATE-3. A user who moved away is let in again: after somebody too quiet spoke for 2 s and then waited, the gate is
 //     lowered by 6 dB, until the user is heard as loud as before.
-// LEVEL-GATE-4. An utterance ends when its nearest voice does: what is 20 dB quieter than that is no part of it.
+// LEVEL-GATE-4. An utterance begins and ends where its nearest voice does: what is 20 dB quieter than that, for half a second
+//     before it, or after it, is no part of it.
 
 const REMEMBERED_UTTERANCES = 5;
 const WINDOWS_IN_VIEW = 3;
@@ -24,6 +25,9 @@ const ONE_VOICE_DB = 20;
 const VOICE_WINDOWS = 8;
 /** The levels of the nearest voice of an utterance: those of others are lower. */
 const NEAREST_DB = 12;
+/** LEVEL-GATE-4: a voice may begin quietly, for 190 ms; sooner than after half a second nobody else was heard. */
+const ONSET_WINDOWS = 6;
+const ELSEWHERE_WINDOWS = 16;
 const STEP_DB = 6;
 /** LEVEL-GATE-3: the length of the speech, and of the silence after it. A television talks on. */
 const SHUT_OUT_MS = { least: 2_000, most: 10_000, pause: 600, wait: 1_500 };
@@ -114,6 +118,14 @@ export function nearestLevel(levels: readonly number[]): number | null {
   const sorted = levels.toSorted((a, b) => b - a);
   const loud = sorted[Math.min(VOICE_WINDOWS, sorted.length) - 1];
   return loud === undefined ? null : median(sorted.filter((level) => level >= loud - NEAREST_DB));
+}
+
+/** Returns the number of windows before the nearest voice that are somebody else's (LEVEL-GATE-4), by the levels of all. */
+export function windowsBeforeNearest(levels: readonly number[]): number {
+  const loud = levels.toSorted((a, b) => b - a)[VOICE_WINDOWS - 1];
+  if (loud === undefined) return 0;
+  const first = levels.findIndex((level) => level >= loud - ONE_VOICE_DB);
+  return first < ELSEWHERE_WINDOWS ? 0 : first - ONSET_WINDOWS;
 }
 
 function median(values: readonly number[]): number | null {

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { LevelGate, levelOf, nearestLevel } from '../../../src/adapters/local-voice/level-gate.ts';
+import {
+  LevelGate,
+  levelOf,
+  nearestLevel,
+  windowsBeforeNearest,
+} from '../../../src/adapters/local-voice/level-gate.ts';
 import { startHarness } from './support/harness.ts';
 import { tone } from './support/scripted-speech.ts';
 
@@ -119,6 +124,29 @@ describe('LEVEL-GATE-3', () => {
     hear(gate, { db: USER_DB - 18, ms: 30_000 });
     hear(gate, silence(2_000));
     expect(hear(gate, { db: USER_DB - 18, ms: 1_000 })).toBe(0);
+  });
+});
+
+describe('LEVEL-GATE-4: an utterance begins with its nearest voice', () => {
+  const levels = (...parts: readonly (readonly [level: number, windows: number])[]) =>
+    parts.flatMap(([level, windows]) => Array.from({ length: windows }, () => level));
+
+  test('and not with the television before it, nor with the pause behind that', () => {
+    expect(windowsBeforeNearest(levels([-50, 100], [-70, 10], [-18, 60]))).toBe(104);
+  });
+
+  test('a voice that begins quietly, or speaks up, is one voice', () => {
+    expect(windowsBeforeNearest(levels([-70, 9], [-45, 6], [-18, 60]))).toBe(0);
+    expect(windowsBeforeNearest(levels([-35, 100], [-18, 60]))).toBe(0);
+  });
+
+  test('a bang in the middle is no voice', () => {
+    expect(windowsBeforeNearest(levels([-40, 60], [-5, 4], [-40, 60]))).toBe(0);
+  });
+
+  test('nothing, and less than a voice', () => {
+    expect(windowsBeforeNearest([])).toBe(0);
+    expect(windowsBeforeNearest(levels([-20, 7]))).toBe(0);
   });
 });
 
