@@ -1,4 +1,5 @@
-// `offstage/jobs`: steps of subagents as jobs: the port, a worker, and what an engine stores of them.
+// `offstage/jobs`: steps of subagents as jobs, and whole runs, on engines: the ports, the workers, and what an engine
+// stores of jobs.
 
 export {
   JobError,
@@ -18,3 +19,15 @@ export {
   type JobPacking,
 } from '../actors/runtime/packed-jobs.ts';
 export { jobWorker, type JobWorkerOptions } from '../actors/subagent/job-worker.ts';
+export type {
+  RunAnswer,
+  RunEngine,
+  RunHands,
+  RunNews,
+  RunOrder,
+  RunTurn,
+  RunTurnEnd,
+  RunView,
+  RunWait,
+} from '../actors/ports/run-engine.ts';
+export { runWorker, type RunWorkerOptions } from '../actors/subagents/run-worker.ts';

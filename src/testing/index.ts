@@ -25,6 +25,7 @@ export {
 } from './relay-conformance/scripted-relay.ts';
 export * from './relay-conformance/index.ts';
 export * from './jobs-conformance/index.ts';
+export * from './runs-conformance/index.ts';
 export {
   scriptedModel,
   type Script,

@@ -3,6 +3,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { JobEnd } from '../../src/entries/jobs.ts';
+import { nodeEnvironment } from '../../src/adapters/node/index.ts';
+import { createRuntime, runSubagent } from '../../src/index.ts';
+import { runsConformanceAgents } from '../../src/testing/index.ts';
 import { historyOf } from './support/temporal-client.js';
 import { moment } from './support/processes.ts';
 import { openTemporal } from './support/temporal.ts';
@@ -49,4 +52,37 @@ for (const key of Object.keys(ended)) {
   await writeFile(`${folder}/${key}.json`, `${JSON.stringify(history, null, 1)}\n`);
 }
 await engine.close();
+
+const withRuns = await openTemporal('runs');
+withRuns.bridge.hands = {
+  async do({ key }) {
+    begun.push(key);
+    if (key === 'stopped/model-1') await never;
+    return { done: '' };
+  },
+};
+const { configs } = runsConformanceAgents(() => Promise.resolve());
+const runtime = createRuntime({ environment: nodeEnvironment() });
+const run = (id: string, steps: string) =>
+  runSubagent(
+    configs['traveller'] as NonNullable<(typeof configs)[string]>,
+    `[trip ${id}: ${steps}]`,
+    {
+      runtime,
+      engine: withRuns.runs(),
+      id,
+      onQuestion: () => ({ text: 'The cheap one' }),
+    },
+  );
+const statuses = [(await run('answered', 'look_up, ask, charge').result).status];
+const stopped = run('stopped', 'charge');
+await until('stopped/model-1');
+stopped.cancel();
+statuses.push((await stopped.result).status);
+for (const id of ['answered', 'stopped']) {
+  const history = await historyOf(withRuns.client, `run/${id}`);
+  await writeFile(`${folder}/run-${id}.json`, `${JSON.stringify(history, null, 1)}\n`);
+}
+await withRuns.close();
+process.stdout.write(`${JSON.stringify(statuses)}\n`);
 process.stdout.write(`${JSON.stringify(ended)}\n`);

@@ -1,6 +1,9 @@
-// restateJobs on a real Restate server: the conformance suite, and programs, workers and servers that are killed.
+// restateJobs and restateRuns on a real Restate server: the conformance suites, and programs, workers and servers that are
+// killed.
 
 import { jobsOnAnEngine } from './support/jobs-on-an-engine.ts';
 import { openRestate } from './support/restate.ts';
+import { runsOnAnEngine } from './support/runs-on-an-engine.ts';
 
 jobsOnAnEngine('restate', openRestate);
+runsOnAnEngine('restate', openRestate);

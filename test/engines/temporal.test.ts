@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { jobsOnAnEngine } from './support/jobs-on-an-engine.ts';
+import { runsOnAnEngine } from './support/runs-on-an-engine.ts';
 import { bundle, replay } from './support/temporal-client.js';
 import { missingServer, openTemporal } from './support/temporal.ts';
 
@@ -19,17 +20,22 @@ describe('the workflow in the sandbox, without a server', () => {
     const { warnings, code } = await bundle(join(directory, 'workflows.js'));
     expect(warnings).toEqual([]);
     expect(code).toContain('offstageDoJob');
+    expect(code).toContain('offstageTurn');
     for (const other of ['zod', 'xstate', 'node_modules/ai/', 'node:'])
       expect(code.includes(`${other}/`)).toBe(false);
   });
 
-  test.each(['done', 'once-lost', 'cancelled', 'done-by-the-second-worker'])(
-    'TEMPORAL-WORKFLOW-2: the history `%s` of a live server is played again',
-    async (name) => {
-      const text = await readFile(join(histories, `${name}.json`), 'utf8');
-      await replay(JSON.parse(text));
-    },
-  );
+  test.each([
+    'done',
+    'once-lost',
+    'cancelled',
+    'done-by-the-second-worker',
+    'run-answered',
+    'run-stopped',
+  ])('TEMPORAL-WORKFLOW-2: the history `%s` of a live server is played again', async (name) => {
+    const text = await readFile(join(histories, `${name}.json`), 'utf8');
+    await replay(JSON.parse(text));
+  });
 
   test('a history of another workflow is refused', async () => {
     const [name = ''] = await readdir(histories);
@@ -40,5 +46,7 @@ describe('the workflow in the sandbox, without a server', () => {
 });
 
 const missing = missingServer();
-if (missing === null) jobsOnAnEngine('temporal', openTemporal, { engineDies: false });
-else console.warn(`The tests on a live Temporal server are left out: ${missing}.`);
+if (missing === null) {
+  jobsOnAnEngine('temporal', openTemporal, { engineDies: false });
+  runsOnAnEngine('temporal', openTemporal, { engineDies: false });
+} else console.warn(`The tests on a live Temporal server are left out: ${missing}.`);

@@ -21,6 +21,7 @@ import {
   type SimulatedEnvironment,
 } from '../../src/testing/index.ts';
 import { Trace } from '../../src/testing/check/trace.ts';
+import { simulatedJobs } from '../../src/testing/index.ts';
 import { corpora as answerCorpora } from '../testing/answer-language/corpora.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 
@@ -225,6 +226,18 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
       walks: 'trusts',
     },
+    runWorker: {
+      args: ({ environment }) => [
+        {
+          environment,
+          configs: { own: { name: 'own', instructions: 'Work.', runs: 'jobs' } },
+          jobs: simulatedJobs({ hands: { do: () => Promise.resolve({ done: '' }) } }),
+          maxChars: 1_000,
+          onError: () => {},
+        },
+      ],
+      walks: 'trusts',
+    },
     localJobs: {
       args: () => [{ hands: { do: () => ({ done: '' }) }, maxBytes: 1_000 }],
       walks: 'trusts',
@@ -247,6 +260,21 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
         },
       ],
     },
+    temporalRuns: {
+      args: () => [
+        {
+          client: { workflow: { start: () => null, getHandle: () => ({}) } },
+          taskQueue: 'runs',
+          workflowType: 'run',
+          heartbeatTimeoutMs: 1_000,
+          longestMs: 1_000,
+          lookMs: 1_000,
+        },
+      ],
+    },
+    temporalRunActivities: {
+      args: () => [{ activity: { Context: { current: () => ({}) } }, hands: { turn: () => ({}) } }],
+    },
     temporalJobActivities: {
       args: () => [
         {
@@ -258,12 +286,33 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     },
   },
   './temporal/workflow': {
+    runWorkflow: {
+      args: () => [{ proxyActivities: () => ({}), CancellationScope: Object }],
+      trusts: 'a workflows file calls it, in a sandbox that has no checks to import',
+    },
     jobWorkflow: {
       args: () => [{ proxyActivities: () => ({}), isCancellation: () => false }],
       trusts: 'a workflows file calls it, in a sandbox that has no checks to import',
     },
   },
   './restate': {
+    restateRuns: {
+      args: () => [{ ingress: 'http://127.0.0.1:9', service: 'runs', headers: {} }],
+    },
+    restateRunWorkflow: {
+      args: () => [
+        {
+          restate: {
+            workflow: (definition: unknown) => definition,
+            RestatePromise: { race: () => null },
+          },
+          hands: { turn: () => ({}) },
+          service: 'runs',
+          keepMs: 1_000,
+          longestMs: 1_000,
+        },
+      ],
+    },
     restateJobs: {
       args: () => [
         { ingress: 'http://127.0.0.1:9', service: 'jobs', headers: {}, maxBytes: 1_000 },
@@ -453,6 +502,12 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     actsPrompt: { args: () => [{ say: 'Hello.' }], trusts: testTool },
     perform: { args: () => [[], {}], trusts: testTool },
     jobsConformance: { args: () => [{ name: 'a', shows: [], open: () => ({}) }] },
+    runsConformance: { args: () => [{ name: 'a', shows: [], isEngine: true, open: () => ({}) }] },
+    runsConformanceAgents: { args: () => [() => Promise.resolve()] },
+    simulatedRuns: {
+      args: ({ environment }) => [{ environment, hands: { turn: () => ({}) } }],
+      walks: 'trusts',
+    },
     simulatedJobs: { args: () => [{ hands: { do: () => ({ done: '' }) } }], walks: 'trusts' },
     relayConformance: { args: () => [{ name: 'a', shows: [], graceMs: 1, open: () => ({}) }] },
     scriptedModel: { args: () => [[]], trusts: testTool },

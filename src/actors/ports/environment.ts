@@ -32,6 +32,11 @@ export interface Scheduler {
 export interface Ids {
   /** Returns a new id such as `sub_k3f9…`: unique in every process that shares a journal. */
   next(prefix: string): string;
+  /**
+   * Returns the id of what has this key: the same id whenever the work that needs it is repeated. Absent: only its first
+   * id is ever used, since the work continues from the journal.
+   */
+  of?(prefix: string, key: string): string;
 }
 
 /** Generates random numbers. */

@@ -88,6 +88,8 @@ export interface ProgramPortsOptions {
   tree(): SubagentTree | null;
   /** Without `onInput`: tells whether an answer may come from elsewhere. */
   readonly answersBySend: boolean;
+  /** When a question was asked first, in milliseconds since 1970, where that outlives the process. @defaultValue now */
+  askedAt?(requestId: string): number | undefined;
   ended?(view: SubagentView, outcome: Outcome, disposed: Promise<void>): void;
 }
 
@@ -178,9 +180,12 @@ export class ProgramPorts implements ScopePorts {
       this.withdraw(requestId);
       tree()?.get(subagentId)?.receive(event);
     };
-    const stopClock = this.host.environment.scheduler.schedule(
+    const { clock, scheduler } = this.host.environment;
+    const now = clock.now();
+    const dueAt = (this.#options.askedAt?.(requestId) ?? now) + timeoutMs;
+    const stopClock = scheduler.schedule(
       () => settle({ type: 'question.expired', requestId }),
-      timeoutMs,
+      Math.max(0, dueAt - now),
     );
     this.#questions.set(requestId, { subagentId, controller, stopClock });
     const answering = async (): Promise<void> => {
@@ -256,7 +261,7 @@ export class ProgramPorts implements ScopePorts {
 /**
  * @throws {OffstageError} for a value that does not answer this question, or an answerer without permission.
  */
-function answerOf(question: AskedQuestion, given: ProgramAnswer): Answer {
+export function answerOf(question: AskedQuestion, given: ProgramAnswer): Answer {
   // The characters of a text, or the items of a list, would each become a property.
   const isPlain = typeof given === 'object' && given !== null && !Array.isArray(given);
   const { by, ...rest } = isPlain ? given : ({} as ProgramAnswer);

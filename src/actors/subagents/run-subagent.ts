@@ -18,16 +18,9 @@
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
-import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
-import { checkIsObject, readable } from '../../values/plain-checks.ts';
-import {
-  CapacityError,
-  ConfigurationError,
-  isA,
-  OffstageError,
-  codeOf,
-  messageOf,
-} from '../../values/errors.ts';
+import { aFunction, anObject, check, scopeName, type ChecksOf } from '../../values/checks.ts';
+import { checkIsObject, readable, shown } from '../../values/plain-checks.ts';
+import { CapacityError, ConfigurationError, isA, OffstageError } from '../../values/errors.ts';
 import { asJson } from '../../values/json.ts';
 import { aModel } from '../model/model.ts';
 import { SubagentTree } from './subagent-tree.ts';
@@ -45,10 +38,12 @@ import type { SubagentConfig } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentTask } from '../contracts/task.ts';
 import { ownedService } from './subagent-service.ts';
+import type { RunEngine } from '../ports/run-engine.ts';
+import { engineRun } from './engine-run.ts';
+import { checkedBy } from '../contracts/identity.ts';
 import { isForGood, JournalError } from '../ports/journal-error.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
-import { outcomeOf } from '../subagent/outcome-of.ts';
-import { SubagentLog } from '../subagent/subagent-log.ts';
+import { lostBy } from './refusal.ts';
 import { reporter } from '../../values/reporter.ts';
 
 /** The task of a run. `toolName` names it in the prompt; by default the subagent's own name. */
@@ -62,6 +57,13 @@ export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
    * `journal.forget(id)` forgets it. @defaultValue none: the run ends with the process
    */
   readonly id?: string;
+  /**
+   * The engine that keeps the run under its `id`, and wakes it: `restateRuns(…)`, `temporalRuns(…)`. Its turns are done
+   * by a `runWorker`, which finds the configuration by its name; this process answers its questions, and may die.
+   * Refused beside the options that a worker has: `model`, `onProgress`, `onStep`, `onCallInDoubt` and those for
+   * outcomes. @defaultValue none: the run is done in this process, and kept in the journal of the runtime
+   */
+  readonly engine?: RunEngine;
   /**
    * The user that it works for, for whose identity the program vouches: tools read it as `requester`.
    * @defaultValue none
@@ -99,7 +101,7 @@ export function runSubagent(
   options: RunSubagentOptions,
 ): SubagentRun {
   checkRun(config, task, options);
-  const { runtime, model, onError, id: keptAs, by, ...rest } = options;
+  const { runtime, model, onError, id: keptAs, by, engine, ...rest } = options;
   const own: SubagentConfig =
     config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config;
   const wanted: SubagentTask = {
@@ -107,6 +109,7 @@ export function runSubagent(
     args: {},
     ...(typeof task === 'string' ? { description: task } : task),
   };
+  if (engine) return onEngine(engine, own, wanted, options);
   if (keptAs !== undefined) return keptRun(keptAs, own, wanted, options);
   const [outcomes, handlers] = splitOutcomeOptions(rest);
   const { tree, host } = scopeOf(runtime);
@@ -153,6 +156,13 @@ const optionsSchema = z.strictObject({
   ...outcomeChecks,
   runtime: anObject('a runtime: createRuntime(…)'),
   id: z.string().min(1).optional(),
+  engine: anObject(
+    'an engine such as restateRuns({ … })',
+    'start',
+    'view',
+    'answer',
+    'cancel',
+  ).optional(),
   model: aModel.optional(),
   onError: aFunction.optional(),
   // Checked where it is used.
@@ -224,6 +234,46 @@ function scopeOf(runtime: Runtime): Scope {
   const scope = { tree, host };
   scopes.set(runtime, scope);
   return scope;
+}
+
+/** The options that have a meaning where a run is done on an engine. */
+const WITH_ENGINE = new Set(['runtime', 'engine', 'id', 'by', 'onQuestion', 'onInput', 'onError']);
+
+/** @throws {ConfigurationError} for a run without an id, and for options that its worker would have to know. */
+function onEngine(
+  engine: RunEngine,
+  config: SubagentConfig,
+  { description, toolName, args }: SubagentTask,
+  options: RunSubagentOptions,
+): SubagentRun {
+  const { id, by, runtime, onQuestion, onInput, onError } = options;
+  const other = Object.entries(options).find(
+    ([name, value]) => value !== undefined && !WITH_ENGINE.has(name),
+  );
+  if (other)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `runSubagent(…, options).${other[0]}: expected none beside \`engine\`, whose worker has it, got ${shown(other[1])}`,
+    );
+  const where = 'runSubagent(…, options)';
+  const runId = check(`${where}.id`, scopeName, id);
+  const who = checkedBy(where, { by });
+  const { name } = checkSubagentConfig(config, config.name);
+  return engineRun(
+    {
+      id: runId,
+      config: name,
+      task: { description, toolName, args },
+      ...(who === undefined ? {} : { by: who }),
+    },
+    {
+      engine,
+      environment: runtime.environment,
+      onError,
+      ...(onQuestion ? { onQuestion } : {}),
+      ...(onInput ? { onInput } : {}),
+    },
+  );
 }
 
 const running = new WeakMap<Runtime, Map<string, SubagentRun>>();
@@ -306,10 +356,4 @@ function keptRun(
   };
   runs.set(id, begun);
   return begun;
-}
-
-function lostBy(error: unknown): Outcome {
-  const code = codeOf(error);
-  const failure = { code, message: messageOf(error), retryable: true };
-  return outcomeOf({ status: 'lost', steps: 0, error: failure }, new SubagentLog());
 }

@@ -208,7 +208,9 @@ export class SubagentHost implements SubagentPorts {
     const pending = pendingOf(request);
     this.emit(record, { type: 'input.requested', request: pending });
     // A reader of the stream may have answered the request already, or ended the asker.
-    if (record.request !== request || waits.asked(record) || isKnown) return;
+    if (record.request !== request || waits.asked(record)) return;
+    // A handler of the program ended with its process: the next one gets the request.
+    if (isKnown && !isHandled) return;
     const view = viewOf(record);
     if (parentId === null) {
       admission.ports.inputRequested(view, pending);

@@ -34,7 +34,12 @@ import { aModel } from '../model/model.ts';
 import { createHost } from '../runtime/host.ts';
 import { raceTime } from '../runtime/race-abort.ts';
 import { UnfoldableEntry } from '../runtime/set-aside.ts';
-import { handlerChecks, ProgramPorts, type ProgramHandlers } from './program-ports.ts';
+import {
+  handlerChecks,
+  ProgramPorts,
+  type ProgramHandlers,
+  type ProgramPortsOptions,
+} from './program-ports.ts';
 import { failure } from './refusal.ts';
 import { restoredUnits } from './restoration.ts';
 import { argument } from './service-arguments.ts';
@@ -144,8 +149,11 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
   return ownedService(given);
 }
 
-/** Creates the service with the methods that only the runtime needs. */
-export function ownedService(options: SubagentServiceOptions): OwnedSubagentTree {
+/** Creates the service with the methods that only the runtime needs. `askedAt`: as in `ProgramPortsOptions`. */
+export function ownedService(
+  options: SubagentServiceOptions,
+  { askedAt }: Pick<ProgramPortsOptions, 'askedAt'> = {},
+): OwnedSubagentTree {
   const {
     runtime,
     model,
@@ -197,6 +205,7 @@ export function ownedService(options: SubagentServiceOptions): OwnedSubagentTree
     ...(tools ? { tools } : {}),
     ...(configs ? { configs } : {}),
     ...(ledger ? { ledger } : {}),
+    ...(askedAt ? { askedAt } : {}),
     answersBySend: true,
     tree: () => service,
   });

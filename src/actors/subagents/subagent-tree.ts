@@ -33,6 +33,7 @@ import type {
   SubagentReport,
   SubagentService,
 } from '../contracts/service-types.ts';
+import type { Ids } from '../ports/environment.ts';
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { SPAWNED, type SpawnedEvent } from '../subagent/subagent-events.ts';
@@ -144,6 +145,11 @@ export class SubagentTree implements SubagentService {
     return this.spawnFor(this.#host.ports, request);
   }
 
+  #idFor({ idempotencyKey }: SpawnRequest, ids: Ids): string {
+    const named = idempotencyKey === undefined ? undefined : ids.of?.('sub', idempotencyKey);
+    return named === undefined || this.#host.registry.get(named) ? ids.next('sub') : named;
+  }
+
   /** As `spawn`; a subagent without a parent, and all its descendants, work for `ports`. */
   spawnFor(ports: ScopePorts, given: SpawnRequest): SpawnReceipt {
     const request = argument('spawn', 'spawn(request)', given);
@@ -179,7 +185,7 @@ export class SubagentTree implements SubagentService {
     if (refused) return { status: 'rejected', error: refused.error };
     if (registry.isFull)
       return rejected('SESSION_LIMIT', `${MAX_UNDELIVERED} results wait to be looked at`);
-    const id = works.host.environment.ids.next('sub');
+    const id = this.#idFor(request, works.host.environment.ids);
     const full = supervisor.admit(scope, id);
     if (full) return rejected(full.code, full.message);
     const budgetRefusal = budgets.admit(id, parentId, definition.budget, (message) =>

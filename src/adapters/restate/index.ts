@@ -1,4 +1,4 @@
-// `offstage/restate`: steps of subagents as jobs of Restate.
+// `offstage/restate`: steps of subagents as jobs of Restate, and whole runs as its workflows.
 
 export {
   restateJobs,
@@ -7,3 +7,10 @@ export {
   type RestateJobsOptions,
   type RestateSdk,
 } from './restate-jobs.ts';
+export {
+  restateRuns,
+  restateRunWorkflow,
+  type RestateRunsOptions,
+  type RestateRunWorkflowOptions,
+  type RestateWorkflowSdk,
+} from './restate-runs.ts';

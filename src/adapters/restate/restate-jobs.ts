@@ -20,14 +20,23 @@ import {
   engineKeyOf,
   JobError,
   jobEndSchema,
-  readFrom,
   unlessAborted,
-  unreachable,
   type Job,
   type JobEnd,
   type JobHands,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
+import {
+  headersSchema,
+  ingressAddress,
+  isSlow,
+  readBody,
+  refused,
+  RestateIngress,
+  sdkSchema,
+  serviceName,
+  type DurablePromise,
+} from './restate-ingress.ts';
 
 export interface RestateJobsOptions {
   /** The address of Restate's ingress, such as `http://127.0.0.1:8080`. */
@@ -61,10 +70,6 @@ export interface RestateSdk<Service = unknown> {
   readonly RestatePromise: { race(promises: readonly unknown[]): PromiseLike<unknown> };
 }
 
-interface DurablePromise<T> extends PromiseLike<T> {
-  map<U>(mapper: (value?: T) => U): DurablePromise<U>;
-}
-
 interface Context {
   run<T>(name: string, action: () => T | Promise<T>): DurablePromise<T>;
   cancel(invocationId: string): void;
@@ -78,17 +83,14 @@ const HOUR_MS = 3_600_000;
 /** Names of steps in Restate's pages. */
 const MAX_NAME_CHARS = 200;
 
-const serviceName = z
-  .string()
-  .regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'expected a name of letters, digits, _, . and -');
 const jobsOptions = z.strictObject({
-  ingress: z.url({ protocol: /^https?$/, error: 'expected an http(s) address' }),
+  ingress: ingressAddress,
   service: serviceName.optional(),
-  headers: z.record(z.string(), z.string()).optional(),
+  headers: headersSchema.optional(),
   maxBytes: z.number().int().min(1).optional(),
 } satisfies ChecksOf<RestateJobsOptions>);
 const serviceOptions = z.strictObject({
-  restate: anObject("the SDK: import * as restate from '@restatedev/restate-sdk'", 'service'),
+  restate: sdkSchema('service'),
   hands: anObject('hands such as those of jobWorker({ … })', 'do'),
   service: serviceName.optional(),
   keepMs: z.number().int().min(1).optional(),
@@ -104,50 +106,26 @@ const sent = z.object({ invocationId: z.string().min(1) });
  */
 export function restateJobs(options: RestateJobsOptions): Jobs {
   check('restateJobs(options)', jobsOptions, options);
-  const { ingress, service = SERVICE, headers = {}, maxBytes = MAX_BYTES } = options;
-  const base = ingress.replace(/\/+$/, '');
+  const { service = SERVICE, maxBytes = MAX_BYTES } = options;
+  const ingress = new RestateIngress(options.ingress, options.headers);
   /** The invocations that this process waits for. */
   const asked = new Map<string, Promise<string>>();
 
-  const request = async (
-    path: string,
-    init: Omit<RequestInit, 'headers'>,
-    more: Readonly<Record<string, string>> = {},
-  ): Promise<{ readonly status: number; readonly text: string }> => {
-    try {
-      const response = await fetch(`${base}${path}`, {
-        ...init,
-        headers: { ...headers, accept: 'application/json', ...more },
-      });
-      return { status: response.status, text: await response.text() };
-    } catch (error) {
-      if (init.signal?.aborted === true) throw init.signal.reason;
-      throw unreachable(`Restate at ${ingress}`, error);
-    }
-  };
   const send = async (job: Job): Promise<string> => {
-    const { status, text } = await request(
-      `/${service}/run/send`,
-      { method: 'POST', body: JSON.stringify(job) },
-      {
-        'content-type': 'application/json',
-        'idempotency-key': await idempotencyKeyOf(job.key),
-      },
-    );
-    if (status >= 300) throw refused(status, text);
-    return read(sent, text).invocationId;
+    const headers = { 'idempotency-key': await idempotencyKeyOf(job.key) };
+    return (await ingress.ask(`/${service}/run/send`, sent, { body: job, headers })).invocationId;
   };
   const attach = async (id: string, signal: AbortSignal): Promise<JobEnd> => {
     for (;;) {
       try {
         const path = `/restate/invocation/${encodeURIComponent(id)}/attach`;
-        const { status, text } = await request(path, { method: 'GET', signal });
+        const answered = await ingress.request(path, { method: 'GET', signal });
         // Cancelled or killed by an operator.
-        if (status === 409) return cancelledEnd();
-        if (status >= 300) throw refused(status, text);
-        return read(jobEndSchema, text);
+        if (answered.status === 409) return cancelledEnd();
+        if (answered.status >= 300) throw refused(answered);
+        return readBody(jobEndSchema, answered);
       } catch (error) {
-        // A long job: the platform's own limit of a request, and nothing else.
+        // A long job.
         if (!isSlow(error)) throw error;
       }
     }
@@ -175,9 +153,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
       if (!known) return;
       asked.delete(key);
       const stop = async (): Promise<void> => {
-        const id = await known;
-        const init = { method: 'POST', body: JSON.stringify(id) };
-        await request(`/${service}/cancel/send`, init, { 'content-type': 'application/json' });
+        await ingress.request(`/${service}/cancel/send`, { body: await known });
       };
       // A job that was not told to stop ends by itself, and nobody asks for its end.
       stop().catch(() => {});
@@ -285,30 +261,4 @@ const MAX_KEY_CHARS = 400;
 /** A header holds no line breaks and no letters beyond Latin-1. */
 function idempotencyKeyOf(key: string): Promise<string> {
   return engineKeyOf(key, MAX_KEY_CHARS);
-}
-
-/** The service may not be registered yet, and the server may be starting. */
-function refused(status: number, text: string): JobError {
-  const retryable = status === 404 || status === 408 || status === 429 || status >= 500;
-  return new JobError(
-    retryable ? 'JOBS_UNREACHABLE' : 'JOBS_REFUSED',
-    `Restate answered ${status}: ${text.slice(0, 500)}`,
-    { retryable },
-  );
-}
-
-function read<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    parsed = undefined;
-  }
-  return readFrom('Restate', schema, parsed);
-}
-
-function isSlow(error: unknown): boolean {
-  const inner = error instanceof JobError ? error.cause : undefined;
-  const { cause } = (inner ?? {}) as { readonly cause?: { readonly code?: unknown } };
-  return cause?.code === 'UND_ERR_HEADERS_TIMEOUT' || cause?.code === 'UND_ERR_BODY_TIMEOUT';
 }

@@ -1,12 +1,21 @@
-// `offstage/temporal`: steps of subagents as jobs of Temporal.
+// `offstage/temporal`: steps of subagents as jobs of Temporal, and whole runs as its workflows.
 
 export {
   temporalJobActivities,
   temporalJobs,
-  type TemporalActivity,
   type TemporalClient,
   type TemporalHandle,
   type TemporalJobActivities,
   type TemporalJobActivitiesOptions,
   type TemporalJobsOptions,
 } from './temporal-jobs.ts';
+export {
+  temporalRunActivities,
+  temporalRuns,
+  type TemporalRunActivities,
+  type TemporalRunActivitiesOptions,
+  type TemporalRunHandle,
+  type TemporalRunsClient,
+  type TemporalRunsOptions,
+} from './temporal-runs.ts';
+export type { TemporalActivity } from './temporal-sdk.ts';

@@ -24,6 +24,16 @@ import {
   type JobHands,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
+import {
+  activitySchema,
+  HEARTBEAT_TIMEOUT_MS,
+  HOUR_MS,
+  isCancel,
+  nameOf,
+  TASK_QUEUE,
+  withHeartbeats,
+  type TemporalActivity,
+} from './temporal-sdk.ts';
 
 export interface TemporalJobsOptions {
   /** The client: `new Client({ connection })` of `@temporalio/client`. */
@@ -62,35 +72,13 @@ export interface TemporalJobActivitiesOptions {
   readonly maxBytes?: number;
 }
 
-/** The part of `@temporalio/activity` that is used. */
-export interface TemporalActivity {
-  readonly Context: {
-    current(): {
-      readonly cancellationSignal: AbortSignal;
-      readonly info: { readonly heartbeatTimeoutMs?: number | undefined };
-      heartbeat(details?: unknown): void;
-      sleep(ms: number): Promise<void>;
-    };
-  };
-}
-
 /** The activities of a worker, by name. */
 export interface TemporalJobActivities {
   offstageDoJob(job: Job): Promise<JobEnd>;
 }
 
-const TASK_QUEUE = 'offstage-jobs';
 const WORKFLOW_TYPE = 'offstageJob';
 const MAX_BYTES = 1_800_000;
-const HOUR_MS = 3_600_000;
-const HEARTBEAT_TIMEOUT_MS = 10_000;
-/** Heartbeats within one timeout. */
-const HEARTBEATS = 3;
-
-const aPackage = (name: string, of: string): z.ZodType =>
-  z.custom((value) => typeof (value as Record<string, unknown> | null)?.[of] !== 'undefined', {
-    error: `expected the package: import * as ${name} from '@temporalio/${name}'`,
-  });
 const jobsOptions = z.strictObject({
   client: z.custom<TemporalClient>(
     (value) => {
@@ -108,7 +96,7 @@ const jobsOptions = z.strictObject({
   maxBytes: z.number().int().min(1).optional(),
 } satisfies ChecksOf<TemporalJobsOptions>);
 const activitiesOptions = z.strictObject({
-  activity: aPackage('activity', 'Context'),
+  activity: activitySchema,
   hands: anObject('hands such as those of jobWorker({ … })', 'do'),
   maxBytes: z.number().int().min(1).optional(),
 } satisfies ChecksOf<TemporalJobActivitiesOptions>);
@@ -199,26 +187,14 @@ export function temporalJobActivities(
   const { activity, hands, maxBytes = MAX_BYTES } = options;
   return {
     async offstageDoJob(job) {
-      const context = activity.Context.current();
-      const { cancellationSignal: signal, info } = context;
-      let isOver = false;
-      const beat = async (): Promise<void> => {
-        const everyMs = (info.heartbeatTimeoutMs ?? HEARTBEAT_TIMEOUT_MS) / HEARTBEATS;
-        while (!isOver) {
-          context.heartbeat();
-          await context.sleep(everyMs);
-        }
-      };
-      // The sleep rejects when the activity is cancelled: then nobody waits for a heartbeat.
-      beat().catch(() => {});
+      const signal = activity.Context.current().cancellationSignal;
       try {
-        return endWithin(job, await hands.do(job, signal), maxBytes);
+        const end = await withHeartbeats(activity, () => hands.do(job, signal));
+        return endWithin(job, end, maxBytes);
       } catch (error) {
-        if (signal.aborted && messageOf(signal.reason).includes('CANCELLED')) return cancelledEnd();
+        if (isCancel(signal)) return cancelledEnd();
         // Begun, and not ended: the workflow decides whether it may be begun again.
         throw error;
-      } finally {
-        isOver = true;
       }
     },
   };
@@ -229,10 +205,6 @@ const MAX_ID_CHARS = 600;
 /** Temporal allows 1,000 characters. */
 function workflowIdOf(key: string): Promise<string> {
   return engineKeyOf(key, MAX_ID_CHARS);
-}
-
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : '';
 }
 
 function failedEnd(error: unknown): JobEnd {

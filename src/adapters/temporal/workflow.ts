@@ -1,9 +1,19 @@
-// The workflow of one job. Temporal bundles this file for its sandbox: it imports nothing, and is given the functions of
-// `@temporalio/workflow` by the app's workflows file.
+// The workflows of one job and of one run. Temporal bundles this file for its sandbox: it imports the flow of runs, which
+// imports nothing, and is given the functions of `@temporalio/workflow` by the app's workflows file.
 //
 // Invariants
 //   TEMPORAL-WORKFLOW-1. A job that must not be repeated has one attempt; if that fails, its end is `lost` (JOBS-2).
 //   TEMPORAL-WORKFLOW-2. The commands depend on the input and on what has happened, and on nothing else: it replays.
+//   TEMPORAL-WORKFLOW-3. A cancel reaches the turn under way; a turn whose worker died after that begins with the cancel.
+
+import {
+  playRun,
+  type RunAnswer,
+  type RunOrder,
+  type RunTurn,
+  type RunTurnEnd,
+  type RunView,
+} from '../../actors/ports/run-flow.ts';
 
 /** The settings that a job carries into its workflow. */
 interface WorkflowJob {
@@ -66,5 +76,131 @@ export function jobWorkflow({
       if (job.once) return { lost: true };
       throw error;
     }
+  };
+}
+
+/** The part of `@temporalio/workflow` that a run uses: `import * as workflow from '@temporalio/workflow'`. */
+export interface TemporalRunWorkflow {
+  proxyActivities(options: object): unknown;
+  isCancellation(error: unknown): boolean;
+  condition(isSo: () => boolean): Promise<unknown>;
+  condition(isSo: () => boolean, timeoutMs: number): Promise<unknown>;
+  upsertMemo(memo: Readonly<Record<string, unknown>>): void;
+  defineUpdate(name: string): unknown;
+  setHandler(definition: unknown, handler: unknown): void;
+  workflowInfo(): { readonly continueAsNewSuggested: boolean };
+  continueAsNew(...args: unknown[]): Promise<unknown>;
+  readonly CancellationScope: {
+    new (): Scope;
+    current(): { readonly cancelRequested: Promise<unknown> };
+    nonCancellable<T>(work: () => Promise<T>): Promise<T>;
+  };
+}
+
+interface Scope {
+  run<T>(work: () => Promise<T>): Promise<T>;
+  cancel(): void;
+}
+
+interface RunActivities {
+  offstageTurn(turn: RunTurn): Promise<RunTurnEnd>;
+}
+
+/** The state of a run whose history is begun anew. */
+interface CarriedRun {
+  readonly turn: RunTurn;
+  readonly view: RunView;
+  readonly answers: readonly RunAnswer[];
+  readonly cancelled: string | null;
+}
+
+/** The updates by which a program reaches the workflow of a run. */
+export const RUN_UPDATES = { answer: 'offstageAnswer', cancel: 'offstageCancel' } as const;
+/** The entry of the memo in which programs read the view: no worker need live for that. */
+export const RUN_VIEW = 'offstageView';
+
+const BY_OPERATOR = 'cancelled at the engine';
+
+/**
+ * Returns the workflow that keeps a run: export it from the app's workflows file as `offstageRun`.
+ *
+ * ```ts
+ * import * as workflow from '@temporalio/workflow';
+ * export const offstageRun = runWorkflow(workflow);
+ * ```
+ */
+export function runWorkflow(
+  workflow: TemporalRunWorkflow,
+): (order: RunOrder, limits: Limits, carried?: CarriedRun) => Promise<RunView> {
+  const { CancellationScope, condition, isCancellation } = workflow;
+  return async (order, limits, carried) => {
+    let view: RunView = carried?.view ?? { turn: 0, waiting: [], outcome: null };
+    let cancelled = carried?.cancelled ?? null;
+    let underWay: Scope | null = null;
+    const answers: RunAnswer[] = [...(carried?.answers ?? [])];
+    const answered = new Set(answers.map(({ requestId }) => requestId));
+    const cancel = (reason: string): void => {
+      cancelled ??= reason;
+      underWay?.cancel();
+    };
+    const { offstageTurn } = workflow.proxyActivities({
+      startToCloseTimeout: limits.longestMs,
+      heartbeatTimeout: limits.heartbeatTimeoutMs,
+      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+      retry: { initialInterval: 100, maximumInterval: MAX_PAUSE_MS },
+    }) as RunActivities;
+    workflow.setHandler(workflow.defineUpdate(RUN_UPDATES.answer), (answer: RunAnswer) => {
+      const { requestId } = answer;
+      const isOpen = view.waiting.some((wait) => wait.requestId === requestId);
+      if (!isOpen || answered.has(requestId)) return false;
+      answered.add(requestId);
+      answers.push(answer);
+      return true;
+    });
+    workflow.setHandler(workflow.defineUpdate(RUN_UPDATES.cancel), (reason: string) => {
+      cancel(reason);
+      return true;
+    });
+    CancellationScope.current().cancelRequested.catch(() => cancel(BY_OPERATOR));
+
+    const turn = async (what: RunTurn): Promise<RunTurnEnd> => {
+      if (workflow.workflowInfo().continueAsNewSuggested)
+        await workflow.continueAsNew(order, limits, { turn: what, view, answers, cancelled });
+      // TEMPORAL-WORKFLOW-3
+      for (;;) {
+        const scope = new CancellationScope();
+        const given: RunTurn =
+          cancelled === null ? what : { ...what, news: { type: 'cancelled', reason: cancelled } };
+        underWay = cancelled === null ? scope : null;
+        try {
+          return await scope.run(() => offstageTurn(given));
+        } catch (error) {
+          if (!isCancellation(error)) throw error;
+        } finally {
+          underWay = null;
+        }
+      }
+    };
+    const hasNews = (): boolean => cancelled !== null || answers.length > 0;
+    return CancellationScope.nonCancellable(() =>
+      playRun(
+        order,
+        {
+          turn,
+          show(next) {
+            view = next;
+            workflow.upsertMemo({ [RUN_VIEW]: next });
+          },
+          async news(_, dueInMs) {
+            if (dueInMs === null) await condition(hasNews);
+            else await condition(hasNews, Math.max(1, Math.ceil(dueInMs)));
+            if (cancelled !== null) return { type: 'cancelled', reason: cancelled };
+            const answer = answers.shift();
+            return answer ? { type: 'answered', answer } : { type: 'due' };
+          },
+        },
+        carried?.turn,
+      ),
+    );
   };
 }

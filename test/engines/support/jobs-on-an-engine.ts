@@ -4,14 +4,20 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { JobEnd } from '../../../src/entries/jobs.ts';
 import { jobsConformance, type JobsFault } from '../../../src/testing/index.ts';
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
-import { onLiveEngine, openWorld, ridesProgram, type LiveEngine } from './live-engine.ts';
+import {
+  onLiveEngine,
+  openWorld,
+  ridesProgram,
+  type LiveEngine,
+  type WorkersDo,
+} from './live-engine.ts';
 import { moment } from './processes.ts';
 
 const SEEDS = Number(process.env['OFFSTAGE_ENGINE_SEEDS'] ?? 5);
 
 export function jobsOnAnEngine(
   name: string,
-  open: (hands: 'bridge' | 'rides', world?: string) => Promise<LiveEngine>,
+  open: (hands: WorkersDo, world?: string) => Promise<LiveEngine>,
   { engineDies = true }: { readonly engineDies?: boolean } = {},
 ): void {
   const shows: readonly JobsFault[] = engineDies ? ['worker_dies', 'engine_dies'] : ['worker_dies'];

@@ -7,16 +7,20 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { JobHands, Jobs } from '../../../src/entries/jobs.ts';
+import type { JobHands, Jobs, RunEngine } from '../../../src/entries/jobs.ts';
 import type { JobsConformanceSetup } from '../../../src/testing/index.ts';
 import type { Bridge } from './bridge.ts';
 import { moment } from './processes.ts';
+
+/** The work of the workers: what the bridge says, the steps of the rides, or the agents of the suite of runs. */
+export type WorkersDo = 'bridge' | 'rides' | 'runs';
 
 export interface LiveEngine {
   /** As `engineOf` reads it. */
   readonly name: string;
   readonly bridge: Bridge;
   jobs(): Jobs;
+  runs(): RunEngine;
   /** Kills it; resolves when the next one is up. */
   killWorkers(): Promise<void>;
   killEngine(): Promise<void>;

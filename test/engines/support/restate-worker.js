@@ -1,8 +1,15 @@
-// A worker's process: the service of restateJobService. Its hands are those of `jobs.js`, by the name in HANDS.
+// A worker's process: the service of restateJobService, and the workflow of restateRunWorkflow. HANDS names its work.
 
 import * as restate from '@restatedev/restate-sdk';
-import { restateJobService } from '../../../src/adapters/restate/index.ts';
-import { handsOf } from './worker-hands.ts';
+import {
+  restateJobs,
+  restateJobService,
+  restateRunWorkflow,
+} from '../../../src/adapters/restate/index.ts';
+import { handsOf, runHandsOf } from './worker-hands.ts';
 
-const service = restateJobService({ restate, hands: handsOf(process.env) });
-await restate.serve({ services: [service], port: Number(process.env.PORT) });
+const { PORT, INGRESS } = process.env;
+const services = [restateJobService({ restate, hands: handsOf(process.env) })];
+const runs = runHandsOf(process.env, restateJobs({ ingress: INGRESS }));
+if (runs) services.push(restateRunWorkflow({ restate, hands: runs }));
+await restate.serve({ services, port: Number(PORT) });

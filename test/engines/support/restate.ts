@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { restateJobs } from '../../../src/adapters/restate/index.ts';
-import type { LiveEngine } from './live-engine.ts';
+import { restateJobs, restateRuns } from '../../../src/adapters/restate/index.ts';
+import type { LiveEngine, WorkersDo } from './live-engine.ts';
 import { openBridge } from './bridge.ts';
 import { answers, freePort, listens, living, moment } from './processes.ts';
 
@@ -14,7 +14,7 @@ const platform = `${process.platform}-${process.arch}`;
 const server = here(`../node_modules/@restatedev/restate-server-${platform}/bin/restate-server`);
 
 /** Starts server and worker; the worker is registered. */
-export async function openRestate(hands: 'bridge' | 'rides', world?: string): Promise<LiveEngine> {
+export async function openRestate(hands: WorkersDo, world?: string): Promise<LiveEngine> {
   const directory = await mkdtemp(join(tmpdir(), 'restate-'));
   const [ingress, admin, node, port] = await Promise.all([
     freePort(),
@@ -53,7 +53,7 @@ bind-port = ${admin}
   const worker = living({
     command: process.execPath,
     args: [here('restate-worker.js')],
-    env: { PORT: String(port), BRIDGE: world ?? bridge.url, HANDS: hands },
+    env: { PORT: String(port), BRIDGE: world ?? bridge.url, HANDS: hands, INGRESS: ingressUrl },
     // HTTP/2 without TLS: `fetch` gets no answer, and the connection says that it listens.
     isUp: () => listens(port),
   });
@@ -71,6 +71,7 @@ bind-port = ${admin}
     name: `restate ${ingressUrl}`,
     bridge,
     jobs: () => restateJobs({ ingress: ingressUrl }),
+    runs: () => restateRuns({ ingress: ingressUrl }),
     async killWorkers() {
       await worker.kill();
       await worker.start();

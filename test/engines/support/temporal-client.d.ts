@@ -1,8 +1,9 @@
-import type { TemporalClient } from '../../../src/adapters/temporal/index.ts';
+import type { TemporalClient, TemporalRunsClient } from '../../../src/adapters/temporal/index.ts';
 
-export function connect(
-  address: string,
-): Promise<{ readonly client: TemporalClient; readonly close: () => Promise<void> }>;
+export function connect(address: string): Promise<{
+  readonly client: TemporalClient & TemporalRunsClient;
+  readonly close: () => Promise<void>;
+}>;
 export function bundle(
   path: string,
 ): Promise<{ readonly warnings: readonly string[]; readonly bytes: number; readonly code: string }>;

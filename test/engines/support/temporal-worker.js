@@ -2,15 +2,26 @@
 
 import * as activity from '@temporalio/activity';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { temporalJobActivities } from '../../../src/adapters/temporal/index.ts';
-import { handsOf } from './worker-hands.ts';
+import {
+  temporalJobActivities,
+  temporalJobs,
+  temporalRunActivities,
+} from '../../../src/adapters/temporal/index.ts';
+import { connect } from './temporal-client.js';
+import { handsOf, runHandsOf } from './worker-hands.ts';
 
 const { ADDRESS, BUNDLE } = process.env;
+const { client } = await connect(ADDRESS);
+const runs = runHandsOf(process.env, temporalJobs({ client, heartbeatTimeoutMs: 1_000 }));
 const worker = await Worker.create({
   connection: await NativeConnection.connect({ address: ADDRESS }),
   taskQueue: 'offstage-jobs',
   workflowBundle: { codePath: BUNDLE },
-  activities: temporalJobActivities({ activity, hands: handsOf(process.env) }),
+  activities: {
+    ...temporalJobActivities({ activity, hands: handsOf(process.env) }),
+    ...(runs ? temporalRunActivities({ activity, hands: runs }) : {}),
+  },
+  // A dead worker's cache must not be waited for.
   // A dead worker's cache must not be waited for.
   maxCachedWorkflows: 0,
 });

@@ -1,6 +1,7 @@
 // The workflows file of an app, which Temporal bundles.
 
-import { isCancellation, proxyActivities } from '@temporalio/workflow';
-import { jobWorkflow } from '../../../src/adapters/temporal/workflow.ts';
+import * as workflow from '@temporalio/workflow';
+import { jobWorkflow, runWorkflow } from '../../../src/adapters/temporal/workflow.ts';
 
-export const offstageJob = jobWorkflow({ isCancellation, proxyActivities });
+export const offstageJob = jobWorkflow(workflow);
+export const offstageRun = runWorkflow(workflow);

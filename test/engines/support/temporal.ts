@@ -6,9 +6,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { temporalJobs } from '../../../src/adapters/temporal/index.ts';
+import { temporalJobs, temporalRuns } from '../../../src/adapters/temporal/index.ts';
 import { openBridge } from './bridge.ts';
-import type { LiveEngine } from './live-engine.ts';
+import type { LiveEngine, WorkersDo } from './live-engine.ts';
 import { freePort, listens, living } from './processes.ts';
 import { bundle, connect } from './temporal-client.js';
 
@@ -34,7 +34,7 @@ export function missingServer(): string | null {
 }
 
 export async function openTemporal(
-  hands: 'bridge' | 'rides',
+  hands: WorkersDo,
   world?: string,
 ): Promise<LiveEngine & { readonly client: Awaited<ReturnType<typeof connect>>['client'] }> {
   const directory = await mkdtemp(join(tmpdir(), 'temporal-'));
@@ -68,6 +68,7 @@ export async function openTemporal(
     bridge,
     client,
     jobs: () => temporalJobs({ client, heartbeatTimeoutMs: 1_000 }),
+    runs: () => temporalRuns({ client, heartbeatTimeoutMs: 1_000, lookMs: 50 }),
     async killWorkers() {
       await worker.kill();
       await worker.start();

@@ -1,17 +1,31 @@
-// The hands of a worker's process: those behind a bridge, or the steps of the rides.
+// The hands of a worker's process: those behind a bridge, the steps of the rides, or those of the suite of runs.
 
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import { jobWorker, type JobHands } from '../../../src/entries/jobs.ts';
+import {
+  jobWorker,
+  runWorker,
+  type JobHands,
+  type Jobs,
+  type RunHands,
+} from '../../../src/entries/jobs.ts';
+import { runsConformanceAgents } from '../../../src/testing/index.ts';
 import { rides, ridesModel } from './rides.ts';
 
-export function handsOf(env: Readonly<Record<string, string | undefined>>): JobHands {
-  const url = env['BRIDGE'] ?? '';
-  if (env['HANDS'] === 'rides')
-    return jobWorker({
-      environment: nodeEnvironment(),
-      configs: { rides: rides(url) },
-      model: ridesModel(url),
-    });
+type Env = Readonly<Record<string, string | undefined>>;
+
+const agentsOf = ({ BRIDGE: url = '' }: Env) =>
+  runsConformanceAgents(async (key) => {
+    const job = { key, name: key, once: false, body: '' };
+    const response = await fetch(url, { method: 'POST', body: JSON.stringify(job) });
+    if (!response.ok) throw new Error(await response.text());
+  });
+
+export function handsOf(env: Env): JobHands {
+  const { BRIDGE: url = '', HANDS } = env;
+  const environment = nodeEnvironment();
+  if (HANDS === 'rides')
+    return jobWorker({ environment, configs: { rides: rides(url) }, model: ridesModel(url) });
+  if (HANDS === 'runs') return jobWorker({ environment, ...agentsOf(env) });
   return {
     async do(job, signal) {
       const response = await fetch(url, { method: 'POST', body: JSON.stringify(job), signal });
@@ -19,4 +33,11 @@ export function handsOf(env: Readonly<Record<string, string | undefined>>): JobH
       return (await response.json()) as never;
     },
   };
+}
+
+/** Null: it does no turns of runs. */
+export function runHandsOf(env: Env, jobs: Jobs): RunHands | null {
+  if (env['HANDS'] !== 'runs') return null;
+  const { configs } = agentsOf(env);
+  return runWorker({ environment: nodeEnvironment(), configs, jobs, onError: () => {} });
 }

@@ -1,0 +1,63 @@
+// Runs on an engine: the engine keeps a run (`runSubagent(…, { id, engine })`), wherever its turns are done, and wakes it.
+// `runsConformance` of `offstage/testing` tests an implementation together with its worker (`RunHands`).
+//
+// Invariants
+//   RUN-ENGINE-1. One id is one run, in however many processes: begun if there is none, and its view with the outcome once
+//       it has ended, for as long as the engine keeps it.
+//   RUN-ENGINE-2. Of the answers to one request, the first counts; another one is refused.
+//   RUN-ENGINE-3. Views of one run have ascending turns.
+//   RUN-ENGINE-4. Every method rejects with a `JobError` or the reason of the signal, and with nothing else.
+
+import { z } from 'zod';
+import type { RunAnswer, RunOrder, RunTurn, RunTurnEnd, RunView, RunWait } from './run-flow.ts';
+
+export type {
+  RunAnswer,
+  RunDriver,
+  RunNews,
+  RunOrder,
+  RunTurn,
+  RunTurnEnd,
+  RunView,
+  RunWait,
+} from './run-flow.ts';
+
+/** An engine that keeps runs, as a program sees it. */
+export interface RunEngine {
+  /** Names the engine in errors. */
+  readonly name: string;
+  /** Begins the run, unless it was begun. */
+  start(order: RunOrder): Promise<void>;
+  /** The longest pause of a program between two looks, where `view` does not wait, in milliseconds. @defaultValue 1000 */
+  readonly lookMs?: number;
+  /** Resolves with the first view that has more turns than `after`, or with an earlier one: then it is asked again. */
+  view(id: string, after: number, signal: AbortSignal): Promise<RunView>;
+  /** Answers a request. Returns false for a request that is not open any more. */
+  answer(id: string, answer: RunAnswer): Promise<boolean>;
+  /** Cancels the run, unless it has ended. */
+  cancel(id: string, reason: string): Promise<void>;
+}
+
+/** The end where turns are done. */
+export interface RunHands {
+  /**
+   * Does a turn. An abort with a `JobError` of code `CANCELLED` cancels the run, and the turn ends with its outcome;
+   * with another reason, the turn rejects with that, and is done again elsewhere.
+   */
+  turn(turn: RunTurn, signal: AbortSignal): Promise<RunTurnEnd>;
+}
+
+const anyObject = z.custom<object>((value) => typeof value === 'object' && value !== null);
+const waitSchema: z.ZodType<RunWait> = z.object({
+  requestId: z.string(),
+  kind: z.enum(['question', 'input']),
+  asked: anyObject,
+  askedAt: z.number(),
+});
+
+/** Reads a view as an engine gives it back. */
+export const runViewSchema: z.ZodType<RunView> = z.object({
+  turn: z.number().int().min(0),
+  waiting: z.array(waitSchema),
+  outcome: anyObject.nullable(),
+});

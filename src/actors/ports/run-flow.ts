@@ -1,0 +1,116 @@
+// The flow of a run that an engine keeps: turns, and waits between them. It is pure and imports nothing, so that an engine
+// that replays functions (Temporal, in its sandbox) bundles it alone, and so that a new version of Offstage's machines
+// changes no recorded history.
+//
+// A turn takes the journal of the run and one piece of news, and goes on until the run has ended or waits for people: it
+// returns the journal as it then is. A turn that is repeated after a crash gets the ends of its steps from the engine, by
+// their keys.
+//
+// Invariants
+//   RUN-FLOW-1. A turn begins with the journal of the last turn that was recorded, and with one piece of news.
+//   RUN-FLOW-2. People see a question only after the turn that asked it was recorded.
+//   RUN-FLOW-3. The calls to the engine depend on what it returned, and on nothing else.
+
+import type { JournalEntry } from './journal.ts';
+
+/** The run as it was asked for. Plain JSON. */
+export interface RunOrder {
+  readonly id: string;
+  /** The name of the configuration, which the worker has. */
+  readonly config: string;
+  readonly task: {
+    readonly description: string;
+    readonly toolName: string;
+    readonly args: Readonly<Record<string, unknown>>;
+  };
+  /** The user that it works for, as the program vouches. @defaultValue none */
+  readonly by?: string;
+}
+
+/** An answer of a program to a question (`given`), or to a request of a subagent (`content`); null: no answer. */
+export interface RunAnswer {
+  readonly requestId: string;
+  readonly given?: object | null;
+  readonly content?: string | null;
+}
+
+/** What a turn begins with. */
+export type RunNews =
+  | { readonly type: 'begun' }
+  | { readonly type: 'answered'; readonly answer: RunAnswer }
+  /** A time has come that the run waited for. */
+  | { readonly type: 'due' }
+  | { readonly type: 'cancelled'; readonly reason: string };
+
+/** Something that people answer. */
+export interface RunWait {
+  readonly requestId: string;
+  readonly kind: 'question' | 'input';
+  /** The question or request, as a handler of the program receives it. */
+  readonly asked: object;
+  /** When it was asked first, in milliseconds since 1970. */
+  readonly askedAt: number;
+}
+
+export interface RunTurn {
+  readonly order: RunOrder;
+  /** Counts from 1. */
+  readonly number: number;
+  readonly journal: readonly JournalEntry[];
+  readonly waiting: readonly RunWait[];
+  readonly news: RunNews;
+}
+
+export interface RunTurnEnd {
+  /** When the turn ended, in milliseconds since 1970. */
+  readonly at: number;
+  /** The journal of the run; empty once it has ended. */
+  readonly journal: readonly JournalEntry[];
+  readonly waiting: readonly RunWait[];
+  /** When the run goes on by itself, in milliseconds since 1970; null: only people make it go on. */
+  readonly wakeAt: number | null;
+  /** Null: it has not ended. */
+  readonly outcome: object | null;
+}
+
+/** The run as programs see it. */
+export interface RunView {
+  /** The number of turns that are over. */
+  readonly turn: number;
+  readonly waiting: readonly RunWait[];
+  readonly outcome: object | null;
+}
+
+/** What the flow needs of an engine. Every call is durable: at a replay it returns what it returned before. */
+export interface RunDriver {
+  /** Does a turn. A cancel during the turn reaches it. */
+  turn(turn: RunTurn): Promise<RunTurnEnd>;
+  /** Shows the run to programs. */
+  show(view: RunView): void | Promise<void>;
+  /** The first answer to one of these, a cancel, or `due` after that time; null: no time is waited for. */
+  news(requestIds: readonly string[], dueInMs: number | null): Promise<RunNews>;
+}
+
+/** Plays a run on an engine, and returns its last view. `from`: the turn with which a history that is begun anew goes on. */
+export async function playRun(
+  order: RunOrder,
+  driver: RunDriver,
+  from?: RunTurn,
+): Promise<RunView> {
+  let turn: RunTurn = from ?? {
+    order,
+    number: 1,
+    journal: [],
+    waiting: [],
+    news: { type: 'begun' },
+  };
+  for (;;) {
+    const { at, journal, waiting, wakeAt, outcome } = await driver.turn(turn);
+    const view: RunView = { turn: turn.number, waiting, outcome };
+    await driver.show(view);
+    if (outcome !== null) return view;
+    const ids = waiting.map(({ requestId }) => requestId);
+    const news = await driver.news(ids, wakeAt === null ? null : Math.max(0, wakeAt - at));
+    turn = { order, number: turn.number + 1, journal, waiting, news };
+  }
+}

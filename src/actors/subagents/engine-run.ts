@@ -1,0 +1,174 @@
+// A run that an engine keeps, as the program that asks for it sees it: it begins the run, shows its questions to the
+// program's handlers, and gets the outcome. The program may die: the next one with the same id is shown the same questions.
+//
+// Owns:     the requests that handlers of this process have, and asking again while the engine cannot be reached.
+// Does not: do a turn (run-worker.ts), or keep anything.
+//
+// Invariants
+//   ENGINE-RUN-1. `result` resolves once, and never rejects.
+//   ENGINE-RUN-2. A request is shown to its handler once in each process, and its signal aborts when it is over.
+//   ENGINE-RUN-3. An engine that cannot be reached is asked again until the run ends.
+
+import { backoffMs } from '../../machines/index.ts';
+import { CancelledError, ConfigurationError, isA } from '../../values/errors.ts';
+import { shown } from '../../values/plain-checks.ts';
+import { reporter } from '../../values/reporter.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import type { AskedQuestion } from '../contracts/records.ts';
+import type { Environment } from '../ports/environment.ts';
+import { JobError } from '../ports/jobs.ts';
+import type { RunAnswer, RunEngine, RunOrder, RunWait } from '../ports/run-engine.ts';
+import { lostBy } from './refusal.ts';
+import { answerOf, type ProgramHandlers, type ProgramRequest } from './program-ports.ts';
+
+export interface EngineRunOptions extends Pick<ProgramHandlers, 'onQuestion' | 'onInput'> {
+  readonly engine: RunEngine;
+  readonly environment: Environment;
+  readonly onError?: ((error: unknown, where: string) => void) | undefined;
+}
+
+const AGAIN_BASE_MS = 100;
+const AGAIN_MAX_MS = 10_000;
+const LOOK_MS = 1_000;
+const FIRST_LOOK_MS = 10;
+
+/** Begins the run, or finds the one that was begun. */
+export function engineRun(order: RunOrder, options: EngineRunOptions) {
+  const asking = new Asking(order, options);
+  return {
+    id: order.id,
+    result: asking.result().catch(lostBy),
+    cancel(reason = 'cancelled'): void {
+      asking.cancel(reason);
+    },
+  };
+}
+
+class Asking {
+  readonly #order: RunOrder;
+  readonly #options: EngineRunOptions;
+  readonly #report: (error: unknown, where: string) => void;
+  /** Aborts when the run has ended. */
+  readonly #over = new AbortController();
+  readonly #shown = new Map<string, AbortController>();
+  readonly #started: Promise<void>;
+
+  constructor(order: RunOrder, options: EngineRunOptions) {
+    this.#order = order;
+    this.#options = options;
+    this.#report = reporter(options.onError);
+    this.#started = this.#again(() => options.engine.start(order));
+    // `result` has its rejection.
+    this.#started.catch(() => {});
+  }
+
+  async result(): Promise<Outcome> {
+    const { engine } = this.#options;
+    const { id } = this.#order;
+    const { signal } = this.#over;
+    try {
+      await this.#started;
+      let after = 0;
+      let looks = 0;
+      for (;;) {
+        const seen = after;
+        const view = await this.#again(() => engine.view(id, seen, signal));
+        if (view.outcome !== null) return view.outcome as Outcome;
+        if (view.turn > after) {
+          after = view.turn;
+          looks = 0;
+          this.#show(view.waiting);
+        } else {
+          const { lookMs = LOOK_MS } = engine;
+          await this.#pause(Math.min(lookMs, FIRST_LOOK_MS * 2 ** looks));
+          looks += 1;
+        }
+      }
+    } finally {
+      this.#show([]);
+      this.#over.abort(new CancelledError('the run is over'));
+    }
+  }
+
+  cancel(reason: string): void {
+    const { engine } = this.#options;
+    const cancelling = async (): Promise<void> => {
+      await this.#started;
+      await this.#again(() => engine.cancel(this.#order.id, reason));
+    };
+    cancelling().catch((error: unknown) => this.#failed(error, 'cancel'));
+  }
+
+  /** ENGINE-RUN-2 */
+  #show(waiting: readonly RunWait[]): void {
+    for (const [requestId, controller] of this.#shown) {
+      if (waiting.some((wait) => wait.requestId === requestId)) continue;
+      this.#shown.delete(requestId);
+      controller.abort(new CancelledError('the question is over'));
+    }
+    for (const wait of waiting) {
+      if (this.#shown.has(wait.requestId)) continue;
+      const controller = new AbortController();
+      this.#shown.set(wait.requestId, controller);
+      this.#ask(wait, controller.signal).catch((error: unknown) => this.#failed(error, 'answer'));
+    }
+  }
+
+  async #ask(wait: RunWait, signal: AbortSignal): Promise<void> {
+    const { engine } = this.#options;
+    const answer = await this.#answerTo(wait, signal);
+    if (signal.aborted) return;
+    await this.#again(() => engine.answer(this.#order.id, answer));
+  }
+
+  async #answerTo({ requestId, kind, asked }: RunWait, signal: AbortSignal): Promise<RunAnswer> {
+    const { onQuestion, onInput } = this.#options;
+    try {
+      if (kind === 'input') {
+        const content: unknown = (await onInput?.(asked as ProgramRequest)) ?? null;
+        if (content !== null && typeof content !== 'string')
+          throw new ConfigurationError(
+            'INVALID_ANSWER',
+            `onInput: expected text or null, got ${shown(content)}`,
+          );
+        return { requestId, content };
+      }
+      const question = asked as AskedQuestion;
+      const given = (await onQuestion?.(question, signal)) ?? null;
+      // The worker reads it again, as every answer.
+      if (given !== null) answerOf(question, given);
+      return { requestId, given };
+    } catch (error) {
+      if (!signal.aborted) this.#report(error, kind === 'input' ? 'onInput' : 'onQuestion');
+      return kind === 'input' ? { requestId, content: null } : { requestId, given: null };
+    }
+  }
+
+  #failed(error: unknown, what: string): void {
+    if (!this.#over.signal.aborted) this.#report(error, `${what} of ${this.#order.id}`);
+  }
+
+  /** ENGINE-RUN-3 */
+  async #again<T>(ask: () => Promise<T>): Promise<T> {
+    const { engine, environment } = this.#options;
+    const { signal } = this.#over;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (signal.aborted || !isA(error, JobError) || !error.retryable) throw error;
+        this.#report(error, `${engine.name}: ${this.#order.id}`);
+        const limits = { baseDelayMs: AGAIN_BASE_MS, maxDelayMs: AGAIN_MAX_MS };
+        const pauseMs = backoffMs(limits, attempt, environment.random.next());
+        await this.#pause(pauseMs);
+        signal.throwIfAborted();
+      }
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.environment.scheduler.schedule(resolve, ms);
+    });
+  }
+}

@@ -1,0 +1,119 @@
+// Restate's ingress over HTTP, as the asking ends of jobs and runs use it: errors have one form.
+//
+// Does not: ask again: the callers do, where an error says that they may.
+
+import { z } from 'zod';
+import { anObject } from '../../values/checks.ts';
+import { isA } from '../../values/errors.ts';
+import { JobError, readFrom, unreachable } from '../../actors/ports/jobs.ts';
+
+export const ingressAddress = z.url({
+  protocol: /^https?$/,
+  error: 'expected an http(s) address',
+});
+export const serviceName = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'expected a name of letters, digits, _, . and -');
+export const headersSchema = z.record(z.string(), z.string());
+export const sdkSchema = (definition: string): z.ZodType =>
+  anObject("the SDK: import * as restate from '@restatedev/restate-sdk'", definition);
+
+/** A promise that Restate keeps. */
+export interface DurablePromise<T> extends PromiseLike<T> {
+  map<U>(mapper: (value?: T) => U): DurablePromise<U>;
+}
+
+interface Asked {
+  readonly method?: 'GET' | 'POST';
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+interface Answered {
+  readonly status: number;
+  readonly text: string;
+}
+
+export class RestateIngress {
+  readonly #address: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(address: string, headers: Readonly<Record<string, string>> = {}) {
+    this.#address = address.replace(/\/+$/, '');
+    this.#headers = headers;
+  }
+
+  /**
+   * Returns the answer, whatever its status.
+   * @throws {JobError} `JOBS_UNREACHABLE` if there is none; or the reason of the signal.
+   */
+  async request(
+    path: string,
+    { method = 'POST', body, headers, signal }: Asked,
+  ): Promise<Answered> {
+    try {
+      const response = await fetch(`${this.#address}${path}`, {
+        method,
+        headers: {
+          ...this.#headers,
+          accept: 'application/json',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal ? { signal } : {}),
+      });
+      return { status: response.status, text: await response.text() };
+    } catch (error) {
+      if (signal?.aborted === true) throw signal.reason;
+      throw unreachable(`Restate at ${this.#address}`, error);
+    }
+  }
+
+  /**
+   * Returns the body of an answer.
+   * @throws {JobError} `JOBS_REFUSED`, or `JOBS_UNREACHABLE` where another attempt may succeed, for an answer that is
+   * none; `JOB_UNREADABLE` for a body of another shape.
+   */
+  async ask<Schema extends z.ZodType>(
+    path: string,
+    schema: Schema,
+    asked: Asked,
+  ): Promise<z.output<Schema>> {
+    const answered = await this.request(path, asked);
+    if (answered.status >= 300) throw refused(answered);
+    return readBody(schema, answered);
+  }
+}
+
+export function readBody<Schema extends z.ZodType>(
+  schema: Schema,
+  { text }: Answered,
+): z.output<Schema> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    parsed = undefined;
+  }
+  return readFrom('Restate', schema, parsed);
+}
+
+/** The service may not be registered yet, and the server may be starting. */
+export function refused({ status, text }: Answered): JobError {
+  const retryable = status === 404 || status === 408 || status === 429 || status >= 500;
+  return new JobError(
+    retryable ? 'JOBS_UNREACHABLE' : 'JOBS_REFUSED',
+    `Restate answered ${status}: ${text.slice(0, 500)}`,
+    { retryable },
+  );
+}
+
+/** Tells whether the platform's own limit of a request ended one whose answer takes long. */
+export function isSlow(error: unknown): boolean {
+  const inner = isA(error, JobError) ? error.cause : undefined;
+  const { cause } = (inner ?? {}) as { readonly cause?: { readonly code?: unknown } };
+  return cause?.code === 'UND_ERR_HEADERS_TIMEOUT' || cause?.code === 'UND_ERR_BODY_TIMEOUT';
+}

@@ -1,0 +1,270 @@
+// Runs on Restate: a workflow for each run, whose key is the id of the run. It keeps the journal, and asks a worker for one
+// turn after the other; answers and cancels are promises of the workflow.
+//
+// Owns:     at a worker, the turns that this process does.
+// Does not: keep anything: Restate does.
+//
+// Invariants
+//   RESTATE-RUNS-1. The handler asks Restate for the same things in the same order, whatever its process has done before.
+//   RESTATE-RUNS-2. Another attempt at a turn in the same process joins the one that is under way.
+
+import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { engineKeyOf, JobError } from '../../actors/ports/jobs.ts';
+import {
+  runViewSchema,
+  type RunAnswer,
+  type RunDriver,
+  type RunEngine,
+  type RunHands,
+  type RunNews,
+  type RunOrder,
+  type RunTurn,
+  type RunTurnEnd,
+  type RunView,
+} from '../../actors/ports/run-engine.ts';
+import { playRun } from '../../actors/ports/run-flow.ts';
+import {
+  headersSchema,
+  ingressAddress,
+  isSlow,
+  RestateIngress,
+  sdkSchema,
+  serviceName,
+  type DurablePromise,
+} from './restate-ingress.ts';
+
+export interface RestateRunsOptions {
+  /** The address of Restate's ingress, such as `http://127.0.0.1:8080`. */
+  readonly ingress: string;
+  /** The name of the workflow. @defaultValue 'offstage_runs' */
+  readonly service?: string;
+  /** Sent with every request, such as `{ authorization: 'Bearer …' }`. @defaultValue none */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface RestateRunWorkflowOptions<Workflow = unknown> {
+  /** The SDK: `import * as restate from '@restatedev/restate-sdk'`. */
+  readonly restate: RestateWorkflowSdk<Workflow>;
+  /** Does the turns: `runWorker({ … })`. */
+  readonly hands: RunHands;
+  /** The name of the workflow. @defaultValue 'offstage_runs' */
+  readonly service?: string;
+  /** How long Restate keeps a run that has ended, in milliseconds. @defaultValue 604800000, a week */
+  readonly keepMs?: number;
+  /** The longest time that a turn may take, in milliseconds; then it is done again. @defaultValue 3600000, an hour */
+  readonly longestMs?: number;
+}
+
+/** The part of `@restatedev/restate-sdk` that is used. */
+export interface RestateWorkflowSdk<Workflow = unknown> {
+  workflow(definition: object): Workflow;
+  readonly RestatePromise: { race(promises: readonly unknown[]): PromiseLike<unknown> };
+}
+
+interface KeptPromise<T> {
+  get(): DurablePromise<T>;
+  peek(): Promise<T | undefined>;
+  resolve(value: T): Promise<void>;
+}
+
+interface SharedContext {
+  get(name: string): Promise<RunView | null>;
+  promise<T>(name: string): KeptPromise<T>;
+}
+
+interface WorkflowContext extends SharedContext {
+  set(name: string, value: RunView): void;
+  run<T>(name: string, action: () => T | Promise<T>): DurablePromise<T>;
+  sleep(ms: number): DurablePromise<void>;
+  cancellation(): DurablePromise<void>;
+}
+
+const SERVICE = 'offstage_runs';
+const WEEK_MS = 604_800_000;
+const HOUR_MS = 3_600_000;
+const MAX_KEY_CHARS = 400;
+const BY_OPERATOR = 'cancelled at the engine';
+
+const runsOptions = z.strictObject({
+  ingress: ingressAddress,
+  service: serviceName.optional(),
+  headers: headersSchema.optional(),
+} satisfies ChecksOf<RestateRunsOptions>);
+const workflowOptions = z.strictObject({
+  restate: sdkSchema('workflow'),
+  hands: anObject('hands such as those of runWorker({ … })', 'turn'),
+  service: serviceName.optional(),
+  keepMs: z.number().int().min(1).optional(),
+  longestMs: z.number().int().min(1).optional(),
+} satisfies ChecksOf<RestateRunWorkflowOptions>);
+
+/**
+ * Keeps runs on Restate: for `runSubagent(…, { id, engine })`.
+ * @throws {ConfigurationError} for options that are unknown or wrong.
+ */
+export function restateRuns(options: RestateRunsOptions): RunEngine {
+  check('restateRuns(options)', runsOptions, options);
+  const { service = SERVICE } = options;
+  const ingress = new RestateIngress(options.ingress, options.headers);
+  const ask = async <Schema extends z.ZodType>(
+    id: string,
+    handler: string,
+    schema: Schema,
+    body: unknown,
+    signal?: AbortSignal,
+  ): Promise<z.output<Schema>> => {
+    const key = encodeURIComponent(await engineKeyOf(id, MAX_KEY_CHARS));
+    const asked = { body, ...(signal ? { signal } : {}) };
+    return ingress.ask(`/${service}/${key}/${handler}`, schema, asked);
+  };
+  return {
+    name: 'restate',
+    async start(order) {
+      // Restate answers a second one with the first.
+      await ask(order.id, 'run/send', z.looseObject({ invocationId: z.string() }), order);
+    },
+    async view(id, after, signal) {
+      for (;;)
+        try {
+          return await ask(id, 'view', runViewSchema, after, signal);
+        } catch (error) {
+          if (!isSlow(error)) throw error;
+        }
+    },
+    answer: (id, answer) => ask(id, 'answer', z.boolean(), answer),
+    async cancel(id, reason) {
+      await ask(id, 'cancel', z.boolean(), reason);
+    },
+  };
+}
+
+/**
+ * Returns the workflow of runs: for `restate.serve({ services: [...] })` at a worker.
+ * @throws {ConfigurationError} for options that are unknown or wrong.
+ */
+export function restateRunWorkflow<Workflow>(
+  options: RestateRunWorkflowOptions<Workflow>,
+): Workflow {
+  check('restateRunWorkflow(options)', workflowOptions, options);
+  const { restate, hands, service = SERVICE, keepMs = WEEK_MS, longestMs = HOUR_MS } = options;
+  const turns = new Turns(hands);
+  const definition = {
+    name: service,
+    options: {
+      explicitCancellation: true,
+      workflowRetention: keepMs,
+      inactivityTimeout: longestMs,
+    },
+    handlers: {
+      run: async (ctx: WorkflowContext, order: RunOrder): Promise<RunView> =>
+        playRun(order, driverOf(ctx, restate, turns)),
+      view: async (ctx: SharedContext, after: number): Promise<RunView> => {
+        const view = await ctx.get('view');
+        if (view && view.turn > after) return view;
+        return ctx.promise<RunView>(`turn/${after + 1}`).get();
+      },
+      answer: async (ctx: SharedContext, answer: RunAnswer): Promise<boolean> => {
+        const view = await ctx.get('view');
+        const isOpen = view?.waiting.some(({ requestId }) => requestId === answer.requestId);
+        return isOpen === true && settle(ctx.promise(`answer/${answer.requestId}`), answer);
+      },
+      cancel: async (ctx: SharedContext, reason: string): Promise<boolean> =>
+        settle(ctx.promise('cancel'), reason),
+    },
+  };
+  return restate.workflow(definition);
+}
+
+/** Resolves a promise of the workflow. Returns false if it was resolved before. */
+async function settle<T>(promise: KeptPromise<T>, value: T): Promise<boolean> {
+  if ((await promise.peek()) !== undefined) return false;
+  try {
+    await promise.resolve(value);
+    return true;
+  } catch (error) {
+    // Another one came first.
+    if ((error as { readonly name?: string }).name === 'TerminalError') return false;
+    throw error;
+  }
+}
+
+function driverOf(
+  ctx: WorkflowContext,
+  { RestatePromise }: Pick<RestateWorkflowSdk, 'RestatePromise'>,
+  turns: Turns,
+): RunDriver {
+  const cancels = (): DurablePromise<string>[] => [
+    ctx
+      .promise<string>('cancel')
+      .get()
+      .map((reason = '') => reason),
+    ctx.cancellation().map(() => BY_OPERATOR),
+  ];
+  return {
+    async turn(turn) {
+      const end = ctx.run(`turn ${turn.number}`, () => turns.do(turn));
+      const stops = cancels().map((stop) => stop.map((reason = '') => turns.cancel(turn, reason)));
+      await RestatePromise.race([end, ...stops]);
+      return end;
+    },
+    async show(view) {
+      ctx.set('view', view);
+      await ctx.promise<RunView>(`turn/${view.turn}`).resolve(view);
+    },
+    async news(requestIds, dueInMs) {
+      const first: DurablePromise<RunNews | undefined>[] = requestIds.map((requestId) =>
+        ctx
+          .promise<RunAnswer>(`answer/${requestId}`)
+          .get()
+          .map((answer) => answer && { type: 'answered', answer }),
+      );
+      for (const stop of cancels())
+        first.push(stop.map((reason = '') => ({ type: 'cancelled', reason })));
+      if (dueInMs !== null) first.push(ctx.sleep(dueInMs).map(() => ({ type: 'due' })));
+      return (await RestatePromise.race(first)) as RunNews;
+    },
+  };
+}
+
+/** The turns that this process does. */
+class Turns {
+  readonly #hands: RunHands;
+  readonly #underWay = new Map<
+    string,
+    { readonly end: Promise<RunTurnEnd>; readonly controller: AbortController }
+  >();
+  /** Cancelled before they were begun in this process, by the reason. */
+  readonly #cancelled = new Map<string, string>();
+
+  constructor(hands: RunHands) {
+    this.#hands = hands;
+  }
+
+  do(turn: RunTurn): Promise<RunTurnEnd> {
+    const key = keyOf(turn);
+    // RESTATE-RUNS-2
+    const known = this.#underWay.get(key);
+    if (known) return known.end;
+    const reason = this.#cancelled.get(key);
+    this.#cancelled.delete(key);
+    const controller = new AbortController();
+    const news: RunNews = reason === undefined ? turn.news : { type: 'cancelled', reason };
+    const end = this.#hands.turn({ ...turn, news }, controller.signal);
+    this.#underWay.set(key, { end, controller });
+    const over = (): boolean => this.#underWay.delete(key);
+    end.then(over, over);
+    return end;
+  }
+
+  cancel(turn: RunTurn, reason: string): null {
+    const known = this.#underWay.get(keyOf(turn));
+    if (known) known.controller.abort(new JobError('CANCELLED', reason, { retryable: false }));
+    else this.#cancelled.set(keyOf(turn), reason);
+    return null;
+  }
+}
+
+function keyOf({ order, number }: RunTurn): string {
+  return `${number}/${order.id}`;
+}

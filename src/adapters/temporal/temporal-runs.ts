@@ -1,0 +1,202 @@
+// Runs on Temporal: a workflow for each run (`runWorkflow` of `workflow.ts`), whose turns are activities. Answers and cancels
+// are updates, the view is in the memo of the workflow.
+//
+// Owns:     nothing: a run is found by its id.
+// Does not: keep anything: Temporal does, for the retention of the namespace.
+
+import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { messageOf } from '../../values/errors.ts';
+import {
+  engineKeyOf,
+  JobError,
+  readFrom,
+  unlessAborted,
+  unreachable,
+} from '../../actors/ports/jobs.ts';
+import {
+  runViewSchema,
+  type RunEngine,
+  type RunHands,
+  type RunTurn,
+  type RunTurnEnd,
+} from '../../actors/ports/run-engine.ts';
+import {
+  activitySchema,
+  HEARTBEAT_TIMEOUT_MS,
+  HOUR_MS,
+  isCancel,
+  nameOf,
+  TASK_QUEUE,
+  withHeartbeats,
+  type TemporalActivity,
+} from './temporal-sdk.ts';
+import { RUN_UPDATES, RUN_VIEW } from './workflow.ts';
+
+export interface TemporalRunsOptions {
+  /** The client: `new Client({ connection })` of `@temporalio/client`. */
+  readonly client: TemporalRunsClient;
+  /** The task queue of the workers. @defaultValue 'offstage-jobs' */
+  readonly taskQueue?: string;
+  /** The name under which the workflows file exports `runWorkflow(…)`. @defaultValue 'offstageRun' */
+  readonly workflowType?: string;
+  /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
+  readonly heartbeatTimeoutMs?: number;
+  /** The longest time that a turn may take, in milliseconds; then it is done again. @defaultValue 3600000, an hour */
+  readonly longestMs?: number;
+  /** The longest pause between two looks of a program at its run, in milliseconds. @defaultValue 1000 */
+  readonly lookMs?: number;
+}
+
+/** The part of the client that is used. */
+export interface TemporalRunsClient {
+  readonly workflow: {
+    start(workflowType: string, options: object): Promise<unknown>;
+    getHandle(workflowId: string): TemporalRunHandle;
+  };
+}
+
+export interface TemporalRunHandle {
+  describe(): Promise<{ readonly memo?: Readonly<Record<string, unknown>> | undefined }>;
+  executeUpdate(name: string, options: { readonly args: unknown[] }): Promise<unknown>;
+}
+
+export interface TemporalRunActivitiesOptions {
+  /** The package: `import * as activity from '@temporalio/activity'`. */
+  readonly activity: TemporalActivity;
+  /** Does the turns: `runWorker({ … })`. */
+  readonly hands: RunHands;
+}
+
+/** The activities of a worker, by name. */
+export interface TemporalRunActivities {
+  offstageTurn(turn: RunTurn): Promise<RunTurnEnd>;
+}
+
+const WORKFLOW_TYPE = 'offstageRun';
+const LOOK_MS = 1_000;
+const MAX_ID_CHARS = 600;
+
+const runsOptions = z.strictObject({
+  client: z.custom<TemporalRunsClient>(
+    (value) => {
+      const { workflow } = (value ?? {}) as {
+        readonly workflow?: Partial<TemporalRunsClient['workflow']>;
+      };
+      return typeof workflow?.start === 'function' && typeof workflow.getHandle === 'function';
+    },
+    { error: 'expected a client: new Client({ connection }) of @temporalio/client' },
+  ),
+  taskQueue: z.string().min(1).optional(),
+  workflowType: z.string().min(1).optional(),
+  heartbeatTimeoutMs: z.number().int().min(100).optional(),
+  longestMs: z.number().int().min(1).optional(),
+  lookMs: z.number().int().min(1).optional(),
+} satisfies ChecksOf<TemporalRunsOptions>);
+const activitiesOptions = z.strictObject({
+  activity: activitySchema,
+  hands: anObject('hands such as those of runWorker({ … })', 'turn'),
+} satisfies ChecksOf<TemporalRunActivitiesOptions>);
+
+/**
+ * Keeps runs on Temporal: for `runSubagent(…, { id, engine })`.
+ * @throws {ConfigurationError} for options that are unknown or wrong.
+ */
+export function temporalRuns(options: TemporalRunsOptions): RunEngine {
+  check('temporalRuns(options)', runsOptions, options);
+  const {
+    client,
+    taskQueue = TASK_QUEUE,
+    workflowType = WORKFLOW_TYPE,
+    heartbeatTimeoutMs = HEARTBEAT_TIMEOUT_MS,
+    longestMs = HOUR_MS,
+    lookMs = LOOK_MS,
+  } = options;
+  const handleOf = async (id: string): Promise<TemporalRunHandle> =>
+    client.workflow.getHandle(await workflowIdOf(id));
+  /** Returns false for a run that has ended. */
+  const update = async (id: string, name: string, arg: unknown): Promise<boolean> => {
+    const handle = await handleOf(id);
+    try {
+      return readFrom('Temporal', z.boolean(), await handle.executeUpdate(name, { args: [arg] }));
+    } catch (error) {
+      if (error instanceof JobError) throw error;
+      if (isOver(error)) return false;
+      throw unreachable('Temporal', error);
+    }
+  };
+  return {
+    name: 'temporal',
+    lookMs,
+    async start(order) {
+      const workflowId = await workflowIdOf(order.id);
+      try {
+        await client.workflow.start(workflowType, {
+          workflowId,
+          taskQueue,
+          args: [order, { heartbeatTimeoutMs, longestMs }],
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          workflowIdConflictPolicy: 'USE_EXISTING',
+        });
+      } catch (error) {
+        // It has ended, and its outcome is kept.
+        if (nameOf(error) !== 'WorkflowExecutionAlreadyStartedError')
+          throw unreachable('Temporal', error);
+      }
+    },
+    async view(id, _, signal) {
+      signal.throwIfAborted();
+      const handle = await handleOf(id);
+      let memo: Readonly<Record<string, unknown>> | undefined;
+      try {
+        ({ memo } = await unlessAborted(handle.describe(), signal));
+      } catch (error) {
+        signal.throwIfAborted();
+        throw unreachable('Temporal', error);
+      }
+      const nothing = { turn: 0, waiting: [], outcome: null };
+      return readFrom('Temporal', runViewSchema, memo?.[RUN_VIEW] ?? nothing);
+    },
+    answer: (id, answer) => update(id, RUN_UPDATES.answer, answer),
+    async cancel(id, reason) {
+      await update(id, RUN_UPDATES.cancel, reason);
+    },
+  };
+}
+
+/**
+ * Returns the activities that do turns of runs: for `Worker.create({ activities })`, beside those of `temporalJobActivities`.
+ * @throws {ConfigurationError} for options that are unknown or wrong.
+ */
+export function temporalRunActivities(
+  options: TemporalRunActivitiesOptions,
+): TemporalRunActivities {
+  check('temporalRunActivities(options)', activitiesOptions, options);
+  const { activity, hands } = options;
+  return {
+    async offstageTurn(turn) {
+      const signal = activity.Context.current().cancellationSignal;
+      const controller = new AbortController();
+      const abort = (): void => {
+        const cancelled = new JobError('CANCELLED', 'cancelled', { retryable: false });
+        controller.abort(isCancel(signal) ? cancelled : signal.reason);
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      if (signal.aborted) abort();
+      try {
+        return await withHeartbeats(activity, () => hands.turn(turn, controller.signal));
+      } finally {
+        signal.removeEventListener('abort', abort);
+      }
+    },
+  };
+}
+
+/** Temporal allows 1,000 characters. Jobs have ids of another form: theirs hold a colon. */
+async function workflowIdOf(id: string): Promise<string> {
+  return `run/${await engineKeyOf(id, MAX_ID_CHARS)}`;
+}
+
+function isOver(error: unknown): boolean {
+  return nameOf(error) === 'WorkflowNotFoundError' || /already completed/iu.test(messageOf(error));
+}

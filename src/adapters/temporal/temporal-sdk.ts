@@ -1,0 +1,60 @@
+// The parts of Temporal's packages that jobs and runs share. The packages are passed in: nothing here imports them.
+
+import { z } from 'zod';
+import { messageOf } from '../../values/errors.ts';
+
+/** The part of `@temporalio/activity` that is used. */
+export interface TemporalActivity {
+  readonly Context: {
+    current(): {
+      readonly cancellationSignal: AbortSignal;
+      readonly info: { readonly heartbeatTimeoutMs?: number | undefined };
+      heartbeat(details?: unknown): void;
+      sleep(ms: number): Promise<void>;
+    };
+  };
+}
+
+export const TASK_QUEUE = 'offstage-jobs';
+export const HOUR_MS = 3_600_000;
+export const HEARTBEAT_TIMEOUT_MS = 10_000;
+/** Heartbeats within one timeout. */
+const HEARTBEATS = 3;
+
+export const activitySchema: z.ZodType = z.custom(
+  (value) => typeof (value as Record<string, unknown> | null)?.['Context'] !== 'undefined',
+  { error: "expected the package: import * as activity from '@temporalio/activity'" },
+);
+
+/** Does the work of an activity, and says that it is alive until that has ended. */
+export async function withHeartbeats<T>(
+  activity: TemporalActivity,
+  work: () => Promise<T>,
+): Promise<T> {
+  const context = activity.Context.current();
+  let isOver = false;
+  const beat = async (): Promise<void> => {
+    const everyMs = (context.info.heartbeatTimeoutMs ?? HEARTBEAT_TIMEOUT_MS) / HEARTBEATS;
+    while (!isOver) {
+      context.heartbeat();
+      await context.sleep(everyMs);
+    }
+  };
+  // The sleep rejects when the activity is cancelled: then nobody waits for a heartbeat.
+  beat().catch(() => {});
+  try {
+    return await work();
+  } finally {
+    isOver = true;
+  }
+}
+
+/** Tells whether the workflow has cancelled the activity; its worker may also be shutting down. */
+export function isCancel({ aborted, reason }: AbortSignal): boolean {
+  return aborted && messageOf(reason).includes('CANCELLED');
+}
+
+/** The name of a thrown error: the packages' classes are not imported. */
+export function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : '';
+}

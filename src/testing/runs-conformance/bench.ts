@@ -1,0 +1,257 @@
+// One case of the suite of runs: the programs that ask for a run, and what its model and its tools have done.
+
+import { runSubagent, type RunSubagentOptions } from '../../actors/subagents/run-subagent.ts';
+import type { SubagentRun } from '../../actors/subagents/run-subagent.ts';
+import type { ProgramAnswer } from '../../actors/subagents/program-ports.ts';
+import type { Outcome } from '../../actors/contracts/outcome.ts';
+import { ConformanceError } from '../conformance/conformance-error.ts';
+import { simulatedEnvironment } from '../doubles/simulated-environment.ts';
+import { runsConformanceAgents, type Tell } from './travel-agent.ts';
+
+/** A fault that a stage can show. */
+export type RunsFault =
+  /** The program that asked for the run is killed. Without an engine the run dies with it. */
+  | 'program_dies'
+  /** All workers are killed at once, without a signal, and others take their place. */
+  | 'worker_dies'
+  /** The engine is killed, and starts again on what it had stored. */
+  | 'engine_dies';
+
+/** A process that asks for runs. */
+export interface RunsProgram {
+  /** What it gives `runSubagent`: the runtime, and the engine or the model. */
+  readonly options: Pick<RunSubagentOptions, 'runtime' | 'engine' | 'model'>;
+  /** `program_dies`: nothing that it began goes on. */
+  kill(): void;
+}
+
+export interface RunsStage {
+  /** Starts another process. */
+  program(): RunsProgram;
+  /** `worker_dies`. Resolves when the workers are gone; those that follow may still be starting. */
+  killWorkers?(): void | Promise<void>;
+  /** `engine_dies`. Resolves when the engine is gone; it may still be starting again. */
+  killEngine?(): void | Promise<void>;
+  close?(): void | Promise<void>;
+}
+
+export interface RunsConformanceSetup {
+  /** The name of the engine, for messages. */
+  readonly name: string;
+  /** The faults that the stage can show. */
+  readonly shows: readonly RunsFault[];
+  /** The engine keeps the run, apart from the programs. False: a journal does. */
+  readonly isEngine: boolean;
+  /** Looks at what happens, until it has. @defaultValue 20,000 */
+  readonly patience?: number;
+  /** Lets a moment pass between two looks. @defaultValue a turn of the event loop */
+  readonly moment?: () => Promise<void>;
+  /** Lets simulated time pass. @defaultValue the time is real */
+  readonly pass?: (ms: number) => Promise<void>;
+  /**
+   * Opens a stage for one case. `runsConformanceAgents(tell)` are the subagents and the model of its programs and
+   * workers.
+   */
+  open(tell: Tell): RunsStage | Promise<RunsStage>;
+}
+
+export interface RunsScene {
+  readonly name: string;
+  readonly needs?: readonly (RunsFault | 'engine')[];
+  readonly play: (bench: RunsBench) => Promise<void>;
+}
+
+/** A question or a request, and the way to answer it. */
+interface Put {
+  readonly requestId: string;
+  readonly isOver: () => boolean;
+  answer(answer: object | string | null): void;
+}
+
+/** A run as one program sees it. */
+export interface WatchedRun {
+  readonly run: SubagentRun;
+  /** The questions and requests that its handlers got, in order. */
+  readonly put: readonly Put[];
+  kill(): void;
+}
+
+const PATIENCE = 20_000;
+let stages = 0;
+
+export class RunsBench {
+  readonly #setup: RunsConformanceSetup;
+  readonly #environment = simulatedEnvironment();
+  readonly #counts = new Map<string, number>();
+  readonly #held = new Map<string, PromiseWithResolvers<void>>();
+  readonly #told: string[] = [];
+  readonly #agents = runsConformanceAgents((what) => this.#tell(what));
+  readonly #errors: string[] = [];
+  #stage: RunsStage | null = null;
+  #runs = 0;
+  readonly #tag: string;
+
+  constructor(setup: RunsConformanceSetup) {
+    this.#setup = setup;
+    stages += 1;
+    this.#tag = `s${stages}-${Math.trunc(this.#environment.random.next() * 1e6)}`;
+  }
+
+  async open(): Promise<void> {
+    this.#stage = await this.#setup.open((what) => this.#tell(what));
+  }
+
+  async close(): Promise<void> {
+    for (const { resolve } of this.#held.values()) resolve();
+    await this.#stage?.close?.();
+  }
+
+  get stage(): RunsStage {
+    if (this.#stage) return this.#stage;
+    throw new ConformanceError(`${this.#setup.name}: the stage is not open`);
+  }
+
+  async #tell(what: string): Promise<void> {
+    this.#told.push(what);
+    this.#counts.set(what, (this.#counts.get(what) ?? 0) + 1);
+    await this.#held.get(what)?.promise;
+  }
+
+  /** A new trip: the id of its run, and the prefix of what it tells. */
+  trip(): string {
+    this.#runs += 1;
+    return `${this.#tag}-${this.#runs}`;
+  }
+
+  /** Asks for the run of this trip, from a process of its own, unless one is given. */
+  start(
+    trip: string,
+    steps: string,
+    {
+      agent = 'traveller',
+      program = this.stage.program(),
+    }: { readonly agent?: string; readonly program?: RunsProgram } = {},
+  ): WatchedRun {
+    const put: Put[] = [];
+    let isDead = false;
+    const hear = (requestId: string, isOver: () => boolean): Promise<unknown> =>
+      new Promise((resolve) => {
+        const answer = (given: object | string | null): void => {
+          if (!isDead) resolve(given);
+        };
+        if (!isDead) put.push({ requestId, isOver, answer });
+      });
+    const config = this.#agents.configs[agent] ?? { name: agent, instructions: 'None.' };
+    const run = runSubagent(config, `Travel [trip ${trip}: ${steps}]`, {
+      ...program.options,
+      id: trip,
+      onQuestion: async ({ requestId }, signal) =>
+        (await hear(requestId, () => signal.aborted)) as ProgramAnswer | null,
+      onInput: async ({ requestId }) => (await hear(requestId, () => false)) as string | null,
+      onError: (error, where) => void this.#errors.push(`${where}: ${String(error)}`),
+    });
+    return {
+      run,
+      put,
+      kill() {
+        isDead = true;
+        program.kill();
+      },
+    };
+  }
+
+  /** Waits for a question or request; `nth` from 1. */
+  async asked({ put }: WatchedRun, nth = 1): Promise<Put> {
+    await this.until(`question ${nth}`, () => put.length >= nth || undefined);
+    return put[nth - 1] as Put;
+  }
+
+  async outcome({ run }: WatchedRun): Promise<Outcome> {
+    let outcome: Outcome | undefined;
+    void run.result.then((ended) => {
+      outcome = ended;
+    });
+    return this.until(`an outcome of ${run.id}`, () => outcome);
+  }
+
+  /** Calls of this kind wait until the returned function is called. */
+  hold(what: string): () => void {
+    const held = Promise.withResolvers<void>();
+    this.#held.set(what, held);
+    return () => {
+      if (this.#held.get(what) === held) this.#held.delete(what);
+      held.resolve();
+    };
+  }
+
+  count(what: string): number {
+    return this.#counts.get(what) ?? 0;
+  }
+
+  async begun(what: string, times = 1): Promise<void> {
+    await this.until(`${what} to be begun`, () => this.count(what) >= times || undefined);
+  }
+
+  async until<T>(what: string, seen: () => T | undefined): Promise<T> {
+    const { patience = PATIENCE } = this.#setup;
+    for (let look = 0; look < patience; look += 1) {
+      const found = seen();
+      if (found !== undefined) return found;
+      await this.moment();
+    }
+    throw new ConformanceError(`${this.#setup.name}: expected ${what}; ${this.#story()}`);
+  }
+
+  moment(): Promise<void> {
+    return this.#setup.moment?.() ?? this.#environment.settle();
+  }
+
+  /** Lets what may still happen happen. */
+  async quiet(): Promise<void> {
+    for (let look = 0; look < 20; look += 1) await this.moment();
+  }
+
+  /** Lets this time pass, where it is simulated. */
+  async pass(ms: number): Promise<void> {
+    await this.#setup.pass?.(ms);
+  }
+
+  async killWorkers(): Promise<void> {
+    await this.stage.killWorkers?.();
+  }
+
+  async killEngine(): Promise<void> {
+    await this.stage.killEngine?.();
+  }
+
+  expect(isSo: boolean, what: string): void {
+    if (!isSo)
+      throw new ConformanceError(`${this.#setup.name}: expected ${what}; ${this.#story()}`);
+  }
+
+  expectCounts(trip: string, counts: Readonly<Record<string, number>>): void {
+    for (const [what, times] of Object.entries(counts))
+      this.expect(
+        this.count(`${trip}/${what}`) === times,
+        `${what} to be done ${times} times, got ${this.count(`${trip}/${what}`)}`,
+      );
+  }
+
+  expectOutcome(outcome: Outcome, status: Outcome['status'], text?: string): void {
+    const { status: got, text: said, error } = outcome;
+    this.expect(
+      got === status && (text === undefined || said.includes(text)),
+      `${status}${text === undefined ? '' : ` with ${text}`}, got ${JSON.stringify({ got, said, error })}`,
+    );
+  }
+
+  /** The ledger of an outcome, as `charge ok`. */
+  ledger({ toolLedger }: Outcome): string {
+    return toolLedger.map(({ toolName, status }) => `${toolName} ${status}`).join(', ');
+  }
+
+  #story(): string {
+    const errors = this.#errors.slice(-5);
+    return `done: ${JSON.stringify(this.#told.slice(-20))}, reported: ${JSON.stringify(errors)}`;
+  }
+}

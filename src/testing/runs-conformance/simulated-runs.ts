@@ -1,0 +1,172 @@
+// An engine in memory that keeps runs, and whose workers can be killed: for tests of programs whose runs are on an engine.
+//
+// Owns:     the runs, and what was recorded of each.
+// Does not: do a turn: its hands do.
+
+import { z } from 'zod';
+import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
+import type { Environment } from '../../actors/ports/environment.ts';
+import { JobError } from '../../actors/ports/jobs.ts';
+import type {
+  RunEngine,
+  RunHands,
+  RunNews,
+  RunTurn,
+  RunTurnEnd,
+  RunView,
+} from '../../actors/ports/run-engine.ts';
+import { playRun } from '../../actors/ports/run-flow.ts';
+import { raceAbort } from '../../actors/runtime/race-abort.ts';
+
+export interface SimulatedRunsOptions {
+  /** The time in which runs wait. */
+  readonly environment: Environment;
+  /** Does the turns: those of `runWorker({ … })`. */
+  readonly hands: RunHands;
+}
+
+export interface SimulatedRuns extends RunEngine {
+  /** The number of turns that were recorded, over all runs. */
+  readonly recorded: number;
+  /** Kills all workers at once: turns under way are done again by others. */
+  killWorkers(): void;
+}
+
+interface Held {
+  view: RunView;
+  /** Resolves when there is another view. */
+  changed: PromiseWithResolvers<void>;
+  /** The answers that the run has not got yet, and all requests that were answered. */
+  readonly news: RunNews[];
+  readonly answered: Set<string>;
+  cancelled: string | null;
+  /** The turn under way. */
+  worker: AbortController | null;
+  /** Called when there is news. */
+  wake: (() => void) | null;
+}
+
+const optionsSchema = z.strictObject({
+  environment: z.unknown(),
+  hands: anObject('hands such as those of runWorker({ … })', 'turn'),
+} satisfies ChecksOf<SimulatedRunsOptions>);
+
+/**
+ * Creates an engine in memory that keeps runs.
+ * @throws {ConfigurationError} for options that are unknown or wrong.
+ */
+export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
+  check('simulatedRuns(options)', optionsSchema, options);
+  checkEnvironment('simulatedRuns(options): environment', options.environment);
+  const { hands } = options;
+  const { scheduler } = options.environment;
+  const runs = new Map<string, Held>();
+  let recorded = 0;
+
+  const cancelled = (reason: string): JobError =>
+    new JobError('CANCELLED', reason, { retryable: false });
+  const copied = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+  const turn = async (held: Held, given: RunTurn): Promise<RunTurnEnd> => {
+    for (;;) {
+      const worker = new AbortController();
+      held.worker = worker;
+      if (held.cancelled !== null) worker.abort(cancelled(held.cancelled));
+      try {
+        const isCancelled = worker.signal.aborted;
+        const what: RunTurn = isCancelled
+          ? { ...given, news: { type: 'cancelled', reason: held.cancelled ?? '' } }
+          : given;
+        const signal = isCancelled ? new AbortController().signal : worker.signal;
+        const end = await hands.turn(copied(what), signal);
+        if (held.worker !== worker) continue;
+        recorded += 1;
+        return copied(end);
+      } catch {
+        // The worker died: another one does the turn.
+      } finally {
+        if (held.worker === worker) held.worker = null;
+      }
+    }
+  };
+  const news = (held: Held, dueInMs: number | null): Promise<RunNews> =>
+    new Promise((resolve) => {
+      let stopClock: (() => void) | null = null;
+      const settle = (what: RunNews): void => {
+        held.wake = null;
+        stopClock?.();
+        resolve(what);
+      };
+      held.wake = () => {
+        if (held.cancelled !== null) return settle({ type: 'cancelled', reason: held.cancelled });
+        const first = held.news.shift();
+        if (first) settle(first);
+      };
+      if (dueInMs !== null) stopClock = scheduler.schedule(() => settle({ type: 'due' }), dueInMs);
+      held.wake();
+    });
+  const known = (id: string): Held => {
+    const held = runs.get(id);
+    if (held) return held;
+    throw new JobError('JOBS_UNREACHABLE', `There is no run ${id}`, { retryable: true });
+  };
+
+  return {
+    name: 'simulated',
+    get recorded() {
+      return recorded;
+    },
+    start(order) {
+      if (runs.has(order.id)) return Promise.resolve();
+      const held: Held = {
+        view: { turn: 0, waiting: [], outcome: null },
+        changed: Promise.withResolvers(),
+        news: [],
+        answered: new Set(),
+        cancelled: null,
+        worker: null,
+        wake: null,
+      };
+      runs.set(order.id, held);
+      const driver = {
+        turn: (what: RunTurn) => turn(held, what),
+        show(view: RunView) {
+          held.view = view;
+          held.changed.resolve();
+          held.changed = Promise.withResolvers();
+        },
+        news: (_: readonly string[], dueInMs: number | null) => news(held, dueInMs),
+      };
+      void playRun(copied(order), driver);
+      return Promise.resolve();
+    },
+    async view(id, after, signal) {
+      signal.throwIfAborted();
+      const held = known(id);
+      while (held.view.turn <= after) await raceAbort(held.changed.promise, signal);
+      return copied(held.view);
+    },
+    async answer(id, answer) {
+      const held = known(id);
+      const { requestId } = answer;
+      const isOpen = held.view.waiting.some((wait) => wait.requestId === requestId);
+      if (!isOpen || held.answered.has(requestId)) return false;
+      held.answered.add(requestId);
+      held.news.push({ type: 'answered', answer: copied(answer) });
+      held.wake?.();
+      return true;
+    },
+    async cancel(id, reason) {
+      const held = known(id);
+      held.cancelled ??= reason;
+      held.worker?.abort(cancelled(reason));
+      held.wake?.();
+    },
+    killWorkers() {
+      for (const held of runs.values()) {
+        const { worker } = held;
+        held.worker = null;
+        worker?.abort(new Error('the worker died'));
+      }
+    },
+  };
+}

@@ -1,0 +1,211 @@
+// restateRuns and restateRunWorkflow without a server: an ingress in memory that calls the workflow as Restate does. The
+// tests on a real server, with everything killed, are in test/engines.
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  restateRuns,
+  restateRunWorkflow,
+  type RestateWorkflowSdk,
+} from '../../../src/adapters/restate/index.ts';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { jobWorker, runWorker, type RunHands } from '../../../src/entries/jobs.ts';
+import { createRuntime } from '../../../src/index.ts';
+import {
+  runsConformance,
+  runsConformanceAgents,
+  simulatedJobs,
+} from '../../../src/testing/index.ts';
+
+interface Workflow {
+  readonly name: string;
+  readonly options: object;
+  readonly handlers: Readonly<
+    Record<'run' | 'view' | 'answer' | 'cancel', (ctx: unknown, input: unknown) => Promise<unknown>>
+  >;
+}
+
+const sdk = {
+  workflow: (definition: unknown) => definition as Workflow,
+  RestatePromise: { race: (promises: readonly Promise<unknown>[]) => Promise.race(promises) },
+} as RestateWorkflowSdk<Workflow>;
+
+type Durable<T> = Promise<T> & { map<U>(mapper: (value: T) => U): Durable<U> };
+const durable = <T>(promise: Promise<T>): Durable<T> =>
+  Object.assign(promise, { map: <U>(to: (value: T) => U) => durable(promise.then(to)) });
+const copied = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
+
+/** One workflow's state, as its handlers reach it. */
+function contextOf() {
+  const state = new Map<string, unknown>();
+  const promises = new Map<
+    string,
+    { value?: unknown; readonly kept: PromiseWithResolvers<unknown> }
+  >();
+  const promise = (name: string) => {
+    const one = promises.get(name) ?? { kept: Promise.withResolvers<unknown>() };
+    promises.set(name, one);
+    return {
+      get: () => durable(one.kept.promise),
+      peek: () => Promise.resolve(one.value),
+      async resolve(value: unknown) {
+        if (one.value !== undefined)
+          throw Object.assign(new Error('completed'), { name: 'TerminalError' });
+        one.value = copied(value);
+        one.kept.resolve(one.value);
+      },
+    };
+  };
+  return {
+    get: async (name: string) => state.get(name) ?? null,
+    set: (name: string, value: unknown) => void state.set(name, copied(value)),
+    promise,
+    run: (_: string, action: () => Promise<unknown>) => durable(action().then(copied)),
+    sleep: (ms: number) =>
+      durable(
+        new Promise((resolve) => {
+          onTestFinished(nodeEnvironment().scheduler.schedule(() => resolve(null), ms));
+        }),
+      ),
+    cancellation: () => promise('cancellation').get(),
+  };
+}
+
+async function openRestate(hands: RunHands) {
+  const { name, handlers } = restateRunWorkflow({ restate: sdk, hands, service: 'trips' });
+  const runs = new Map<string, ReturnType<typeof contextOf>>();
+  const server = createServer((request, response) => {
+    const answer = async (): Promise<void> => {
+      const [, service, key = '', handler = '', send] = (request.url ?? '').split('/');
+      const input: unknown = JSON.parse(await text(request));
+      expect(service).toBe(name);
+      let result: unknown = { invocationId: `inv_${key}` };
+      if (send === 'send') {
+        const isNew = !runs.has(key);
+        const ctx = runs.get(key) ?? contextOf();
+        runs.set(key, ctx);
+        if (isNew) void handlers.run(ctx, input);
+      } else result = await handlers[handler as 'view'](runs.get(key), input);
+      response.end(JSON.stringify(result));
+    };
+    answer().catch((error: unknown) => response.writeHead(500).end(String(error)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { ingress: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, runs };
+}
+
+describe('conformance', () => {
+  const environment = nodeEnvironment();
+  const cases = runsConformance({
+    name: 'restate',
+    shows: [],
+    isEngine: true,
+    moment: () => new Promise((resolve) => setImmediate(resolve)),
+    async open(tell) {
+      const { configs, model } = runsConformanceAgents(tell);
+      const jobs = simulatedJobs({ hands: jobWorker({ environment, configs, model }) });
+      const { ingress } = await openRestate(runWorker({ environment, configs, jobs }));
+      const engine = restateRuns({ ingress, service: 'trips' });
+      const program = () => ({
+        options: { runtime: createRuntime({ environment }), engine },
+        kill() {},
+      });
+      return { program };
+    },
+  });
+  // Its questions expire in real time, which the tests on a server let pass.
+  const own = cases.filter(({ name, skipped }) => skipped === null && !name.includes('expire'));
+  test.each(own)('$name', ({ run }) => run());
+});
+
+describe('the workflow', () => {
+  const over = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'completed' } };
+  const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
+
+  test('a cancel by an operator of Restate cancels the run', async () => {
+    let reason: unknown;
+    const hands: RunHands = {
+      turn: (_, signal) =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => {
+            ({ reason } = signal);
+            resolve(over);
+          });
+        }),
+    };
+    const { handlers } = restateRunWorkflow({ restate: sdk, hands });
+    const ctx = contextOf();
+    const end = handlers.run(ctx, order);
+    await ctx.promise('cancellation').resolve(true);
+    expect(await end).toMatchObject({ outcome: { status: 'completed' } });
+    expect(reason).toMatchObject({ code: 'CANCELLED', message: 'cancelled at the engine' });
+  });
+
+  test('RESTATE-RUNS-2: another attempt in the same process joins the turn that is under way', async () => {
+    const gate = Promise.withResolvers<void>();
+    let turns = 0;
+    const hands: RunHands = {
+      async turn() {
+        turns += 1;
+        await gate.promise;
+        return over;
+      },
+    };
+    const { handlers } = restateRunWorkflow({ restate: sdk, hands });
+    const both = [handlers.run(contextOf(), order), handlers.run(contextOf(), order)];
+    gate.resolve();
+    await Promise.all(both);
+    expect(turns).toBe(1);
+  });
+
+  test('a turn that was cancelled in an earlier process begins with the cancel', async () => {
+    const news: unknown[] = [];
+    const hands: RunHands = {
+      async turn(turn) {
+        news.push(turn.news);
+        return over;
+      },
+    };
+    const { handlers } = restateRunWorkflow({ restate: sdk, hands });
+    const ctx = contextOf();
+    await ctx.promise('cancel').resolve('not needed');
+    const { run } = ctx;
+    // Restate plays the cancel back before it runs what has no end yet.
+    const late = (name: string, action: () => Promise<unknown>) =>
+      durable(
+        Promise.resolve()
+          .then(() => new Promise((resolve) => setImmediate(resolve)))
+          .then(() => run(name, action)),
+      );
+    await handlers.run({ ...ctx, run: late }, order);
+    expect(news).toEqual([{ type: 'cancelled', reason: 'not needed' }]);
+  });
+});
+
+describe('options', () => {
+  const hands: RunHands = { turn: () => Promise.reject(new Error('none')) };
+
+  test.each([
+    [{}, 'ingress'],
+    [{ ingress: 'ftp://x' }, 'http'],
+    [{ ingress: 'http://x', service: 'a b' }, 'a name of letters'],
+    [{ ingress: 'http://x', colour: 'blue' }, 'colour'],
+  ])('restateRuns refuses %j', (options, message) => {
+    expect(() => restateRuns(options as never)).toThrow(message);
+  });
+
+  test.each([
+    [{ hands }, 'the SDK'],
+    [{ restate: sdk }, 'hands such as'],
+    [{ restate: sdk, hands, keepMs: 0 }, 'keepMs'],
+    [{ restate: sdk, hands, longestMs: 1.5 }, 'longestMs'],
+  ])('restateRunWorkflow refuses %#', (options, message) => {
+    expect(() => restateRunWorkflow(options as never)).toThrow(message);
+  });
+});

@@ -1,0 +1,236 @@
+// temporalRuns, its activity and its workflow without a server: a Temporal in memory that runs them as the real one does.
+// The tests in Temporal's sandbox, and on a real server with everything killed, are in test/engines.
+
+import { describe, expect, test } from 'vitest';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import {
+  temporalRunActivities,
+  temporalRuns,
+  type TemporalActivity,
+  type TemporalRunsClient,
+} from '../../../src/adapters/temporal/index.ts';
+import { runWorkflow, type TemporalRunWorkflow } from '../../../src/adapters/temporal/workflow.ts';
+import { jobWorker, runWorker, type RunHands, type RunTurn } from '../../../src/entries/jobs.ts';
+import { createRuntime } from '../../../src/index.ts';
+import {
+  runsConformance,
+  runsConformanceAgents,
+  simulatedJobs,
+} from '../../../src/testing/index.ts';
+
+const named = (name: string, message = name): Error => Object.assign(new Error(message), { name });
+const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const copied = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
+
+interface Execution {
+  readonly updates: Map<string, (arg: unknown) => unknown>;
+  memo: Readonly<Record<string, unknown>>;
+  /** Cancels the workflow, as an operator does. */
+  stop(): void;
+  isOver: boolean;
+  renewals: number;
+}
+
+function openTemporal(hands: RunHands, { renewsAfter = Infinity } = {}) {
+  const executions = new Map<string, Execution>();
+  let context: ReturnType<TemporalActivity['Context']['current']> | null = null;
+  const activity: TemporalActivity = { Context: { current: () => context! } };
+  const activities = temporalRunActivities({ activity, hands });
+
+  const begin = (id: string, given: readonly unknown[], from?: Execution): void => {
+    const { promise: cancelRequested, reject: stop } = Promise.withResolvers<never>();
+    cancelRequested.catch(() => {});
+    const one: Execution = {
+      updates: new Map(),
+      memo: from?.memo ?? {},
+      stop: () => stop(named('CancelledFailure')),
+      isOver: false,
+      renewals: (from?.renewals ?? -1) + 1,
+    };
+    executions.set(id, one);
+    let controller = new AbortController();
+    let turns = 0;
+    const workflow: TemporalRunWorkflow = {
+      proxyActivities: () => ({
+        offstageTurn(turn: RunTurn) {
+          turns += 1;
+          context = {
+            cancellationSignal: controller.signal,
+            info: {},
+            heartbeat() {},
+            sleep: () => new Promise(() => {}),
+          };
+          return activities.offstageTurn(copied(turn) as RunTurn).then(copied);
+        },
+      }),
+      isCancellation: (error) => (error as Error).name === 'CancelledFailure',
+      async condition(isSo: () => boolean) {
+        while (!isSo()) await turnOfTheLoop();
+      },
+      upsertMemo(memo) {
+        one.memo = copied(memo) as Execution['memo'];
+      },
+      defineUpdate: (name) => name,
+      setHandler: (name, handler) =>
+        void one.updates.set(name as string, handler as (arg: unknown) => unknown),
+      workflowInfo: () => ({ continueAsNewSuggested: turns >= renewsAfter }),
+      continueAsNew(...args) {
+        begin(id, copied(args) as unknown[], one);
+        return new Promise(() => {});
+      },
+      CancellationScope: class {
+        static current = () => ({ cancelRequested });
+        static nonCancellable = <T>(work: () => Promise<T>): Promise<T> => work();
+        readonly #controller = (controller = new AbortController());
+        run<T>(work: () => Promise<T>): Promise<T> {
+          return work();
+        }
+        cancel() {
+          this.#controller.abort(new Error('CANCELLED'));
+        }
+      },
+    };
+    const [order, limits, carried] = given;
+    void runWorkflow(workflow)(order as never, limits as never, carried as never).then(() => {
+      one.isOver = true;
+    });
+  };
+  const client: TemporalRunsClient = {
+    workflow: {
+      async start(type, options) {
+        expect(type).toBe('offstageRun');
+        const { workflowId, args } = options as { workflowId: string; args: unknown[] };
+        if (executions.get(workflowId)?.isOver) throw named('WorkflowExecutionAlreadyStartedError');
+        if (!executions.has(workflowId)) begin(workflowId, copied(args) as unknown[]);
+      },
+      getHandle: (id) => ({
+        describe: async () => ({ memo: executions.get(id)?.memo }),
+        async executeUpdate(name, { args }) {
+          const one = executions.get(id);
+          if (!one || one.isOver) throw named('WorkflowNotFoundError');
+          return one.updates.get(name)?.(copied(args[0]));
+        },
+      }),
+    },
+  };
+  return { client, executions };
+}
+
+const environment = nodeEnvironment();
+
+describe.each([
+  ['conformance', Infinity],
+  ['conformance, with a history that is begun anew for each turn', 1],
+])('%s', (_, renewsAfter) => {
+  const cases = runsConformance({
+    name: 'temporal',
+    shows: [],
+    isEngine: true,
+    moment: turnOfTheLoop,
+    open(tell) {
+      const { configs, model } = runsConformanceAgents(tell);
+      const jobs = simulatedJobs({ hands: jobWorker({ environment, configs, model }) });
+      const hands = runWorker({ environment, configs, jobs });
+      const { client } = openTemporal(hands, { renewsAfter });
+      const engine = temporalRuns({ client, lookMs: 5 });
+      return {
+        program: () => ({
+          options: { runtime: createRuntime({ environment }), engine },
+          kill() {},
+        }),
+      };
+    },
+  });
+  // Its questions expire in real time, which the tests on a server let pass.
+  const own = cases.filter(({ name, skipped }) => skipped === null && !name.includes('expire'));
+  test.each(own)('$name', ({ run }) => run());
+});
+
+describe('the workflow', () => {
+  const over = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'cancelled' } };
+  const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
+
+  test('TEMPORAL-WORKFLOW-3: a cancel by an operator reaches the turn under way', async () => {
+    let reason: unknown;
+    const { client, executions } = openTemporal({
+      turn: (_, signal) =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => {
+            ({ reason } = signal);
+            resolve(over);
+          });
+        }),
+    });
+    await temporalRuns({ client }).start(order);
+    await turnOfTheLoop();
+    const [one] = executions.values();
+    one?.stop();
+    while (!one?.isOver) await turnOfTheLoop();
+    expect(reason).toMatchObject({ code: 'CANCELLED' });
+  });
+
+  test('TEMPORAL-WORKFLOW-3: a turn whose worker died after a cancel begins with the cancel', async () => {
+    const news: unknown[] = [];
+    const { client, executions } = openTemporal({
+      turn(turn, signal) {
+        news.push(turn.news);
+        if (turn.news.type === 'cancelled') return Promise.resolve(over);
+        return new Promise((_, reject) => {
+          signal.addEventListener('abort', () => reject(named('CancelledFailure')));
+        });
+      },
+    });
+    const engine = temporalRuns({ client });
+    await engine.start(order);
+    await turnOfTheLoop();
+    await engine.cancel('r', 'not needed');
+    const [one] = executions.values();
+    while (!one?.isOver) await turnOfTheLoop();
+    expect(news).toEqual([{ type: 'begun' }, { type: 'cancelled', reason: 'not needed' }]);
+  });
+});
+
+describe('options and errors', () => {
+  const { client } = openTemporal({ turn: () => Promise.reject(new Error('none')) });
+  const activity: TemporalActivity = { Context: { current: () => null! } };
+
+  test.each([
+    [{}, 'expected a client'],
+    [{ client, lookMs: 0 }, 'lookMs'],
+    [{ client, heartbeatTimeoutMs: 1 }, 'heartbeatTimeoutMs'],
+    [{ client, colour: 'blue' }, 'colour'],
+  ])('temporalRuns refuses %#', (options, message) => {
+    expect(() => temporalRuns(options as never)).toThrow(message);
+  });
+
+  test.each([
+    [{ hands: { turn() {} } }, '@temporalio/activity'],
+    [{ activity }, 'hands such as'],
+  ])('temporalRunActivities refuses %#', (options, message) => {
+    expect(() => temporalRunActivities(options as never)).toThrow(message);
+  });
+
+  test('RUN-ENGINE-4: a server that does not answer is unreachable, a foreign memo is unreadable', async () => {
+    const signal = new AbortController().signal;
+    const handleWith = (describeIt: () => Promise<object>) =>
+      temporalRuns({
+        client: {
+          workflow: {
+            start: () => Promise.reject(new Error('14 UNAVAILABLE')),
+            getHandle: () => ({
+              describe: describeIt,
+              executeUpdate: () => Promise.reject(new Error('14 UNAVAILABLE')),
+            }),
+          },
+        },
+      });
+    const away = handleWith(() => Promise.reject(new Error('14 UNAVAILABLE')));
+    const unreachable = { code: 'JOBS_UNREACHABLE', retryable: true };
+    const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
+    await expect(away.start(order)).rejects.toMatchObject(unreachable);
+    await expect(away.view('r', 0, signal)).rejects.toMatchObject(unreachable);
+    await expect(away.answer('r', { requestId: 'q' })).rejects.toMatchObject(unreachable);
+    const foreign = handleWith(async () => ({ memo: { offstageView: { turn: 'one' } } }));
+    await expect(foreign.view('r', 0, signal)).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
+  });
+});

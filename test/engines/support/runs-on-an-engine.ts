@@ -1,0 +1,151 @@
+// The tests of runs that every engine passes, with SIGKILL of everything that can die.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { createRuntime, runSubagent } from '../../../src/index.ts';
+import {
+  runsConformance,
+  runsConformanceAgents,
+  type RunsFault,
+  type RunsStage,
+  type Tell,
+} from '../../../src/testing/index.ts';
+import { chanceOf } from '../../../src/testing/doubles/chance.ts';
+import type { LiveEngine, WorkersDo } from './live-engine.ts';
+import { moment } from './processes.ts';
+
+const SEEDS = Number(process.env['OFFSTAGE_ENGINE_SEEDS'] ?? 5);
+
+/** A program's end of an engine: a killed one asks nothing more. */
+function programOf(live: LiveEngine) {
+  const end = new AbortController();
+  const engine = live.runs();
+  const never = new Promise<never>(() => {});
+  return {
+    options: {
+      runtime: createRuntime({ environment: nodeEnvironment() }),
+      engine: {
+        ...engine,
+        async view(id: string, after: number, signal: AbortSignal) {
+          try {
+            return await engine.view(id, after, AbortSignal.any([signal, end.signal]));
+          } catch (error) {
+            if (end.signal.aborted) return never;
+            throw error;
+          }
+        },
+      },
+    },
+    kill: () => end.abort(new Error('the program was killed')),
+  };
+}
+
+function listen(live: LiveEngine, tell: Tell): void {
+  live.bridge.hands = {
+    async do({ key }) {
+      await tell(key);
+      return { done: '' };
+    },
+  };
+}
+
+export function runsOnAnEngine(
+  name: string,
+  open: (hands: WorkersDo) => Promise<LiveEngine>,
+  { engineDies = true }: { readonly engineDies?: boolean } = {},
+): void {
+  const shows: readonly RunsFault[] = engineDies
+    ? ['program_dies', 'worker_dies', 'engine_dies']
+    : ['program_dies', 'worker_dies'];
+  describe(`${name}: whole runs`, () => {
+    let engine: LiveEngine | undefined;
+    beforeAll(async () => {
+      engine = await open('runs');
+    });
+    afterAll(() => engine?.close());
+    const live = (): LiveEngine => engine as LiveEngine;
+
+    const cases = runsConformance({
+      name,
+      shows,
+      isEngine: true,
+      patience: 6_000,
+      moment,
+      open(tell): RunsStage {
+        listen(live(), tell);
+        return {
+          program: () => programOf(live()),
+          killWorkers: () => live().killWorkers(),
+          killEngine: () => live().killEngine(),
+          close: () => {
+            live().bridge.hands = null;
+          },
+        };
+      },
+    });
+    test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
+
+    test.each(Array.from({ length: SEEDS }, (_, at) => at + 1))(
+      'seed %i: ten runs that ask, while program, workers and server are killed',
+      async (seed) => {
+        const chance = chanceOf(seed, 'kills of runs');
+        const begun = new Map<string, number>();
+        listen(live(), async (what) => {
+          begun.set(what, (begun.get(what) ?? 0) + 1);
+          for (let moments = chance.within(0, 5); moments > 0; moments -= 1) await moment();
+        });
+        const { configs } = runsConformanceAgents(() => Promise.resolve());
+        const traveller = configs['traveller'] as NonNullable<(typeof configs)[string]>;
+        const trips = Array.from({ length: 10 }, (_, at) => `seed-${seed}-${process.pid}-${at}`);
+        const asked = new Map<string, Set<string>>();
+        let program = programOf(live());
+        const outcomes = new Map<string, unknown>();
+        const start = (): void => {
+          const mine = program;
+          for (const trip of trips) {
+            if (outcomes.has(trip)) continue;
+            const { result } = runSubagent(traveller, `Go [trip ${trip}: charge, ask, look_up]`, {
+              ...mine.options,
+              id: trip,
+              onError: () => {},
+              onQuestion: async ({ requestId }) => {
+                asked.set(trip, (asked.get(trip) ?? new Set()).add(requestId));
+                await moment();
+                return { text: 'The cheap one' };
+              },
+            });
+            void result.then(({ status, text, toolLedger }) => {
+              if (outcomes.has(trip)) return;
+              const ledger = toolLedger.map((entry) => `${entry.toolName} ${entry.status}`);
+              outcomes.set(trip, { status, text, charge: ledger[0] });
+            });
+          }
+        };
+        start();
+        for (let kill = 0; kill < 3 && outcomes.size < trips.length; kill += 1) {
+          const after = begun.size + chance.within(3, 12);
+          while (begun.size < after && outcomes.size < trips.length) await moment();
+          if (chance.happens(0.3)) {
+            program.kill();
+            program = programOf(live());
+            start();
+          } else if (!engineDies || chance.happens(0.5)) await live().killWorkers();
+          else await Promise.all([live().killWorkers(), live().killEngine()]);
+        }
+        while (outcomes.size < trips.length) await moment();
+        for (const trip of trips) {
+          expect(outcomes.get(trip)).toEqual({
+            status: 'completed',
+            text: 'Done: {"did":"look_up"}',
+            charge: expect.stringMatching(/^charge (ok|in_flight)$/u),
+          });
+          // The permission to begin it may have died with its process.
+          const { charge } = outcomes.get(trip) as { readonly charge: string };
+          const times = begun.get(`${trip}/charge`) ?? 0;
+          expect([trip, charge === 'charge ok' ? times === 1 : times <= 1]).toEqual([trip, true]);
+          expect(asked.get(trip)?.size).toBe(1);
+        }
+      },
+    );
+  });
+}

@@ -1,0 +1,213 @@
+// The conformance suite of runs: in process on a journal, and on the engine in memory; each planted fault fails it.
+
+import { describe, expect, test } from 'vitest';
+import {
+  jobWorker,
+  runWorker,
+  type Jobs,
+  type RunEngine,
+  type RunHands,
+} from '../../../src/entries/jobs.ts';
+import type { Journal } from '../../../src/actors/ports/journal.ts';
+import { createRuntime, memoryJournal } from '../../../src/index.ts';
+import {
+  runsConformance,
+  runsConformanceAgents,
+  simulatedEnvironment,
+  simulatedJobs,
+  simulatedRuns,
+  type RunsConformanceSetup,
+  type SimulatedEnvironment,
+} from '../../../src/testing/index.ts';
+
+/** What a process that was killed leaves: its journal gets no entry any more, and no timer of it fires. */
+function mortal(environment: SimulatedEnvironment, journal: Journal) {
+  let isDead = false;
+  const alive = (task: () => void) => () => {
+    if (!isDead) task();
+  };
+  return {
+    kill() {
+      isDead = true;
+    },
+    runtime: createRuntime({
+      environment: {
+        ...environment,
+        scheduler: {
+          schedule: (task, ms, options) => environment.scheduler.schedule(alive(task), ms, options),
+          yieldThen: (task) => environment.scheduler.yieldThen(alive(task)),
+        },
+      },
+      journal: {
+        append: (entry) => (isDead ? new Promise<void>(() => {}) : journal.append(entry)),
+        read: (query) => journal.read(query),
+      },
+    }),
+  };
+}
+
+function inProcess(): RunsConformanceSetup {
+  const environment = simulatedEnvironment();
+  return {
+    name: 'in process',
+    shows: ['program_dies'],
+    isEngine: false,
+    patience: 300,
+    moment: () => environment.settle(),
+    pass: (ms) => environment.advance(ms),
+    open(tell) {
+      const { model } = runsConformanceAgents(tell);
+      const journal = memoryJournal({ keep: Infinity });
+      return {
+        program() {
+          const { kill, runtime } = mortal(environment, journal);
+          return { options: { runtime, model }, kill };
+        },
+      };
+    },
+  };
+}
+
+let salt = 0;
+
+interface Faults {
+  readonly engine?: (engine: RunEngine) => RunEngine;
+  readonly hands?: (hands: RunHands) => RunHands;
+  readonly jobs?: (jobs: Jobs) => Jobs;
+}
+
+const simulated = (): RunsConformanceSetup => simulatedWith({});
+
+function simulatedWith({ engine: change, hands: other, jobs: odd }: Faults): RunsConformanceSetup {
+  const environment = simulatedEnvironment();
+  return {
+    name: 'simulated',
+    shows: ['program_dies', 'worker_dies'],
+    isEngine: true,
+    patience: 300,
+    moment: () => environment.settle(),
+    pass: (ms) => environment.advance(ms),
+    open(tell) {
+      const { model, configs } = runsConformanceAgents(tell);
+      const jobs = simulatedJobs({ hands: jobWorker({ environment, configs, model }) });
+      const hands = runWorker({
+        environment,
+        configs,
+        jobs: odd?.(jobs) ?? jobs,
+        onError: () => {},
+      });
+      const engine = simulatedRuns({ environment, hands: other?.(hands) ?? hands });
+      return {
+        program() {
+          const end = new AbortController();
+          const changed = change?.(engine) ?? engine;
+          const own: RunEngine = {
+            ...changed,
+            view: (id, after, signal) =>
+              changed.view(id, after, AbortSignal.any([signal, end.signal])),
+          };
+          return {
+            options: { runtime: createRuntime({ environment }), engine: own },
+            kill() {
+              end.abort(new Error('the program was killed'));
+            },
+          };
+        },
+        killWorkers() {
+          engine.killWorkers();
+          jobs.killWorkers();
+        },
+      };
+    },
+  };
+}
+
+describe.each([inProcess(), simulated()])('[H7] $name', (setup) => {
+  test.each(runsConformance(setup).filter(({ skipped }) => skipped === null))('$name', ({ run }) =>
+    run(),
+  );
+});
+
+test('the cases for engines and their faults are skipped with a reason', () => {
+  const skipped = runsConformance(inProcess()).flatMap(({ skipped: why }) => why ?? []);
+  expect(skipped.length).toBeGreaterThan(4);
+  expect(skipped[0]).toContain('in process');
+});
+
+const salted = (jobs: Jobs): Jobs => ({
+  ...jobs,
+  run: (job, options) => jobs.run({ ...job, key: `${job.key}~${(salt += 1)}` }, options),
+});
+
+describe('a planted fault fails a case', () => {
+  test.each<[string, Faults]>([
+    [
+      'answers are lost on the way to the worker',
+      {
+        hands: (hands) => ({
+          turn(turn, signal) {
+            const news = turn.news.type === 'answered' ? ({ type: 'due' } as const) : turn.news;
+            return hands.turn({ ...turn, news }, signal);
+          },
+        }),
+      },
+    ],
+    [
+      'the journal is lost, and so are the ends of jobs',
+      {
+        hands: (hands) => ({
+          turn: (turn, signal) => hands.turn({ ...turn, journal: [] }, signal),
+        }),
+        jobs: salted,
+      },
+    ],
+    ['a job that is asked for again is another job', { jobs: salted }],
+    [
+      'the time of a question begins anew in each turn',
+      {
+        hands: (hands) => ({
+          turn: (turn, signal) => {
+            const { clock } = simulatedEnvironment({ startAt: 4_000_000_000_000 });
+            const waiting = turn.waiting.map((wait) => ({ ...wait, askedAt: clock.now() }));
+            return hands.turn({ ...turn, waiting }, signal);
+          },
+        }),
+      },
+    ],
+    ['a cancel does nothing', { engine: (engine) => ({ ...engine, cancel: async () => {} }) }],
+    ['an answer does nothing', { engine: (engine) => ({ ...engine, answer: async () => true }) }],
+    [
+      'each start is another run',
+      {
+        engine: (engine) => {
+          const id = `run-${(salt += 1)}`;
+          return {
+            ...engine,
+            start: (order) => engine.start({ ...order, id }),
+            view: (_, after, signal) => engine.view(id, after, signal),
+            answer: (_, answer) => engine.answer(id, answer),
+          };
+        },
+      },
+    ],
+    [
+      'views come without their questions',
+      {
+        engine: (engine) => ({
+          ...engine,
+          view: async (...given) => ({ ...(await engine.view(...given)), waiting: [] }),
+        }),
+      },
+    ],
+  ])('%s', async (_, faults) => {
+    const cases = runsConformance(simulatedWith(faults)).filter(({ skipped }) => skipped === null);
+    for (const { run } of cases) {
+      const isPassed = await run().then(
+        () => true,
+        () => false,
+      );
+      if (!isPassed) return;
+    }
+    expect.unreachable('no case failed');
+  });
+});
