@@ -204,7 +204,7 @@ export function SubagentList({ subagents, client, labels = {} }: SubagentListPro
         { key: subagent.id, 'data-state': subagent.state, 'data-depth': subagent.depth },
         h('strong', null, subagent.name),
         ' ',
-        h('span', null, subagent.task),
+        h('span', null, subagent.title),
         ' ',
         h(
           'span',

@@ -8,6 +8,8 @@ import type { Workshop } from './workshop.ts';
 export function refundClerk({ world, work }: Workshop) {
   return defineSubagent({
     name: 'refund_clerk',
+    title: ({ orderId }) =>
+      typeof orderId === 'string' ? `A refund of order ${orderId}` : 'A refund of the latest order',
     instructions: [
       'You refund orders. Steps:',
       '1. Call find_order with the number of the order, or without one for the latest.',

@@ -13,6 +13,7 @@ const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/, 'expected a day as YYYY-MM-D
 export function reportGenerator({ world, work, environment }: Workshop) {
   return defineSubagent({
     name: 'report_generator',
+    title: ({ dateRange }) => `A sales report for ${String(dateRange)}`,
     instructions: [
       'You are a data analyst. Steps:',
       '1. Call resolve_dates with the date range as the user said it.',

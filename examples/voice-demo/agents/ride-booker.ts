@@ -8,6 +8,7 @@ import type { Workshop } from './workshop.ts';
 export function rideBooker({ world, work }: Workshop) {
   return defineSubagent({
     name: 'ride_booker',
+    title: ({ destination }) => `A ride to ${String(destination)}`,
     instructions: [
       'You book rides. Steps:',
       '1. Call get_ride_options with the destination.',

@@ -8,6 +8,7 @@ import type { Workshop } from './workshop.ts';
 export function tableBooker({ world, work }: Workshop) {
   return defineSubagent({
     name: 'table_booker',
+    title: ({ partySize }) => `A table for ${String(partySize)}`,
     instructions: [
       'You reserve tables in restaurants for tonight. Steps:',
       '1. Call find_tables with the number of guests.',

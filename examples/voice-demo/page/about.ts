@@ -18,8 +18,6 @@ export interface About {
   readonly speech: string;
   /** `POST /crash` kills the server. */
   readonly canCrash?: boolean;
-  /** The arguments of the lead agent's tool calls, by call. */
-  readonly calls?: readonly (readonly [callId: string, input: unknown])[];
 }
 
 export const suggestions: readonly Suggestion[] = [

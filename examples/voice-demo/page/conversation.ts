@@ -15,7 +15,6 @@ import {
   session,
   speaker,
   start,
-  titleOf,
   toggleMute,
 } from './session.ts';
 
@@ -97,8 +96,7 @@ function script(): readonly Line[] {
       .filter((item) => wordsOf(item).trim() !== '')
       .map((item): Line => ({ at: item.at, id: item.id, item })),
     ...subagents.flatMap((each): Line[] => {
-      const { id, name, startedAt, endedAt } = each;
-      const title = titleOf(each);
+      const { id, name, title, startedAt, endedAt } = each;
       const text = `The ${humanName(name)} goes to work: ${title.charAt(0).toLowerCase()}${title.slice(1)}.`;
       const enters = { at: startedAt, id: `${id}:enter`, text };
       return endedAt === null

@@ -1,7 +1,7 @@
 // The session at this page: the client, its state as signals, and what the user does.
 
 import { computed, effect, signal } from '@preact/signals';
-import type { QuestionView, SubagentView } from 'offstage';
+import type { QuestionView } from 'offstage';
 import { connect, type ClientAnswer, type WatchableValue } from 'offstage/client';
 import type { About } from './about.ts';
 
@@ -29,9 +29,6 @@ export const session = signal(client.store.get().context);
 /** The user has begun, by voice or, silently, by keyboard. */
 export const mode = signal<'none' | 'voice' | 'text'>('none');
 export const about = signal<About | null>(null);
-/** The arguments of the lead agent's tool calls, and the calls for which they were asked for. */
-export const inputs = signal<ReadonlyMap<string, unknown>>(new Map());
-const named = new Set<string>();
 /** The server's time. */
 export const now = signal(Date.now());
 /** Something went wrong; shown for a while. */
@@ -70,12 +67,6 @@ const refusalWords: Readonly<Record<string, string>> = {
 export function begin(): void {
   client.store.subscribe(({ context }) => {
     session.value = context;
-    // The arguments of a call, which name its work, do not come with the session.
-    for (const { callId } of context.subagents) {
-      if (callId === null || named.has(callId)) continue;
-      named.add(callId);
-      void readAbout();
-    }
   });
   client.events.subscribe((event) => {
     if (event.type === 'question.changed' && isOver(event.question))
@@ -153,29 +144,8 @@ export function request(path: string, body?: object): Promise<Response | null> {
 async function readAbout(): Promise<void> {
   const response = await request('/about');
   if (!response?.ok) return;
-  const said = (await response.json()) as About;
-  about.value = said;
-  inputs.value = new Map([...inputs.value, ...(said.calls ?? [])]);
+  about.value = (await response.json()) as About;
 }
-
-/** The subject of a subagent, from the arguments of its call. */
-export function titleOf({ toolName, callId }: Pick<SubagentView, 'toolName' | 'callId'>): string {
-  const input = inputs.value.get(callId ?? '');
-  const [thing, before, field] = subjects[toolName] ?? [humanName(toolName), '', ''];
-  const detail: unknown =
-    typeof input === 'object' && input !== null ? Reflect.get(input, field) : undefined;
-  return typeof detail === 'string' || typeof detail === 'number'
-    ? `${thing} ${before} ${detail}`
-    : thing;
-}
-
-const subjects: Readonly<Record<string, readonly [thing: string, before: string, field: string]>> =
-  {
-    book_ride: ['A ride', 'to', 'destination'],
-    book_table: ['A table', 'for', 'partySize'],
-    generate_report: ['A sales report', 'for', 'dateRange'],
-    refund_order: ['A refund', 'of order', 'orderId'],
-  };
 
 /** `ride_booker` → `ride booker`. */
 export const humanName = (name: string): string => name.replaceAll('_', ' ');

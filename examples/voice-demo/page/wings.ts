@@ -5,7 +5,7 @@ import { html as view } from 'htm/preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { DeliveryView, SessionState, SubagentView } from 'offstage';
 import { Icon } from './frame.ts';
-import { client, humanName, now, session, titleOf } from './session.ts';
+import { client, humanName, now, session } from './session.ts';
 
 const SHOWN_ENDED = 4;
 const SHOWN_RESULTS = 8;
@@ -39,9 +39,9 @@ export function Tray() {
         startedAt,
         endedAt,
         outcome,
-        ...each
+        title,
       }) => view`<li key=${id} class=${`ended-${state}`} title=${outcome?.error?.message ?? ''}>
-      <${Icon} name=${state === 'completed' ? 'check' : 'close'} /><span class="ended-title">${titleOf(each)}</span>
+      <${Icon} name=${state === 'completed' ? 'check' : 'close'} /><span class="ended-title">${title}</span>
       <span class="facts"><span>${stateWords[state]}</span><span>${duration((endedAt ?? 0) - startedAt)}</span></span></li>`,
     )}</ul>
     ${ended.length > SHOWN_ENDED && view`<p class="hint">and ${ended.length - SHOWN_ENDED} before</p>`}
@@ -50,16 +50,16 @@ export function Tray() {
 
 function AtWork({ worker }: { worker: SubagentView }) {
   const [isStopping, setStopping] = useState(false);
-  const { id, name, state, progress, startedAt } = worker;
+  const { id, name, title, state, progress, startedAt } = worker;
   const stop = (): void => {
     setStopping(true);
     client.cancel(id, 'the user pressed Stop').catch(() => setStopping(false));
   };
   return view`<li class=${`card worker worker-${state}`}><i class="pulse" aria-hidden="true"></i>
-    <div class="worker-text"><h3>${titleOf(worker)}</h3>
+    <div class="worker-text"><h3>${title}</h3>
       <p class=${progress === null ? 'worker-name' : ''}>${progress ?? humanName(name)}</p>
       <p class="facts"><span>${isStopping ? 'stopping' : stateWords[state]}</span><span><time>${duration(now.value - startedAt)}</time></span></p></div>
-    <button class="icon-button" type="button" aria-label=${`Stop: ${titleOf(worker)}`} title="Stop" disabled=${isStopping} onClick=${stop}>
+    <button class="icon-button" type="button" aria-label=${`Stop: ${title}`} title="Stop" disabled=${isStopping} onClick=${stop}>
       <${Icon} name="stop" /></button></li>`;
 }
 
@@ -91,7 +91,7 @@ function Result({
   }, [deliveryId, card, state]);
   const worker = session.value.subagents.find(({ id }) => id === subagentId);
   const words = humanName(label.toLowerCase());
-  const title = worker ? titleOf(worker) : words.charAt(0).toUpperCase() + words.slice(1);
+  const title = worker ? worker.title : words.charAt(0).toUpperCase() + words.slice(1);
   const turn =
     state === 'playing'
       ? 'is being told'
@@ -132,7 +132,7 @@ export function Statecharts() {
   return view`<details class="more charts"><summary class="section-title">Statecharts, live</summary>
     <${Chart} name="Session" states=${connections} active=${connection} />
     <${Chart} name=${`${agent ?? 'Lead agent'}: who speaks`} states=${floors} active=${floor} />
-    ${subagents.slice(-SHOWN_ENDED).map((each) => view`<${Chart} key=${each.id} name=${titleOf(each)} states=${works} active=${each.state} />`)}
+    ${subagents.slice(-SHOWN_ENDED).map((each) => view`<${Chart} key=${each.id} name=${each.title} states=${works} active=${each.state} />`)}
   </details>`;
 }
 

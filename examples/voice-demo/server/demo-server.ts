@@ -18,8 +18,6 @@ import { contentSecurityPolicy, pageFile } from './page-files.ts';
 const HOST = '127.0.0.1';
 const PORTS_TO_TRY = 20;
 const MAX_BODY_BYTES = 4096;
-/** As many as a session remembers of the subagents that worked for them. */
-const KEPT_CALLS = 100;
 
 export interface DemoServerOptions {
   readonly session: ServedSession & Pick<VoiceSession, 'notifyBackground'>;
@@ -56,11 +54,6 @@ export async function startDemoServer(options: DemoServerOptions): Promise<DemoS
   const { token = randomBytes(24).toString('base64url') } = options;
   const isKey = (given: string | null): boolean =>
     given?.length === token.length && timingSafeEqual(Buffer.from(given), Buffer.from(token));
-  const calls: (readonly [string, unknown])[] = [];
-  session.events.subscribe((event) => {
-    if (event.type === 'tool.called') calls.push([event.callId, event.input]);
-    if (calls.length > KEPT_CALLS) calls.shift();
-  });
   const web = serve({
     session: () => session,
     authorize: (asked) =>
@@ -97,7 +90,7 @@ export async function startDemoServer(options: DemoServerOptions): Promise<DemoS
     if (!isKey(/^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1] ?? null))
       return say(401, { error: 'Expected the header Authorization: Bearer <token>' });
     if (`${method} ${path}` === 'GET /about')
-      return say(200, { ...about, canCrash: Boolean(crash), calls });
+      return say(200, { ...about, canCrash: Boolean(crash) });
     if (`${method} ${path}` === 'POST /crash' && crash) return crash();
     if (`${method} ${path}` !== 'POST /order')
       return say(404, { error: `There is no ${method} ${path}` });

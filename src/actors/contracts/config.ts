@@ -23,6 +23,13 @@ export interface SubagentConfig {
   readonly name: string;
   /** The system prompt. */
   readonly instructions: string;
+  /**
+   * Returns the work of one run in a few words, for lists and headings: `A ride to the airport`. Gets the arguments
+   * of the task, which are `{}` for a task that is text only. Called once, before the run starts; the first 200
+   * characters are in the journal, and in the views that clients get. A throw, or a value that is not a text, is
+   * reported and gives the default. @defaultValue the description of the task
+   */
+  readonly title?: (args: Readonly<Record<string, unknown>>) => string;
   /** AI SDK `tool()`s by name. `ask_user` is added if `interactive` is true. */
   readonly tools?: Readonly<Record<string, unknown>>;
   /** The limit of model steps. @defaultValue 5; 1000 with `relay`, where each tool and question is a step */

@@ -58,7 +58,10 @@ export interface SubagentView {
   /** The lead agent's tool call that it works for. */
   readonly callId: string | null;
   readonly toolName: string;
+  /** The description of its task: of a call, the description of the tool. */
   readonly task: string;
+  /** Its work in a few words: the `title` of its configuration, or `task`. */
+  readonly title: string;
   readonly state: SubagentState;
   /** Whether it has shown no sign of life for a long time; the next sign clears this. */
   readonly hung: boolean;

@@ -75,6 +75,7 @@ const count = z.number().int().min(1);
 const checks = {
   name: z.string().min(1),
   instructions: z.string(),
+  title: aFunction.optional(),
   tools: z.record(z.string(), z.unknown(), {
     error: 'expected AI SDK tools by name, such as { weather: tool({ … }) }',
   }),

@@ -36,6 +36,8 @@ export interface SpawnedEvent {
   /** The `name` of its configuration. */
   readonly name: string;
   readonly task: SubagentTask;
+  /** The name of this work for lists; null: its description. @defaultValue null */
+  readonly title?: string | null;
   /** The parent; null: the lead agent or a program. */
   readonly parentId: string | null;
   /** The name of the scope's ports that it works for (`ScopePorts.name`). */
@@ -137,6 +139,7 @@ export const spawnedShape = z.looseObject({
   type: z.literal(SPAWNED),
   name: text,
   task: z.looseObject({ toolName: text, args: table, description: text }),
+  title: maybe(text),
   parentId: maybe(text),
   worksFor: text,
   agentName: maybe(text),

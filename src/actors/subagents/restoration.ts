@@ -131,6 +131,7 @@ function restoreOne(
     id,
     definition,
     task: birth.task,
+    title: birth.title ?? null,
     lineage: parent ? [...parent.admission.lineage, parent.id] : [],
     maxDepth: birth.maxDepth ?? Infinity,
     denied,

@@ -64,6 +64,8 @@ export interface Admission {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
+  /** As its configuration names this work; null: it does not. */
+  readonly title: string | null;
   /** Its ancestors, the uppermost first; the last one is its parent. */
   readonly lineage: readonly string[];
   /** The greatest depth that is permitted to it and its descendants. */
@@ -469,7 +471,7 @@ export function pendingOf(request: OpenRequest): PendingInput {
 
 export function viewOf(record: SubagentRecord): SubagentView {
   const { id, admission, parentId, depth, subagent, outcome } = record;
-  const { definition, task, callId, startedAt } = admission;
+  const { definition, task, title, callId, startedAt } = admission;
   return {
     id,
     name: definition.name,
@@ -479,6 +481,7 @@ export function viewOf(record: SubagentRecord): SubagentView {
     callId: parentId === null ? callId : null,
     toolName: task.toolName,
     task: task.description,
+    title: title ?? task.description,
     state: stateOf(record),
     hung: record.isHung,
     step: subagent?.step ?? record.lastStep,

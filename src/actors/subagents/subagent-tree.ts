@@ -12,8 +12,9 @@
 
 import type { Shown } from '../runtime/hosting.ts';
 import type { Observable } from 'rxjs';
-import { clip } from '../../values/clip.ts';
-import { messageOf } from '../../values/errors.ts';
+import { clip, head } from '../../values/clip.ts';
+import { ConfigurationError, messageOf } from '../../values/errors.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { checkedBy, type VouchedFor } from '../contracts/identity.ts';
 import type {
   AwaitOptions,
@@ -35,6 +36,9 @@ import type {
 } from '../contracts/service-types.ts';
 import type { Ids } from '../ports/environment.ts';
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
+import type { SubagentDefinition } from '../contracts/config.ts';
+import type { SubagentTask } from '../contracts/task.ts';
+import { callSafely, type Host } from '../runtime/host.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { SPAWNED, type SpawnedEvent } from '../subagent/subagent-events.ts';
 import { Subagent } from '../subagent/subagent.ts';
@@ -60,6 +64,7 @@ const WAITING: ReadonlySet<SubagentState> = new Set(['waiting_for_input', 'waiti
 /** Number of progress notes that are kept for each subagent: the latest. */
 export const PROGRESS_RING = 50;
 const MAX_NOTE_CHARS = 2000;
+const MAX_TITLE_CHARS = 200;
 
 const nobodyAbove: readonly string[] = [];
 
@@ -201,6 +206,7 @@ export class SubagentTree implements SubagentService {
       id,
       definition,
       task: request.task,
+      title: titleOf(definition, request.task, works.host),
       lineage: parent ? [...parent.admission.lineage, parent.id] : nobodyAbove,
       maxDepth,
       denied: granted.denied,
@@ -531,18 +537,46 @@ function requesterOf({ callId, by }: SpawnRequest, ports: ScopePorts): string | 
   return callId !== undefined && ports.requesterOf ? ports.requesterOf(callId) : (by ?? null);
 }
 
+/** Returns the title that the configuration gives to this task; null if it gives none. */
+function titleOf(
+  definition: SubagentDefinition,
+  { args }: SubagentTask,
+  host: Host,
+): string | null {
+  const { name, title } = definition;
+  if (title === undefined) return null;
+  let given: string | null = null;
+  callSafely(host, `${name}.title()`, () => {
+    const value: unknown = title(args);
+    if (typeof value === 'string' && value.trim() !== '')
+      given = head(value.trim(), MAX_TITLE_CHARS);
+    else
+      host.report(
+        new ConfigurationError(
+          'INVALID_OPTION',
+          `${name}.title(): expected a text that is not empty, got ${shown(value)}`,
+        ),
+        `${name}.title()`,
+      );
+    return value;
+  });
+  return given;
+}
+
 function rejected(code: DelegationErrorCode, message: string): SpawnReceipt {
   return { status: 'rejected', error: failure(code, message) };
 }
 
 /** Builds the entry that records the admission of a subagent. */
 function spawnedEvent(admission: Admission, request: SpawnRequest): SpawnedEvent {
-  const { definition, task, callId, workstreamId, idempotencyKey, ports, lineage } = admission;
+  const { definition, task, title, callId, workstreamId, idempotencyKey, ports, lineage } =
+    admission;
   const { maxSteps, timeout, maxInputRetries } = definition;
   return {
     type: SPAWNED,
     name: definition.name,
     task,
+    ...(title === null ? {} : { title }),
     parentId: lineage.at(-1) ?? null,
     worksFor: ports.name,
     agentName: ports.agentName ?? null,

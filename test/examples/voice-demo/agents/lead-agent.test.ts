@@ -14,6 +14,7 @@ const view = (id: string, toolName: string, change: Partial<SubagentView> = {}):
   callId: null,
   toolName,
   task: '',
+  title: '',
   state: 'running',
   step: 2,
   maxSteps: 5,
