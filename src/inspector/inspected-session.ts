@@ -116,6 +116,11 @@ export class InspectedSession {
     return this.#shown.slice(after, after + most);
   }
 
+  /** The first entries, at most `most` of them, as they are in the journal. */
+  first(most: number): readonly JournalEntry[] {
+    return this.#entries.slice(0, most);
+  }
+
   get count(): number {
     return this.#shown.length;
   }

@@ -10,6 +10,7 @@
 //   INSPECTOR-1. Nothing of a session leaves without the token, under a foreign Host, or for a page of another origin.
 //       The page itself holds nothing.
 //   INSPECTOR-2. It acts only if `act` is given, by the frames and methods of a client, under the name `user`.
+//       It writes forks only if `forks` is set: sessions of their own, from which nothing is said.
 //   INSPECTOR-3. No request throws, and none is read beyond `MAX_BODY_BYTES`.
 
 import { readFile } from 'node:fs/promises';
@@ -20,6 +21,7 @@ import { z } from 'zod';
 import { identity } from '../actors/contracts/identity.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import type { Journal } from '../actors/ports/journal.ts';
+import { forkSession } from '../actors/replay/fork-session.ts';
 import type { BaseSession } from '../actors/session/view/base-session.ts';
 import { redactNothing, redactWords, type Redact } from '../adapters/inspect/shown-value.ts';
 import { bearerToken, isLoopbackName, isSameSecret, targetOf } from '../adapters/listen/access.ts';
@@ -34,6 +36,7 @@ import { laidOutCharts } from './laid-out-charts.ts';
 import { OwnMachines } from './own-machines.ts';
 import { pageHtml, pageStyle } from './page.ts';
 import { pageScript } from './page-script.ts';
+import { savedTest } from './saved-test.ts';
 import { reporter } from '../values/reporter.ts';
 
 /** The part of a session that the inspector acts in. */
@@ -52,6 +55,11 @@ export interface InspectorPageOptions {
    * cancel. @defaultValue none: the page only looks
    */
   readonly act?: (sessionId: string) => ActedSession | null | Promise<ActedSession | null>;
+  /**
+   * Whether the page may copy the beginning of a session under another id into the journal, as `forkSession` does.
+   * @defaultValue false
+   */
+  readonly forks?: boolean;
   /** The `by` of what is done on the page. @defaultValue 'inspector' */
   readonly user?: string;
   /** The path of the page. @defaultValue '/inspect' */
@@ -80,6 +88,7 @@ const optionsSchema = z.strictObject({
   journal: z.looseObject({ read: aFunction }).optional(),
   token: z.string().min(16).max(500),
   act: aFunction.optional(),
+  forks: z.boolean().optional(),
   user: identity.optional(),
   path: z
     .string()
@@ -201,7 +210,9 @@ class Page implements InspectorPage {
     if (elk !== undefined) return elkFile(elk);
     if (!isSameSecret(bearerToken(request.headers), this.#options.token))
       return refusal(401, 'Expected the token');
-    if (isPost) return route === '/api/act' ? this.#act(request) : refusal(404, 'Nothing is here');
+    if (isPost && route === '/api/act') return this.#act(request);
+    if (isPost && route === '/api/fork') return this.#fork(request);
+    if (isPost) return refusal(404, 'Nothing is here');
     switch (route) {
       case '/api/charts':
         return { status: 200, type: 'application/json', body: chartsBody() };
@@ -211,6 +222,8 @@ class Page implements InspectorPage {
         return this.#entries(query);
       case '/api/at':
         return this.#at(query);
+      case '/api/test':
+        return this.#test(query);
       case '/api/machines':
         return json(this.#machines.list());
       case '/api/machine':
@@ -241,6 +254,8 @@ class Page implements InspectorPage {
       now: this.#environment.clock.now(),
       count: session.count,
       mayAct: this.#options.act !== undefined,
+      mayFork: this.#options.forks === true,
+      maySave: this.#redact === redactNothing,
       failure: failure === null ? null : messageOf(failure),
       entries: session.after(after, MAX_ENTRIES),
     });
@@ -253,6 +268,30 @@ class Page implements InspectorPage {
       query.get('id') ?? 'session',
     );
     return found(subject ?? null, 'There is no such entry');
+  }
+
+  /** The session up to an entry as a test. A recording without its words would lead elsewhere. */
+  async #test(query: URLSearchParams): Promise<Answer> {
+    if (this.#redact !== redactNothing)
+      return refusal(403, 'A test holds the words of the session, and they are hidden here');
+    const session = await this.#session(query);
+    const n = wholeNumber(query.get('entry')) ?? 0;
+    if (!session || n < 1 || n > session.count) return refusal(404, 'There is no such entry');
+    return json(await savedTest(query.get('session') ?? '', session.first(n)));
+  }
+
+  async #fork(request: IncomingMessage): Promise<Answer> {
+    if (this.#options.forks !== true)
+      return json(refused('NOT_ALLOWED', 'This inspector does not fork'));
+    const posted = await this.#posted(request);
+    if ('status' in posted) return posted;
+    const asked = forkSchema.safeParse(posted.value);
+    if (!asked.success) return refusal(400, z.prettifyError(asked.error));
+    const { session: from, entry: after, to } = asked.data;
+    return receiptOf(async () => {
+      await forkSession(this.#journal, { from, after, to });
+      return { session: to, entries: after };
+    });
   }
 
   async #session(query: URLSearchParams): Promise<InspectedSession | null> {
@@ -272,6 +311,20 @@ class Page implements InspectorPage {
   async #act(request: IncomingMessage): Promise<Answer> {
     const { act } = this.#options;
     if (!act) return json(refused('NOT_ALLOWED', 'This inspector only looks'));
+    const read = await this.#posted(request);
+    if ('status' in read) return read;
+    const posted = read.value as { session?: unknown; frame?: unknown };
+    const frame = readClientFrame(posted?.frame);
+    if (typeof frame === 'string') return refusal(400, `Expected a frame: ${frame}`);
+    if (!('id' in frame)) return refusal(400, 'Expected a frame with a receipt');
+    const session = await act(String(posted.session));
+    if (!session)
+      return json(refused('SESSION_UNKNOWN', 'The session does not run in this process'));
+    return receiptOf(async () => this.#execute(session, frame));
+  }
+
+  /** Returns what was posted, or the refusal of it. */
+  async #posted(request: IncomingMessage): Promise<Answer | { readonly value: unknown }> {
     if (!(request.headers['content-type'] ?? '').startsWith('application/json'))
       return refusal(415, 'Expected content-type application/json');
     const body = await readBody(request, {
@@ -279,21 +332,9 @@ class Page implements InspectorPage {
       maxBytes: MAX_BODY_BYTES,
       timeoutMs: BODY_TIMEOUT_MS,
     });
-    if (!Buffer.isBuffer(body)) return refusal(400, `Expected at most ${MAX_BODY_BYTES} bytes`);
-    const posted = valueOfJson(body.toString('utf8')) as { session?: unknown; frame?: unknown };
-    const frame = readClientFrame(posted?.frame);
-    if (typeof frame === 'string') return refusal(400, `Expected a frame: ${frame}`);
-    if (!('id' in frame)) return refusal(400, 'Expected a frame with a receipt');
-    const session = await act(String(posted.session));
-    if (!session)
-      return json(refused('SESSION_UNKNOWN', 'The session does not run in this process'));
-    try {
-      const value = await this.#execute(session, frame);
-      return json({ ok: true, value: value ?? null });
-    } catch (error) {
-      if (isA(error, OffstageError)) return json(refused(codeOf(error), messageOf(error)));
-      throw error;
-    }
+    return Buffer.isBuffer(body)
+      ? { value: valueOfJson(body.toString('utf8')) }
+      : refusal(400, `Expected at most ${MAX_BODY_BYTES} bytes`);
   }
 
   async #execute(session: ActedSession, frame: CommandFrame): Promise<unknown> {
@@ -335,6 +376,22 @@ async function elkFile(name: string): Promise<Answer> {
     return { status: 200, type: 'text/javascript', body };
   } catch {
     return refusal(404, 'elkjs is not installed: npm install elkjs');
+  }
+}
+
+const forkSchema = z.strictObject({
+  session: z.string().min(1).max(500),
+  entry: z.int().min(1),
+  to: z.string().regex(/^[\w.:@-]{1,200}$/, 'expected an id of letters, digits and `_.:@-`'),
+});
+
+/** What an action has led to: its value, or why it was refused. */
+async function receiptOf(action: () => Promise<unknown>): Promise<Answer> {
+  try {
+    return json({ ok: true, value: (await action()) ?? null });
+  } catch (error) {
+    if (isA(error, OffstageError)) return json(refused(codeOf(error), messageOf(error)));
+    throw error;
   }
 }
 

@@ -57,11 +57,13 @@ async function listSessions() {
   state.session ??= sessions.at(-1)?.scope ?? null;
   if (state.session !== null) $('session').value = state.session;
 }
-$('session').addEventListener('change', () => {
-  Object.assign(state, { session: $('session').value, entries: [], checkpoints: [], at: 0, isLive: true,
+$('session').addEventListener('change', () => pick($('session').value));
+function pick(session) {
+  $('fork-id').value = '';
+  Object.assign(state, { session, entries: [], checkpoints: [], at: 0, isLive: true,
     chosen: 'session', fits: true, lanes: new Map(), open: new Map(), born: new Map() });
   void load();
-});
+}
 
 async function poll() {
   if (!document.hidden) {
@@ -87,6 +89,12 @@ async function loadOnce() {
     return;
   }
   state.mayAct = got.mayAct;
+  const may = (allowed, why, ...names) => names.forEach((name) => {
+    $(name).disabled = !allowed;
+    $(name).title = allowed ? '' : why;
+  });
+  may(got.maySave, 'Words are hidden here, and a test needs them', 'save');
+  may(got.mayFork, 'Not allowed here', 'fork', 'fork-id');
   state.now = got.now;
   for (const entry of got.entries) take(entry);
   say(got.failure ?? (state.entries.length < got.count ? 'Loading ' + state.entries.length + ' of ' + got.count
@@ -296,8 +304,29 @@ $('link').addEventListener('click', (event) => {
   void navigator.clipboard?.writeText(location.href.replace(/token=[^&]*&?/, '')).catch(() => {});
 });
 
+$('save').addEventListener('click', async () => {
+  try {
+    const { name, text } = await ask('test?' + of({ session: state.session, entry: String(state.at) }));
+    const href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+    el('a', { href, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 60000);
+    $('receipt').textContent = 'Saved as ' + name;
+  } catch (error) {
+    $('receipt').textContent = 'Not saved: ' + error.message;
+  }
+});
+$('fork').addEventListener('click', async () => {
+  const to = $('fork-id').value || forkId();
+  const receipt = await post('fork', { session: state.session, entry: state.at, to });
+  if (!receipt?.ok) return;
+  pick(to);
+  await listSessions().catch((error) => say(error.message));
+});
+const forkId = () => state.session + '-at-' + state.at;
+
 function show() {
   const { at, entries: all } = state;
+  $('fork-id').placeholder = forkId();
   if (at === 0) return;
   $('entry').value = String(at);
   $('entry').max = String(all.length);
@@ -494,16 +523,18 @@ function picture(root, value, graph, moves, active) {
 // Actions, by the frames of a client
 
 let serial = 0;
-async function act(frame) {
+const act = (frame) => post('act', { session: state.session, frame: { id: ++serial, ...frame } });
+async function post(path, body) {
   $('receipt').textContent = 'Sent';
+  let receipt = null;
   try {
-    const receipt = await ask('act', { method: 'POST', headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ session: state.session, frame: { id: ++serial, ...frame } }) });
+    receipt = await ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
     $('receipt').textContent = receipt.ok ? 'Receipt: ' + JSON.stringify(receipt.value) : 'Refused: ' + receipt.code + ': ' + receipt.message;
   } catch (error) {
     $('receipt').textContent = 'Not sent: ' + error.message;
   }
   void load();
+  return receipt;
 }
 function actions(id, wait, acting) {
   if (!acting) return state.mayAct ? [el('p', {}, 'To act, go to the latest entry.')] : [];

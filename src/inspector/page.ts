@@ -26,6 +26,9 @@ export function pageHtml(base: string): string {
   <button id="forth" type="button">Forth</button>
   <button id="live" type="button" aria-pressed="true">Latest</button>
   <a id="link" href="#">Link to this entry</a>
+  <button id="save" type="button">Save as a test</button>
+  <label>Id of a fork <input id="fork-id" type="text" maxlength="200"></label>
+  <button id="fork" type="button">Fork from here</button>
 </nav>
 <main>
   <section id="left" aria-labelledby="left-title">

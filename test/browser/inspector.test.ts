@@ -130,8 +130,24 @@ test('a running session is watched and acted in, and its past is stepped through
   leave();
   await session.close();
 
+  // A fork from an entry, and the same as a test.
+  const copied = await opened({ journal, redact: false, forks: true });
+  await copied.page.getByRole('status').getByText('Connected: it only looks').waitFor();
+  await copied.page.getByRole('button', { name: 'First' }).click();
+  await copied.page.getByRole('button', { name: 'Forth' }).click();
+  const download = copied.page.waitForEvent('download');
+  await copied.page.getByRole('button', { name: 'Save as a test' }).click();
+  expect((await download).suggestedFilename()).toBe('ses_1-2.test.ts');
+  await copied.page.getByRole('status').getByText('Saved as ses_1-2.test.ts').waitFor();
+  await copied.page.getByRole('button', { name: 'Fork from here' }).click();
+  await copied.page.getByRole('status').getByText('"session":"ses_1-at-2"').waitFor();
+  await copied.page.locator('#of', { hasText: /^of 2$/ }).waitFor();
+  expect(await copied.page.locator('#session').inputValue()).toBe('ses_1-at-2');
+  expect(journal.read({ scope: 'ses_1-at-2' })).toHaveLength(2);
+
   // Small, and by keyboard: the same conversation from its journal.
   const small = await opened({ journal, redact: false }, 375);
+  await small.page.locator('#session').selectOption('ses_1');
   await small.page.getByRole('status').getByText('Connected: it only looks').waitFor();
   // A hostile text is a text.
   await small.page.getByRole('button', { name: 'First' }).click();

@@ -548,6 +548,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
           journal: memoryJournal(),
           token: 'a token of sixteen',
           act: () => null,
+          forks: true,
           user: 'ann',
           path: '/inspect',
           redact: true,

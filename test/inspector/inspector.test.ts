@@ -1,10 +1,17 @@
 // Who may look at sessions and act in them, and what leaves.
 
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as ask } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { once } from 'node:events';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { memoryJournal, createRuntime } from '../../src/index.ts';
 import { inspector } from '../../src/inspector/index.ts';
+import type { Wait } from '../../src/machines/index.ts';
+import { turns } from '../support/crashes.ts';
+import { calls, say, simpleTool } from '../support/subagent-runs.ts';
 import { rideSession } from '../serve/support/served.ts';
 import { mounted, TOKEN } from './support.ts';
 
@@ -114,6 +121,135 @@ test('INSPECTOR-2: without `act` nothing is done; with it, by the frames of a cl
   const said = JSON.stringify(journal.read({ scope: 'ses_1' }));
   expect(said).toContain('"by":"ann"');
   await session.close();
+});
+
+test('a subagent in line says which run slots are held, and by whom, until it gets one', async () => {
+  const journal = memoryJournal();
+  const worked = Promise.withResolvers<void>();
+  const worker = {
+    script: turns(calls(['dig', {}, 'c1']), say('done')),
+    config: { tools: { dig: simpleTool(() => worked.promise.then(() => 'dug')) } },
+  };
+  const session = rideSession({
+    sessionId: 'ses_1',
+    runtime: createRuntime({ journal }),
+    limits: { maxConcurrentPerSession: 1 },
+    subagents: { left: worker, right: worker },
+  });
+  await session.start();
+  await session.sendText('use left and right');
+  const idOf = (wanted: string) =>
+    session.subagents.list().find(({ name }) => name === wanted)?.id ?? '';
+  await expect.poll(() => session.subagents.list().length).toBe(2);
+  const { ask: get } = await mounted({ journal });
+  const waitOf = async (wanted: string): Promise<Wait | null> => {
+    const { length } = journal.read({ scope: 'ses_1' });
+    await get('entries?session=ses_1');
+    const id = encodeURIComponent(`subagent ${idOf(wanted)}`);
+    const shown = await get(`at?session=ses_1&entry=${length}&id=${id}`);
+    return shown.ok ? ((await shown.json()) as { wait: Wait | null }).wait : null;
+  };
+  await expect
+    .poll(() => waitOf('right'))
+    .toMatchObject({
+      cause: 'run_slot',
+      on: idOf('left'),
+      sentence: 'no run slot: 1 of 1',
+      because: { of: 'subagent', id: idOf('left'), cause: 'tools' },
+    });
+  worked.resolve();
+  await expect
+    .poll(() => session.subagents.list().map(({ state }) => state))
+    .toEqual(['completed', 'completed']);
+  expect(await waitOf('right')).toBeNull();
+  await session.close();
+});
+
+test('a session up to an entry is a test that runs, and fails once its machines react otherwise', async () => {
+  const journal = memoryJournal();
+  const hostile = "`${process.exit(7)}` '); process.exit(7); //\u2028";
+  const session = rideSession({ sessionId: 'ses 1/../x', runtime: createRuntime({ journal }) });
+  await session.start();
+  await session.sendText(hostile);
+  await session.idle();
+  await session.close();
+  const open = await mounted({ journal, redact: false });
+  const scope = encodeURIComponent('ses 1/../x');
+  const { length } = journal.read({ scope: 'ses 1/../x' });
+  const folder = await mkdtemp(join(tmpdir(), 'offstage-saved-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const source = new URL('../../src/entries/replay.ts', import.meta.url).href;
+  const run = async (text: string) => {
+    const file = join(folder, 'saved.test.mts');
+    await writeFile(file, text.replace("'offstage/replay'", `'${source}'`));
+    const { status, stdout } = spawnSync(process.execPath, ['--test', file], {
+      encoding: 'utf8',
+      env: { ...process.env, NODE_OPTIONS: '', NODE_TEST_CONTEXT: undefined },
+    });
+    return { status, stdout };
+  };
+  const saved = (await (await open.ask(`test?session=${scope}&entry=${length}`)).json()) as {
+    name: string;
+    text: string;
+  };
+  expect(saved.name).toBe(`ses_1_x-${length}.test.ts`);
+  expect(saved.text).toContain('process.exit(7)');
+  expect(await run(saved.text)).toMatchObject({
+    status: 0,
+    stdout: expect.stringContaining('leads to the same state') as string,
+  });
+  const other = saved.text.replace(
+    '\\"ledTo\\":{\\"connection\\":\\"',
+    '\\"ledTo\\":{\\"connection\\":\\"un',
+  );
+  expect(other).not.toBe(saved.text);
+  expect((await run(other)).status).toBe(1);
+  for (const entry of ['0', String(length + 1), 'x'])
+    expect((await open.ask(`test?session=${scope}&entry=${entry}`)).status).toBe(404);
+  // Words stay where they are hidden.
+  const hidden = await mounted({ journal });
+  const refused = await hidden.ask(`test?session=${scope}&entry=${length}`);
+  expect(refused.status).toBe(403);
+  expect(await refused.text()).not.toContain('process');
+});
+
+test('a session is forked from an entry only where that is allowed, and the original stays as it is', async () => {
+  const { journal, session } = await lived();
+  await session.close();
+  const before = JSON.stringify(journal.read({ scope: 'ses_1' }));
+  const fork = async (page: Awaited<ReturnType<typeof mounted>>, body: unknown) =>
+    page.ask('fork', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const wanted = { session: 'ses_1', entry: 3, to: 'ses_1-at-3' };
+  const looks = await mounted({ journal, act: () => session });
+  expect(await (await fork(looks, wanted)).json()).toMatchObject({ code: 'NOT_ALLOWED' });
+  const forks = await mounted({ journal, forks: true });
+  expect(await (await fork(forks, wanted)).json()).toEqual({
+    ok: true,
+    value: { session: 'ses_1-at-3', entries: 3 },
+  });
+  expect(journal.read({ scope: 'ses_1-at-3' })).toHaveLength(3);
+  expect(await (await fork(forks, wanted)).json()).toMatchObject({ code: 'SESSION_EXISTS' });
+  expect(await (await fork(forks, { ...wanted, session: 'no', to: 'b' })).json()).toMatchObject({
+    code: 'UNKNOWN_SESSION',
+  });
+  expect(await (await fork(forks, { ...wanted, entry: 999, to: 'b' })).json()).toMatchObject({
+    ok: false,
+    code: 'INVALID_OPTION',
+  });
+  for (const wrong of [
+    null,
+    {},
+    { ...wanted, to: '' },
+    { ...wanted, to: '../x' },
+    { ...wanted, entry: 1.5 },
+  ])
+    expect((await fork(forks, wrong)).status).toBe(400);
+  expect((await forks.ask('fork', { method: 'POST', body: 'x' })).status).toBe(415);
+  expect(JSON.stringify(journal.read({ scope: 'ses_1' }))).toBe(before);
 });
 
 test('a journal that fails is told, and does not end the process', async () => {

@@ -26,8 +26,9 @@ export function rideSession(
       ...options.subagents,
     },
   };
-  const { sessionId, runtime } = options;
+  const { sessionId, runtime, limits } = options;
   return new TextSession({
+    ...(limits && { limits }),
     ...(sessionId !== undefined && { sessionId }),
     ...(runtime && { runtime }),
     model: castOf(talk),
