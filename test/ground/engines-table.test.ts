@@ -1,0 +1,18 @@
+// The table of docs/engines.md names the cases of today. `npm run test:engines` compares its cells with what was played.
+
+import { expect, test } from 'vitest';
+import { hasAbilityFor, suites, written } from '../../scripts/engines-table.ts';
+
+test('docs/engines.md has each case of the suites, in order: `npm run docs:engines`', () => {
+  const rows = written()
+    .split('\n')
+    .flatMap((line) => /^\| (.+?) +\| (yes|–) +\|/u.exec(line)?.slice(1, 3).join(': ') ?? []);
+  const expected = Object.values(suites).flatMap(({ cases }) => [
+    ...cases.map(
+      ({ name, skipped }) =>
+        `${name}: ${skipped === null && hasAbilityFor('in process', name) ? 'yes' : '–'}`,
+    ),
+    'processes are killed at random, by seeds: –',
+  ]);
+  expect(rows).toEqual(expected);
+});
