@@ -35,6 +35,7 @@ const portSources = [
   'adapters/agent-process',
   'adapters/journal-rows',
   'adapters/listen',
+  'adapters/relays',
   'adapters/socket',
   'values',
   'language',
@@ -500,6 +501,12 @@ export const layers: readonly Layer[] = [
     packages: [...declaredPackages, 'node:'],
   },
 
+  {
+    // Shared by the relays.
+    files: 'adapters/relays',
+    sources: ['values', 'actors/ports', 'actors/runtime/race-abort.ts'],
+    packages: [],
+  },
   {
     files: 'adapters/a2a',
     sources: [...portSources, 'actors/runtime/race-abort.ts'],

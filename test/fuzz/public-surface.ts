@@ -618,6 +618,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     acpRelay: { args: () => [{ command: 'no-such-agent' }] },
   },
   './mcp': {
+    mcpRelay: { args: () => [{ url: 'http://127.0.0.1:1', tool: 'work' }] },
     mcpServer: {
       args: ({ environment }) => [
         {

@@ -2,15 +2,11 @@
 // one context; nothing of it runs here.
 //
 // Does not: receive webhooks, send files, or get credentials for the agent.
-//
-// Invariants
-//   A2A-RELAY-1. Headers of the author go to the origin of `url` and nowhere else, and no redirect is followed.
 
 import { z } from 'zod';
 import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
-import { messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
+import { openInTime, originFetch } from '../relays/remote-agent.ts';
 import { A2aSession } from './a2a-session.ts';
 import { loadSdk, type Sdk } from './load-sdk.ts';
 
@@ -76,32 +72,14 @@ async function begin(
   const { startTimeoutMs = 30_000, graceMs = 5_000, pollMs = 2_000 } = options;
   start.signal.throwIfAborted();
   const sdk = await loadSdk('a2aRelay');
-  const over = new AbortController();
-  const late = new TimeoutError(`${name} did not answer within ${startTimeoutMs} ms`);
-  const cancelTimer = start.scheduler.schedule(() => over.abort(late), startTimeoutMs);
-  const abort = (): void => over.abort(start.signal.reason);
-  start.signal.addEventListener('abort', abort, { once: true });
-  try {
-    start.signal.throwIfAborted();
-    const opening = connect(sdk, options, over.signal).then((connection) =>
-      A2aSession.open({ sdk, name, ...connection, start, graceMs, pollMs, over }),
-    );
-    return await raceAbort(opening, over.signal);
-  } catch (error) {
-    const reason = over.signal.aborted ? over.signal.reason : error;
-    over.abort(reason);
-    if (start.signal.aborted || reason instanceof OffstageError) throw reason;
-    throw new OffstageError('RELAY_FAILED', `${name} opened no session: ${messageOf(error)}`, {
-      cause: error,
-    });
-  } finally {
-    cancelTimer();
-    start.signal.removeEventListener('abort', abort);
-  }
+  return openInTime({ name, start, timeoutMs: startTimeoutMs }, async (over) => {
+    const connection = await connect(sdk, options, over.signal);
+    return A2aSession.open({ sdk, name, ...connection, start, graceMs, pollMs, over });
+  });
 }
 
 async function connect(sdk: Sdk, options: A2aRelayOptions, over: AbortSignal) {
-  const fetchImpl = fetchOf(options, over);
+  const fetchImpl = originFetch(options, over);
   const factory = new sdk.ClientFactory({
     transports: [
       new sdk.JsonRpcTransportFactory({ fetchImpl }),
@@ -112,25 +90,4 @@ async function connect(sdk: Sdk, options: A2aRelayOptions, over: AbortSignal) {
   const card = await resolver.resolve(options.url.replace(/\/+$/, ''));
   const client = await factory.createFromAgentCard(card);
   return { client, streams: card.capabilities?.streaming === true };
-}
-
-/** A2A-RELAY-1 */
-function fetchOf(options: A2aRelayOptions, over: AbortSignal): typeof globalThis.fetch {
-  const { headers = {}, fetch = globalThis.fetch } = options;
-  const { origin } = new URL(options.url);
-  return async (input, init) => {
-    const address = input instanceof Request ? input.url : input;
-    const all = new Headers(init?.headers);
-    if (new URL(address).origin === origin) {
-      const own = typeof headers === 'function' ? await headers() : headers;
-      for (const [header, value] of Object.entries(own)) all.set(header, value);
-    }
-    const signals = init?.signal ? [init.signal, over] : [over];
-    return fetch(input, {
-      ...init,
-      headers: all,
-      redirect: 'error',
-      signal: AbortSignal.any(signals),
-    });
-  };
 }

@@ -20,7 +20,8 @@ import type {
 } from '../../actors/ports/relay.ts';
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
 import { clip } from '../../values/clip.ts';
-import { messageOf, OffstageError, ProtocolError } from '../../values/errors.ts';
+import { messageOf, ProtocolError } from '../../values/errors.ts';
+import { readSessionId, unknownSession, writeSessionId } from '../relays/remote-agent.ts';
 import type { Sdk } from './load-sdk.ts';
 import {
   ANSWER,
@@ -31,10 +32,8 @@ import {
   hasAnswer,
   isWords,
   phaseOf,
-  readSessionId,
   textOf,
   userMessage,
-  writeSessionId,
 } from './mapping.ts';
 
 interface A2aSessionOptions {
@@ -103,7 +102,7 @@ export class A2aSession implements RelaySession {
   }
 
   get id(): string {
-    return writeSessionId(this.#contextId, this.#turn?.taskId ?? null);
+    return writeSessionId('a2a', this.#contextId, this.#turn?.taskId ?? null);
   }
 
   prompt({ text }: RelayPrompt): void {
@@ -160,13 +159,9 @@ export class A2aSession implements RelaySession {
 
   async #takeUp(resume: string): Promise<void> {
     const { sdk, name, client, start } = this.#options;
-    const known = readSessionId(resume);
-    if (!known)
-      throw new OffstageError(
-        'RELAY_FAILED',
-        `${name}: expected the id of a session, got ${JSON.stringify(clip(resume, 200))}`,
-      );
-    const { contextId } = known;
+    const known = readSessionId('a2a', resume);
+    if (!known) throw unknownSession(name, resume);
+    const { conversation: contextId } = known;
     this.#contextId = contextId;
     const taskId = (await this.#taskUnderWay(contextId)) ?? known.taskId;
     if (taskId === null) return;

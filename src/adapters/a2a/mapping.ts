@@ -169,28 +169,6 @@ export function contentOf({ content, mediaType }: Part): {
   }
 }
 
-/** The id of a session: its context, and the task under way, if there is one. */
-export function writeSessionId(contextId: string, taskId: string | null): string {
-  const task = taskId === null ? '' : `/${encodeURIComponent(taskId)}`;
-  return `a2a:${encodeURIComponent(contextId)}${task}`;
-}
-
-export function readSessionId(id: string): {
-  readonly contextId: string;
-  readonly taskId: string | null;
-} | null {
-  const [, context, task] = /^a2a:([^/]+)(?:\/([^/]+))?$/.exec(id) ?? [];
-  if (context === undefined) return null;
-  try {
-    return {
-      contextId: decodeURIComponent(context),
-      taskId: task === undefined ? null : decodeURIComponent(task),
-    };
-  } catch {
-    return null;
-  }
-}
-
 /** Whether the agent has the answer to this request already. */
 export function hasAnswer({ history }: Task, requestId: string): boolean {
   return history.some(({ messageId }) => messageId === answerIdOf(requestId));

@@ -28,7 +28,8 @@ import type {
 import { messageOf, OffstageError, ProtocolError, TimeoutError } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
 import type { AgentProcess } from '../agent-process/agent-process.ts';
-import { ENDS, fieldsOf, NO_FORM, NOT_LISTED, permissionOutcome, ToolTable } from './mapping.ts';
+import { fieldsOf, NOT_LISTED } from '../relays/form-fields.ts';
+import { ENDS, NO_FORM, permissionOutcome, ToolTable } from './mapping.ts';
 
 interface AcpSessionOptions {
   readonly sdk: typeof Sdk;

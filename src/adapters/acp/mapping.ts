@@ -1,7 +1,6 @@
 // How ACP v1 maps to a relay, in one place. Pure: no process, no connection.
 
 import type {
-  CreateElicitationRequest,
   CreateElicitationResponse,
   PermissionOption,
   RequestPermissionRequest,
@@ -128,124 +127,6 @@ export function permissionOutcome(
     if (option) return { outcome: { outcome: 'selected', optionId: option.optionId } };
   }
   return { outcome: { outcome: 'cancelled' } };
-}
-
-/** A field of a form: one question. */
-export interface FormField {
-  readonly name: string;
-  readonly text: string;
-  readonly options: readonly {
-    readonly id: string;
-    readonly label: string;
-    readonly description?: string;
-  }[];
-  /** Returns the value of an answer; undefined: it is none. */
-  value(answer: RelayAnswer): unknown;
-  /** The field for an answer in words that is none of the options. */
-  readonly custom: string | null;
-}
-
-type Property = Readonly<Record<string, unknown>>;
-
-const MAX_FIELDS = 20;
-const CUSTOM = '_custom';
-
-/** Reads the questions of a form; null: it is no form, or too long. */
-export function fieldsOf(request: CreateElicitationRequest): readonly FormField[] | null {
-  const { requestedSchema, message } = request as {
-    readonly requestedSchema?: { readonly properties?: Readonly<Record<string, Property>> };
-    readonly message: string;
-  };
-  const properties = requestedSchema?.properties;
-  if (request.mode !== 'form' || !properties) return null;
-  const names = Object.keys(properties);
-  // "Other", beside a field of choices.
-  const asked = names.filter(
-    (name) => !(name.endsWith(CUSTOM) && names.includes(name.slice(0, -CUSTOM.length))),
-  );
-  if (asked.length === 0 || asked.length > MAX_FIELDS) return null;
-  return asked.map((name) => {
-    const property = properties[name] ?? {};
-    const title = wordsIn(property, 'description') ?? wordsIn(property, 'title');
-    const custom = names.includes(name + CUSTOM) ? name + CUSTOM : null;
-    const text = title === null || asked.length === 1 ? message : `${message}\n${title}`;
-    return { name, text, custom, ...choicesOf(property, custom !== null) };
-  });
-}
-
-function choicesOf(property: Property, isOpen: boolean): Pick<FormField, 'options' | 'value'> {
-  const { type, items } = property as { readonly type?: unknown; readonly items?: Property };
-  if (type === 'boolean')
-    return {
-      options: [
-        { id: 'true', label: 'Yes' },
-        { id: 'false', label: 'No' },
-      ],
-      value: (answer) => {
-        const id = idIn(answer);
-        if (id !== null) return id === 'true';
-        return { yes: true, true: true, no: false, false: false }[wordsOfAnswer(answer)];
-      },
-    };
-  const options = optionsOf(type === 'array' && items ? items : property);
-  const choice = (answer: RelayAnswer): string | undefined => {
-    const said = wordsOfAnswer(answer);
-    return options.find(({ id, label }) => id === idIn(answer) || label.toLowerCase() === said)?.id;
-  };
-  if (options.length > 0)
-    return {
-      options,
-      value: (answer) => {
-        const chosen = choice(answer);
-        if (chosen === undefined) return isOpen ? NOT_LISTED : undefined;
-        return type === 'array' ? [chosen] : chosen;
-      },
-    };
-  return {
-    options: [],
-    value: (answer) => {
-      if (answer.type !== 'answered') return undefined;
-      if (type !== 'number' && type !== 'integer') return answer.text;
-      const number = Number(answer.text);
-      return Number.isFinite(number) ? number : undefined;
-    },
-  };
-}
-
-/** The answer is none of the options, and may be given in words. */
-export const NOT_LISTED: unique symbol = Symbol('not listed');
-
-function idIn(answer: RelayAnswer): string | null {
-  return answer.type === 'answered' ? (answer.optionId ?? null) : null;
-}
-
-function wordsOfAnswer(answer: RelayAnswer): string {
-  return answer.type === 'answered' ? answer.text.trim().toLowerCase() : '';
-}
-
-function optionsOf(property: Property): FormField['options'] {
-  const { enum: values, oneOf, anyOf } = property;
-  if (Array.isArray(values))
-    return values.flatMap((id) => (typeof id === 'string' ? [{ id, label: id }] : []));
-  const choices = Array.isArray(oneOf) ? oneOf : anyOf;
-  if (!Array.isArray(choices)) return [];
-  return choices.flatMap((choice: Property) => {
-    const id = wordsIn(choice, 'const');
-    if (id === null) return [];
-    const description = wordsIn(choice, 'description');
-    return [
-      {
-        id,
-        label: wordsIn(choice, 'title') ?? id,
-        ...(description === null ? {} : { description }),
-      },
-    ];
-  });
-}
-
-function wordsIn(value: Property, key: string): string | null {
-  const words = value[key];
-  return typeof words === 'string' && words !== '' ? words : null;
 }
 
 /** The answer to a form that nobody fills in. */

@@ -1,5 +1,6 @@
-// offstage/mcp: our subagents as tools and tasks of the Model Context Protocol.
+// offstage/mcp: our subagents as tools and tasks of the Model Context Protocol, and tools of other servers as subagents.
 
+export { mcpRelay, type McpPrompt, type McpRelayOptions } from './mcp-relay.ts';
 export { mcpServer, type McpServer, type McpStdio, type McpStdioOptions } from './mcp-server.ts';
 export {
   defaultMcpLimits,

@@ -1,5 +1,7 @@
 // The package of the protocol, which is loaded when it is needed.
 
+import type * as client from '@modelcontextprotocol/sdk/client/index.js';
+import type * as http from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type * as server from '@modelcontextprotocol/sdk/server/index.js';
 import type * as stdio from '@modelcontextprotocol/sdk/server/stdio.js';
 import type * as web from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
@@ -9,21 +11,40 @@ import { ConfigurationError } from '../../values/errors.ts';
 /** By name: an inferred type would write all schemas of the package into the declarations. */
 export type ServerSdk = typeof server & typeof web & typeof stdio & typeof types;
 
+export type ClientSdk = typeof client & typeof http & typeof types;
+
 /** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
 export async function loadServerSdk(): Promise<ServerSdk> {
-  try {
-    const parts = await Promise.all([
+  const [ofServer, ofWeb, ofStdio, ofTypes] = await loaded('mcpServer', () =>
+    Promise.all([
       import('@modelcontextprotocol/sdk/server/index.js'),
       import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
       import('@modelcontextprotocol/sdk/server/stdio.js'),
       import('@modelcontextprotocol/sdk/types.js'),
-    ]);
-    const [ofServer, ofWeb, ofStdio, ofTypes] = parts;
-    return { ...ofServer, ...ofWeb, ...ofStdio, ...ofTypes };
+    ]),
+  );
+  return { ...ofServer, ...ofWeb, ...ofStdio, ...ofTypes };
+}
+
+/** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
+export async function loadClientSdk(): Promise<ClientSdk> {
+  const [ofClient, ofHttp, ofTypes] = await loaded('mcpRelay', () =>
+    Promise.all([
+      import('@modelcontextprotocol/sdk/client/index.js'),
+      import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
+      import('@modelcontextprotocol/sdk/types.js'),
+    ]),
+  );
+  return { ...ofClient, ...ofHttp, ...ofTypes };
+}
+
+async function loaded<Parts>(by: string, load: () => Promise<Parts>): Promise<Parts> {
+  try {
+    return await load();
   } catch (cause) {
     throw new ConfigurationError(
       'MISSING_DEPENDENCY',
-      'mcpServer needs the package `@modelcontextprotocol/sdk`: run `npm install @modelcontextprotocol/sdk`',
+      `${by} needs the package \`@modelcontextprotocol/sdk\`: run \`npm install @modelcontextprotocol/sdk\``,
       { cause },
     );
   }

@@ -9,6 +9,12 @@ const OPTIONS = [
   { id: 'late', label: 'At nine' },
 ];
 
+const WORKING: readonly RelayAct[] = [
+  { say: 'Working.' },
+  { progress: 'Working.' },
+  { untilCancelled: true },
+];
+
 /** The states in which an agent may be stopped, or may end. */
 const STATES: readonly {
   readonly name: string;
@@ -17,8 +23,8 @@ const STATES: readonly {
 }[] = [
   {
     name: 'while it works',
-    acts: [{ say: 'Working.' }, { untilCancelled: true }],
-    reached: (bench) => bench.next('words'),
+    acts: WORKING,
+    reached: (bench) => bench.atWork(),
   },
   {
     name: 'while it asks for permission',
@@ -302,7 +308,8 @@ const stopped: readonly RelayScene[] = STATES.flatMap(({ name, acts, reached }) 
     needs: ['die'] as const,
     async play(bench: RelayBench) {
       const session = await bench.start();
-      if (name === 'while it works') bench.perform(session, { say: 'Working.' }, { die: true });
+      if (name === 'while it works')
+        bench.perform(session, { say: 'Working.' }, { progress: 'Working.' }, { die: true });
       else bench.perform(session, ...acts);
       await reached(bench);
       if (name !== 'while it works') {
@@ -329,8 +336,8 @@ const deaf: readonly RelayScene[] = [
     needs: ['deaf'],
     async play(bench) {
       const session = await bench.start();
-      bench.perform(session, { deaf: true }, { say: 'Deaf.' }, { untilCancelled: true });
-      await bench.next('words');
+      bench.perform(session, { deaf: true }, ...WORKING);
+      await bench.atWork();
       session.interrupt();
       await bench.passGrace();
       await bench.next('closed');
@@ -341,8 +348,8 @@ const deaf: readonly RelayScene[] = [
     needs: ['deaf'],
     async play(bench) {
       const session = await bench.start();
-      bench.perform(session, { deaf: true }, { say: 'Deaf.' }, { untilCancelled: true });
-      await bench.next('words');
+      bench.perform(session, { deaf: true }, ...WORKING);
+      await bench.atWork();
       const how = await bench.release(session);
       bench.expect(how === 'killed', 'it to be killed');
     },

@@ -16,6 +16,7 @@ const setupSchema = z.strictObject({
   shows: z.array(z.enum(['die', 'deaf', 'garbage'])),
   graceMs: z.number().min(0),
   patience: z.number().int().min(1).optional(),
+  pollMs: z.number().min(1).optional(),
   open: aFunction,
 } satisfies ChecksOf<RelayConformanceSetup>);
 

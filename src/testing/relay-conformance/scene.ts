@@ -22,6 +22,8 @@ type EventOf<Type extends RelayEvent['type']> = Extract<RelayEvent, { readonly t
 
 /** Turns of the event loop that something may take to be seen on a wire. */
 const PATIENCE = 20_000;
+/** Turns in which an answer comes, before a relay asks its agent once more. */
+const TURNS_PER_POLL = 16;
 
 /** The helpers of all cases. */
 export class RelayBench {
@@ -32,6 +34,8 @@ export class RelayBench {
   readonly errors: unknown[] = [];
   #sessions: RelaySession[] = [];
   #turns = 0;
+  /** Turns of the event loop. */
+  #waited = 0;
   /** Positions of the events that `next` has returned. */
   readonly #taken = new Set<number>();
 
@@ -75,13 +79,18 @@ export class RelayBench {
     return given as EventOf<Type>;
   }
 
+  /** Waits for a sign of work: an agent that speaks only at the end of its turn reports progress. */
+  atWork(): Promise<unknown> {
+    return this.until('words or progress', () => this.#take('words') ?? this.#take('progress'));
+  }
+
   #take(type: RelayEvent['type']): RelayEvent | undefined {
     const at = this.events.findIndex((one, index) => one.type === type && !this.#taken.has(index));
     if (at >= 0) this.#taken.add(at);
     return this.events[at];
   }
 
-  /** Waits until `seen` returns something. Takes no simulated time. */
+  /** Waits until `seen` returns something. Takes no simulated time, unless the relay polls. */
   async until<T>(
     what: string,
     seen: () => T | undefined | Promise<T | undefined>,
@@ -157,6 +166,10 @@ export class RelayBench {
   }
 
   async #turn(): Promise<void> {
-    await this.environment.settle();
+    const { pollMs } = this.setup;
+    this.#waited += 1;
+    if (pollMs === undefined || this.#waited % TURNS_PER_POLL !== 0)
+      await this.environment.settle();
+    else await this.environment.advance(pollMs);
   }
 }

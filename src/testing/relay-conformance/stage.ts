@@ -30,6 +30,11 @@ export interface RelayConformanceSetup {
    * @defaultValue 20,000
    */
   readonly patience?: number;
+  /**
+   * The relay asks its agent how it goes after this time, in milliseconds: so much passes now and then while the suite
+   * waits. `graceMs` has to be some hundred times as long. @defaultValue no time passes
+   */
+  readonly pollMs?: number;
   /** Opens a stage for one case. Its agent performs the acts of a prompt (`perform`). */
   open(): RelayStage | Promise<RelayStage>;
 }

@@ -1,18 +1,13 @@
 // How the A2A relay reads a task: lost connections, agents without events, results of a time when nobody listened, and
-// where headers go (A2A-RELAY-1, A2A-SESSION-1 to 3).
+// where headers go (REMOTE-AGENT-1, A2A-SESSION-1 to 3).
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { a2aRelay, type A2aRelayOptions } from '../../../src/adapters/a2a/index.ts';
-import {
-  askingOf,
-  contentOf,
-  isWords,
-  readSessionId,
-  writeSessionId,
-} from '../../../src/adapters/a2a/mapping.ts';
+import { askingOf, contentOf, isWords } from '../../../src/adapters/a2a/mapping.ts';
+import { readSessionId, writeSessionId } from '../../../src/adapters/relays/remote-agent.ts';
 import type { RelayEvent } from '../../../src/entries/subagents.ts';
 import { actsPrompt, simulatedEnvironment, type RelayAct } from '../../../src/testing/index.ts';
 import { agentServer, type AgentServerOptions } from './support/agent-server.ts';
@@ -61,11 +56,11 @@ describe('a task', () => {
     const server = await served();
     const { start, next } = stage(server.url);
     const session = await start();
-    const { contextId, taskId } = readSessionId(session.id) ?? {};
+    const { conversation, taskId } = readSessionId('a2a', session.id) ?? {};
     expect(taskId).toBeNull();
     session.prompt(prompt({ question: 'When?' }));
     const { id } = await next('session_id');
-    expect(readSessionId(id)).toEqual({ contextId, taskId: expect.any(String) });
+    expect(readSessionId('a2a', id)).toEqual({ conversation, taskId: expect.any(String) });
     expect(session.id).toBe(id);
     await session.release('ended');
   });
@@ -137,7 +132,7 @@ describe('a task', () => {
   test('that the agent does not know cannot be taken up', async () => {
     const server = await served();
     const { start } = stage(server.url);
-    await expect(start(writeSessionId('c', 'gone'))).rejects.toMatchObject({
+    await expect(start(writeSessionId('a2a', 'c', 'gone'))).rejects.toMatchObject({
       code: 'RELAY_FAILED',
       message: expect.stringContaining('gone') as string,
     });
@@ -229,9 +224,9 @@ describe('the mapping', () => {
   });
 
   test('reads its own ids, and no others', () => {
-    const id = writeSessionId('c/1', 't:2');
-    expect(readSessionId(id)).toEqual({ contextId: 'c/1', taskId: 't:2' });
+    const id = writeSessionId('a2a', 'c/1', 't:2');
+    expect(readSessionId('a2a', id)).toEqual({ conversation: 'c/1', taskId: 't:2' });
     for (const other of ['', 'a2a:', 'a2a:%', 'a2a:a/b/c', 'x'])
-      expect(readSessionId(other)).toBeNull();
+      expect(readSessionId('a2a', other)).toBeNull();
   });
 });

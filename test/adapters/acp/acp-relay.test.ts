@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { acpRelay, type AcpRelayOptions } from '../../../src/adapters/acp/index.ts';
 import { startByPs, sweep } from '../../../src/adapters/agent-process/agent-process.ts';
-import { fieldsOf, NOT_LISTED, permissionOutcome } from '../../../src/adapters/acp/mapping.ts';
+import { permissionOutcome } from '../../../src/adapters/acp/mapping.ts';
+import { fieldsOf, NOT_LISTED } from '../../../src/adapters/relays/form-fields.ts';
 import type { RelayEvent } from '../../../src/entries/subagents.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { AGENT } from './support/agent-path.ts';
@@ -173,7 +174,6 @@ describe('a permission', () => {
 describe('a form', () => {
   const form = (properties: Record<string, unknown>) =>
     fieldsOf({
-      sessionId: 's',
       mode: 'form',
       message: 'Please say',
       requestedSchema: { type: 'object', properties },

@@ -1,0 +1,245 @@
+// A server of the protocol 2026-07-28 with the extension for tasks: each request is one POST that stands alone, and
+// what is asked is part of the task.
+
+import { z } from 'zod';
+import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { messageOf } from '../../values/errors.ts';
+import {
+  allTools,
+  callResultSchema,
+  failure,
+  read,
+  Refusal,
+  taskSchema,
+  type Asking,
+  type Begun,
+  type CallResult,
+  type ForeignServer,
+  type ForeignTask,
+  type ForeignTool,
+  type FormResult,
+  type Heard,
+} from './foreign-server.ts';
+
+const VERSION = '2026-07-28';
+const META = 'io.modelcontextprotocol/';
+const TASKS = `${META}tasks`;
+const MAX_BODY = 8 * 1024 * 1024;
+const MAX_ROUNDS = 100;
+
+const record = z.record(z.string(), z.unknown());
+const inputRequests = z
+  .record(
+    z.string().min(1).max(400),
+    z.looseObject({ method: z.string(), params: record.nullish() }),
+  )
+  .default({});
+const errorSchema = z.looseObject({ code: z.number(), message: z.string() });
+const answerSchema = z.looseObject({
+  id: z.union([z.string(), z.number()]).nullish(),
+  result: record.nullish(),
+  error: errorSchema.nullish(),
+});
+const polled = taskSchema.extend({
+  pollIntervalMs: z.number().nullish(),
+  inputRequests: inputRequests.nullish(),
+  result: record.nullish(),
+  error: errorSchema.nullish(),
+});
+const roundSchema = z.looseObject({ inputRequests, requestState: z.string().optional() });
+const formSchema = z.looseObject({ message: z.string() });
+
+type InputRequests = z.infer<typeof inputRequests>;
+
+export interface Foreign2026Options {
+  readonly url: string;
+  /** Ends with the session. */
+  readonly fetch: typeof globalThis.fetch;
+  readonly heard: Heard;
+}
+
+export class Foreign2026 implements ForeignServer {
+  readonly sessionId = null;
+  readonly #options: Foreign2026Options;
+  #requests = 0;
+
+  constructor(options: Foreign2026Options) {
+    this.#options = options;
+  }
+
+  tools(signal: AbortSignal): Promise<readonly ForeignTool[]> {
+    return allTools((params) => this.#request('tools/list', params, signal));
+  }
+
+  async call(
+    { name }: ForeignTool,
+    args: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<Begun> {
+    const first = { name, arguments: args };
+    let params: Readonly<Record<string, unknown>> = first;
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const given = await this.#request('tools/call', params, signal);
+      if (given['resultType'] === 'task') return { type: 'task', task: this.#taskOf(given) };
+      if (given['resultType'] !== 'input_required')
+        return { type: 'result', result: read(callResultSchema, given) };
+      const { inputRequests: asked, requestState } = read(roundSchema, given);
+      params = {
+        ...first,
+        inputResponses: await this.#answers(round, asked, signal),
+        ...(requestState === undefined ? {} : { requestState }),
+      };
+    }
+    throw new Refusal(`it asked more than ${MAX_ROUNDS} times`);
+  }
+
+  async look(taskId: string, signal: AbortSignal): Promise<ForeignTask> {
+    return this.#taskOf(await this.#request('tasks/get', { taskId }, signal));
+  }
+
+  async cancel(taskId: string): Promise<void> {
+    await this.#request('tasks/cancel', { taskId });
+  }
+
+  /** Its requests have ended with the session. */
+  async close(): Promise<void> {}
+
+  /** Waits for the answers to all that one round of a call asks. */
+  async #answers(
+    round: number,
+    asked: InputRequests,
+    signal: AbortSignal,
+  ): Promise<Readonly<Record<string, FormResult>>> {
+    const answered = Object.entries(asked).map(([key, request]) => {
+      const { promise, resolve } = Promise.withResolvers<readonly [string, FormResult]>();
+      const give = (result: FormResult): void => resolve([key, result]);
+      this.#asks(null, { key: `${round}-${key}`, signal, answer: give }, request);
+      return promise;
+    });
+    return Object.fromEntries(await raceAbort(Promise.all(answered), signal));
+  }
+
+  #asks(
+    taskId: string | null,
+    asking: Omit<Asking, 'form'>,
+    { method, params }: InputRequests[string],
+  ): void {
+    const form = formSchema.safeParse(params);
+    if (method === 'elicitation/create' && form.success) {
+      this.#options.heard.asked(taskId, { ...asking, form: form.data });
+      return;
+    }
+    // It was not told that this can be asked.
+    this.#options.heard.report(new Error(`Expected a form, got a request \`${method}\``));
+    asking.answer({ action: 'decline' });
+  }
+
+  #taskOf(given: unknown): ForeignTask {
+    const { taskId, status, statusMessage, pollIntervalMs, ...rest } = read(polled, given);
+    const message = statusMessage ?? '';
+    if (status === 'input_required')
+      for (const [key, request] of Object.entries(rest.inputRequests ?? {}))
+        this.#asks(taskId, { key, answer: (result) => this.#update(taskId, key, result) }, request);
+    let result: CallResult | null = null;
+    if (status === 'completed') result = read(callResultSchema, rest.result ?? {});
+    if (status === 'failed') result = failure(rest.error?.message ?? message);
+    return { taskId, status, message, pollMs: pollIntervalMs ?? null, result };
+  }
+
+  #update(taskId: string, key: string, result: FormResult): void {
+    // What a task that is cancelled has asked needs no answer: another one would let it go on.
+    if (result.action === 'cancel') return;
+    const { heard } = this.#options;
+    this.#request('tasks/update', { taskId, inputResponses: { [key]: result } }).then(
+      () => heard.changed(),
+      (error: unknown) => {
+        if (error instanceof Refusal) heard.report(error);
+        else heard.closed(messageOf(error));
+      },
+    );
+  }
+
+  async #request(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    signal?: AbortSignal,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    this.#requests += 1;
+    const id = this.#requests;
+    const { url, fetch } = this.#options;
+    const named = params['name'] ?? params['taskId'];
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': VERSION,
+        'mcp-method': method,
+        ...(typeof named === 'string' && /^[\u0020-\u007E]+$/.test(named)
+          ? { 'mcp-name': named }
+          : {}),
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id,
+        method,
+        params: {
+          ...params,
+          _meta: {
+            [`${META}protocolVersion`]: VERSION,
+            [`${META}clientInfo`]: { name: 'offstage', version: '0.1.0' },
+            [`${META}clientCapabilities`]: {
+              elicitation: { form: {} },
+              extensions: { [TASKS]: {} },
+            },
+          },
+        },
+      }),
+      ...(signal ? { signal } : {}),
+    });
+    const text = await bodyOf(response);
+    const type = response.headers.get('content-type') ?? '';
+    const { result, error } = messageIn(text, type, id, response.status);
+    if (error) throw new Refusal(error.message);
+    if (!result)
+      throw new Error(`it answered ${method} with status ${response.status}, and nothing to read`);
+    return result;
+  }
+}
+
+async function bodyOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > MAX_BODY)
+      throw new Error(`it answered with more than ${MAX_BODY} characters`);
+  }
+  return text + decoder.decode();
+}
+
+/** Finds the answer to a request in a body: one message, or events of which one is the answer. */
+function messageIn(text: string, type: string, id: number, status: number) {
+  const isStream = type.startsWith('text/event-stream');
+  const messages = isStream
+    ? text.split(/\r?\n\r?\n/).map((event) =>
+        event
+          .split(/\r?\n/)
+          .filter((line) => line.startsWith('data:'))
+          .map((line) => line.slice('data:'.length).replace(/^ /, ''))
+          .join('\n'),
+      )
+    : [text];
+  for (const message of messages) {
+    if (message.trim() === '') continue;
+    let given: unknown;
+    try {
+      given = JSON.parse(message);
+    } catch (cause) {
+      throw new Error(`it answered with status ${status}, and no JSON`, { cause });
+    }
+    const answer = read(answerSchema, given);
+    if (answer.id === id || (!isStream && answer.error)) return answer;
+  }
+  return { result: null, error: null };
+}

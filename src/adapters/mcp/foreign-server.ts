@@ -1,0 +1,151 @@
+// A server of somebody else, whose tool does the work of a subagent: what a relay needs of it, in both generations of
+// the protocol. A generation only carries requests: `mcp-relay-session.ts` decides.
+
+import { z } from 'zod';
+import { messageOf } from '../../values/errors.ts';
+import type { AskedForm } from '../relays/form-fields.ts';
+
+/** The answer to a form. */
+export interface FormResult {
+  readonly action: 'accept' | 'decline' | 'cancel';
+  readonly content?: Readonly<Record<string, string | number | boolean | string[]>>;
+}
+
+/** Something that the server asks. */
+export interface Asking {
+  /** Unique among the requests of one task. */
+  readonly key: string;
+  readonly form: AskedForm;
+  answer(result: FormResult): void;
+  /** Aborts when the server no longer waits. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ForeignTask {
+  readonly taskId: string;
+  readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
+  readonly message: string;
+  /** The time after which the server wants to be asked again, in milliseconds. */
+  readonly pollMs: number | null;
+  /** Of a task that has ended. */
+  readonly result: CallResult | null;
+}
+
+export type Begun =
+  | { readonly type: 'task'; readonly task: ForeignTask }
+  | { readonly type: 'result'; readonly result: CallResult };
+
+export interface ForeignTool {
+  readonly name: string;
+  readonly inputSchema: z.infer<typeof inputSchemaSchema>;
+  /** Of 2025-11-25: whether it may, or must, be called as a task. */
+  readonly isTask: boolean;
+}
+
+/** The connection to one server, for one session. */
+export interface ForeignServer {
+  /** The id by which the server knows this connection, where it has sessions: some keep tasks for that session only. */
+  readonly sessionId: string | null;
+  tools(signal: AbortSignal): Promise<readonly ForeignTool[]>;
+  /** Calls the tool. Settles when the task has an id; a tool without tasks: when it has ended. */
+  call(
+    tool: ForeignTool,
+    args: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<Begun>;
+  /** Reads a task. What it asks comes by `asked`. */
+  look(taskId: string, signal: AbortSignal): Promise<ForeignTask>;
+  cancel(taskId: string): Promise<void>;
+  /** `suspended`: its session goes on later, perhaps in another process. */
+  close(why: 'ended' | 'suspended'): Promise<void>;
+}
+
+/** What a server tells by itself. */
+export interface Heard {
+  asked(taskId: string | null, asking: Asking): void;
+  /** Something has changed: the task is worth a look. */
+  changed(): void;
+  progress(text: string): void;
+  closed(message: string): void;
+  report(error: unknown): void;
+}
+
+/** The connection works, and the server refuses the request. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+}
+
+const record = z.record(z.string(), z.unknown());
+const inputSchemaSchema = z.looseObject({
+  properties: z.record(z.string(), record).optional(),
+  required: z.array(z.string()).optional(),
+});
+const toolSchema = z.looseObject({
+  name: z.string(),
+  inputSchema: inputSchemaSchema,
+  execution: z.looseObject({ taskSupport: z.string().optional() }).nullish(),
+});
+const toolsSchema = z.looseObject({ tools: z.array(toolSchema), nextCursor: z.string().nullish() });
+
+const contentSchema = z.looseObject({
+  type: z.string(),
+  text: z.string().optional(),
+  data: z.string().optional(),
+  mimeType: z.string().optional(),
+  uri: z.string().optional(),
+  name: z.string().optional(),
+  resource: z
+    .looseObject({
+      uri: z.string().optional(),
+      mimeType: z.string().optional(),
+      text: z.string().optional(),
+      blob: z.string().optional(),
+    })
+    .optional(),
+});
+export const callResultSchema = z.looseObject({
+  content: z.array(contentSchema).default([]),
+  structuredContent: z.unknown().optional(),
+  isError: z.boolean().nullish(),
+});
+export type CallResult = z.infer<typeof callResultSchema>;
+
+export const taskSchema = z.looseObject({
+  taskId: z.string().min(1).max(500),
+  status: z.enum(['working', 'input_required', 'completed', 'failed', 'cancelled']),
+  statusMessage: z.string().nullish(),
+});
+
+/** Reads what a server has sent. @throws {Error} that names what was expected. */
+export function read<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
+  const { success, data, error } = schema.safeParse(given);
+  if (success) return data;
+  throw new Error(`its message cannot be read: ${z.prettifyError(error)}`);
+}
+
+const MAX_PAGES = 20;
+
+/** Reads all pages of `tools/list`. */
+export async function allTools(
+  page: (params: { readonly cursor?: string }) => Promise<unknown>,
+): Promise<readonly ForeignTool[]> {
+  const all: ForeignTool[] = [];
+  let cursor: string | null = null;
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+    const given: unknown = await page(cursor === null ? {} : { cursor });
+    const { tools, nextCursor }: z.infer<typeof toolsSchema> = read(toolsSchema, given);
+    for (const { name, inputSchema, execution } of tools) {
+      const isTask = ['optional', 'required'].includes(execution?.taskSupport ?? '');
+      all.push({ name, inputSchema, isTask });
+    }
+    cursor = nextCursor ?? null;
+    if (cursor === null) break;
+  }
+  return all;
+}
+
+/** A task that ended without a result: its message is all there is to tell. */
+export function failure(error: unknown): CallResult {
+  const text = typeof error === 'string' ? error : messageOf(error);
+  return { content: [{ type: 'text', text }], structuredContent: undefined, isError: true };
+}

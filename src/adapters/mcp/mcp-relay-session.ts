@@ -1,0 +1,614 @@
+// One session with a tool of an MCP server: the call or task under way, and what it asks.
+//
+// Owns:     looking at the task until it has ended, and asking the fields of a form one after the other.
+// Does not: run anything: a task goes on at the server whether it is read or not.
+//
+// Invariants
+//   MCP-RELAY-1. A form is answered once, and accepted only with what the user said: a yes is accepted as a yes of
+//       exactly this form.
+//   MCP-RELAY-2. Only its state ends a task; a lost connection does not.
+//   MCP-RELAY-3. What is asked after a turn was cancelled, or by another task, reaches nobody.
+
+import { z } from 'zod';
+import type {
+  RelayAnswer,
+  RelayEvent,
+  RelayPrompt,
+  RelayRelease,
+  RelaySession,
+  RelayStart,
+} from '../../actors/ports/relay.ts';
+import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { clip } from '../../values/clip.ts';
+import {
+  ConfigurationError,
+  messageOf,
+  OffstageError,
+  ProtocolError,
+} from '../../values/errors.ts';
+import { fieldsOf, NOT_LISTED, type AskedForm, type FormField } from '../relays/form-fields.ts';
+import { readSessionId, unknownSession, writeSessionId } from '../relays/remote-agent.ts';
+import {
+  Refusal,
+  type Asking,
+  type CallResult,
+  type ForeignServer,
+  type ForeignTask,
+  type ForeignTool,
+  type FormResult,
+  type Heard,
+} from './foreign-server.ts';
+import type { McpPrompt } from './mcp-relay.ts';
+
+interface McpRelaySessionOptions {
+  readonly name: string;
+  readonly tool: string;
+  readonly argumentsOf: ((prompt: McpPrompt) => Readonly<Record<string, unknown>>) | null;
+  /** Connects, and takes the server's session with this id up if it still has it. */
+  connect(heard: Heard, sessionId: string | null): Promise<ForeignServer>;
+  readonly start: RelayStart;
+  readonly graceMs: number;
+  readonly pollMs: number;
+  /** Aborts all requests. */
+  readonly over: AbortController;
+}
+
+type EndReason = Extract<RelayEvent, { readonly type: 'turn_ended' }>['reason'];
+type Request = Extract<RelayEvent, { readonly type: 'permission' | 'question' }>;
+
+/** A turn: a call of the tool, from its arguments to its result. */
+interface Turn {
+  readonly number: number;
+  taskId: string | null;
+  /** Ends a call that is no task. */
+  readonly calling: AbortController;
+  readonly asked: Set<string>;
+  /** What a task asks before its id is told. */
+  early: Asking[];
+  progress: string;
+  isCancelling: boolean;
+  readonly ended: PromiseWithResolvers<RelayRelease>;
+}
+
+/** A server that wants to be asked more often is not. */
+const MIN_POLL_MS = 20;
+const MAX_POLL_MS = 60_000;
+/** Times that a field is asked for when the answer is no value of it. */
+const MAX_TRIES = 3;
+
+const argumentsSchema = z.record(z.string(), z.unknown());
+
+export class McpRelaySession implements RelaySession {
+  isRunning = false;
+  readonly #options: McpRelaySessionOptions;
+  readonly #open = new Map<string, (answer: RelayAnswer) => void>();
+  /** Events that come before the session is known to whoever started it. */
+  #early: RelayEvent[] | null = [];
+  #conversation: string;
+  #server: ForeignServer | null = null;
+  #tool: ForeignTool | null = null;
+  #turn: Turn | null = null;
+  /** The task under way; a session that was let go as suspended keeps it. */
+  #taskId: string | null = null;
+  #turns = 0;
+  #isOver = false;
+  #wake: (() => void) | null = null;
+  #isChanged = false;
+  #cancelGrace: (() => void) | null = null;
+  #lettingGo: Promise<void> | null = null;
+
+  static async open(options: McpRelaySessionOptions): Promise<McpRelaySession> {
+    const session = new McpRelaySession(options);
+    try {
+      await session.#connect();
+    } catch (error) {
+      session.#isOver = true;
+      session.#stopGrace();
+      await session.#server?.close('suspended');
+      throw error;
+    }
+    options.start.scheduler.yieldThen(() => session.#flush());
+    return session;
+  }
+
+  private constructor(options: McpRelaySessionOptions) {
+    this.#options = options;
+    this.#conversation = options.start.ids.next('mcp');
+  }
+
+  get id(): string {
+    return writeSessionId('mcp', this.#conversation, this.#taskId);
+  }
+
+  prompt({ text }: RelayPrompt): void {
+    if (this.#isOver) return;
+    void this.#call(this.#begin(null), text);
+  }
+
+  /** The relay declares that it does not steer. */
+  steer(): void {}
+
+  answer(requestId: string, answer: RelayAnswer): void {
+    const settle = this.#open.get(requestId);
+    this.#open.delete(requestId);
+    settle?.(answer);
+  }
+
+  interrupt(): void {
+    const turn = this.#turn;
+    if (!turn || turn.isCancelling) return;
+    const { start, graceMs } = this.#options;
+    turn.isCancelling = true;
+    this.#cancelGrace = start.scheduler.schedule(
+      () => this.#close(`it did not cancel its work within ${graceMs} ms`),
+      graceMs,
+    );
+    if (turn.taskId !== null) void this.#cancel(turn.taskId);
+    // A call that makes a task is over as soon as the task has an id.
+    else if (this.#tool?.isTask !== true) turn.calling.abort(new Error('cancelled'));
+    this.#dropRequests();
+  }
+
+  async release(why: 'ended' | 'suspended'): Promise<RelayRelease> {
+    const turn = this.#turn;
+    this.#isOver = true;
+    let how: RelayRelease = 'idle';
+    if (turn && why === 'ended') {
+      this.interrupt();
+      how = await turn.ended.promise;
+    }
+    this.#turn = null;
+    this.#stopGrace();
+    this.#open.clear();
+    await this.#letGo(why);
+    return how;
+  }
+
+  async #connect(): Promise<void> {
+    const { name, start, over, connect, tool } = this.#options;
+    const known = start.resume === undefined ? null : readSessionId('mcp', start.resume);
+    if (start.resume !== undefined && !known) throw unknownSession(name, start.resume);
+    // A key of ours, and the id of the server's session, if it has sessions.
+    const [key = this.#conversation, ...rest] = known?.conversation.split('@') ?? [];
+    const sessionId = rest.length > 0 ? rest.join('@') : null;
+    const heard: Heard = {
+      asked: (taskId, asking) => void this.#asked(taskId, asking),
+      changed: () => this.#changed(),
+      progress: (text) => {
+        if (this.#turn?.isCancelling === false) this.#send({ type: 'progress', text });
+      },
+      closed: (message) => this.#close(message),
+      report: (error) => {
+        if (!this.#isOver) start.report(this.#unreadable(error));
+      },
+    };
+    const server = await connect(heard, sessionId);
+    this.#server = server;
+    this.#conversation = server.sessionId === null ? key : `${key}@${server.sessionId}`;
+    const tools = await server.tools(over.signal);
+    this.#tool = tools.find((one) => one.name === tool) ?? null;
+    if (!this.#tool) {
+      const names = clip(tools.map((one) => one.name).join(', '), 500);
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `mcpRelay: expected \`tool\` to be a tool of ${name} (${names || 'it has none'}), got "${tool}"`,
+      );
+    }
+    if (known && known.taskId !== null) await this.#takeUp(server, known.taskId);
+  }
+
+  async #takeUp(server: ForeignServer, taskId: string): Promise<void> {
+    const { name, start, over, graceMs } = this.#options;
+    const turn = this.#begin(taskId);
+    const look = async (): Promise<ForeignTask> => {
+      try {
+        return await server.look(taskId, over.signal);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        throw new OffstageError(
+          'RELAY_LOST',
+          `${name} does not know the task any more: ${error.message}`,
+          {
+            cause: error,
+          },
+        );
+      }
+    };
+    let task = await look();
+    if (task.status === 'input_required' && turn.asked.size === 0) {
+      // The question comes again by itself, or never.
+      await this.#pause(graceMs);
+      task = await look();
+    }
+    const isMute = task.status === 'input_required' && turn.asked.size === 0;
+    if (isMute) await server.cancel(taskId).catch((error: unknown) => start.report(error));
+    // The next prompt begins anew.
+    if (isMute || task.status === 'cancelled') {
+      this.#turn = null;
+      this.#taskId = null;
+      return;
+    }
+    this.isRunning = true;
+    start.scheduler.yieldThen(() => void this.#follow(turn, task));
+  }
+
+  #begin(taskId: string | null): Turn {
+    this.#turns += 1;
+    const turn: Turn = {
+      number: this.#turns,
+      taskId,
+      calling: new AbortController(),
+      asked: new Set(),
+      early: [],
+      progress: '',
+      isCancelling: false,
+      ended: Promise.withResolvers(),
+    };
+    this.#turn = turn;
+    this.#taskId = taskId;
+    return turn;
+  }
+
+  async #call(turn: Turn, text: string): Promise<void> {
+    const { start, over } = this.#options;
+    const server = this.#server;
+    const tool = this.#tool;
+    if (!server || !tool) return;
+    try {
+      const args = this.#argumentsOf(tool, text);
+      const signal = AbortSignal.any([turn.calling.signal, over.signal]);
+      const begun = await server.call(tool, args, signal);
+      if (this.#turn !== turn) return;
+      if (begun.type === 'result') {
+        this.#conclude(turn, begun.result);
+        return;
+      }
+      turn.taskId = begun.task.taskId;
+      this.#taskId = turn.taskId;
+      this.#send({ type: 'session_id', id: this.id });
+      if (turn.isCancelling) void this.#cancel(turn.taskId);
+      for (const asking of turn.early) void this.#asked(turn.taskId, asking);
+      await this.#follow(turn, begun.task);
+    } catch (error) {
+      if (this.#turn !== turn) return;
+      if (turn.calling.signal.aborted) this.#end(turn, 'cancelled');
+      else if (error instanceof Refusal || error instanceof OffstageError)
+        this.#end(turn, 'failed', error.message);
+      else this.#close(messageOf(error));
+      start.report(this.#unreadable(error));
+    }
+  }
+
+  #argumentsOf(tool: ForeignTool, text: string): Readonly<Record<string, unknown>> {
+    const { argumentsOf, start } = this.#options;
+    if (argumentsOf) {
+      const { task } = start;
+      const given = argumentsOf({ text, ...(task === undefined ? {} : { task }) });
+      const { success, data, error } = argumentsSchema.safeParse(given);
+      if (success) return data;
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `mcpRelay: expected \`arguments\` to return an object: ${z.prettifyError(error)}`,
+      );
+    }
+    const { properties = {}, required = [] } = tool.inputSchema;
+    const texts = Object.keys(properties).filter((name) => properties[name]?.['type'] === 'string');
+    const needed = required.length > 0 ? required : texts;
+    const [only] = needed;
+    if (needed.length === 1 && only !== undefined && texts.includes(only)) return { [only]: text };
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `mcpRelay: the tool "${tool.name}" takes (${Object.keys(properties).join(', ')}): expected \`arguments\`, a function that makes them`,
+    );
+  }
+
+  /** Looks at the task until it has ended. */
+  async #follow(turn: Turn, first: ForeignTask): Promise<void> {
+    const { over, pollMs } = this.#options;
+    const server = this.#server;
+    let task = first;
+    try {
+      for (;;) {
+        if (this.#turn !== turn || !server) return;
+        this.#take(turn, task);
+        if (this.#turn !== turn) return;
+        await this.#pause(Math.min(Math.max(task.pollMs ?? pollMs, MIN_POLL_MS), MAX_POLL_MS));
+        if (this.#turn !== turn) return;
+        task = await server.look(task.taskId, over.signal);
+      }
+    } catch (error) {
+      if (this.#turn !== turn) return;
+      if (error instanceof Refusal) this.#end(turn, 'failed', error.message);
+      else this.#close(messageOf(error));
+    }
+  }
+
+  #take(turn: Turn, { status, message, result }: ForeignTask): void {
+    if (status === 'cancelled') {
+      this.#end(turn, 'cancelled', message);
+      return;
+    }
+    if (status === 'completed' || status === 'failed') {
+      if (result) this.#conclude(turn, result);
+      else this.#end(turn, status, message);
+      return;
+    }
+    const text = message.trim();
+    if (status === 'working' && text !== '' && text !== turn.progress && !turn.isCancelling)
+      this.#send({ type: 'progress', text });
+    turn.progress = text;
+  }
+
+  #conclude(turn: Turn, { content, structuredContent, isError }: CallResult): void {
+    const text = content
+      .flatMap((part) => (part.type === 'text' ? [part.text ?? ''] : []))
+      .join('\n');
+    if (isError === true) {
+      this.#end(turn, 'failed', text);
+      return;
+    }
+    if (text !== '') this.#send({ type: 'words', text });
+    for (const part of content) {
+      const artifact = artifactOf(part);
+      if (artifact) this.#send(artifact);
+    }
+    if (text === '' && structuredContent !== undefined && structuredContent !== null)
+      this.#send({
+        type: 'artifact',
+        name: 'result',
+        mediaType: 'application/json',
+        content: JSON.stringify(structuredContent),
+      });
+    this.#end(turn, 'completed');
+  }
+
+  async #cancel(taskId: string): Promise<void> {
+    try {
+      await this.#server?.cancel(taskId);
+    } catch (error) {
+      if (this.#turn) this.#options.start.report(this.#unreadable(error));
+    }
+    this.#changed();
+  }
+
+  async #asked(taskId: string | null, asking: Asking): Promise<void> {
+    const turn = this.#turn;
+    const { key, form, answer } = asking;
+    if (turn && taskId !== null && turn.taskId === null) {
+      turn.early.push(asking);
+      return;
+    }
+    if (turn?.asked.has(key) === true) return;
+    turn?.asked.add(key);
+    const isOther = taskId !== null && turn !== null && taskId !== turn.taskId;
+    // MCP-RELAY-3
+    if (!turn || turn.isCancelling || isOther) {
+      if (!this.#isOver) answer({ action: 'cancel' });
+      return;
+    }
+    this.#changed();
+    const of = taskId ?? turn.taskId ?? `${this.#conversation}-${turn.number}`;
+    const result = await this.#fill(`${of}:${key}`, form, asking.signal);
+    if (this.#turn === turn && result) answer(turn.isCancelling ? { action: 'cancel' } : result);
+  }
+
+  /** Asks for all that a form wants. MCP-RELAY-1 */
+  async #fill(
+    id: string,
+    form: AskedForm,
+    signal: AbortSignal | undefined,
+  ): Promise<FormResult | null> {
+    const consent = consentIn(form);
+    if (consent) {
+      const title = form.message.trim() || 'It needs your consent';
+      const asked = { type: 'permission', requestId: id, title, kind: 'confirmation' } as const;
+      const { type } = await this.#ask({ ...asked, input: consent.input }, signal);
+      if (type === 'permitted') return consent.yes;
+      return type === 'denied' ? consent.no : { action: 'decline' };
+    }
+    const fields = fieldsOf(form);
+    if (!fields) {
+      this.#options.start.report(
+        new ProtocolError(
+          'INVALID_EVENT',
+          `${this.#options.name}: expected a form of flat fields`,
+          {
+            raw: form,
+          },
+        ),
+      );
+      return { action: 'decline' };
+    }
+    const content: Record<string, string | number | boolean | string[]> = {};
+    for (const field of fields) {
+      const given = await this.#askField(`${id}:${clip(field.name, 80)}`, field, signal);
+      if (!given) return { action: 'decline' };
+      content[given.name] = given.value;
+    }
+    return { action: 'accept', content };
+  }
+
+  async #askField(
+    id: string,
+    { name, text, type, options, custom, value }: FormField,
+    signal: AbortSignal | undefined,
+  ): Promise<{
+    readonly name: string;
+    readonly value: string | number | boolean | string[];
+  } | null> {
+    const labels = options.map(({ label }) => label).join(', ');
+    const wanted = options.length > 0 ? `one of: ${labels}` : `a ${type}`;
+    for (let attempt = 1; attempt <= MAX_TRIES; attempt += 1) {
+      const answer = await this.#ask(
+        {
+          type: 'question',
+          requestId: attempt === 1 ? id : `${id}#${attempt}`,
+          text: attempt === 1 ? text : `${text}\nExpected ${wanted}.`,
+          options,
+        },
+        signal,
+      );
+      if (answer.type !== 'answered') return null;
+      const given = value(answer);
+      if (given === NOT_LISTED)
+        return custom === null ? null : { name: custom, value: answer.text };
+      if (given !== undefined)
+        return { name, value: given as string | number | boolean | string[] };
+    }
+    return null;
+  }
+
+  /** Passes a request on, and waits for its answer. */
+  #ask(request: Request, signal: AbortSignal | undefined): Promise<RelayAnswer> {
+    const { requestId } = request;
+    if (signal?.aborted === true || this.#turn?.isCancelling !== false)
+      return Promise.resolve({ type: 'cancelled' });
+    return new Promise((resolve) => {
+      this.#open.set(requestId, resolve);
+      signal?.addEventListener(
+        'abort',
+        () => {
+          if (!this.#open.has(requestId)) return;
+          this.answer(requestId, { type: 'cancelled' });
+          this.#send({ type: 'withdrawn', requestId });
+        },
+        { once: true },
+      );
+      this.#send(request);
+    });
+  }
+
+  #end(turn: Turn, reason: EndReason, message = ''): void {
+    if (this.#turn !== turn) return;
+    for (const requestId of this.#open.keys()) this.#send({ type: 'withdrawn', requestId });
+    this.#turn = null;
+    this.#taskId = null;
+    this.#dropRequests();
+    this.#stopGrace();
+    this.#changed();
+    this.#send({ type: 'turn_ended', reason, ...(message === '' ? {} : { message }) });
+    turn.ended.resolve('cancelled');
+  }
+
+  /** Lets the server go: it cannot be reached, or does not stop. */
+  #close(message: string): void {
+    const turn = this.#turn;
+    if (this.#isOver && !turn) return;
+    this.#turn = null;
+    this.#dropRequests();
+    this.#stopGrace();
+    this.#send({ type: 'closed', message });
+    this.#isOver = true;
+    // A server that does not stop is not gone back to.
+    void this.#letGo(turn?.isCancelling === true ? 'ended' : 'suspended');
+    turn?.ended.resolve('killed');
+  }
+
+  #letGo(why: 'ended' | 'suspended'): Promise<void> {
+    this.#lettingGo ??= this.#disconnect(why);
+    return this.#lettingGo;
+  }
+
+  async #disconnect(why: 'ended' | 'suspended'): Promise<void> {
+    this.#changed();
+    const { start, graceMs, over } = this.#options;
+    const abort = (): void => over.abort(new Error('released'));
+    const cancelTimer = start.scheduler.schedule(abort, graceMs);
+    await this.#server?.close(why);
+    cancelTimer();
+    abort();
+  }
+
+  #dropRequests(): void {
+    for (const requestId of this.#open.keys()) this.answer(requestId, { type: 'cancelled' });
+  }
+
+  #stopGrace(): void {
+    this.#cancelGrace?.();
+    this.#cancelGrace = null;
+  }
+
+  #changed(): void {
+    this.#isChanged = true;
+    this.#wake?.();
+  }
+
+  /** Waits until something has changed, or this time has passed. */
+  async #pause(ms: number): Promise<void> {
+    if (!this.#isChanged) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const cancelTimer = this.#options.start.scheduler.schedule(resolve, ms);
+      this.#wake = resolve;
+      await raceAbort(promise, this.#options.over.signal).catch(() => {});
+      this.#wake = null;
+      cancelTimer();
+    }
+    this.#isChanged = false;
+  }
+
+  #unreadable(error: unknown): ProtocolError {
+    return new ProtocolError('INVALID_EVENT', `${this.#options.name}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+
+  #flush(): void {
+    const early = this.#early ?? [];
+    this.#early = null;
+    for (const event of early) this.#send(event);
+  }
+
+  #send(event: RelayEvent): void {
+    if (this.#isOver) return;
+    if (this.#early) this.#early.push(event);
+    else this.#options.start.receive(event);
+  }
+}
+
+interface Consent {
+  readonly input: unknown;
+  readonly yes: FormResult;
+  readonly no: FormResult;
+}
+
+/** The key in the `_meta` of a form under which the arguments are that the user consents to. */
+const INPUT = 'offstage/input';
+
+/** A form with nothing but a yes or no asks for consent; null: it asks for more. */
+function consentIn(form: AskedForm): Consent | null {
+  const { mode, requestedSchema, _meta } = form as AskedForm & {
+    readonly _meta?: Readonly<Record<string, unknown>> | null;
+  };
+  const { properties = {} } = (requestedSchema ?? {}) as {
+    readonly properties?: Readonly<Record<string, { readonly type?: unknown }>>;
+  };
+  if ((mode ?? 'form') !== 'form') return null;
+  const names = Object.keys(properties);
+  const [name] = names;
+  const input = _meta?.[INPUT] ?? null;
+  if (name === undefined)
+    return { input, yes: { action: 'accept', content: {} }, no: { action: 'decline' } };
+  if (names.length > 1 || properties[name]?.type !== 'boolean') return null;
+  return {
+    input,
+    yes: { action: 'accept', content: { [name]: true } },
+    no: { action: 'accept', content: { [name]: false } },
+  };
+}
+
+function artifactOf(part: CallResult['content'][number]): RelayEvent | null {
+  const { type, data, mimeType, uri, resource } = part;
+  const name = clip(part.name || resource?.uri || uri || type, 200);
+  if (type === 'image' || type === 'audio') {
+    const mediaType = mimeType || 'application/octet-stream';
+    return { type: 'artifact', name, mediaType, content: `data:${mediaType};base64,${data ?? ''}` };
+  }
+  if (type === 'resource_link')
+    return { type: 'artifact', name, mediaType: 'text/uri-list', content: uri ?? '' };
+  if (type !== 'resource' || !resource) return null;
+  const { text, blob } = resource;
+  const mediaType =
+    resource.mimeType || (text === undefined ? 'application/octet-stream' : 'text/plain');
+  const content = text ?? `data:${mediaType};base64,${blob ?? ''}`;
+  return { type: 'artifact', name, mediaType, content };
+}

@@ -1,0 +1,108 @@
+// An agent that runs elsewhere, for the relays that speak to one over HTTP: requests with the author's headers, a
+// session that is opened in time, and the id by which it is taken up.
+//
+// Invariants
+//   REMOTE-AGENT-1. Headers of the author go to the origin of `url` and nowhere else, and no redirect is followed.
+
+import type { RelayStart } from '../../actors/ports/relay.ts';
+import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { clip } from '../../values/clip.ts';
+import { messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
+
+type HeaderValues = Readonly<Record<string, string>>;
+
+interface Origin {
+  readonly url: string;
+  readonly headers?: HeaderValues | (() => HeaderValues | Promise<HeaderValues>);
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+/** Makes the `fetch` of one session. Its requests end when `over` aborts. REMOTE-AGENT-1 */
+export function originFetch(options: Origin, over: AbortSignal): typeof globalThis.fetch {
+  const { headers = {}, fetch = globalThis.fetch } = options;
+  const { origin } = new URL(options.url);
+  return async (input, init) => {
+    const address = input instanceof Request ? input.url : input;
+    const all = new Headers(init?.headers);
+    if (new URL(address).origin === origin) {
+      const own = typeof headers === 'function' ? await headers() : headers;
+      for (const [header, value] of Object.entries(own)) all.set(header, value);
+    }
+    const signals = init?.signal ? [init.signal, over] : [over];
+    return fetch(input, {
+      ...init,
+      headers: all,
+      redirect: 'error',
+      signal: AbortSignal.any(signals),
+    });
+  };
+}
+
+interface Opening {
+  /** The name of the agent, for errors. */
+  readonly name: string;
+  readonly start: RelayStart;
+  readonly timeoutMs: number;
+}
+
+/**
+ * Opens a session, unless it takes longer or the start is aborted: `over` aborts then.
+ * @throws {OffstageError} `RELAY_FAILED`, {@link TimeoutError}, or the reason of the abort.
+ */
+export async function openInTime<T>(
+  { name, start, timeoutMs }: Opening,
+  open: (over: AbortController) => Promise<T>,
+): Promise<T> {
+  const over = new AbortController();
+  const late = new TimeoutError(`${name} did not answer within ${timeoutMs} ms`);
+  const cancelTimer = start.scheduler.schedule(() => over.abort(late), timeoutMs);
+  const abort = (): void => over.abort(start.signal.reason);
+  start.signal.addEventListener('abort', abort, { once: true });
+  try {
+    start.signal.throwIfAborted();
+    return await raceAbort(open(over), over.signal);
+  } catch (error) {
+    const reason: unknown = over.signal.aborted ? over.signal.reason : error;
+    over.abort(reason);
+    if (start.signal.aborted || reason instanceof OffstageError) throw reason;
+    throw new OffstageError('RELAY_FAILED', `${name} opened no session: ${messageOf(error)}`, {
+      cause: error,
+    });
+  } finally {
+    cancelTimer();
+    start.signal.removeEventListener('abort', abort);
+  }
+}
+
+/** The id of a session: its conversation, and the task under way, if there is one. */
+export function writeSessionId(
+  scheme: string,
+  conversation: string,
+  taskId: string | null,
+): string {
+  const task = taskId === null ? '' : `/${encodeURIComponent(taskId)}`;
+  return `${scheme}:${encodeURIComponent(conversation)}${task}`;
+}
+
+export function readSessionId(
+  scheme: string,
+  id: string,
+): { readonly conversation: string; readonly taskId: string | null } | null {
+  const [, found, conversation, task] = /^([^:]+):([^/]+)(?:\/([^/]+))?$/.exec(id) ?? [];
+  if (found !== scheme || conversation === undefined) return null;
+  try {
+    return {
+      conversation: decodeURIComponent(conversation),
+      taskId: task === undefined ? null : decodeURIComponent(task),
+    };
+  } catch {
+    return null;
+  }
+}
+
+export function unknownSession(name: string, id: string): OffstageError {
+  return new OffstageError(
+    'RELAY_FAILED',
+    `${name}: expected the id of a session, got ${JSON.stringify(clip(id, 200))}`,
+  );
+}

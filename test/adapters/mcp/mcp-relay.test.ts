@@ -1,0 +1,188 @@
+// What the MCP relay makes of a server: calls that are no tasks, forms, our own server on the other side, standard input
+// and output, and settings that do not fit.
+
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { mcpRelay, type McpRelayOptions } from '../../../src/adapters/mcp/index.ts';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import type { RelayAnswer, RelayEvent } from '../../../src/entries/subagents.ts';
+import { createRuntime, memoryJournal } from '../../../src/index.ts';
+import { actsPrompt } from '../../../src/testing/index.ts';
+import { actingServer } from './support/acting-server.ts';
+import { rideServer } from './support/ride-server.ts';
+
+type Protocol = '2025-11-25' | '2026-07-28';
+type Asked = Extract<RelayEvent, { readonly type: 'permission' | 'question' }>;
+
+async function acting(protocol: Protocol) {
+  const server = await actingServer({ protocol });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+async function ownServer(): Promise<string> {
+  const runtime = createRuntime({ environment: nodeEnvironment(), journal: memoryJournal() });
+  const server = await rideServer(runtime);
+  const http = createServer((request, response) => server.handle(request, response));
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  onTestFinished(async () => {
+    await server.close();
+    http.closeAllConnections();
+    http.close();
+  });
+  return `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
+}
+
+const NO_ANSWER: RelayAnswer = { type: 'cancelled' };
+
+/** Plays one turn, and answers what is asked. */
+async function turn(
+  options: McpRelayOptions,
+  text: string,
+  answerOf: (asked: Asked) => RelayAnswer = () => NO_ANSWER,
+) {
+  const { scheduler, ids } = nodeEnvironment();
+  const ended = Promise.withResolvers<Extract<RelayEvent, { readonly type: 'turn_ended' }>>();
+  const asked: Asked[] = [];
+  let words = '';
+  const session = await mcpRelay(options).start({
+    subagentId: 'sub_1',
+    signal: new AbortController().signal,
+    scheduler,
+    ids,
+    receive(event) {
+      if (event.type === 'words') words += event.text;
+      if (event.type === 'permission' || event.type === 'question') {
+        asked.push(event);
+        session.answer(event.requestId, answerOf(event));
+      }
+      if (event.type === 'turn_ended') ended.resolve(event);
+      if (event.type === 'closed') ended.reject(new Error(event.message));
+    },
+    report: () => {},
+  });
+  session.prompt({ key: 'k', text });
+  const { reason, message } = await ended.promise;
+  await session.release('ended');
+  return { reason, message, words, asked };
+}
+
+describe('a tool without tasks', () => {
+  test.each([
+    { given: { type: 'permitted' }, words: 'accept: Hello' },
+    { given: { type: 'denied', words: 'No' }, words: 'decline: Hello' },
+  ] as const)('asks while it is called, and is told $given.type', async ({ given, words }) => {
+    const { url } = await acting('2025-11-25');
+    const played = await turn({ url, tool: 'echo' }, 'Hello', () => given);
+    expect(played).toMatchObject({ reason: 'completed', words });
+    expect(played.asked).toMatchObject([{ type: 'permission', title: 'Say it?' }]);
+  });
+
+  test('of 2026-07-28 asks in rounds, and gets its state back', async () => {
+    const { url } = await acting('2026-07-28');
+    const options = { url, tool: 'ask_back', protocol: '2026-07-28' } as const;
+    const played = await turn(options, 'Hello', () => ({ type: 'permitted' }));
+    expect(played).toMatchObject({ reason: 'completed', words: 'accept: Hello' });
+  });
+});
+
+describe.each(['2025-11-25', '2026-07-28'] as const)('a server of ours (%s)', (protocol) => {
+  const headers = { authorization: 'Bearer ann' };
+
+  test('asks with choices, and books what was chosen', async () => {
+    const url = await ownServer();
+    const options = { url, protocol, headers, tool: 'ride_booker', pollMs: 20 };
+    const played = await turn(options, 'To the airport', () => ({
+      type: 'answered',
+      text: 'Premium',
+      optionId: 'premium',
+    }));
+    expect(played).toMatchObject({ reason: 'completed' });
+    expect(played.words).toMatch(/premium/i);
+    expect(played.asked[0]).toMatchObject({
+      type: 'question',
+      options: expect.arrayContaining([expect.objectContaining({ id: 'premium' })]) as unknown,
+    });
+  });
+
+  test('sends no mail that was denied', async () => {
+    const url = await ownServer();
+    const options = { url, protocol, headers, tool: 'mailer' };
+    const played = await turn(options, 'Write to Bob', () => ({ type: 'denied', words: 'No' }));
+    expect(played.asked[0]?.type).toBe('permission');
+    expect(played.words).not.toContain('"sent"');
+  });
+});
+
+test('a server on standard input and output is started, asked, and ended', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'offstage-test-mcp-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const program = fileURLToPath(new URL('support/ride-server.ts', import.meta.url));
+  const transport = () =>
+    new StdioClientTransport({
+      command: process.execPath,
+      args: [program, join(folder, 'journal'), 'stdio'],
+    });
+  const played = await turn({ transport, tool: 'ride_booker' }, 'To the airport', () => ({
+    type: 'answered',
+    text: 'Premium',
+    optionId: 'premium',
+  }));
+  expect(played).toMatchObject({ reason: 'completed' });
+  expect(played.words).toMatch(/premium/i);
+});
+
+test('what does not fit is asked again, and then left without an answer', async () => {
+  const { url } = await acting('2026-07-28');
+  const options = { url, tool: 'work', protocol: '2026-07-28' } as const;
+  const question = { question: 'When?', options: [{ id: 'early', label: 'At eight' }] };
+  const played = await turn(options, actsPrompt(question), () => ({
+    type: 'answered',
+    text: 'Never',
+  }));
+  expect(played.asked).toHaveLength(3);
+  expect(played.asked[1]).toMatchObject({ text: 'When?\nExpected one of: At eight.' });
+  expect(played.words).toBe('no answer. ');
+});
+
+test('the arguments of a call are made by the app where the tool takes more than a text', async () => {
+  const { url, told } = await acting('2025-11-25');
+  const say = actsPrompt({ say: 'Well.' });
+  const args = ({ text }: { readonly text: string }) => ({ task: `${text}!` });
+  expect((await turn({ url, tool: 'work', arguments: args }, say)).words).toBe('Well.');
+  expect(told).toEqual([`${say}!`]);
+});
+
+describe('refused by name', () => {
+  test.each([
+    [{ tool: 'work' }, 'either `url` or `transport`'],
+    [{ tool: 'work', url: 'ftp://example.com' }, 'http or https'],
+    [
+      {
+        tool: 'work',
+        protocol: '2026-07-28',
+        transport: () => new StdioClientTransport({ command: 'x' }),
+      },
+      'sent over HTTP',
+    ],
+    [{ url: 'http://127.0.0.1:1', tool: '' }, 'tool'],
+  ] satisfies [McpRelayOptions, string][])('%o', (options, why) => {
+    expect(() => mcpRelay(options)).toThrow(why);
+  });
+
+  test('a tool that the server does not have', async () => {
+    const { url } = await acting('2025-11-25');
+    await expect(turn({ url, tool: 'fly' }, 'Go')).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining('(work, echo), got "fly"') as unknown,
+    });
+  });
+});

@@ -1,0 +1,99 @@
+// Random kills of a program with a subagent on an agent of somebody else (`relay-life.ts`), under one seed each.
+
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect } from 'vitest';
+import { mulberry32 } from '../../src/testing/doubles/chance.ts';
+
+/** The seeds of a test; `npm run kills` plays 50. */
+export const SEEDS: readonly number[] = Array.from(
+  { length: Number(process.env['KILL_SEEDS'] ?? 5) },
+  (_, at) => at + 1,
+);
+
+const MAX_LIVES = 8;
+/** Lines of a life that is not killed, and some more. */
+const LINES = 10;
+
+export interface Line {
+  readonly what: string;
+  readonly detail: string;
+}
+
+/** Reads what a program or an agent has written down. */
+export function linesOf(path: string): readonly Line[] {
+  if (!existsSync(path)) return [];
+  return readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [what = '', ...detail] = line.split(' ');
+      return { what, detail: detail.join(' ') };
+    });
+}
+
+export function count(lines: readonly Line[], what: string): number {
+  return lines.filter((line) => line.what === what).length;
+}
+
+export interface Kills {
+  readonly seed: number;
+  /** The program, and its arguments after the folder. */
+  readonly program: string;
+  readonly args?: readonly string[];
+  /** Ends the agent instead of the program. Absent: only the program is killed. */
+  readonly killAgent?: (folder: string) => void;
+  /** After each life. */
+  readonly afterLife?: (folder: string) => void;
+}
+
+export interface Played {
+  readonly folder: string;
+  readonly told: readonly Line[];
+  readonly outcome: { readonly status: string; readonly text: string };
+}
+
+/** Plays lives until one reaches the end: it was told once. Removes all that they left after `check`. */
+export async function playKills(
+  { seed, program, args = [], killAgent, afterLife }: Kills,
+  check: (played: Played) => void | Promise<void>,
+): Promise<void> {
+  const random = mulberry32(seed);
+  const folder = mkdtempSync(join(tmpdir(), 'offstage-test-kill-'));
+  const log = join(folder, 'program.log');
+  try {
+    for (let life = 1; count(linesOf(log), 'ended') === 0; life += 1) {
+      expect(life).toBeLessThanOrEqual(MAX_LIVES);
+      const killAt = life < MAX_LIVES / 2 ? 1 + Math.floor(random.next() * LINES) : Infinity;
+      const isAgent = random.next() < 0.5 && killAgent !== undefined;
+      await live([program, folder, ...args], killAt, isAgent ? () => killAgent(folder) : null);
+      afterLife?.(folder);
+    }
+    const told = linesOf(log);
+    const ends = told.filter(({ what }) => what === 'ended');
+    expect(ends).toHaveLength(1);
+    const outcome = JSON.parse(ends[0]?.detail ?? '{}') as Played['outcome'];
+    await check({ folder, told, outcome });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function live(
+  command: readonly string[],
+  killAt: number,
+  instead: (() => void) | null,
+): Promise<void> {
+  const program = spawn(process.execPath, [...command], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let lines = 0;
+  createInterface({ input: program.stdout }).on('line', () => {
+    lines += 1;
+    if (lines !== killAt) return;
+    if (instead) instead();
+    else program.kill('SIGKILL');
+  });
+  await new Promise((resolve) => program.once('close', resolve));
+}
