@@ -79,7 +79,9 @@ async function begin(
 }
 
 async function connect(sdk: Sdk, options: A2aRelayOptions, over: AbortSignal) {
-  const fetchImpl = originFetch(options, over);
+  const { url, headers, fetch } = options;
+  const given = { url, ...(headers ? { headers } : {}), ...(fetch ? { fetch } : {}) };
+  const fetchImpl = originFetch(given, over);
   const factory = new sdk.ClientFactory({
     transports: [
       new sdk.JsonRpcTransportFactory({ fetchImpl }),
@@ -87,7 +89,7 @@ async function connect(sdk: Sdk, options: A2aRelayOptions, over: AbortSignal) {
     ],
   });
   const resolver = new sdk.DefaultAgentCardResolver({ fetchImpl });
-  const card = await resolver.resolve(options.url.replace(/\/+$/, ''));
+  const card = await resolver.resolve(url.replace(/\/+$/, ''));
   const client = await factory.createFromAgentCard(card);
   return { client, streams: card.capabilities?.streaming === true };
 }

@@ -168,7 +168,7 @@ export class Foreign2025 implements ForeignServer {
     signal: AbortSignal = this.#over.signal,
   ): Promise<unknown> {
     try {
-      return await this.#client.request({ method, params } as never, anything, {
+      return await this.#client.request({ method, params: { ...params } }, anything, {
         timeout: NEVER,
         signal,
         onprogress: ({ message }) => {

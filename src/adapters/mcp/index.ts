@@ -1,6 +1,7 @@
 // offstage/mcp: our subagents as tools and tasks of the Model Context Protocol, and tools of other servers as subagents.
 
-export { mcpRelay, type McpPrompt, type McpRelayOptions } from './mcp-relay.ts';
+export { mcpRelay, type McpRelayOptions } from './mcp-relay.ts';
+export type { McpPrompt } from './mcp-relay-session.ts';
 export { mcpServer, type McpServer, type McpStdio, type McpStdioOptions } from './mcp-server.ts';
 export {
   defaultMcpLimits,

@@ -17,6 +17,7 @@ import type {
   RelayRelease,
   RelaySession,
   RelayStart,
+  RelayTask,
 } from '../../actors/ports/relay.ts';
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
 import { clip } from '../../values/clip.ts';
@@ -38,7 +39,14 @@ import {
   type FormResult,
   type Heard,
 } from './foreign-server.ts';
-import type { McpPrompt } from './mcp-relay.ts';
+
+/** What a call of the tool is made of. */
+export interface McpPrompt {
+  /** The instructions and the task of the subagent, or what it is told next. */
+  readonly text: string;
+  /** The task of the subagent; absent: not known. */
+  readonly task?: RelayTask;
+}
 
 interface McpRelaySessionOptions {
   readonly name: string;

@@ -5,22 +5,14 @@
 
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { z } from 'zod';
-import type { Relay, RelaySession, RelayStart, RelayTask } from '../../actors/ports/relay.ts';
+import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { openInTime, originFetch } from '../relays/remote-agent.ts';
 import { Foreign2025 } from './foreign-2025.ts';
 import { Foreign2026 } from './foreign-2026.ts';
 import type { ForeignServer, Heard } from './foreign-server.ts';
 import { loadClientSdk } from './load-sdk.ts';
-import { McpRelaySession } from './mcp-relay-session.ts';
-
-/** What a call of the tool is made of. */
-export interface McpPrompt {
-  /** The instructions and the task of the subagent, or what it is told next. */
-  readonly text: string;
-  /** The task of the subagent; absent: not known. */
-  readonly task?: RelayTask;
-}
+import { McpRelaySession, type McpPrompt } from './mcp-relay-session.ts';
 
 export interface McpRelayOptions {
   /** The tool that does the work. */
