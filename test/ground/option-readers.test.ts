@@ -67,7 +67,6 @@ const readElsewhere: Readonly<Record<string, readonly string[]>> = {
     'AuthorizeRequest.url',
     'McpAuthorizeRequest.headers',
     'McpAuthorizeRequest.token',
-    'McpAuthorizeRequest.url',
   ],
   'the handlers of a program, which are given it': [
     'ProgramRequest.subagentId',
