@@ -27,6 +27,7 @@ export const lead: LeadAgent = {
 export const subagentConfigs = {
   book_ride: defineSubagent({
     name: 'ride_booker',
+    title: ({ destination }) => `A ride to ${String(destination)}`,
     instructions:
       'Get the options, let the user choose with ask_user, confirm, and say what is booked.',
     interactive: true, // it may ask the user

@@ -221,6 +221,8 @@ export function SubagentList({ subagents, client, labels = {} }: SubagentListPro
             'button',
             {
               type: 'button',
+              // Two tasks of one kind are told apart by their titles.
+              'aria-label': `${labels.cancel?.(subagent) ?? `Cancel ${subagent.name}`}: ${subagent.title}`,
               // The subagent says when it has ended, and a refusal changes nothing here.
               onClick: () => void client.cancel(subagent.id).catch(() => undefined),
             },
