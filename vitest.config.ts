@@ -42,6 +42,9 @@ if (chromium === undefined) {
   console.warn('No Chromium here: the browser tests are left out. CHROMIUM_PATH names one.');
 }
 
+// Node.js has no condition `module`: some packages have files for bundlers there, which it cannot load.
+const serverConditions = defaultServerConditions.filter((condition) => condition !== 'module');
+
 const hasPostgres = findPostgres() !== undefined;
 
 if (!hasPostgres) {
@@ -81,7 +84,7 @@ if (!hasSite)
 
 export default defineConfig({
   // Examples import the package by its name: here that is its source.
-  ssr: { resolve: { conditions: ['offstage-source', ...defaultServerConditions] } },
+  ssr: { resolve: { conditions: ['offstage-source', ...serverConditions] } },
   test: {
     maxWorkers: 2,
     // A machine may be slow or shared: these end what hangs, and judge nobody's speed.

@@ -651,6 +651,9 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       walks: 'trusts',
     },
   },
+  './otel': {
+    tracedJournal: { args: () => [memoryJournal(), {}], walks: 'trusts' },
+  },
   './sqlite-journal': {
     sqliteJournal: {
       args: ({ directory, number, environment }) => [

@@ -252,6 +252,12 @@ export const REQUIREMENTS: readonly Requirements[] = [
     packages: [],
     notes: ['Needs a key of the app: a file that is encrypted is unreadable without it'],
   },
+  {
+    name: 'otel',
+    ...noKeyNorVariable,
+    packages: ['@opentelemetry/api'],
+    notes: ['Needs an OpenTelemetry SDK with an exporter, which the app registers'],
+  },
   { name: 'memory-file', ...noKeyNorVariable, packages: [] },
   {
     name: 'restate',

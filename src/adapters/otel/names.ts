@@ -1,0 +1,26 @@
+// The names of span attributes. Those of `gen_ai.*` are from the semantic conventions for generative AI, whose
+// status is Development (open-telemetry/semantic-conventions-genai, as they were in November 2026): a release of
+// them may rename any.
+
+export const OPERATION = 'gen_ai.operation.name';
+export const AGENT_NAME = 'gen_ai.agent.name';
+export const CONVERSATION_ID = 'gen_ai.conversation.id';
+export const TOOL_NAME = 'gen_ai.tool.name';
+export const TOOL_TYPE = 'gen_ai.tool.type';
+export const TOOL_CALL_ID = 'gen_ai.tool.call.id';
+export const FINISH_REASONS = 'gen_ai.response.finish_reasons';
+export const INPUT_TOKENS = 'gen_ai.usage.input_tokens';
+export const OUTPUT_TOKENS = 'gen_ai.usage.output_tokens';
+export const CACHED_TOKENS = 'gen_ai.usage.cache_read.input_tokens';
+export const REASONING_TOKENS = 'gen_ai.usage.reasoning.output_tokens';
+export const ERROR_TYPE = 'error.type';
+export const SESSION_ID = 'session.id';
+
+export const SUBAGENT_ID = 'offstage.subagent.id';
+export const STEP = 'offstage.step';
+export const CAUSE = 'offstage.cause';
+export const LINK = 'offstage.link';
+export const PARKED = 'offstage.parked';
+export const OUTCOME = 'offstage.outcome';
+export const HEARD = 'offstage.heard';
+export const TIME_TO_HEARD_MS = 'offstage.time_to_heard_ms';

@@ -1,0 +1,129 @@
+// A journal that writes an OpenTelemetry trace of the sessions whose events pass through it.
+//
+// Owns:     the open spans, and the field `traceparents` of the events that begin one.
+// Does not: record words, arguments or results; export spans, which the app's SDK does.
+//
+// Invariants
+//   TRACED-JOURNAL-1. A scope has one trace, also after a crash or hibernation: its events keep the contexts of its
+//       spans, and the next process reads them.
+//   TRACED-JOURNAL-2. A span is work, never waiting: the span of a subagent ends when it waits for an answer, and the
+//       next one links to it.
+//   TRACED-JOURNAL-3. A span ends after its last event is kept. A retried event begins no second span.
+//   TRACED-JOURNAL-4. A fault of the SDK never reaches the session.
+//   TRACED-JOURNAL-5. Without a registered provider an event is passed on unchanged.
+
+import { diag, isSpanContextValid, trace, type TracerProvider } from '@opentelemetry/api';
+import { z } from 'zod';
+import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { ScopeTrace, type Observed } from './scope-trace.ts';
+
+export interface TracedJournalOptions {
+  /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */
+  readonly tracerProvider?: TracerProvider;
+}
+
+const optionsSchema = z.strictObject({
+  tracerProvider: anObject('a TracerProvider', 'getTracer').optional(),
+} satisfies ChecksOf<TracedJournalOptions>);
+
+const journalSchema = z.looseObject({
+  append: aFunction,
+  read: aFunction,
+  claim: aFunction.optional(),
+  trim: aFunction.optional(),
+  release: aFunction.optional(),
+  scopes: aFunction.optional(),
+  forget: aFunction.optional(),
+});
+
+/**
+ * Writes one trace for each session (or service) on `journal`: turns of the lead agent, its tool calls, each stretch of
+ * work of a subagent, its model steps and tool calls. Spans hold names, ids, times and token counts, no content.
+ * Put it in front of the other journals.
+ * @throws {ConfigurationError} for an invalid journal or option.
+ */
+export function tracedJournal(journal: Journal, options: TracedJournalOptions = {}): Journal {
+  check('tracedJournal(journal, options)', journalSchema, journal);
+  check('tracedJournal', optionsSchema, options);
+  const { tracerProvider = trace } = options;
+  const tracer = tracerProvider.getTracer('offstage');
+  const scopes = new Map<string, ScopeTrace>();
+
+  /** A tracer without a provider returns spans without a context. */
+  const isListening = (): boolean =>
+    quietly(() => {
+      const probe = tracer.startSpan('offstage.probe', { root: true });
+      return isSpanContextValid(probe.spanContext());
+    }) ?? false;
+  let isOn = false;
+
+  const traceOf = (scope: string): ScopeTrace => {
+    let found = scopes.get(scope);
+    if (!found) {
+      found = new ScopeTrace(tracer, scope);
+      scopes.set(scope, found);
+    }
+    return found;
+  };
+  const leave = (scope: string): void => {
+    const left = scopes.get(scope);
+    scopes.delete(scope);
+    if (left) quietly(() => left.leave());
+  };
+
+  return {
+    append(entry) {
+      // TRACED-JOURNAL-5. A provider is registered once, and stays.
+      isOn ||= isListening();
+      if (!isOn) return journal.append(entry);
+      const observed = quietly<Observed>(() => traceOf(entry.scope).observe(entry));
+      if (!observed) return journal.append(entry);
+      const appended = journal.append(observed.entry);
+      if (appended === undefined) {
+        quietly(observed.kept);
+        return;
+      }
+      return appended.then(() => {
+        quietly(observed.kept);
+      });
+    },
+    read(query) {
+      const entries = journal.read(query);
+      const scope = query?.scope;
+      if (scope === undefined || query?.unit !== undefined || scopes.has(scope)) return entries;
+      isOn ||= isListening();
+      if (!isOn) return entries;
+      const fold = (kept: readonly JournalEntry[]): readonly JournalEntry[] => {
+        // An inspector reads, too: only a scope that no append has begun meanwhile is restored.
+        if (kept.length > 0 && !scopes.has(scope)) quietly(() => traceOf(scope).restore(kept));
+        return kept;
+      };
+      return 'then' in entries ? entries.then(fold) : fold(entries);
+    },
+    claim: journal.claim?.bind(journal),
+    trim: journal.trim?.bind(journal),
+    release(scope) {
+      leave(scope);
+      return journal.release?.(scope);
+    },
+    scopes: journal.scopes?.bind(journal),
+    forget:
+      journal.forget &&
+      ((scope) => {
+        leave(scope);
+        return journal.forget?.(scope);
+      }),
+    wakeTimes: journal.wakeTimes,
+  };
+}
+
+/** TRACED-JOURNAL-4. */
+function quietly<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    diag.error('offstage/otel', error);
+    return undefined;
+  }
+}

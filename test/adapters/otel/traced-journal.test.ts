@@ -1,0 +1,303 @@
+// TRACED-JOURNAL-1 to TRACED-JOURNAL-5, with the official SDK: the trace of a conversation, span by span.
+
+import { SpanKind, TraceFlags } from '@opentelemetry/api';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import type { Journal, JournalEntry } from '../../../src/actors/ports/journal.ts';
+import { tracedJournal } from '../../../src/adapters/otel/index.ts';
+import { defineSubagent, defineTool, memoryJournal, TextSession } from '../../../src/index.ts';
+import { readNotes, scriptedModel } from '../../../src/testing/index.ts';
+import { entry, withEvent } from '../../../src/testing/journal-conformance/case.ts';
+
+function sdk() {
+  const exporter = new InMemorySpanExporter();
+  const tracerProvider = new BasicTracerProvider({
+    spanProcessors: [new SimpleSpanProcessor(exporter)],
+  });
+  return { exporter, tracerProvider };
+}
+
+/** A journal that keeps what it was given for the process after a crash. */
+function storeOf(earlier: readonly JournalEntry[] = []) {
+  const inner = memoryJournal();
+  for (const each of earlier) inner.append(each);
+  const kept = [...earlier];
+  const journal: Journal = {
+    append(appended) {
+      kept.push(appended);
+      return inner.append(appended);
+    },
+    read: (query) => inner.read(query),
+  };
+  return { journal, kept };
+}
+
+interface Story {
+  readonly journal: Journal;
+  /** The model of the subagent never answers its second step. */
+  readonly hangs?: () => void;
+}
+
+/** A ride: the subagent asks, charges with an approval, and its result is told. */
+function ride({ journal, hangs }: Story) {
+  const session = new TextSession({
+    sessionId: 'ses_ride',
+    journal,
+    model: scriptedModel({
+      scripts: [
+        {
+          when: 'You book rides',
+          script: ({ prompt }) => {
+            const done = prompt.filter(({ role }) => role === 'tool').length;
+            if (done === 0)
+              return { calls: [{ name: 'ask_user', input: { question: 'Window or aisle?' } }] };
+            if (hangs) {
+              hangs();
+              return new Promise<never>(() => {});
+            }
+            const isCharged = JSON.stringify(prompt).includes('charged');
+            return isCharged ? { text: 'Booked' } : { calls: [{ name: 'charge', input: {} }] };
+          },
+        },
+      ],
+      otherwise: ({ user, results }) => {
+        if (results.length > 0) return { text: 'On it.' };
+        return readNotes(user).length === 0
+          ? { calls: [{ name: 'book_ride', input: {} }] }
+          : { text: 'Your ride is booked.' };
+      },
+    }),
+    agents: [
+      {
+        name: 'lead',
+        instructions: 'You talk to the user.',
+        tools: [
+          defineTool({
+            name: 'book_ride',
+            description: 'Books a ride',
+            parameters: z.object({}),
+            execution: 'background',
+            pendingMessage: 'On it.',
+          }),
+        ],
+      },
+    ],
+    subagentConfigs: {
+      book_ride: defineSubagent({
+        name: 'ride_booker',
+        instructions: 'You book rides.',
+        interactive: true,
+        tools: {
+          charge: {
+            description: 'Charges the deposit',
+            inputSchema: z.object({}),
+            needsApproval: true,
+            execute: () => ({ receipt: 'charged' }),
+          },
+        },
+      }),
+    },
+  });
+  session.parts.subscribe((part) => {
+    if (part.type !== 'question.asked') return;
+    const answer = part.options.length > 0 ? { optionId: 'approve' } : { text: 'window' };
+    void session.answer(part.requestId, answer);
+  });
+  return session;
+}
+
+/** The spans as a tree: each with its links, children in the order of their end. */
+function drawn(spans: readonly ReadableSpan[]): string[] {
+  const byId = new Map(spans.map((span) => [span.spanContext().spanId, span]));
+  const depthOf = (span: ReadableSpan): number => {
+    const parent = byId.get(span.parentSpanContext?.spanId ?? '');
+    return parent ? 1 + depthOf(parent) : 0;
+  };
+  const nameOf = (spanId: string): string => byId.get(spanId)?.name ?? 'lost';
+  const line = (span: ReadableSpan): string => {
+    const { attributes } = span;
+    const notes = ['cause', 'parked', 'outcome', 'heard'].flatMap((name) => {
+      const value = attributes[`offstage.${name}`];
+      return value === undefined ? [] : [`${name}=${String(value)}`];
+    });
+    const links = span.links.map(
+      ({ context, attributes: { 'offstage.link': kind } = {} }) =>
+        `${String(kind)}→${nameOf(context.spanId)}`,
+    );
+    return ['  '.repeat(depthOf(span)) + span.name, ...notes, ...links].join(' ');
+  };
+  const below = (span: ReadableSpan): string[] => [
+    line(span),
+    ...spans
+      .filter(({ parentSpanContext }) => parentSpanContext?.spanId === span.spanContext().spanId)
+      .flatMap(below),
+  ];
+  return spans
+    .filter(({ parentSpanContext }) => !byId.has(parentSpanContext?.spanId ?? ''))
+    .flatMap(below);
+}
+
+const traceIds = (spans: readonly ReadableSpan[]) =>
+  new Set(spans.map((span) => span.spanContext().traceId));
+
+test('a conversation with a question, an approval and a late result is one trace (TRACED-JOURNAL-1, -2)', async () => {
+  const { exporter, tracerProvider } = sdk();
+  const session = ride({ journal: tracedJournal(storeOf().journal, { tracerProvider }) });
+  await session.start();
+  await session.sendText('a ride, please');
+  await session.nextResult();
+  await session.close();
+  const spans = exporter.getFinishedSpans();
+  expect(traceIds(spans).size).toBe(1);
+  expect(drawn(spans)).toMatchInlineSnapshot(`
+    [
+      "offstage.session",
+      "  invoke_agent lead cause=user",
+      "    execute_tool book_ride",
+      "      invoke_agent ride_booker parked=waiting_for_input",
+      "        chat",
+      "  invoke_agent ride_booker parked=waiting_for_input continues→invoke_agent ride_booker",
+      "    chat",
+      "  invoke_agent ride_booker outcome=completed continues→invoke_agent ride_booker",
+      "    execute_tool charge outcome=ok",
+      "    chat",
+      "  invoke_agent lead cause=delivery heard=true delivers→invoke_agent ride_booker",
+    ]
+  `);
+  const chats = spans.filter(({ name }) => name === 'chat');
+  expect(chats.map(({ kind }) => kind)).toEqual(chats.map(() => SpanKind.CLIENT));
+  for (const { attributes } of spans)
+    expect(attributes).toMatchObject({
+      'gen_ai.conversation.id': 'ses_ride',
+      'session.id': 'ses_ride',
+    });
+  expect(chats[0]?.attributes).toMatchObject({
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.agent.name': 'ride_booker',
+    'gen_ai.usage.input_tokens': 10,
+    'gen_ai.response.finish_reasons': ['tool-calls'],
+  });
+  // No content: neither words of the user, nor of the question, nor a result.
+  const written = JSON.stringify(
+    spans.map(({ name, attributes, events }) => [name, attributes, events]),
+  );
+  for (const word of ['please', 'Window', 'charged', 'Booked']) expect(written).not.toContain(word);
+});
+
+test('the same conversation, killed in a model call, is the same trace (TRACED-JOURNAL-1)', async () => {
+  const before = sdk();
+  const first = storeOf();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const killed = ride({
+    journal: tracedJournal(first.journal, { tracerProvider: before.tracerProvider }),
+    hangs: resolve,
+  });
+  await killed.start();
+  await killed.sendText('a ride, please');
+  await promise;
+  // As after a SIGKILL: the next process has the journal, and other objects.
+  const earlier = JSON.parse(JSON.stringify(first.kept)) as JournalEntry[];
+  const spansBefore = [...before.exporter.getFinishedSpans()];
+  const after = sdk();
+  const session = ride({
+    journal: tracedJournal(storeOf(earlier).journal, { tracerProvider: after.tracerProvider }),
+  });
+  await session.start();
+  await session.nextResult();
+  await session.close();
+  const spans = [...spansBefore, ...after.exporter.getFinishedSpans()];
+  expect(traceIds(spans).size).toBe(1);
+  expect(drawn(spans)).toMatchInlineSnapshot(`
+    [
+      "offstage.session",
+      "  invoke_agent lead cause=user",
+      "    execute_tool book_ride",
+      "      invoke_agent ride_booker parked=waiting_for_input",
+      "        chat",
+      "  invoke_agent ride_booker parked=waiting_for_input continues→lost",
+      "    chat continues→lost",
+      "  invoke_agent ride_booker outcome=completed continues→invoke_agent ride_booker",
+      "    execute_tool charge outcome=ok",
+      "    chat",
+      "  invoke_agent lead cause=delivery heard=true delivers→invoke_agent ride_booker",
+    ]
+  `);
+  // The call that the crash cut off was made again, under a link to the span that never ended.
+  expect(JSON.stringify(earlier)).toContain('traceparents');
+  await killed.close();
+});
+
+test('a refused append begins no second span and ends none (TRACED-JOURNAL-3)', async () => {
+  const { exporter, tracerProvider } = sdk();
+  const { journal } = storeOf();
+  let refusals = 1;
+  const appended: JournalEntry[] = [];
+  const traced = tracedJournal(
+    {
+      ...journal,
+      append(given) {
+        appended.push(given);
+        if (refusals-- > 0) return Promise.reject(new Error('the disk is full'));
+        return journal.append(given);
+      },
+    },
+    { tracerProvider },
+  );
+  const first = withEvent({ type: 'response.requested' }, { seq: 1 });
+  await expect(traced.append(first)).rejects.toThrow('the disk is full');
+  expect(exporter.getFinishedSpans()).toEqual([]);
+  await traced.append(first);
+  expect(appended[1]).toEqual(appended[0]);
+  expect(exporter.getFinishedSpans().map(({ name }) => name)).toEqual(['offstage.session']);
+});
+
+test('an SDK that throws does not reach the session (TRACED-JOURNAL-4)', async () => {
+  const refuse = (): never => {
+    throw new Error('no span');
+  };
+  const store = storeOf();
+  const traced = tracedJournal(store.journal, {
+    tracerProvider: {
+      getTracer: () => ({ startSpan: refuse, startActiveSpan: refuse }),
+    },
+  });
+  const given = entry(1);
+  await traced.append(given);
+  expect(store.kept).toEqual([given]);
+});
+
+test('without a provider an event is passed on as it is (TRACED-JOURNAL-5)', async () => {
+  const store = storeOf();
+  const given = entry(1);
+  await tracedJournal(store.journal).append(given);
+  expect(store.kept[0]).toBe(given);
+});
+
+test('what was not sampled in one process is not sampled in the next one', async () => {
+  const unsampled = new BasicTracerProvider({
+    sampler: { shouldSample: () => ({ decision: 0 }), toString: () => 'none' },
+  });
+  const first = storeOf();
+  await tracedJournal(first.journal, { tracerProvider: unsampled }).append(entry(1));
+  const { exporter, tracerProvider } = sdk();
+  const next = tracedJournal(storeOf(first.kept).journal, { tracerProvider });
+  await next.read({ scope: first.kept[0]?.scope ?? '' });
+  await next.append(withEvent({ type: 'response.requested' }, { seq: 2 }));
+  await next.append(withEvent({ type: 'response.ended' }, { seq: 3 }));
+  expect(exporter.getFinishedSpans()).toEqual([]);
+  expect(JSON.stringify(first.kept)).toContain(`-0${TraceFlags.NONE}"`);
+});
+
+test('a wrong journal or option is refused by name', () => {
+  expect(() => tracedJournal({} as never)).toThrow('append');
+  expect(() => tracedJournal(memoryJournal(), { tracerProvider: 7 as never })).toThrow(
+    'tracerProvider',
+  );
+  expect(() => tracedJournal(memoryJournal(), { tracer: 7 } as never)).toThrow('tracer');
+});
