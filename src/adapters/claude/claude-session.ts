@@ -281,6 +281,7 @@ export class ClaudeSession implements RelaySession {
         return child.child;
       },
     };
+    // `ClaudeQuery` accepts the `query` of any version of the SDK, and so names no parameters.
     return query({ prompt, options } as never);
   }
 
