@@ -128,7 +128,7 @@ function destinationIn(plain: string): string | null {
 /** A place without the words around it; null if none is left. */
 export function cleanPlace(plain: string): string | null {
   const fillers =
-    /^(?:uh|um|well|okay|ok|yes|yeah|please|just|i|we|would|id|like|want|need|lets|to|go|get|be|the address is|its|it is|is|take|bring|drive|me|us|at|make it)\s+/;
+    /^(?:uh|um|and|well|okay|ok|yes|yeah|please|just|i|we|would|id|like|want|need|lets|to|go|get|be|the address is|its|it is|is|take|bring|drive|me|us|at|make it)\s+/;
   let place = plain;
   while (fillers.test(place)) place = place.replace(fillers, '');
   place = place

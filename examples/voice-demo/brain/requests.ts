@@ -24,7 +24,8 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
   for (const clause of clausesOf(utterance)) {
     const previous = requests.at(-1);
     const words = `${unread}${clause}`;
-    const request = followUp(normalise(words), previous) ?? readClause(words);
+    const request =
+      followUp(normalise(words), previous) ?? richer(readClause(words), readClause(clause));
     if (request.type === 'unknown') {
       unread = `${words} and `;
       continue;
@@ -35,11 +36,12 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
       requests.pop();
     requests.push(request);
   }
-  if (unread !== '' || requests.length === 0) {
+  if (requests.length === 0 || (unread !== '' && requests.length === 1)) {
     // Words that mean nothing by themselves belong to their neighbours: read it as one.
     const whole = readClause(utterance);
-    if (whole.type !== 'unknown' && requests.length <= 1) return [whole];
-    if (requests.length === 0) return [{ type: 'unknown' }];
+    const [read = whole] = requests;
+    const request = richer(whole, read);
+    if (request.type !== 'unknown' || requests.length === 0) return [request];
   }
   // "Can you book me and ride to the airport": half a request is no wish of its own beside a whole one.
   const isWhole = (request: Request): boolean =>
@@ -48,6 +50,15 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
   if (whole.length > 0) return whole;
   const wishes = requests.filter(({ type }) => type !== 'chat');
   return wishes.length > 0 ? wishes : requests.slice(-1);
+}
+
+/** "To give them. A ride to the airport": of two readings of the same wish, the first, unless only the other has its detail. */
+function richer(first: Request, other: Request): Request {
+  return first.type === other.type && hasDetail(other) && !hasDetail(first) ? other : first;
+}
+
+function hasDetail(request: Request): boolean {
+  return Object.values(request).every((value) => value !== null);
 }
 
 /** The utterance as the detail that was asked for; null if it is something else. */

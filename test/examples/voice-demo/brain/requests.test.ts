@@ -125,6 +125,14 @@ describe('slips of the recogniser', () => {
     ],
     ['And do very much.', 'Thank you very much', chat('thanks')],
     ['Hello, tell her you.', 'Hello, how are you?', chat('greeting')],
+    // A television was heard first.
+    [
+      'To give them. But me, a ride to the airport, please.',
+      'Book me a ride to the airport, please',
+      ride('the airport'),
+    ],
+    ['I have to. A table for four.', 'A table for four', table(4)],
+    ['I want to go. To the airport.', 'I want to go to the airport', ride('the airport')],
   ])('%s (%s)', (heard, _said, ...requests) => {
     expect(understand(heard)).toEqual(requests);
   });
