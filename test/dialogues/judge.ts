@@ -10,12 +10,14 @@ export type Fault = 'task' | 'dead air' | 'told twice' | 'lost' | 'stuck' | 'err
 export interface Verdict {
   /** Empty: it went as the person would want. */
   readonly faults: readonly { readonly fault: Fault; readonly why: string }[];
-  /** The longest wait after words that want an answer, until something was heard; null: nothing sounds here. */
-  readonly deadAirMs: number | null;
-  /** The longest time from the person's first sound until the lead agent was silent. */
-  readonly stopMs: number | null;
-  /** The longest silence that a listening word tore into what was being said. */
-  readonly holeMs: number | null;
+  /** After each line that wants an answer, from the end of the voice until something was heard; none where nothing sounds. */
+  readonly waitsMs: readonly number[];
+  /** From the voice of a person who interrupts until the lead agent lowered its own, or was silent. */
+  readonly yieldsMs: readonly number[];
+  /** From the voice of a person who interrupts until the lead agent was silent. */
+  readonly stopsMs: readonly number[];
+  /** The silence that each listening word tore into what was being said. */
+  readonly holesMs: readonly number[];
   /** Whether each line was taken down with the words that matter; a slip of the recogniser is not ours. */
   readonly isHeardRight: boolean;
 }
@@ -32,15 +34,17 @@ export function judgeDialogue(dialogue: Dialogue, record: DialogueRecord): Verdi
   for (const error of record.errors) blame('error', error);
   if (!dialogue.asksAgain) for (const why of toldTwice(record)) blame('told twice', why);
   for (const why of lost(record)) blame('lost', why);
-  const { deadAirMs, silent } = deadAir(dialogue, record);
+  const { waitsMs, silent } = waits(dialogue, record);
+  const longestMs = Math.max(0, ...waitsMs);
   if (silent !== null) blame('dead air', `nothing was heard after “${silent.text}”`);
-  else if (deadAirMs !== null && deadAirMs > DEAD_AIR_LIMIT_MS)
-    blame('dead air', `${(deadAirMs / 1000).toFixed(1)} s of nothing`);
+  else if (longestMs > DEAD_AIR_LIMIT_MS)
+    blame('dead air', `${(longestMs / 1000).toFixed(1)} s of nothing`);
   return {
     faults,
-    deadAirMs,
-    stopMs: longest(interrupted(dialogue, record, false)),
-    holeMs: longest(interrupted(dialogue, record, true)),
+    waitsMs,
+    yieldsMs: yielded(dialogue, record),
+    stopsMs: interrupted(dialogue, record, false),
+    holesMs: interrupted(dialogue, record, true),
     isHeardRight: record.utterances.every((utterance) => isHeard(dialogue, utterance)),
   };
 }
@@ -118,12 +122,12 @@ function lost({ state }: DialogueRecord): readonly string[] {
   return [...dropped, ...never];
 }
 
-function deadAir(
+function waits(
   { lines }: Dialogue,
   { utterances, sounds, endedAt }: DialogueRecord,
-): { readonly deadAirMs: number | null; readonly silent: Utterance | null } {
-  if (sounds.length === 0) return { deadAirMs: null, silent: null };
-  let deadAirMs: number | null = null;
+): { readonly waitsMs: readonly number[]; readonly silent: Utterance | null } {
+  const waitsMs: number[] = [];
+  if (sounds.length === 0) return { waitsMs, silent: null };
   for (const [index, utterance] of utterances.entries()) {
     if (lines[utterance.line]?.wantsNothing) continue;
     const next = utterances[index + 1]?.beganAt ?? endedAt;
@@ -131,11 +135,24 @@ function deadAir(
     // The person went on by themselves: nobody was waited for.
     if (sound === undefined || sound.from >= next) {
       if (next - utterance.endedAt < DEAD_AIR_LIMIT_MS && index + 1 < utterances.length) continue;
-      return { deadAirMs: next - utterance.endedAt, silent: utterance };
+      return { waitsMs: [...waitsMs, next - utterance.endedAt], silent: utterance };
     }
-    deadAirMs = Math.max(deadAirMs ?? 0, sound.from - utterance.endedAt);
+    waitsMs.push(Math.max(0, sound.from - utterance.endedAt));
   }
-  return { deadAirMs, silent: null };
+  return { waitsMs, silent: null };
+}
+
+/** For each line that was said into speech: how long that went on at its full level. */
+function yielded(
+  { lines }: Dialogue,
+  { utterances, sounds, yielded: times }: DialogueRecord,
+): readonly number[] {
+  return utterances.flatMap(({ line, beganAt }) => {
+    const sound = sounds.find(({ from, to }) => from <= beganAt && to >= beganAt);
+    if (!sound || lines[line]?.wantsNothing) return [];
+    const at = times.find((time) => time >= beganAt && time <= sound.to);
+    return [(at ?? sound.to) - beganAt];
+  });
 }
 
 /** For each line that was said into speech: how long that went on, or how long it was silent. */
@@ -160,10 +177,6 @@ function isHeard({ lines }: Dialogue, { line, text, heard }: Utterance): boolean
   if (wantsNothing) return true;
   const words = ` ${plain(heard ?? '')} `;
   return matters.every((each) => words.includes(` ${plain(each)} `));
-}
-
-function longest(times: readonly number[]): number | null {
-  return times.length === 0 ? null : Math.max(...times);
 }
 
 /** Amounts are written with a sign and said in words; case and punctuation do not count. */

@@ -5,6 +5,7 @@ import type { SessionState } from '../../src/index.ts';
 export interface Utterance {
   readonly line: number;
   readonly text: string;
+  /** When the voice began, and when it ended: the silence around it is none of it. */
   readonly beganAt: number;
   readonly endedAt: number;
   /** As it was taken down; null: not at all. */
@@ -21,6 +22,8 @@ export interface DialogueRecord {
   readonly utterances: readonly Utterance[];
   /** Empty where nothing sounds. */
   readonly sounds: readonly Sound[];
+  /** When the lead agent's speech was lowered or stopped. */
+  readonly yielded: readonly number[];
   /** Everything that was said to the person, in order. */
   readonly said: readonly string[];
   readonly state: SessionState;
@@ -40,7 +43,7 @@ export interface DialogueStage {
   says(text: string): Promise<{ readonly beganAt: number; readonly endedAt: number }>;
   pass(ms: number): Promise<void>;
   /** What was taken down of the person's words since this time. */
-  finish(): Promise<Pick<DialogueRecord, 'sounds' | 'said' | 'errors'>>;
+  finish(): Promise<Pick<DialogueRecord, 'sounds' | 'yielded' | 'said' | 'errors'>>;
   /** Keeps what can be kept of a dialogue that went wrong. */
   keep?(): Promise<void>;
   close(): Promise<void>;

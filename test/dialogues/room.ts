@@ -1,6 +1,7 @@
-// The room around the person, for the stages that hear it: noise, a television, or the loudspeaker's echo.
+// The person's voice and the room around it, for the stages that hear them: noise, a television, or the loudspeaker's echo.
 
 import { noise } from '../support/speech-like.ts';
+import { hum } from '../support/speech/hum.ts';
 import { speak } from '../support/speech/speak.ts';
 import type { Background } from './dialogue.ts';
 
@@ -15,6 +16,14 @@ const ROOM_DB = -55;
 const TELEVISION =
   'Good evening, and here is the news. The harbour will be closed on Thursday because of the storm. ' +
   'The mayor said that the new bridge would cost twelve million. And now to the weather in the north.';
+
+/** A synthesiser spells these. */
+const HUM = /^(?:mm-hm|uh-huh)\.$/i;
+
+/** Returns the sound of a line, said by a voice of Flite. */
+export async function voiceOf(text: string, voice: string): Promise<Int16Array> {
+  return HUM.test(text) ? hum() : speak(text, { voice });
+}
 
 /** Returns the sound of the room, which begins anew at its end; null: it is silent. */
 export async function roomSound(room: Background | undefined): Promise<Int16Array | null> {

@@ -21,9 +21,20 @@ export function reportRow({ dialogue, stage, verdict, isKnown }: Run): string {
 
 export function tableOf(runs: readonly Run[]): string {
   const stages = [...new Set(runs.map(({ stage }) => stage))];
-  const head =
-    '\n| stage | runs | heard right | task right | dead air p50 / p95 | stop p50 | hole p50 | stuck | told twice | lost |\n' +
-    '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |';
+  const columns = [
+    'stage',
+    'runs',
+    'heard right',
+    'task right',
+    'first sound p50 / p95',
+    'yields p50 / p95',
+    'stops p50 / p95',
+    'hole p50 / p95',
+    'stuck',
+    'told twice',
+    'lost',
+  ];
+  const head = `\n| ${columns.join(' | ')} |\n|${' --- |'.repeat(columns.length)}`;
   return [head, ...stages.map((stage) => rowOf(stage, runs))].join('\n');
 }
 
@@ -34,30 +45,26 @@ function rowOf(stage: string, all: readonly Run[]): string {
   const withFault = (fault: Fault): number =>
     ours.filter(({ verdict }) => verdict.faults.some((each) => each.fault === fault)).length;
   const right = ours.filter(({ verdict }) => verdict.faults.length === 0).length;
-  const of = (pick: (verdict: Verdict) => number | null): readonly number[] =>
-    ours.flatMap(({ verdict }) => pick(verdict) ?? []).toSorted((a, b) => a - b);
-  const air = of(({ deadAirMs }) => deadAirMs);
+  const seconds = (pick: (verdict: Verdict) => readonly number[]): string => {
+    const sorted = ours.flatMap(({ verdict }) => pick(verdict)).toSorted((a, b) => a - b);
+    return `${secondsAt(sorted, 0.5)} / ${secondsAt(sorted, 0.95)}`;
+  };
   return `| ${[
     stage,
     runs.length,
     ours.length,
     `${right} (${Math.round((100 * right) / Math.max(1, ours.length))} %)`,
-    `${seconds(air, 0.5)} / ${seconds(air, 0.95)}`,
-    seconds(
-      of(({ stopMs }) => stopMs),
-      0.5,
-    ),
-    seconds(
-      of(({ holeMs }) => holeMs),
-      0.5,
-    ),
+    seconds(({ waitsMs }) => waitsMs),
+    seconds(({ yieldsMs }) => yieldsMs),
+    seconds(({ stopsMs }) => stopsMs),
+    seconds(({ holesMs }) => holesMs),
     withFault('stuck'),
     withFault('told twice'),
     withFault('lost'),
   ].join(' | ')} |`;
 }
 
-function seconds(sorted: readonly number[], part: number): string {
+function secondsAt(sorted: readonly number[], part: number): string {
   const value = sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
   return value === undefined ? '–' : `${(value / 1000).toFixed(2)} s`;
 }

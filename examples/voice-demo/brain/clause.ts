@@ -144,6 +144,9 @@ export function cleanPlace(plain: string): string | null {
 }
 
 function partySizeIn(words: string): number | null {
+  const guests = /\b(\w+) (?:people|persons|guests)\b/.exec(words)?.[1];
+  const counted = guests === undefined ? null : numberIn(guests);
+  if (counted !== null) return counted;
   // A recogniser writes "for four" as "four four".
   const plain = withoutTimes(words).replace(forNumber, 'for ');
   for (const [, after = ''] of plain.matchAll(/\b(?:for|of|we are|were) (?:the )?(\w+)/g)) {

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { playInto } from './microphone.ts';
 import { buildTheatre, troubles } from './stage.ts';
-import { speak, toWav } from '../../support/speech/speak.ts';
+import { toWav, voiceIn } from '../../support/speech/speak.ts';
+import { frameDurationMs } from '../../../src/voice/audio/audio-frame.ts';
 import type { Dialogue } from '../../dialogues/dialogue.ts';
-import { ECHO_DB, roomSound } from '../../dialogues/room.ts';
+import { ECHO_DB, roomSound, voiceOf } from '../../dialogues/room.ts';
 import type { DialogueStage, Sound } from '../../dialogues/record.ts';
 
 const LISTENED_EVERY_MS = 50;
@@ -56,6 +57,10 @@ export async function browserStages(options: BrowserStageOptions = {}): Promise<
       [LISTENED_EVERY_MS, PAUSE_MS] as const,
     );
     let sounds: readonly Sound[] = [];
+    const yielded: number[] = [];
+    stage.demo.session.events.subscribe(({ type }) => {
+      if (type === 'playout.clear') yielded.push(Date.now());
+    });
     return {
       name: 'browser',
       get state() {
@@ -73,13 +78,16 @@ export async function browserStages(options: BrowserStageOptions = {}): Promise<
         sounds = await page.evaluate(() => window.__sounds());
       },
       async says(text) {
-        const wav = toWav(await speak(text, { voice }));
-        const beganAt = Date.now();
-        await playInto(page, wav);
-        return { beganAt, endedAt: Date.now() };
+        const speech = await voiceOf(text, voice);
+        await playInto(page, toWav(speech));
+        // The page decodes the sound before it plays it: its end is the moment that is known.
+        const startedAt = Date.now() - frameDurationMs({ samples: speech, sampleRateHz: 24_000 });
+        const { fromMs, toMs } = voiceIn(speech);
+        return { beganAt: startedAt + fromMs, endedAt: startedAt + toMs };
       },
       finish: async () => ({
         sounds,
+        yielded,
         errors: troubles(stage, tab),
         said: watch.state.transcript
           .filter(({ role, text }) => role === 'assistant' && text !== '')

@@ -99,7 +99,10 @@ export const heldOut: readonly Dialogue[] = [
   {
     name: 'held out: changed with scratch that',
     kind: 'correction',
-    lines: [airport, { says: 'Premium. Scratch that, economy.', matters: ['economy'], ...atRide }],
+    lines: [
+      airport,
+      { says: 'Premium. Scratch that, economy.', matters: ['scratch', 'economy'], ...atRide },
+    ],
     work: [economyRide],
   },
   {
@@ -135,7 +138,7 @@ export const heldOut: readonly Dialogue[] = [
   {
     name: 'held out: drop it',
     kind: 'cancel',
-    lines: [airport, { says: 'Drop it, I will walk.', matters: ['walk'], ...atRide }],
+    lines: [airport, { says: 'Drop it, I will walk.', matters: ['drop', 'walk'], ...atRide }],
     work: [{ work: 'ride', state: 'cancelled' }],
   },
   {

@@ -21,10 +21,10 @@ import { simulatedEnvironment, type SimulatedEnvironment } from '../../../src/te
 import { createSocketPair } from '../../../src/testing/voice-server/hosts/socket-pair.ts';
 import { frameDurationMs, type AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 import type { PlayoutReport } from '../../../src/voice/voice-session.ts';
-import { speak } from '../../support/speech/speak.ts';
+import { voiceIn } from '../../support/speech/speak.ts';
 import type { Dialogue } from '../dialogue.ts';
 import type { DialogueStage, Sound } from '../record.ts';
-import { ECHO_DB, ECHO_DELAY_MS, ROOM_RATE_HZ, roomSound } from '../room.ts';
+import { ECHO_DB, ECHO_DELAY_MS, ROOM_RATE_HZ, roomSound, voiceOf } from '../room.ts';
 import { demoParts } from './demo-parts.ts';
 
 const TICK_MS = 20;
@@ -93,9 +93,13 @@ async function roomStage(
     environment,
   });
   const errors: string[] = [];
+  const yielded: number[] = [];
   session.events.subscribe((event) => {
     if (event.type === 'error.reported') errors.push(`${event.code}: ${event.message}`);
-    if (event.type === 'playout.clear') loudspeaker.clear();
+    if (event.type === 'playout.clear') {
+      loudspeaker.clear();
+      yielded.push(environment.clock.now());
+    }
     tell(JSON.stringify(event));
   });
   const loudspeaker = new Loudspeaker((report) => session.playout.next(report));
@@ -159,19 +163,21 @@ async function roomStage(
     },
     pass,
     async says(text) {
-      const voiced = await speak(text, { voice });
+      const voiced = await voiceOf(text, voice);
       await pass(delayMs - (delayMs % TICK_MS));
       const delay = (ROOM_RATE_HZ * (delayMs % TICK_MS)) / 1000;
       person = new Int16Array(delay + voiced.length);
       person.set(voiced, delay);
-      const beganAt = environment.clock.now();
+      const startedAt = environment.clock.now();
+      const { fromMs, toMs } = voiceIn(person);
       tell(`the person says: ${text}`);
       while (person.length > 0) await tick();
       tell('the person has ended');
-      return { beganAt, endedAt: environment.clock.now() };
+      return { beganAt: startedAt + fromMs, endedAt: startedAt + toMs };
     },
     finish: async () => ({
       sounds,
+      yielded,
       errors,
       said: state()
         .transcript.filter(({ role, text }) => role === 'assistant' && text !== '')

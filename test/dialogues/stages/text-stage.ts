@@ -37,7 +37,7 @@ export async function textStage(): Promise<DialogueStage> {
       await environment.settle();
       return { beganAt: at, endedAt: at };
     },
-    finish: async () => ({ sounds: [], errors, said }),
+    finish: async () => ({ sounds: [], yielded: [], errors, said }),
     async close() {
       const closed = session.close();
       await environment.advance(60_000);

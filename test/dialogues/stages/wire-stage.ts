@@ -39,8 +39,10 @@ export async function wireStage(wire: VoiceWire): Promise<DialogueStage> {
     environment,
   });
   const errors: string[] = [];
+  const yielded: number[] = [];
   session.events.subscribe((event) => {
     if (event.type === 'error.reported') errors.push(`${event.code}: ${event.message}`);
+    if (event.type === 'playout.clear') yielded.push(now());
   });
   const client = new Client(session, environment);
   const sounds: Sound[] = [];
@@ -93,6 +95,7 @@ export async function wireStage(wire: VoiceWire): Promise<DialogueStage> {
     },
     finish: async () => ({
       sounds,
+      yielded,
       errors,
       said: state()
         .transcript.filter(({ role, text }) => role === 'assistant' && text !== '')

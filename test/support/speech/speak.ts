@@ -13,6 +13,9 @@ export interface SpeakOptions {
   readonly silenceMs?: number;
 }
 
+/** What is quieter is silence. */
+const VOICE_LEVEL = 0.01 * 32_767;
+
 let flite: Promise<Flite> | undefined;
 
 /** The sound of a text: Int16 mono. */
@@ -25,6 +28,19 @@ export async function speak(text: string, options: SpeakOptions = {}): Promise<I
   const samples = new Int16Array(speech.length + 2 * silence);
   samples.set(speech, silence);
   return samples;
+}
+
+/** Where the voice begins and ends in a sound, in milliseconds: a synthesiser puts silence around it. */
+export function voiceIn(
+  samples: Int16Array,
+  sampleRateHz = 24_000,
+): { readonly fromMs: number; readonly toMs: number } {
+  const isVoice = (sample: number): boolean => Math.abs(sample) >= VOICE_LEVEL;
+  const msAt = (index: number): number => (index * 1000) / sampleRateHz;
+  return {
+    fromMs: msAt(samples.findIndex(isVoice)),
+    toMs: msAt(samples.findLastIndex(isVoice) + 1),
+  };
 }
 
 /** A mono WAV file of 16-bit samples. */

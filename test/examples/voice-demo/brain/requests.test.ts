@@ -131,6 +131,12 @@ describe('slips of the recogniser', () => {
       'Book me a ride to the airport, please',
       ride('the airport'),
     ],
+    [
+      'Four, three people, could you find us a table?',
+      'For three people, could you find us a table?',
+      table(3),
+    ],
+    ['Four people, a table please.', 'Four people, a table please', table(4)],
     ['I have to. A table for four.', 'A table for four', table(4)],
     ['I want to go. To the airport.', 'I want to go to the airport', ride('the airport')],
   ])('%s (%s)', (heard, _said, ...requests) => {
