@@ -225,7 +225,7 @@ describe('P5: where the session hears the microphone', () => {
     const talk = await heardStory();
     const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
     await begins();
-    await talk.hears(LOUD, 240);
+    await talk.hears(LOUD, 340);
     expect(eventsOf('playout.clear')).toHaveLength(1);
     await talk.hears(LOUD, 20);
     expect(eventsOf('playout.clear')).toHaveLength(2);
@@ -240,7 +240,7 @@ describe('P5: where the session hears the microphone', () => {
     const talk = await heardStory();
     const { begins, ends, play, itemId, model, eventsOf } = talk;
     await begins();
-    await talk.hears(LOUD, 300);
+    await talk.hears(LOUD, 400);
     await play(`${itemId}~2`, 200);
     await ends('Wait, who was that?');
     expect(model().of('playout.truncate')).toEqual([

@@ -6,8 +6,14 @@ import { ConfigurationError, defineTool, VoiceSession } from '../../src/index.ts
 import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import type { AudioFrame } from '../../src/voice/audio/audio-frame.ts';
 import { workingSound } from '../../src/voice/audio/working-sound.ts';
-import { DELEGATES, FakeTransport } from '../support/fake-transport.ts';
+import { BY_ITSELF, DELEGATES, FakeTransport } from '../support/fake-transport.ts';
+import { calls, never, steps } from '../support/subagent-runs.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
+
+const options = [
+  { id: 'economy', label: 'Economy' },
+  { id: 'premium', label: 'Premium' },
+];
 
 /** The lead agent has called a tool, and waits for what it brings. */
 async function waiting(options: VoiceTalkOptions = {}) {
@@ -187,6 +193,47 @@ test('it is heard while it is worked out what a delegation means', async () => {
   await environment.advance(1000);
   expect(sounds).toHaveLength(3);
   expect(events.filter(({ type }) => type === 'playout.clear')).toHaveLength(1);
+});
+
+test('THINKING-SOUND-1: while a model says to its end what nobody hears', async () => {
+  const ride = {
+    script: steps(calls(['ask_user', { question: 'Which ride?', options }]), () => never()),
+    config: { interactive: true },
+  };
+  const talk = voiceTalk({
+    transport: new FakeTransport({ ...BY_ITSELF, cancelsResponses: false }),
+    subagents: { ride },
+    thinkingSound: { loop: workingSound(), afterMs: 500 },
+    acknowledgement: false,
+  });
+  const { environment, session, model, start } = talk;
+  await start();
+  await talk.say('a ride, please');
+  const response = model().beginByItself('', 0);
+  const { responseId } = response;
+  const call = { callId: 'c', name: 'ride', arguments: '{}', responseId };
+  model().events.next({ type: 'tool.called', ...call });
+  response.end();
+  await talk.pause();
+  await talk.play(model().speakByItself('On it.'));
+  await talk.pause();
+  await talk.speak('Which ride?');
+  expect(talk.state().questions).toMatchObject([{ state: 'open' }]);
+  const sounds: AudioFrame[] = [];
+  session.audioOut.subscribe((frame) => sounds.push(frame));
+  await talk.say('economy');
+  // It takes the answer for a request of its own.
+  const unwanted = model().beginByItself('Economy is a fine choice, let me tell you why', 3000);
+  await environment.advance(3000);
+  expect(sounds.length).toBeGreaterThan(20);
+  const { samples: loop } = workingSound();
+  const [first] = sounds;
+  expect([...(first?.samples ?? [])]).toEqual([...loop.subarray(0, first?.samples.length)]);
+  unwanted.end();
+  await environment.settle();
+  const heard = sounds.length;
+  await environment.advance(5000);
+  expect(sounds).toHaveLength(heard);
 });
 
 test.each([

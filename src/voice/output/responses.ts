@@ -130,6 +130,12 @@ export class Responses {
     return this.#isUnderWay || !this.#speech.isSilent;
   }
 
+  /** Whether all that the model says now is silenced, as it was called off: nothing else can be said before it ends. */
+  get isCalledOff(): boolean {
+    const { responses } = this.#chart.context;
+    return responses.length > 0 && responses.every(({ isCancelled }) => isCancelled);
+  }
+
   /**
    * Whether the response under way replies to the user and says no offer; if none is under way, whether the
    * response that still plays does.

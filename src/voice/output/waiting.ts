@@ -11,8 +11,9 @@
 //           these sounds is speech.
 //
 // Invariants
-//   THINKING-SOUND-1. The sound is heard only while the user waits for a tool, from `afterMs` on, and ends at
-//       once; it is silent while the filler sounds.
+//   THINKING-SOUND-1. The sound is heard only while the user waits for a tool, or for the end of what a model says
+//       that cannot be stopped and is not heard, from `afterMs` on, and ends at once; it is silent while the filler
+//       sounds.
 //   THINKING-SOUND-2. The sound has no item and no response: it is never heard, interrupted or remembered.
 //   THINKING-SOUND-3. Frames leave in real time, at most `AHEAD_MS` early, so that few have to be dropped.
 //   FILLER-1. The filler is said once per wait, and only while the user waits: not while a question has the
@@ -140,6 +141,11 @@ export class Waiting {
     return this.#turn.isToolAwaited && !this.#responses.isSpeaking && this.#canBeHeard;
   }
 
+  /** Whether the model says what nobody hears, and nothing else can be said before it ends. */
+  get isForEnd(): boolean {
+    return this.#responses.isCalledOff && this.#speech.isSilent && this.#canBeHeard;
+  }
+
   /** Whether a reply is owed and the model has not begun to speak. */
   get isForReply(): boolean {
     return this.#turn.isReplyAwaited && this.#speech.isSilent && this.#canBeHeard;
@@ -189,7 +195,8 @@ export class Waiting {
 
   /** Starts or stops the thinking sound; only one of the two sounds is heard at a time. */
   updateThinkingSound(): void {
-    this.#thinkingSound?.update(this.isForTool && !this.#aside.isSounding);
+    const isWanted = this.isForTool || this.isForEnd;
+    this.#thinkingSound?.update(isWanted && !this.#aside.isSounding);
   }
 
   /** Handles the events of a phrase that the model was asked for. Returns whether the event was one. */

@@ -6,6 +6,7 @@ import { openaiLive } from '../../../src/adapters/openai-live/index.ts';
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
 import type { WebSocketFactory } from '../../../src/adapters/socket/web-socket.ts';
 import { VoiceSession, type Transport } from '../../../src/index.ts';
+import { workingSound } from '../../../src/voice/audio/working-sound.ts';
 import { Client, TICK_MS } from '../../../src/testing/conformance/client.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { createVoiceServer, type VoiceWire } from '../../../src/testing/voice-server/index.ts';
@@ -31,8 +32,11 @@ export async function wireStage(wire: VoiceWire): Promise<DialogueStage> {
   const environment = simulatedEnvironment();
   const server = createVoiceServer({ environment, brain: wireMind() });
   const { lead, model, subagentConfigs } = demoParts(environment, () => session);
+  const transport = transports[wire](server.webSocket);
   const session = new VoiceSession({
-    transport: transports[wire](server.webSocket),
+    transport,
+    thinkingSound: { loop: workingSound() },
+    ...(transport.capabilities.speaksOutOfBand && { filler: {} }),
     model,
     agents: [lead],
     subagentConfigs,
