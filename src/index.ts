@@ -42,7 +42,9 @@ export { defineTool } from './actors/session/lead/lead-tools.ts';
 export { type SubagentConfig } from './actors/contracts/config.ts';
 export type { VouchedFor } from './actors/contracts/identity.ts';
 export type { GivenAnswer } from './actors/subagent/ask-user.ts';
-export type { Artifact, LedgerEntry, Outcome, Usage } from './actors/contracts/outcome.ts';
+export type { Artifact, LedgerEntry, Outcome } from './actors/contracts/outcome.ts';
+export type { Price, Usage } from './actors/contracts/usage.ts';
+export { subtreeUsage } from './actors/subagents/subtree-usage.ts';
 export type { SubagentTask } from './actors/contracts/task.ts';
 export type { DeliveryMode, MessageMode } from './machines/index.ts';
 

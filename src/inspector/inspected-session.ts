@@ -12,6 +12,7 @@
 //       would be more.
 //   INSPECTED-2. With redaction no word of a user or a model leaves: of facts, events, contexts, and ledgers.
 
+import { usageBelow, type Usage, type UsageOf } from '../actors/contracts/usage.ts';
 import type { Clock } from '../actors/ports/environment.ts';
 import type { Journal, JournalEntry } from '../actors/ports/journal.ts';
 import {
@@ -62,6 +63,8 @@ export interface ShownSubject {
   readonly waiting: Readonly<Record<Wait['of'], number>>;
   /** Of a subagent that has ended. */
   readonly outcome: unknown;
+  /** What the model calls of a subagent have used, or of all subagents, and of those below it; null of anything else. */
+  readonly usage: { readonly own: Usage | null; readonly whole: Usage } | null;
   /** The event of the entry. */
   readonly event: unknown;
 }
@@ -152,6 +155,7 @@ export class InspectedSession {
         delivery: count('delivery'),
         subagent: count('subagent'),
       },
+      usage: usageOf(step.view.subagents, name),
       outcome: subagent?.outcome ? this.#show(subagent.outcome, 'context') : null,
       event: this.#show(entry.event, 'event'),
     };
@@ -267,6 +271,15 @@ function subjectIn(id: string): Pick<Wait, 'of' | 'id'> {
   if (kind === 'question' || kind === 'delivery' || kind === 'subagent')
     return { of: kind, id: rest };
   return { of: 'session', id: '' };
+}
+
+function usageOf(
+  subagents: readonly UsageOf[],
+  { of, id }: Pick<Wait, 'of' | 'id'>,
+): ShownSubject['usage'] {
+  if (of === 'session') return { own: null, whole: usageBelow(subagents, null) };
+  const subagent = of === 'subagent' && subagents.find((each) => each.id === id);
+  return subagent ? { own: subagent.usage, whole: usageBelow(subagents, id) } : null;
 }
 
 type State = { readonly value: unknown; readonly context: unknown };

@@ -349,6 +349,19 @@ function show() {
   void detail();
 }
 
+/** "1,200 tokens, 800 of them cached, cost 0.012; with those below 3,400 tokens, cost 0.04" */
+function used(usage) {
+  const words = ({ totalTokens, cachedInputTokens, cost }) => [
+    totalTokens.toLocaleString() + ' tokens',
+    ...(cachedInputTokens > 0 ? [cachedInputTokens.toLocaleString() + ' of them cached'] : []),
+    ...(cost === undefined ? [] : ['cost ' + Number(cost.toPrecision(4)).toLocaleString(undefined, { maximumSignificantDigits: 4 })]),
+  ].join(', ');
+  if (!usage || usage.whole.totalTokens === 0 && usage.whole.cost === undefined) return '';
+  if (!usage.own) return 'All subagents: ' + words(usage.whole);
+  const [own, whole] = [words(usage.own), words(usage.whole)];
+  return own === whole ? own : own + '; with those below ' + whole;
+}
+
 async function detail() {
   if (state.chosen.startsWith('machine ')) return;
   const asked = ++state.asked;
@@ -367,6 +380,7 @@ async function detail() {
     const { wait } = got;
     $('why').textContent = wait ? wait.sentence : got.outcome ? 'over' : got.value === null ? 'not there at this entry' : '';
     $('why').dataset.cause = wait?.cause ?? '';
+    $('usage').textContent = used(got.usage);
     $('context').textContent = JSON.stringify(got.outcome ?? got.context, null, 2);
     $('event').textContent = JSON.stringify(got.event, null, 2);
     const changed = Object.hasOwn(state.entries[entry - 1]?.changes ?? {}, id);
@@ -393,6 +407,7 @@ async function machineDetail() {
     const got = await ask('machine?' + of({ id }));
     if (asked !== state.asked) return;
     $('why').textContent = got.status === 'active' ? '' : got.status;
+    $('usage').textContent = '';
     $('diff').replaceChildren(...got.moves.flatMap(({ from, event, to }) => [
       el('dt', {}, event), el('dd', {}, (from || got.name) + ' → ' + (to.join(', ') || 'the same')),
     ]));

@@ -58,6 +58,7 @@ export function pageHtml(base: string): string {
   <section id="right" aria-labelledby="subject">
     <h2 id="subject">session</h2>
     <p id="why"></p>
+    <p id="usage"></p>
     <div id="actions"></div>
     <p id="receipt" role="status"></p>
     <h3 id="diff-title">Changed by this entry</h3>
@@ -115,6 +116,8 @@ section { min-width: 0; min-height: 0; padding: 8px 12px; display: flex; flex-di
 #axis { position: sticky; top: 0; display: block; width: 100%; height: 100%; }
 pre { margin: 0; padding: 6px; background: var(--chip); max-height: 260px; min-height: 2em; flex: none; overflow: auto; font-size: 12px; white-space: pre-wrap; overflow-wrap: anywhere; }
 dl { margin: 0; } dt { font-weight: 600; } dd { margin: 0 0 4px 12px; overflow-wrap: anywhere; }
+#usage { margin: 0; }
+#usage:empty { display: none; }
 #why { font-weight: 600; padding: 4px 0; }
 #actions { display: flex; flex-wrap: wrap; gap: 6px; }
 #own { flex: 1; min-height: 0; display: flex; flex-direction: column; }

@@ -31,7 +31,7 @@ import type {
 import { replay } from './output/replay.ts';
 import { shownNote } from './output/speech-prompts.ts';
 import { Turns, type TurnsOptions } from './turns/turns.ts';
-import { tokenCount } from '../actors/contracts/outcome.ts';
+import { tokenCount } from '../actors/contracts/usage.ts';
 
 /** A client that will attach has done so by then. */
 const UNATTENDED_MS = 10_000;

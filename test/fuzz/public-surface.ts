@@ -155,6 +155,12 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     companions: { args: () => [[{ agent: config() }], { model: model() }] },
     createChildSubagentToolset: { args: () => [{ structured: true }] },
     createParentSubagentToolset: { args: () => [{}] },
+    subtreeUsage: {
+      args: () => [
+        [{ id: 'a', parentId: null, usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 } }],
+        'a',
+      ],
+    },
     createRuntime: { args: ({ environment }) => [{ environment, journal: memoryJournal() }] },
     createSessionPool: {
       args: ({ environment }) => {

@@ -64,6 +64,7 @@ test('the parts show words of others as text', () => {
             maxSteps: 1,
             startedAt: 0,
             endedAt: null,
+            usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
             progress: hostile,
             outcome: null,
           },

@@ -2,7 +2,7 @@
 // learns when it is used up.
 
 import { expect, test } from 'vitest';
-import { ConfigurationError } from '../../src/index.ts';
+import { ConfigurationError, subtreeUsage } from '../../src/index.ts';
 import { calls, say, simpleTool } from '../support/subagent-runs.ts';
 import { textTalk } from '../support/text-talk.ts';
 
@@ -37,6 +37,27 @@ test('with nothing left no more is begun, and the lead agent says so', async () 
   await type('use search {"again":true}');
   expect(state().subagents).toHaveLength(1);
   expect(said().join('\n')).toContain('expected agents of at most 0');
+});
+
+test('what its subagents cost is in their views, and limits the session', async () => {
+  let calls_ = 0;
+  const { start, type, state } = textTalk({
+    subagents: { search: searcher },
+    budget: { cost: 2.5 },
+    price: () => (calls_ += 1) && 0.5,
+  });
+  await start();
+  await type('use search');
+  const { subagents } = state();
+  expect(subagents[0]?.outcome?.error?.message).toContain('no cost left');
+  // Five calls, and the last one.
+  expect(subagents[0]?.usage.cost).toBe(3);
+  expect(subtreeUsage(subagents, null).cost).toBe(3);
+  expect(calls_).toBe(6);
+});
+
+test('a limit of costs without a price is refused', () => {
+  expect(() => textTalk({ budget: { cost: 1 } })).toThrow(/expected `price`/);
 });
 
 test('a session whose budget cannot be is not made', () => {

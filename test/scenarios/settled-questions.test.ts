@@ -173,32 +173,42 @@ describe('a lead model', () => {
 });
 
 describe('the tool', () => {
-  test('SETTLE-TOOL-1: is there while a question is open, and for 20 s after its answer', async () => {
-    const { type, prompts, environment } = await begun(leadScript, {
-      subagents: {
-        ride: {
-          script: steps(calls(['ask_user', { question: 'Which ride?', options }]), say('Done.')),
-          config: { interactive: true },
-        },
-      },
-    });
-    const has = (): boolean => prompts.at(-1)?.toolNames.includes('settle_question') === true;
-    expect(prompts[0]?.toolNames).not.toContain('settle_question');
+  test('SETTLE-TOOL-1: is there all the time, in the same words', async () => {
+    const { type, prompts, environment } = await begun(leadScript);
     await type('what time is it?');
-    expect(has()).toBe(true);
-    const schema = prompts.at(-1)?.tools.find(({ name }) => name === 'settle_question');
-    expect(schema?.inputSchema).toMatchObject({
-      properties: {
-        questionId: { enum: [expect.any(String)] },
-        optionId: { enum: ['economy', 'premium'] },
-      },
-    });
     await type('economy');
-    await type('thanks');
-    expect(has()).toBe(true);
-    await environment.advance(20_001);
+    await environment.advance(60_000);
     await type('and the weather?');
-    expect(has()).toBe(false);
+    const offered = prompts.map(({ tools }) => JSON.stringify(tools));
+    expect(offered[0]).toContain('settle_question');
+    expect(new Set(offered).size).toBe(1);
+  });
+
+  test('SETTLE-TOOL-1: a call without a question is refused, and nothing else happens', async () => {
+    const settles: Script = ({ user, results }) =>
+      user === 'hello' && results.length === 0
+        ? {
+            calls: [
+              {
+                name: 'settle_question',
+                input: JSON.stringify({ action: 'cancel', quote: 'hello' }),
+              },
+            ],
+          }
+        : say('Well then.');
+    const { start, type, said, errors } = talk(settles);
+    await start();
+    await type('hello');
+    expect(said().at(-1)).toBe('Well then.');
+    expect(errors).toEqual([]);
+  });
+
+  test('SETTLE-TOOL-1: without subagents there is none', async () => {
+    const prompts: ScriptedPrompt[] = [];
+    const { start, type } = textTalk({ onModelCall: (_, prompt) => prompts.push(prompt) });
+    await start();
+    await type('hello');
+    expect(prompts.at(-1)?.toolNames).toEqual([]);
   });
 
   test('SETTLE-TOOL-2: the model reads the questions before the words, and not in the history', async () => {
@@ -462,15 +472,15 @@ describe('words that a subagent gives back', () => {
     expect(errors).toEqual([]);
   });
 
-  test('are not offered to be given back where an option was chosen', async () => {
-    const seen: string[][] = [];
-    const { start, type } = talk(leadScript, {
+  test('are not given back where an option was chosen: there are none', async () => {
+    const { start, type, put, result } = talk(leadScript, {
       subagents: {
         ride: {
-          script: steps(calls(['ask_user', { question: 'Which?', options }]), ({ toolNames }) => {
-            seen.push([...toolNames]);
-            return say('Done.');
-          }),
+          script: steps(
+            calls(['ask_user', { question: 'Which?', options }]),
+            calls(['not_for_me', { reason: 'just so' }]),
+            ({ prompt }) => say(JSON.stringify(prompt.at(-1)?.content)),
+          ),
           config: { interactive: true },
         },
       },
@@ -478,7 +488,8 @@ describe('words that a subagent gives back', () => {
     await start();
     await type('use ride');
     await type('economy');
-    expect(seen).toEqual([['ask_user']]);
+    expect(put()).toBe(1);
+    expect(result('ride')?.text).toContain('no words of the user to give back');
   });
 });
 

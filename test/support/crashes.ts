@@ -32,7 +32,10 @@ export function world({
   snapshots,
   inheritance,
   jobs,
-}: Pick<RuntimeOptions, 'snapshots' | 'jobs'> & { readonly inheritance?: Inheritance } = {}) {
+  price,
+}: Pick<RuntimeOptions, 'snapshots' | 'jobs' | 'price'> & {
+  readonly inheritance?: Inheritance;
+} = {}) {
   const environment = inheritance
     ? withFreshIds(simulatedEnvironment({ startAt: inheritance.at }))
     : simulatedEnvironment();
@@ -92,6 +95,7 @@ export function world({
         journal: journalOf(process),
         ...(snapshots ? { snapshots } : {}),
         ...(jobs ? { jobs } : {}),
+        ...(price ? { price } : {}),
       });
       return { process, runtime };
     },

@@ -1,5 +1,5 @@
 // The budgets of one scope (a session, or a program): its own, and that of a subagent with its whole subtree.
-// Tokens, steps and agents are counted by accounts; a child's account is cut from its parent's. Time is a
+// Tokens, steps, agents and cost are counted by accounts; a child's account is cut from its parent's. Time is a
 // deadline.
 //
 // Owns:     the granted, held and spent amounts, the parent of each budget, and the timers of time limits.
@@ -17,8 +17,9 @@
 //        gives nothing back.
 //   BUDGET-5. A child's own limits are reserved from the rest of its parent's budget at admission, all of
 //       them or none; limits that it does not set are shared with its parent.
-//   BUDGET-6. A model call is refused before it is made if its tokens do not fit, no step is left, or the
-//       time is over. Every attempt is a step.
+//   BUDGET-6. A model call is refused before it is made if its tokens do not fit, no step is left, the
+//       time is over, or the cost is spent. Every attempt is a step. Nothing is held for the cost of a call: it is
+//       known at its end.
 //   BUDGET-7. A call is settled once, at its end, and returns the amounts that it did not use.
 //   BUDGET-8. The single final call that hands in partial work is always made: it is counted, and may exceed
 //       the grant.
@@ -138,6 +139,7 @@ export const budgetLimits = z.strictObject({
   steps: count.optional(),
   timeMs: z.number().positive().optional(),
   agents: z.number().int().min(0).optional(),
+  cost: z.number().positive().finite().optional(),
 });
 
 type BudgetResource = keyof BudgetLimits;
@@ -158,8 +160,8 @@ export interface BudgetedCall {
   readonly ok: true;
   /** The limit of the model's output; undefined: none. */
   readonly maxOutputTokens: number | undefined;
-  /** Records the cost of the call. Only the first call of this counts. */
-  settle(tokens: number): void;
+  /** Records what the call used. Only the first call of this counts. */
+  settle(tokens: number, cost?: number): void;
 }
 
 export type Refusal = { readonly ok: false; readonly error: Failure };
@@ -170,9 +172,9 @@ const OUTPUT_ALLOWANCE = 4_096;
 /** The final call hands in partial work, which need not be long. */
 const FINAL_OUTPUT_TOKENS = 1_024;
 
-type Accounts = { readonly [resource in 'tokens' | 'steps' | 'agents']: BudgetAccount | null };
+const counted = ['tokens', 'steps', 'agents', 'cost'] as const;
 
-const counted = ['tokens', 'steps', 'agents'] as const;
+type Accounts = { readonly [resource in (typeof counted)[number]]: BudgetAccount | null };
 
 /** Amounts used of a budget. */
 interface BudgetCharge {
@@ -180,6 +182,8 @@ interface BudgetCharge {
   readonly steps: number;
   /** @defaultValue 0 */
   readonly agents?: number;
+  /** @defaultValue 0 */
+  readonly cost?: number;
 }
 
 export class Budget {
@@ -208,8 +212,13 @@ export class Budget {
   static create(limits: BudgetLimits, now: () => number, startedAt = now()): Budget {
     const account = (granted: number | undefined): BudgetAccount | null =>
       granted === undefined ? null : new BudgetAccount(granted);
-    const { tokens, steps, agents, timeMs } = limits;
-    const accounts = { tokens: account(tokens), steps: account(steps), agents: account(agents) };
+    const { tokens, steps, agents, cost, timeMs } = limits;
+    const accounts = {
+      tokens: account(tokens),
+      steps: account(steps),
+      agents: account(agents),
+      cost: account(cost),
+    };
     const own = counted.flatMap((resource) => accounts[resource] ?? []);
     const dueAt = timeMs === undefined ? null : startedAt + timeMs;
     return new Budget(accounts, own, dueAt, now, startedAt);
@@ -228,7 +237,7 @@ export class Budget {
    * part is no longer available, it shares the rest.
    */
   readmit(limits: BudgetLimits, startedAt: number): Budget {
-    const { tokens, steps, agents } = this.#accounts;
+    const { tokens, steps, agents, cost } = this.#accounts;
     agents?.charge(1);
     const part = (
       account: BudgetAccount | null,
@@ -241,6 +250,7 @@ export class Budget {
       tokens: part(tokens, limits.tokens),
       steps: part(steps, limits.steps),
       agents: part(agents, limits.agents),
+      cost: part(cost, limits.cost),
     };
     const own = counted.flatMap((resource) =>
       limits[resource] === undefined ? [] : (accounts[resource] ?? []),
@@ -250,10 +260,16 @@ export class Budget {
   }
 
   /** Counts amounts that were used in an earlier process. */
-  charge({ tokens, steps, agents = 0 }: BudgetCharge): void {
+  charge({ tokens, steps, agents = 0, cost = 0 }: BudgetCharge): void {
     this.#accounts.tokens?.charge(tokens);
     this.#accounts.steps?.charge(steps);
     this.#accounts.agents?.charge(agents);
+    this.#accounts.cost?.charge(cost);
+  }
+
+  /** Whether the cost of its calls has to be known. */
+  get countsCost(): boolean {
+    return this.#accounts.cost !== null;
   }
 
   /**
@@ -265,14 +281,13 @@ export class Budget {
     if (used) return exhausted(used);
     const { tokens, steps } = this.#accounts;
     steps?.charge(1);
-    if (!tokens) return { ok: true, maxOutputTokens: undefined, settle() {} };
-    const hold = tokens.take(Math.min(tokens.left, inputTokens + OUTPUT_ALLOWANCE)) as Reservation;
-    const output = hold.amount - inputTokens;
+    const hold = tokens?.take(Math.min(tokens.left, inputTokens + OUTPUT_ALLOWANCE)) ?? null;
+    const output = hold === null ? OUTPUT_ALLOWANCE : hold.amount - inputTokens;
     return {
       ok: true,
       // A limit without effect is not sent: some models refuse one above their own.
       maxOutputTokens: output < OUTPUT_ALLOWANCE ? output : undefined,
-      settle: (used_) => hold.settle(used_),
+      settle: this.#settling((used_) => hold?.settle(used_)),
     };
   }
 
@@ -280,22 +295,29 @@ export class Budget {
   beginFinalCall(): BudgetedCall {
     const { tokens, steps } = this.#accounts;
     steps?.charge(1);
-    let isSettled = false;
     return {
       ok: true,
       maxOutputTokens: FINAL_OUTPUT_TOKENS,
-      settle: (used) => {
-        if (!isSettled) tokens?.charge(used);
-        isSettled = true;
-      },
+      settle: this.#settling((used) => tokens?.charge(used)),
+    };
+  }
+
+  #settling(settleTokens: (used: number) => void): BudgetedCall['settle'] {
+    let isSettled = false;
+    return (tokens, cost = 0) => {
+      if (isSettled) return;
+      isSettled = true;
+      settleTokens(tokens);
+      this.#accounts.cost?.charge(cost);
     };
   }
 
   /** Returns the exhausted limit for a call with this many input tokens; null if there is none. */
   usedUp(inputTokens = 0): BudgetResource | null {
-    const { tokens, steps } = this.#accounts;
+    const { tokens, steps, cost } = this.#accounts;
     if (this.dueAt !== null && this.#now() >= this.dueAt) return 'timeMs';
     if (steps && steps.left < 1) return 'steps';
+    if (cost && cost.left <= 0) return 'cost';
     return tokens && tokens.left < inputTokens + 1 ? 'tokens' : null;
   }
 
@@ -326,12 +348,19 @@ export class Budget {
     for (const resource of counted) {
       const account = this.#accounts[resource];
       if (!account) continue;
-      const wanted =
-        resource === 'agents' ? 1 + (limits.agents ?? 0) : Math.max(1, limits[resource] ?? 1);
+      const wanted = leastOf(resource, limits[resource]);
       if (account.left < wanted) return exceeded(resource, wanted, account.left);
     }
     return null;
   }
+}
+
+/** Returns what has to be left for a child with this limit. */
+function leastOf(resource: (typeof counted)[number], limit: number | undefined): number {
+  if (resource === 'agents') return 1 + (limit ?? 0);
+  // Any cost at all will do.
+  if (resource === 'cost') return limit ?? Number.MIN_VALUE;
+  return Math.max(1, limit ?? 1);
 }
 
 function exceeded(resource: BudgetResource, wanted: number, left: number): Refusal {
@@ -352,6 +381,7 @@ interface BudgetUsed {
   readonly startedAt: number;
   readonly tokens: number;
   readonly steps: number;
+  readonly cost: number;
 }
 
 interface Entry {

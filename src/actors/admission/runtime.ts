@@ -12,6 +12,7 @@ import {
 import { ConfigurationError } from '../../values/errors.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { Environment } from '../ports/environment.ts';
+import type { Price } from '../contracts/usage.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { Journal } from '../ports/journal.ts';
 import { isMemoryJournal, memoryJournal } from '../runtime/memory-journal.ts';
@@ -30,6 +31,12 @@ export interface RuntimeOptions {
    * `temporalJobs(…)`, or `localJobs(…)`. @defaultValue none: they are done in this process
    */
   readonly jobs?: Jobs;
+  /**
+   * Returns what a model call costs: `Outcome.usage.cost` sums it up, and `budget.cost` limits it. An error, or anything but
+   * a number of at least 0, is reported; a subagent with a budget of cost then has used it up. @defaultValue none:
+   * only relays that report their costs have any, and `budget.cost` is refused for any other subagent
+   */
+  readonly price?: Price;
   /**
    * The number of subagents in `running` at the same time, over all sessions; may be `Infinity`.
    * @defaultValue 50
@@ -55,6 +62,7 @@ export interface Runtime {
   readonly environment: Environment;
   readonly journal: Journal;
   readonly jobs: Jobs | undefined;
+  readonly price: Price | undefined;
   readonly supervisor: Supervisor;
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
   readonly snapshots: SnapshotPolicy;
@@ -67,6 +75,7 @@ const optionsSchema = z.strictObject({
   environment: z.unknown(),
   journal: anObject('a journal such as memoryJournal()', 'append', 'read').optional(),
   jobs: anObject('jobs such as those of localJobs({ … })', 'run', 'cancel').optional(),
+  price: aFunction.optional(),
   maxTotalActive: z.unknown().optional(),
   inspect: aFunction.optional(),
   // Checked below, with its default.
@@ -132,6 +141,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     environment: options.environment,
     journal: options.journal ?? memoryJournal(),
     jobs: options.jobs,
+    price: options.price,
     supervisor: new Supervisor(maxTotalActive),
     inspect: options.inspect,
     snapshots,

@@ -212,4 +212,9 @@ export interface BudgetLimits {
   readonly timeMs?: number;
   /** The number of subagents that may be spawned below it, over its whole life. */
   readonly agents?: number;
+  /**
+   * The cost of all model calls, and of relays that report theirs, in the currency of `price` (`createRuntime`). No
+   * call begins once it is spent; the calls under way may exceed it, because their cost is known afterwards.
+   */
+  readonly cost?: number;
 }

@@ -1,21 +1,7 @@
 // The end of a subagent, with all the work that it had done. Plain JSON.
+
 import type { Ending, Failure } from '../../machines/index.ts';
-
-/** Tokens as the provider counted them; 0 if it gave no count. */
-export interface Usage {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly totalTokens: number;
-}
-
-/** No model call has more: a greater number is not a token count. */
-const MAX_TOKENS = 1_000_000_000;
-
-/** Returns a token count of a provider; undefined if it is not a valid one. */
-export function tokenCount(count: unknown): number | undefined {
-  const isCount = typeof count === 'number' && count >= 0 && count <= MAX_TOKENS;
-  return isCount ? Math.round(count) : undefined;
-}
+import type { Usage } from './usage.ts';
 
 /** One tool call as the runtime saw it, for verifying the claims of a model. */
 export interface LedgerEntry {

@@ -13,6 +13,7 @@ import type {
 } from '../../machines/index.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { Outcome } from './outcome.ts';
+import type { Usage } from './usage.ts';
 
 /** One line of the conversation. */
 export interface TranscriptItem {
@@ -72,6 +73,8 @@ export interface SubagentView {
   readonly endedAt: number | null;
   /** The latest progress. */
   readonly progress: string | null;
+  /** The usage of its own model calls so far; `subtreeUsage` adds that of all subagents below it. */
+  readonly usage: Usage;
   readonly outcome: Outcome | null;
 }
 

@@ -35,6 +35,8 @@ export interface StepReport {
   readonly step: number;
   readonly toolCalls: readonly string[];
   readonly tokensUsed: number;
+  /** In the currency of `price`; absent if it is not known. */
+  readonly cost?: number;
 }
 
 /** A tool call that was being run when the process ended, and is not run again. */

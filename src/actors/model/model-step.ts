@@ -44,6 +44,7 @@ import {
   type ToolChoice,
   type ToolSet,
 } from 'ai';
+import type { Usage } from '../contracts/usage.ts';
 import type { Consent } from './approval.ts';
 import type { Clock, Environment, Ids } from '../ports/environment.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
@@ -104,17 +105,6 @@ export interface ModelCall {
   readonly job?: string;
 }
 
-/** Tokens as the provider counted them; 0 if it gave no count. */
-export interface StepUsage {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly totalTokens: number;
-  /** The cached part of the input, if the provider reports it. */
-  readonly cachedInputTokens?: number;
-  /** The reasoning part of the output, if the provider reports it. */
-  readonly reasoningTokens?: number;
-}
-
 export interface ModelResponse {
   readonly text: string;
   readonly reasoning?: string;
@@ -124,7 +114,7 @@ export interface ModelResponse {
   readonly calls: readonly ModelCall[];
   /** With `length`, calls may be incomplete and must not be run. */
   readonly finish: FinishReason;
-  readonly usage: StepUsage;
+  readonly usage: Usage;
   readonly providerMetadata?: ProviderMetadata;
 }
 
@@ -285,14 +275,15 @@ function toUsage({
   inputTokens = 0,
   outputTokens = 0,
   totalTokens = inputTokens + outputTokens,
-  inputTokenDetails: { cacheReadTokens: cachedInputTokens },
+  inputTokenDetails: { cacheReadTokens: cachedInputTokens, cacheWriteTokens },
   outputTokenDetails: { reasoningTokens },
-}: StepRead['usage']): StepUsage {
+}: StepRead['usage']): Usage {
   return withoutUndefined({
     inputTokens,
     outputTokens,
     totalTokens,
     cachedInputTokens,
+    cacheWriteTokens,
     reasoningTokens,
   });
 }

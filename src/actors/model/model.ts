@@ -42,7 +42,7 @@ import { ConfigurationError, ProviderError } from '../../values/errors.ts';
 import type { Clock, Ids } from '../ports/environment.ts';
 import { asJson, isJson, isTooDeep, MAX_DEPTH, TOO_DEEP } from '../../values/json.ts';
 import { storable, storableId } from '../../values/storable.ts';
-import { tokenCount } from '../contracts/outcome.ts';
+import { tokenCount } from '../contracts/usage.ts';
 import { knownJsonSchema } from './schema.ts';
 
 /** A model of the current specification. */

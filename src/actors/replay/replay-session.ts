@@ -688,6 +688,7 @@ class ReplayedSubagent implements UnitBody {
       step,
       messages: 0,
       settledCalls: outcome.toolLedger.length,
+      usage: outcome.usage,
       outcome,
     };
   }
@@ -743,6 +744,7 @@ class ReplayedSubagent implements UnitBody {
       step: snapshot.context.step,
       messages: log.messages.length,
       settledCalls: log.ledger.length,
+      usage: log.usage,
       outcome: this.#outcome,
     };
   }

@@ -6,6 +6,7 @@
 import type { DeliveryKind, DeliveryPriority } from '../../machines/index.ts';
 import { clip } from '../../values/clip.ts';
 import type { Outcome } from '../contracts/outcome.ts';
+import type { Usage } from '../contracts/usage.ts';
 import type { ConnectionState, QuestionView, SubagentState } from '../contracts/session-views.ts';
 
 /** A line of the conversation as the lead model reads it: words, calls, their results. */
@@ -55,6 +56,8 @@ export interface ReplaySubagent {
   readonly messages: number;
   /** The number of its settled tool calls. */
   readonly settledCalls: number;
+  /** The usage of its own model calls. */
+  readonly usage: Usage;
   /** Its end; null while it lives. */
   readonly outcome: Outcome | null;
 }

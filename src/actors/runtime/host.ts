@@ -13,6 +13,7 @@
 import type { InspectionEvent } from 'xstate';
 import { handleRejection, quietly } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
+import type { Price } from '../contracts/usage.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { Journal } from '../ports/journal.ts';
 import { ActorTree } from './actor-view.ts';
@@ -24,6 +25,8 @@ export interface HostOptions {
   readonly journal: Journal;
   /** Where steps with `runs: 'jobs'` are done. @defaultValue none: they are done here */
   readonly jobs?: Jobs | undefined;
+  /** What a model call costs. @defaultValue nothing is known of costs */
+  readonly price?: Price | undefined;
   /** Called with errors that did no harm: a throwing hook, a journal append that is retried. */
   readonly onError?: ((error: unknown, where: string) => void) | undefined;
   /** Called with events that no actor could accept at that time: late, duplicate, or not addressed to it. */
@@ -38,6 +41,8 @@ export interface Host {
   readonly journal: Journal;
   /** Null: every step is done here. */
   readonly jobs: Jobs | null;
+  /** Null: only relays that report their costs have any. */
+  readonly price: Price | null;
   readonly router: Router;
   /** The actors that apps and inspectors observe. */
   readonly actors: ActorTree;
@@ -54,6 +59,7 @@ export function createHost(options: HostOptions): Host {
     environment: options.environment,
     journal: options.journal,
     jobs: options.jobs ?? null,
+    price: options.price ?? null,
     router: new Router((error) => report(error, 'router')),
     actors: new ActorTree(report, options.inspect && guarded(options.inspect, report)),
     onUnfoldable: options.onUnfoldable ?? 'set_aside',

@@ -60,14 +60,22 @@ const returnedInput = z.object({
   reason: z.string().min(1).describe('What the words are about, or why they are no answer'),
 });
 
-/** The AI SDK tool, without `execute`: its result is the answer to the same question, put again. */
+/**
+ * The AI SDK tool. The runtime answers a call after words, with the answer to the same question, put again; any other call
+ * is an error. It is offered from the first step on: a toolset that changes is a prompt that no provider has cached.
+ */
 export const notForMeTool: Tool = tool({
   description:
     'The words that you got as the answer to your last question are no answer to it: they are a wish ' +
-    'or a question about something else. Gives them back, and asks your question again. Returns the ' +
-    'answer as ask_user does.',
+    'or a question about something else. Gives them back, and asks your question again. Only at once ' +
+    'after such an answer. Returns the answer as ask_user does.',
   inputSchema: zodSchema(returnedInput),
   outputSchema: output,
+  execute: () => {
+    throw new Error(
+      'You have no words of the user to give back: this is for the words that answered your last question, at once.',
+    );
+  },
 });
 
 /** Returns the last question of the ledger, and the words that answered it; null: words did not. */

@@ -14,6 +14,7 @@ import {
 } from '../contracts/config.ts';
 import { identities } from '../contracts/identity.ts';
 import { aModel } from '../model/model.ts';
+import type { Price } from '../contracts/usage.ts';
 import type { Relay, RelayCapabilities } from '../ports/relay.ts';
 
 export const defaultSubagentOptions = {
@@ -114,6 +115,22 @@ const checks = {
 } satisfies ChecksOf<SubagentConfig>;
 const schema = z.strictObject(checks);
 const definitions = new WeakMap<SubagentConfig, SubagentDefinition>();
+
+/**
+ * Checks that a limit of costs has costs to count. A relay reports its own.
+ * @throws {ConfigurationError} `INVALID_OPTION`
+ */
+export function checkPriced(
+  where: string,
+  { budget, relay }: Pick<SubagentConfig, 'budget' | 'relay'>,
+  price: Price | null | undefined,
+): void {
+  if (budget?.cost === undefined || relay || price) return;
+  throw new ConfigurationError(
+    'INVALID_OPTION',
+    `${where}: expected \`price\` (createRuntime) beside \`budget.cost\`, got a limit of ${shown(budget.cost)} without it: no call would count`,
+  );
+}
 
 /**
  * Checks a configuration and fills in its defaults. The same configuration gives the same definition.

@@ -15,7 +15,7 @@ import {
   type SubagentContextSnapshot,
 } from '../context/context-snapshot.ts';
 import type { NoteMarks } from '../notes/note-marks.ts';
-import { askUserTool, ASK_USER, NOT_FOR_ME } from './ask-user.ts';
+import { askUserTool, ASK_USER, NOT_FOR_ME, notForMeTool } from './ask-user.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import { checkSubagentConfig } from './config.ts';
 import { completionToolOf, completionTools } from './child-toolset.ts';
@@ -133,7 +133,7 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
   const prepared = prepareTools(definition.tools, `${definition.name}.tools`, {
     reserved: [ASK_USER, NOT_FOR_ME],
     builtIn: {
-      ...(definition.interactive ? { [ASK_USER]: askUserTool } : {}),
+      ...(definition.interactive ? { [ASK_USER]: askUserTool, [NOT_FOR_ME]: notForMeTool } : {}),
       ...completionTools(definition),
     },
   });

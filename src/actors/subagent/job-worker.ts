@@ -26,7 +26,6 @@ import type { PreparedTools } from '../model/tools.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Job, JobEnd, JobHands } from '../ports/jobs.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
-import { NOT_FOR_ME, notForMeTool } from './ask-user.ts';
 import { checkSubagentConfig } from './config.ts';
 import { toolsOf } from './instance.ts';
 import {
@@ -145,7 +144,7 @@ class JobWorker implements JobHands {
       const source = [known.tools, this.#shared].find(
         ({ modelTools: offered }) => offered && Object.hasOwn(offered, name),
       );
-      const offered = name === NOT_FOR_ME ? notForMeTool : source?.modelTools?.[name];
+      const offered = source?.modelTools?.[name];
       if (offered === undefined)
         throw new OffstageError(
           'NOT_RECOVERABLE',

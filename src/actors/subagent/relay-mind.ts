@@ -163,6 +163,8 @@ export class RelayMind {
   #denied: string | null = null;
   #inputTokens = 0;
   #outputTokens = 0;
+  /** Null: the agent has reported none. */
+  #cost: number | null = null;
   #artifacts: Extract<RelayEvent, { readonly type: 'artifact' }>[] = [];
   readonly #requests = new Map<string, Request>();
   readonly #works = new Map<string, Work>();
@@ -635,6 +637,7 @@ export class RelayMind {
       case 'usage':
         this.#inputTokens += event.inputTokens;
         this.#outputTokens += event.outputTokens;
+        if (event.cost !== undefined) this.#cost = (this.#cost ?? 0) + event.cost;
         return;
       case 'withdrawn':
         this.#withdrawn(event.requestId, 'withdrawn by the agent');
@@ -729,6 +732,8 @@ export class RelayMind {
     const outputTokens = Math.round(this.#outputTokens);
     this.#inputTokens = 0;
     this.#outputTokens = 0;
+    const cost = this.#cost === null ? {} : { cost: this.#cost };
+    this.#cost = null;
     const counted = inputTokens + outputTokens;
     const estimated = Math.ceil(text.length / CHARACTERS_PER_TOKEN);
     const content = [
@@ -747,8 +752,8 @@ export class RelayMind {
       finish: calls.length > 0 ? 'tool-calls' : 'stop',
       usage:
         counted > 0
-          ? { inputTokens, outputTokens, totalTokens: counted }
-          : { inputTokens: 0, outputTokens: estimated, totalTokens: estimated },
+          ? { inputTokens, outputTokens, totalTokens: counted, ...cost }
+          : { inputTokens: 0, outputTokens: estimated, totalTokens: estimated, ...cost },
     };
   }
 }

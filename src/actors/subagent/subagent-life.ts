@@ -21,7 +21,7 @@ import type { ActorTree } from '../runtime/actor-view.ts';
 import { restored } from '../runtime/chart-steps.ts';
 import { Hosted, plain, type Effect, type Postbox } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
-import type { Usage } from '../contracts/outcome.ts';
+import type { Usage } from '../contracts/usage.ts';
 import { SubagentLog, type LogRecord } from './subagent-log.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 

@@ -25,13 +25,8 @@ import { inputTimeoutMessage } from '../conversation/prompts.ts';
 import { toolMessage, type StepResult, type ToolOutcome } from '../model/tool-results.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
 import type { Answer } from '../contracts/records.ts';
-import {
-  tokenCount,
-  type ApprovalGrade,
-  type Artifact,
-  type LedgerEntry,
-  type Usage,
-} from '../contracts/outcome.ts';
+import { type ApprovalGrade, type Artifact, type LedgerEntry } from '../contracts/outcome.ts';
+import { addUsage, NO_USAGE, tokenCount, type Usage } from '../contracts/usage.ts';
 import { NoteMarks, unmarked, unmarkedNotes } from '../notes/note-marks.ts';
 import { note, quoted, sentence, type Note } from '../notes/note.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
@@ -115,7 +110,7 @@ const empty: LogRecord = {
   calls: [],
   ledger: [],
   text: '',
-  usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+  usage: NO_USAGE,
   unread: [],
   completion: null,
 };
@@ -325,12 +320,13 @@ export class SubagentLog {
   /** Records the words and the cost of a model answer, also of one that cannot be used. */
   #said({ text, usage }: Pick<ModelResponse, 'text' | 'usage'>): void {
     if (text !== '') this.#text = text;
-    this.#usage = {
+    this.#usage = addUsage(this.#usage, {
+      ...usage,
       // Journals of earlier versions hold the token counts of the provider unchecked.
-      inputTokens: this.#usage.inputTokens + (tokenCount(usage.inputTokens) ?? 0),
-      outputTokens: this.#usage.outputTokens + (tokenCount(usage.outputTokens) ?? 0),
-      totalTokens: this.#usage.totalTokens + (tokenCount(usage.totalTokens) ?? 0),
-    };
+      inputTokens: tokenCount(usage.inputTokens) ?? 0,
+      outputTokens: tokenCount(usage.outputTokens) ?? 0,
+      totalTokens: tokenCount(usage.totalTokens) ?? 0,
+    });
   }
 
   settled(callId: string, outcome: ToolOutcome): void {

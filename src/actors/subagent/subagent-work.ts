@@ -14,10 +14,18 @@
 
 import type { JSONValue, LanguageModel, ModelMessage } from 'ai';
 import { clip } from '../../values/clip.ts';
-import { isA, messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
+import {
+  ConfigurationError,
+  isA,
+  messageOf,
+  OffstageError,
+  TimeoutError,
+} from '../../values/errors.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
 import type { Budget } from '../admission/budget.ts';
+import type { Usage } from '../contracts/usage.ts';
 import type { PreparedBefore, SubagentHandle, SubagentPorts } from './subagent-ports.ts';
 import type { StreamedChunk } from '../contracts/task.ts';
 import { consentFor, INHERITED_DENIAL, approvalNeeded } from '../model/approval.ts';
@@ -27,17 +35,16 @@ import {
   toStepError,
   type ModelCall,
   type ModelResponse,
-  type StepUsage,
 } from '../model/model-step.ts';
 import { checkOutput, structuredOutput } from '../model/output.ts';
 import { keptElsewhere, runToolCall, type KeepLarge } from '../model/tool-run.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import { raceTime } from '../runtime/race-abort.ts';
-import type { LedgerEntry } from '../contracts/outcome.ts';
-import { runsAsJob, type PreparedTools, type ToolEntry } from '../model/tools.ts';
-import { ASK_USER, mayGiveBack, NOT_FOR_ME, notForMeTool } from './ask-user.ts';
+import { runsAsJob, type ToolEntry } from '../model/tools.ts';
+import { ASK_USER, mayGiveBack, NOT_FOR_ME } from './ask-user.ts';
 import { checkHandIn, completionToolIn, notHandedInMessage } from './child-toolset.ts';
 import { releaseInstance, type Instance } from './instance.ts';
+import { permitFor, type Granted } from './permit.ts';
 import { RelayMind } from './relay-mind.ts';
 import { StepFailure, StepJobs } from './step-jobs.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
@@ -79,15 +86,10 @@ type Kind = Omit<StepCall, 'callId'>;
 const asTool: Kind = { kind: 'tool' };
 
 const CUT_OFF = 'The budget is used up: its last tokens were not enough for the answer';
+const COST_UNKNOWN = 'The budget is used up: the cost of a call is not known';
 const MAX_PROGRESS_CHARS = 200;
 /** A relay that takes longer to let its agent go is reported, and no longer waited for. */
 const RELEASE_TIMEOUT_MS = 30_000;
-
-/** Returns the tools of the next step: with that for words that the last question got as its answer. */
-function toolsFor({ tools }: Instance, ledger: readonly LedgerEntry[]): PreparedTools {
-  if (!mayGiveBack(ledger)) return tools;
-  return { ...tools, modelTools: { ...tools.modelTools, [NOT_FOR_ME]: notForMeTool } };
-}
 
 export class SubagentWork {
   /** The progress that its tools report while they work; null when none does. */
@@ -329,11 +331,10 @@ export class SubagentWork {
         const said = stream && ((delta: string) => stream({ type: 'text_delta', step, delta }));
         const own = { step, instructions, messages, ledger, final, signal, said };
         const response = await mind.step(own);
-        permit.answered(response.usage, response.text);
-        await this.#digest(thinking, response);
+        await this.#digest(thinking, this.#paid(thinking, permit, response));
         return;
       }
-      const tools = toolsFor(instance, this.#worker.log.ledger);
+      const { tools } = instance;
       const said =
         stream &&
         (({ type, delta }: Delta) =>
@@ -375,13 +376,13 @@ export class SubagentWork {
             ids: environment.ids,
             clock: environment.clock,
           }));
-      permit.answered(response.usage, response.text);
+      const paid = this.#paid(thinking, permit, response);
       // Cut off by the budget, not by the model: the partial answer is handed in.
       const isCut = response.finish === 'length' && maxOutputTokens !== undefined && !final;
       if (isCut) this.#exhausted(activity, CUT_OFF);
-      await this.#digest(isCut ? { ...thinking, final: true } : thinking, response);
+      await this.#digest(isCut ? { ...thinking, final: true } : thinking, paid);
     } catch (error) {
-      permit.failed(signal.aborted);
+      permit.failed(signal.aborted, (usage) => this.#priceOf(instance, usage) ?? 0);
       if (signal.aborted) return;
       const classified = isA(error, StepFailure) ? error : toStepError(error);
       const { code, message, retryable, retryAfterMs = 0 } = classified;
@@ -399,6 +400,51 @@ export class SubagentWork {
         Math.max(pauseMs, retryAfterMs),
       );
       signal.addEventListener('abort', cancel, { once: true });
+    }
+  }
+
+  /** Settles what an answer used, and returns it with its cost. */
+  #paid(
+    { activity, instance, budget, final }: Thinking,
+    permit: Granted,
+    response: ModelResponse,
+  ): ModelResponse {
+    if (!budget && !this.#host.price) return response;
+    const usage = permit.counted(response);
+    // A relay reports its own costs, and not with every step.
+    if (this.#mind) {
+      permit.settle(usage.totalTokens, usage.cost ?? 0);
+      return response;
+    }
+    const cost = this.#priceOf(instance, usage);
+    permit.settle(usage.totalTokens, cost ?? 0);
+    if (cost !== null) return { ...response, usage: { ...response.usage, cost } };
+    // The answer counts; no further call begins.
+    if (budget?.countsCost && !final && !activity.signal.aborted)
+      this.#worker.receive({ type: 'budget.exhausted', graceful: true, message: COST_UNKNOWN });
+    return response;
+  }
+
+  /** Returns null where nobody knows it. */
+  #priceOf({ model, definition: { name } }: Instance, usage: Usage): number | null {
+    const { price } = this.#host;
+    if (!price) return null;
+    const [provider, modelId] =
+      model === null
+        ? ['unknown', name]
+        : typeof model === 'string'
+          ? ['gateway', model]
+          : [model.provider, model.modelId];
+    try {
+      const cost: unknown = price({ provider, modelId, usage, name });
+      if (typeof cost === 'number' && Number.isFinite(cost) && cost >= 0) return cost;
+      throw new ConfigurationError(
+        'INVALID_PRICE',
+        `Expected \`price\` to return a number of at least 0, got ${shown(cost)}`,
+      );
+    } catch (error) {
+      this.#host.report(error, `price of a model call of ${name}`);
+      return null;
     }
   }
 
@@ -778,68 +824,4 @@ function progressIn(output: JSONValue): string | null {
   return typeof progress === 'string' && progress.trim() !== ''
     ? clip(progress.trim(), MAX_PROGRESS_CHARS)
     : null;
-}
-
-const CHARACTERS_PER_TOKEN = 4;
-/** Tokens counted for an image or a file, whose size does not tell its tokens. */
-const TOKENS_PER_FILE = 1_000;
-
-type Permit =
-  | {
-      readonly ok: true;
-      /** Limit on the output tokens of the call; undefined: no limit. */
-      readonly maxOutputTokens: number | undefined;
-      /** Records the usage of a call that was answered. */
-      answered(usage: StepUsage, text: string): void;
-      /** Records a call that failed. `underWay`: the provider may have read it, and charged for it. */
-      failed(underWay: boolean): void;
-    }
-  | { readonly ok: false; readonly message: string };
-
-const unlimited: Permit = { ok: true, maxOutputTokens: undefined, answered() {}, failed() {} };
-
-/** A model call that a budget has to permit. */
-interface Asking {
-  readonly budget: Budget | null;
-  readonly instructions: string;
-  readonly messages: readonly ModelMessage[];
-  /** True for the call that hands in partial work. */
-  readonly final: boolean;
-}
-
-/** Asks the budget for permission before a model call. */
-export function permitFor({ budget, instructions, messages, final }: Asking): Permit {
-  if (!budget) return unlimited;
-  const inputTokens = estimateTokens(instructions, messages);
-  const call = final ? budget.beginFinalCall() : budget.beginCall(inputTokens);
-  if (!call.ok) return { ok: false, message: call.error.message };
-  return {
-    ok: true,
-    maxOutputTokens: call.maxOutputTokens,
-    answered: ({ totalTokens }, text) =>
-      call.settle(totalTokens > 0 ? totalTokens : inputTokens + tokensIn(text.length)),
-    failed: (underWay) => call.settle(underWay ? inputTokens : 0),
-  };
-}
-
-/** Estimates the number of tokens that a model reads. */
-export function estimateTokens(instructions: string, messages: readonly ModelMessage[]): number {
-  let characters = instructions.length;
-  let files = 0;
-  for (const { content } of messages) {
-    if (typeof content === 'string') {
-      characters += content.length;
-      continue;
-    }
-    for (const part of content) {
-      if (part.type === 'file' || part.type === 'image') files += 1;
-      else if ('text' in part) characters += part.text.length;
-      else characters += JSON.stringify(part).length;
-    }
-  }
-  return tokensIn(characters) + files * TOKENS_PER_FILE;
-}
-
-function tokensIn(characters: number): number {
-  return Math.ceil(characters / CHARACTERS_PER_TOKEN);
 }

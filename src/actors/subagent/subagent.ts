@@ -46,7 +46,8 @@ import { callSafely, type Host } from '../runtime/host.ts';
 import { underWay, type Effect } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
-import type { Outcome } from '../contracts/outcome.ts';
+import { type Outcome } from '../contracts/outcome.ts';
+import { NO_USAGE, type Usage } from '../contracts/usage.ts';
 import type { SubagentTask, StepReport } from '../contracts/task.ts';
 import { approvalQuestion, askedQuestion, NOT_FOR_ME, returnedQuestion } from './ask-user.ts';
 import { requestedInput } from './child-toolset.ts';
@@ -317,9 +318,9 @@ export class Subagent implements UnitBody, Worker {
     return this.#life?.marks;
   }
 
-  /** Tokens that its models used so far. */
-  get tokensUsed(): number {
-    return this.#life?.usage.totalTokens ?? 0;
+  /** The usage of its model calls so far. */
+  get usage(): Usage {
+    return this.#life?.usage ?? NO_USAGE;
   }
 
   hasDenied(toolName: string, input: unknown): boolean {
@@ -558,6 +559,7 @@ export class Subagent implements UnitBody, Worker {
       step: event.step,
       toolCalls: calls.map(({ toolName }) => toolName),
       tokensUsed: usage.totalTokens,
+      ...(usage.cost === undefined ? {} : { cost: usage.cost }),
     };
     this.post({ kind: 'do', name: 'stepped', params });
   }

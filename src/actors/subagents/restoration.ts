@@ -164,7 +164,8 @@ function restoreOne(
   instances.enter(record);
   // It held the instance of its name when the process ended, or when it ended: no other run comes between.
   if (subagent.step > 0) instances.lock(record, () => {});
-  const used = { startedAt: bornAt, tokens: subagent.tokensUsed, steps: subagent.step };
+  const { totalTokens: tokens, cost = 0 } = subagent.usage;
+  const used = { startedAt: bornAt, tokens, cost, steps: subagent.step };
   budgets.readmit(id, birth.parentId, definition.budget, used, (message) =>
     subagent.timeIsOver(message),
   );
@@ -200,7 +201,8 @@ function restoreEnded(
 ): void {
   const { path: scope, registry, supervisor, budgets } = host;
   const { id, parentId, admission } = record;
-  const used = { startedAt: admission.startedAt, tokens: outcome.usage.totalTokens, steps: step };
+  const { totalTokens: tokens, cost = 0 } = outcome.usage;
+  const used = { startedAt: admission.startedAt, tokens, cost, steps: step };
   registry.add(record);
   supervisor.remember(scope, 1);
   budgets.readmit(id, parentId, admission.definition.budget, used, () => {});

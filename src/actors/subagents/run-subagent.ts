@@ -210,10 +210,10 @@ const scopes = new WeakMap<Runtime, Scope>();
 function scopeOf(runtime: Runtime): Scope {
   const known = scopes.get(runtime);
   if (known) return known;
-  const { environment, jobs, inspect, supervisor, onUnfoldable } = runtime;
+  const { environment, jobs, price, inspect, supervisor, onUnfoldable } = runtime;
   const id = environment.ids.next('runs');
   const journal = journalOfPassing(runtime);
-  const host = createHost({ environment, journal, jobs, inspect, onUnfoldable });
+  const host = createHost({ environment, journal, jobs, price, inspect, onUnfoldable });
   const limits = {
     ...defaultSessionLimits,
     maxConcurrentPerSession: Number.MAX_SAFE_INTEGER,

@@ -79,7 +79,7 @@ export class ServiceLedger implements UnitBody {
 
   constructor(
     id: string,
-    { environment, inspect, journal, jobs, snapshots, onUnfoldable }: Runtime,
+    { environment, inspect, journal, jobs, price, snapshots, onUnfoldable }: Runtime,
     onError: HostOptions['onError'],
     service: LedgerOwner,
   ) {
@@ -92,6 +92,7 @@ export class ServiceLedger implements UnitBody {
       environment,
       journal: this.journal,
       jobs,
+      price,
       inspect,
       onError,
       onUnfoldable,

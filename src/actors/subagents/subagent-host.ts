@@ -18,6 +18,7 @@
 import type { JSONValue, ModelMessage } from 'ai';
 import { Subject, type Observable } from 'rxjs';
 import { Budgets, type Budget } from '../admission/budget.ts';
+import { checkPriced } from '../subagent/config.ts';
 import type { SessionLimits } from '../admission/limits.ts';
 import type { Supervisor } from '../admission/supervisor.ts';
 import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';
@@ -97,7 +98,8 @@ export class SubagentHost implements SubagentPorts {
   /** `service`: the service that the tools of its subagents call. */
   constructor(options: SubagentTreeOptions, service: SubagentService) {
     const { id, ports, limits, supervisor, budget, graceMs = DEFAULT_GRACE_MS } = options;
-    const { environment } = ports.host;
+    const { environment, price } = ports.host;
+    checkPriced('`budget` of a scope', budget === undefined ? {} : { budget }, price);
     this.path = id;
     this.ports = ports;
     this.limits = limits;

@@ -19,7 +19,8 @@
 
 import type { ModelMessage } from 'ai';
 import type { SubagentDefinition } from '../contracts/config.ts';
-import type { Outcome } from '../contracts/outcome.ts';
+import { type Outcome } from '../contracts/outcome.ts';
+import { NO_USAGE } from '../contracts/usage.ts';
 import type {
   PendingInput,
   ProgressNote,
@@ -57,6 +58,8 @@ interface ForgottenSubagents {
   readonly agents: number;
   readonly tokens: number;
   readonly steps: number;
+  /** Absent in snapshots of earlier versions. */
+  readonly cost?: number;
 }
 
 /** The facts of one subagent that are fixed at its admission. */
@@ -116,7 +119,7 @@ export interface SubagentTreeSnapshot {
 }
 
 const nothingSaid: readonly ProgressNote[] = [];
-const nothingUsed = { agents: 0, tokens: 0, steps: 0 };
+const nothingUsed = { agents: 0, tokens: 0, steps: 0, cost: 0 };
 
 export class SubagentRecord {
   readonly admission: Admission;
@@ -238,12 +241,13 @@ export class SubagentRegistry {
   /** Adds subagents that were forgotten, by this process or another one. */
   remember(gone: ForgottenSubagents): void {
     const { parentId } = gone;
-    const { agents, tokens, steps } = this.#forgotten.get(parentId) ?? nothingUsed;
+    const { agents, tokens, steps, cost = 0 } = this.#forgotten.get(parentId) ?? nothingUsed;
     this.#forgotten.set(parentId, {
       parentId,
       agents: agents + gone.agents,
       tokens: tokens + gone.tokens,
       steps: steps + gone.steps,
+      cost: cost + (gone.cost ?? 0),
     });
   }
 
@@ -413,8 +417,8 @@ export class SubagentRegistry {
     const { id, parentId, admission, outcome, lastStep } = record;
     const { idempotencyKey } = admission;
     if (!this.#records.delete(id)) return;
-    const tokens = outcome?.usage.totalTokens ?? 0;
-    this.remember({ parentId, agents: 1, tokens, steps: lastStep });
+    const { totalTokens: tokens, cost = 0 } = outcome?.usage ?? NO_USAGE;
+    this.remember({ parentId, agents: 1, tokens, steps: lastStep, cost });
     // The usage of its forgotten children counts for its own parent.
     const below = this.#forgotten.get(id);
     if (below && this.#forgotten.delete(id)) this.remember({ ...below, parentId });
@@ -489,6 +493,7 @@ export function viewOf(record: SubagentRecord): SubagentView {
     startedAt,
     endedAt: record.endedAt,
     progress: subagent?.progress ?? record.said,
+    usage: outcome?.usage ?? subagent?.usage ?? NO_USAGE,
     outcome,
   };
 }

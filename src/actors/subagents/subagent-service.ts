@@ -166,7 +166,7 @@ export function ownedService(
     ...rest
   } = options;
   const [outcomes, handlers] = splitOutcomeOptions(rest);
-  const { environment, inspect, supervisor, onUnfoldable } = check(
+  const { environment, inspect, price, supervisor, onUnfoldable } = check(
     'createSubagentService',
     runtimeSchema,
     runtime,
@@ -193,6 +193,7 @@ export function ownedService(
     createHost({
       environment,
       journal: journalOfPassing(runtime),
+      price,
       inspect,
       onError: reporter(onError),
       onUnfoldable,

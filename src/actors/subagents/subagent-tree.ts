@@ -39,7 +39,7 @@ import type { SubagentState, SubagentView } from '../contracts/session-views.ts'
 import type { SubagentDefinition } from '../contracts/config.ts';
 import type { SubagentTask } from '../contracts/task.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import { checkSubagentConfig } from '../subagent/config.ts';
+import { checkPriced, checkSubagentConfig } from '../subagent/config.ts';
 import { SPAWNED, type SpawnedEvent } from '../subagent/subagent-events.ts';
 import { Subagent } from '../subagent/subagent.ts';
 import { constraintOn, granterOf, grantTools, sourceOf } from './grants.ts';
@@ -170,6 +170,7 @@ export class SubagentTree implements SubagentService {
     const granted = grantTools(sourceOf(request.config), request.grant, granterOf(parent, ports));
     if (!granted.ok) return { status: 'rejected', error: granted.error };
     const definition = checkSubagentConfig(granted.config, granted.config.name);
+    checkPriced(definition.name, definition, works.host.price);
     const depth = (parent?.depth ?? 0) + 1;
     const maxDepth = Math.min(
       request.maxDepth ?? Infinity,

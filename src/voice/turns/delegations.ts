@@ -27,7 +27,7 @@ import { note, sentence } from '../../actors/notes/note.ts';
 import type { LeadAgent } from '../../actors/session/lead/lead-agent.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { modelToolsOf } from '../../actors/session/lead/lead-tools.ts';
-import { settleStep, withStepNote } from '../../actors/session/lead/settle-tool.ts';
+import { settleNote, withStepNote } from '../../actors/session/lead/settle-tool.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
 import { CancelledError, ConfigurationError, ProviderError } from '../../values/errors.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
@@ -220,10 +220,10 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
     const notes = core.notes.writtenAs('user');
     const { agentName } = records;
     const { ids, clock } = host.environment;
-    const settling = settleStep(core);
+    const context = settleNote(core);
     const told = records.conversation.toModelMessages({ notes });
     const messages: ModelMessage[] = [
-      ...(settling ? withStepNote(told, settling.note, notes) : told),
+      ...(context ? withStepNote(told, context, notes) : told),
       ...(unfinished === '' ? [] : [{ role: 'user' as const, content: notes.guard(unfinished) }]),
       { role: 'user', content: notes.text(REQUEST, 'delegation request') },
     ];
@@ -232,7 +232,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
       instructions: `${agents.instructionsOf(agentName)}\n\n${INSTRUCTIONS}`,
       messages,
       tools: {
-        modelTools: { ...modelToolsOf(agents.toolsOf(agentName)), ...settling?.tools },
+        modelTools: modelToolsOf(agents.standingToolsOf(agentName)),
         execution: new Map(),
       },
       signal,

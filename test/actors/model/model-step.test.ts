@@ -109,6 +109,7 @@ describe('MODEL-STEP-3: the response', () => {
         inputTokens: 10,
         outputTokens: 5,
         totalTokens: 15,
+        cacheWriteTokens: 0,
         cachedInputTokens: 2,
         reasoningTokens: 1,
       },

@@ -2,8 +2,9 @@
 // step hands in what there is.
 
 import { describe, expect, test } from 'vitest';
-import { estimateTokens, permitFor } from '../../../src/actors/subagent/subagent-work.ts';
+import { estimateTokens, permitFor } from '../../../src/actors/subagent/permit.ts';
 import { Budget } from '../../../src/actors/admission/budget.ts';
+import type { Usage } from '../../../src/actors/contracts/usage.ts';
 import type { ScriptedStep } from '../../../src/testing/index.ts';
 import { calls, never, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
 
@@ -138,25 +139,28 @@ describe('the cost of a call', () => {
   const asking = (budget: Budget | null, final = false) =>
     permitFor({ budget, instructions: 'x'.repeat(400), messages: [], final });
   const usage = (totalTokens: number) => ({ inputTokens: 0, outputTokens: 0, totalTokens });
+  const free = (): number => 0;
+  const answered = (permit: ReturnType<typeof asking>, counted: Usage, text: string): void => {
+    if (permit.ok) permit.settle(permit.counted({ usage: counted, text }).totalTokens, 0);
+  };
 
   test('is what the provider counted, or about that where it does not', () => {
     const budget = budgetOf(1_000);
     const counted = asking(budget);
-    if (counted.ok) counted.answered(usage(300), 'whatever');
+    answered(counted, usage(300), 'whatever');
     // Settled once.
-    if (counted.ok) counted.failed(true);
+    if (counted.ok) counted.failed(true, free);
     expect(budget.report.tokens).toMatchObject({ spent: 300, reserved: 0 });
     const silent = budgetOf(1_000);
-    const call = asking(silent);
-    if (call.ok) call.answered(usage(0), 'y'.repeat(80));
+    answered(asking(silent), usage(0), 'y'.repeat(80));
     expect(silent.report.tokens?.spent).toBe(120);
   });
 
   test('a call that was broken off may have been read; one that failed was not', () => {
     const [broken, failed] = [budgetOf(1_000), budgetOf(1_000)];
     const [first, second] = [asking(broken), asking(failed)];
-    if (first.ok) first.failed(true);
-    if (second.ok) second.failed(false);
+    if (first.ok) first.failed(true, free);
+    if (second.ok) second.failed(false, free);
     expect([broken.report.tokens?.spent, failed.report.tokens?.spent]).toEqual([100, 0]);
   });
 

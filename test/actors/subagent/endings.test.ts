@@ -429,5 +429,8 @@ test('usage is what the provider counted, over all steps', async () => {
     inputTokens: 30,
     outputTokens: 15,
     totalTokens: 45,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
   });
 });

@@ -274,6 +274,45 @@ describe('an end', () => {
   });
 });
 
+describe('the cost that an agent reports', () => {
+  /** Reports the cost of each of its tools. */
+  const charging = (relay: Relay, cost: number): Relay => ({
+    ...relay,
+    start: ({ receive, ...options }) =>
+      relay.start({
+        ...options,
+        receive: (event) => {
+          if (event.type === 'tool_started')
+            receive({ type: 'usage', inputTokens: 10, outputTokens: 5, cost });
+          receive(event);
+        },
+      }),
+  });
+
+  test('is that of its outcome; no price is asked, or needed', async () => {
+    const { begin, relay } = relayed([{ tool: EDIT }, { tool: BOOK }, { say: 'Done.' }]);
+    const config = { relay: charging(relay, 0.75), budget: { cost: 10 } };
+    expect(await begin(config).result).toMatchObject({
+      status: 'completed',
+      usage: { cost: 1.5, inputTokens: 20 },
+    });
+  });
+
+  test('is limited', async () => {
+    const { begin, relay } = relayed([
+      { say: 'Half of it.' },
+      { tool: EDIT },
+      { tool: BOOK },
+      { untilCancelled: true },
+    ]);
+    const outcome = await begin({ relay: charging(relay, 0.75), budget: { cost: 1 } }).result;
+    expect(outcome).toMatchObject({
+      partial: 'Half of it.',
+      error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('cost') },
+    });
+  });
+});
+
 describe('an agent whose process ends', () => {
   test('is taken up again, is told so, and the tool that ran is in doubt', async () => {
     let turns = 0;

@@ -263,7 +263,11 @@ test('[R10 R11] P8: the model is offered its configured tools and nothing else; 
   await outcome({ tools });
   await outcome({ tools, interactive: true });
   await outcome({});
-  expect(prompts.map(({ toolNames }) => toolNames)).toEqual([['one'], ['one', 'ask_user'], []]);
+  expect(prompts.map(({ toolNames }) => toolNames)).toEqual([
+    ['one'],
+    ['one', 'ask_user', 'not_for_me'],
+    [],
+  ]);
 });
 
 test('[B44] P8: ask_user cannot be written by an author', async () => {

@@ -14,6 +14,7 @@ import {
   createRuntime,
   type Outcome,
   type PreApproval,
+  type RuntimeOptions,
   type SubagentConfig,
 } from '../../../src/index.ts';
 import {
@@ -30,7 +31,11 @@ interface Agent {
 }
 
 /** A program whose subagents may hire each other by name: `calls(['hire', { name }])`. */
-function program(agents: Record<string, Agent>, options: Partial<SubagentServiceOptions> = {}) {
+function program(
+  agents: Record<string, Agent>,
+  options: Partial<SubagentServiceOptions> = {},
+  runtimeOptions: Pick<RuntimeOptions, 'price'> = {},
+) {
   const environment = simulatedEnvironment();
   const outcomes = new Map<string, Outcome>();
   const hired: unknown[] = [];
@@ -64,7 +69,7 @@ function program(agents: Record<string, Agent>, options: Partial<SubagentService
     })),
   });
   const service = createSubagentService({
-    runtime: createRuntime({ environment }),
+    runtime: createRuntime({ environment, ...runtimeOptions }),
     model,
     ...options,
   });
@@ -276,6 +281,31 @@ describe('P7: a budget is one for a subtree', () => {
       steps: 5,
     });
     expect(outcomes.get('boss')).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
+  });
+
+  test('the cost of a child is that of its parent, and of the scope', async () => {
+    const { environment, outcomes, start } = program(
+      {
+        boss: { script: hiring('worker'), config: { maxSteps: 50 } },
+        worker: {
+          script: ({ user }) => (user.includes('last answer') ? say('Half.') : calls(['hire', {}])),
+          config: { maxSteps: 50 },
+        },
+      },
+      { budget: { cost: 6 } },
+      { price: () => 1 },
+    );
+    start('boss');
+    await environment.advance(1_000);
+    expect(outcomes.get('worker')).toMatchObject({
+      partial: 'Half.',
+      error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('cost') },
+      // The boss has spent two of the six, and the last call is beyond them.
+      usage: { cost: 5 },
+    });
+    expect(start('worker')).toMatchObject({
+      error: { code: 'BUDGET_EXCEEDED', message: expect.stringContaining('cost') },
+    });
   });
 
   test('the unused budget of a child returns to its parent', async () => {

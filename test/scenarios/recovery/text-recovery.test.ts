@@ -391,6 +391,29 @@ describe('usage from before a crash', () => {
   });
 });
 
+describe('cost from before a crash', () => {
+  test('is counted on, at the price of its time', async () => {
+    const of = world({ price: () => price });
+    let price = 4;
+    const options: TalkOptions = {
+      subagents: {
+        ride: { script: booking, config: { interactive: true, budget: { cost: 5 } } },
+      },
+    };
+    const before = textLife(of, options);
+    await before.start();
+    await before.type('use ride');
+    before.kill();
+    price = 2;
+    const after = textLife(of, options);
+    await after.start();
+    expect(after.state().subagents).toMatchObject([{ usage: { cost: 4 } }]);
+    await after.type('economy');
+    expect(after.state().subagents).toMatchObject([{ state: 'completed', usage: { cost: 6 } }]);
+    await after.close();
+  });
+});
+
 describe('a journal that is not to be had', () => {
   test('the session may be started again, once it is', async () => {
     const of = world();

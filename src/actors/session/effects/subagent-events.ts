@@ -93,6 +93,7 @@ export class SubagentEvents {
         stepNumber: report.step,
         toolCalls: report.toolCalls,
         tokensUsed: report.tokensUsed,
+        ...(report.cost === undefined ? {} : { cost: report.cost }),
       }),
     );
   }

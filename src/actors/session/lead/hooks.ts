@@ -43,6 +43,8 @@ export interface SessionHooks {
     stepNumber: number;
     toolCalls: readonly string[];
     tokensUsed: number;
+    /** In the currency of `price` (`createRuntime`); absent if it is not known. */
+    cost?: number;
   }) => void;
   readonly onSubagentEnd?: (event: {
     subagentId: string;

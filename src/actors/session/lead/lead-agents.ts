@@ -101,6 +101,8 @@ export class LeadAgents {
   readonly #definitions: ReadonlyMap<string, readonly ToolDefinition[]>;
   /** The tools of each agent by name, once they are prepared. */
   readonly #tools = new Map<string, ReadonlyMap<string, LeadTool>>();
+  /** The tools of each agent as its model is offered them; empty before `prepare`. */
+  readonly #standing = new Map<string, readonly LeadTool[]>();
   /** The tool by which a model settles a question; null before `prepare`. */
   #settleTool: LeadTool | null = null;
   readonly #mayAskUser: boolean;
@@ -179,6 +181,9 @@ export class LeadAgents {
       this.#tools.set(name, await prepareLeadTools(definitions));
     const ofRuntime = await prepareLeadTools([settleTool(this.#session)]);
     this.#settleTool = ofRuntime.get(SETTLE_QUESTION) ?? null;
+    const added = this.#mayAskUser ? [...ofRuntime.values()] : [];
+    for (const [name, tools] of this.#tools)
+      this.#standing.set(name, [...tools.values(), ...added]);
   }
 
   /** Returns the tools of an agent by name; empty before `prepare`. */
@@ -193,12 +198,11 @@ export class LeadAgents {
   }
 
   /**
-   * Returns the tools of an agent for a model that keeps its tools: with that of the runtime, if a subagent may ask
-   * the user anything.
+   * Returns the tools of an agent as its model is offered them, in the same order all the time: with that of the runtime,
+   * if a subagent may ask the user anything.
    */
   standingToolsOf(agentName: string): readonly LeadTool[] {
-    const tools = [...this.toolsOf(agentName).values()];
-    return this.#settleTool && this.#mayAskUser ? [...tools, this.#settleTool] : tools;
+    return this.#standing.get(agentName) ?? [];
   }
 
   /**

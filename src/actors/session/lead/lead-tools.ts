@@ -132,11 +132,11 @@ export async function prepareLeadTools(
  * Returns an agent's tools as a text model is offered them, without `execute`: the caller of the model runs
  * the calls.
  */
-export function modelToolsOf(tools: ReadonlyMap<string, LeadTool>): ToolSet {
+export function modelToolsOf(tools: readonly LeadTool[]): ToolSet {
   const known = offered.get(tools);
   if (known) return known;
-  const entries = [...tools].map(([name, { definition, jsonSchema: schema }]) => [
-    name,
+  const entries = tools.map(({ definition, jsonSchema: schema }) => [
+    definition.name,
     modelTool({
       description: definition.description,
       inputSchema: jsonSchema(schema),
@@ -150,7 +150,7 @@ export function modelToolsOf(tools: ReadonlyMap<string, LeadTool>): ToolSet {
 }
 
 /** The tools of an agent are the same for all its responses. */
-const offered = new WeakMap<ReadonlyMap<string, LeadTool>, ToolSet>();
+const offered = new WeakMap<readonly LeadTool[], ToolSet>();
 
 /** The tool of the runtime by which a lead model settles a question of a subagent (lead/settle-tool.ts). */
 export const SETTLE_QUESTION = 'settle_question';

@@ -6,11 +6,11 @@
 // Does not: decide whether a settlement counts (questions/settle-question.ts), or carry it out (session-effects).
 //
 // Invariants
-//   SETTLE-TOOL-1. A model that can be offered other tools in each response has it only while a question is open, or
-//       was answered in the last 20 s; its ids and options are then those of these questions.
+//   SETTLE-TOOL-1. A lead model has it all the time where a subagent may ask, in the same words: other tools in the next
+//       request are a request that no provider has cached. What it can name is in the context.
 //   SETTLE-TOOL-2. Its context is not in the conversation: it holds for one response.
 
-import { jsonSchema, tool as modelTool, type ModelMessage, type ToolSet } from 'ai';
+import { jsonSchema, type ModelMessage } from 'ai';
 import { z } from 'zod';
 import { clip } from '../../../values/clip.ts';
 import {
@@ -71,34 +71,26 @@ const schema = z.object({
 
 type Args = z.infer<typeof schema>;
 
-/** The arguments for a model; with ids, these only. */
-function parametersOf(ids: readonly string[], optionIds: readonly string[]): object {
-  const oneOf = (known: readonly string[]): object =>
-    known.length > 0 ? { type: 'string', enum: known } : { type: 'string' };
-  return {
-    type: 'object',
-    properties: {
-      questionId: {
-        ...oneOf(ids),
-        description: 'The question. Left out: the one that is open.',
-      },
-      action: { type: 'string', enum: SETTLE_ACTIONS },
-      optionId: { ...oneOf(optionIds), description: 'answer, correct: the option that they chose' },
-      text: {
-        type: 'string',
-        description: 'answer, correct: the answer in words, if no option fits',
-      },
-      quote: {
-        type: 'string',
-        description: "The words of the user's last utterance that say so, word for word",
-      },
+const parameters = {
+  type: 'object',
+  properties: {
+    questionId: { type: 'string', description: 'The question. Left out: the one that is open.' },
+    action: { type: 'string', enum: SETTLE_ACTIONS },
+    optionId: { type: 'string', description: 'answer, correct: the option that they chose' },
+    text: {
+      type: 'string',
+      description: 'answer, correct: the answer in words, if no option fits',
     },
-    required: ['action', 'quote'],
-    additionalProperties: false,
-  };
-}
+    quote: {
+      type: 'string',
+      description: "The words of the user's last utterance that say so, word for word",
+    },
+  },
+  required: ['action', 'quote'],
+  additionalProperties: false,
+} as const;
 
-/** Returns the tool as the runtime runs it, and as a model is offered it that keeps its tools. */
+/** Returns the tool as the runtime runs it, and as a lead model is offered it. */
 export function settleTool(
   session: SettlingSession & {
     readonly userInput: Pick<UserInput, 'settle' | 'nextWords'>;
@@ -108,7 +100,7 @@ export function settleTool(
   return defineTool<Args>({
     name: SETTLE_QUESTION,
     description: DESCRIPTION,
-    parameters: jsonSchema<Args>(parametersOf([], []), {
+    parameters: jsonSchema<Args>(parameters, {
       validate: (value) => {
         const parsed = schema.safeParse(value);
         return parsed.success
@@ -146,12 +138,6 @@ function meantQuestion({ records, unit, host }: SettlingSession, action: SettleA
   const [answered] = answeredJustNow(records, host.environment.clock.now(), by);
   const question = action === 'correct' ? (answered ?? open) : (open ?? answered);
   return question?.requestId ?? '';
-}
-
-/** The tool and its context for one response. */
-export interface SettleStep {
-  readonly tools: ToolSet;
-  readonly note: Note;
 }
 
 /** The work that the lead agent may be asked about, by the names of its subagents and tools (`summed`). */
@@ -203,18 +189,18 @@ function summed(names: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the tool and its context for the next response. Without a question that is open or was answered just
- * now there is no tool, and a context only if the response is to the user's words and there is work; null: none.
+ * Returns the context of the next response. Without a question that is open or was answered just now there is one only
+ * if the response is to the user's words and there is work; null: none.
  */
-export function settleStep(session: ShownSession): SettleStep | null {
+export function settleNote(session: ShownSession): Note | null {
   const { records, unit, host } = session;
   const now = host.environment.clock.now();
   const by = speakerOf(records);
   const open = openQuestions(records, unit, by);
   const answered = answeredJustNow(records, now, by);
   const questions = [...open, ...answered];
-  if (questions.length === 0) return workStep(session);
-  const note = questionsNote({
+  if (questions.length === 0) return workNoteOf(session);
+  return questionsNote({
     open: open.map((question) => ({
       ...described(question),
       askedSecondsAgo: Math.round((now - question.askedAt) / 1000),
@@ -227,26 +213,14 @@ export function settleStep(session: ShownSession): SettleStep | null {
     })),
     ...workNow(session, new Set(open.map(({ subagentId }) => subagentId))),
   });
-  const ids = questions.map(({ requestId }) => requestId);
-  const optionIds = new Set(
-    questions.flatMap(({ kind, options }) =>
-      kind === 'approval' ? [] : options.map(({ id }) => id),
-    ),
-  );
-  const inputSchema = jsonSchema(parametersOf(ids, [...optionIds]));
-  const outputSchema = jsonSchema({});
-  const tools = {
-    [SETTLE_QUESTION]: modelTool({ description: DESCRIPTION, inputSchema, outputSchema }),
-  };
-  return { tools, note };
 }
 
 /** "How is the report going?" has an answer without a tool of the app. */
-function workStep(session: ShownSession): SettleStep | null {
+function workNoteOf(session: ShownSession): Note | null {
   const work = workNow(session);
   const isWork = Object.values(work).some((names) => names.length > 0);
   const isToUser = session.records.conversation.items.at(-1)?.role === 'user';
-  return isWork && isToUser ? { tools: {}, note: workNote(work) } : null;
+  return isWork && isToUser ? workNote(work) : null;
 }
 
 const STEP_NOTE = 'questions';

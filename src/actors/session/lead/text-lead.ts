@@ -63,7 +63,7 @@ import {
 } from '../../../machines/index.ts';
 import type { LeadSession } from './lead-session.ts';
 import { modelToolsOf } from './lead-tools.ts';
-import { settleStep, withStepNote } from './settle-tool.ts';
+import { settleNote, withStepNote } from './settle-tool.ts';
 import type { TextOutput, TextPart } from './text-output.ts';
 import { TurnChart } from './turn-chart.ts';
 import { Watchdog } from './watchdog.ts';
@@ -568,15 +568,15 @@ export class TextLead implements LeadDriver {
   async *#partsOf(signal: AbortSignal, mayCall: boolean): AsyncGenerator<ResponsePart> {
     const { agents, notes, records } = this.#core;
     const { name: agentName, providerOptions } = agents.current;
-    const settling = settleStep(this.#core);
+    const context = settleNote(this.#core);
     const messages = records.conversation.toModelMessages({ notes });
     const { stream } = streamText({
       model: this.#model,
       instructions: agents.instructionsOf(agentName),
       ...(providerOptions && { providerOptions }),
-      messages: settling ? withStepNote(messages, settling.note, notes) : messages,
+      messages: context ? withStepNote(messages, context, notes) : messages,
       allowSystemInMessages: notes.systemAs === 'system',
-      tools: { ...modelToolsOf(agents.toolsOf(agentName)), ...settling?.tools },
+      tools: modelToolsOf(agents.standingToolsOf(agentName)),
       toolChoice: mayCall ? 'auto' : 'none',
       abortSignal: signal,
       maxRetries: 0,

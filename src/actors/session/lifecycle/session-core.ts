@@ -145,6 +145,7 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
       environment: runtime.environment,
       journal: this.journal,
       jobs: runtime.jobs,
+      price: runtime.price,
       inspect: runtime.inspect,
       onUnfoldable: runtime.onUnfoldable,
       onError: (error, where) => this.reportError(error, where),

@@ -11,6 +11,7 @@ const view = (id: string, toolName: string, change: Partial<SubagentView> = {}):
   parentId: null,
   depth: 1,
   hung: false,
+  usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
   callId: null,
   toolName,
   task: '',

@@ -1,0 +1,199 @@
+// What model calls cost: the app has the prices, the outcome has the sum, and a budget can limit it.
+
+import { describe, expect, test } from 'vitest';
+import { ConfigurationError, subtreeUsage, type Price } from '../../../src/index.ts';
+import { calls, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
+
+type PricedCall = Parameters<Price>[0];
+
+const look = { look: simpleTool(() => 'seen') };
+/** Looks as long as it may; then it says what it has. */
+const looking = steps(({ prompt }) => {
+  const last = prompt.at(-1);
+  const isOver = last?.role === 'user' && JSON.stringify(last.content).includes('last answer');
+  return isOver ? say('Half of it.') : calls(['look']);
+});
+
+const priced = (script: ReturnType<typeof steps>, price: Price) => subagentRuns(script, { price });
+
+describe('price', () => {
+  test('is asked once for each call, with the model and what was counted', async () => {
+    const asked: PricedCall[] = [];
+    const runs = priced(steps(calls(['look']), say('Seen.')), (call) => {
+      asked.push(call);
+      return 0.25;
+    });
+    const outcome = await runs.outcome({ tools: look });
+    expect(outcome).toMatchObject({ status: 'completed', usage: { cost: 0.5 } });
+    const { provider, modelId } = runs.model;
+    expect(asked).toHaveLength(2);
+    for (const { usage, ...call } of asked) {
+      expect(call).toEqual({ provider, modelId, name: 'worker' });
+      expect(usage.totalTokens).toBeGreaterThan(0);
+    }
+    const total = asked.reduce((sum, { usage }) => sum + usage.totalTokens, 0);
+    expect(outcome.usage.totalTokens).toBe(total);
+  });
+
+  test('gets an estimate where the provider counts nothing, and the outcome does not', async () => {
+    const asked: PricedCall[] = [];
+    const { model, outcome } = priced(steps(say('y'.repeat(80))), (call) => asked.push(call));
+    const silent: typeof model = {
+      ...model,
+      doGenerate: async (call) => ({
+        ...(await model.doGenerate(call)),
+        usage: { inputTokens: {}, outputTokens: {} } as never,
+      }),
+    };
+    const { usage } = await outcome({}, { model: silent });
+    expect(usage).toEqual({ inputTokens: 0, outputTokens: 0, totalTokens: 0, cost: 1 });
+    expect(asked[0]?.usage).toMatchObject({ outputTokens: 20 });
+    expect(asked[0]?.usage.inputTokens).toBeGreaterThan(0);
+  });
+
+  test('knows what came from the cache and what was written to it', async () => {
+    const asked: PricedCall[] = [];
+    const { model, outcome } = priced(steps(say('Done.')), (call) => asked.push(call));
+    const caching: typeof model = {
+      ...model,
+      doGenerate: async (call) => ({
+        ...(await model.doGenerate(call)),
+        usage: {
+          inputTokens: { total: 100, noCache: 10, cacheRead: 70, cacheWrite: 20 },
+          outputTokens: { total: 9, text: 4, reasoning: 5 },
+        },
+      }),
+    };
+    const counted = {
+      inputTokens: 100,
+      outputTokens: 9,
+      totalTokens: 109,
+      cachedInputTokens: 70,
+      cacheWriteTokens: 20,
+      reasoningTokens: 5,
+    };
+    expect((await outcome({}, { model: caching })).usage).toEqual({ ...counted, cost: 1 });
+    expect(asked[0]?.usage).toEqual(counted);
+  });
+
+  test.each<[string, () => unknown]>([
+    ['not a number', () => NaN],
+    ['negative', () => -1],
+    ['infinite', () => Infinity],
+    ['text', () => '1.50'],
+    ['nothing', () => undefined],
+    ['a promise', async () => 1],
+    [
+      'an error',
+      () => {
+        throw new Error('no such model');
+      },
+    ],
+  ])('that is %s is reported, and loses nothing', async (_what, price) => {
+    const runs = priced(steps(calls(['look']), say('Seen.')), price as Price);
+    const outcome = await runs.outcome({ tools: look });
+    expect(outcome).toMatchObject({ status: 'completed', text: 'Seen.' });
+    expect(outcome.usage).not.toHaveProperty('cost');
+    expect(runs.errors).toHaveLength(2);
+    expect(runs.errors[0]?.where).toContain('price');
+  });
+
+  test('must be a function', () => {
+    expect(() => subagentRuns(steps(say('Never.')), { price: 5 as never })).toThrow(
+      ConfigurationError,
+    );
+  });
+});
+
+describe('budget.cost', () => {
+  test('spent, it ends the work with what there is', async () => {
+    const runs = priced(looking, () => 0.4);
+    const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { cost: 1 } });
+    expect(outcome).toMatchObject({
+      status: 'failed',
+      partial: 'Half of it.',
+      error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('cost') },
+    });
+    // 0.4, 0.8, 1.2: the third began with 0.2 left. Then the last one, beyond it.
+    expect(runs.prompts).toHaveLength(4);
+    expect(outcome.usage.cost).toBeCloseTo(1.6);
+  });
+
+  test('not spent, the work completes', async () => {
+    const { outcome } = priced(steps(calls(['look']), say('Seen.')), () => 0.4);
+    expect(await outcome({ tools: look, budget: { cost: 1 } })).toMatchObject({ text: 'Seen.' });
+  });
+
+  test('a call whose cost nobody can tell is the last one', async () => {
+    const runs = priced(looking, () => NaN);
+    const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { cost: 1 } });
+    expect(outcome).toMatchObject({
+      partial: 'Half of it.',
+      error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('not known') },
+    });
+    expect(runs.prompts).toHaveLength(2);
+  });
+
+  test('a call that was broken off may have been read, and costs that', async () => {
+    const asked: PricedCall[] = [];
+    const { run, model, environment } = priced(looking, (call) => asked.push(call));
+    let isHanging = false;
+    const hanging: typeof model = {
+      ...model,
+      doGenerate: (call) =>
+        new Promise((_resolve, reject) => {
+          isHanging = true;
+          call.abortSignal?.addEventListener('abort', () => reject(new Error('aborted')));
+        }),
+    };
+    const { cancel, result } = run({ budget: { cost: 100 } }, { model: hanging });
+    await environment.settle();
+    expect(isHanging).toBe(true);
+    cancel();
+    await result;
+    await environment.settle();
+    expect(asked).toMatchObject([{ usage: { outputTokens: 0 } }]);
+  });
+
+  test.each([0, -1, NaN, Infinity, '1'])('of %o is refused where it is written', (cost) => {
+    const { run } = priced(looking, () => 1);
+    expect(() => run({ budget: { cost: cost as number } })).toThrow(/budget/);
+  });
+
+  test('without a price is refused: nothing would ever count', () => {
+    const { run } = subagentRuns(looking);
+    expect(() => run({ budget: { cost: 1 } })).toThrow(/expected `price`.*beside `budget.cost`/);
+  });
+});
+
+describe('the usage of a subtree', () => {
+  const usage = (totalTokens: number, cost?: number) => ({
+    inputTokens: 0,
+    outputTokens: totalTokens,
+    totalTokens,
+    ...(cost === undefined ? {} : { cost }),
+  });
+  const subagents = [
+    { id: 'a', parentId: null, usage: usage(1, 0.5) },
+    { id: 'b', parentId: 'a', usage: usage(10) },
+    { id: 'c', parentId: 'b', usage: usage(100, 0.25) },
+    { id: 'd', parentId: null, usage: usage(1000) },
+    // Its parent was forgotten.
+    { id: 'e', parentId: 'gone', usage: usage(10_000) },
+  ];
+
+  test.each([
+    ['a', 111, 0.75],
+    ['b', 110, 0.25],
+    ['d', 1000, undefined],
+    [null, 11_111, 0.75],
+    ['nobody', 0, undefined],
+  ] as const)('below %s: %d tokens', (id, totalTokens, cost) => {
+    expect(subtreeUsage(subagents, id)).toEqual(usage(totalTokens, cost));
+  });
+
+  test('of something else is refused', () => {
+    expect(() => subtreeUsage([{ id: 'a' }] as never, 'a')).toThrow(/subtreeUsage.*usage/s);
+    expect(() => subtreeUsage(subagents, 5 as never)).toThrow(ConfigurationError);
+  });
+});
