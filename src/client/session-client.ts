@@ -607,6 +607,11 @@ export class SessionClient {
     const reason = { code, message };
     if (!retry) return this.#end(reason);
     const detour = url === undefined ? null : URL.parse(url, this.#url.href);
+    if (detour && !isDetour(detour, this.#url)) {
+      // The token is for a connection that is at least as safe as the one that the app has asked for.
+      const told = `The server sends this client to ${detour.origin}, which is less safe than ${this.#url.origin}`;
+      return this.#end({ code: 'DETOUR_REFUSED', message: told });
+    }
     if (detour) this.#detour = { url: detour, failures: 0 };
     this.#show({ reason });
     this.#wasAnswered = true;
@@ -694,6 +699,13 @@ export class SessionClient {
 
 function snapshotOf(context: SessionState): ClientSnapshot {
   return { status: 'active', context };
+}
+
+/** Tells whether a client may go on to an address that the server names: nobody on the way reads its token. */
+function isDetour({ protocol }: URL, from: URL): boolean {
+  const isSafe = protocol === 'https:' || protocol === 'wss:';
+  const wasSafe = from.protocol === 'https:' || from.protocol === 'wss:';
+  return isSafe || (!wasSafe && (protocol === 'http:' || protocol === 'ws:'));
 }
 
 function addressOf({ url }: ConnectOptions): URL {

@@ -5,6 +5,7 @@ import { identity } from '../actors/contracts/identity.ts';
 import type { SessionEvent } from '../actors/contracts/session-views.ts';
 import type { PooledSession, SessionPool } from '../actors/pool/session-pool.ts';
 import type { Environment } from '../actors/ports/environment.ts';
+import type { ScopeHolder } from '../actors/ports/journal-error.ts';
 import type { BaseSession } from '../actors/session/view/base-session.ts';
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import { aFunction, check, type ChecksOf } from '../values/checks.ts';
@@ -104,8 +105,16 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
   readonly origins?: readonly string[];
   /** The names of the server in `Host`; `*` is any. @defaultValue localhost, and the hosts of `origins` */
   readonly hosts?: readonly string[];
-  /** Returns the address of the node that has the session; null: this one. @defaultValue this one */
-  readonly locate?: (sessionId: string) => string | null | Promise<string | null>;
+  /**
+   * Returns the address of `serve` on the node that has the session, `http:`, `https:`, `ws:` or `wss:`, and clients go there
+   * with their token. Called before the session is opened, with `holder` null: null lets this node open it. Called again
+   * where a journal that several processes share says that another one has it, with that process (`address` is the one that its
+   * `postgresJournal` was given): null lets clients wait until it is free (`SESSION_ELSEWHERE`). @defaultValue null
+   */
+  readonly locate?: (
+    sessionId: string,
+    holder: ScopeHolder | null,
+  ) => string | null | Promise<string | null>;
   /**
    * More events that clients see: by default those that say what happens to tools, services and the memory
    * stay on the server, and so do the ledgers of subagents (`subagent.ended` shares them).

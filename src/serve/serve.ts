@@ -22,6 +22,7 @@ import {
   protocolToken,
   targetOf,
 } from '../adapters/listen/access.ts';
+import type { ScopeHolder, ScopeInUse } from '../actors/ports/journal-error.ts';
 import { createGuard, type Guard, type Verdict, type Visit } from '../adapters/listen/guard.ts';
 import {
   isServedHost,
@@ -42,6 +43,7 @@ import {
   PROTOCOL_VERSION,
 } from '../client/protocol.ts';
 import { CapacityError, codeOf, ConfigurationError, messageOf } from '../values/errors.ts';
+import { shown } from '../values/plain-checks.ts';
 import {
   checkedIdentity,
   checkedServe,
@@ -165,17 +167,14 @@ class Server implements OffstageServer, ClientOwner {
       const message = `Expected version ${PROTOCOL_VERSION} of the protocol, got ${hello.v}`;
       return client.bye('PROTOCOL_VERSION', message);
     }
-    this.#join(client, hello).catch((error: unknown) => {
-      if (codeOf(error) === 'SESSION_CLOSED')
-        return client.bye('SESSION_ENDED', 'The session has ended');
-      this.#options.onError(error, `serve: opening ${client.identity.sessionId}`);
-      const isElsewhere = codeOf(error) === 'SCOPE_IN_USE';
-      client.bye(
-        isElsewhere ? 'SESSION_ELSEWHERE' : 'SESSION_UNAVAILABLE',
-        isElsewhere ? 'Another process has the session' : 'The session could not be opened',
-        { retry: true },
-      );
-    });
+    this.#join(client, hello)
+      .catch((error: unknown) => this.#elsewhere(client, error))
+      .catch((error: unknown) => {
+        if (codeOf(error) === 'SESSION_CLOSED')
+          return client.bye('SESSION_ENDED', 'The session has ended');
+        this.#options.onError(error, `serve: opening ${client.identity.sessionId}`);
+        client.bye('SESSION_UNAVAILABLE', 'The session could not be opened', { retry: true });
+      });
   }
 
   gone(client: ServedClient): void {
@@ -289,16 +288,36 @@ class Server implements OffstageServer, ClientOwner {
   // Sessions
 
   async #join(client: ServedClient, hello: HelloFrame): Promise<void> {
-    const { locate } = this.#options;
     const { sessionId } = client.identity;
-    const url = (await locate?.(sessionId)) ?? null;
+    const url = await this.#located(sessionId, null);
     if (client.isGone) return;
-    if (url !== null)
-      return client.bye('MOVED', 'Another node has the session', { retry: true, url });
+    if (url !== null) return moved(client, url);
     const hub = await this.#hub(sessionId);
     if (client.isGone) return;
     if (hub) hub.add(client, hello);
     else client.bye('SESSION_UNKNOWN', 'There is no such session');
+  }
+
+  /** Sends a client to the process that has the session. @throws the same error, if it says something else. */
+  async #elsewhere(client: ServedClient, error: unknown): Promise<void> {
+    if (codeOf(error) !== 'SCOPE_IN_USE') throw error;
+    const { sessionId } = client.identity;
+    const { holder = null } = error as Partial<ScopeInUse>;
+    const url = holder && (await this.#located(sessionId, holder));
+    if (client.isGone) return;
+    if (url !== null) return moved(client, url);
+    this.#options.onError(error, `serve: opening ${sessionId}`);
+    client.bye('SESSION_ELSEWHERE', 'Another process has the session', { retry: true });
+  }
+
+  /** @throws {ConfigurationError} `INVALID_ADDRESS` */
+  async #located(sessionId: string, holder: ScopeHolder | null): Promise<string | null> {
+    const url: unknown = (await this.#options.locate?.(sessionId, holder)) ?? null;
+    if (url === null || (typeof url === 'string' && isAddress(url))) return url;
+    throw new ConfigurationError(
+      'INVALID_ADDRESS',
+      `serve: expected \`locate\` to return an address of http:, https:, ws: or wss:, or null, got ${shown(url)}`,
+    );
   }
 
   /** Returns the hub of a session; null if there is no such session. */
@@ -394,6 +413,14 @@ class SocketChannel implements Channel {
     // `ws` ends the socket soon after, whether the client reads the reason or not.
     this.#socket.close(code, reason);
   }
+}
+
+function isAddress(url: string): boolean {
+  return /^(?:http|ws)s?:$/.test(URL.parse(url)?.protocol ?? '');
+}
+
+function moved(client: ServedClient, url: string): void {
+  client.bye('MOVED', 'Another node has the session', { retry: true, url });
 }
 
 const unauthorized = {

@@ -8,7 +8,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { createRuntime, createSessionPool, memoryJournal } from '../../src/index.ts';
 import { serve, type ServeOptions } from '../../src/serve/index.ts';
-import type { SocketClass } from '../../src/client/index.ts';
+import { connect, type SocketClass } from '../../src/client/index.ts';
+import { scopeInUse } from '../../src/actors/ports/journal-error.ts';
 import { rideSession, served, testClient, type Served } from './support/served.ts';
 
 /** Breaks all connections, as a network does. */
@@ -320,6 +321,107 @@ test('a session on another node is answered with its address', async () => {
   await ann.it.send('hello');
   expect([here.web.size.clients, there.web.size.clients]).toEqual([0, 1]);
   await session.close();
+});
+
+describe('a session that another process has', () => {
+  const holder = { name: 'node 2', address: 'http://10.0.0.2:3000' };
+  const inUse = (): never => {
+    throw scopeInUse('s_1', holder, 'its lease ends in 9 s');
+  };
+
+  test('is where `locate` says, which gets the holder', async () => {
+    const session = rideSession();
+    const there = await served({ session: () => session });
+    const asked: unknown[] = [];
+    const here = await served({
+      session: inUse,
+      locate: (sessionId, by) => {
+        asked.push([sessionId, by]);
+        return by && there.url;
+      },
+    });
+    const ann = here.client();
+    await ann.reconnected();
+    await ann.it.send('hello');
+    expect(asked.slice(0, 2)).toEqual([
+      [expect.any(String), null],
+      [expect.any(String), holder],
+    ]);
+    expect([here.web.size.clients, there.web.size.clients]).toEqual([0, 1]);
+    await session.close();
+  });
+
+  test.each<[string, Partial<ServeOptions>]>([
+    ['without `locate`', {}],
+    ['where that does not know it', { locate: () => null }],
+  ])('is waited for %s', async (_what, options) => {
+    const errors: unknown[] = [];
+    const session = rideSession();
+    let isFree = false;
+    const here = await served({
+      ...options,
+      session: () => (isFree ? session : inUse()),
+      onError: (error) => errors.push(error),
+    });
+    const ann = here.client();
+    await ann.status(({ reason }) => reason?.code === 'SESSION_ELSEWHERE');
+    expect(errors[0]).toMatchObject({ code: 'SCOPE_IN_USE' });
+    isFree = true;
+    await ann.reconnected();
+    await ann.it.send('hello');
+    await session.close();
+  });
+
+  test.each(['10.0.0.2:3000', '/offstage', 'javascript:alert(1)', 'file:///etc', 5])(
+    'is not at %o: that is reported, and clients wait',
+    async (address) => {
+      const errors: unknown[] = [];
+      const here = await served({
+        session: inUse,
+        locate: (_, by) => by && (address as string),
+        onError: (error) => errors.push(error),
+      });
+      const ann = here.client();
+      await ann.status(({ reason }) => reason?.code === 'SESSION_UNAVAILABLE');
+      expect(errors[0]).toMatchObject({ code: 'INVALID_ADDRESS' });
+    },
+  );
+});
+
+test.each([
+  ['https://app.example.com/offstage', 'http://10.0.0.2/offstage', 'DETOUR_REFUSED'],
+  ['wss://app.example.com/offstage', 'ws://app.example.com/offstage', 'DETOUR_REFUSED'],
+  ['https://app.example.com/offstage', 'javascript:alert(1)', 'DETOUR_REFUSED'],
+  ['http://localhost/offstage', 'file:///etc/passwd', 'DETOUR_REFUSED'],
+  ['https://app.example.com/offstage', 'https://two.example.com/offstage', 'MOVED'],
+  ['http://localhost/offstage', 'https://two.example.com/offstage', 'MOVED'],
+])('a client of %s that is sent to %s: %s', async (url, to, code) => {
+  const tried: string[] = [];
+  class Socket {
+    readonly readyState = 1;
+    readonly bufferedAmount = 0;
+    binaryType = '';
+    constructor(address: URL) {
+      tried.push(address.host);
+    }
+    addEventListener(type: string, listener: (event: never) => void): void {
+      const bye = { type: 'bye', code: 'MOVED', message: 'There', retry: true, url: to };
+      if (type === 'message' && tried.length === 1)
+        queueMicrotask(() => listener({ data: JSON.stringify(bye) } as never));
+    }
+    send(): void {}
+    close(): void {}
+  }
+  const client = connect({ url, transport: 'websocket', WebSocket: Socket });
+  onTestFinished(() => client.close());
+  const told = await new Promise<string | undefined>((resolve) => {
+    client.status.subscribe(({ reason }) => {
+      if (reason !== null) resolve(reason.code);
+    });
+  });
+  expect(told).toBe(code);
+  expect(client.status.get().state === 'closed').toBe(code === 'DETOUR_REFUSED');
+  if (code === 'DETOUR_REFUSED') expect(tried).toHaveLength(1);
 });
 
 test('many sessions come from a pool, which lets them sleep when nobody is connected', async () => {

@@ -1,0 +1,51 @@
+// Two processes that serve the sessions of one database: a client finds the one that has its session, and the other one when
+// that is gone.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { testClient } from '../../serve/support/served.ts';
+import { newSchema } from './support.ts';
+
+/** Short, so that nobody waits long; how long it takes is not looked at. */
+const LEASE_MS = 400;
+const program = fileURLToPath(new URL('node.ts', import.meta.url));
+
+async function start(schema: string) {
+  const args = ['--conditions=offstage-source', program, inject('postgresHost'), schema];
+  const child = spawn(process.execPath, [...args, String(LEASE_MS)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  return { child, url: line.toString('utf8').trim() };
+}
+
+test('P9: a client goes where its session is, and over to the next process when that one is killed', async () => {
+  const schema = newSchema();
+  const one = await start(schema);
+  const two = await start(schema);
+  const ann = testClient({ url: one.url, token: 'ann' });
+  await ann.it.send('use book_ride');
+  const { requestId } = await ann.question();
+
+  // The second process does not have it: it knows who does.
+  const bob = testClient({ url: two.url, token: 'bob' });
+  await bob.reconnected();
+  expect((await bob.question()).requestId).toBe(requestId);
+
+  one.child.kill('SIGKILL');
+  await once(one.child, 'close');
+  // The lease of the dead has to end first.
+  await bob.status(({ state }) => state !== 'open');
+  await bob.reconnected();
+  expect((await bob.question()).requestId).toBe(requestId);
+  expect(await bob.it.answer(requestId, { optionId: 'economy' })).toMatchObject({ accepted: true });
+  const { subagents } = await bob.until((state) =>
+    state.subagents.some(({ state: now }) => now === 'completed'),
+  );
+  expect(subagents).toMatchObject([
+    { outcome: { text: 'Your economy ride is booked.', toolLedger: expect.any(Array) } },
+  ]);
+});
