@@ -8,6 +8,9 @@
 //       exactly this form.
 //   MCP-RELAY-2. Only its state ends a task; a lost connection does not.
 //   MCP-RELAY-3. What is asked after a turn was cancelled, or by another task, reaches nobody.
+//   MCP-RELAY-4. A task that waits for the answer to a question that has not come does not wait for ever: after the
+//       grace period the connection is given up, and the task is taken up anew. (A connection that broke may have taken
+//       the question with it: servers on the official SDK put each once.)
 
 import { z } from 'zod';
 import type {
@@ -74,8 +77,19 @@ interface Turn {
   /** What a task asks before its id is told. */
   early: Asking[];
   progress: string;
+  /** The task waits for an answer. Absent: it works. */
+  wait: Wait | null;
+  /** The number of requests that had come when the task was last looked at. */
+  looked: number;
   isCancelling: boolean;
   readonly ended: PromiseWithResolvers<RelayRelease>;
+}
+
+interface Wait {
+  /** Of the task: another message is another wait. */
+  readonly message: string;
+  /** The number of requests that had come before it. */
+  readonly after: number;
 }
 
 /** A server that wants to be asked more often is not. */
@@ -103,6 +117,8 @@ export class McpRelaySession implements RelaySession {
   #wake: (() => void) | null = null;
   #isChanged = false;
   #cancelGrace: (() => void) | null = null;
+  /** Stops waiting for a question that has not come. */
+  #cancelMute: (() => void) | null = null;
   #lettingGo: Promise<void> | null = null;
 
   static async open(options: McpRelaySessionOptions): Promise<McpRelaySession> {
@@ -111,7 +127,7 @@ export class McpRelaySession implements RelaySession {
       await session.#connect();
     } catch (error) {
       session.#isOver = true;
-      session.#stopGrace();
+      session.#stopTimers();
       await session.#server?.close('suspended');
       throw error;
     }
@@ -166,7 +182,7 @@ export class McpRelaySession implements RelaySession {
       how = await turn.ended.promise;
     }
     this.#turn = null;
-    this.#stopGrace();
+    this.#stopTimers();
     this.#open.clear();
     await this.#letGo(why);
     return how;
@@ -249,6 +265,8 @@ export class McpRelaySession implements RelaySession {
       asked: new Set(),
       early: [],
       progress: '',
+      wait: null,
+      looked: 0,
       isCancelling: false,
       ended: Promise.withResolvers(),
     };
@@ -315,13 +333,16 @@ export class McpRelaySession implements RelaySession {
     const { over, pollMs } = this.#options;
     const server = this.#server;
     let task = first;
+    let asked = 0;
     try {
       for (;;) {
         if (this.#turn !== turn || !server) return;
         this.#take(turn, task);
         if (this.#turn !== turn) return;
+        this.#listen(turn, task, asked);
         await this.#pause(Math.min(Math.max(task.pollMs ?? pollMs, MIN_POLL_MS), MAX_POLL_MS));
         if (this.#turn !== turn) return;
+        asked = turn.asked.size;
         task = await server.look(task.taskId, over.signal);
       }
     } catch (error) {
@@ -345,6 +366,27 @@ export class McpRelaySession implements RelaySession {
     if (status === 'working' && text !== '' && text !== turn.progress && !turn.isCancelling)
       this.#send({ type: 'progress', text });
     turn.progress = text;
+  }
+
+  /** MCP-RELAY-4. `asked`: the number of requests that had come before this look. */
+  #listen(turn: Turn, { status, message }: ForeignTask, asked: number): void {
+    if (status !== 'input_required') turn.wait = null;
+    else if (turn.wait?.message !== message) turn.wait = { message, after: turn.looked };
+    turn.looked = asked;
+    if (!turn.wait || turn.isCancelling) {
+      this.#stopMute();
+      return;
+    }
+    if (turn.asked.size > turn.wait.after || this.#open.size > 0) {
+      turn.wait = { message, after: -1 };
+      this.#stopMute();
+      return;
+    }
+    const { start, graceMs } = this.#options;
+    this.#cancelMute ??= start.scheduler.schedule(
+      () => this.#close(`it waits for an answer to a question that did not come in ${graceMs} ms`),
+      graceMs,
+    );
   }
 
   #conclude(turn: Turn, { content, structuredContent, isError }: CallResult): void {
@@ -388,6 +430,7 @@ export class McpRelaySession implements RelaySession {
     }
     if (turn?.asked.has(key) === true) return;
     turn?.asked.add(key);
+    this.#stopMute();
     const isOther = taskId !== null && turn !== null && taskId !== turn.taskId;
     // MCP-RELAY-3
     if (!turn || turn.isCancelling || isOther) {
@@ -492,7 +535,7 @@ export class McpRelaySession implements RelaySession {
     this.#turn = null;
     this.#taskId = null;
     this.#dropRequests();
-    this.#stopGrace();
+    this.#stopTimers();
     this.#changed();
     this.#send({ type: 'turn_ended', reason, ...(message === '' ? {} : { message }) });
     turn.ended.resolve('cancelled');
@@ -504,7 +547,7 @@ export class McpRelaySession implements RelaySession {
     if (this.#isOver && !turn) return;
     this.#turn = null;
     this.#dropRequests();
-    this.#stopGrace();
+    this.#stopTimers();
     this.#send({ type: 'closed', message });
     this.#isOver = true;
     // A server that does not stop is not gone back to.
@@ -531,9 +574,15 @@ export class McpRelaySession implements RelaySession {
     for (const requestId of this.#open.keys()) this.answer(requestId, { type: 'cancelled' });
   }
 
-  #stopGrace(): void {
+  #stopTimers(): void {
     this.#cancelGrace?.();
     this.#cancelGrace = null;
+    this.#stopMute();
+  }
+
+  #stopMute(): void {
+    this.#cancelMute?.();
+    this.#cancelMute = null;
   }
 
   #changed(): void {

@@ -13,7 +13,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { mcpRelay, type McpRelayOptions } from '../../../src/adapters/mcp/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import type { RelayAnswer, RelayEvent } from '../../../src/entries/subagents.ts';
-import { createRuntime, memoryJournal } from '../../../src/index.ts';
+import { createRuntime, memoryJournal, runSubagent } from '../../../src/index.ts';
 import { actsPrompt } from '../../../src/testing/index.ts';
 import { actingServer } from './support/acting-server.ts';
 import { rideServer } from './support/ride-server.ts';
@@ -160,6 +160,40 @@ test('the arguments of a call are made by the app where the tool takes more than
   expect((await turn({ url, tool: 'work', arguments: args }, say)).words).toBe('Well.');
   expect(told).toEqual([`${say}!`]);
 });
+
+// A server on the official SDK puts each question once: a connection that breaks takes it along, and the server waits.
+test.each(['First?', 'Second?'])(
+  'MCP-RELAY-4: %s is lost with a connection, and put anew',
+  async (loses) => {
+    const server = await actingServer({ protocol: '2025-11-25', loses });
+    onTestFinished(() => server.close());
+    const runtime = createRuntime({ environment: nodeEnvironment(), journal: memoryJournal() });
+    const asked: string[] = [];
+    const { result } = runSubagent(
+      {
+        name: 'worker',
+        instructions: 'You do the work.',
+        relay: mcpRelay({ url: server.url, tool: 'work', graceMs: 50 }),
+        retry: { maxAttempts: 2, baseDelayMs: 0 },
+      },
+      actsPrompt({ question: 'First?' }, { question: 'Second?' }, { say: 'Done.' }),
+      {
+        runtime,
+        onQuestion({ question }) {
+          asked.push(question);
+          return { text: `about ${question}` };
+        },
+      },
+    );
+    expect(await result).toMatchObject({
+      status: 'completed',
+      text: expect.stringMatching(/Done\.$/) as unknown,
+    });
+    expect(server.told).toHaveLength(2);
+    expect(asked.slice(-2)).toEqual(['First?', 'Second?']);
+    expect(server.answers.slice(-1)).toEqual([expect.stringContaining('about Second?')]);
+  },
+);
 
 describe('refused by name', () => {
   test.each([

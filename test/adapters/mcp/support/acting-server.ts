@@ -31,6 +31,8 @@ export interface ActingServerOptions {
   readonly protocol: '2025-11-25' | '2026-07-28';
   /** The port to listen on. @defaultValue a free one */
   readonly port?: number;
+  /** A question of 2025-11-25 that does not reach the client the first time, as if its connection had just broken. */
+  readonly loses?: string;
 }
 
 interface Form {
@@ -116,14 +118,17 @@ interface Shared {
   readonly told: string[];
   readonly answers: string[];
   die(): void;
+  /** The question that is lost next. */
+  loses: string | undefined;
 }
 
 export async function actingServer({
   protocol,
   port = 0,
+  loses,
 }: ActingServerOptions): Promise<ActingServer> {
   const headers: IncomingMessage['headers'][] = [];
-  const shared: Shared = { told: [], answers: [], die: () => close() };
+  const shared: Shared = { told: [], answers: [], die: () => close(), loses };
   const handler = protocol === '2025-11-25' ? tasksOf2025(shared) : tasksOf2026(shared);
   const server = createServer((request, response) => {
     headers.push(request.headers);
@@ -161,7 +166,8 @@ class ObservedStore extends InMemoryTaskStore {
   }
 }
 
-function tasksOf2025({ told, answers, die }: Shared): Handler {
+function tasksOf2025(shared: Shared): Handler {
+  const { told, answers, die } = shared;
   const taskStore = new ObservedStore();
   const taskMessageQueue = new InMemoryTaskMessageQueue();
   const sessions = new Map<string, StreamableHTTPServerTransport>();
@@ -198,8 +204,12 @@ function tasksOf2025({ told, answers, die }: Shared): Handler {
             async ask(form) {
               await status('input_required', form.message);
               const asked = { method: 'elicitation/create', params: form } as never;
+              const isLost = shared.loses === form.message;
+              if (isLost) shared.loses = undefined;
               const result: FormResult | null = await Promise.race([
-                sendRequest(asked, ElicitResultSchema, { relatedTask: { taskId } } as never),
+                isLost
+                  ? new Promise<never>(() => {})
+                  : sendRequest(asked, ElicitResultSchema, { relatedTask: { taskId } } as never),
                 new Promise<null>((resolve) => {
                   cancel.signal.addEventListener('abort', () => resolve(null));
                 }),
