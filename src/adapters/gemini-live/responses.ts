@@ -20,7 +20,8 @@
 // GEMINI-LIVE-REQUESTS-1. A response gets the key of a request only if the request was the only message to
 //     answer.
 // GEMINI-LIVE-REQUESTS-2. Each request ends: with its response, or in vain.
-// GEMINI-LIVE-REQUESTS-3. An answer to a request that was cancelled after it was sent is not heard.
+// GEMINI-LIVE-REQUESTS-3. An answer to a request that was cancelled after it was sent is not heard. Of two answers,
+//     to a request and to the user who spoke over it, a cancellation means both.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -267,6 +268,8 @@ export class Requests {
   #owesUntil = Number.NEGATIVE_INFINITY;
   /** Whether the user spoke while a request was pending: the model may answer both, one after the other. */
   #answersBoth = false;
+  /** The second of these answers, while the first is given. */
+  #second: 'none' | 'wanted' | 'unwanted' = 'none';
   /** A response that begins before this time answers a cancelled request. */
   #unwantedUntil = Number.NEGATIVE_INFINITY;
 
@@ -307,23 +310,33 @@ export class Requests {
     this.#pending = null;
     this.#unwantedUntil = Number.NEGATIVE_INFINITY;
     this.owesNothing();
-    if (this.#answersBoth) this.owes();
+    this.#second = this.#answersBoth ? 'wanted' : 'none';
     this.#answersBoth = false;
     return { key, isUnwanted };
+  }
+
+  /** Records that the turn has ended: the second answer follows now, or not at all. */
+  turnEnded(): void {
+    if (this.#second === 'none') return;
+    this.owes();
+    if (this.#second === 'unwanted') this.#refuseNext();
+    this.#second = 'none';
   }
 
   /** Records that the user speaks: the next response may answer them. */
   userSpoke(): void {
     this.#answersBoth = this.isPending;
+    this.#second = 'none';
     this.failed('somebody spoke');
     this.#unwantedUntil = Number.NEGATIVE_INFINITY;
   }
 
   /** Cancels the request that was sent. @returns whether there was one */
   cancel(): boolean {
+    if (this.#second === 'wanted') this.#second = 'unwanted';
     if (this.#pending === null) return false;
     this.failed('cancelled');
-    this.#unwantedUntil = this.#connection.environment.clock.now() + ANSWER_MS;
+    this.#refuseNext();
     return true;
   }
 
@@ -332,6 +345,10 @@ export class Requests {
     const responseKey = this.#pending;
     this.#pending = null;
     if (responseKey !== null) this.inVain(responseKey, reason, status);
+  }
+
+  #refuseNext(): void {
+    this.#unwantedUntil = this.#connection.environment.clock.now() + ANSWER_MS;
   }
 
   inVain(responseKey: string, reason: string, status: 'cancelled' | 'failed' = 'cancelled'): void {

@@ -265,7 +265,10 @@ export class Translator {
 
   #onTurnComplete(reason: Ending | null): void {
     const failure = reason === null || GOOD_ENDINGS.has(reason) ? null : reason;
-    if (this.#turns.complete(failure)) return;
+    if (this.#turns.complete(failure)) {
+      this.#requests.turnEnded();
+      return;
+    }
     // The turn was empty.
     this.#requests.failed(failure ?? 'the model said nothing', 'failed');
     this.#requests.owesNothing();

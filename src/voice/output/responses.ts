@@ -74,6 +74,8 @@ export class Responses {
   /** The responses that reply to the user. */
   readonly #replied = new RecentIds();
   #ownSince = Number.NEGATIVE_INFINITY;
+  /** Whether the last response was called off. */
+  #wasCalledOff = false;
   /** MODEL-WORK-2 */
   readonly #workWatchdog: Watchdog;
 
@@ -130,10 +132,14 @@ export class Responses {
     return this.#isUnderWay || !this.#speech.isSilent;
   }
 
-  /** Whether all that the model says now is silenced, as it was called off: nothing else can be said before it ends. */
+  /**
+   * Whether all that the model says now is silenced, as it was called off: nothing else can be said before it ends. Some
+   * transports report that end at once, and keep the next request until the model has really ended.
+   */
   get isCalledOff(): boolean {
     const { responses } = this.#chart.context;
-    return responses.length > 0 && responses.every(({ isCancelled }) => isCancelled);
+    const isKept = this.#wasCalledOff && this.#asked?.id === null;
+    return isKept || (responses.length > 0 && responses.every(({ isCancelled }) => isCancelled));
   }
 
   /**
@@ -278,6 +284,7 @@ export class Responses {
   /** Handles the start of a response. Returns whether the model began it by itself. */
   #started(responseId: string, responseKey: string | null): boolean {
     const asked = this.#asked;
+    this.#wasCalledOff = false;
     if (asked && this.#answers(responseKey, asked)) {
       this.#chart.send({ type: 'response.started', key: asked.key, responseId });
       // The response was cancelled before it had an id.
@@ -341,6 +348,7 @@ export class Responses {
   #ended(event: Ended): void {
     const asked = this.#asked;
     const { responseId } = event;
+    if (this.#cancelled.has(responseId)) this.#wasCalledOff = true;
     const isOwn = this.#own.some(({ id }) => id === responseId);
     if (isOwn) this.#chart.send({ type: 'response.ended', responseId });
     const isAsked = asked !== null && !isOwn && this.#answers(event.responseKey, asked);
@@ -446,6 +454,7 @@ export class Responses {
   /** Forgets all responses and their held output: none of them is waited for any more. */
   #forgetAll(): void {
     this.held.reset();
+    this.#wasCalledOff = false;
     this.#workWatchdog.stop();
     this.#chart.send({ type: 'responses.lost' });
     this.#watchdog.stop();

@@ -246,6 +246,28 @@ describe('a request', () => {
     expect(call.frames).toHaveLength(1);
   });
 
+  test.each([
+    { how: 'called off', calls: [{ type: 'response.cancel' }] as const, heard: 1 },
+    { how: 'wanted', calls: [], heard: 2 },
+  ])(
+    'GEMINI-LIVE-REQUESTS-3: the answer to the user who spoke over it comes second, and is $how with it',
+    async ({ calls, heard }) => {
+      const call = await startCall();
+      await call.sends(request);
+      call.says(words('Premium.'));
+      call.says(sound());
+      await call.sends(...calls);
+      // The first answer takes longer than a model takes to begin one.
+      call.says(generated);
+      await call.advance(6_000);
+      call.says(turnComplete, sound(), generated, turnComplete);
+      expect(call.frames).toHaveLength(heard);
+      // What answers something later is heard.
+      call.says(sound());
+      expect(call.frames).toHaveLength(heard + 1);
+    },
+  );
+
   test('waits for the end of a turn that was cut off, which is not its own', async () => {
     const call = await startCall();
     call.says(sound());
