@@ -135,7 +135,7 @@ export interface VoiceSessionOptions extends SessionOptions {
   readonly runtime: Runtime;
   readonly voice?: Partial<VoiceOptions>;
   /**
-   * A sound that the user hears while the lead agent waits for a tool and no one speaks, such as `{ loop:
+   * A sound that the user hears while they wait for a reply or a tool and no one speaks, such as `{ loop:
    * workingSound() }`. Its frames have no `itemId`, and it ends at once. @defaultValue none
    */
   readonly thinkingSound?: ThinkingSoundOptions;

@@ -72,14 +72,16 @@ describe('while a tool works and nobody speaks', () => {
     expect(clears()).toBe(0);
   });
 
-  test('THINKING-SOUND-1: it ends at once when the answer is there, and the lead agent speaks', async () => {
+  test('THINKING-SOUND-1: it ends at once when the lead agent speaks, and not before', async () => {
     const { environment, sounds, answer, clears, asked, model, play, state } = await waiting();
     await environment.advance(1000);
     await answer('found it');
-    expect(clears()).toBe(1);
     expect(asked()).toBe('reply');
+    await environment.advance(1000);
+    expect(clears()).toBe(0);
     const count = sounds.length;
     const itemId = model().speak('I found it.');
+    expect(clears()).toBe(1);
     await play(itemId);
     await environment.advance(5000);
     expect(sounds.slice(count).map((frame) => frame.itemId)).toEqual([itemId]);
@@ -101,13 +103,31 @@ describe('while a tool works and nobody speaks', () => {
     expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
   });
 
-  test('THINKING-SOUND-1: a quick answer is not announced', async () => {
-    const { environment, sounds, answer, clears } = await waiting();
-    await environment.advance(400);
+  test('THINKING-SOUND-1: a quick reply is not announced', async () => {
+    const { environment, sounds, answer, model, clears } = await waiting();
+    await environment.advance(200);
     await answer('found it');
+    await environment.advance(299);
+    const itemId = model().speak('I found it.');
     await environment.advance(5000);
-    expect(sounds).toEqual([]);
+    expect(sounds.map((frame) => frame.itemId)).toEqual([itemId]);
     expect(clears()).toBe(0);
+  });
+
+  test('THINKING-SOUND-1: it is heard while a model is slow to reply', async () => {
+    const talk = voiceTalk({ thinkingSound: { loop: workingSound(), afterMs: 500 } });
+    const sounds: AudioFrame[] = [];
+    talk.session.audioOut.subscribe((frame) => sounds.push(frame));
+    await talk.start();
+    await talk.say('hello');
+    await talk.environment.advance(499);
+    expect(sounds).toEqual([]);
+    await talk.environment.advance(1000);
+    expect(sounds.length).toBeGreaterThan(5);
+    const count = sounds.length;
+    const itemId = talk.model().speak('Hello.');
+    await talk.environment.advance(3000);
+    expect(sounds.slice(count).map((frame) => frame.itemId)).toEqual([itemId]);
   });
 
   test('it waits until what was said has been played', async () => {

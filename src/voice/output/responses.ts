@@ -341,6 +341,7 @@ export class Responses {
     if (this.#cancelled.has(frame.responseId ?? '')) return;
     this.#watchdog.touch();
     this.sign();
+    this.#turn.beforeSpeech();
     if (this.isReply) this.#turn.replying(frame.responseId ?? '');
     this.#speech.play(frame);
   }

@@ -32,6 +32,8 @@ export interface Turn {
   called(call: MadeCall): void;
   /** Handles a released event as if it had just arrived. */
   handle(event: TransportEvent): void;
+  /** Stops what is played while the user waits: speech follows at once. */
+  beforeSpeech(): void;
   /** Records that the model replies to the user in this response. */
   replying(responseId: string): void;
   /**

@@ -1,5 +1,5 @@
 // The sounds that the user hears while they wait and no one speaks, so that silence is not mistaken for a lost
-// connection: the thinking sound, a soft loop while a tool works, the filler, a short phrase ("One moment."), and
+// connection: the thinking sound, a soft loop while a model or a tool works, the filler, a short phrase ("One moment."), and
 // the acknowledgement of an answer ("Premium. One moment.").
 //
 //   filler:  no wait ──▶ waiting ── afterMs ──▶ asked for ──▶ sounding ──▶ said: nothing more in this wait
@@ -11,9 +11,9 @@
 //           these sounds is speech.
 //
 // Invariants
-//   THINKING-SOUND-1. The sound is heard only while the user waits for a tool, or for the end of what a model says
-//       that cannot be stopped and is not heard, from `afterMs` on, and ends at once; it is silent while the filler
-//       sounds.
+//   THINKING-SOUND-1. The sound is heard only while the user waits for a reply, for a tool, or for the end of what a
+//       model says that cannot be stopped and is not heard, from `afterMs` on, and ends at once; it is silent while the
+//       filler sounds.
 //   THINKING-SOUND-2. The sound has no item and no response: it is never heard, interrupted or remembered.
 //   THINKING-SOUND-3. Frames leave in real time, at most `AHEAD_MS` early, so that few have to be dropped.
 //   FILLER-1. The filler is said once per wait, and only while the user waits: not while a question has the
@@ -80,7 +80,7 @@ const DEFAULT_PHRASES: Readonly<Record<string, readonly string[]>> = {
 };
 
 export interface WaitingOptions {
-  /** The sound while a tool works; absent: none. */
+  /** The sound while a model or a tool works; absent: none. */
   readonly thinkingSound?: ThinkingSoundOptions | undefined;
   /** The phrase while the user waits; absent: none. */
   readonly filler?: FillerSettings | undefined;
@@ -195,8 +195,13 @@ export class Waiting {
 
   /** Starts or stops the thinking sound; only one of the two sounds is heard at a time. */
   updateThinkingSound(): void {
-    const isWanted = this.isForTool || this.isForEnd;
+    const isWanted = this.isForReply || this.isForTool || this.isForEnd;
     this.#thinkingSound?.update(isWanted && !this.#aside.isSounding);
+  }
+
+  /** Speech would only be heard after what the client holds of the sound. */
+  stopThinkingSound(): void {
+    this.#thinkingSound?.stop();
   }
 
   /** Handles the events of a phrase that the model was asked for. Returns whether the event was one. */
@@ -223,7 +228,7 @@ export class Waiting {
   /** Stops all sounds. */
   stop(): void {
     this.silence();
-    this.#thinkingSound?.stop();
+    this.stopThinkingSound();
   }
 
   get #canBeHeard(): boolean {

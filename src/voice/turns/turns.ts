@@ -475,6 +475,10 @@ export class Turns implements Turn {
     });
   }
 
+  beforeSpeech(): void {
+    this.#waiting.stopThinkingSound();
+  }
+
   replying(responseId: string): void {
     this.#modelSpoke(responseId);
   }
