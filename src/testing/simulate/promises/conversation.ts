@@ -319,12 +319,23 @@ export function* interruptions(record: RunRecord): Iterable<Broken> {
 
 function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<Broken> {
   const changes = eventsOf(log, 'floor.changed');
+  const resumed = eventsOf(log, 'speech.resumed');
+  // Speech that continues without having been resumed is lowered: it gives way until the words are known. The floor
+  // changes later than that if the entry that says so is kept only at the second attempt.
+  const isLowered = ({ itemId, firstAt }: Play): boolean => {
+    const sentSince = firstAt - startedAt - AT_ONCE_MS;
+    return (
+      itemId.includes('~') &&
+      !resumed.some(({ at }) => at >= sentSince && at <= firstAt - startedAt)
+    );
+  };
+  const full = plays.filter((play) => !isLowered(play));
   for (const [index, { at, event }] of changes.entries()) {
     if (event.floor !== 'user') continue;
     // In order, not by time: with slow words a "mm-hm" takes and gives back the floor at once.
     const until = changes.slice(index + 1).find((next) => next.event.floor !== 'user');
     const endsAt = until?.at ?? Infinity;
-    for (const { itemId, firstAt, lastAt } of plays) {
+    for (const { itemId, firstAt, lastAt } of full) {
       const [began, ended] = [firstAt - startedAt, lastAt - startedAt];
       if (itemId !== '' && began < at && ended > at + AT_ONCE_MS && at + AT_ONCE_MS < endsAt)
         yield {
