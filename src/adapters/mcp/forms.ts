@@ -10,6 +10,10 @@ import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
 
 const ANSWER = 'answer';
 
+/** The keys in the `_meta` of a form under which the call is that the user allows or denies. */
+const TOOL = 'offstage/tool';
+export const INPUT = 'offstage/input';
+
 interface Property {
   readonly type: 'string' | 'boolean';
   readonly title: string;
@@ -25,9 +29,10 @@ export interface Form {
     readonly properties: Readonly<Record<typeof ANSWER, Property>>;
     readonly required: readonly [typeof ANSWER];
   };
+  readonly _meta?: { readonly [TOOL]: string; readonly [INPUT]: unknown };
 }
 
-export function formOf({ kind, text, options }: TaskQuestion): Form {
+export function formOf({ kind, text, options, action }: TaskQuestion): Form {
   return {
     mode: 'form',
     message: text,
@@ -36,6 +41,7 @@ export function formOf({ kind, text, options }: TaskQuestion): Form {
       properties: { [ANSWER]: propertyOf(kind, options) },
       required: [ANSWER],
     },
+    ...(action && { _meta: { [TOOL]: action.toolName, [INPUT]: action.input ?? null } }),
   };
 }
 

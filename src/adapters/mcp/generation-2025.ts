@@ -66,7 +66,7 @@ export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedU
           extra.sendRequest(
             {
               method: 'elicitation/create',
-              params: { ...asParams(formOf(question)), _meta: { [RELATED_TASK]: { taskId: id } } },
+              params: asParams(formOf(question), id),
             },
             sdk.ElicitResultSchema,
             { signal, timeout: ASK_TIMEOUT_MS },
@@ -178,8 +178,8 @@ function progressOf(extra: Extra, id: string): (message: string) => void {
 }
 
 /** The SDK's types want arrays that can be written. */
-function asParams(form: ReturnType<typeof formOf>) {
-  const { mode, message, requestedSchema } = form;
+function asParams(form: ReturnType<typeof formOf>, taskId: string) {
+  const { mode, message, requestedSchema, _meta } = form;
   const { answer } = requestedSchema.properties;
   const { type, title, oneOf } = answer;
   const property =
@@ -196,6 +196,7 @@ function asParams(form: ReturnType<typeof formOf>) {
       properties: { answer: property },
       required: ['answer'],
     },
+    _meta: { ..._meta, [RELATED_TASK]: { taskId } },
   };
 }
 

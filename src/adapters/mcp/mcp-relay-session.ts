@@ -30,6 +30,7 @@ import {
   OffstageError,
   ProtocolError,
 } from '../../values/errors.ts';
+import { INPUT } from './forms.ts';
 import { fieldsOf, NOT_LISTED, type AskedForm, type FormField } from '../relays/form-fields.ts';
 import { readSessionId, unknownSession, writeSessionId } from '../relays/remote-agent.ts';
 import {
@@ -333,16 +334,14 @@ export class McpRelaySession implements RelaySession {
     const { over, pollMs } = this.#options;
     const server = this.#server;
     let task = first;
-    let asked = 0;
     try {
       for (;;) {
         if (this.#turn !== turn || !server) return;
         this.#take(turn, task);
         if (this.#turn !== turn) return;
-        this.#listen(turn, task, asked);
+        this.#listen(turn, task);
         await this.#pause(Math.min(Math.max(task.pollMs ?? pollMs, MIN_POLL_MS), MAX_POLL_MS));
         if (this.#turn !== turn) return;
-        asked = turn.asked.size;
         task = await server.look(task.taskId, over.signal);
       }
     } catch (error) {
@@ -368,15 +367,16 @@ export class McpRelaySession implements RelaySession {
     turn.progress = text;
   }
 
-  /** MCP-RELAY-4. `asked`: the number of requests that had come before this look. */
-  #listen(turn: Turn, { status, message }: ForeignTask, asked: number): void {
+  /** MCP-RELAY-4 */
+  #listen(turn: Turn, { status, message }: ForeignTask): void {
     if (status !== 'input_required') turn.wait = null;
     else if (turn.wait?.message !== message) turn.wait = { message, after: turn.looked };
-    turn.looked = asked;
+    turn.looked = turn.asked.size;
     if (!turn.wait || turn.isCancelling) {
       this.#stopMute();
       return;
     }
+    // A server that goes on waiting after its question was answered is not given up: it may be at work.
     if (turn.asked.size > turn.wait.after || this.#open.size > 0) {
       turn.wait = { message, after: -1 };
       this.#stopMute();
@@ -627,9 +627,6 @@ interface Consent {
   readonly yes: FormResult;
   readonly no: FormResult;
 }
-
-/** The key in the `_meta` of a form under which the arguments are that the user consents to. */
-const INPUT = 'offstage/input';
 
 /** A form with nothing but a yes or no asks for consent; null: it asks for more. */
 function consentIn(form: AskedForm): Consent | null {

@@ -36,6 +36,8 @@ export interface TaskQuestion {
   readonly kind: 'question' | 'approval' | 'input';
   readonly text: string;
   readonly options: readonly QuestionOption[];
+  /** The call that an approval allows. */
+  readonly action?: { readonly toolName: string; readonly input: unknown };
 }
 
 /** A task as clients see it. */
@@ -287,8 +289,8 @@ export class UserTasks {
     };
     const asked = [...this.#questions.values()].flatMap(({ asked: question }) => {
       if (rootOf(question.subagentId) !== id) return [];
-      const { requestId, kind, question: text, options } = question;
-      return [{ requestId, kind, text, options }];
+      const { requestId, kind, question: text, options, action } = question;
+      return [{ requestId, kind, text, options, ...(action && { action }) }];
     });
     if (!pendingRequest) return asked;
     const { requestId, question, context } = pendingRequest;

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { mcpRelay, type McpRelayOptions } from '../../../src/adapters/mcp/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import type { RelayAnswer, RelayEvent } from '../../../src/entries/subagents.ts';
@@ -117,7 +117,8 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('a server of ours (%s)', (p
     const url = await ownServer();
     const options = { url, protocol, headers, tool: 'mailer' };
     const played = await turn(options, 'Write to Bob', () => ({ type: 'denied', words: 'No' }));
-    expect(played.asked[0]?.type).toBe('permission');
+    // The user sees the call itself, not only the words of the server.
+    expect(played.asked[0]).toMatchObject({ type: 'permission', input: { to: 'bob' } });
     expect(played.words).not.toContain('"sent"');
   });
 });
@@ -173,14 +174,17 @@ test.each(['First?', 'Second?'])(
       {
         name: 'worker',
         instructions: 'You do the work.',
-        relay: mcpRelay({ url: server.url, tool: 'work', graceMs: 50 }),
-        retry: { maxAttempts: 2, baseDelayMs: 0 },
+        relay: mcpRelay({ url: server.url, tool: 'work', graceMs: 300 }),
+        retry: { maxAttempts: 10, baseDelayMs: 0 },
       },
       actsPrompt({ question: 'First?' }, { question: 'Second?' }, { say: 'Done.' }),
       {
         runtime,
-        onQuestion({ question }) {
+        async onQuestion({ question }) {
           asked.push(question);
+          // The relay has looked at the task in the meantime.
+          const requests = server.headers.length;
+          await vi.waitUntil(() => server.headers.length > requests + 1);
           return { text: `about ${question}` };
         },
       },
@@ -189,7 +193,8 @@ test.each(['First?', 'Second?'])(
       status: 'completed',
       text: expect.stringMatching(/Done\.$/) as unknown,
     });
-    expect(server.told).toHaveLength(2);
+    // A slow machine may take a question for a lost one.
+    expect(server.told.length).toBeGreaterThanOrEqual(2);
     expect(asked.slice(-2)).toEqual(['First?', 'Second?']);
     expect(server.answers.slice(-1)).toEqual([expect.stringContaining('about Second?')]);
   },

@@ -148,6 +148,9 @@ describe('tools', () => {
     // The tool knows for whom it works.
     expect(textOf(sent)).toContain('"sent":"bob","for":"ann"');
     expect(yes.asked[0]?.message).toContain('send_mail');
+    expect(yes.asked[0]?.params).toMatchObject({
+      _meta: { 'offstage/tool': 'send_mail', 'offstage/input': { to: 'bob' } },
+    });
     const no = await connected(url, { answer: () => ({ action: 'decline' }) });
     const denied = await no.client.callTool({
       name: 'mailer',
