@@ -150,7 +150,7 @@ export function QuestionCard({ question, client, labels = {} }: QuestionCardProp
       },
     },
     h('p', { id: `${id}-name` }, subagentName),
-    h('p', { id: `${id}-question` }, question.question),
+    h('p', { id: `${id}-question` }, wordsOf(question)),
     question.action &&
       h(
         'pre',
@@ -168,6 +168,11 @@ export function QuestionCard({ question, client, labels = {} }: QuestionCardProp
           : refusal,
     ),
   );
+}
+
+/** The words of a question; of an approval without its arguments, which are shown below. */
+function wordsOf({ question, action }: QuestionView): string {
+  return action ? question.replace(` with ${JSON.stringify(action.input)}`, '') : question;
 }
 
 export interface SubagentListProps {

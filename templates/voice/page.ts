@@ -2,12 +2,11 @@ import { connect } from 'offstage/client';
 
 const client = connect({ url: '/offstage' });
 const [talk, transcript, questions] = document.body.children as unknown as HTMLElement[];
-const start = async (): Promise<void> => {
+const start = async (button: HTMLElement): Promise<void> => {
   const heard = await client.speaker.start();
-  if (talk)
-    talk.textContent = `Loudspeaker ${heard}, microphone ${await client.microphone.start()}`;
+  button.textContent = `Loudspeaker ${heard}, microphone ${await client.microphone.start()}`;
 };
-talk?.addEventListener('click', () => void start());
+talk?.addEventListener('click', () => void start(talk));
 client.store.subscribe(({ context }) => {
   if (transcript)
     transcript.innerText = context.transcript

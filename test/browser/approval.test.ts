@@ -9,7 +9,7 @@ import { theatreOfFile } from './support/theatre.ts';
 
 const open = theatreOfFile();
 
-const CALL = 'refund {\n "order": "1042",\n "dollars": 640\n}';
+const CALL = ['order', '1042', 'dollars', '640'];
 
 describe('a refund', () => {
   test('P3: that is denied by voice is not made', async () => {
@@ -27,7 +27,8 @@ describe('a refund', () => {
     );
     const card = tab.question('May I run refund');
     await card.getByText('It does this only if you allow it.').waitFor();
-    expect(await card.locator('pre').textContent()).toBe(CALL);
+    await card.locator('dl').waitFor();
+    expect(await card.locator('dt, dd').allTextContents()).toEqual(CALL);
     // Nobody hears punctuation.
     await tab.caption('May I run refund with order 1042 dollars 640?').waitFor();
     await watch.until('the question is open', ({ questions }) =>
@@ -54,7 +55,8 @@ describe('a refund', () => {
     await tab.button('Type instead').click();
     await tab.type('please refund order 1042');
     const card = tab.question('May I run refund');
-    expect(await card.locator('pre').textContent()).toBe(CALL);
+    await card.locator('dl').waitFor();
+    expect(await card.locator('dt, dd').allTextContents()).toEqual(CALL);
     expect(await overflowing(tab)).toEqual([]);
     // Its list names the work by its arguments, which the server keeps to itself.
     const tasks = tab.page.getByRole('region', { name: 'Subagents' });

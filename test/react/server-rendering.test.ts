@@ -3,6 +3,7 @@
 import { createElement as h, type ReactElement } from 'react';
 import { renderToString } from 'react-dom/server';
 import { expect, test } from 'vitest';
+import { approvalQuestion } from '../../src/actors/subagent/ask-user.ts';
 import {
   QuestionCard,
   SubagentList,
@@ -90,4 +91,28 @@ test('the parts show words of others as text', () => {
   );
   expect(html).not.toContain('<img');
   expect(html.split('&lt;img').length - 1).toBe(8);
+});
+
+test('an approval shows its call once', () => {
+  const input = { to: '$& and $1', sum: 7 };
+  const question = approvalQuestion({ callId: 'c', toolName: 'pay', input });
+  const html = renderToString(
+    h(QuestionCard, {
+      client: {} as never,
+      question: {
+        ...question,
+        requestId: 'q',
+        subagentId: 's',
+        subagentName: 'payer',
+        kind: 'approval',
+        state: 'open',
+        askedAt: 0,
+        dueAt: null,
+        timeoutMs: 1000,
+        answer: null,
+      },
+    }),
+  );
+  expect(html).toContain('>May I run pay?<');
+  expect(html.split('$1')).toHaveLength(2);
 });

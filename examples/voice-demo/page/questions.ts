@@ -66,9 +66,15 @@ function Card({ question, place }: { question: QuestionView; place: number }) {
   const refusal = refusals.value.get(requestId);
   return view`<li ref=${box}><article class=${`card question ${isAsked ? 'question-asked' : 'question-queued'}`} aria-labelledby=${`q-${requestId}`}>
     <header class="card-head"><span class="card-from">${humanName(subagentName)}</span><span class="card-turn">${turns[state]}</span></header>
-    <h3 id=${`q-${requestId}`}>${question.question}</h3>
+    <h3 id=${`q-${requestId}`}>${wordsOf(question)}</h3>
     ${kind === 'approval' && view`<p class="hint">It does this only if you allow it.</p>`}
-    ${action && view`<pre class="action">${action.toolName} ${JSON.stringify(action.input, null, 1)}</pre>`}
+    ${
+      action &&
+      view`<dl class="action">${fieldsOf(action.input).map(
+        ([name, value]) =>
+          view`<div key=${name}><dt>${humanName(name)}</dt><dd>${value}</dd></div>`,
+      )}</dl>`
+    }
     <div class="options">${options.map(
       (
         { id, label, description },
@@ -87,6 +93,19 @@ function Card({ question, place }: { question: QuestionView; place: number }) {
     ${refusal && view`<p class="problem" role="alert">${refusal}</p>`}
     ${isAsked && view`<${Clock} question=${question} />`}
   </article></li>`;
+}
+
+/** The words of a question; of an approval without the call, which its card shows below. */
+const wordsOf = ({ question, action }: QuestionView): string =>
+  action ? question.replace(` with ${JSON.stringify(action.input)}`, '') : question;
+
+/** The arguments of a call in lines. */
+function fieldsOf(input: unknown): readonly (readonly [string, string])[] {
+  const text = (value: unknown): string =>
+    typeof value === 'string' ? value : JSON.stringify(value);
+  const isRecord = typeof input === 'object' && input !== null && !Array.isArray(input);
+  if (!isRecord) return [['input', text(input)]];
+  return Object.entries(input).map(([name, value]) => [name, text(value)]);
 }
 
 function Clock({ question: { dueAt, timeoutMs } }: { question: QuestionView }) {
