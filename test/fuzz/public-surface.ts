@@ -658,6 +658,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     },
   },
   './otel': {
+    meteredJournal: { args: () => [memoryJournal(), {}], walks: 'trusts' },
     tracedJournal: { args: () => [memoryJournal(), {}], walks: 'trusts' },
   },
   './sqlite-journal': {

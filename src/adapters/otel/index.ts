@@ -1,4 +1,6 @@
 // `offstage/otel`
 
+export { meteredJournal } from './metered-journal.ts';
+export type { MeteredJournalOptions } from './metered-journal.ts';
 export { tracedJournal } from './traced-journal.ts';
 export type { TracedJournalOptions } from './traced-journal.ts';

@@ -1,4 +1,4 @@
-// The names of span attributes. Those of `gen_ai.*` are from the semantic conventions for generative AI, whose
+// The names of attributes. Those of `gen_ai.*` are from the semantic conventions for generative AI, whose
 // status is Development (open-telemetry/semantic-conventions-genai, as they were in November 2026): a release of
 // them may rename any.
 
@@ -13,6 +13,7 @@ export const INPUT_TOKENS = 'gen_ai.usage.input_tokens';
 export const OUTPUT_TOKENS = 'gen_ai.usage.output_tokens';
 export const CACHED_TOKENS = 'gen_ai.usage.cache_read.input_tokens';
 export const REASONING_TOKENS = 'gen_ai.usage.reasoning.output_tokens';
+export const TOKEN_TYPE = 'gen_ai.token.type';
 export const ERROR_TYPE = 'error.type';
 export const SESSION_ID = 'session.id';
 
@@ -23,4 +24,5 @@ export const LINK = 'offstage.link';
 export const PARKED = 'offstage.parked';
 export const OUTCOME = 'offstage.outcome';
 export const HEARD = 'offstage.heard';
+export const QUESTION_KIND = 'offstage.question.kind';
 export const TIME_TO_HEARD_MS = 'offstage.time_to_heard_ms';

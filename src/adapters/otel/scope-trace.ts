@@ -532,7 +532,11 @@ function toolAttributes(toolName: string, callId: string): Attributes {
   };
 }
 
-function readAs<Schema extends z.ZodType>(schema: Schema, event: unknown): z.output<Schema> | null {
+/** Reads an event; null: it has another form. */
+export function readAs<Schema extends z.ZodType>(
+  schema: Schema,
+  event: unknown,
+): z.output<Schema> | null {
   const { success, data } = schema.safeParse(event);
   return success ? data : null;
 }

@@ -8,11 +8,10 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { expect, test } from 'vitest';
-import { z } from 'zod';
-import type { Journal, JournalEntry } from '../../../src/actors/ports/journal.ts';
+import type { JournalEntry } from '../../../src/actors/ports/journal.ts';
 import { tracedJournal } from '../../../src/adapters/otel/index.ts';
-import { defineSubagent, defineTool, memoryJournal, TextSession } from '../../../src/index.ts';
-import { readNotes, scriptedModel } from '../../../src/testing/index.ts';
+import { memoryJournal } from '../../../src/index.ts';
+import { ride, storeOf } from './support/ride.ts';
 import { entry, withEvent } from '../../../src/testing/journal-conformance/case.ts';
 
 function sdk() {
@@ -21,95 +20,6 @@ function sdk() {
     spanProcessors: [new SimpleSpanProcessor(exporter)],
   });
   return { exporter, tracerProvider };
-}
-
-/** A journal that keeps what it was given for the process after a crash. */
-function storeOf(earlier: readonly JournalEntry[] = []) {
-  const inner = memoryJournal();
-  for (const each of earlier) inner.append(each);
-  const kept = [...earlier];
-  const journal: Journal = {
-    append(appended) {
-      kept.push(appended);
-      return inner.append(appended);
-    },
-    read: (query) => inner.read(query),
-  };
-  return { journal, kept };
-}
-
-interface Story {
-  readonly journal: Journal;
-  /** The model of the subagent never answers its second step. */
-  readonly hangs?: () => void;
-}
-
-/** A ride: the subagent asks, charges with an approval, and its result is told. */
-function ride({ journal, hangs }: Story) {
-  const session = new TextSession({
-    sessionId: 'ses_ride',
-    journal,
-    model: scriptedModel({
-      scripts: [
-        {
-          when: 'You book rides',
-          script: ({ prompt }) => {
-            const done = prompt.filter(({ role }) => role === 'tool').length;
-            if (done === 0)
-              return { calls: [{ name: 'ask_user', input: { question: 'Window or aisle?' } }] };
-            if (hangs) {
-              hangs();
-              return new Promise<never>(() => {});
-            }
-            const isCharged = JSON.stringify(prompt).includes('charged');
-            return isCharged ? { text: 'Booked' } : { calls: [{ name: 'charge', input: {} }] };
-          },
-        },
-      ],
-      otherwise: ({ user, results }) => {
-        if (results.length > 0) return { text: 'On it.' };
-        return readNotes(user).length === 0
-          ? { calls: [{ name: 'book_ride', input: {} }] }
-          : { text: 'Your ride is booked.' };
-      },
-    }),
-    agents: [
-      {
-        name: 'lead',
-        instructions: 'You talk to the user.',
-        tools: [
-          defineTool({
-            name: 'book_ride',
-            description: 'Books a ride',
-            parameters: z.object({}),
-            execution: 'background',
-            pendingMessage: 'On it.',
-          }),
-        ],
-      },
-    ],
-    subagentConfigs: {
-      book_ride: defineSubagent({
-        name: 'ride_booker',
-        instructions: 'You book rides.',
-        interactive: true,
-        tools: {
-          charge: {
-            description: 'Charges the deposit',
-            inputSchema: z.object({}),
-            needsApproval: true,
-            execute: () => ({ receipt: 'charged' }),
-          },
-        },
-      }),
-    },
-  });
-  session.parts.subscribe((part) => {
-    if (part.type !== 'question.asked') return;
-    const answer = part.options.length > 0 ? { optionId: 'approve' } : { text: 'window' };
-    void session.answer(part.requestId, answer);
-  });
-  return session;
 }
 
 /** The spans as a tree: each with its links, children in the order of their end. */

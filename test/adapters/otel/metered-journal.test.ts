@@ -1,0 +1,156 @@
+// METERED-JOURNAL-1 to METERED-JOURNAL-3, with the official SDK: what a conversation measures.
+
+import { metrics, type MeterProvider } from '@opentelemetry/api';
+import {
+  AggregationTemporality,
+  type DataPoint,
+  type Histogram,
+  InMemoryMetricExporter,
+  MeterProvider as SdkMeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import { expect, onTestFinished, test } from 'vitest';
+import { meteredJournal } from '../../../src/adapters/otel/index.ts';
+import { ConfigurationError, memoryJournal } from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { entry, withEvent } from '../../../src/testing/journal-conformance/case.ts';
+import { ride, storeOf } from './support/ride.ts';
+
+function sdk() {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter });
+  const meterProvider = new SdkMeterProvider({ readers: [reader] });
+  onTestFinished(() => meterProvider.shutdown());
+  /** Each measurement: its attributes in order, and its sum, or its value. */
+  const measured = async (): Promise<Readonly<Record<string, readonly string[]>>> => {
+    exporter.reset();
+    await reader.forceFlush();
+    const all = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics);
+    return Object.fromEntries(
+      all
+        .flatMap((scope) => scope.metrics)
+        .map(({ descriptor, dataPoints }) => [
+          descriptor.name,
+          (dataPoints as DataPoint<number | Histogram>[]).map(({ attributes, value }) => {
+            const of = typeof value === 'number' ? `${value}` : `${value.count}: ${value.sum}`;
+            return [...Object.values(attributes), of].join(' ');
+          }),
+        ]),
+    );
+  };
+  return { meterProvider, measured };
+}
+
+test('a conversation with a question, an approval and a late result (METERED-JOURNAL-1)', async () => {
+  const { meterProvider, measured } = sdk();
+  const environment = simulatedEnvironment();
+  const { journal } = storeOf();
+  const answers: (() => void)[] = [];
+  const session = ride({
+    journal: meteredJournal(journal, { meterProvider }),
+    environment,
+    price: () => 0.5,
+    thinks: () => new Promise((answer) => answers.push(answer)),
+  });
+  await session.start();
+  await session.sendText('a ride, please');
+  const told = session.nextResult();
+  for (const count of [1, 2]) {
+    while (answers.length < count) await environment.advance(10);
+    await environment.advance(3_000);
+    expect(await measured()).toMatchObject({
+      'offstage.subagent.active': ['0'],
+      'offstage.subagent.parked': ['1'],
+    });
+    answers.at(-1)?.();
+  }
+  while (session.store.getSnapshot().context.subagents.some(({ endedAt }) => endedAt === null))
+    await environment.advance(10);
+  await environment.advance(1_000);
+  await told;
+  const all = await measured();
+  await session.close();
+  expect(all).toMatchObject({
+    'gen_ai.client.token.usage': ['ride_booker chat input 3: 30', 'ride_booker chat output 3: 15'],
+    'offstage.cost': ['ride_booker 1.5'],
+    'offstage.question.wait': [
+      expect.stringMatching(/^question answered 1: 3/),
+      expect.stringMatching(/^approval answered 1: 3/),
+    ],
+    'offstage.subagent.active': ['0'],
+    'offstage.subagent.parked': ['0'],
+  });
+  expect(all['offstage.subagent.duration']?.[0]).toMatch(/^ride_booker completed 1: /);
+  expect(all['offstage.time_to_heard']).toHaveLength(1);
+});
+
+test('a process after a crash measures what it appends, with the times from before (METERED-JOURNAL-1)', async () => {
+  const environment = simulatedEnvironment();
+  const { journal, kept } = storeOf();
+  const stopped = Promise.withResolvers<void>();
+  const first = ride({
+    journal,
+    environment,
+    thinks: () => {
+      stopped.resolve();
+      return new Promise<never>(() => {});
+    },
+  });
+  await first.start();
+  await first.sendText('a ride, please');
+  for (let waits = 0; waits < 5; waits += 1) await environment.advance(100);
+  await stopped.promise;
+  const before = kept.length;
+
+  const { meterProvider, measured } = sdk();
+  const later = simulatedEnvironment();
+  await later.advance(60_000);
+  const second = ride({
+    journal: meteredJournal(storeOf(kept.slice(0, before)).journal, { meterProvider }),
+    environment: later,
+  });
+  await second.start();
+  for (let waits = 0; waits < 20; waits += 1) await later.advance(1_000);
+  const all = await measured();
+  await second.close();
+  // The first step of the subagent was measured, or lost, by the process that died.
+  expect(all['gen_ai.client.token.usage']?.[0]).toBe('ride_booker chat input 2: 20');
+  const [asked] = all['offstage.question.wait'] ?? [];
+  expect(Number(asked?.split(': ')[1])).toBeGreaterThan(50);
+});
+
+test('a fault of the SDK never reaches the journal (METERED-JOURNAL-2)', async () => {
+  const meterProvider = {
+    getMeter() {
+      throw new Error('broken');
+    },
+  } satisfies MeterProvider;
+  const { journal, kept } = storeOf();
+  const metered = meteredJournal(journal, { meterProvider });
+  await metered.append(entry(1));
+  expect(kept).toHaveLength(1);
+});
+
+test('a provider that is registered later counts from then on (METERED-JOURNAL-3)', async () => {
+  const { journal } = storeOf();
+  const metered = meteredJournal(journal);
+  const failed = (seq: number) =>
+    withEvent({ type: 'model.failed', error: { code: 'OVERLOADED' } }, { seq });
+  void metered.append(failed(1));
+  const { meterProvider, measured } = sdk();
+  metrics.setGlobalMeterProvider(meterProvider);
+  onTestFinished(() => metrics.disable());
+  void metered.append(failed(2));
+  // An event in another form is passed on.
+  void metered.append(withEvent({ type: 'question.asked', requestId: 7 }, { seq: 3 }));
+  expect(await measured()).toMatchObject({ 'offstage.model.failures': ['OVERLOADED 1'] });
+});
+
+test.each([
+  [{ meterProvider: {} }, 'a MeterProvider'],
+  [{ provider: 1 }, 'provider'],
+])('refused by name: %o', (options, named) => {
+  const make = (): unknown => meteredJournal(memoryJournal(), options as never);
+  expect(make).toThrow(ConfigurationError);
+  expect(make).toThrow(named);
+});
