@@ -91,15 +91,22 @@ class ScopeMeasures {
         const waits = calls.some(({ kind }) => kind === 'question' || kind === 'approval');
         if (subagent) subagent.isParked = waits;
         measured?.used(response.usage, subagent?.attributes ?? {});
-        // One that no call waits for tells nobody of its end.
-        if (calls.length === 0 && again !== true) this.#endDetached(unit, at, measured);
+        if (calls.length === 0 && again !== true)
+          this.#endDetached(unit, 'completed', at, measured);
         return;
       }
       case 'model.failed': {
         const code = readAs(failed, event)?.error.code ?? '_OTHER';
         measured?.failures.add(1, { ...subagent?.attributes, [names.ERROR_TYPE]: code });
+        this.#endDetached(unit, 'failed', at, measured);
         return;
       }
+      case 'subagent.cancel':
+        this.#endDetached(unit, 'cancelled', at, measured);
+        return;
+      case 'deadline.run':
+        this.#endDetached(unit, 'timed_out', at, measured);
+        return;
       case 'tool.settled': {
         const result = readAs(settled, event);
         if (!result) return;
@@ -137,10 +144,16 @@ class ScopeMeasures {
         this.#end(callKey('', callId), status, at, measured);
         return;
       }
-      case 'conversation.noted':
-        this.#told =
-          /^(.+)\.told\.\d+$/.exec(readAs(noted, event)?.itemId ?? '')?.[1] ?? this.#told;
+      case 'response.requested':
+        this.#told = '';
         return;
+      case 'conversation.noted': {
+        const { itemId = '' } = readAs(noted, event) ?? {};
+        const callId = /^(.+)\.told\.\d+$/.exec(itemId)?.[1];
+        if (callId !== undefined) this.#told = callId;
+        else if (/\.q\d+\.note$/.test(itemId)) this.#told = '';
+        return;
+      }
       case 'delivery.heard': {
         const endedAt = this.#endedAt.get(this.#told);
         this.#endedAt.delete(this.#told);
@@ -157,19 +170,24 @@ class ScopeMeasures {
   /** Ends the subagent of a call. */
   #end(key: string, status: string, at: number, measured: Instruments | null): void {
     const id = this.#subagentOf.get(key);
-    const subagent = this.subagents.get(id ?? '');
-    if (id === undefined || !subagent) return;
+    if (id === undefined) return;
     this.#subagentOf.delete(key);
-    this.subagents.delete(id);
-    const attributes = { ...subagent.attributes, [names.OUTCOME]: status };
-    measured?.duration.record(secondsBetween(subagent.at, at), attributes);
+    // Calls that it waits for end with it, and nobody is told of that.
+    for (const below of this.#subagentOf.keys())
+      if (below.startsWith(callKey(id, ''))) this.#end(below, status, at, measured);
+    this.#endOne(id, status, at, measured);
   }
 
-  #endDetached(id: string, at: number, measured: Instruments | null): void {
+  /** Ends a subagent that no call waits for: its own events are all that tells of its end. */
+  #endDetached(id: string, status: string, at: number, measured: Instruments | null): void {
+    if (![...this.#subagentOf.values()].includes(id)) this.#endOne(id, status, at, measured);
+  }
+
+  #endOne(id: string, status: string, at: number, measured: Instruments | null): void {
     const subagent = this.subagents.get(id);
-    if (!subagent || [...this.#subagentOf.values()].includes(id)) return;
+    if (!subagent) return;
     this.subagents.delete(id);
-    const attributes = { ...subagent.attributes, [names.OUTCOME]: 'completed' };
+    const attributes = { ...subagent.attributes, [names.OUTCOME]: status };
     measured?.duration.record(secondsBetween(subagent.at, at), attributes);
   }
 }

@@ -340,6 +340,7 @@ export class ScopeTrace {
     const asker = /^(.+)\.q\d+\.note$/.exec(itemId)?.[1];
     const told = callId === undefined ? undefined : this.#calls.get(callId)?.subagentId;
     if (callId !== undefined) this.#told = callId;
+    else if (asker !== undefined) this.#told = null;
     const subagentId = told ?? asker;
     const turn = this.#spans.get(TURN);
     if (subagentId === undefined || !turn) return;

@@ -119,6 +119,36 @@ test('a process after a crash measures what it appends, with the times from befo
   expect(Number(asked?.split(': ')[1])).toBeGreaterThan(50);
 });
 
+test('subagents below a subagent, and those that no call waits for, are counted until they end', async () => {
+  const { meterProvider, measured } = sdk();
+  const metered = meteredJournal(storeOf().journal, { meterProvider });
+  let seq = 0;
+  const happens = (
+    unit: string,
+    event: { readonly type: string; readonly [name: string]: unknown },
+  ) => metered.append(withEvent(event, { unit, seq: (seq += 1), scope: 's' }));
+  const born = (unit: string, callId: string | null, parentId: string | null) =>
+    happens(unit, { type: 'subagent.spawned', name: unit, callId, parentId });
+  const active = async () => (await measured())['offstage.subagent.active'];
+  await born('a', 'call_1', null);
+  await born('b', 'call_2', 'a');
+  await born('c', 'call_3', 'b');
+  await born('d', null, 'a');
+  expect(await active()).toEqual(['4']);
+  await happens('d', { type: 'subagent.cancel' });
+  await happens('c', { type: 'subagent.cancel' });
+  // One that a call waits for has ended when the call has.
+  expect(await active()).toEqual(['3']);
+  await happens('a', { type: 'tool.settled', callId: 'call_2', outcome: { status: 'error' } });
+  expect(await active()).toEqual(['1']);
+  const durations = (await measured())['offstage.subagent.duration'] ?? [];
+  expect(durations.map((line) => line.split(' ').slice(0, 2).join(' ')).toSorted()).toEqual([
+    'b failed',
+    'c failed',
+    'd cancelled',
+  ]);
+});
+
 test('a fault of the SDK never reaches the journal (METERED-JOURNAL-2)', async () => {
   const meterProvider = {
     getMeter() {
