@@ -21,9 +21,18 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
   if (filled) return [filled];
   const requests: Request[] = [];
   let unread = '';
+  let before = '';
   for (const clause of clausesOf(utterance)) {
     const previous = requests.at(-1);
     const words = `${unread}${clause}`;
+    // "Cancel, the ride": a recogniser puts commas where people breathe.
+    const joined = readClause(`${before} ${clause}`);
+    if (previous && isHalf(previous) && isBareNoun(clause) && !isHalf(joined)) {
+      requests.pop();
+      requests.push(joined);
+      continue;
+    }
+    before = words;
     const request =
       followUp(normalise(words), previous) ?? richer(readClause(words), readClause(clause));
     if (request.type === 'unknown') {
@@ -55,6 +64,16 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
 /** "To give them. A ride to the airport": of two readings of the same wish, the first, unless only the other has its detail. */
 function richer(first: Request, other: Request): Request {
   return first.type === other.type && hasDetail(other) && !hasDetail(first) ? other : first;
+}
+
+/** A verb whose object is still to come. */
+function isHalf(request: Request): boolean {
+  if (request.type === 'unsupported') return request.wish === UNNAMED_WISH;
+  return request.type === 'unknown' || (request.type === 'cancel' && request.work === 'unclear');
+}
+
+function isBareNoun(clause: string): boolean {
+  return /^(?:the|my|an?|this|that) /.test(normalise(clause));
 }
 
 function hasDetail(request: Request): boolean {

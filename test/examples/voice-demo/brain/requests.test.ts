@@ -139,6 +139,14 @@ describe('slips of the recogniser', () => {
     ['Four people, a table please.', 'Four people, a table please', table(4)],
     ['I have to. A table for four.', 'A table for four', table(4)],
     ['I want to go. To the airport.', 'I want to go to the airport', ride('the airport')],
+    ['Tell me, a joke,', 'Tell me a joke', { type: 'chat', topic: 'joke' }],
+    ['Cancel, the ride,', 'Cancel the ride', { type: 'cancel', work: 'ride' }],
+    [
+      'Cancel that, and book me a table',
+      'Cancel that, and book me a table',
+      { type: 'cancel', work: 'unclear' },
+      table(null),
+    ],
   ])('%s (%s)', (heard, _said, ...requests) => {
     expect(understand(heard)).toEqual(requests);
   });
