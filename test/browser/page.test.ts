@@ -90,6 +90,30 @@ describe('on a screen of 375 px', () => {
   });
 });
 
+describe('in light and dark', () => {
+  test('the edge of each control has 3:1 against what is around it', async () => {
+    const stage = await open();
+    const tab = await stage.visit();
+    await tab.button('Type instead').click();
+    await tab.type('book me a ride to the airport');
+    await tab.question('Which ride').getByRole('button', { name: 'Economy' }).waitFor();
+    // A field that has the focus has another edge.
+    await tab.page.locator(':focus').blur();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await tab.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      await tab.page.locator(`:root[data-theme="${colorScheme}"]`).waitFor();
+      // Colours may fade from one theme to the other.
+      await expect.poll(() => tab.page.evaluate(() => document.getAnimations().length)).toBe(0);
+      const edges = await edgesOfControls(tab);
+      expect(edges.map(({ name }) => name)).toEqual(
+        expect.arrayContaining([expect.stringMatching(/Economy/), expect.stringMatching(/^input/)]),
+      );
+      expect(edges.filter(({ contrast }) => contrast < 3)).toEqual([]);
+    }
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+});
+
 describe('typed', () => {
   test('nothing sounds, all words stay, and what was cut off is said again by a button', async () => {
     const stage = await open();
@@ -207,4 +231,38 @@ async function tabTo(tab: Tab, name: string | RegExp): Promise<void> {
     seen.push(text);
   }
   throw new Error(`Expected Tab to reach ${String(name)}, it went through: ${seen.join(' | ')}`);
+}
+
+/** The controls with a border, and its contrast against the background around them (WCAG 2, 1.4.11). */
+function edgesOfControls(tab: Tab): Promise<{ name: string; contrast: number }[]> {
+  return tab.page.evaluate(() => {
+    const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    if (!canvas) throw new Error('Expected a canvas');
+    const luminance = (...layers: string[]): number => {
+      for (const layer of layers) {
+        canvas.fillStyle = layer;
+        canvas.fillRect(0, 0, 1, 1);
+      }
+      const [r = 0, g = 0, b = 0] = [...canvas.getImageData(0, 0, 1, 1).data].map((byte) =>
+        byte / 255 <= 0.04045 ? byte / 255 / 12.92 : ((byte / 255 + 0.055) / 1.055) ** 2.4,
+      );
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    return [...document.querySelectorAll('button, input, textarea, select')].flatMap((control) => {
+      // The frame of a text field is its form's.
+      const framed =
+        control.localName === 'button' ? control : (control.closest('form') ?? control);
+      const { borderTopWidth, borderTopColor } = getComputedStyle(framed);
+      const isSeen = control.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+      if (!isSeen || control.matches(':disabled') || borderTopWidth === '0px') return [];
+      const around: string[] = [];
+      for (let box = framed.parentElement; box; box = box.parentElement)
+        around.unshift(getComputedStyle(box).backgroundColor);
+      const behind = luminance('white', ...around);
+      const edge = luminance('white', ...around, borderTopColor);
+      const contrast = (Math.max(edge, behind) + 0.05) / (Math.min(edge, behind) + 0.05);
+      const name = `${control.localName} ${control.getAttribute('aria-label') ?? control.textContent}`;
+      return [{ name, contrast: Math.round(contrast * 100) / 100 }];
+    });
+  });
 }
