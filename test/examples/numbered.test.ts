@@ -103,6 +103,11 @@ const expected: Readonly<Record<string, Expected>> = {
     shows:
       /client: delegated\nmailer asks: May I run send_mail[^]*user: Yes\nresult: The mail: "sent to bob"\./,
   },
+  '20': {
+    covers: '',
+    shows:
+      /asks: Which Bob\?[^]*asks: .*"Send this mail" with {"to":"stein@example\.com",.*\nuser: No\n[^]*sent: nothing\n[^]*user: Yes\n[^]*sent: stein@example\.com: Lunch at noon\?\n$/,
+  },
 };
 
 const cases = programs.map((name) => ({ name, ...expected[name.slice(0, 2)] }));
