@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { exampleOnAnEngine } from './support/example-on-an-engine.ts';
 import { jobsOnAnEngine } from './support/jobs-on-an-engine.ts';
 import { runsOnAnEngine } from './support/runs-on-an-engine.ts';
 import { bundle, replay } from './support/temporal-client.js';
@@ -49,4 +50,5 @@ const missing = missingServer();
 if (missing === null) {
   jobsOnAnEngine('temporal', openTemporal, { engineDies: false });
   runsOnAnEngine('temporal', openTemporal, { engineDies: false });
+  exampleOnAnEngine('temporal', openTemporal);
 } else console.warn(`The tests on a live Temporal server are left out: ${missing}.`);

@@ -108,6 +108,11 @@ const expected: Readonly<Record<string, Expected>> = {
     shows:
       /asks: Which Bob\?[^]*asks: .*"Send this mail" with {"to":"stein@example\.com",.*\nuser: No\n[^]*sent: nothing\n[^]*user: Yes\n[^]*sent: stein@example\.com: Lunch at noon\?\n$/,
   },
+  '21': {
+    covers: '',
+    shows:
+      /^memory: rides asks: Economy or Premium\?\nmemory: (completed, Booked: .*, charges: 1)\nsqlite: rides asks: .*\nsqlite: \1\n(?:(?:restate|temporal)-(?:jobs|runs): left out, it needs the package .*\n){4}$/,
+  },
 };
 
 const cases = programs.map((name) => ({ name, ...expected[name.slice(0, 2)] }));

@@ -12,12 +12,17 @@ import type { JobsConformanceSetup } from '../../../src/testing/index.ts';
 import type { Bridge } from './bridge.ts';
 import { moment } from './processes.ts';
 
-/** The work of the workers: what the bridge says, the steps of the rides, or the agents of the suite of runs. */
-export type WorkersDo = 'bridge' | 'rides' | 'runs';
+/**
+ * The work of the workers: what the bridge says, the steps of the rides, or the agents of the suite of runs; null: the
+ * server has none.
+ */
+export type WorkersDo = 'bridge' | 'rides' | 'runs' | null;
 
 export interface LiveEngine {
   /** As `engineOf` reads it. */
   readonly name: string;
+  /** The addresses of the server, as example 21 reads them. */
+  readonly env: Readonly<Record<string, string>>;
   readonly bridge: Bridge;
   jobs(): Jobs;
   runs(): RunEngine;

@@ -13,7 +13,7 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 const platform = `${process.platform}-${process.arch}`;
 const server = here(`../node_modules/@restatedev/restate-server-${platform}/bin/restate-server`);
 
-/** Starts server and worker; the worker is registered. */
+/** Starts the server, and a worker that is registered. */
 export async function openRestate(hands: WorkersDo, world?: string): Promise<LiveEngine> {
   const directory = await mkdtemp(join(tmpdir(), 'restate-'));
   const [ingress, admin, node, port] = await Promise.all([
@@ -53,12 +53,17 @@ bind-port = ${admin}
   const worker = living({
     command: process.execPath,
     args: [here('restate-worker.js')],
-    env: { PORT: String(port), BRIDGE: world ?? bridge.url, HANDS: hands, INGRESS: ingressUrl },
+    env: {
+      PORT: String(port),
+      BRIDGE: world ?? bridge.url,
+      HANDS: hands ?? '',
+      INGRESS: ingressUrl,
+    },
     // HTTP/2 without TLS: `fetch` gets no answer, and the connection says that it listens.
     isUp: () => listens(port),
   });
-  await Promise.all([engine.start(), worker.start()]);
-  for (;;) {
+  await Promise.all([engine.start(), ...(hands ? [worker.start()] : [])]);
+  while (hands) {
     const registered = await fetch(`http://127.0.0.1:${admin}/deployments`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -69,6 +74,7 @@ bind-port = ${admin}
   }
   return {
     name: `restate ${ingressUrl}`,
+    env: { RESTATE_INGRESS: ingressUrl, RESTATE_ADMIN: `http://127.0.0.1:${admin}` },
     bridge,
     jobs: () => restateJobs({ ingress: ingressUrl }),
     runs: () => restateRuns({ ingress: ingressUrl }),

@@ -58,13 +58,14 @@ export async function openTemporal(
   const worker = living({
     command: process.execPath,
     args: [here('temporal-worker.js')],
-    env: { ADDRESS: address, BUNDLE: code, BRIDGE: world ?? bridge.url, HANDS: hands },
+    env: { ADDRESS: address, BUNDLE: code, BRIDGE: world ?? bridge.url, HANDS: hands ?? '' },
     isUp: async (output) => output.includes('up'),
   });
-  await worker.start();
+  if (hands) await worker.start();
   const { client, close } = await connect(address);
   return {
     name: `temporal ${address}`,
+    env: { TEMPORAL_ADDRESS: address },
     bridge,
     client,
     jobs: () => temporalJobs({ client, heartbeatTimeoutMs: 1_000 }),
