@@ -75,3 +75,5 @@ export type {
   AgentRelayOptions,
   RelayedAgent,
 } from '../actors/subagent/agent-relay.ts';
+export type { AgentLoop, AgentSettings } from '../actors/contracts/agent-loop.ts';
+export type { AgentSubagentConfig } from '../actors/subagent/agent-settings.ts';

@@ -200,7 +200,9 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     defineService: {
       args: () => [{ agent: config(), eventSources: [{ name: 's', start: () => undefined }] }],
     },
-    defineSubagent: { args: () => [config()] },
+    defineSubagent: {
+      args: () => [{ name: 'agent', agent: { model: model(), tools: {} } }],
+    },
     defineTool: { args: () => [{ ...tool }] },
     leadSubagents: { args: () => [{}] },
     leadTools: { args: () => [{}, {}] },

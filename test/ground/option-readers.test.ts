@@ -11,6 +11,7 @@ const project = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The types, or functions, into which the values of an options type are spread (OPT-2). */
 const spreadInto: Readonly<Record<string, readonly string[]>> = {
+  AgentSubagentConfig: ['SubagentConfig'],
   DialOptions: ['dialOptionsShape'],
   'GeminiLiveOptions.transcription': ['SessionSettings.transcription'],
   HearingOptions: ['InputAudioOptions'],

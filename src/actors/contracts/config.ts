@@ -3,6 +3,7 @@
 import type { LanguageModel } from 'ai';
 import { type DeliveryMode } from '../../machines/index.ts';
 import type { Relay } from '../ports/relay.ts';
+import type { AgentLoop } from './agent-loop.ts';
 
 /**
  * `milestones`: spoken when a quarter, a half and three quarters are done. `all`: every report. Both no more
@@ -47,6 +48,11 @@ export interface SubagentConfig {
    * the options that concern them are refused beside it.
    */
   readonly relay?: Relay;
+  /**
+   * The loop of an agent of the AI SDK: `prepareStep`, `stopWhen`, `toolApproval` and the settings of its calls. Only
+   * `defineSubagent({ agent: settings })` makes it. @defaultValue none
+   */
+  readonly agent?: AgentLoop;
   /**
    * Where its model calls and tool calls are done. `jobs`: by the runtime's `jobs`, wherever a `jobWorker` has the
    * same configuration, its tools and keys; the session keeps the decisions (questions, approvals, budgets,

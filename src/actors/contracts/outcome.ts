@@ -71,6 +71,8 @@ export type ApprovalGrade =
   | 'denied'
   /** The user denied the same call to a subagent above. */
   | 'inherited_denial'
+  /** The author denied it: `toolApproval` of the agent's settings. */
+  | 'author_denied'
   /** No answer came in time. */
   | 'expired'
   /** The question could not be asked, or was withdrawn. */

@@ -55,14 +55,22 @@ export async function approvalNeeded(
 }
 
 /** The treatment of a call. */
-export type Consent = 'not_needed' | 'ask' | 'pre_authorised' | 'inherited_denial';
+export type Consent =
+  | 'not_needed'
+  | 'ask'
+  | 'pre_authorised'
+  | 'inherited_denial'
+  | 'author_denied';
+
+/** Whether a call needs the user's approval, or the decision of the author. */
+export type Needed = boolean | 'approved' | 'denied';
 
 interface Asked {
   readonly toolName: string;
   readonly input: unknown;
   readonly preApproved: readonly PreApproval[];
-  /** Returns whether the tool requires approval for these arguments. */
-  needed(): boolean | Promise<boolean>;
+  /** Returns whether the tool requires approval for these arguments, or the author's decision. */
+  needed(): Needed | Promise<Needed>;
   /** Returns whether the user denied the same call to a subagent above. */
   deniedAbove(): boolean;
   report(error: unknown, where: string): void;
@@ -71,7 +79,10 @@ interface Asked {
 /** Determines the approval that a call has, or needs. */
 export async function consentFor(asked: Asked): Promise<Consent> {
   if (asked.deniedAbove()) return 'inherited_denial';
-  if (!(await asked.needed())) return 'not_needed';
+  const needed = await asked.needed();
+  if (needed === false) return 'not_needed';
+  if (needed === 'denied') return 'author_denied';
+  if (needed === 'approved') return 'pre_authorised';
   return isPreApproved(asked) ? 'pre_authorised' : 'ask';
 }
 
@@ -104,6 +115,9 @@ function sorted(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
+
+/** The output of a call that the author's `toolApproval` denies without a reason. */
+export const AUTHORS_DENIAL = 'This call is not permitted. Find another way, or say so.';
 
 /** The output of a call that the user denied to a subagent above. */
 export const INHERITED_DENIAL =

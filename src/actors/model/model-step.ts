@@ -63,6 +63,7 @@ type GenerateOptions = Parameters<typeof generateText>[0];
 export interface ModelSettings extends LanguageModelCallOptions {
   readonly headers?: Record<string, string | undefined>;
   readonly providerOptions?: GenerateOptions['providerOptions'];
+  readonly repairToolCall?: GenerateOptions['repairToolCall'];
 }
 
 export interface ModelStepOptions {
@@ -99,6 +100,8 @@ export interface ModelCall {
   readonly invalid?: { readonly message: string };
   /** For a call that needs approval, once the runtime has checked: the approval that it has. */
   readonly consent?: Exclude<Consent, 'not_needed'>;
+  /** The author's reason for a question or a denial. */
+  readonly reason?: string;
   /** For a question or an approval: the identities that may answer. */
   readonly answerableBy?: readonly string[];
   /** The engine (`Jobs.name`) that runs it as a job; absent: it is run in this process. */

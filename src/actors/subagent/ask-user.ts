@@ -119,12 +119,13 @@ export function approvalQuestion(call: ModelCall | undefined): {
 } {
   const toolName = call?.toolName ?? 'unknown';
   const args = call?.input ?? {};
+  const why = call?.reason === undefined ? '' : ` (${clip(call.reason, 500)})`;
   return {
     action: { toolName, input: args },
     question:
       toolName === AGENT_TOOL
         ? agentsQuestion(args)
-        : `May I run ${toolName} with ${JSON.stringify(args)}?`,
+        : `May I run ${toolName} with ${JSON.stringify(args)}?${why}`,
     options: [
       { id: APPROVE, label: 'Yes' },
       { id: DENY, label: 'No' },

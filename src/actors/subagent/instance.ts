@@ -22,8 +22,11 @@ import { completionToolOf, completionTools } from './child-toolset.ts';
 
 /** The prompts that a run starts with. */
 export interface Briefing {
-  /** Builds the system prompt, anew for each step: a subagent that waits keeps no text of its own for it. */
-  readonly instructions: () => string;
+  /**
+   * Builds the system prompt, anew for each step: a subagent that waits keeps no text of its own for it. `words`: in the
+   * place of the author's instructions.
+   */
+  readonly instructions: (words?: string) => string;
   readonly messages: readonly ModelMessage[];
 }
 
@@ -84,7 +87,8 @@ export function briefing(
   const { task, agentInstructions } = snapshot;
   const { toolName } = task;
   return {
-    instructions: () => systemPrompt({ agentInstructions, task: { toolName } }, notes) + shape,
+    instructions: (words = agentInstructions) =>
+      systemPrompt({ agentInstructions: words, task: { toolName } }, notes) + shape,
     messages: openingMessages(snapshot, notes),
   };
 }

@@ -115,6 +115,7 @@ const response = z.looseObject({
       toolName: text,
       invalid: maybe(z.looseObject({ message: text })),
       consent: maybe(text),
+      reason: maybe(text),
       job: maybe(text),
     }),
   ),

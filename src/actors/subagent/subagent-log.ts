@@ -103,6 +103,8 @@ export interface LogRecord {
   readonly result?: unknown;
   /** The secret of its marks; absent in records of earlier versions. */
   readonly marks?: string;
+  /** The number of messages before the first answer of its model; absent: there is no answer. */
+  readonly opening?: number;
 }
 
 const empty: LogRecord = {
@@ -128,6 +130,7 @@ export class SubagentLog {
   #completion: string | null;
   #result: unknown;
   #notes: NoteMarks | null;
+  #opening: number | undefined;
   /** The time of the event that is being folded. */
   #at = 0;
 
@@ -142,6 +145,7 @@ export class SubagentLog {
     this.#completion = record.completion;
     this.#result = record.result;
     this.#notes = record.marks === undefined ? null : new NoteMarks(record.marks);
+    this.#opening = record.opening;
   }
 
   get record(): LogRecord {
@@ -157,6 +161,7 @@ export class SubagentLog {
       completion: this.#completion,
       result: this.#result,
       ...(this.#notes && { marks: this.#notes.secret }),
+      ...(this.#opening === undefined ? {} : { opening: this.#opening }),
     };
   }
 
@@ -174,6 +179,11 @@ export class SubagentLog {
   get messagesBeforeCalls(): readonly ModelMessage[] {
     const answer = this.#messages.findLastIndex(({ role }) => role === 'assistant');
     return this.#messages.slice(0, answer);
+  }
+
+  /** The number of messages before the first answer of its model in this run. */
+  get opening(): number {
+    return this.#opening ?? this.#messages.length;
   }
 
   get ledger(): readonly LedgerEntry[] {
@@ -304,6 +314,7 @@ export class SubagentLog {
   }
 
   responded({ step, response, retryMessage, result, completion }: Responded): void {
+    this.#opening ??= this.#messages.length;
     this.#messages.push(...response.assistantMessages);
     this.#said(response);
     this.#calls = response.calls.map((call) => ({

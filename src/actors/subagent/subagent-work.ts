@@ -28,7 +28,7 @@ import type { Budget } from '../admission/budget.ts';
 import type { Usage } from '../contracts/usage.ts';
 import type { PreparedBefore, SubagentHandle, SubagentPorts } from './subagent-ports.ts';
 import type { StreamedChunk } from '../contracts/task.ts';
-import { consentFor, INHERITED_DENIAL, approvalNeeded } from '../model/approval.ts';
+import { approvalNeeded, AUTHORS_DENIAL, consentFor, INHERITED_DENIAL } from '../model/approval.ts';
 import { withCaller } from '../model/caller.ts';
 import {
   runModelStep,
@@ -36,6 +36,8 @@ import {
   type ModelCall,
   type ModelResponse,
 } from '../model/model-step.ts';
+import type { CallSettings } from '../contracts/agent-loop.ts';
+import { AgentRun, NOT_STOPPED, settingsWithin, type PreparedStep } from './agent-loop.ts';
 import { checkOutput, structuredOutput } from '../model/output.ts';
 import { keptElsewhere, runToolCall, type KeepLarge } from '../model/tool-run.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
@@ -78,6 +80,10 @@ interface Thinking {
   readonly messages: readonly ModelMessage[];
   /** The model may not call tools: its words are the end of the run. */
   readonly final: boolean;
+  /** The settings of the step, of an agent of the AI SDK. @defaultValue none */
+  readonly call?: CallSettings;
+  /** A stop condition of the agent was met: only a result is expected. @defaultValue false */
+  readonly isStopped?: boolean;
   /** The budget that pays for the calls; null: no limit. */
   readonly budget: Budget | null;
 }
@@ -100,6 +106,8 @@ export class SubagentWork {
   #instance: Instance | null = null;
   /** In place of the model, for an agent of somebody else. */
   #mind: RelayMind | null = null;
+  /** The loop of an agent of the AI SDK. */
+  #loop: AgentRun | null = null;
   #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
   #reportsProgress = false;
@@ -261,6 +269,8 @@ export class SubagentWork {
       return null;
     }
     const own = this.#withMind(instance);
+    const { agent } = instance.definition;
+    if (agent) this.#loop ??= new AgentRun(agent, this.#worker.id);
     this.#instance = own;
     return { instance: own, messages, notes };
   }
@@ -300,7 +310,30 @@ export class SubagentWork {
     const { messages } = this.#worker.log;
     const budget = this.#ports.budgetOf(this.#worker);
     const thinking = { activity, instance, messages, final, budget };
-    this.#host.environment.scheduler.yieldThen(() => void this.#attempt(thinking, 1));
+    const loop = this.#loop;
+    this.#host.environment.scheduler.yieldThen(
+      () => void (loop ? this.#attemptIn(loop, thinking) : this.#attempt(thinking, 1)),
+    );
+  }
+
+  /** As `#attempt`, for a step that an agent of the AI SDK prepares. */
+  async #attemptIn(loop: AgentRun, thinking: Thinking): Promise<void> {
+    const { activity, instance } = thinking;
+    const { signal, step } = activity;
+    let prepared: PreparedStep;
+    try {
+      signal.throwIfAborted();
+      prepared = await loop.prepare(instance, this.#worker.log, signal);
+    } catch (error) {
+      const { code, message } = toStepError(error);
+      this.#report(activity, {
+        type: 'model.failed',
+        step,
+        error: failure(code, message, false),
+      });
+      return;
+    }
+    await this.#attempt({ ...thinking, ...prepared }, 1);
   }
 
   async #attempt(thinking: Thinking, number: number): Promise<void> {
@@ -324,6 +357,8 @@ export class SubagentWork {
       return;
     }
     const { maxOutputTokens } = permit;
+    const settings = settingsWithin(thinking.call, maxOutputTokens);
+    const toolChoice = final ? 'none' : thinking.call?.toolChoice;
     const stream = this.#streamOf(activity, instance);
     try {
       if (mind) {
@@ -368,15 +403,16 @@ export class SubagentWork {
             instructions,
             messages,
             tools,
-            ...(maxOutputTokens === undefined ? {} : { settings: { maxOutputTokens } }),
+            ...(settings ? { settings } : {}),
             structured: final ? null : this.#formatOf(instance),
-            ...(final && instance.tools.modelTools ? { toolChoice: 'none' as const } : {}),
+            ...(toolChoice && instance.tools.modelTools ? { toolChoice } : {}),
             signal,
             said,
             ids: environment.ids,
             clock: environment.clock,
           }));
       const paid = this.#paid(thinking, permit, response);
+      if (!final) this.#loop?.responded(paid);
       // Cut off by the budget, not by the model: the partial answer is handed in.
       const isCut = response.finish === 'length' && maxOutputTokens !== undefined && !final;
       if (isCut) this.#exhausted(activity, CUT_OFF);
@@ -470,12 +506,19 @@ export class SubagentWork {
   }
 
   /** Reports the answer: calls, a result, or words that ask the model again. */
-  async #digest({ activity, instance, messages, final }: Thinking, response: ModelResponse) {
+  async #digest(thinking: Thinking, response: ModelResponse) {
+    const { activity, instance, messages, final, isStopped = false } = thinking;
     const { signal, step } = activity;
     const type = 'model.responded';
     const report = (event: SubagentUnitEvent): void => this.#report(activity, event);
     if (final) {
       report({ type, step, calls: [], response: { ...response, calls: [] } });
+      return;
+    }
+    const isHandIn = ({ toolName }: ModelCall): boolean =>
+      instance.tools.execution.get(toolName)?.role === 'complete_task';
+    if (isStopped && !response.calls.every(isHandIn)) {
+      report({ type: 'model.failed', step, error: NOT_STOPPED, response });
       return;
     }
     if (response.calls.length > 0 && response.finish !== 'length') {
@@ -535,29 +578,39 @@ export class SubagentWork {
       const checked = await checkHandIn(call, outputSchema);
       return [checked.invalid ? asTool : { kind: 'completion' }, checked];
     }
-    const { delegates, needsApproval } = entry;
+    const { delegates } = entry;
+    const report = (error: unknown, where: string): void => this.#host.report(error, where);
+    let reason: string | undefined;
+    const decided = async () => {
+      const decision = await this.#loop?.decide(call, instance, messages, activity.signal, report);
+      reason = decision?.reason;
+      if (decision) return decision.needed;
+      const { needsApproval } = entry;
+      if (needsApproval === false) return false;
+      return approvalNeeded(entry, input, {
+        callId,
+        messages,
+        raw,
+        context: this.#contextOf(activity, instance, toolName, callId),
+        signal: activity.signal,
+        report: (error) => report(error, `needsApproval of ${toolName}`),
+      });
+    };
     const consent = await consentFor({
       toolName,
       input,
       preApproved,
       deniedAbove: () => this.#ports.deniedAbove(this.#worker, toolName, input),
-      needed: () =>
-        needsApproval !== false &&
-        approvalNeeded(entry, input, {
-          callId,
-          messages,
-          raw,
-          context: this.#contextOf(activity, instance, toolName, callId),
-          signal: activity.signal,
-          report: (error) => this.#host.report(error, `needsApproval of ${toolName}`),
-        }),
-      report: (error, where) => this.#host.report(error, where),
+      needed: () => (this.#loop || entry.needsApproval !== false ? decided() : false),
+      report,
     });
-    const consented = consent === 'not_needed' ? call : { ...call, consent };
+    const isExplained = reason !== undefined && (consent === 'ask' || consent === 'author_denied');
+    const consented =
+      consent === 'not_needed' ? call : { ...call, consent, ...(isExplained && { reason }) };
     const engine = this.#host.jobs;
     const isJob = engine && (entry.runs ?? instance.definition.runs) === 'jobs' && !delegates;
     const judged = isJob && entry.execute ? { ...consented, job: engine.name } : consented;
-    if (consent === 'inherited_denial') return [asTool, judged];
+    if (consent === 'inherited_denial' || consent === 'author_denied') return [asTool, judged];
     if (consent === 'ask') {
       const asked = answerable(judged, entry.answerableBy ?? mayAnswer);
       return [delegates ? { kind: 'approval', delegates } : { kind: 'approval' }, asked];
@@ -609,6 +662,7 @@ export class SubagentWork {
       return toolError(message, 'INVALID_INPUT');
     }
     if (call.consent === 'inherited_denial') return toolDenied(INHERITED_DENIAL);
+    if (call.consent === 'author_denied') return toolDenied(call.reason ?? AUTHORS_DENIAL);
     const ports = this.#ports;
     if (this.#mind)
       return this.#mind.run(call, this.#worker.log.ledger, signal, () => {
@@ -735,7 +789,8 @@ export class SubagentWork {
     callId: string,
   ): unknown {
     const { id: subagentId, log } = this.#worker;
-    return withCaller(definition.toolsContext?.[toolName], {
+    const contexts = this.#loop?.toolsContext(definition.toolsContext) ?? definition.toolsContext;
+    return withCaller(contexts?.[toolName], {
       ...this.#ports.callerOf(this.#worker),
       subagentId,
       approver: log.approverOf(callId),
@@ -801,7 +856,9 @@ function callsInDoubt(
   return callIds.flatMap((callId) => {
     const call = log.call(callId);
     const entry = call && tools.execution.get(call.toolName);
-    const isHarmless = !entry || call.invalid || call.consent === 'inherited_denial';
+    if (!entry) return [];
+    const isDenied = call.consent === 'inherited_denial' || call.consent === 'author_denied';
+    const isHarmless = call.invalid || isDenied;
     return isHarmless || entry.idempotent ? [] : [call];
   });
 }

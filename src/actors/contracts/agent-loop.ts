@@ -1,0 +1,77 @@
+// The settings of a `ToolLoopAgent` of the AI SDK as a subagent takes them, and their checked form.
+
+import type { generateText, LanguageModelCallOptions, ToolLoopAgentSettings, ToolSet } from 'ai';
+
+/** Settings of the AI SDK's agents that a subagent cannot keep, and what stands in for them. */
+export const NOT_KEPT = {
+  output: 'give `outputSchema` beside `agent`',
+  prepareCall: 'give `createInstance` beside `agent`, which returns a configuration for each run',
+  callOptionsSchema: 'give `inputSchema` beside `agent`',
+  toolCallConcurrency: 'the calls of a step are run side by side',
+  allowSystemInMessages: 'the instructions are the only system message',
+  telemetry: '`offstage/otel` has the metrics and spans of subagents',
+  experimental_telemetry: '`offstage/otel` has the metrics and spans of subagents',
+  include: 'the journal has every answer of the model',
+  experimental_toolCallers: 'only the model calls tools',
+  experimental_toolApprovalSecret: 'approvals are in the journal, and never come from a client',
+  experimental_refineToolInput: 'transform the input in `inputSchema` of the tool',
+  experimental_download: 'the SDK downloads what the model cannot read',
+  onStart: 'subscribe to the events of the session or the service',
+  experimental_onStart: 'subscribe to the events of the session or the service',
+  onStepStart: 'subscribe to the events of the session or the service',
+  experimental_onStepStart: 'subscribe to the events of the session or the service',
+  onLanguageModelCallStart: 'subscribe to the events of the session or the service',
+  onLanguageModelCallEnd: 'subscribe to the events of the session or the service',
+  onToolExecutionStart: 'subscribe to the events of the session or the service',
+  onToolExecutionEnd: 'subscribe to the events of the session or the service',
+  onStepEnd: 'subscribe to the events of the session or the service',
+  onStepFinish: 'subscribe to the events of the session or the service',
+  onStepError: 'give `onError` to the session, the service or the run',
+  onError: 'give `onError` to the session, the service or the run',
+  onAbort: 'the outcome has the reason of the end',
+  onEnd: 'the outcome has the result',
+  onFinish: 'the outcome has the result',
+  _internal: 'the runtime has an environment of its own',
+} as const;
+
+type AnyContext = Record<string, unknown>;
+
+/**
+ * The settings of a `ToolLoopAgent`, those excepted that a subagent cannot keep. They are refused by name, and the error
+ * says what to use in their place.
+ */
+export type AgentSettings<
+  TOOLS extends ToolSet = ToolSet,
+  RUNTIME_CONTEXT extends AnyContext = AnyContext,
+> = ToolLoopAgentSettings<never, TOOLS, RUNTIME_CONTEXT> & {
+  readonly [Name in keyof typeof NOT_KEPT]?: never;
+};
+
+/** The settings of one model call, beside its messages. */
+export type CallSettings = LanguageModelCallOptions &
+  Pick<
+    Parameters<typeof generateText>[0],
+    'headers' | 'providerOptions' | 'repairToolCall' | 'toolChoice'
+  >;
+
+/**
+ * The loop of a `ToolLoopAgent`: `defineSubagent({ agent: settings })` makes it of the settings, beside `model`, `tools`,
+ * `instructions` and `toolsContext`, which a configuration has itself.
+ */
+export interface AgentLoop {
+  /** The settings of every call; a step may have others. */
+  readonly call: CallSettings;
+  readonly runtimeContext: AnyContext;
+  /** The names of the agent's own tools. */
+  readonly toolNames: readonly string[];
+  readonly activeTools: readonly string[] | undefined;
+  readonly toolOrder: readonly string[] | undefined;
+  /** Asked after each step that called tools. */
+  readonly stopWhen: readonly ((options: object) => unknown)[];
+  readonly prepareStep: ((options: object) => unknown) | undefined;
+  /** A function for all tools, or a status or function for each. */
+  readonly toolApproval:
+    | ((options: object) => unknown)
+    | Readonly<Record<string, unknown>>
+    | undefined;
+}
