@@ -15,6 +15,7 @@ import type {
   SubagentView,
   TranscriptItem,
 } from '../actors/contracts/session-views.ts';
+import { APPROVE_LASTING } from '../actors/contracts/records.ts';
 import type { ClientAnswer } from '../client/protocol.ts';
 import type { SessionClient } from '../client/session-client.ts';
 import { messageOf } from '../values/errors.ts';
@@ -110,6 +111,15 @@ export function QuestionCard({ question, client, labels = {} }: QuestionCardProp
           button('approve', labels.approve ?? 'Approve', { approved: true }),
           ' ',
           button('decline', labels.decline ?? 'Decline', { approved: false }),
+          ...options.flatMap((option) =>
+            option.id === APPROVE_LASTING
+              ? [
+                  ' ',
+                  button(option.id, option.label, { optionId: option.id }),
+                  h('span', { key: 'lasting' }, ' ', option.description),
+                ]
+              : [],
+          ),
         )
       : choices.length > 0
         ? h('ul', { 'aria-labelledby': `${id}-question` }, choices)

@@ -93,6 +93,33 @@ test('the parts show words of others as text', () => {
   expect(html.split('&lt;img').length - 1).toBe(8);
 });
 
+test.each([
+  [{ lasting: 'Always allow <b>edits</b>' }, 3],
+  [{}, 2],
+])('an approval has a button for each thing that it may permit: %j', (offer, buttons) => {
+  const input = { title: 'Edit', kind: 'edit', input: {}, ...offer };
+  const html = renderToString(
+    h(QuestionCard, {
+      client: {} as never,
+      question: {
+        ...approvalQuestion({ callId: 'c', toolName: 'agent_tool', input }),
+        requestId: 'q',
+        subagentId: 's',
+        subagentName: 'coder',
+        kind: 'approval',
+        state: 'open',
+        askedAt: 0,
+        dueAt: null,
+        timeoutMs: 1000,
+        answer: null,
+      },
+    }),
+  );
+  expect(html.split('<button').length - 1).toBe(buttons);
+  expect(html.includes('Yes, and from now on')).toBe(buttons === 3);
+  expect(html).not.toContain('<b>');
+});
+
 test('an approval shows its call once', () => {
   const input = { to: '$& and $1', sum: 7 };
   const question = approvalQuestion({ callId: 'c', toolName: 'pay', input });

@@ -121,14 +121,9 @@ export async function answer({ requestId }: QuestionView, given: ClientAnswer): 
   refusals.value = new Map(refusals.value).set(requestId, words);
 }
 
-/** An approval has two options, and the first one allows. */
 export function choose(question: QuestionView, index: number): void {
   const option = question.options[index];
-  if (option)
-    void answer(
-      question,
-      question.kind === 'approval' ? { approved: index === 0 } : { optionId: option.id },
-    );
+  if (option) void answer(question, { optionId: option.id });
 }
 
 /** Asks the server for something beside the session. */

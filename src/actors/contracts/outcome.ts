@@ -15,6 +15,11 @@ export interface LedgerEntry {
   readonly output: unknown;
   /** For a call that needed approval: the source of the approval, or the reason for its absence. */
   readonly approval?: ApprovalGrade;
+  /**
+   * The user permitted an agent of somebody else this call and later ones, by the button of that offer, whose words are
+   * `lasting` of the input.
+   */
+  readonly lasting?: true;
   /** For a question or an approval: the identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
   /** When the model called, and when the call was settled (absent: never), in milliseconds since 1970. */

@@ -100,6 +100,8 @@ export interface ModelCall {
   readonly invalid?: { readonly message: string };
   /** For a call that needs approval, once the runtime has checked: the approval that it has. */
   readonly consent?: Exclude<Consent, 'not_needed'>;
+  /** The user permitted it beyond this call, by the button of that offer. */
+  readonly lasting?: true;
   /** The author's reason for a question or a denial. */
   readonly reason?: string;
   /** For a question or an approval: the identities that may answer. */

@@ -9,7 +9,8 @@
 //   RELAY-PORT-1. Nothing is told to the other agent before the reason for it is in the journal: the id of its session
 //       before the first prompt, an answer before it is passed on.
 //   RELAY-PORT-2. After `closed`, and after the promise of `release` has settled, no event comes.
-//   RELAY-PORT-3. A permission covers one request. A relay never gives one by itself, and never a lasting one.
+//   RELAY-PORT-3. A permission covers one request. A relay never gives one by itself, and a lasting one only for an
+//       answer that says so: the user pressed the button of that offer.
 
 import type { Ids, Scheduler } from './environment.ts';
 
@@ -104,8 +105,8 @@ export interface RelaySession {
 export type RelayRelease = 'idle' | 'cancelled' | 'killed';
 
 export type RelayAnswer =
-  /** This call, this once. */
-  | { readonly type: 'permitted' }
+  /** This call, this once; `lasting`: and for as long as the request offered. */
+  | { readonly type: 'permitted'; readonly lasting?: true }
   | { readonly type: 'denied'; readonly words: string }
   | { readonly type: 'answered'; readonly text: string; readonly optionId?: string }
   /** The question is withdrawn: no answer follows. */
@@ -134,11 +135,15 @@ export type RelayEvent =
       readonly ok: boolean;
       readonly output: unknown;
     }
-  /** `toolId`: the tool is reported under this id once it is permitted. */
+  /**
+   * `toolId`: the tool is reported under this id once it is permitted. `lasting`: it may also be permitted beyond this
+   * call; the words say for what, and until when.
+   */
   | ({
       readonly type: 'permission';
       readonly requestId: string;
       readonly toolId?: string;
+      readonly lasting?: string;
     } & RelayTool)
   | {
       readonly type: 'question';

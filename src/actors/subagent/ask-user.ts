@@ -10,7 +10,7 @@ import { quoted } from '../notes/note.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
-import type { Answer, AskedQuestion } from '../contracts/records.ts';
+import { APPROVE_LASTING, type Answer, type AskedQuestion } from '../contracts/records.ts';
 
 export const ASK_USER = 'ask_user';
 
@@ -104,7 +104,7 @@ export function returnedQuestion(call: unknown, ledger: readonly LedgerEntry[]) 
   return { ...askedQuestion(asked), returned: { words, reason } };
 }
 
-/** The ids of the two buttons of an approval. */
+/** The ids of the buttons of an approval. The third one is there where another agent offers a lasting permission. */
 export const APPROVE = 'approve';
 export const DENY = 'deny';
 
@@ -129,12 +129,21 @@ export function approvalQuestion(call: ModelCall | undefined): {
     options: [
       { id: APPROVE, label: 'Yes' },
       { id: DENY, label: 'No' },
+      ...(toolName === AGENT_TOOL ? lastingOption(args) : []),
     ],
   };
 }
 
 /** The tool that stands for the tools of another agent, whose work a relay passes on. */
 export const AGENT_TOOL = 'agent_tool';
+
+/** Words never choose it: only its button does. */
+function lastingOption(args: unknown): QuestionOption[] {
+  const { lasting } = args as Readonly<Record<string, unknown>>;
+  if (typeof lasting !== 'string') return [];
+  const description = `The agent offers: ${quoted(clip(lasting, 300))}`;
+  return [{ id: APPROVE_LASTING, label: 'Yes, and from now on', description }];
+}
 
 /** The words of another agent are quoted: they are no words of ours. */
 function agentsQuestion(args: unknown): string {
@@ -181,6 +190,10 @@ export function givenAnswer(
   question: Pick<AskedQuestion, 'kind' | 'options'>,
   { optionId, text = '', approved = consentOf(optionId) }: GivenAnswer,
 ): Answer | null {
+  if (optionId === APPROVE_LASTING && question.kind === 'approval') {
+    const offered = question.options.find(({ id }) => id === optionId);
+    return offered ? { userResponse: offered.label, optionId, approved: true } : null;
+  }
   if (question.kind === 'approval')
     return approved === undefined ? null : { userResponse: approved ? 'Yes' : 'No', approved };
   if (optionId !== undefined) {

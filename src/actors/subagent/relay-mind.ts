@@ -108,6 +108,7 @@ const eventSchema = z.discriminatedUnion('type', [
     type: z.literal('permission'),
     requestId: id,
     toolId: id.optional(),
+    lasting: words.optional(),
     ...toolShape,
   }),
   z.object({
@@ -210,14 +211,14 @@ export class RelayMind {
 
   /** Runs a call that `step` returned. Never rejects. `inDoubt` is called if nobody knows whether it was done. */
   async run(
-    call: Pick<ModelCall, 'callId' | 'toolName' | 'input'>,
+    call: Pick<ModelCall, 'callId' | 'toolName' | 'input' | 'lasting'>,
     ledger: readonly LedgerEntry[],
     signal: AbortSignal,
     inDoubt: () => void,
   ): Promise<ToolOutcome> {
     if (call.toolName === START_AGENT) return done(call.input as JSONValue);
     try {
-      return (await this.#run(call.callId, ledger, signal)) ?? this.#lost(call, inDoubt);
+      return (await this.#run(call, ledger, signal)) ?? this.#lost(call, inDoubt);
     } catch (error) {
       if (!signal.aborted) return toolError(messageOf(error), 'FAILED');
       this.#isInterrupted = true;
@@ -454,14 +455,15 @@ export class RelayMind {
     event: Extract<RelayEvent, { readonly type: 'permission' }>,
     ledger: readonly LedgerEntry[],
   ): ModelResponse | null {
-    const { requestId, toolId } = event;
+    const { requestId, toolId, lasting = '' } = event;
     const callId = this.#callIdOf(requestId, ledger);
     if (callId === null) return null;
     const tool = toolOf(event);
     const { title } = tool;
     this.#requests.set(requestId, { callId });
     this.#works.set(callId, { title, requestId, ...(toolId === undefined ? {} : { toolId }) });
-    return this.#respond([this.#call(AGENT_TOOL, tool, callId)]);
+    const offer = lasting.trim() === '' ? {} : { lasting: clip(lasting.trim(), MAX_LABEL) };
+    return this.#respond([this.#call(AGENT_TOOL, { ...tool, ...offer }, callId)]);
   }
 
   #asks(
@@ -546,7 +548,7 @@ export class RelayMind {
 
   /** Gives the permission of a call, or waits for a tool of the agent; null: nobody knows how it ended. */
   async #run(
-    callId: string,
+    { callId, lasting }: Pick<ModelCall, 'callId' | 'lasting'>,
     ledger: readonly LedgerEntry[],
     signal: AbortSignal,
   ): Promise<ToolOutcome | null> {
@@ -554,7 +556,7 @@ export class RelayMind {
     if (!work || work.outcome) return work?.outcome ?? null;
     const { requestId, toolId, title } = work;
     if (requestId !== undefined && this.#requests.delete(requestId)) {
-      this.#openSession.answer(requestId, { type: 'permitted' });
+      this.#openSession.answer(requestId, permitted(lasting));
       if (toolId !== undefined && !this.#running.has(toolId))
         this.#running.set(toolId, { callId, tool: { title, kind: '', input: null } });
     }
@@ -830,11 +832,16 @@ function titleOf(input: unknown): string {
   return typeof title === 'string' ? title : 'a tool';
 }
 
-function answerOf({ toolName, status, output }: LedgerEntry): RelayAnswer {
+/** RELAY-PORT-3 */
+function permitted(lasting: true | undefined): RelayAnswer {
+  return { type: 'permitted', ...(lasting && { lasting }) };
+}
+
+function answerOf({ toolName, status, output, lasting }: LedgerEntry): RelayAnswer {
   if (status === 'denied')
     return { type: 'denied', words: typeof output === 'string' ? output : '' };
   if (status !== 'ok') return { type: 'cancelled' };
-  if (toolName === AGENT_TOOL) return { type: 'permitted' };
+  if (toolName === AGENT_TOOL) return permitted(lasting);
   const { userResponse = '', optionId } = output as {
     readonly userResponse?: string;
     readonly optionId?: string;

@@ -24,7 +24,7 @@ import {
 import { inputTimeoutMessage } from '../conversation/prompts.ts';
 import { toolMessage, type StepResult, type ToolOutcome } from '../model/tool-results.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
-import type { Answer } from '../contracts/records.ts';
+import { APPROVE_LASTING, type Answer } from '../contracts/records.ts';
 import { type ApprovalGrade, type Artifact, type LedgerEntry } from '../contracts/outcome.ts';
 import { addUsage, NO_USAGE, tokenCount, type Usage } from '../contracts/usage.ts';
 import { NoteMarks, unmarked, unmarkedNotes } from '../notes/note-marks.ts';
@@ -45,6 +45,7 @@ const FROM_ABOVE = sentence`MESSAGE from the agent that you work for: do as it s
 interface OpenCall extends ModelCall {
   readonly step: number;
   approval?: ApprovalGrade;
+  lasting?: true;
   /** The person who answered, or consented. */
   answeredBy?: string;
   readonly calledAt: number;
@@ -347,7 +348,11 @@ export class SubagentLog {
   answered(callId: string, answer: Answer): void {
     if (answer.approved !== undefined) this.#grade(callId, answer.approved ? 'given' : 'denied');
     this.#answeredBy(callId, answer.by);
-    if (answer.approved === true) return;
+    if (answer.approved === true) {
+      const call = this.#callOf(callId);
+      if (call && answer.optionId === APPROVE_LASTING) call.lasting = true;
+      return;
+    }
     if (answer.approved === false) {
       const { userResponse } = answer;
       // The model of a provider without denials reads this like a result.
@@ -519,7 +524,7 @@ function isUnderWay(snapshot: SubagentSnapshot): (call: CallState) => boolean {
 }
 
 function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): LedgerEntry {
-  const { step, callId, toolName, input, consent, answeredBy, calledAt } = call;
+  const { step, callId, toolName, input, consent, answeredBy, calledAt, lasting } = call;
   // A call that was to be asked for, and was not, has no grade: its status says that it was not run.
   const approval = call.approval ?? (consent === 'ask' ? undefined : consent);
   return {
@@ -530,6 +535,7 @@ function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): 
     status,
     output,
     ...(approval === undefined ? {} : { approval }),
+    ...(lasting && { lasting }),
     ...(answeredBy === undefined ? {} : { answeredBy }),
     calledAt,
   };

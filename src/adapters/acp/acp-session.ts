@@ -29,7 +29,7 @@ import { messageOf, OffstageError, ProtocolError, TimeoutError } from '../../val
 import { clip } from '../../values/clip.ts';
 import type { AgentProcess } from '../agent-process/agent-process.ts';
 import { fieldsOf, NOT_LISTED } from '../relays/form-fields.ts';
-import { ENDS, NO_FORM, permissionOutcome, ToolTable } from './mapping.ts';
+import { ENDS, lastingIn, NO_FORM, permissionOutcome, ToolTable } from './mapping.ts';
 
 interface AcpSessionOptions {
   readonly sdk: typeof Sdk;
@@ -301,6 +301,7 @@ export class AcpSession implements RelaySession {
     const { options, toolCall, sessionId } = params;
     if (sessionId !== this.id) return permissionOutcome(options, { type: 'cancelled' });
     const { title, kind, input } = this.#tools.asked(params);
+    const lasting = lastingIn(options);
     const answer = await this.#ask(signal, (requestId) => ({
       type: 'permission',
       requestId,
@@ -308,6 +309,7 @@ export class AcpSession implements RelaySession {
       title,
       kind,
       input,
+      ...(lasting === undefined ? {} : { lasting }),
     }));
     return permissionOutcome(options, answer);
   }

@@ -23,11 +23,12 @@ export const ENDS: Readonly<Record<StopReason, EndReason>> = {
 };
 
 /**
- * The kinds of options that an answer may choose, the best first. A lasting permission is never chosen; a lasting
- * denial only where there is no other. None fits: the request is cancelled.
+ * The kinds of options that an answer may choose, the best first. A lasting permission is chosen only for an answer
+ * that is one; a lasting denial only where there is no other. None fits: the request is cancelled.
  */
 const CHOICES = {
   permitted: ['allow_once'],
+  lasting: ['allow_always', 'allow_once'],
   denied: ['reject_once', 'reject_always'],
 } as const satisfies Record<string, readonly PermissionOption['kind'][]>;
 
@@ -116,13 +117,23 @@ function diffsOf(content: Content): unknown {
   return diffs.length === 0 ? null : diffs;
 }
 
+/** Returns the words of the lasting permission that an agent offers; undefined: it offers none. */
+export function lastingIn(options: readonly PermissionOption[]): string | undefined {
+  return options.find(({ kind }) => kind === 'allow_always')?.name;
+}
+
+function kindsOf(answer: RelayAnswer): readonly PermissionOption['kind'][] {
+  if (answer.type === 'denied') return CHOICES.denied;
+  if (answer.type !== 'permitted') return [];
+  return answer.lasting === true ? CHOICES.lasting : CHOICES.permitted;
+}
+
 /** Returns the answer to a request for permission. */
 export function permissionOutcome(
   options: readonly PermissionOption[],
   answer: RelayAnswer,
 ): RequestPermissionResponse {
-  const kinds = answer.type === 'permitted' || answer.type === 'denied' ? CHOICES[answer.type] : [];
-  for (const kind of kinds) {
+  for (const kind of kindsOf(answer)) {
     const option = options.find((one) => one.kind === kind);
     if (option) return { outcome: { outcome: 'selected', optionId: option.optionId } };
   }

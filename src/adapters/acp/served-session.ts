@@ -21,6 +21,7 @@ import type {
   SessionEvent,
   SubagentView,
 } from '../../actors/contracts/session-views.ts';
+import { APPROVE_LASTING } from '../../actors/contracts/records.ts';
 import type { TextPart } from '../../actors/session/lead/text-output.ts';
 import type { TextSession } from '../../actors/session/view/text-session.ts';
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
@@ -310,7 +311,8 @@ export class ServedSession {
   }
 
   async #permission(question: QuestionView, signal: AbortSignal): Promise<void> {
-    const { requestId, action } = question;
+    const { requestId, action, options } = question;
+    const lasting = options.find(({ id }) => id === APPROVE_LASTING);
     const { outcome } = await this.#editor.permission(
       {
         toolCall: {
@@ -323,12 +325,23 @@ export class ServedSession {
         options: [
           { optionId: 'allow', name: 'Allow once', kind: 'allow_once' },
           { optionId: 'reject', name: 'Reject', kind: 'reject_once' },
+          ...(lasting
+            ? [
+                {
+                  optionId: APPROVE_LASTING,
+                  name: clip(lasting.description ?? lasting.label, MAX_TITLE),
+                  kind: 'allow_always' as const,
+                },
+              ]
+            : []),
         ],
       },
       signal,
     );
     // ACP-SERVED-1
     if (signal.aborted || outcome.outcome !== 'selected') return;
+    if (lasting && outcome.optionId === APPROVE_LASTING)
+      await this.#session.answer(requestId, { optionId: APPROVE_LASTING });
     if (outcome.optionId !== 'allow' && outcome.optionId !== 'reject') return;
     await this.#session.answer(requestId, { approved: outcome.optionId === 'allow' });
   }

@@ -170,6 +170,7 @@ function begin(
       cost: 0,
       isBegun: false,
       deferred: null,
+      permitted: [],
     });
   return new ClaudeSession({
     name,

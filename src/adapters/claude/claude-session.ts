@@ -7,7 +7,8 @@
 //   CLAUDE-SESSION-1. A call that needs a permission is put off before it runs, and its process ends. Only the answer to
 //       this very call lets it run, once.
 //   CLAUDE-SESSION-2. A call that was put off in a turn that is over is denied before the next prompt is read.
-//   CLAUDE-SESSION-3. No lasting rule is ever made: a permission changes no settings.
+//   CLAUDE-SESSION-3. A permission changes no settings of Claude. A lasting one is remembered in the session's file, for
+//       calls with the same key, and only for an answer that says so; it is forgotten with the session.
 
 import { AgentProcess } from '../agent-process/agent-process.ts';
 import type {
@@ -20,6 +21,7 @@ import type {
 } from '../../actors/ports/relay.ts';
 import { messageOf } from '../../values/errors.ts';
 import {
+  againKey,
   answeredInput,
   ASK_USER_QUESTION,
   endOf,
@@ -72,6 +74,9 @@ const NO_SESSION = 'No conversation found';
 const TAKEN_BACK = 'The request was taken back. Do not do it.';
 const NOBODY = 'Nobody answered. Go on without it.';
 const CANCELLED: RelayAnswer = { type: 'cancelled' };
+const PERMITTED: RelayAnswer = { type: 'permitted' };
+/** Lasting permissions of one session that are remembered. */
+const MAX_PERMITTED = 100;
 
 export class ClaudeSession implements RelaySession {
   readonly id: string;
@@ -87,7 +92,7 @@ export class ClaudeSession implements RelaySession {
   constructor(options: ClaudeSessionOptions) {
     const { start, file } = options;
     this.#options = options;
-    this.#kept = file.read() ?? { id: '', cost: 0, isBegun: false, deferred: null };
+    this.#kept = file.read() ?? { id: '', cost: 0, isBegun: false, deferred: null, permitted: [] };
     this.id = this.#kept.id;
     const { deferred } = this.#kept;
     this.isRunning = start.resume !== undefined && deferred !== null;
@@ -118,6 +123,7 @@ export class ClaudeSession implements RelaySession {
     if (this.#askNext(turn)) return;
     turn.asked = null;
     this.#answers.set(asked.call.id, asked.answers);
+    this.#remember(asked.call, asked.answers[0]);
     this.#keep({ deferred: null });
     void this.#work(turn, null);
   }
@@ -295,17 +301,18 @@ export class ClaudeSession implements RelaySession {
       return decision('deny', TAKEN_BACK);
     const [answer] = this.#answers.get(id) ?? [];
     if (name === ASK_USER_QUESTION) return answer ? {} : decision('defer');
-    if (!answer && !this.#options.unasked.has(name)) return decision('defer');
+    const isPermitted = this.#isPermitted({ id, name, input });
+    if (!answer && !isPermitted && !this.#options.unasked.has(name)) return decision('defer');
     if (answer && answer.type !== 'permitted') return decision('deny', refusalOf(answer));
     this.#started(turn, { id, name, input });
-    return answer || !this.#options.followsRules ? decision('allow') : {};
+    return answer || isPermitted || !this.#options.followsRules ? decision('allow') : {};
   }
 
   /** Claude asks by itself: the answer to a question is taken here, and calls that cannot be put off are asked about. */
   async #permit(turn: Turn, call: Deferred, signal: AbortSignal): Promise<object> {
     const { id, name, input } = call;
     const questions = name === ASK_USER_QUESTION ? questionsIn(input) : [];
-    let answers = this.#answers.get(id);
+    let answers = this.#isPermitted(call) ? [PERMITTED] : this.#answers.get(id);
     if (!answers) {
       const asked: RelayAnswer[] = [];
       for (let at = 0; at < Math.max(1, questions.length); at += 1)
@@ -319,8 +326,20 @@ export class ClaudeSession implements RelaySession {
         : { behavior: 'deny', message: NOBODY };
     if (answer.type !== 'permitted') return { behavior: 'deny', message: refusalOf(answer) };
     // CLAUDE-SESSION-3
+    this.#remember(call, answer);
     this.#started(turn, call);
     return { behavior: 'allow', updatedInput: input };
+  }
+
+  /** CLAUDE-SESSION-3 */
+  #remember({ name, input }: Deferred, answer: RelayAnswer | undefined): void {
+    if (answer?.type !== 'permitted' || answer.lasting !== true) return;
+    const known = new Set(this.#kept.permitted).add(againKey(name, input));
+    this.#keep({ permitted: [...known].slice(-MAX_PERMITTED) });
+  }
+
+  #isPermitted({ name, input }: Deferred): boolean {
+    return name !== ASK_USER_QUESTION && this.#kept.permitted.includes(againKey(name, input));
   }
 
   /** Asks while the process waits. */
@@ -432,5 +451,7 @@ function eventOf(call: Deferred, at: number): RelayEvent {
   const requestId = requestIdOf(call, at);
   const question = call.name === ASK_USER_QUESTION ? questionsIn(call.input)[at] : undefined;
   if (question) return { type: 'question', requestId, ...question };
-  return { type: 'permission', requestId, toolId: call.id, ...toolOf(call.name, call.input) };
+  const tool = toolOf(call.name, call.input);
+  const lasting = `${tool.title}, as often as it comes, until this task has ended`;
+  return { type: 'permission', requestId, toolId: call.id, lasting, ...tool };
 }

@@ -143,11 +143,24 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 const SUBJECTS = ['file_path', 'notebook_path', 'command', 'url', 'query', 'pattern', 'path'];
 
+function subjectOf(input: unknown): string | undefined {
+  const given = (input ?? {}) as Readonly<Record<string, unknown>>;
+  return SUBJECTS.map((key) => given[key]).find((value) => typeof value === 'string');
+}
+
+/**
+ * Returns a key of the calls that a lasting permission of this one covers: for Claude's own tools those with the same
+ * file, command or address, for any other tool those with the same arguments.
+ */
+export function againKey(name: string, input: unknown): string {
+  const subject = KINDS[name] === undefined ? undefined : subjectOf(input);
+  return `${name} ${subject ?? JSON.stringify(input ?? null)}`;
+}
+
 export function toolOf(name: string, input: unknown): RelayTool {
   const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
   const title = server === undefined ? name : `${server}: ${tool}`;
-  const given = (input ?? {}) as Readonly<Record<string, unknown>>;
-  const subject = SUBJECTS.map((key) => given[key]).find((value) => typeof value === 'string');
+  const subject = subjectOf(input);
   return {
     title: clip(typeof subject === 'string' ? `${title} ${subject}` : title, MAX_TITLE),
     kind: KINDS[name] ?? 'other',

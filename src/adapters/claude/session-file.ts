@@ -11,6 +11,8 @@ const keptSchema = z.object({
   isBegun: z.boolean(),
   /** The call that waits for an answer. */
   deferred: z.object({ id: z.string(), name: z.string(), input: z.unknown() }).nullable(),
+  /** The keys of calls that the user permitted until the session is over (`againKey`). */
+  permitted: z.array(z.string()).default([]),
 });
 
 export type Kept = z.infer<typeof keptSchema>;

@@ -12,7 +12,7 @@ export type RelayAct =
   /** Runs a tool. */
   | { readonly tool: RelayTool; readonly fails?: boolean; readonly untilCancelled?: boolean }
   /** Asks for permission; runs the tool if it has it; says `permitted`, `denied` or `cancelled`. */
-  | { readonly permission: RelayTool }
+  | { readonly permission: RelayTool; readonly lasting?: string }
   /** Asks; says `answer: ` and the id of the option or the words, or `no answer`. */
   | {
       readonly question: string;
@@ -38,7 +38,8 @@ export interface RelayActor {
   progress(text: string): void | Promise<void>;
   toolStarted(toolId: string, tool: RelayTool): void | Promise<void>;
   toolEnded(toolId: string, ok: boolean, output: string): void | Promise<void>;
-  permission(toolId: string, tool: RelayTool): Promise<RelayAnswer['type']>;
+  /** `lasting`: the offer of a lasting permission. */
+  permission(toolId: string, tool: RelayTool, lasting?: string): Promise<RelayAnswer['type']>;
   question(
     text: string,
     options: readonly { readonly id: string; readonly label: string }[],
@@ -77,7 +78,7 @@ export async function perform(acts: readonly RelayAct[], actor: RelayActor): Pro
     } else if ('permission' in act) {
       tools += 1;
       const toolId = `tool-${tools}`;
-      const given = await actor.permission(toolId, act.permission);
+      const given = await actor.permission(toolId, act.permission, act.lasting);
       if (given === 'permitted') {
         await actor.toolStarted(toolId, act.permission);
         await actor.toolEnded(toolId, true, 'done');

@@ -264,8 +264,16 @@ class Agent {
       toolStarted: (toolId: string, tool: RelayTool) =>
         send({ type: 'tool_started', toolId, ...tool }),
       toolEnded: (toolId, ok, output) => send({ type: 'tool_ended', toolId, ok, output }),
-      permission: async (toolId, tool) => {
-        const { type } = await ask({ type: 'permission', requestId: nextId(), toolId, ...tool });
+      permission: async (toolId, tool, lasting) => {
+        const offer = lasting === undefined ? {} : { lasting };
+        const request = {
+          type: 'permission',
+          requestId: nextId(),
+          toolId,
+          ...tool,
+          ...offer,
+        } as const;
+        const { type } = await ask(request);
         return type;
       },
       question: async (text, options) => {

@@ -465,6 +465,39 @@ describe('after a crash of this process', () => {
     expect(prompts(relay)).toHaveLength(1);
   });
 
+  test.each([
+    [{ optionId: 'approve_lasting' }, { type: 'permitted', lasting: true }],
+    [{ approved: true }, { type: 'permitted' }],
+  ])('a permission that survives is passed on as it was given: %j', async (given, passed) => {
+    const stage = relayed([{ permission: EDIT, lasting: 'All edits' }], {
+      capabilities: { openQuestionSurvives: true },
+    });
+    const { begin, environment, another, answer, relay } = stage;
+    void begin();
+    await environment.settle();
+    another();
+    relay.kill();
+    const { result } = begin();
+    await environment.settle();
+    answer(null);
+    answer(given);
+    expect((await result).text).toBe('permitted. ');
+    expect(relay.told.filter(({ type }) => type === 'answer')).toEqual([
+      expect.objectContaining({ answer: passed }),
+    ]);
+  });
+
+  test('a lasting permission that was not offered is no answer', async () => {
+    const { begin, environment, answer, errors, relay } = relayed([{ permission: EDIT }]);
+    const { result } = begin();
+    await environment.settle();
+    answer({ optionId: 'approve_lasting' });
+    await environment.advance(600_000);
+    await result;
+    expect(errors.length).toBeGreaterThan(0);
+    expect(relay.told.filter((one) => JSON.stringify(one).includes('permitted'))).toEqual([]);
+  });
+
   test('an approval that may not have arrived is not given to another request', async () => {
     let turns = 0;
     const stage = relayed([], {

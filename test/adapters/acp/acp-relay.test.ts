@@ -7,10 +7,19 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { acpRelay, type AcpRelayOptions } from '../../../src/adapters/acp/index.ts';
 import { startByPs, sweep } from '../../../src/adapters/agent-process/agent-process.ts';
-import { permissionOutcome } from '../../../src/adapters/acp/mapping.ts';
+import { lastingIn, permissionOutcome } from '../../../src/adapters/acp/mapping.ts';
 import { fieldsOf, NOT_LISTED } from '../../../src/adapters/relays/form-fields.ts';
-import type { RelayEvent } from '../../../src/entries/subagents.ts';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
+import type { RelayAnswer, RelayEvent } from '../../../src/entries/subagents.ts';
+import {
+  createRuntime,
+  runSubagent,
+  type GivenAnswer,
+  type SubagentConfig,
+} from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { actsPrompt } from '../../../src/testing/relay-conformance/index.ts';
 import { AGENT } from './support/agent-path.ts';
 
 function temporary(): string {
@@ -149,7 +158,77 @@ describe('a permission', () => {
     kind,
   });
 
-  test('is never a lasting one', () => {
+  test('is a lasting one only where the answer says so', () => {
+    const options = [option('allow_always'), option('allow_once'), option('reject_once')];
+    expect(lastingIn(options)).toBe('allow_always');
+    expect(lastingIn(options.slice(1))).toBeUndefined();
+    const chosen = (answer: RelayAnswer, given = options) => permissionOutcome(given, answer);
+    expect(chosen({ type: 'permitted', lasting: true })).toMatchObject({
+      outcome: { optionId: 'id of allow_always' },
+    });
+    expect(chosen({ type: 'permitted', lasting: true }, options.slice(1))).toMatchObject({
+      outcome: { optionId: 'id of allow_once' },
+    });
+    const others = [
+      { type: 'permitted' },
+      { type: 'permitted', lasting: 'yes' },
+      { type: 'permitted', lasting: undefined },
+      { type: 'denied', words: 'always', lasting: true },
+      { type: 'answered', text: 'always', optionId: 'id of allow_always', lasting: true },
+      { type: 'cancelled', lasting: true },
+    ];
+    for (const answer of others)
+      for (const given of [
+        options,
+        options.slice(0, 1),
+        [option('allow_always'), option('reject_once')],
+      ])
+        expect(JSON.stringify(chosen(answer as RelayAnswer, given))).not.toContain('always');
+  });
+
+  const edit = { title: 'Edit notes.txt', kind: 'edit', input: { path: 'notes.txt' } };
+  test.each<[string, GivenAnswer, Partial<SubagentConfig>, string, true | undefined]>([
+    ['by its button', { optionId: 'approve_lasting' }, {}, 'always permitted. ', true],
+    ['not by consent', { approved: true }, {}, 'permitted. ', undefined],
+    ['not by the button of consent', { optionId: 'approve' }, {}, 'permitted. ', undefined],
+    [
+      'not beforehand',
+      { approved: false },
+      { preApproved: [{ tool: 'agent_tool' }] },
+      'permitted. ',
+      undefined,
+    ],
+    ['not by a denial', { optionId: 'deny' }, {}, 'denied. ', undefined],
+  ])('becomes a lasting one of the agent %s', async (_, answer, more, words, lasting) => {
+    const asked: AskedQuestion[] = [];
+    const relay = acpRelay({ command: process.execPath, args: [AGENT], stateFolder: temporary() });
+    const config = { name: 'coder', instructions: 'Do it.', relay, ...more };
+    const { result } = runSubagent(config, actsPrompt({ permission: edit }), {
+      runtime: createRuntime({ environment: nodeEnvironment() }),
+      onQuestion: (question) => {
+        asked.push(question);
+        return Promise.resolve(answer);
+      },
+    });
+    const { text, toolLedger } = await result;
+    expect(text).toBe(words);
+    const call = toolLedger.find(({ toolName }) => toolName === 'agent_tool');
+    expect(call?.input).toMatchObject({ ...edit, lasting: 'Always allow' });
+    expect(call?.lasting).toBe(lasting);
+    if (more.preApproved) expect(asked).toEqual([]);
+    else
+      expect(asked[0]?.options).toEqual([
+        { id: 'approve', label: 'Yes' },
+        { id: 'deny', label: 'No' },
+        {
+          id: 'approve_lasting',
+          label: 'Yes, and from now on',
+          description: 'The agent offers: "Always allow"',
+        },
+      ]);
+  });
+
+  test('is never a lasting one by itself', () => {
     const options = [option('allow_always'), option('reject_once')];
     expect(permissionOutcome(options, { type: 'permitted' })).toEqual({
       outcome: { outcome: 'cancelled' },

@@ -124,6 +124,73 @@ test('a call is put off, and only the answer to it lets it run, once', async () 
   await session.release('ended');
 });
 
+test('a lasting permission is remembered for the same call until the session is over, and for no other', async () => {
+  let decisions: unknown[] = [];
+  let round = 0;
+  const permissionOf = (decided: object) =>
+    (decided as { hookSpecificOutput?: { permissionDecision: string } }).hookSpecificOutput
+      ?.permissionDecision;
+  const others = [
+    call('Bash', { command: 'npm test', timeout: 5 }, 'toolu_2'),
+    call('Bash', { command: 'npm test; rm -rf .' }, 'toolu_3'),
+    call('Write', { command: 'npm test' }, 'toolu_4'),
+    call('mcp__shop__refund', { path: 'a', amount: 9 }, 'toolu_5'),
+  ];
+  const play = async function* ({ options }: Given) {
+    round += 1;
+    const [decide] = options.hooks.PreToolUse[0].hooks;
+    if (round > 1) {
+      decisions.push(permissionOf(await decide(call('Bash', { command: 'npm test' }))));
+      for (const one of others) decisions.push(permissionOf(await decide(one)));
+      const more = { toolUseID: 'toolu_6', signal: new AbortController().signal };
+      decisions.push(await options.canUseTool('Bash', { command: 'npm test' }, more));
+    }
+    const deferred = { id: 'toolu_1', name: 'Bash', input: { command: 'npm test' } };
+    yield { ...success, deferred_tool_use: round === 1 ? deferred : null };
+  };
+  const { start, until, events } = stage(play);
+  const session = await start();
+  session.prompt({ key: 'k', text: 'Go' });
+  await until('permission');
+  expect(events.at(-1)).toMatchObject({
+    lasting: 'Bash npm test, as often as it comes, until this task has ended',
+  });
+  session.answer('toolu_1', { type: 'permitted', lasting: true });
+  await until('turn_ended');
+  const allowed = { behavior: 'allow', updatedInput: { command: 'npm test' } };
+  expect(decisions).toEqual(['allow', 'allow', 'defer', 'defer', 'defer', allowed]);
+  // Another process of the same session knows it.
+  decisions = [];
+  await session.release('suspended');
+  const again = await start(session.id);
+  again.prompt({ key: 'l', text: 'Go on' });
+  await until('turn_ended', 2);
+  expect(decisions).toEqual(['allow', 'allow', 'defer', 'defer', 'defer', allowed]);
+  expect(events.filter(({ type }) => type === 'permission')).toHaveLength(1);
+  await again.release('ended');
+});
+
+test.each([{ type: 'permitted' }, { type: 'denied', words: 'always' }] as const)(
+  'an answer that is no lasting permission is remembered for no other call: %j',
+  async (answer) => {
+    let round = 0;
+    const { start, until, events } = stage(async function* ({ options }) {
+      round += 1;
+      const [decide] = options.hooks.PreToolUse[0].hooks;
+      await decide(call('Bash', { command: 'npm test' }, `toolu_${round}`));
+      const deferred = { id: `toolu_${round}`, name: 'Bash', input: { command: 'npm test' } };
+      yield { ...success, deferred_tool_use: round < 3 ? deferred : null };
+    });
+    const session = await start();
+    session.prompt({ key: 'k', text: 'Go' });
+    await until('permission');
+    session.answer('toolu_1', answer);
+    await until('permission', 2);
+    expect(events.at(-1)).toMatchObject({ requestId: 'toolu_2' });
+    await session.release('ended');
+  },
+);
+
 test('a call that cannot be put off is asked about while its process waits', async () => {
   let answer: unknown;
   const { start, until, events } = stage(async function* ({ options }) {

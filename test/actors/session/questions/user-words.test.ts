@@ -90,6 +90,22 @@ test('P3: consent is understood in the language of the agent that leads', () => 
   expect(said('kyllä', 'fi')).toEqual({ to: 'again' });
 });
 
+test.each([
+  'yes, and from now on',
+  'Yes, and from now on',
+  'always',
+  'yes always',
+  'approve_lasting',
+  'the third one',
+])('USER-WORDS-3: words never permit an agent more than this call: %s', (words) => {
+  const lasting = { id: 'approve_lasting', label: 'Yes, and from now on' };
+  const options = [{ id: 'approve', label: 'Yes' }, { id: 'deny', label: 'No' }, lasting];
+  for (const typed of [true, false])
+    expect(JSON.stringify(readUtterance({ ...approval, options }, words, { typed }))).not.toContain(
+      '"optionId"',
+    );
+});
+
 test('USER-WORDS-3: with more than one approval a yes is read back first, a no is not', () => {
   expect(readUtterance(approval, 'approve', { typed: false, approvals: 2 })).toEqual({
     to: 'readBack',

@@ -119,8 +119,14 @@ const app = agent({ name: 'test-agent' })
             { cancellationSignal: turn.signal },
           );
           if (outcome.outcome === 'cancelled') return 'cancelled';
-          const given = outcome.optionId === 'yes' ? 'permitted' : 'denied';
-          log(given, title);
+          const isLasting = outcome.optionId === 'always';
+          const given = isLasting || outcome.optionId === 'yes' ? 'permitted' : 'denied';
+          log(isLasting ? 'lasting' : given, title);
+          if (isLasting)
+            await update({
+              sessionUpdate: 'agent_message_chunk',
+              content: { type: 'text', text: 'always ' },
+            });
           return given;
         },
         question: async (message, options) => {
