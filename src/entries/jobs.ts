@@ -21,6 +21,8 @@ export {
 export { jobWorker, type JobWorkerOptions } from '../actors/subagent/job-worker.ts';
 export type {
   RunAnswer,
+  RunBounds,
+  RunChild,
   RunEngine,
   RunHands,
   RunNews,

@@ -57,7 +57,7 @@ const withRuns = await openTemporal('runs');
 withRuns.bridge.hands = {
   async do({ key }) {
     begun.push(key);
-    if (key === 'stopped/model-1') await never;
+    if (key === 'stopped/model-1' || key === 'guide-stopped-guide/model-1') await never;
     return { done: '' };
   },
 };
@@ -79,7 +79,12 @@ const stopped = run('stopped', 'charge');
 await until('stopped/model-1');
 stopped.cancel();
 statuses.push((await stopped.result).status);
-for (const id of ['answered', 'stopped']) {
+statuses.push((await run('guided', 'guide ask then look_up, charge').result).status);
+const left = run('guide-stopped', 'guide charge');
+await until('guide-stopped-guide/model-1');
+left.cancel();
+statuses.push((await left.result).status);
+for (const id of ['answered', 'stopped', 'guided', 'guide-stopped']) {
   const history = await historyOf(withRuns.client, `run/${id}`);
   await writeFile(`${folder}/run-${id}.json`, `${JSON.stringify(history, null, 1)}\n`);
 }

@@ -33,6 +33,8 @@ describe('the workflow in the sandbox, without a server', () => {
     'done-by-the-second-worker',
     'run-answered',
     'run-stopped',
+    'run-guided',
+    'run-guide-stopped',
   ])('TEMPORAL-WORKFLOW-2: the history `%s` of a live server is played again', async (name) => {
     const text = await readFile(join(histories, `${name}.json`), 'utf8');
     await replay(JSON.parse(text));

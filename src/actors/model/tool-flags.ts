@@ -37,6 +37,13 @@ export interface Reconfigures {
 /** On a tool that runs a subagent: the configuration of that subagent. */
 export const SUB_AGENT: unique symbol = Symbol.for('offstage.subAgent');
 
+/**
+ * On a tool that runs a subagent: on an engine that keeps runs, that subagent is a run of its own, and this happens to it
+ * when the run that it works for ends first. Absent: it is a part of that run.
+ */
+export const RUN_OF_ITS_OWN: unique symbol = Symbol.for('offstage.runOfItsOwn');
+export type OnParentClose = 'cancel' | 'abandon';
+
 /** A tool that runs a subagent, under any name. */
 export interface SubAgentFlag {
   readonly [SUB_AGENT]: SubagentConfig;
@@ -63,6 +70,12 @@ export function subAgentOf(tool: unknown): SubagentConfig | null {
     // An app may pass a Proxy whose traps throw.
     return null;
   }
+}
+
+/** Returns how a tool's subagent is a run of its own; null: it is none. */
+export function runOfItsOwn(tool: unknown): OnParentClose | null {
+  if (subAgentOf(tool) === null || !isObject(tool) || !(RUN_OF_ITS_OWN in tool)) return null;
+  return tool[RUN_OF_ITS_OWN] === 'abandon' ? 'abandon' : 'cancel';
 }
 
 export function roleOf(tool: unknown): ToolRole | null {

@@ -7,12 +7,16 @@
 //   RUN-ENGINE-2. Of the answers to one request, the first counts; another one is refused.
 //   RUN-ENGINE-3. Views of one run have ascending turns.
 //   RUN-ENGINE-4. Every method rejects with a `JobError` or the reason of the signal, and with nothing else.
+//   RUN-ENGINE-5. A child run is a run like any other under its id: its view, answers and cancel are its own, and reach it
+//       whatever has become of the run that it works for.
 
 import { z } from 'zod';
 import type { RunAnswer, RunOrder, RunTurn, RunTurnEnd, RunView, RunWait } from './run-flow.ts';
 
 export type {
   RunAnswer,
+  RunBounds,
+  RunChild,
   RunDriver,
   RunNews,
   RunOrder,
@@ -59,5 +63,6 @@ const waitSchema: z.ZodType<RunWait> = z.object({
 export const runViewSchema: z.ZodType<RunView> = z.object({
   turn: z.number().int().min(0),
   waiting: z.array(waitSchema),
+  children: z.array(z.string()).optional(),
   outcome: anyObject.nullable(),
 });

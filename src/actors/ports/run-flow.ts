@@ -10,6 +10,8 @@
 //   RUN-FLOW-1. A turn begins with the journal of the last turn that was recorded, and with one piece of news.
 //   RUN-FLOW-2. People see a question only after the turn that asked it was recorded.
 //   RUN-FLOW-3. The calls to the engine depend on what it returned, and on nothing else.
+//   RUN-FLOW-4. A child run is begun once, after the turn that wants it was recorded, and its outcome is news once. A child
+//       that is no longer wanted is cancelled, unless the run has ended and its children are abandoned.
 
 import type { JournalEntry } from './journal.ts';
 
@@ -25,6 +27,25 @@ export interface RunOrder {
   };
   /** The user that it works for, as the program vouches. @defaultValue none */
   readonly by?: string;
+  /** The bounds of a run that works for another run. @defaultValue none: a program asked for it */
+  readonly above?: RunBounds;
+}
+
+/** The bounds of a child run, from the subagents above it. */
+export interface RunBounds {
+  /** The number of subagents above it. */
+  readonly depth: number;
+  /** Keys of the calls that the user denied to one of them. */
+  readonly denied: readonly string[];
+  /** The identities that may answer its questions, unless its configuration says it. @defaultValue any identity */
+  readonly answerableBy?: readonly string[];
+}
+
+/** A run whose outcome another run waits for. */
+export interface RunChild {
+  readonly order: RunOrder;
+  /** What happens to it when the run that waits for it ends. */
+  readonly onParentClose: 'cancel' | 'abandon';
 }
 
 /** An answer of a program to a question (`given`), or to a request of a subagent (`content`); null: no answer. */
@@ -40,6 +61,8 @@ export type RunNews =
   | { readonly type: 'answered'; readonly answer: RunAnswer }
   /** A time has come that the run waited for. */
   | { readonly type: 'due' }
+  /** A child has ended. Null: the engine lost it. */
+  | { readonly type: 'child'; readonly id: string; readonly outcome: object | null }
   | { readonly type: 'cancelled'; readonly reason: string };
 
 /** Something that people answer. */
@@ -67,6 +90,8 @@ export interface RunTurnEnd {
   /** The journal of the run; empty once it has ended. */
   readonly journal: readonly JournalEntry[];
   readonly waiting: readonly RunWait[];
+  /** The children that the run waits for now. @defaultValue none */
+  readonly children?: readonly RunChild[];
   /** When the run goes on by itself, in milliseconds since 1970; null: only people make it go on. */
   readonly wakeAt: number | null;
   /** Null: it has not ended. */
@@ -78,6 +103,8 @@ export interface RunView {
   /** The number of turns that are over. */
   readonly turn: number;
   readonly waiting: readonly RunWait[];
+  /** The ids of the children that it waits for: their questions are in their own views. @defaultValue none */
+  readonly children?: readonly string[];
   readonly outcome: object | null;
 }
 
@@ -87,9 +114,22 @@ export interface RunDriver {
   turn(turn: RunTurn): Promise<RunTurnEnd>;
   /** Shows the run to programs. */
   show(view: RunView): void | Promise<void>;
-  /** The first answer to one of these, a cancel, or `due` after that time; null: no time is waited for. */
-  news(requestIds: readonly string[], dueInMs: number | null): Promise<RunNews>;
+  /**
+   * The first answer to one of these, the end of one of these children, a cancel, or `due` after that time; null: no time
+   * is waited for.
+   */
+  news(
+    requestIds: readonly string[],
+    dueInMs: number | null,
+    childIds: readonly string[],
+  ): Promise<RunNews>;
+  /** Begins a child. */
+  begin(child: RunChild): void | Promise<void>;
+  /** Cancels a child that was begun, and whose outcome is no longer waited for. */
+  stop(childId: string, reason: string): void | Promise<void>;
 }
+
+const STOPPED = 'the run that it worked for no longer waits for it';
 
 /** Plays a run on an engine, and returns its last view. `from`: the turn with which a history that is begun anew goes on. */
 export async function playRun(
@@ -104,13 +144,36 @@ export async function playRun(
     waiting: [],
     news: { type: 'begun' },
   };
+  const begun = new Map<string, RunChild>();
   for (;;) {
-    const { at, journal, waiting, wakeAt, outcome } = await driver.turn(turn);
-    const view: RunView = { turn: turn.number, waiting, outcome };
+    const { at, journal, waiting, children = [], wakeAt, outcome } = await driver.turn(turn);
+    const wanted = new Set(children.map((child) => child.order.id));
+    // RUN-FLOW-4
+    for (const child of children) {
+      if (begun.has(child.order.id)) continue;
+      begun.set(child.order.id, child);
+      await driver.begin(child);
+    }
+    for (const [id, { onParentClose }] of begun) {
+      if (wanted.has(id)) continue;
+      begun.delete(id);
+      if (outcome === null || onParentClose === 'cancel') await driver.stop(id, STOPPED);
+    }
+    const childIds = [...begun.keys()];
+    const hasChildren = childIds.length > 0;
+    const view: RunView = {
+      turn: turn.number,
+      waiting,
+      outcome,
+      ...(hasChildren ? { children: childIds } : {}),
+    };
     await driver.show(view);
     if (outcome !== null) return view;
     const ids = waiting.map(({ requestId }) => requestId);
-    const news = await driver.news(ids, wakeAt === null ? null : Math.max(0, wakeAt - at));
+    const dueInMs = wakeAt === null ? null : Math.max(0, wakeAt - at);
+    const news = await driver.news(ids, dueInMs, childIds);
+    // It has ended: there is nothing to stop.
+    if (news.type === 'child') begun.delete(news.id);
     turn = { order, number: turn.number + 1, journal, waiting, news };
   }
 }

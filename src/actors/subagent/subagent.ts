@@ -323,6 +323,11 @@ export class Subagent implements UnitBody, Worker {
     return this.#life?.usage ?? NO_USAGE;
   }
 
+  /** Keys of the calls that the user denied. */
+  get deniedKeys(): readonly string[] {
+    return [...(this.#denied ?? [])];
+  }
+
   hasDenied(toolName: string, input: unknown): boolean {
     return this.#denied?.has(callKey(toolName, input)) ?? false;
   }

@@ -1,7 +1,7 @@
 // A run that an engine keeps, as the program that asks for it sees it: it begins the run, shows its questions to the
 // program's handlers, and gets the outcome. The program may die: the next one with the same id is shown the same questions.
 //
-// Owns:     the requests that handlers of this process have, and asking again while the engine cannot be reached.
+// Owns:     the requests that handlers of this process have, those of child runs included, and asking again while the engine cannot be reached.
 // Does not: do a turn (run-worker.ts), or keep anything.
 //
 // Invariants
@@ -50,43 +50,74 @@ class Asking {
   readonly #report: (error: unknown, where: string) => void;
   /** Aborts when the run has ended. */
   readonly #over = new AbortController();
-  readonly #shown = new Map<string, AbortController>();
   readonly #started: Promise<void>;
 
   constructor(order: RunOrder, options: EngineRunOptions) {
     this.#order = order;
     this.#options = options;
     this.#report = reporter(options.onError);
-    this.#started = this.#again(() => options.engine.start(order));
+    this.#started = this.#again(() => options.engine.start(order), this.#over.signal);
     // `result` has its rejection.
     this.#started.catch(() => {});
   }
 
   async result(): Promise<Outcome> {
-    const { engine } = this.#options;
-    const { id } = this.#order;
-    const { signal } = this.#over;
     try {
       await this.#started;
-      let after = 0;
-      let looks = 0;
+      return await this.#follow(this.#order.id, this.#over.signal);
+    } finally {
+      this.#over.abort(new CancelledError('the run is over'));
+    }
+  }
+
+  /** Shows the requests of a run and of its children, until it has an outcome. */
+  async #follow(id: string, signal: AbortSignal): Promise<Outcome> {
+    const { engine } = this.#options;
+    const asked = new Map<string, AbortController>();
+    const followed = new Map<string, AbortController>();
+    const over = (): void => {
+      this.#show(id, [], asked);
+      this.#followAll([], followed);
+    };
+    signal.addEventListener('abort', over, { once: true });
+    let after = 0;
+    let looks = 0;
+    try {
       for (;;) {
         const seen = after;
-        const view = await this.#again(() => engine.view(id, seen, signal));
+        const view = await this.#again(() => engine.view(id, seen, signal), signal);
         if (view.outcome !== null) return view.outcome as Outcome;
         if (view.turn > after) {
           after = view.turn;
           looks = 0;
-          this.#show(view.waiting);
+          this.#show(id, view.waiting, asked);
+          this.#followAll(view.children ?? [], followed);
         } else {
           const { lookMs = LOOK_MS } = engine;
           await this.#pause(Math.min(lookMs, FIRST_LOOK_MS * 2 ** looks));
+          signal.throwIfAborted();
           looks += 1;
         }
       }
     } finally {
-      this.#show([]);
-      this.#over.abort(new CancelledError('the run is over'));
+      over();
+    }
+  }
+
+  #followAll(ids: readonly string[], followed: Map<string, AbortController>): void {
+    for (const [id, controller] of followed) {
+      if (ids.includes(id)) continue;
+      followed.delete(id);
+      controller.abort(new CancelledError('the run is over'));
+    }
+    for (const id of ids) {
+      if (followed.has(id)) continue;
+      const controller = new AbortController();
+      followed.set(id, controller);
+      const { signal } = controller;
+      this.#follow(id, signal).catch((error: unknown) => {
+        if (!signal.aborted) this.#failed(error, 'questions');
+      });
     }
   }
 
@@ -94,31 +125,33 @@ class Asking {
     const { engine } = this.#options;
     const cancelling = async (): Promise<void> => {
       await this.#started;
-      await this.#again(() => engine.cancel(this.#order.id, reason));
+      await this.#again(() => engine.cancel(this.#order.id, reason), this.#over.signal);
     };
     cancelling().catch((error: unknown) => this.#failed(error, 'cancel'));
   }
 
   /** ENGINE-RUN-2 */
-  #show(waiting: readonly RunWait[]): void {
-    for (const [requestId, controller] of this.#shown) {
+  #show(id: string, waiting: readonly RunWait[], asked: Map<string, AbortController>): void {
+    for (const [requestId, controller] of asked) {
       if (waiting.some((wait) => wait.requestId === requestId)) continue;
-      this.#shown.delete(requestId);
+      asked.delete(requestId);
       controller.abort(new CancelledError('the question is over'));
     }
     for (const wait of waiting) {
-      if (this.#shown.has(wait.requestId)) continue;
+      if (asked.has(wait.requestId)) continue;
       const controller = new AbortController();
-      this.#shown.set(wait.requestId, controller);
-      this.#ask(wait, controller.signal).catch((error: unknown) => this.#failed(error, 'answer'));
+      asked.set(wait.requestId, controller);
+      this.#ask(id, wait, controller.signal).catch((error: unknown) =>
+        this.#failed(error, 'answer'),
+      );
     }
   }
 
-  async #ask(wait: RunWait, signal: AbortSignal): Promise<void> {
+  async #ask(id: string, wait: RunWait, signal: AbortSignal): Promise<void> {
     const { engine } = this.#options;
     const answer = await this.#answerTo(wait, signal);
     if (signal.aborted) return;
-    await this.#again(() => engine.answer(this.#order.id, answer));
+    await this.#again(() => engine.answer(id, answer), this.#over.signal);
   }
 
   async #answerTo({ requestId, kind, asked }: RunWait, signal: AbortSignal): Promise<RunAnswer> {
@@ -149,9 +182,8 @@ class Asking {
   }
 
   /** ENGINE-RUN-3 */
-  async #again<T>(ask: () => Promise<T>): Promise<T> {
+  async #again<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const { engine, environment } = this.#options;
-    const { signal } = this.#over;
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await ask();

@@ -90,6 +90,8 @@ export interface ProgramPortsOptions {
   readonly answersBySend: boolean;
   /** When a question was asked first, in milliseconds since 1970, where that outlives the process. @defaultValue now */
   askedAt?(requestId: string): number | undefined;
+  readonly standIn?: ScopePorts['standIn'];
+  readonly denied?: ScopePorts['denied'];
   ended?(view: SubagentView, outcome: Outcome, disposed: Promise<void>): void;
 }
 
@@ -129,6 +131,14 @@ export class ProgramPorts implements ScopePorts {
 
   tools(): Readonly<Record<string, unknown>> {
     return this.#options.tools ?? {};
+  }
+
+  standIn(config: SubagentConfig): SubagentConfig {
+    return this.#options.standIn?.(config) ?? config;
+  }
+
+  get denied(): ReadonlySet<string> | undefined {
+    return this.#options.denied;
   }
 
   configOf(_toolName: string, name: string): SubagentConfig | undefined {

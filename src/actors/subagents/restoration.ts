@@ -124,7 +124,7 @@ function restoreOne(
   const parent = birth.parentId === null ? null : (registry.get(birth.parentId) ?? null);
   const ports =
     parent?.admission.ports ?? scopes.find(({ name }) => name === birth.worksFor) ?? host.ports;
-  const found = definitionOf(birth, parent, ports);
+  const found = definitionOf(host, birth, parent, ports);
   const { definition, denied } = found;
   const subagent = new Subagent(ports.host, id, definition, birth.task, host);
   const admission: Admission = {
@@ -221,6 +221,7 @@ function restoreEnded(
  * nothing.
  */
 function definitionOf(
+  host: SubagentHost,
   birth: SpawnedEvent,
   parent: SubagentRecord | null,
   ports: ScopePorts,
@@ -246,7 +247,8 @@ function definitionOf(
       );
     const granted = grantTools(sourceOf(config), grant ?? undefined, granter);
     if (!granted.ok) return nothing(granted.error.message);
-    const definition = checkSubagentConfig(granted.config, granted.config.name);
+    const kept = host.keptAs(granted.config, parent, ports);
+    const definition = checkSubagentConfig(kept, kept.name);
     return { definition, denied: granted.denied, problem: null };
   } catch (error) {
     return nothing(messageOf(error));

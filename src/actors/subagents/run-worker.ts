@@ -1,7 +1,11 @@
 // The turns of runs that an engine keeps (ports/run-flow.ts): each plays the run with the runtime of every other run, from
 // the journal that the engine has, until the run has ended or waits for people.
 //
-// Owns:     the configurations by name.
+// A subagent of the run that a tool runs (`createSubAgentTool`) is a run of its own, beside this one. In the turns of the run
+// a stand-in has its place: it has the limits of none, and its one step is the whole work of the other run. So the run waits,
+// is cancelled and goes on after a crash as with any subagent.
+//
+// Owns:     the configurations by name, and those that stand in for subagents with runs of their own.
 // Does not: keep anything between two turns, or do a step: model and tool calls are jobs of an engine.
 //
 // Invariants
@@ -9,6 +13,10 @@
 //       the run and from the calls that spawned them, and every step that must not be repeated is a job.
 //   RUN-WORKER-2. A turn ends when the run has ended, or when nothing goes on without people or time.
 //   RUN-WORKER-3. An answer reaches the run in the turn that got it, or its question is open no more.
+//   RUN-WORKER-4. A subagent with a run of its own has that run's outcome, its failure included; it is asked for under the
+//       same id in every turn, and no more once its call is over.
+//   RUN-WORKER-5. A run of its own has no more authority than the subagent would have had in this run: denied calls, who
+//       may answer, and the depth. One under a budget, or with granted or denied tools, is a part of this run (P8).
 
 import { z } from 'zod';
 import {
@@ -19,18 +27,27 @@ import {
   type ChecksOf,
 } from '../../values/checks.ts';
 import { ConfigurationError, isA, OffstageError } from '../../values/errors.ts';
+import { defaultSessionLimits } from '../admission/limits.ts';
 import { createRuntime } from '../admission/runtime.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import { THE_LEAD } from '../contracts/service-types.ts';
-import { subAgentOf } from '../model/tool-flags.ts';
+import { runOfItsOwn, subAgentOf, type OnParentClose } from '../model/tool-flags.ts';
 import type { Environment } from '../ports/environment.ts';
-import { JobError, type Jobs } from '../ports/jobs.ts';
+import { JobError, unlessAborted, type Job, type JobEnd, type Jobs } from '../ports/jobs.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
-import type { RunHands, RunTurn, RunTurnEnd, RunWait } from '../ports/run-engine.ts';
+import type {
+  RunChild,
+  RunHands,
+  RunOrder,
+  RunTurn,
+  RunTurnEnd,
+  RunWait,
+} from '../ports/run-engine.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { toolsOf } from '../subagent/instance.ts';
+import type { Subagent } from '../subagent/subagent.ts';
 import { lostBy } from './refusal.ts';
 import { reporter } from '../../values/reporter.ts';
 import type { ProgramAnswer, ProgramRequest } from './program-ports.ts';
@@ -50,6 +67,7 @@ export interface RunWorkerOptions {
 }
 
 const MAX_CHARS = 1_500_000;
+const MAX_CHILD_ID_CHARS = 200;
 
 const optionsSchema = z.strictObject({
   environment: z.unknown(),
@@ -101,13 +119,75 @@ function learn(known: Map<string, SubagentConfig>, path: string, config: Subagen
   }
 }
 
+/** A subagent with a run of its own, as the run that it works for has it. */
+interface StandIn {
+  readonly config: SubagentConfig;
+  readonly onParentClose: OnParentClose;
+}
+
+/** By the configurations of the tools that run them. */
+type StandIns = ReadonlyMap<SubagentConfig, StandIn>;
+
+/** In the run of its own it has its own limit. */
+const NO_TIMEOUT_MS = Number.MAX_SAFE_INTEGER;
+
+function standInsOf(known: ReadonlyMap<string, SubagentConfig>): StandIns {
+  const standIns = new Map<SubagentConfig, StandIn>();
+  for (const { tools = {} } of known.values())
+    for (const tool of Object.values(tools)) {
+      const onParentClose = runOfItsOwn(tool);
+      const nested = subAgentOf(tool);
+      if (!nested || !onParentClose) continue;
+      const { name, title, inputSchema } = nested;
+      const config: SubagentConfig = {
+        name,
+        instructions: '',
+        runs: 'jobs',
+        ...(title ? { title } : {}),
+        inputSchema,
+        // The run of its own has checked it.
+        outputSchema: z.unknown(),
+        structured: 'off',
+        timeout: NO_TIMEOUT_MS,
+        retry: { maxAttempts: 1 },
+      };
+      standIns.set(nested, { config, onParentClose });
+    }
+  return standIns;
+}
+
+/** The answer of the one step of a stand-in. */
+function endOf(outcome: Outcome | null): JobEnd {
+  if (outcome?.status === 'completed') {
+    const text = JSON.stringify(outcome.output);
+    const message = { role: 'assistant', content: text };
+    const { usage } = outcome;
+    return {
+      done: JSON.stringify({
+        text,
+        assistantMessages: [message],
+        calls: [],
+        finish: 'stop',
+        usage,
+      }),
+    };
+  }
+  const { code, message } = outcome?.error ?? {
+    code: outcome ? 'CANCELLED' : 'JOB_LOST',
+    message: outcome ? `The subagent was ${outcome.status}` : 'The engine lost the subagent',
+  };
+  return { failed: { code, message, retryable: false } };
+}
+
 class RunWorker implements RunHands {
   readonly #options: RunWorkerOptions;
   readonly #known: ReadonlyMap<string, SubagentConfig>;
+  readonly #standIns: StandIns;
 
   constructor(options: RunWorkerOptions, known: ReadonlyMap<string, SubagentConfig>) {
     this.#options = options;
     this.#known = known;
+    this.#standIns = standInsOf(known);
   }
 
   async turn(turn: RunTurn, signal: AbortSignal): Promise<RunTurnEnd> {
@@ -132,7 +212,9 @@ class RunWorker implements RunHands {
         ),
       );
     const report = reporter(this.#options.onError);
-    const play = new TurnPlay(turn, config, environment, jobs, report);
+    const { answerableBy = order.above?.answerableBy } = config;
+    const bound = answerableBy === config.answerableBy ? config : { ...config, answerableBy };
+    const play = new TurnPlay(turn, bound, this.#standIns, environment, jobs, report);
     const rest = await play.untilRest(signal);
     if ('outcome' in rest) return ended(rest.outcome);
     const { journal } = play;
@@ -150,7 +232,7 @@ class RunWorker implements RunHands {
 }
 
 /** The end of a turn: the run has ended, or waits. */
-type Rest = { readonly outcome: Outcome } | Pick<RunTurnEnd, 'waiting' | 'wakeAt'>;
+type Rest = { readonly outcome: Outcome } | Pick<RunTurnEnd, 'waiting' | 'wakeAt' | 'children'>;
 
 /** One turn, from its news to its rest. */
 class TurnPlay {
@@ -159,7 +241,10 @@ class TurnPlay {
   readonly #environment: Environment;
   readonly #entries: TurnJournal;
   readonly #service: OwnedSubagentTree;
+  readonly #standIns: ReadonlyMap<SubagentConfig, StandIn>;
   readonly #waiting = new Map<string, RunWait>();
+  /** The runs that are waited for, by the subagents of this run that they are. */
+  readonly #children = new Map<string, RunChild>();
   /** Requests that were answered in this turn, and do not know it yet (RUN-WORKER-3). */
   readonly #answered = new Set<string>();
   #underWay = 0;
@@ -168,6 +253,7 @@ class TurnPlay {
   constructor(
     turn: RunTurn,
     config: SubagentConfig,
+    standIns: StandIns,
     environment: Environment,
     jobs: Jobs,
     report: (error: unknown, where: string) => void,
@@ -175,7 +261,9 @@ class TurnPlay {
     this.#turn = turn;
     this.#config = config;
     this.#environment = environment;
+    this.#standIns = new Map([...standIns.values()].map((standIn) => [standIn.config, standIn]));
     const { order, waiting } = turn;
+    const { depth = 0, denied = [] } = order.above ?? {};
     this.#entries = new TurnJournal(turn.journal);
     const askedAt = new Map(waiting.map((wait) => [wait.requestId, wait.askedAt]));
     const runtime = createRuntime({
@@ -183,17 +271,28 @@ class TurnPlay {
       journal: this.#entries,
       jobs: this.#watched(jobs),
       snapshots: { trim: true },
+      // Every step is a job: the engine limits how many are done at once.
+      maxTotalActive: Number.MAX_SAFE_INTEGER,
     });
     this.#service = ownedService(
       {
         runtime,
         id: order.id,
         configs: { [config.name]: config },
+        constraints: {
+          maxConcurrentPerSession: Number.MAX_SAFE_INTEGER,
+          maxDepth: Math.max(1, defaultSessionLimits.maxDepth - depth),
+        },
         onQuestion: (question, signal) => this.#question(question, signal),
-        onInput: (request) => this.#input(request),
+        // The run that waits for a child does not answer it.
+        onInput: (request) => (order.above ? null : this.#input(request)),
         onError: report,
       },
-      { askedAt: (requestId) => askedAt.get(requestId) },
+      {
+        askedAt: (requestId) => askedAt.get(requestId),
+        standIn: (wanted) => standIns.get(wanted)?.config ?? wanted,
+        denied: new Set(denied),
+      },
     );
     this.#service.events.subscribe((chunk) => {
       if (chunk.type === 'input.settled') {
@@ -214,7 +313,8 @@ class TurnPlay {
       kind === 'question' ? askedAt + (asked as AskedQuestion).timeoutMs : Infinity,
     );
     const next = Math.min(this.#service.nextDueAt, ...due);
-    return next === Infinity ? null : next;
+    // A stand-in has no time of its own.
+    return next >= NO_TIMEOUT_MS ? null : next;
   }
 
   /** Plays on until the run has ended or waits; leaves it to the journal. */
@@ -265,9 +365,11 @@ class TurnPlay {
         const outcome = checked.ok ? checked.report.outcome : null;
         if (outcome) return settle(() => this.#service.whenEnded(() => resolve({ outcome })));
         const wakeAt = this.#wakeAt;
-        const hasEnd = wakeAt === null ? this.#waiting.size > 0 : wakeAt > clock.now();
+        const isAwaiting = this.#waiting.size + this.#children.size > 0;
+        const hasEnd = wakeAt === null ? isAwaiting : wakeAt > clock.now();
         const waiting = [...this.#waiting.values()];
-        if (this.#isAtRest && hasEnd) settle(() => resolve({ waiting, wakeAt }));
+        const children = [...this.#children.values()];
+        if (this.#isAtRest && hasEnd) settle(() => resolve({ waiting, wakeAt, children }));
         // Entries on their way are written without a sign.
         else if (this.#service.isBusy) again();
       };
@@ -292,8 +394,11 @@ class TurnPlay {
   get #isAtRest(): boolean {
     if (this.#underWay > 0 || this.#answered.size > 0) return false;
     return this.#service.live.every(
-      ({ state, isSettled }) =>
-        isSettled && (state === 'waiting_for_input' || state === 'waiting_for_children'),
+      ({ id, state, isSettled }) =>
+        isSettled &&
+        (state === 'waiting_for_input' ||
+          state === 'waiting_for_children' ||
+          this.#children.has(id)),
     );
   }
 
@@ -333,11 +438,50 @@ class TurnPlay {
     return new Promise(() => {});
   }
 
-  /** The same engine; steps under way keep the turn from its rest. */
+  /** RUN-WORKER-4. Resolves in the turn that has the outcome. */
+  async #ended(
+    subagent: Subagent,
+    { onParentClose }: StandIn,
+    signal: AbortSignal,
+  ): Promise<JobEnd> {
+    const { order, news } = this.#turn;
+    const { id: subagentId, definition, task } = subagent;
+    const id = childIdOf(order.id, subagentId);
+    if (news.type === 'child' && news.id === id) return endOf(news.outcome as Outcome | null);
+    // RUN-WORKER-5
+    const { depth, ...bounds } = this.#service.boundsOf(subagentId);
+    const above = { ...bounds, depth: depth + (order.above?.depth ?? 0) };
+    const { by } = order;
+    const own: RunOrder = {
+      id,
+      config: definition.name,
+      task,
+      ...(by === undefined ? {} : { by }),
+      above,
+    };
+    this.#children.set(subagentId, { order: own, onParentClose });
+    this.#look?.();
+    const over = (): boolean => this.#children.delete(subagentId);
+    signal.addEventListener('abort', over, { once: true });
+    return unlessAborted(new Promise<never>(() => {}), signal);
+  }
+
+  /** Returns the stand-in whose step a job is. */
+  #standInOf({ key }: Job): [Subagent, StandIn] | null {
+    const prefix = `${this.#turn.order.id}/`;
+    const [id = ''] = key.startsWith(prefix) ? key.slice(prefix.length).split(':', 1) : [];
+    const subagent = this.#service.get(id);
+    const standIn = subagent && this.#standIns.get(subagent.definition.source);
+    return standIn ? [subagent, standIn] : null;
+  }
+
+  /** The same engine; steps under way keep the turn from its rest. The step of a stand-in is another run. */
   #watched(jobs: Jobs): Jobs {
     return {
       ...jobs,
       run: async (job, options) => {
+        const found = this.#standInOf(job);
+        if (found) return this.#ended(...found, options.signal);
         this.#underWay += 1;
         try {
           return await jobs.run(job, options);
@@ -348,6 +492,16 @@ class TurnPlay {
       },
     };
   }
+}
+
+/**
+ * Returns the id of the run that a subagent is, the same in every turn. An engine's workflow can write it without a digest,
+ * which its sandbox may lack.
+ */
+function childIdOf(runId: string, subagentId: string): string {
+  const id = `${runId}/${subagentId}`;
+  if (encodeURIComponent(id).length <= MAX_CHILD_ID_CHARS) return id;
+  return `${hashed(runId)}${hashed(`above ${runId}`)}/${subagentId}`;
 }
 
 /** The journal of one turn: the entries that the engine has, and those of the turn. */

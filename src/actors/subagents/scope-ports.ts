@@ -50,6 +50,13 @@ export interface ScopePorts {
    * Returns the configuration of a subagent that was spawned before a crash, by its tool and its own name.
    */
   configOf?(toolName: string, name: string): SubagentConfig | undefined;
+  /**
+   * Returns the configuration that stands in here for one whose subagents work elsewhere. Not asked for a subagent whose
+   * tools are granted or denied, or that a budget is above. @defaultValue the same
+   */
+  standIn?(config: SubagentConfig): SubagentConfig;
+  /** Keys of the calls that the user denied above the subagents of this scope. @defaultValue none */
+  readonly denied?: ReadonlySet<string>;
   /** Tells, after a crash, whether the end of a subagent was reported. @defaultValue true */
   knowsEnd?(id: string, callId: string | null): boolean;
   /** Returns the outcome that was reported, where it is kept. */

@@ -21,11 +21,12 @@ import { Budgets, type Budget } from '../admission/budget.ts';
 import { checkPriced } from '../subagent/config.ts';
 import type { SessionLimits } from '../admission/limits.ts';
 import type { Supervisor } from '../admission/supervisor.ts';
-import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';
+import type { BudgetLimits, SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import type { SpawnRequest, SubagentChunk, SubagentService } from '../contracts/service-types.ts';
 import type { AskedInput, CallInDoubt, StepReport, StreamedChunk } from '../contracts/task.ts';
+import { callKey } from '../model/approval.ts';
 import { NoteMarks } from '../notes/note-marks.ts';
 import type { Environment, Scheduler } from '../ports/environment.ts';
 import type { MemoryOwner } from '../ports/working-memory.ts';
@@ -234,9 +235,28 @@ export class SubagentHost implements SubagentPorts {
   }
 
   deniedAbove(handle: SubagentHandle, toolName: string, input: unknown): boolean {
-    return this.#recordOf(handle.id).admission.lineage.some((id) =>
-      this.registry.get(id)?.subagent?.hasDenied(toolName, input),
-    );
+    const { lineage, ports } = this.#recordOf(handle.id).admission;
+    if (ports.denied?.has(callKey(toolName, input)) === true) return true;
+    return lineage.some((id) => this.registry.get(id)?.subagent?.hasDenied(toolName, input));
+  }
+
+  /** Returns the configuration with which a subagent is kept here: its own, or one that stands in for it. */
+  keptAs(granted: SubagentConfig, parent: SubagentRecord | null, ports: ScopePorts) {
+    if (parent === null || this.budgets.of(parent.id) !== null) return granted;
+    return ports.standIn?.(granted) ?? granted;
+  }
+
+  /** The bounds of a subagent that follow from those above it, for one that works elsewhere. */
+  boundsOf(id: string): Bounds {
+    const record = this.#recordOf(id);
+    const { lineage, ports } = record.admission;
+    const above = lineage.flatMap((one) => this.registry.get(one)?.subagent?.deniedKeys ?? []);
+    const answerableBy = this.#answerableBy(record);
+    return {
+      depth: record.depth - 1,
+      denied: [...(ports.denied ?? []), ...above],
+      ...(answerableBy ? { answerableBy } : {}),
+    };
   }
 
   callerOf({ id }: SubagentHandle) {
@@ -540,6 +560,15 @@ export class SubagentHost implements SubagentPorts {
   #recordOf(id: string): SubagentRecord {
     return this.registry.get(id) as SubagentRecord;
   }
+}
+
+/** The bounds that a subagent has from those above it. Plain JSON. */
+export interface Bounds {
+  /** The number of subagents above it. */
+  readonly depth: number;
+  /** Keys of the calls that the user denied to one of them. */
+  readonly denied: readonly string[];
+  readonly answerableBy?: readonly string[];
 }
 
 interface Grace {

@@ -149,10 +149,10 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
   return ownedService(given);
 }
 
-/** Creates the service with the methods that only the runtime needs. `askedAt`: as in `ProgramPortsOptions`. */
+/** Creates the service with the methods that only the runtime needs. `own`: as in `ProgramPortsOptions`. */
 export function ownedService(
   options: SubagentServiceOptions,
-  { askedAt }: Pick<ProgramPortsOptions, 'askedAt'> = {},
+  own: Pick<ProgramPortsOptions, 'askedAt' | 'standIn' | 'denied'> = {},
 ): OwnedSubagentTree {
   const {
     runtime,
@@ -206,7 +206,7 @@ export function ownedService(
     ...(tools ? { tools } : {}),
     ...(configs ? { configs } : {}),
     ...(ledger ? { ledger } : {}),
-    ...(askedAt ? { askedAt } : {}),
+    ...own,
     answersBySend: true,
     tree: () => service,
   });

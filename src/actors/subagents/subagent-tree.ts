@@ -48,7 +48,7 @@ import { failure, refusal } from './refusal.ts';
 import { restoreSubagents, type Restored, type RestoredUnits } from './restoration.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import { argument } from './service-arguments.ts';
-import { SubagentHost, type SubagentTreeOptions } from './subagent-host.ts';
+import { SubagentHost, type Bounds, type SubagentTreeOptions } from './subagent-host.ts';
 import {
   MAX_UNDELIVERED,
   reportOf,
@@ -124,6 +124,11 @@ export class SubagentTree implements SubagentService {
     return this.#host.registry.get(id)?.subagent ?? undefined;
   }
 
+  /** The bounds of a live subagent from those above it, for one that works elsewhere. */
+  boundsOf(id: string): Bounds {
+    return this.#host.boundsOf(id);
+  }
+
   /** Returns the live subagent that works for this call of the lead agent. */
   ofCall(callId: string): Subagent | undefined {
     return this.#host.registry.ofCall(callId)?.subagent ?? undefined;
@@ -169,7 +174,8 @@ export class SubagentTree implements SubagentService {
     const works = parent?.admission.ports ?? ports;
     const granted = grantTools(sourceOf(request.config), request.grant, granterOf(parent, ports));
     if (!granted.ok) return { status: 'rejected', error: granted.error };
-    const definition = checkSubagentConfig(granted.config, granted.config.name);
+    const kept = this.#host.keptAs(granted.config, parent, works);
+    const definition = checkSubagentConfig(kept, kept.name);
     checkPriced(definition.name, definition, works.host.price);
     const depth = (parent?.depth ?? 0) + 1;
     const maxDepth = Math.min(

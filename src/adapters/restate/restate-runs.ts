@@ -78,6 +78,18 @@ interface WorkflowContext extends SharedContext {
   run<T>(name: string, action: () => T | Promise<T>): DurablePromise<T>;
   sleep(ms: number): DurablePromise<void>;
   cancellation(): DurablePromise<void>;
+  workflowClient(
+    workflow: { readonly name: string },
+    key: string,
+  ): {
+    run(order: RunOrder): DurablePromise<RunView>;
+  };
+  workflowSendClient(
+    workflow: { readonly name: string },
+    key: string,
+  ): {
+    cancel(reason: string): unknown;
+  };
 }
 
 const SERVICE = 'offstage_runs';
@@ -158,7 +170,7 @@ export function restateRunWorkflow<Workflow>(
     },
     handlers: {
       run: async (ctx: WorkflowContext, order: RunOrder): Promise<RunView> =>
-        playRun(order, driverOf(ctx, restate, turns)),
+        playRun(order, driverOf(ctx, restate, turns, service)),
       view: async (ctx: SharedContext, after: number): Promise<RunView> => {
         const view = await ctx.get('view');
         if (view && view.turn > after) return view;
@@ -193,7 +205,10 @@ function driverOf(
   ctx: WorkflowContext,
   { RestatePromise }: Pick<RestateWorkflowSdk, 'RestatePromise'>,
   turns: Turns,
+  service: string,
 ): RunDriver {
+  const workflow = { name: service };
+  const ends = new Map<string, DurablePromise<RunNews>>();
   const cancels = (): DurablePromise<string>[] => [
     ctx
       .promise<string>('cancel')
@@ -212,13 +227,26 @@ function driverOf(
       ctx.set('view', view);
       await ctx.promise<RunView>(`turn/${view.turn}`).resolve(view);
     },
-    async news(requestIds, dueInMs) {
+    // Ids of children are short: their keys need no digest.
+    begin({ order }) {
+      const { id } = order;
+      const end = ctx.workflowClient(workflow, encodeURIComponent(id)).run(order);
+      ends.set(
+        id,
+        end.map((view) => ({ type: 'child', id, outcome: view?.outcome ?? null })),
+      );
+    },
+    stop(childId, reason) {
+      ctx.workflowSendClient(workflow, encodeURIComponent(childId)).cancel(reason);
+    },
+    async news(requestIds, dueInMs, childIds) {
       const first: DurablePromise<RunNews | undefined>[] = requestIds.map((requestId) =>
         ctx
           .promise<RunAnswer>(`answer/${requestId}`)
           .get()
           .map((answer) => answer && { type: 'answered', answer }),
       );
+      first.push(...childIds.flatMap((id) => ends.get(id) ?? []));
       for (const stop of cancels())
         first.push(stop.map((reason = '') => ({ type: 'cancelled', reason })));
       if (dueInMs !== null) first.push(ctx.sleep(dueInMs).map(() => ({ type: 'due' })));

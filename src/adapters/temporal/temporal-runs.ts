@@ -31,7 +31,7 @@ import {
   withHeartbeats,
   type TemporalActivity,
 } from './temporal-sdk.ts';
-import { RUN_UPDATES, RUN_VIEW } from './workflow.ts';
+import { RUN_PREFIX, RUN_UPDATES, RUN_VIEW } from './workflow.ts';
 
 export interface TemporalRunsOptions {
   /** The client: `new Client({ connection })` of `@temporalio/client`. */
@@ -192,9 +192,9 @@ export function temporalRunActivities(
   };
 }
 
-/** Temporal allows 1,000 characters. Jobs have ids of another form: theirs hold a colon. */
+/** Temporal allows 1,000 characters. */
 async function workflowIdOf(id: string): Promise<string> {
-  return `run/${await engineKeyOf(id, MAX_ID_CHARS)}`;
+  return `${RUN_PREFIX}${await engineKeyOf(id, MAX_ID_CHARS)}`;
 }
 
 function isOver(error: unknown): boolean {

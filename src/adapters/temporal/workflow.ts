@@ -5,10 +5,12 @@
 //   TEMPORAL-WORKFLOW-1. A job that must not be repeated has one attempt; if that fails, its end is `lost` (JOBS-2).
 //   TEMPORAL-WORKFLOW-2. The commands depend on the input and on what has happened, and on nothing else: it replays.
 //   TEMPORAL-WORKFLOW-3. A cancel reaches the turn under way; a turn whose worker died after that begins with the cancel.
+//   TEMPORAL-WORKFLOW-4. A child run is a child workflow; while one is under way, the history is not begun anew.
 
 import {
   playRun,
   type RunAnswer,
+  type RunNews,
   type RunOrder,
   type RunTurn,
   type RunTurnEnd,
@@ -88,7 +90,8 @@ export interface TemporalRunWorkflow {
   upsertMemo(memo: Readonly<Record<string, unknown>>): void;
   defineUpdate(name: string): unknown;
   setHandler(definition: unknown, handler: unknown): void;
-  workflowInfo(): { readonly continueAsNewSuggested: boolean };
+  workflowInfo(): { readonly continueAsNewSuggested: boolean; readonly workflowType: string };
+  startChild(workflowType: string, options: object): Promise<{ result(): Promise<unknown> }>;
   continueAsNew(...args: unknown[]): Promise<unknown>;
   readonly CancellationScope: {
     new (): Scope;
@@ -116,6 +119,8 @@ interface CarriedRun {
 
 /** The updates by which a program reaches the workflow of a run. */
 export const RUN_UPDATES = { answer: 'offstageAnswer', cancel: 'offstageCancel' } as const;
+/** The beginning of the ids of the workflows of runs. Jobs have ids of another form: theirs hold a colon. */
+export const RUN_PREFIX = 'run/';
 /** The entry of the memo in which programs read the view: no worker need live for that. */
 export const RUN_VIEW = 'offstageView';
 
@@ -164,7 +169,8 @@ export function runWorkflow(
     CancellationScope.current().cancelRequested.catch(() => cancel(BY_OPERATOR));
 
     const turn = async (what: RunTurn): Promise<RunTurnEnd> => {
-      if (workflow.workflowInfo().continueAsNewSuggested)
+      // The outcomes of children reach this execution only.
+      if (children.size === 0 && workflow.workflowInfo().continueAsNewSuggested)
         await workflow.continueAsNew(order, limits, { turn: what, view, answers, cancelled });
       // TEMPORAL-WORKFLOW-3
       for (;;) {
@@ -181,7 +187,9 @@ export function runWorkflow(
         }
       }
     };
-    const hasNews = (): boolean => cancelled !== null || answers.length > 0;
+    const children = new Map<string, Scope>();
+    const ends: (RunNews & { readonly type: 'child' })[] = [];
+    const hasNews = (): boolean => cancelled !== null || answers.length > 0 || ends.length > 0;
     return CancellationScope.nonCancellable(() =>
       playRun(
         order,
@@ -191,12 +199,39 @@ export function runWorkflow(
             view = next;
             workflow.upsertMemo({ [RUN_VIEW]: next });
           },
+          async begin({ order: child, onParentClose }) {
+            const { id } = child;
+            const scope = new CancellationScope();
+            children.set(id, scope);
+            const { workflowType } = workflow.workflowInfo();
+            const handle = await scope.run(() =>
+              workflow.startChild(workflowType, {
+                // Ids of children are short: theirs need no digest, which the sandbox lacks.
+                workflowId: `${RUN_PREFIX}${encodeURIComponent(id)}`,
+                args: [child, limits],
+                parentClosePolicy: onParentClose === 'cancel' ? 'REQUEST_CANCEL' : 'ABANDON',
+              }),
+            );
+            const end = (outcome: object | null): void => {
+              if (children.delete(id)) ends.push({ type: 'child', id, outcome });
+            };
+            handle.result().then(
+              (last) => end((last as RunView).outcome),
+              () => end(null),
+            );
+          },
+          stop(childId) {
+            const scope = children.get(childId);
+            children.delete(childId);
+            scope?.cancel();
+          },
           async news(_, dueInMs) {
             if (dueInMs === null) await condition(hasNews);
             else await condition(hasNews, Math.max(1, Math.ceil(dueInMs)));
             if (cancelled !== null) return { type: 'cancelled', reason: cancelled };
             const answer = answers.shift();
-            return answer ? { type: 'answered', answer } : { type: 'due' };
+            if (answer) return { type: 'answered', answer };
+            return ends.shift() ?? { type: 'due' };
           },
         },
         carried?.turn,

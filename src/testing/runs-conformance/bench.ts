@@ -106,6 +106,10 @@ export class RunsBench {
     await this.#stage?.close?.();
   }
 
+  get isEngine(): boolean {
+    return this.#setup.isEngine;
+  }
+
   get stage(): RunsStage {
     if (this.#stage) return this.#stage;
     throw new ConformanceError(`${this.#setup.name}: the stage is not open`);
@@ -172,6 +176,22 @@ export class RunsBench {
       outcome = ended;
     });
     return this.until(`an outcome of ${run.id}`, () => outcome);
+  }
+
+  /** Returns the id of the one child run that a run waits for. */
+  async childOf(runId: string): Promise<string> {
+    const { engine } = this.stage.program().options;
+    let found: string | undefined;
+    const look = async (): Promise<void> => {
+      const { signal } = new AbortController();
+      for (let after = 0; engine && found === undefined; await this.moment()) {
+        const view = await engine.view(runId, after, signal);
+        after = view.turn;
+        found = view.children?.[0];
+      }
+    };
+    void look();
+    return this.until(`a child of ${runId}`, () => found);
   }
 
   /** Calls of this kind wait until the returned function is called. */

@@ -160,6 +160,159 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
+    name: 'two subagents of the run work at once: their results are in the order of the calls',
+    async play(bench) {
+      const trip = bench.trip();
+      const release = bench.hold(`${trip}-guide/look_up`);
+      const watched = bench.start(trip, 'guide look_up & guide charge');
+      await bench.begun(`${trip}-2-guide/model-2`);
+      release();
+      const outcome = await bench.outcome(watched);
+      bench.expectOutcome(outcome, 'completed', 'look_up');
+      const { text } = outcome;
+      bench.expect(
+        text.indexOf('look_up') < text.indexOf('charge'),
+        `the model to read the result of the first call, then that of the second, got ${text}`,
+      );
+      bench.expectCounts(`${trip}-guide`, { look_up: 1, 'model-2': 1 });
+      bench.expectCounts(`${trip}-2-guide`, { charge: 1, 'model-2': 1 });
+    },
+  },
+  {
+    name: 'a subagent of the run fails: the model reads why, and the run goes on',
+    async play(bench) {
+      const trip = bench.trip();
+      const outcome = await bench.outcome(bench.start(trip, 'guide look_up then fail, charge'));
+      bench.expectOutcome(outcome, 'completed', 'charge');
+      const [guide] = outcome.toolLedger;
+      const output = (guide?.output ?? {}) as { readonly error?: string; readonly code?: string };
+      bench.expect(
+        output.error?.includes('The model is away') === true && typeof output.code === 'string',
+        `{ error, code }, got ${JSON.stringify(output)}`,
+      );
+      bench.expectCounts(trip, { charge: 1 });
+    },
+  },
+  {
+    name: 'a subagent of the run works when that is cancelled: it stops as well',
+    async play(bench) {
+      const trip = bench.trip();
+      const release = bench.hold(`${trip}-guide/model-2`);
+      const watched = bench.start(trip, 'guide look_up then charge, charge');
+      await bench.begun(`${trip}-guide/model-2`);
+      const childId = bench.isEngine ? await bench.childOf(trip) : null;
+      watched.run.cancel('not needed');
+      bench.expectOutcome(await bench.outcome(watched), 'cancelled');
+      if (childId !== null) {
+        const child = bench.start(childId, 'look_up', { agent: 'guide' });
+        bench.expectOutcome(await bench.outcome(child), 'cancelled');
+      }
+      release();
+      await bench.quiet();
+      bench.expectCounts(`${trip}-guide`, { charge: 0 });
+      bench.expectCounts(trip, { charge: 0 });
+    },
+  },
+  {
+    name: 'RUN-ENGINE-5: a subagent of the run is a run of its own, whose outcome is kept',
+    needs: ['engine'],
+    async play(bench) {
+      const trip = bench.trip();
+      const watched = bench.start(trip, 'guide ask then charge, look_up');
+      const question = await bench.asked(watched);
+      const childId = await bench.childOf(trip);
+      question.answer({ text: 'The left one' });
+      bench.expectOutcome(await bench.outcome(watched), 'completed', 'look_up');
+      const child = await bench.outcome(bench.start(childId, 'look_up', { agent: 'guide' }));
+      bench.expectOutcome(child, 'completed');
+      bench.expect(bench.ledger(child) === 'ask_user ok, charge ok', `got ${bench.ledger(child)}`);
+      bench.expectCounts(`${trip}-guide`, { charge: 1, 'model-1': 1, 'model-2': 1 });
+    },
+  },
+  {
+    name: 'a subagent of the run asks when that is cancelled: it is cancelled as well',
+    needs: ['engine'],
+    async play(bench) {
+      const trip = bench.trip();
+      const watched = bench.start(trip, 'guide ask then charge');
+      const question = await bench.asked(watched);
+      const childId = await bench.childOf(trip);
+      watched.run.cancel('not needed');
+      bench.expectOutcome(await bench.outcome(watched), 'cancelled');
+      const child = bench.start(childId, 'look_up', { agent: 'guide' });
+      bench.expectOutcome(await bench.outcome(child), 'cancelled');
+      bench.expect(question.isOver(), 'the question to be over');
+    },
+  },
+  {
+    name: 'an abandoned subagent asks when its run is cancelled: it goes on, and is answered',
+    needs: ['engine'],
+    async play(bench) {
+      const trip = bench.trip();
+      const watched = bench.start(trip, 'courier ask then charge');
+      const { requestId } = await bench.asked(watched);
+      const childId = await bench.childOf(trip);
+      watched.run.cancel('not needed');
+      bench.expectOutcome(await bench.outcome(watched), 'cancelled');
+      await bench.quiet();
+      const child = bench.start(childId, 'look_up', { agent: 'courier' });
+      const question = await bench.asked(child);
+      bench.expect(question.requestId === requestId, `${requestId}, got ${question.requestId}`);
+      question.answer({ text: 'The left one' });
+      bench.expectOutcome(await bench.outcome(child), 'completed', 'charge');
+      bench.expectCounts(`${trip}-courier`, { charge: 1, 'model-1': 1 });
+    },
+  },
+  {
+    name: 'the program dies while a subagent of the run asks: the next one is put the same question',
+    needs: ['program_dies'],
+    async play(bench) {
+      const trip = bench.trip();
+      const first = bench.start(trip, 'guide charge then ask, look_up');
+      const { requestId } = await bench.asked(first);
+      await bench.quiet();
+      first.kill();
+      const next = bench.start(trip, 'guide charge then ask, look_up');
+      const question = await bench.asked(next);
+      bench.expect(question.requestId === requestId, `${requestId}, got ${question.requestId}`);
+      question.answer({ text: 'The left one' });
+      bench.expectOutcome(await bench.outcome(next), 'completed', 'look_up');
+      bench.expectCounts(`${trip}-guide`, { charge: 1, 'model-1': 1, 'model-2': 1 });
+    },
+  },
+  {
+    name: 'the workers die after a subagent of the run has ended: its result is not made again',
+    needs: ['worker_dies'],
+    async play(bench) {
+      const trip = bench.trip();
+      const release = bench.hold(`${trip}/model-2`);
+      const watched = bench.start(trip, 'guide charge, look_up');
+      await bench.begun(`${trip}/model-2`);
+      await bench.killWorkers();
+      release();
+      bench.expectOutcome(await bench.outcome(watched), 'completed', 'look_up');
+      bench.expectCounts(`${trip}-guide`, { charge: 1, 'model-1': 1, 'model-2': 1 });
+      bench.expectCounts(trip, { 'model-1': 1, look_up: 1 });
+    },
+  },
+  {
+    name: 'all processes die while a subagent of the run asks: it is answered',
+    needs: ['engine_dies', 'worker_dies', 'program_dies'],
+    async play(bench) {
+      const trip = bench.trip();
+      const first = bench.start(trip, 'guide charge then ask, look_up');
+      const { requestId } = await bench.asked(first);
+      first.kill();
+      await Promise.all([bench.killWorkers(), bench.killEngine()]);
+      const next = bench.start(trip, 'guide charge then ask, look_up');
+      const question = await bench.asked(next);
+      bench.expect(question.requestId === requestId, `${requestId}, got ${question.requestId}`);
+      question.answer({ text: 'The left one' });
+      bench.expectOutcome(await bench.outcome(next), 'completed', 'look_up');
+      bench.expectCounts(`${trip}-guide`, { charge: 1, 'model-1': 1, 'model-2': 1 });
+    },
+  },
+  {
     name: 'the program dies while a question waits: the next one is put the same question',
     needs: ['program_dies'],
     async play(bench) {

@@ -8,9 +8,11 @@ import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/c
 import type { Environment } from '../../actors/ports/environment.ts';
 import { JobError } from '../../actors/ports/jobs.ts';
 import type {
+  RunChild,
   RunEngine,
   RunHands,
   RunNews,
+  RunOrder,
   RunTurn,
   RunTurnEnd,
   RunView,
@@ -88,7 +90,11 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       }
     }
   };
-  const news = (held: Held, dueInMs: number | null): Promise<RunNews> =>
+  const news = (
+    held: Held,
+    dueInMs: number | null,
+    childIds: readonly string[],
+  ): Promise<RunNews> =>
     new Promise((resolve) => {
       let stopClock: (() => void) | null = null;
       const settle = (what: RunNews): void => {
@@ -99,11 +105,46 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       held.wake = () => {
         if (held.cancelled !== null) return settle({ type: 'cancelled', reason: held.cancelled });
         const first = held.news.shift();
-        if (first) settle(first);
+        if (first) return settle(first);
+        const id = childIds.find((one) => runs.get(one)?.view.outcome);
+        if (id !== undefined)
+          settle({ type: 'child', id, outcome: copied(runs.get(id)?.view.outcome ?? null) });
       };
       if (dueInMs !== null) stopClock = scheduler.schedule(() => settle({ type: 'due' }), dueInMs);
       held.wake();
     });
+  const begin = (order: RunOrder, parent: Held | null): void => {
+    if (runs.has(order.id)) return;
+    const held: Held = {
+      view: { turn: 0, waiting: [], outcome: null },
+      changed: Promise.withResolvers(),
+      news: [],
+      answered: new Set(),
+      cancelled: null,
+      worker: null,
+      wake: null,
+    };
+    runs.set(order.id, held);
+    const driver = {
+      turn: (what: RunTurn) => turn(held, what),
+      show(view: RunView) {
+        held.view = view;
+        held.changed.resolve();
+        held.changed = Promise.withResolvers();
+        if (view.outcome !== null) parent?.wake?.();
+      },
+      news: (_: readonly string[], dueInMs: number | null, childIds: readonly string[]) =>
+        news(held, dueInMs, childIds),
+      begin: (child: RunChild) => begin(copied(child.order), held),
+      stop: (childId: string, reason: string) => stop(known(childId), reason),
+    };
+    void playRun(copied(order), driver);
+  };
+  const stop = (held: Held, reason: string): void => {
+    held.cancelled ??= reason;
+    held.worker?.abort(cancelled(reason));
+    held.wake?.();
+  };
   const known = (id: string): Held => {
     const held = runs.get(id);
     if (held) return held;
@@ -116,27 +157,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       return recorded;
     },
     start(order) {
-      if (runs.has(order.id)) return Promise.resolve();
-      const held: Held = {
-        view: { turn: 0, waiting: [], outcome: null },
-        changed: Promise.withResolvers(),
-        news: [],
-        answered: new Set(),
-        cancelled: null,
-        worker: null,
-        wake: null,
-      };
-      runs.set(order.id, held);
-      const driver = {
-        turn: (what: RunTurn) => turn(held, what),
-        show(view: RunView) {
-          held.view = view;
-          held.changed.resolve();
-          held.changed = Promise.withResolvers();
-        },
-        news: (_: readonly string[], dueInMs: number | null) => news(held, dueInMs),
-      };
-      void playRun(copied(order), driver);
+      begin(order, null);
       return Promise.resolve();
     },
     async view(id, after, signal) {
@@ -156,10 +177,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       return true;
     },
     async cancel(id, reason) {
-      const held = known(id);
-      held.cancelled ??= reason;
-      held.worker?.abort(cancelled(reason));
-      held.wake?.();
+      stop(known(id), reason);
     },
     killWorkers() {
       for (const held of runs.values()) {

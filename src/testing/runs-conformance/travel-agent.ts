@@ -1,4 +1,5 @@
-// The subagents of the suite of runs. A task says what the model does, step by step, as `[trip a1: look_up, ask, charge]`; each
+// The subagents of the suite of runs. A task says what the model does, step by step, as `[trip a1: look_up, ask, charge]`, with two
+// calls in one step as `look_up & charge`, and with a subagent's own steps as `guide look_up then ask`; each
 // model call and each tool call is told to the suite, which counts it and may let it wait.
 
 import { tool } from 'ai';
@@ -14,7 +15,7 @@ export type Tell = (what: string) => Promise<unknown>;
 
 /** The subagents and the model of the suite, for a program and for the workers of an engine. */
 export interface RunsConformanceAgents {
-  /** By name: `traveller`, and `hurried`, whose questions expire after 300 ms. */
+  /** By name: `traveller`, and `hurried`, whose questions expire after 300 ms. Both have the tools `guide` and `courier`. */
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   readonly model: ScriptedLanguageModel;
 }
@@ -47,17 +48,21 @@ export function runsConformanceAgents(tell: Tell): RunsConformanceAgents {
     inputTimeout: 3_600_000,
     maxSteps: 8,
   } as const;
-  const guide = createSubAgentTool(
-    {
-      ...base,
-      name: 'guide',
-      tools,
-      outputSchema: z.object({ text: z.string() }),
-      structured: 'off',
-    },
-    z.object({ task: z.string() }),
-  );
-  const own = { ...tools, request_input: requestInput, guide };
+  const helper = (name: string, onParentClose: 'cancel' | 'abandon') =>
+    createSubAgentTool(
+      {
+        ...base,
+        name,
+        tools,
+        outputSchema: z.object({ text: z.string() }),
+        structured: 'off',
+      },
+      z.object({ task: z.string() }),
+      { onParentClose },
+    );
+  const guide = helper('guide', 'cancel');
+  const courier = helper('courier', 'abandon');
+  const own = { ...tools, request_input: requestInput, guide, courier };
   const model = scriptedModel({
     otherwise: async ({ prompt, results, outputSchema, system }) => {
       const whole = JSON.stringify(prompt);
@@ -66,10 +71,13 @@ export function runsConformanceAgents(tell: Tell): RunsConformanceAgents {
       const turn = prompt.filter(({ role }) => role === 'assistant').length;
       await tell(`${name}/model-${turn + 1}`);
       const step = steps[turn] ?? '';
-      const made = callOf(step, name);
-      const id = `call_${turn + 1}`;
-      if (made) return { calls: [{ ...made, id }] } satisfies ScriptedStep;
-      const text = `Done: ${JSON.stringify(results[0] ?? null)}`;
+      if (step === 'fail') throw new Error('The model is away');
+      const calls = step.split(' & ').flatMap((part, at) => {
+        const made = callOf(part, at === 0 ? name : `${name}-${at + 1}`);
+        return made ? { ...made, id: `call_${turn + 1}${at === 0 ? '' : `_${at + 1}`}` } : [];
+      });
+      if (calls.length > 0) return { calls } satisfies ScriptedStep;
+      const text = `Done: ${results.length > 1 ? JSON.stringify(results) : JSON.stringify(results[0] ?? null)}`;
       const isGuide = outputSchema !== null || system.includes('"text"');
       return { text: isGuide ? JSON.stringify({ text }) : text };
     },
@@ -88,7 +96,8 @@ function callOf(step: string, trip: string): { name: string; input: unknown } | 
     return { name: step, input: { trip } };
   if (step === 'ask') return { name: 'ask_user', input: { question: 'Which one?' } };
   if (step === 'input') return { name: 'request_input', input: { question: 'How much?' } };
-  if (!step.startsWith('guide ')) return null;
-  const script = step.slice('guide '.length).replaceAll(' then ', ', ');
-  return { name: 'guide', input: { task: `[trip ${trip}-guide: ${script}]` } };
+  const [, name, task] = /^(guide|courier) (.*)$/u.exec(step) ?? [];
+  if (name === undefined || task === undefined) return null;
+  const script = task.replaceAll(' then ', ', ');
+  return { name, input: { task: `[trip ${trip}-${name}: ${script}]` } };
 }

@@ -37,8 +37,11 @@ const durable = <T>(promise: Promise<T>): Durable<T> =>
   Object.assign(promise, { map: <U>(to: (value: T) => U) => durable(promise.then(to)) });
 const copied = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
 
+/** Calls a handler of the workflow with this key. */
+type Call = (key: string, handler: 'run' | 'cancel', input: unknown) => Promise<unknown>;
+
 /** One workflow's state, as its handlers reach it. */
-function contextOf() {
+function contextOf(call: Call = () => Promise.reject(new Error('there is no other workflow'))) {
   const state = new Map<string, unknown>();
   const promises = new Map<
     string,
@@ -70,24 +73,33 @@ function contextOf() {
         }),
       ),
     cancellation: () => promise('cancellation').get(),
+    workflowClient: (_: object, key: string) => ({
+      run: (order: unknown) => durable(call(key, 'run', order)),
+    }),
+    workflowSendClient: (_: object, key: string) => ({
+      cancel: (reason: unknown) => void call(key, 'cancel', reason),
+    }),
   };
 }
 
 async function openRestate(hands: RunHands) {
   const { name, handlers } = restateRunWorkflow({ restate: sdk, hands, service: 'trips' });
   const runs = new Map<string, ReturnType<typeof contextOf>>();
+  const call: Call = async (key, handler, input) => {
+    const isNew = handler === 'run' && !runs.has(key);
+    const ctx = runs.get(key) ?? contextOf(call);
+    runs.set(key, ctx);
+    return handler === 'run' && !isNew ? null : copied(await handlers[handler](ctx, copied(input)));
+  };
   const server = createServer((request, response) => {
     const answer = async (): Promise<void> => {
-      const [, service, key = '', handler = '', send] = (request.url ?? '').split('/');
+      const [, service, path = '', handler = '', send] = (request.url ?? '').split('/');
       const input: unknown = JSON.parse(await text(request));
       expect(service).toBe(name);
+      const key = decodeURIComponent(path);
       let result: unknown = { invocationId: `inv_${key}` };
-      if (send === 'send') {
-        const isNew = !runs.has(key);
-        const ctx = runs.get(key) ?? contextOf();
-        runs.set(key, ctx);
-        if (isNew) void handlers.run(ctx, input);
-      } else result = await handlers[handler as 'view'](runs.get(key), input);
+      if (send === 'send') void call(key, 'run', input);
+      else result = await handlers[handler as 'view'](runs.get(key), input);
       response.end(JSON.stringify(result));
     };
     answer().catch((error: unknown) => response.writeHead(500).end(String(error)));

@@ -29,6 +29,7 @@ interface Execution {
   stop(): void;
   isOver: boolean;
   renewals: number;
+  readonly ended: PromiseWithResolvers<unknown>;
 }
 
 function openTemporal(hands: RunHands, { renewsAfter = Infinity } = {}) {
@@ -46,10 +47,13 @@ function openTemporal(hands: RunHands, { renewsAfter = Infinity } = {}) {
       stop: () => stop(named('CancelledFailure')),
       isOver: false,
       renewals: (from?.renewals ?? -1) + 1,
+      ended: from?.ended ?? Promise.withResolvers(),
     };
+    const closing: Execution[] = [];
     executions.set(id, one);
     let controller = new AbortController();
     let turns = 0;
+    let scope: ((cancel: () => void) => void) | null = null;
     const workflow: TemporalRunWorkflow = {
       proxyActivities: () => ({
         offstageTurn(turn: RunTurn) {
@@ -73,7 +77,19 @@ function openTemporal(hands: RunHands, { renewsAfter = Infinity } = {}) {
       defineUpdate: (name) => name,
       setHandler: (name, handler) =>
         void one.updates.set(name as string, handler as (arg: unknown) => unknown),
-      workflowInfo: () => ({ continueAsNewSuggested: turns >= renewsAfter }),
+      workflowInfo: () => ({
+        continueAsNewSuggested: turns >= renewsAfter,
+        workflowType: 'offstageRun',
+      }),
+      async startChild(type, options) {
+        expect(type).toBe('offstageRun');
+        const { workflowId, args, parentClosePolicy } = options as Record<string, unknown>;
+        begin(workflowId as string, copied(args) as unknown[]);
+        const child = executions.get(workflowId as string)!;
+        scope?.(() => child.stop());
+        if (parentClosePolicy === 'REQUEST_CANCEL') closing.push(child);
+        return { result: () => child.ended.promise };
+      },
       continueAsNew(...args) {
         begin(id, copied(args) as unknown[], one);
         return new Promise(() => {});
@@ -83,7 +99,10 @@ function openTemporal(hands: RunHands, { renewsAfter = Infinity } = {}) {
         static nonCancellable = <T>(work: () => Promise<T>): Promise<T> => work();
         readonly #controller = (controller = new AbortController());
         run<T>(work: () => Promise<T>): Promise<T> {
-          return work();
+          scope = (cancel) => this.#controller.signal.addEventListener('abort', cancel);
+          const done = work();
+          scope = null;
+          return done;
         }
         cancel() {
           this.#controller.abort(new Error('CANCELLED'));
@@ -91,8 +110,10 @@ function openTemporal(hands: RunHands, { renewsAfter = Infinity } = {}) {
       },
     };
     const [order, limits, carried] = given;
-    void runWorkflow(workflow)(order as never, limits as never, carried as never).then(() => {
+    void runWorkflow(workflow)(order as never, limits as never, carried as never).then((last) => {
       one.isOver = true;
+      for (const child of closing) child.stop();
+      one.ended.resolve(copied(last));
     });
   };
   const client: TemporalRunsClient = {

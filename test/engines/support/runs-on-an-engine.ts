@@ -86,7 +86,7 @@ export function runsOnAnEngine(
     test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
 
     test.each(Array.from({ length: SEEDS }, (_, at) => at + 1))(
-      'seed %i: ten runs that ask, while program, workers and server are killed',
+      'seed %i: ten runs that ask, with a subagent each, while program, workers and server are killed',
       async (seed) => {
         const chance = chanceOf(seed, 'kills of runs');
         const begun = new Map<string, number>();
@@ -104,16 +104,20 @@ export function runsOnAnEngine(
           const mine = program;
           for (const trip of trips) {
             if (outcomes.has(trip)) continue;
-            const { result } = runSubagent(traveller, `Go [trip ${trip}: charge, ask, look_up]`, {
-              ...mine.options,
-              id: trip,
-              onError: () => {},
-              onQuestion: async ({ requestId }) => {
-                asked.set(trip, (asked.get(trip) ?? new Set()).add(requestId));
-                await moment();
-                return { text: 'The cheap one' };
+            const { result } = runSubagent(
+              traveller,
+              `Go [trip ${trip}: charge, ask, guide charge then look_up, look_up]`,
+              {
+                ...mine.options,
+                id: trip,
+                onError: () => {},
+                onQuestion: async ({ requestId }) => {
+                  asked.set(trip, (asked.get(trip) ?? new Set()).add(requestId));
+                  await moment();
+                  return { text: 'The cheap one' };
+                },
               },
-            });
+            );
             void result.then(({ status, text, toolLedger }) => {
               if (outcomes.has(trip)) return;
               const ledger = toolLedger.map((entry) => `${entry.toolName} ${entry.status}`);
@@ -143,6 +147,7 @@ export function runsOnAnEngine(
           const { charge } = outcomes.get(trip) as { readonly charge: string };
           const times = begun.get(`${trip}/charge`) ?? 0;
           expect([trip, charge === 'charge ok' ? times === 1 : times <= 1]).toEqual([trip, true]);
+          expect(begun.get(`${trip}-guide/charge`) ?? 0).toBeLessThanOrEqual(1);
           expect(asked.get(trip)?.size).toBe(1);
         }
       },

@@ -199,6 +199,66 @@ describe('a planted fault fails a case', () => {
         }),
       },
     ],
+    [
+      'children are not shown',
+      {
+        engine: (engine) => ({
+          ...engine,
+          view: async (...given) => ({ ...(await engine.view(...given)), children: [] }),
+        }),
+      },
+    ],
+    [
+      'the outcome of a child is lost',
+      {
+        hands: (hands) => ({
+          turn(turn, signal) {
+            const { news } = turn;
+            const lost = news.type === 'child' ? { ...news, outcome: null } : news;
+            return hands.turn({ ...turn, news: lost }, signal);
+          },
+        }),
+      },
+    ],
+    [
+      'a child gets another outcome',
+      {
+        hands: (hands) => ({
+          async turn(turn, signal) {
+            const end = await hands.turn(turn, signal);
+            if (!turn.order.above || end.outcome === null) return end;
+            return { ...end, outcome: { ...end.outcome, output: { text: 'Nothing' } } };
+          },
+        }),
+      },
+    ],
+    [
+      'a child is not cancelled with its run',
+      {
+        hands: (hands) => ({
+          turn(turn, signal) {
+            if (!turn.order.above) return hands.turn(turn, signal);
+            const news = turn.news.type === 'cancelled' ? ({ type: 'due' } as const) : turn.news;
+            return hands.turn({ ...turn, news }, new AbortController().signal);
+          },
+        }),
+      },
+    ],
+    [
+      'every child is cancelled with its run',
+      {
+        hands: (hands) => ({
+          async turn(turn, signal) {
+            const end = await hands.turn(turn, signal);
+            const children = end.children?.map((child) => ({
+              ...child,
+              onParentClose: 'cancel' as const,
+            }));
+            return children ? { ...end, children } : end;
+          },
+        }),
+      },
+    ],
   ])('%s', async (_, faults) => {
     const cases = runsConformance(simulatedWith(faults)).filter(({ skipped }) => skipped === null);
     for (const { run } of cases) {

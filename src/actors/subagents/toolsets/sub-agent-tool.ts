@@ -18,7 +18,14 @@ import { ConfigurationError } from '../../../values/errors.ts';
 import { wrapSchema, withInputNames } from '../../model/schema.ts';
 import { type SubagentConfig } from '../../contracts/config.ts';
 import { awaitEnd, inScope, type ToolScope } from './toolset-scope.ts';
-import { DELEGATES, marked, SUB_AGENT, type SubAgentFlag } from '../../model/tool-flags.ts';
+import {
+  DELEGATES,
+  marked,
+  RUN_OF_ITS_OWN,
+  SUB_AGENT,
+  type OnParentClose,
+  type SubAgentFlag,
+} from '../../model/tool-flags.ts';
 import { programChecks, programService, type ProgramOptions } from '../subagent-service.ts';
 import type { SubagentReport } from '../../contracts/service-types.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
@@ -42,6 +49,12 @@ export interface SubAgentToolOptions extends ProgramOptions {
    * `await_subagent`. @defaultValue 'decline'
    */
   readonly questions?: 'return' | 'decline';
+  /**
+   * On an engine that keeps runs (`runSubagent(…, { engine })`), where this subagent is a run of its own: what happens to
+   * it when the run that it works for ends first. `cancel`: it is cancelled. `abandon`: it goes on, and the engine keeps
+   * its outcome. In a process it is always cancelled. @defaultValue 'cancel'
+   */
+  readonly onParentClose?: OnParentClose;
 }
 
 /** A failure as the calling model reads it. */
@@ -70,6 +83,7 @@ const optionsSchema = z.strictObject({
   ...programChecks,
   description: z.string().optional(),
   questions: z.enum(['return', 'decline']).optional(),
+  onParentClose: z.enum(['cancel', 'abandon']).optional(),
 } satisfies ChecksOf<SubAgentToolOptions>);
 
 interface CallOptions {
@@ -100,7 +114,7 @@ export function createSubAgentTool<Input>(
       'OUTPUT_SCHEMA_REQUIRED',
       `createSubAgentTool: expected the subagent ${shown(agent.name)} to have an outputSchema, got none`,
     );
-  const { model, questions = 'decline' } = options;
+  const { model, questions = 'decline', onParentClose = 'cancel' } = options;
   const description = options.description ?? `Hands a task to the subagent "${agent.name}".`;
   const inputs = withInputNames(wrapSchema(inputSchema, `${agent.name}: inputSchema`));
   const config: SubagentConfig = {
@@ -123,6 +137,8 @@ export function createSubAgentTool<Input>(
   return marked(made, {
     [DELEGATES]: true as const,
     [SUB_AGENT]: config,
+    // A question that is the result of the call needs the run of the caller.
+    ...(questions === 'decline' ? { [RUN_OF_ITS_OWN]: onParentClose } : {}),
   });
 }
 
