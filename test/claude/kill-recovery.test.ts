@@ -1,5 +1,6 @@
 // A subagent on the real Claude Code, whose process is killed while it is asked (CLAUDE-SESSION-1): meanwhile no process
-// of Claude runs, and the answer reaches the very call in the next life.
+// of Claude runs, and the answer reaches the very call in the next life. And at random, the program or Claude itself: no
+// permission that nobody gave, no answer to another question, no process left over, and one end.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -8,6 +9,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
+import { sweep } from '../../src/adapters/agent-process/agent-process.ts';
+import { count, linesOf, playKills, SEEDS } from '../support/relay-kills.ts';
 import { messagesEndpoint } from './support/messages-endpoint.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
@@ -50,6 +53,70 @@ test.each([2, 3, 4])('killed at line %i', async (killAt) => {
   });
   // It was never prompted anew.
   expect(endpoint.prompts.size).toBe(1);
-  expect(endpoint.results).toEqual(['permitted. ', 'answer: two. ', 'denied. ']);
+  expect(endpoint.results).toEqual(['permitted. ', 'answer: about Which one?. ', 'denied. ']);
   expect(readdirSync(join(folder, 'claude', 'processes'))).toEqual([]);
+});
+
+function processesIn(folder: string): readonly number[] {
+  const marks = join(folder, 'claude', 'processes');
+  return existsSync(marks) ? readdirSync(marks).map((name) => Number.parseInt(name, 10)) : [];
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    // A process that was killed, and not yet waited for, is no longer running.
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+test.each(SEEDS)('seed %i', async (seed) => {
+  const endpoint = await messagesEndpoint();
+  onTestFinished(() => endpoint.close());
+  const seen = new Set<number>();
+  const kills = {
+    seed,
+    program: PROGRAM,
+    args: [endpoint.url],
+    // An open question has no process: Claude is at work when it asks its model.
+    watch(moment: () => void) {
+      endpoint.onRequest = moment;
+      return () => {
+        endpoint.onRequest = () => {};
+      };
+    },
+    killAgent(folder: string) {
+      for (const pid of processesIn(folder)) {
+        seen.add(pid);
+        try {
+          process.kill(-pid, 'SIGKILL');
+        } catch {
+          // It has ended meanwhile.
+        }
+      }
+    },
+    afterLife(folder: string) {
+      for (const pid of processesIn(folder)) seen.add(pid);
+    },
+  };
+  await playKills(kills, ({ folder, told, outcome }) => {
+    expect(outcome).toMatchObject({
+      status: 'completed',
+      // In the end Claude was asked for everything, and the user was.
+      text: expect.stringMatching(/^denied\. Done\.$/) as string,
+    });
+    // Nobody but the user gives a permission, and each is used once.
+    const done = linesOf(join(folder, 'agent.log'));
+    expect(done.filter(({ detail }) => detail !== '{"path":"a"}')).toEqual([]);
+    expect(done.length).toBeLessThanOrEqual(count(told, 'approved'));
+    // Each answer went to its question.
+    const answers = endpoint.results.filter((result) => result.startsWith('answer: '));
+    expect(new Set(answers)).toEqual(new Set(['answer: about Which one?. ']));
+    expect(endpoint.results.filter((result) => result.startsWith('unexpected'))).toEqual([]);
+    // Nothing is left running.
+    sweep(join(folder, 'claude', 'processes'));
+    expect(processesIn(folder)).toEqual([]);
+    expect([...seen].filter(isAlive)).toEqual([]);
+  });
 });

@@ -46,6 +46,8 @@ export interface Kills {
   readonly args?: readonly string[];
   /** Ends the agent instead of the program. Absent: only the program is killed. */
   readonly killAgent?: (folder: string) => void;
+  /** Watches for moments besides the lines of the program. Returns how to stop. @defaultValue none */
+  readonly watch?: (moment: () => void) => () => void;
   /** After each life. */
   readonly afterLife?: (folder: string) => void;
 }
@@ -58,7 +60,7 @@ export interface Played {
 
 /** Plays lives until one reaches the end: it was told once. Removes all that they left after `check`. */
 export async function playKills(
-  { seed, program, args = [], killAgent, afterLife }: Kills,
+  { seed, program, args = [], killAgent, watch, afterLife }: Kills,
   check: (played: Played) => void | Promise<void>,
 ): Promise<void> {
   const random = mulberry32(seed);
@@ -69,7 +71,8 @@ export async function playKills(
       expect(life).toBeLessThanOrEqual(MAX_LIVES);
       const killAt = life < MAX_LIVES / 2 ? 1 + Math.floor(random.next() * LINES) : Infinity;
       const isAgent = random.next() < 0.5 && killAgent !== undefined;
-      await live([program, folder, ...args], killAt, isAgent ? () => killAgent(folder) : null);
+      const instead = isAgent ? () => killAgent(folder) : null;
+      await live([program, folder, ...args], killAt, instead, watch);
       afterLife?.(folder);
     }
     const told = linesOf(log);
@@ -86,14 +89,18 @@ async function live(
   command: readonly string[],
   killAt: number,
   instead: (() => void) | null,
+  watch: Kills['watch'] = () => () => {},
 ): Promise<void> {
   const program = spawn(process.execPath, [...command], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let lines = 0;
-  createInterface({ input: program.stdout }).on('line', () => {
-    lines += 1;
-    if (lines !== killAt) return;
+  let moments = 0;
+  const moment = (): void => {
+    moments += 1;
+    if (moments !== killAt) return;
     if (instead) instead();
     else program.kill('SIGKILL');
-  });
+  };
+  const stop = watch(moment);
+  createInterface({ input: program.stdout }).on('line', moment);
   await new Promise((resolve) => program.once('close', resolve));
+  stop();
 }

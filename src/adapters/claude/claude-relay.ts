@@ -170,6 +170,7 @@ function begin(
       cost: 0,
       isBegun: false,
       deferred: null,
+      answered: null,
       permitted: [],
     });
   return new ClaudeSession({
@@ -180,6 +181,7 @@ function begin(
     cwd,
     env,
     marks,
+    configFolder: env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'),
     unasked: new Set(unasked ?? UNASKED),
     followsRules: unasked === undefined,
     more: options.options ?? {},

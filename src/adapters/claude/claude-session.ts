@@ -33,7 +33,7 @@ import {
   type Result,
   type Said,
 } from './mapping.ts';
-import type { Deferred, Kept, SessionFile } from './session-file.ts';
+import { isPutOff, type Deferred, type Kept, type SessionFile } from './session-file.ts';
 
 interface ClaudeSessionOptions {
   readonly name: string;
@@ -43,6 +43,8 @@ interface ClaudeSessionOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly marks: string;
+  /** Claude's own files. */
+  readonly configFolder: string;
   readonly unasked: ReadonlySet<string>;
   /** Claude's own rules may ask about those. */
   readonly followsRules: boolean;
@@ -92,7 +94,14 @@ export class ClaudeSession implements RelaySession {
   constructor(options: ClaudeSessionOptions) {
     const { start, file } = options;
     this.#options = options;
-    this.#kept = file.read() ?? { id: '', cost: 0, isBegun: false, deferred: null, permitted: [] };
+    this.#kept = file.read() ?? {
+      id: '',
+      cost: 0,
+      isBegun: false,
+      deferred: null,
+      answered: null,
+      permitted: [],
+    };
     this.id = this.#kept.id;
     const { deferred } = this.#kept;
     this.isRunning = start.resume !== undefined && deferred !== null;
@@ -124,7 +133,7 @@ export class ClaudeSession implements RelaySession {
     turn.asked = null;
     this.#answers.set(asked.call.id, asked.answers);
     this.#remember(asked.call, asked.answers[0]);
-    this.#keep({ deferred: null });
+    this.#keep({ deferred: null, answered: asked.call });
     void this.#work(turn, null);
   }
 
@@ -173,6 +182,7 @@ export class ClaudeSession implements RelaySession {
   /** Runs a process: with words, or to go on with the call that was answered. */
   async #work(turn: Turn, text: string | null): Promise<void> {
     // CLAUDE-SESSION-2
+    if (text !== null) this.#recall();
     const isStale = text !== null && this.#kept.deferred !== null;
     const settled = Promise.withResolvers<boolean>();
     const over = Promise.withResolvers<void>();
@@ -252,6 +262,14 @@ export class ClaudeSession implements RelaySession {
         ...(message === '' ? {} : { message }),
       });
     }
+  }
+
+  /** The answer to a call may have been lost with the process that it was given to: the call is still put off. */
+  #recall(): void {
+    const { id, deferred, answered } = this.#kept;
+    if (!answered) return;
+    const isLost = !deferred && isPutOff(this.#options.configFolder, id, answered.id);
+    this.#keep({ answered: null, ...(isLost ? { deferred: answered } : {}) });
   }
 
   #start(turn: Turn, prompt: AsyncIterable<unknown>, spawned: (child: AgentProcess) => void) {

@@ -1,7 +1,7 @@
 // What the relay to Claude gives to the SDK, and how it reads what comes back, with a `query` of this test. The tests with the
 // real SDK are in test/claude.
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -211,6 +211,59 @@ test('a call that cannot be put off is asked about while its process waits', asy
   expect(events.some(({ type }) => type === 'tool_started')).toBe(false);
   await session.release('ended');
 });
+
+test.each([
+  ['it still waits for, is denied before the next prompt is read', false],
+  ['it has written down, is over', true],
+])(
+  'CLAUDE-SESSION-2: after Claude was killed, a call that was answered and that %s',
+  async (_, isDone) => {
+    let round = 0;
+    const told: unknown[] = [];
+    const { start, until, events } = stage(async function* ({ prompt, options }) {
+      round += 1;
+      const made = call('Bash', { command: 'rm a' });
+      if (round === 1) {
+        const deferred = { id: 'toolu_1', name: 'Bash', input: { command: 'rm a' } };
+        yield { ...success, deferred_tool_use: deferred };
+      }
+      // Killed before it has told anything of the answer.
+      if (round === 2) {
+        const project = join(options.env['CLAUDE_CONFIG_DIR'] ?? '', 'projects', 'p');
+        mkdirSync(project, { recursive: true });
+        const said = [{ id: 'toolu_1' }, ...(isDone ? [{ tool_use_id: 'toolu_1' }] : [])];
+        const path = join(project, `${options.resume ?? ''}.jsonl`);
+        writeFileSync(path, said.map((line) => JSON.stringify(line)).join('\n'));
+        throw new Error('killed');
+      }
+      if (round !== 3) return;
+      const [decide] = options.hooks.PreToolUse[0].hooks;
+      if (!isDone) {
+        told.push(await decide(made));
+        yield success;
+      }
+      for await (const message of prompt) {
+        told.push((message as { message: { content: string } }).message.content);
+        break;
+      }
+      yield success;
+    });
+    const session = await start();
+    session.prompt({ key: 'k', text: 'Go' });
+    await until('permission');
+    session.answer('toolu_1', { type: 'permitted' });
+    await until('closed');
+    const again = await start(session.id);
+    expect(again.isRunning).toBe(false);
+    again.prompt({ key: 'l', text: 'Go on' });
+    await until('turn_ended');
+    expect(told.at(-1)).toBe('Go on');
+    expect(told).toHaveLength(isDone ? 1 : 2);
+    if (!isDone) expect(JSON.stringify(told[0])).toMatch(/"deny".*taken back/);
+    expect(events.filter(({ type }) => type === 'tool_started')).toEqual([]);
+    await again.release('ended');
+  },
+);
 
 test('several questions in one call are asked one after the other', async () => {
   const questions = ['A?', 'B?'].map((question) => ({ question, options: [{ label: 'Yes' }] }));

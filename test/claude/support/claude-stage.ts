@@ -11,7 +11,13 @@ import { messagesEndpoint } from './messages-endpoint.ts';
 
 const SERVER = fileURLToPath(new URL('stage-server.mjs', import.meta.url));
 
-export function stageRelay(query: ClaudeQuery, url: string, stateFolder: string): Relay {
+/** `log`: the file in which its tools write what they do. */
+export function stageRelay(
+  query: ClaudeQuery,
+  url: string,
+  stateFolder: string,
+  log?: string,
+): Relay {
   return claudeRelay({
     query,
     stateFolder,
@@ -24,7 +30,9 @@ export function stageRelay(query: ClaudeQuery, url: string, stateFolder: string)
     unasked: ['run', 'fail', 'hang', 'die'].map((name) => `mcp__stage__${name}`),
     options: {
       model: 'claude-sonnet-5',
-      mcpServers: { stage: { command: process.execPath, args: [SERVER] } },
+      mcpServers: {
+        stage: { command: process.execPath, args: [SERVER, ...(log === undefined ? [] : [log])] },
+      },
     },
   });
 }

@@ -12,6 +12,8 @@ export interface MessagesEndpoint {
   readonly prompts: ReadonlySet<string>;
   /** How its tools and questions ended, in order. */
   readonly results: readonly string[];
+  /** Called for each request of the model's API, before it is answered. @defaultValue does nothing */
+  onRequest: () => void;
   close(): void;
 }
 
@@ -43,6 +45,16 @@ export async function messagesEndpoint(): Promise<MessagesEndpoint> {
   const prompts = new Set<string>();
   const results: string[] = [];
   let count = 0;
+  const endpoint = {
+    url: '',
+    prompts,
+    results,
+    onRequest() {},
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
   const server = createServer((request, response) => {
     void (async () => {
       let raw = '';
@@ -57,21 +69,15 @@ export async function messagesEndpoint(): Promise<MessagesEndpoint> {
         return;
       }
       count += 1;
+      endpoint.onRequest();
       const body = JSON.parse(raw) as Body;
       reply(response, body, count, next(body, prompts, results));
     })();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    prompts,
-    results,
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  endpoint.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return endpoint;
 }
 
 function reply(response: ServerResponse, body: Body, number: number, answer: Reply): void {
@@ -193,6 +199,8 @@ function questionOf({ question, options = [] }: Extract<RelayAct, { readonly que
 function outcomeOf(act: RelayAct, result: Block | undefined): string {
   const said =
     typeof result?.content === 'string' ? result.content : JSON.stringify(result?.content);
+  // Claude closed the call because its input was closed: the program that it worked for was killed.
+  if (said.includes("doesn't want to take this action right now")) return 'cut off. ';
   if ('permission' in act) {
     if (said.includes('done')) return 'permitted. ';
     if (said.includes('Nobody')) return 'cancelled. ';
@@ -200,6 +208,8 @@ function outcomeOf(act: RelayAct, result: Block | undefined): string {
   }
   if (!('question' in act)) return '';
   const [, answer] = /\\?"=\\?"(.*?)\\?"/.exec(said) ?? [];
-  if (answer === undefined) return said.includes('Nobody') ? 'no answer. ' : `unexpected: ${said}`;
+  // CLAUDE-SESSION-2: a question that was put off in a turn that is over.
+  if (answer === undefined)
+    return /Nobody|taken back/.test(said) ? 'no answer. ' : `unexpected: ${said}`;
   return `answer: ${act.options?.find(({ label }) => label === answer)?.id ?? answer}. `;
 }

@@ -1,6 +1,8 @@
 // An MCP server on standard input and output, with the tools of an agent that acts: `run` and `ask` say that they are
-// done, `fail` fails, `hang` never ends, and `die` kills the program that asked for it.
+// done, `fail` fails, `hang` never ends, and `die` kills the program that asked for it. What it does it writes into the
+// file of its argument, if it has one.
 
+import { appendFileSync } from 'node:fs';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 
@@ -26,7 +28,9 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     });
   else if (method === 'tools/list') send({ id, result: { tools } });
   else if (method === 'tools/call') {
-    const { name } = params;
+    const { name, arguments: given = {} } = params;
+    const [, , log] = process.argv;
+    if (log) appendFileSync(log, `${name} ${JSON.stringify(given)}\n`);
     if (name === 'die') process.kill(process.ppid, 'SIGKILL');
     else if (name !== 'hang')
       send({ id, result: { content: [{ type: 'text', text: 'done' }], isError: name === 'fail' } });
