@@ -14,39 +14,53 @@ export {
   type TextSessionOptions,
   type VoiceSessionOptions,
 } from './real-time.ts';
-export type { SubagentRun } from './actors/subagents/run-subagent.ts';
+export { createSessionPool } from './actors/pool/session-pool.ts';
+export type { PooledSession, SessionPool, SessionPoolOptions } from './actors/pool/session-pool.ts';
 export type { Runtime, RuntimeOptions } from './actors/admission/runtime.ts';
-export type { StartOptions } from './actors/session/lifecycle/session-options.ts';
-export type { SessionPoolOptions } from './actors/pool/session-pool.ts';
-export type { SpeakProgress } from './actors/contracts/config.ts';
-export type { PromptStyle } from './actors/session/state/synthetic-turns.ts';
-export type { TextPart } from './actors/session/lead/text-output.ts';
-export type { NoticeOptions } from './actors/session/effects/notices.ts';
-export type { SessionHooks } from './actors/session/lead/hooks.ts';
 export type { SessionLimits } from './actors/admission/limits.ts';
+export type { StartOptions } from './actors/session/lifecycle/session-options.ts';
+export type { SessionHooks } from './actors/session/lead/hooks.ts';
+export type { ConversationOptions } from './actors/session/lead/conversation-options.ts';
+export type { Consolidation, ConsolidationOptions } from './actors/session/state/batches.ts';
+export type { PromptStyle } from './actors/session/state/synthetic-turns.ts';
 export type { VoiceOptions } from './voice/voice-session.ts';
 
-// Agents, tools, subagents
+// What the methods of a session take and return
 
-export type { AgentContext } from './actors/session/lead/lead-agent.ts';
-export type { LeadAgent } from './actors/session/lead/lead-agent.ts';
+export type { TextPart } from './actors/session/lead/text-output.ts';
+export type { NoticeOptions } from './actors/session/effects/notices.ts';
 export type { ShownImage } from './actors/session/questions/shown-image.ts';
-export type { ConversationOptions } from './actors/session/lead/conversation-options.ts';
 export type {
   IdleOptions,
   NextResultOptions,
   SessionResult,
 } from './actors/session/lead/awaited.ts';
-export type { DirectiveScope, SetDirective } from './actors/contracts/directives.ts';
-export { defineTool } from './actors/session/lead/lead-tools.ts';
-export { type SubagentConfig } from './actors/contracts/config.ts';
 export type { VouchedFor } from './actors/contracts/identity.ts';
 export type { GivenAnswer } from './actors/subagent/ask-user.ts';
+export type { SessionSubagents } from './actors/session/view/base-session.ts';
+
+// Lead agents and their tools
+
+export type { AgentContext, LeadAgent } from './actors/session/lead/lead-agent.ts';
+export type { DirectiveScope, SetDirective } from './actors/contracts/directives.ts';
+export { defineTool } from './actors/session/lead/lead-tools.ts';
+export type { ToolContext, ToolDefinition } from './actors/contracts/lead-tool.ts';
+export type { DeliveryMode, MessageMode } from './machines/index.ts';
+
+// Subagents
+
+export { defineSubagent } from './actors/subagent/config.ts';
+export type {
+  BudgetLimits,
+  PreApproval,
+  SpeakProgress,
+  SubagentConfig,
+} from './actors/contracts/config.ts';
+export type { SubagentTask } from './actors/contracts/task.ts';
+export type { SubagentRun } from './actors/subagents/run-subagent.ts';
 export type { Artifact, LedgerEntry, Outcome } from './actors/contracts/outcome.ts';
 export type { Price, Usage } from './actors/contracts/usage.ts';
 export { subtreeUsage } from './actors/subagents/subtree-usage.ts';
-export type { SubagentTask } from './actors/contracts/task.ts';
-export type { DeliveryMode, MessageMode } from './machines/index.ts';
 
 // Parents and children, agents that call agents
 
@@ -57,9 +71,10 @@ export { companions } from './compat/companions.ts';
 export { leadSubagents, leadTools } from './actors/subagents/toolsets/lead-toolset.ts';
 export { callerOf, type Caller } from './actors/model/caller.ts';
 export { createSubagentService } from './actors/subagents/subagent-service.ts';
-export { type SubagentService } from './actors/contracts/service-types.ts';
+export type { SubagentService } from './actors/contracts/service-types.ts';
 
 // Services: agents that examine external events
+
 export { defineService, type ServiceSubagentConfig } from './actors/services/service-config.ts';
 
 // Views of a session
@@ -87,8 +102,8 @@ export type {
 
 export type { Environment } from './actors/ports/environment.ts';
 export type { Journal } from './actors/ports/journal.ts';
-export type { MemoryStore } from './actors/ports/memory-store.ts';
 export { memoryJournal } from './actors/runtime/memory-journal.ts';
+export { memoryStore, type MemoryStore } from './actors/ports/memory-store.ts';
 export type { WorkingMemory } from './actors/ports/working-memory.ts';
 export type { AudioFrame } from './voice/audio/audio-frame.ts';
 export type { Transport } from './voice/connection/transport.ts';
@@ -98,22 +113,10 @@ export { defaultWithVoiceOptions, withVoice } from './voice/voiced/with-voice.ts
 
 export {
   CancelledError,
-  TimeoutError,
   CapacityError,
   ConfigurationError,
   OffstageError,
   ProtocolError,
   ProviderError,
+  TimeoutError,
 } from './values/errors.ts';
-export type { PreApproval } from './actors/contracts/config.ts';
-export { defineSubagent } from './actors/subagent/config.ts';
-export type { BudgetLimits } from './actors/contracts/config.ts';
-export type { ToolContext } from './actors/contracts/lead-tool.ts';
-export type { ToolDefinition } from './actors/contracts/lead-tool.ts';
-export type { Consolidation } from './actors/session/state/batches.ts';
-export type { ConsolidationOptions } from './actors/session/state/batches.ts';
-export type { SessionSubagents } from './actors/session/view/base-session.ts';
-export type { PooledSession } from './actors/pool/session-pool.ts';
-export { createSessionPool } from './actors/pool/session-pool.ts';
-export type { SessionPool } from './actors/pool/session-pool.ts';
-export { memoryStore } from './actors/ports/memory-store.ts';
