@@ -14,8 +14,13 @@ import type { Pool, PoolClient, PoolConfig, QueryResult } from 'pg';
 import { JournalError } from '../../actors/ports/journal-error.ts';
 import { CapacityError, ConfigurationError, messageOf } from '../../values/errors.ts';
 
-/** Version 1: without packed events and wake times. Version 2: a lease and a heartbeat for each scope. */
-export const LAYOUT_VERSION = 3;
+/**
+ * Version 1: without packed events and wake times. Version 2: a lease and a heartbeat for each scope. Version 3: without
+ * events that are packed with the second dictionary.
+ */
+export const LAYOUT_VERSION = 4;
+/** The oldest layout whose tables are those of the present one: it can be read without an upgrade. */
+const OLDEST_READABLE_LAYOUT = 3;
 /** An arbitrary number: the advisory lock of the process that creates the tables. */
 const MAKING_TABLES = 0x4f_46_46_53;
 
@@ -127,14 +132,12 @@ const from1 = (schema: string): string => `
   alter table ${schema}.entries add column packed bytea;
   ${withNodes(schema)}
   ${wakeTimes(schema)}
-  update ${schema}.layout set version = ${LAYOUT_VERSION};
 `;
 
 const from2 = (schema: string): string => `
   ${withNodes(schema)}
   drop index ${schema}.wake_times_in_order;
   ${wakeTimesByNode(schema)}
-  update ${schema}.layout set version = ${LAYOUT_VERSION};
 `;
 
 /**
@@ -173,10 +176,10 @@ export async function checkLayout(pool: Pool, schemaName: string): Promise<void>
       'NOT_A_JOURNAL',
       `Expected the tables of a journal in the schema ${schemaName} of the database, it has none`,
     );
-  if (version < LAYOUT_VERSION)
+  if (version < OLDEST_READABLE_LAYOUT)
     throw new ConfigurationError(
       'JOURNAL_TOO_OLD',
-      `${name} has layout ${version}; this version of Offstage reads ${LAYOUT_VERSION}: start the app on it, which upgrades it`,
+      `${name} has layout ${version}; this version of Offstage reads ${OLDEST_READABLE_LAYOUT} to ${LAYOUT_VERSION}: start the app on it, which upgrades it`,
     );
   checkKnown(name, version);
 }
@@ -208,6 +211,8 @@ async function bringUpToDate(database: Database): Promise<number> {
     }
     if (version === 1) await client.query(from1(schema));
     if (version === 2) await client.query(from2(schema));
+    if (version !== null && version < LAYOUT_VERSION)
+      await client.query(`update ${schema}.layout set version = ${LAYOUT_VERSION}`);
     return Math.max(version ?? 0, LAYOUT_VERSION);
   });
 }

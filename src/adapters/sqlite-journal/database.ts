@@ -253,9 +253,11 @@ function resultCode(error: unknown): number {
 
 /**
  * Stored in `pragma user_version`. Version 1: without scopes. Version 2: without packed events and wake
- * times.
+ * times. Version 3: without events that are packed with the second dictionary.
  */
-export const LAYOUT_VERSION = 3;
+export const LAYOUT_VERSION = 4;
+/** The oldest layout whose tables are those of the present one: it can be read without an upgrade. */
+export const OLDEST_READABLE_LAYOUT = 3;
 
 // `at` is usually whole, and then stored as an integer. One index serves all queries, since it contains the
 // id, as each index does; another one would increase the cost of each append by a quarter.
@@ -287,14 +289,13 @@ export const INSERT = `insert into entries
 /** Upgrades the file to the present layout, within a transaction. `version` 0: an empty file. */
 function bringUpToDate(database: DatabaseSync, version: number, path: string): void {
   if (version === LAYOUT_VERSION) return;
-  if (version === 2) {
-    database.exec('alter table entries add column packed blob');
-  } else {
+  if (version === 2) database.exec('alter table entries add column packed blob');
+  if (version < 2) {
     if (version === 1) database.exec('alter table entries rename to entries_1');
     database.exec(LAYOUT);
     if (version === 1) takeOverFrom1(database, path);
   }
-  database.exec(WAKE_TIMES);
+  if (version < 3) database.exec(WAKE_TIMES);
   database.exec(`pragma user_version = ${LAYOUT_VERSION}`);
 }
 

@@ -49,6 +49,7 @@ import {
   checkWhole,
   isNotWritable,
   LAYOUT_VERSION,
+  OLDEST_READABLE_LAYOUT,
 } from './database.ts';
 
 export interface SqliteJournalOptions {
@@ -500,10 +501,10 @@ function checkLayout(path: string, version: number): void {
       'NOT_A_JOURNAL',
       `Expected \`path\` to be a journal of Offstage, ${path} is an empty database`,
     );
-  if (version < LAYOUT_VERSION)
+  if (version < OLDEST_READABLE_LAYOUT)
     throw new ConfigurationError(
       'JOURNAL_TOO_OLD',
-      `${path} was written by an older version of Offstage (layout ${version}; this one reads ${LAYOUT_VERSION}), and cannot be brought up to date read-only: open it, or a copy of it, once without \`readOnly\`, as an app does that starts on it`,
+      `${path} was written by an older version of Offstage (layout ${version}; this one reads ${OLDEST_READABLE_LAYOUT} to ${LAYOUT_VERSION}), and cannot be brought up to date read-only: open it, or a copy of it, once without \`readOnly\`, as an app does that starts on it`,
     );
 }
 

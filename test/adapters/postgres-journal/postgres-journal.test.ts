@@ -629,7 +629,7 @@ describe('opening', () => {
     expect(await journals[2]?.wakeTimes.earliest({ limit: 9 })).toEqual([
       { scope: 'scope', at: 5 },
     ]);
-    expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 3 }]);
+    expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 4 }]);
   });
 
   test('a user without the right is told, and changes nothing', async () => {

@@ -21,7 +21,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { deflateRawSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import { DICTIONARIES } from '../../../src/adapters/journal-rows/stored-rows.ts';
+import { DICTIONARIES } from '../../../src/adapters/journal-rows/dictionaries.ts';
 import { sqliteJournal, type SqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
 import type { JournalEntry } from '../../../src/entries/journal.ts';
 import { OffstageError } from '../../../src/values/errors.ts';
@@ -236,7 +236,7 @@ describe('a wrong path or file gives an OffstageError', () => {
     const database = new DatabaseSync(at('foreign'));
     database.exec('create table entries (name text)');
     database.exec('pragma application_id = 1330005587');
-    database.exec('pragma user_version = 3');
+    database.exec('pragma user_version = 4');
     database.close();
     const descriptors = (): number =>
       existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0;

@@ -172,7 +172,7 @@ describe('scopes', () => {
       journal.close();
     }
     const file = new DatabaseSync(path);
-    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 3 });
+    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 4 });
     expect(file.prepare('pragma auto_vacuum').get()).toEqual({ auto_vacuum: 2 });
     file.close();
   });
@@ -475,7 +475,7 @@ describe('a file that cannot be used', () => {
   test('SQLITE-JOURNAL-DATABASE-2: one of a newer version', async () => {
     await write(1);
     const file = new DatabaseSync(path);
-    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 3 });
+    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 4 });
     file.exec('pragma user_version = 99');
     file.close();
     expect(() => open()).toThrow(
