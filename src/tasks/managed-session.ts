@@ -307,9 +307,10 @@ export class ManagedSession implements RelaySession {
 
   #count({ inputTokens, outputTokens, cost = 0 }: Extract<RelayEvent, { type: 'usage' }>): void {
     const { used, price } = this.#options;
-    used.tokens += inputTokens + outputTokens;
+    // What is no number would hold no cap.
+    used.tokens += amountOf(inputTokens) + amountOf(outputTokens);
     try {
-      used.cost += price ? price({ inputTokens, outputTokens }) : cost;
+      used.cost += amountOf(price ? price({ inputTokens, outputTokens }) : cost);
     } catch (error) {
       this.#options.start.report(error);
     }
@@ -359,6 +360,10 @@ export class ManagedSession implements RelaySession {
     this.#options.used.timeMs += this.#options.clock.now() - this.#since;
     this.#since = null;
   }
+}
+
+function amountOf(given: unknown): number {
+  return typeof given === 'number' && given > 0 ? given : 0;
 }
 
 /** Returns the id of a session as the journal keeps it: with the owner of its folder, if that is another subagent. */

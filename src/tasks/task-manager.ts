@@ -229,17 +229,17 @@ class Manager implements TaskManager {
   #keep(thread: Thread, { report }: RelayStart, scheduler: RelayStart['scheduler']): void {
     const { threadTtlMs = 600_000, maxThreads = 100 } = this.options;
     this.#threads.push(thread);
-    const expire = (): void => {
-      this.#forget(thread);
-      Promise.resolve(thread.relay.discard?.(thread.owner)).catch(report);
+    const giveUp = async (given: Thread): Promise<void> => {
+      this.#forget(given);
+      await given.relay.discard?.(given.owner);
     };
+    const expire = (): void => void giveUp(thread).catch(report);
     const cancel = scheduler.schedule(expire, threadTtlMs, { isBackground: true });
     this.#expiries.set(thread, cancel);
     while (this.#threads.length > maxThreads) {
       const [oldest] = this.#threads;
       if (!oldest) return;
-      this.#forget(oldest);
-      Promise.resolve(oldest.relay.discard?.(oldest.owner)).catch(report);
+      giveUp(oldest).catch(report);
     }
   }
 

@@ -216,6 +216,39 @@ describe('[B79 B80] threads', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
+  test('a folder that cannot be removed is reported, and ends nothing', async () => {
+    const relay = scriptedRelay();
+    const environment = simulatedEnvironment();
+    const { relay: managed } = taskManager({
+      clock: environment.clock,
+      threadTtlMs: 60_000,
+      plan: () => ({ topic: 'mail' }),
+      relay: {
+        ...relay,
+        start: (start) => relay.start(start),
+        discard() {
+          throw new Error('not yours');
+        },
+      },
+    });
+    const errors: string[] = [];
+    const { promise: ended, resolve } = Promise.withResolvers<RelayEvent>();
+    const session = await managed.start({
+      subagentId: 'task-1',
+      task: { toolName: 'ask', args: {}, description: 'a task', scope: {} },
+      signal: new AbortController().signal,
+      scheduler: environment.scheduler,
+      ids: environment.ids,
+      receive: (event) => event.type === 'turn_ended' && resolve(event),
+      report: (error) => void errors.push(String(error)),
+    });
+    session.prompt({ key: 'k', text: actsPrompt({ say: 'Done.' }) });
+    await ended;
+    await session.release('ended');
+    await environment.advance(60_000);
+    expect(errors).toEqual(['Error: not yours']);
+  });
+
   test('two tasks of a topic follow each other; the second says that it waits', async () => {
     const { start, agents, environment } = manual();
     const first = await start({ topic: 'mail' });

@@ -4,14 +4,16 @@
 // `agent_tool` that needs approval, a question is a call of `ask_user`. So states, approvals, limits, ledger and
 // recovery are those of any subagent.
 //
-// Owns:     the session with the agent, its events that no step has taken, and the requests that are open.
-// Does not: speak a protocol (the relay does), decide what is permitted, or keep what was answered (the log does).
+// Owns:     the session with the agent, and the requests that are open.
+// Does not: speak a protocol (the relay does), read and bound what comes (relay-inbox.ts), decide what is permitted, or
+//           keep what was answered (the log does).
 //
 // Invariants
 //   RELAY-MIND-1. The agent is told an answer only from the ledger, under the call that its request became.
 //   RELAY-MIND-2. A tool that was running when the connection or the process ended is NEEDS_RECONCILE.
 //   RELAY-MIND-3. A turn that may have been begun is never begun again without saying so.
-//   RELAY-MIND-4. The events that wait, and their words, are bounded: an agent that floods is let go.
+//   RELAY-MIND-4. Nobody is asked to permit what cannot be shown whole: such a request is denied.
+//   RELAY-MIND-5. Each request of the agent is answered, also one that cannot be read: nothing waits for ever.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -22,7 +24,6 @@ import type { LedgerEntry } from '../contracts/outcome.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import { prepareTools } from '../model/tools.ts';
-import { DEFAULT_MAX_OUTPUT_BYTES, keepOutput } from '../model/tool-run.ts';
 import { defaultModelOutput, toolError, type ToolOutcome } from '../model/tool-results.ts';
 import { quoted } from '../notes/note.ts';
 import type { Environment } from '../ports/environment.ts';
@@ -37,16 +38,24 @@ import type {
 import { raceAbort } from '../runtime/race-abort.ts';
 import { AGENT_TOOL, ASK_USER } from './ask-user.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
+import {
+  MAX_LABEL,
+  MAX_WORDS,
+  readRelayEvent,
+  RelayInbox,
+  type UnreadableEvent,
+} from './relay-inbox.ts';
 import { INTERRUPTED } from './subagent-log.ts';
 
 /** The call that keeps the id of the agent's session; the last one counts. */
 const START_AGENT = 'start_agent';
 const COMPLETE_TASK = 'complete_task';
 
-const MAX_WAITING = 2_000;
-const MAX_WORDS = 256 * 1024;
-const MAX_LABEL = 2_000;
 const MAX_ARTIFACTS = 20;
+/** The characters of the arguments that the user is asked about. */
+const MAX_ARGUMENTS = 1024 * 1024;
+/** The choices that become buttons; of more, the user says one. */
+const MAX_BUTTONS = 20;
 const CHARACTERS_PER_TOKEN = 4;
 
 export interface RelayMindOptions {
@@ -94,47 +103,6 @@ interface Work {
 type Ended = Extract<RelayEvent, { readonly type: 'turn_ended' }>;
 
 const anything = z.record(z.string(), z.unknown());
-const words = z.string();
-const id = z.string().min(1).max(1_000);
-const count = z.number().min(0);
-const toolShape = { title: words, kind: words, input: z.unknown() };
-const eventSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('session_id'), id }),
-  z.object({ type: z.literal('words'), text: words }),
-  z.object({ type: z.literal('progress'), text: words }),
-  z.object({ type: z.literal('tool_started'), toolId: id, ...toolShape }),
-  z.object({ type: z.literal('tool_ended'), toolId: id, ok: z.boolean(), output: z.unknown() }),
-  z.object({
-    type: z.literal('permission'),
-    requestId: id,
-    toolId: id.optional(),
-    lasting: words.optional(),
-    ...toolShape,
-  }),
-  z.object({
-    type: z.literal('question'),
-    requestId: id,
-    text: words,
-    options: z
-      .array(z.object({ id, label: words, description: words.optional() }))
-      .max(20)
-      .optional(),
-  }),
-  z.object({ type: z.literal('withdrawn'), requestId: id }),
-  z.object({ type: z.literal('artifact'), name: id, mediaType: id, content: words }),
-  z.object({
-    type: z.literal('usage'),
-    inputTokens: count,
-    outputTokens: count,
-    cost: count.optional(),
-  }),
-  z.object({
-    type: z.literal('turn_ended'),
-    reason: z.enum(['completed', 'cancelled', 'refused', 'limit', 'failed']),
-    message: words.optional(),
-  }),
-  z.object({ type: z.literal('closed'), message: words }),
-]);
 
 const CUT_OFF = `Your connection ended, perhaps in the middle of a turn. What you had asked was withdrawn, and a step that was under way may or may not have been done. Find out what is done before you repeat anything, ask again for what you still need, and then go on with the task.`;
 
@@ -145,7 +113,7 @@ export class RelayMind {
   #session: RelaySession | null = null;
   /** Counts the sessions, so that a late event of an earlier one is dropped. */
   #connection = 0;
-  #inbox: RelayEvent[] = [];
+  readonly #inbox = new RelayInbox();
   #wake: (() => void) | null = null;
   #isNudged = false;
   #isInterrupted = false;
@@ -311,7 +279,7 @@ export class RelayMind {
   async #open(resume: string | undefined, signal: AbortSignal): Promise<RelaySession> {
     const { relay, subagentId, task, environment, report } = this.#options;
     const connection = (this.#connection += 1);
-    this.#inbox = [];
+    this.#inbox.clear();
     this.#requests.clear();
     this.#running.clear();
     const starting = relay.start({
@@ -414,11 +382,11 @@ export class RelayMind {
         this.#hear(event.text, step.said);
         return null;
       case 'artifact':
-        if (this.#artifacts.length < MAX_ARTIFACTS) this.#artifacts.push(event);
+        this.#gather(event);
         return null;
       case 'tool_started': {
-        const { toolId } = event;
-        const tool = toolOf(event);
+        const { toolId, title, kind, input } = event;
+        const tool: RelayTool = { title, kind, input };
         if (this.#running.has(toolId)) return null;
         const callId = this.#nextCallId();
         this.#works.set(callId, { title: tool.title, toolId });
@@ -455,15 +423,35 @@ export class RelayMind {
     event: Extract<RelayEvent, { readonly type: 'permission' }>,
     ledger: readonly LedgerEntry[],
   ): ModelResponse | null {
-    const { requestId, toolId, lasting = '' } = event;
+    const { requestId, toolId, title, kind, lasting = '' } = event;
     const callId = this.#callIdOf(requestId, ledger);
     if (callId === null) return null;
-    const tool = toolOf(event);
-    const { title } = tool;
+    const input = asJson(event.input ?? null);
+    if (!input.ok || input.text.length > MAX_ARGUMENTS) {
+      this.#denyUnseen(
+        event,
+        input.ok ? `they have ${input.text.length} characters` : input.message,
+      );
+      return null;
+    }
+    const tool: RelayTool = { title, kind, input: input.value };
     this.#requests.set(requestId, { callId });
     this.#works.set(callId, { title, requestId, ...(toolId === undefined ? {} : { toolId }) });
-    const offer = lasting.trim() === '' ? {} : { lasting: clip(lasting.trim(), MAX_LABEL) };
+    const offer = lasting.trim() === '' ? {} : { lasting: lasting.trim() };
     return this.#respond([this.#call(AGENT_TOOL, { ...tool, ...offer }, callId)]);
+  }
+
+  /** RELAY-MIND-4 */
+  #denyUnseen(
+    { requestId, title }: Extract<RelayEvent, { type: 'permission' }>,
+    why: string,
+  ): void {
+    const { relay, report } = this.#options;
+    const message = `${relay.name} asked for ${quoted(title)} with arguments that cannot be shown: ${why}`;
+    report(new ProtocolError('INVALID_EVENT', message));
+    this.#denied = title;
+    const words = `Nobody was asked: the arguments cannot be shown to the user (${why}).`;
+    this.#openSession.answer(requestId, { type: 'denied', words });
   }
 
   #asks(
@@ -472,13 +460,15 @@ export class RelayMind {
   ): ModelResponse | null {
     const callId = this.#callIdOf(requestId, ledger);
     if (callId === null) return null;
-    const question = clip(text.trim(), MAX_LABEL);
+    const isLong = options.length > MAX_BUTTONS;
+    const labels = isLong ? `\nOne of: ${options.map(({ label }) => label).join(', ')}` : '';
+    const question = clip(text.trim() + labels, MAX_LABEL);
     if (!this.#options.interactive || question === '') {
       this.#openSession.answer(requestId, { type: 'cancelled' });
       return null;
     }
     this.#requests.set(requestId, { callId });
-    const choices = options.map((option) => ({ ...option, label: clip(option.label, MAX_LABEL) }));
+    const choices = isLong ? [] : options.map((one) => ({ ...one, label: one.label || one.id }));
     const input = { question, ...(choices.length > 0 ? { options: choices } : {}) };
     return this.#respond([this.#call(ASK_USER, input, callId)]);
   }
@@ -564,7 +554,7 @@ export class RelayMind {
       return done({ status: 'permitted' });
     for (;;) {
       await this.#waiting(signal);
-      const event = this.#inbox[0];
+      const event = this.#inbox.first;
       if (event?.type === 'closed') return null;
       if (event?.type === 'tool_ended' && event.toolId === toolId) {
         this.#inbox.shift();
@@ -576,7 +566,7 @@ export class RelayMind {
       if (isSame || event?.type === 'words' || event?.type === 'artifact') {
         this.#inbox.shift();
         if (event.type === 'words') this.#hear(event.text, undefined);
-        else if (event.type === 'artifact') this.#artifacts.push(event);
+        else if (event.type === 'artifact') this.#gather(event);
         continue;
       }
       if (event?.type === 'turn_ended') {
@@ -604,8 +594,7 @@ export class RelayMind {
     const requestId = callId.slice(SURVIVING.length);
     for (;;) {
       await this.#waiting(signal);
-      const at = this.#inbox.findIndex((event) => event.type !== 'words');
-      const event = this.#inbox[at];
+      const event = this.#inbox.find(({ type }) => type !== 'words');
       if (event?.type !== 'permission' || event.requestId !== requestId) {
         if (event === undefined) {
           await this.#more(signal);
@@ -613,7 +602,7 @@ export class RelayMind {
         }
         return null;
       }
-      this.#inbox.splice(at, 1);
+      this.#inbox.remove(event);
       this.#requests.set(requestId, { callId });
       const { title, toolId } = event;
       const work: Work = { title, requestId, ...(toolId === undefined ? {} : { toolId }) };
@@ -623,15 +612,12 @@ export class RelayMind {
   }
 
   #receive(given: RelayEvent): void {
-    const checked = eventSchema.safeParse(given);
-    if (!checked.success) {
-      const { name } = this.#options.relay;
-      const message = `Expected an event of ${name}, got one that cannot be read: ${z.prettifyError(checked.error)}`;
-      this.#options.report(new ProtocolError('INVALID_EVENT', message, { raw: given }));
+    const event = readRelayEvent(given);
+    if ('why' in event) {
+      this.#unreadable(given, event);
       return;
     }
     this.#options.alive();
-    const event = checked.data as RelayEvent;
     switch (event.type) {
       case 'progress':
         if (event.text.trim() !== '') this.#options.progressed(event.text);
@@ -664,28 +650,34 @@ export class RelayMind {
     this.#wake?.();
   }
 
-  /** RELAY-MIND-4 */
+  /** RELAY-MIND-5 */
+  #unreadable(raw: RelayEvent, { why, requestId }: UnreadableEvent): void {
+    const { relay, report, environment } = this.#options;
+    const message = `Expected an event of ${relay.name}, got one that cannot be read: ${why}`;
+    report(new ProtocolError('INVALID_EVENT', message, { raw }));
+    const connection = this.#connection;
+    if (requestId !== null)
+      environment.scheduler.yieldThen(() => {
+        if (connection === this.#connection)
+          this.#session?.answer(requestId, { type: 'cancelled' });
+      });
+  }
+
   #keep(event: RelayEvent): void {
-    const last = this.#inbox.at(-1);
-    if (event.type === 'words' && last?.type === 'words') {
-      const text = clip(last.text + event.text, MAX_WORDS);
-      this.#inbox[this.#inbox.length - 1] = { type: 'words', text };
-    } else if (this.#inbox.length < MAX_WAITING) this.#inbox.push(event);
-    else {
-      this.#connection += 1;
-      this.#inbox = [
-        { type: 'closed', message: `it sent more than ${MAX_WAITING} events at once` },
-      ];
-    }
+    const tooMuch = this.#inbox.push(event);
+    if (tooMuch === null) return;
+    this.#connection += 1;
+    this.#inbox.clear();
+    this.#inbox.push({ type: 'closed', message: tooMuch });
   }
 
   /** Takes a request back: before a step took it, or while the user is asked. */
   #withdrawn(requestId: string, reason: string): void {
-    const waiting = this.#inbox.findIndex(
+    const waiting = this.#inbox.find(
       (event) =>
         (event.type === 'permission' || event.type === 'question') && event.requestId === requestId,
     );
-    if (waiting >= 0) this.#inbox.splice(waiting, 1);
+    if (waiting) this.#inbox.remove(waiting);
     const request = this.#requests.get(requestId);
     if (!request) return;
     this.#requests.delete(requestId);
@@ -711,6 +703,10 @@ export class RelayMind {
     this.#wake = resolve;
     await raceAbort(promise, signal);
     signal.throwIfAborted();
+  }
+
+  #gather(artifact: Extract<RelayEvent, { readonly type: 'artifact' }>): void {
+    if (this.#artifacts.length < MAX_ARTIFACTS) this.#artifacts.push(artifact);
   }
 
   #hear(text: string, said: ((text: string) => void) | undefined): void {
@@ -818,10 +814,6 @@ function wordsOf(messages: readonly ModelMessage[]): readonly string[] {
   });
 }
 
-function toolOf({ title, kind, input }: RelayTool): RelayTool {
-  return { title: clip(title, MAX_LABEL), kind: clip(kind, 100), input: asValue(input) };
-}
-
 function asValue(value: unknown): JSONValue {
   const json = asJson(value ?? null);
   return json.ok ? json.value : null;
@@ -858,8 +850,7 @@ function done(output: JSONValue): ToolOutcome {
 }
 
 function outcomeOf({ ok, output }: { readonly ok: boolean; readonly output: unknown }) {
-  const kept = keepOutput(output ?? null, DEFAULT_MAX_OUTPUT_BYTES);
-  const value = kept.ok ? kept.value : null;
+  const value = asValue(output);
   if (ok) return done(value);
   return toolError(typeof value === 'string' ? value : JSON.stringify(value), 'FAILED');
 }

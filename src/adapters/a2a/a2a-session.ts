@@ -79,6 +79,8 @@ type Events = (signal: AbortSignal) => AsyncIterable<StreamResponse>;
 const HISTORY = 50;
 const MAX_TASKS = 20;
 const MAX_KEPT = 4 * 1024 * 1024;
+const MIN_ARTIFACT = 200;
+const MAX_NAME = 200;
 
 export class A2aSession implements RelaySession {
   isRunning = false;
@@ -404,15 +406,17 @@ export class A2aSession implements RelaySession {
   ): void {
     if (turn.isCancelling) return;
     const known = turn.artifacts.get(artifactId) ?? { name: '', words: '', files: [] };
-    turn.artifacts.set(artifactId, known);
-    if (name !== '') known.name = name;
+    if (name !== '') known.name = clip(name, MAX_NAME);
     const files = parts.filter((part) => !isWords(part));
     const text = textOf(parts.filter(isWords));
+    // One without content takes memory, too.
+    if (!turn.artifacts.has(artifactId)) this.#kept += artifactId.length + MIN_ARTIFACT;
     this.#kept += text.length + files.reduce((sum, part) => sum + sizeOf(part), 0);
     if (this.#kept > MAX_KEPT) {
       this.#close(`its artifacts are larger than ${MAX_KEPT} characters`);
       return;
     }
+    turn.artifacts.set(artifactId, known);
     known.files = append ? [...known.files, ...files] : files;
     // All of it comes again when a task is read as a whole.
     const isRepeated = !append && text.startsWith(known.words);
@@ -432,7 +436,7 @@ export class A2aSession implements RelaySession {
         for (const part of files)
           this.#send({
             type: 'artifact',
-            name: clip(part.filename || name || artifactId || 'artifact', 200),
+            name: clip(part.filename || name || artifactId || 'artifact', MAX_NAME),
             ...contentOf(part),
           });
     this.#turn = null;

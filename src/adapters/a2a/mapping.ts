@@ -44,7 +44,9 @@ const optionSchema = z.object({
   label: z.string(),
   description: z.string().optional(),
 });
-const optionsSchema = z.object({ options: z.array(optionSchema).max(20) });
+/** More than this is no choice of a user. */
+const MAX_OPTIONS = 1_000;
+const optionsSchema = z.object({ options: z.array(optionSchema).max(MAX_OPTIONS) });
 
 /** Returns the request in the status of a task. It has the same id however often it is read. */
 export function askingOf(

@@ -4,6 +4,8 @@
 //   ACP-SESSION-1. Each request of the agent is answered once: by its answer, or as cancelled when the turn is
 //       cancelled, the agent withdraws it, or the session is let go.
 //   ACP-SESSION-2. Updates between turns, and those of a replay, are no events.
+//   ACP-SESSION-3. An agent that cannot be read any more is ended, and what it had written before its end is read.
+//   ACP-SESSION-4. An answer of the agent that is not as the protocol says ends the turn or the start, and is named.
 
 import { Readable, Writable } from 'node:stream';
 import type * as Sdk from '@agentclientprotocol/sdk';
@@ -12,7 +14,6 @@ import type {
   CreateElicitationRequest,
   CreateElicitationResponse,
   McpServer,
-  PromptResponse,
   RequestPermissionRequest,
   RequestPermissionResponse,
   SessionNotification,
@@ -28,8 +29,17 @@ import type {
 import { messageOf, OffstageError, ProtocolError, TimeoutError } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
 import type { AgentProcess } from '../agent-process/agent-process.ts';
-import { fieldsOf, NOT_LISTED } from '../relays/form-fields.ts';
-import { ENDS, lastingIn, NO_FORM, permissionOutcome, ToolTable } from './mapping.ts';
+import { fieldsOf, fillIn } from '../relays/form-fields.ts';
+import {
+  endOf,
+  lastingIn,
+  NO_FORM,
+  permissionOutcome,
+  readAbilities,
+  readSessionId,
+  ToolTable,
+  type Tokens,
+} from './mapping.ts';
 
 interface AcpSessionOptions {
   readonly sdk: typeof Sdk;
@@ -43,14 +53,10 @@ interface AcpSessionOptions {
   removeFolder(): void;
 }
 
-/** Tokens of all turns of a session. */
-interface Tokens {
-  readonly inputTokens?: unknown;
-  readonly outputTokens?: unknown;
-}
-
 const RESOURCE_NOT_FOUND = -32_002;
 const MAX_LINE = 16 * 1024 * 1024;
+/** The time in which the words of an agent that has ended are read. A child of its may hold its output open. */
+const DRAIN_MS = 1_000;
 
 export class AcpSession implements RelaySession {
   readonly isRunning = false;
@@ -64,6 +70,7 @@ export class AcpSession implements RelaySession {
   #requests = 0;
   #sums = { inputTokens: 0, outputTokens: 0, cost: 0 };
   #isOver = false;
+  #isCut = false;
   #cancelGrace: (() => void) | null = null;
   #turnEnded: (() => void) | null = null;
   readonly #open = new Map<string, (answer: RelayAnswer) => void>();
@@ -99,7 +106,7 @@ export class AcpSession implements RelaySession {
       cancelTimer();
       start.signal.removeEventListener('abort', abort);
     }
-    void agent.exited.then(({ message }) => session.#closed(message));
+    void session.#untilClosed();
     return session;
   }
 
@@ -121,6 +128,7 @@ export class AcpSession implements RelaySession {
           lines(agent.stdout, (error) => start.report(error)),
         ),
       );
+    void this.#connection.closed.then(() => this.#cut());
   }
 
   prompt({ text }: RelayPrompt): void {
@@ -131,15 +139,11 @@ export class AcpSession implements RelaySession {
     this.#turn = turn;
     this.#tools = new ToolTable();
     const asked = { sessionId: this.id, prompt: [{ type: 'text' as const, text }] };
-    // The tokens are no part of the stable protocol yet: agents report them all the same.
-    const turnOver: Promise<PromptResponse & { readonly usage?: Tokens | null }> =
-      this.#connection.agent.request(methods.agent.session.prompt, asked);
-    turnOver.then(
-      ({ stopReason, usage }) => {
+    this.#connection.agent.request(methods.agent.session.prompt, asked).then(
+      (response: unknown) => {
+        const { usage, ...ended } = endOf(response);
         if (usage && this.#turn === turn) this.#used(usage);
-        const reason = ENDS[stopReason] ?? 'failed';
-        const message = reason === 'limit' || reason === 'failed' ? stopReason : '';
-        this.#endTurn(turn, { type: 'turn_ended', reason, message });
+        this.#endTurn(turn, { type: 'turn_ended', ...ended });
       },
       (error: unknown) => {
         // The end of the process tells more.
@@ -194,13 +198,13 @@ export class AcpSession implements RelaySession {
     const { sdk, name, start, cwd } = this.#options;
     const { methods } = sdk;
     const { agent } = this.#connection;
-    const { protocolVersion, agentCapabilities = {} } = await agent.request(
-      methods.agent.initialize,
-      {
+    const { protocolVersion, resumes, loads } = readAbilities(
+      name,
+      await agent.request(methods.agent.initialize, {
         protocolVersion: 1,
         clientInfo: { name: 'offstage', version: '0.1.0' },
         clientCapabilities: { elicitation: { form: {} } },
-      },
+      }),
     );
     if (protocolVersion !== 1)
       throw new ProtocolError(
@@ -210,16 +214,15 @@ export class AcpSession implements RelaySession {
     const mcpServers = [...this.#options.mcpServers] as McpServer[];
     const { resume: sessionId } = start;
     if (sessionId === undefined) {
-      this.id = (await agent.request(methods.agent.session.new, { cwd, mcpServers })).sessionId;
+      const opened = await agent.request(methods.agent.session.new, { cwd, mcpServers });
+      this.id = readSessionId(name, opened);
       return;
     }
     this.id = sessionId;
     const known = { sessionId, cwd, mcpServers };
     try {
-      if (agentCapabilities.sessionCapabilities?.resume)
-        await agent.request(methods.agent.session.resume, known);
-      else if (agentCapabilities.loadSession === true)
-        await agent.request(methods.agent.session.load, known);
+      if (resumes) await agent.request(methods.agent.session.resume, known);
+      else if (loads) await agent.request(methods.agent.session.load, known);
       else throw new Error('it can neither resume nor load a session');
     } catch (error) {
       const isUnknown = (error as { readonly code?: unknown } | null)?.code === RESOURCE_NOT_FOUND;
@@ -284,6 +287,26 @@ export class AcpSession implements RelaySession {
     this.#send(ended);
   }
 
+  /** Its output can no longer be read. ACP-SESSION-3 */
+  async #cut(): Promise<void> {
+    const { agent, start, graceMs } = this.#options;
+    if (agent.hasExited || this.#isOver) return;
+    this.#isCut = true;
+    await agent.end(start.scheduler, graceMs);
+  }
+
+  /** ACP-SESSION-3 */
+  async #untilClosed(): Promise<void> {
+    const { agent, start } = this.#options;
+    const { message } = await agent.exited;
+    const { promise: isRead, resolve } = Promise.withResolvers<void>();
+    const cancelTimer = start.scheduler.schedule(resolve, DRAIN_MS);
+    void this.#connection.closed.then(resolve);
+    await isRead;
+    cancelTimer();
+    this.#closed(this.#isCut ? `its output was closed, and ${message}` : message);
+  }
+
   #closed(message: string): void {
     this.#cancelGrace?.();
     this.#connection.close();
@@ -321,20 +344,10 @@ export class AcpSession implements RelaySession {
   ): Promise<CreateElicitationResponse> {
     const fields = fieldsOf(params);
     if (!fields) return NO_FORM;
-    const content: Record<string, unknown> = {};
-    for (const { name, text, options, custom, value } of fields) {
-      const answer = await this.#ask(signal, (requestId) => ({
-        type: 'question',
-        requestId,
-        text,
-        options,
-      }));
-      const given = value(answer);
-      if (given === undefined || answer.type !== 'answered') return NO_FORM;
-      if (given !== NOT_LISTED) content[name] = given;
-      else if (custom !== null) content[custom] = answer.text;
-    }
-    return { action: 'accept', content: content as Record<string, string> };
+    const content = await fillIn(fields, ({ text, options }) =>
+      this.#ask(signal, (requestId) => ({ type: 'question', requestId, text, options })),
+    );
+    return content ? { action: 'accept', content } : NO_FORM;
   }
 
   /** Passes a request on, and waits for its answer. */
@@ -363,21 +376,27 @@ export class AcpSession implements RelaySession {
 function lines(stdout: Readable, report: (error: unknown) => void): ReadableStream<Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
-  let rest = '';
+  /** The pieces of a line whose end has not come. */
+  let pieces: string[] = [];
+  let size = 0;
   return Readable.toWeb(stdout).pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
-        rest += decoder.decode(chunk, { stream: true });
-        const complete = rest.split('\n');
-        rest = complete.pop() ?? '';
-        if (rest.length > MAX_LINE) {
-          report(unreadable(rest));
+        const [piece = '', ...more] = decoder.decode(chunk, { stream: true }).split('\n');
+        pieces.push(piece);
+        size += piece.length;
+        if (size > MAX_LINE) {
+          report(unreadable(pieces.join('')));
           controller.error(new Error(`a line of more than ${MAX_LINE} characters`));
           return;
         }
-        for (const line of complete)
+        const rest = more.pop();
+        if (rest === undefined) return;
+        for (const line of [pieces.join(''), ...more])
           if (isMessage(line)) controller.enqueue(encoder.encode(`${line}\n`));
           else if (line.trim() !== '') report(unreadable(line));
+        pieces = [rest];
+        size = rest.length;
       },
     }),
   );

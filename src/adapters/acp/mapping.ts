@@ -8,19 +8,99 @@ import type {
   SessionNotification,
   StopReason,
 } from '@agentclientprotocol/sdk';
+import { z } from 'zod';
 import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
+import { clip } from '../../values/clip.ts';
+import { ProtocolError } from '../../values/errors.ts';
 
 type EndReason = Extract<RelayEvent, { readonly type: 'turn_ended' }>['reason'];
 type Update = SessionNotification['update'];
 
 /** How a turn ends, by the agent's reason. */
-export const ENDS: Readonly<Record<StopReason, EndReason>> = {
+const ENDS: Readonly<Record<StopReason, EndReason>> = {
   end_turn: 'completed',
   max_tokens: 'limit',
   max_turn_requests: 'limit',
   refusal: 'refused',
   cancelled: 'cancelled',
 };
+
+/** Tokens of all turns of a session. They are no part of the stable protocol yet: agents report them all the same. */
+export interface Tokens {
+  readonly inputTokens?: unknown;
+  readonly outputTokens?: unknown;
+}
+
+// The SDK checks what an agent asks, and not what it answers.
+const promptResponse = z.looseObject({
+  stopReason: z.string(),
+  usage: z.looseObject({}).nullish().catch(null),
+});
+const initializeResponse = z.looseObject({
+  protocolVersion: z.number(),
+  agentCapabilities: z
+    .looseObject({
+      loadSession: z.boolean().nullish().catch(null),
+      sessionCapabilities: z.looseObject({ resume: z.unknown() }).nullish().catch(null),
+    })
+    .nullish()
+    .catch(null),
+});
+const newSessionResponse = z.looseObject({ sessionId: z.string().min(1).max(1_000) });
+
+/** Reads the answer to `session/prompt`, whatever it is. */
+export function endOf(response: unknown): {
+  readonly reason: EndReason;
+  readonly message: string;
+  readonly usage?: Tokens | null | undefined;
+} {
+  const { success, data, error } = promptResponse.safeParse(response);
+  if (!success)
+    return { reason: 'failed', message: `its answer cannot be read: ${z.prettifyError(error)}` };
+  const { stopReason, usage } = data;
+  if (!isStopReason(stopReason))
+    return { reason: 'failed', message: `unknown stop reason ${clip(stopReason, 200)}`, usage };
+  const reason = ENDS[stopReason];
+  return { reason, message: reason === 'limit' ? stopReason : '', usage };
+}
+
+function isStopReason(given: string): given is StopReason {
+  return Object.hasOwn(ENDS, given);
+}
+
+/**
+ * Reads the answer to `initialize`.
+ * @throws {ProtocolError} `RELAY_FAILED`
+ */
+export function readAbilities(name: string, response: unknown) {
+  const { protocolVersion, agentCapabilities } = readAnswer(name, initializeResponse, response);
+  return {
+    protocolVersion,
+    resumes: Boolean(agentCapabilities?.sessionCapabilities?.resume),
+    loads: agentCapabilities?.loadSession === true,
+  };
+}
+
+/**
+ * Reads the answer to `session/new`.
+ * @throws {ProtocolError} `RELAY_FAILED`
+ */
+export function readSessionId(name: string, response: unknown): string {
+  return readAnswer(name, newSessionResponse, response).sessionId;
+}
+
+function readAnswer<Schema extends z.ZodType>(
+  name: string,
+  schema: Schema,
+  response: unknown,
+): z.output<Schema> {
+  const { success, data, error } = schema.safeParse(response);
+  if (success) return data;
+  throw new ProtocolError(
+    'RELAY_FAILED',
+    `Expected an answer of ${name} as ACP has it: ${z.prettifyError(error)}`,
+  );
+}
 
 /**
  * The kinds of options that an answer may choose, the best first. A lasting permission is chosen only for an answer

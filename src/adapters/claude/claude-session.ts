@@ -114,7 +114,7 @@ export class ClaudeSession implements RelaySession {
   }
 
   prompt({ text }: RelayPrompt): void {
-    if (!this.#isOver) void this.#work(this.#begin(), text);
+    if (!this.#isOver) this.#workOn(this.#begin(), text);
   }
 
   /** The relay declares that it does not steer. */
@@ -132,9 +132,8 @@ export class ClaudeSession implements RelaySession {
     if (this.#askNext(turn)) return;
     turn.asked = null;
     this.#answers.set(asked.call.id, asked.answers);
-    this.#remember(asked.call, asked.answers[0]);
-    this.#keep({ deferred: null, answered: asked.call });
-    void this.#work(turn, null);
+    const permitted = this.#remembered(asked.call, asked.answers[0]);
+    this.#workOn(turn, null, { deferred: null, answered: asked.call, permitted });
   }
 
   interrupt(): void {
@@ -177,6 +176,19 @@ export class ClaudeSession implements RelaySession {
     };
     this.#turn = turn;
     return turn;
+  }
+
+  /** As `work`, after something was noted. A file that cannot be written ends the session: its folder may be gone. */
+  #workOn(turn: Turn, text: string | null, change: Partial<Kept> = {}): void {
+    const work = async (): Promise<void> => {
+      if (Object.keys(change).length > 0) this.#keep(change);
+      await this.#work(turn, text);
+    };
+    work().catch((error: unknown) => {
+      turn.work = null;
+      if (this.#turn === turn) this.#close(turn, messageOf(error));
+      else turn.ended.resolve('killed');
+    });
   }
 
   /** Runs a process: with words, or to go on with the call that was answered. */
@@ -344,16 +356,17 @@ export class ClaudeSession implements RelaySession {
         : { behavior: 'deny', message: NOBODY };
     if (answer.type !== 'permitted') return { behavior: 'deny', message: refusalOf(answer) };
     // CLAUDE-SESSION-3
-    this.#remember(call, answer);
+    if (answer.lasting === true) this.#keep({ permitted: this.#remembered(call, answer) });
     this.#started(turn, call);
     return { behavior: 'allow', updatedInput: input };
   }
 
-  /** CLAUDE-SESSION-3 */
-  #remember({ name, input }: Deferred, answer: RelayAnswer | undefined): void {
-    if (answer?.type !== 'permitted' || answer.lasting !== true) return;
-    const known = new Set(this.#kept.permitted).add(againKey(name, input));
-    this.#keep({ permitted: [...known].slice(-MAX_PERMITTED) });
+  /** Returns the lasting permissions, with this one if it is one. CLAUDE-SESSION-3 */
+  #remembered({ name, input }: Deferred, answer: RelayAnswer | undefined): string[] {
+    const { permitted } = this.#kept;
+    if (answer?.type !== 'permitted' || answer.lasting !== true) return permitted;
+    const known = new Set(permitted).add(againKey(name, input));
+    return [...known].slice(-MAX_PERMITTED);
   }
 
   #isPermitted({ name, input }: Deferred): boolean {

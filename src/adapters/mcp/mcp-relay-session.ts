@@ -31,7 +31,7 @@ import {
   ProtocolError,
 } from '../../values/errors.ts';
 import { INPUT } from './forms.ts';
-import { fieldsOf, NOT_LISTED, type AskedForm, type FormField } from '../relays/form-fields.ts';
+import { fieldsOf, fillIn, propertiesOf, type AskedForm } from '../relays/form-fields.ts';
 import { readSessionId, unknownSession, writeSessionId } from '../relays/remote-agent.ts';
 import {
   Refusal,
@@ -96,8 +96,8 @@ interface Wait {
 /** A server that wants to be asked more often is not. */
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 60_000;
-/** Times that a field is asked for when the answer is no value of it. */
-const MAX_TRIES = 3;
+/** Requests that wait until the id of their task is told. */
+const MAX_EARLY = 100;
 
 const argumentsSchema = z.record(z.string(), z.unknown());
 
@@ -197,7 +197,7 @@ export class McpRelaySession implements RelaySession {
     const [key = this.#conversation, ...rest] = known?.conversation.split('@') ?? [];
     const sessionId = rest.length > 0 ? rest.join('@') : null;
     const heard: Heard = {
-      asked: (taskId, asking) => void this.#asked(taskId, asking),
+      asked: (taskId, asking) => this.#put(taskId, asking),
       changed: () => this.#changed(),
       progress: (text) => {
         if (this.#turn?.isCancelling === false) this.#send({ type: 'progress', text });
@@ -294,7 +294,7 @@ export class McpRelaySession implements RelaySession {
       this.#taskId = turn.taskId;
       this.#send({ type: 'session_id', id: this.id });
       if (turn.isCancelling) void this.#cancel(turn.taskId);
-      for (const asking of turn.early) void this.#asked(turn.taskId, asking);
+      for (const asking of turn.early) this.#put(turn.taskId, asking);
       await this.#follow(turn, begun.task);
     } catch (error) {
       if (this.#turn !== turn) return;
@@ -421,11 +421,19 @@ export class McpRelaySession implements RelaySession {
     this.#changed();
   }
 
+  #put(taskId: string | null, asking: Asking): void {
+    this.#asked(taskId, asking).catch((error: unknown) => {
+      this.#options.start.report(this.#unreadable(error));
+      asking.answer({ action: 'decline' });
+    });
+  }
+
   async #asked(taskId: string | null, asking: Asking): Promise<void> {
     const turn = this.#turn;
     const { key, form, answer } = asking;
     if (turn && taskId !== null && turn.taskId === null) {
-      turn.early.push(asking);
+      if (turn.early.length < MAX_EARLY) turn.early.push(asking);
+      else answer({ action: 'decline' });
       return;
     }
     if (turn?.asked.has(key) === true) return;
@@ -459,54 +467,14 @@ export class McpRelaySession implements RelaySession {
     }
     const fields = fieldsOf(form);
     if (!fields) {
-      this.#options.start.report(
-        new ProtocolError(
-          'INVALID_EVENT',
-          `${this.#options.name}: expected a form of flat fields`,
-          {
-            raw: form,
-          },
-        ),
-      );
+      const message = `${this.#options.name}: expected a form of flat fields`;
+      this.#options.start.report(new ProtocolError('INVALID_EVENT', message, { raw: form }));
       return { action: 'decline' };
     }
-    const content: Record<string, string | number | boolean | string[]> = {};
-    for (const field of fields) {
-      const given = await this.#askField(`${id}:${clip(field.name, 80)}`, field, signal);
-      if (!given) return { action: 'decline' };
-      content[given.name] = given.value;
-    }
-    return { action: 'accept', content };
-  }
-
-  async #askField(
-    id: string,
-    { name, text, type, options, custom, value }: FormField,
-    signal: AbortSignal | undefined,
-  ): Promise<{
-    readonly name: string;
-    readonly value: string | number | boolean | string[];
-  } | null> {
-    const labels = options.map(({ label }) => label).join(', ');
-    const wanted = options.length > 0 ? `one of: ${labels}` : `a ${type}`;
-    for (let attempt = 1; attempt <= MAX_TRIES; attempt += 1) {
-      const answer = await this.#ask(
-        {
-          type: 'question',
-          requestId: attempt === 1 ? id : `${id}#${attempt}`,
-          text: attempt === 1 ? text : `${text}\nExpected ${wanted}.`,
-          options,
-        },
-        signal,
-      );
-      if (answer.type !== 'answered') return null;
-      const given = value(answer);
-      if (given === NOT_LISTED)
-        return custom === null ? null : { name: custom, value: answer.text };
-      if (given !== undefined)
-        return { name, value: given as string | number | boolean | string[] };
-    }
-    return null;
+    const content = await fillIn(fields, ({ key, text, options }) =>
+      this.#ask({ type: 'question', requestId: `${id}:${key}`, text, options }, signal),
+    );
+    return content ? { action: 'accept', content } : { action: 'decline' };
   }
 
   /** Passes a request on, and waits for its answer. */
@@ -633,16 +601,13 @@ function consentIn(form: AskedForm): Consent | null {
   const { mode, requestedSchema, _meta } = form as AskedForm & {
     readonly _meta?: Readonly<Record<string, unknown>> | null;
   };
-  const { properties = {} } = (requestedSchema ?? {}) as {
-    readonly properties?: Readonly<Record<string, { readonly type?: unknown }>>;
-  };
   if ((mode ?? 'form') !== 'form') return null;
-  const names = Object.keys(properties);
-  const [name] = names;
+  const properties = [...propertiesOf(requestedSchema)];
+  const [[name, property] = [], ...more] = properties;
   const input = _meta?.[INPUT] ?? null;
   if (name === undefined)
     return { input, yes: { action: 'accept', content: {} }, no: { action: 'decline' } };
-  if (names.length > 1 || properties[name]?.type !== 'boolean') return null;
+  if (more.length > 0 || property?.['type'] !== 'boolean') return null;
   return {
     input,
     yes: { action: 'accept', content: { [name]: true } },

@@ -106,6 +106,8 @@ class Server implements McpServer {
   readonly #options: CheckedMcp;
   readonly #kept: KeptEntries;
   readonly #connections = new Map<string, Connection>();
+  /** Connections whose first request is being answered: they count, too. */
+  readonly #connecting = new Set<Connection>();
   readonly #tasks = new Map<string, OpenTasks>();
   /** Tasks that are being let go: the same scope is opened after that. */
   readonly #leaving = new Map<string, Promise<void>>();
@@ -210,6 +212,9 @@ class Server implements McpServer {
       // A first request that did not initialize leaves nothing.
       if (known === null && connection.transport.sessionId === undefined) await connection.close();
       return answer;
+    } catch (error) {
+      if (known === null && connection.transport.sessionId === undefined) await connection.close();
+      throw error;
     } finally {
       connection.busy -= 1;
     }
@@ -224,8 +229,9 @@ class Server implements McpServer {
 
   async #connect(user: string): Promise<Connection | Response> {
     const { sessions, sessionsPerUser } = this.#options.limits;
-    const own = [...this.#connections.values()].filter((each) => each.user === user).length;
-    if (this.#connections.size >= sessions || own >= sessionsPerUser)
+    const all = [...this.#connections.values(), ...this.#connecting];
+    const own = all.filter((each) => each.user === user).length;
+    if (all.length >= sessions || own >= sessionsPerUser)
       return refusal(503, 'There are too many sessions at once');
     const tasks = this.#connected(user);
     const server = server2025(this.#sdk, this.#options, {
@@ -244,6 +250,7 @@ class Server implements McpServer {
       sessionIdGenerator: () => this.#options.runtime.environment.ids.next('mcp'),
       maxRequestBodySize: this.#options.limits.maxMessageBytes,
       onsessioninitialized: (id) => {
+        this.#connecting.delete(connection);
         this.#connections.set(id, connection);
       },
     });
@@ -256,11 +263,13 @@ class Server implements McpServer {
     };
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a class of the SDK has no other way
     server.onclose = () => {
+      this.#connecting.delete(connection);
       const { sessionId } = transport;
       if (sessionId !== undefined) this.#connections.delete(sessionId);
     };
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a class of the SDK has no other way
     server.onerror = (error) => this.#options.onError(error, 'a message of a client');
+    this.#connecting.add(connection);
     await server.connect(transport);
     return connection;
   }

@@ -1,7 +1,9 @@
 // The questions of a form that an agent asks (`elicitation/create` of ACP and of MCP): one for each field, asked one
-// after the other, and what an answer is as a value of its field.
+// after the other, and what an answer is as a value of its field. Forms come from outside: no part of one is trusted to
+// have the type that its protocol says.
 
 import type { RelayAnswer } from '../../actors/ports/relay.ts';
+import { clip } from '../../values/clip.ts';
 
 /** A field of a form: one question. */
 export interface FormField {
@@ -15,7 +17,7 @@ export interface FormField {
   /** The type of its value in the schema. */
   readonly type: string;
   /** Returns the value of an answer; undefined: it is none. */
-  value(answer: RelayAnswer): unknown;
+  value(answer: RelayAnswer): FieldValue | typeof NOT_LISTED | undefined;
   /** The field for an answer in words that is none of the options. */
   readonly custom: string | null;
 }
@@ -23,7 +25,15 @@ export interface FormField {
 type Property = Readonly<Record<string, unknown>>;
 
 const MAX_FIELDS = 20;
+/** Times that a field is asked for when the answer is no value of it. */
+const MAX_TRIES = 3;
 const CUSTOM = '_custom';
+const YES_OR_NO = new Map([
+  ['yes', true],
+  ['true', true],
+  ['no', false],
+  ['false', false],
+]);
 
 /** A form as protocols write it: an object with flat fields. */
 export interface AskedForm {
@@ -32,34 +42,84 @@ export interface AskedForm {
   readonly requestedSchema?: unknown;
 }
 
+/** The value of a field, as protocols carry it. */
+export type FieldValue = string | number | boolean | string[];
+
+/** Returns the fields of a form, by their names; empty: it has none. */
+export function propertiesOf(requestedSchema: unknown): ReadonlyMap<string, Property> {
+  const { properties } = recordOf(requestedSchema);
+  return new Map(
+    Object.entries(recordOf(properties)).map(([name, property]) => [name, recordOf(property)]),
+  );
+}
+
 /** Reads the questions of a form; null: it is no form, or too long. */
 export function fieldsOf({
   mode,
   message,
   requestedSchema,
 }: AskedForm): readonly FormField[] | null {
-  const { properties } = (requestedSchema ?? {}) as {
-    readonly properties?: Readonly<Record<string, Property>>;
-  };
-  if ((mode ?? 'form') !== 'form' || !properties) return null;
-  const names = Object.keys(properties);
+  const properties = propertiesOf(requestedSchema);
+  if ((mode ?? 'form') !== 'form') return null;
   // "Other", beside a field of choices.
-  const asked = names.filter(
-    (name) => !(name.endsWith(CUSTOM) && names.includes(name.slice(0, -CUSTOM.length))),
+  const asked = [...properties].filter(
+    ([name]) => !(name.endsWith(CUSTOM) && properties.has(name.slice(0, -CUSTOM.length))),
   );
   if (asked.length === 0 || asked.length > MAX_FIELDS) return null;
-  return asked.map((name) => {
-    const property = properties[name] ?? {};
+  return asked.map(([name, property]) => {
     const title = wordsIn(property, 'description') ?? wordsIn(property, 'title');
-    const custom = names.includes(name + CUSTOM) ? name + CUSTOM : null;
+    const custom = properties.has(name + CUSTOM) ? name + CUSTOM : null;
     const text = title === null || asked.length === 1 ? message : `${message}\n${title}`;
     const type = wordsIn(property, 'type') ?? 'string';
     return { name, text, type, custom, ...choicesOf(property, custom !== null) };
   });
 }
 
+/** One question of a form. `key`: unique in its form. */
+export interface FieldQuestion {
+  readonly key: string;
+  readonly text: string;
+  readonly options: FormField['options'];
+}
+
+/** Asks for all that a form wants, one after the other. Returns its content; null: something has no answer. */
+export async function fillIn(
+  fields: readonly FormField[],
+  ask: (question: FieldQuestion) => Promise<RelayAnswer>,
+): Promise<Record<string, FieldValue> | null> {
+  // A field may have any name, such as `__proto__`.
+  const content: [string, FieldValue][] = [];
+  for (const field of fields) {
+    const given = await askFor(field, ask);
+    if (!given) return null;
+    content.push(given);
+  }
+  return Object.fromEntries(content);
+}
+
+async function askFor(
+  { name, text, type, options, custom, value }: FormField,
+  ask: (question: FieldQuestion) => Promise<RelayAnswer>,
+): Promise<[string, FieldValue] | null> {
+  const labels = options.map(({ label }) => label).join(', ');
+  const wanted = options.length > 0 ? `one of: ${labels}` : `a ${type}`;
+  const key = clip(name, 80);
+  for (let attempt = 1; attempt <= MAX_TRIES; attempt += 1) {
+    const answer = await ask({
+      key: attempt === 1 ? key : `${key}#${attempt}`,
+      text: attempt === 1 ? text : `${text}\nExpected ${wanted}.`,
+      options,
+    });
+    if (answer.type !== 'answered') return null;
+    const given = value(answer);
+    if (given === NOT_LISTED) return custom === null ? null : [custom, answer.text];
+    if (given !== undefined) return [name, given];
+  }
+  return null;
+}
+
 function choicesOf(property: Property, isOpen: boolean): Pick<FormField, 'options' | 'value'> {
-  const { type, items } = property as { readonly type?: unknown; readonly items?: Property };
+  const { type, items } = property;
   if (type === 'boolean')
     return {
       options: [
@@ -69,10 +129,10 @@ function choicesOf(property: Property, isOpen: boolean): Pick<FormField, 'option
       value: (answer) => {
         const id = idIn(answer);
         if (id !== null) return id === 'true';
-        return { yes: true, true: true, no: false, false: false }[wordsOfAnswer(answer)];
+        return YES_OR_NO.get(wordsOfAnswer(answer));
       },
     };
-  const options = optionsOf(type === 'array' && items ? items : property);
+  const options = optionsOf(type === 'array' && items ? recordOf(items) : property);
   const choice = (answer: RelayAnswer): string | undefined => {
     const said = wordsOfAnswer(answer);
     return options.find(({ id, label }) => id === idIn(answer) || label.toLowerCase() === said)?.id;
@@ -114,7 +174,8 @@ function optionsOf(property: Property): FormField['options'] {
     return values.flatMap((id) => (typeof id === 'string' ? [{ id, label: id }] : []));
   const choices = Array.isArray(oneOf) ? oneOf : anyOf;
   if (!Array.isArray(choices)) return [];
-  return choices.flatMap((choice: Property) => {
+  return choices.flatMap((given: unknown) => {
+    const choice = recordOf(given);
     const id = wordsIn(choice, 'const');
     if (id === null) return [];
     const description = wordsIn(choice, 'description');
@@ -126,6 +187,10 @@ function optionsOf(property: Property): FormField['options'] {
       },
     ];
   });
+}
+
+function recordOf(value: unknown): Property {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
 function wordsIn(value: Property, key: string): string | null {

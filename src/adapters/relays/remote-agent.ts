@@ -3,6 +3,8 @@
 //
 // Invariants
 //   REMOTE-AGENT-1. Headers of the author go to the origin of `url` and nowhere else, and no redirect is followed.
+//   REMOTE-AGENT-2. What is kept of an answer until it can be read is bounded: a body, or one event of a stream, that is
+//       larger ends its request.
 
 import type { RelayStart } from '../../actors/ports/relay.ts';
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
@@ -29,13 +31,45 @@ export function originFetch(options: Origin, over: AbortSignal): typeof globalTh
       for (const [header, value] of Object.entries(own)) all.set(header, value);
     }
     const signals = init?.signal ? [init.signal, over] : [over];
-    return fetch(input, {
+    const response = await fetch(input, {
       ...init,
       headers: all,
       redirect: 'error',
       signal: AbortSignal.any(signals),
     });
+    return bounded(response);
   };
+}
+
+const MAX_BYTES = 16 * 1024 * 1024;
+const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
+
+/** REMOTE-AGENT-2 */
+function bounded(response: Response): Response {
+  const { body, status, statusText, headers } = response;
+  if (!body) return response;
+  const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
+  let size = 0;
+  let isLineEmpty = false;
+  /** Counts from the last blank line on, which ends an event. */
+  const countEvents = (chunk: Uint8Array): void => {
+    for (const byte of chunk) {
+      size += 1;
+      if (byte === CARRIAGE_RETURN) continue;
+      if (byte === LINE_FEED && isLineEmpty) size = 0;
+      isLineEmpty = byte === LINE_FEED;
+    }
+  };
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      if (isStream) countEvents(chunk);
+      else size += chunk.length;
+      if (size <= MAX_BYTES) controller.enqueue(chunk);
+      else controller.error(new Error(`it sent more than ${MAX_BYTES} bytes at once`));
+    },
+  });
+  return new Response(body.pipeThrough(counted), { status, statusText, headers });
 }
 
 interface Opening {

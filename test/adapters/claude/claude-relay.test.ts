@@ -96,6 +96,26 @@ test('Claude gets the variables that it was given, a home of its own, and no oth
   expect(existsSync(cwd)).toBe(false);
 });
 
+test.each(['while it works', 'while it asks'])(
+  'one that removes the folder of its session %s ends it, and nothing else',
+  async (when) => {
+    const { start, until, events, stateFolder } = stage(async function* () {
+      if (when === 'while it works') rmSync(stateFolder, { recursive: true });
+      yield { ...success, deferred_tool_use: { id: 'toolu_1', name: 'Bash', input: {} } };
+    });
+    const session = await start();
+    session.prompt({ key: 'k', text: 'Go' });
+    if (when === 'while it asks') {
+      await until('permission');
+      rmSync(stateFolder, { recursive: true });
+      session.answer('toolu_1', { type: 'permitted', lasting: true });
+    }
+    await until('closed');
+    expect(events.at(-1)).toMatchObject({ message: expect.stringContaining('ENOENT') });
+    expect(await session.release('ended')).toBe('idle');
+  },
+);
+
 test('a call is put off, and only the answer to it lets it run, once', async () => {
   const decisions: unknown[] = [];
   let round = 0;

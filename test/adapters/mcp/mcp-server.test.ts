@@ -463,6 +463,31 @@ describe('who may connect', () => {
     await connected(url, { token: 'eve' });
   });
 
+  test('sessions that begin at the same time are counted, too', async () => {
+    const { url, server } = await served({ limits: { sessionsPerUser: 2 } });
+    const params = {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'test', version: '0' },
+    };
+    const initialize = () =>
+      server.fetch(
+        new Request(url, {
+          method: 'POST',
+          headers: {
+            host: new URL(url).host,
+            authorization: 'Bearer ann',
+            'content-type': 'application/json',
+            accept: 'application/json, text/event-stream',
+          },
+          body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
+        }),
+      );
+    const answers = await Promise.all(Array.from({ length: 12 }, initialize));
+    expect(answers.filter(({ ok }) => ok)).toHaveLength(2);
+    expect(server.size.connections).toBe(2);
+  });
+
   test('nothing that is posted breaks the server', async () => {
     const { url, server, errors } = await served();
     const ann = await connected(url);
@@ -544,7 +569,7 @@ describe('as a program', () => {
     const second = await program(path);
     const asking = await connected(second.url, { answer: never });
     void asking.tasks.getTaskResult(id, CallToolResultSchema).catch(() => undefined);
-    await expect.poll(() => asking.asked.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => asking.asked.length, { timeout: 30_000 }).toBe(1);
     // Killed while it asks.
     await killed(second.child);
     const third = await program(path);
@@ -561,7 +586,7 @@ describe('as a program', () => {
       { taskId: id, status: 'completed' },
     ]);
     expect(later.asked).toEqual([]);
-  }, 30_000);
+  });
 
   test('over standard input and output, also after it was killed', async () => {
     const path = folder();
@@ -595,5 +620,5 @@ describe('as a program', () => {
     await first.gone;
     const second = await open(answers('economy'));
     expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('economy');
-  }, 30_000);
+  });
 });
