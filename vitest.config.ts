@@ -18,6 +18,7 @@ const engines = 'test/engines/**/*.test.ts';
 const cloudflare = 'test/cloudflare/**/*.test.ts';
 const site = 'test/site/**/*.test.ts';
 const claude = 'test/claude/**/*.test.ts';
+const codex = 'test/codex/**/*.test.ts';
 
 // `package.json` allows a range of XState: what stands on it runs at both ends.
 const oldestXState = fileURLToPath(import.meta.resolve('xstate-oldest'));
@@ -70,6 +71,10 @@ const hasClaude = existsSync(new URL('./test/claude/node_modules', import.meta.u
 if (!hasClaude)
   console.warn('The tests with Claude Code are left out: npm run test:claude runs them.');
 
+// So has Codex.
+const hasCodex = existsSync(new URL('./test/codex/node_modules', import.meta.url));
+if (!hasCodex) console.warn('The tests with Codex are left out: npm run test:codex runs them.');
+
 // So have the engines, with their servers.
 const hasEngines = existsSync(new URL('./test/engines/node_modules', import.meta.url));
 if (!hasEngines)
@@ -107,6 +112,7 @@ export default defineConfig({
             cloudflare,
             site,
             claude,
+            codex,
           ],
           sequence: { groupOrder: 0 },
         },
@@ -157,6 +163,17 @@ export default defineConfig({
           name: 'claude',
           include: hasClaude ? [claude] : [],
           // Each stretch of its work is a process of some hundred megabytes.
+          fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'codex',
+          include: hasCodex ? [codex] : [],
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 180_000,

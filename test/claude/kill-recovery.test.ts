@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { sweep } from '../../src/adapters/agent-process/agent-process.ts';
-import { count, linesOf, playKills, SEEDS } from '../support/relay-kills.ts';
+import { count, linesOf, KILL_TIMEOUT_MS, playKills, SEEDS } from '../support/relay-kills.ts';
 import { messagesEndpoint } from './support/messages-endpoint.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
@@ -71,7 +71,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test.each(SEEDS)('seed %i', async (seed) => {
+test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
   const endpoint = await messagesEndpoint();
   onTestFinished(() => endpoint.close());
   const seen = new Set<number>();

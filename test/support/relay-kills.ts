@@ -14,6 +14,9 @@ export const SEEDS: readonly number[] = Array.from(
   (_, at) => at + 1,
 );
 
+/** Each life is a program that has to be loaded: on a machine that is shared by many, eight of them take minutes. */
+export const KILL_TIMEOUT_MS = 300_000;
+
 const MAX_LIVES = 8;
 /** Lines of a life that is not killed, and some more. */
 const LINES = 10;

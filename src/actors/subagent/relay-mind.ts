@@ -438,7 +438,24 @@ export class RelayMind {
     this.#requests.set(requestId, { callId });
     this.#works.set(callId, { title, requestId, ...(toolId === undefined ? {} : { toolId }) });
     const offer = lasting.trim() === '' ? {} : { lasting: lasting.trim() };
-    return this.#respond([this.#call(AGENT_TOOL, { ...tool, ...offer }, callId)]);
+    return this.#respond([
+      ...this.#notYetRun(toolId),
+      this.#call(AGENT_TOOL, { ...tool, ...offer }, callId),
+    ]);
+  }
+
+  /** Settles the call of a tool that was reported as running, and asks now: it has not run. Codex does so. */
+  #notYetRun(toolId: string | undefined): readonly ModelCall[] {
+    const reported = toolId === undefined ? undefined : this.#running.get(toolId);
+    if (toolId === undefined || !reported) return [];
+    this.#running.delete(toolId);
+    const callId = endOf(reported.callId);
+    const { tool } = reported;
+    this.#works.set(callId, {
+      title: tool.title,
+      outcome: done({ status: 'waits for permission' }),
+    });
+    return [this.#call(AGENT_TOOL, tool, callId)];
   }
 
   /** RELAY-MIND-4 */

@@ -18,7 +18,7 @@ import {
 import type { SubagentConfig } from '../../../src/index.ts';
 import { loneSubagent } from '../../support/lone-subagent.ts';
 import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
-import type { Relay } from '../../../src/entries/subagents.ts';
+import type { Relay, RelayAnswer, RelayEvent } from '../../../src/entries/subagents.ts';
 
 const EDIT = { title: 'Edit notes.txt', kind: 'edit', input: { path: 'notes.txt', text: 'hi' } };
 const BOOK = { title: 'Book a ride', kind: 'execute', input: { to: 'airport' } };
@@ -190,6 +190,92 @@ describe('a permission', () => {
     const outcome = await begin({ preApproved: [{ tool: 'agent_tool', when }] }).result;
     expect(asked).toEqual([]);
     expect(outcome.toolLedger.at(-1)).toMatchObject({ approval: 'pre_authorised' });
+  });
+});
+
+describe('a tool that is reported as running, and then asks for permission', () => {
+  /** Codex: `in_progress` comes before the request. */
+  function stage() {
+    const environment = simulatedEnvironment();
+    const doubts: string[] = [];
+    const asked: ((answer: GivenAnswer) => void)[] = [];
+    let receive: (event: RelayEvent) => void = () => {};
+    let answered: RelayAnswer | null = null;
+    const relay: Relay = {
+      name: 'an agent',
+      capabilities: { ...scriptedRelay().capabilities },
+      start: (start) => {
+        ({ receive } = start);
+        return Promise.resolve({
+          id: 's',
+          isRunning: false,
+          prompt: () => {},
+          steer: () => {},
+          answer: (_requestId, answer) => void (answered = answer),
+          interrupt: () => receive({ type: 'turn_ended', reason: 'cancelled' }),
+          release: () => Promise.resolve('idle'),
+        });
+      },
+    };
+    const { result } = runSubagent(
+      { name: 'coder', instructions: 'You write code.', relay, retry: { baseDelayMs: 0 } },
+      'the task',
+      {
+        runtime: createRuntime({ environment, journal: memoryJournal() }),
+        onQuestion: () => new Promise<GivenAnswer>((resolve) => asked.push(resolve)),
+        onCallInDoubt: ({ input }) => void doubts.push(JSON.stringify(input)),
+      },
+    );
+    const send = async (...events: readonly RelayEvent[]): Promise<void> => {
+      await environment.settle();
+      for (const event of events) receive(event);
+      await environment.settle();
+    };
+    return { environment, doubts, asked, result, send, answer: () => answered };
+  }
+  const TOOL = { toolId: 't', ...EDIT };
+  const ASKS: readonly RelayEvent[] = [
+    { type: 'tool_started', ...TOOL },
+    { type: 'permission', requestId: 'r', ...TOOL },
+  ];
+  const DONE: readonly RelayEvent[] = [
+    { type: 'words', text: 'Done.' },
+    { type: 'turn_ended', reason: 'completed' },
+  ];
+
+  test('has not run: it is in no doubt when the connection ends while it asks', async () => {
+    const { doubts, result, send } = stage();
+    await send(...ASKS);
+    await send({ type: 'closed', message: 'killed' });
+    await send(...DONE);
+    expect((await result).status).toBe('completed');
+    expect(doubts).toEqual([]);
+  });
+
+  test('has run once it is permitted and ended: it is in no doubt later', async () => {
+    const { asked, doubts, result, send, answer } = stage();
+    await send(...ASKS);
+    asked[0]?.({ approved: true });
+    await send();
+    expect(answer()).toEqual({ type: 'permitted' });
+    await send({ type: 'tool_ended', toolId: 't', ok: true, output: 'done' });
+    await send({ type: 'closed', message: 'killed' });
+    await send(...DONE);
+    const { status, toolLedger } = await result;
+    expect(status).toBe('completed');
+    expect(doubts).toEqual([]);
+    expect(toolLedger.at(-1)).toMatchObject({ approval: 'given', output: 'done' });
+  });
+
+  test('is in doubt if the connection ends after it was permitted', async () => {
+    const { asked, doubts, result, send } = stage();
+    await send(...ASKS);
+    asked[0]?.({ approved: true });
+    await send();
+    await send({ type: 'closed', message: 'killed' });
+    await send(...DONE);
+    expect((await result).status).toBe('completed');
+    expect(doubts).toHaveLength(1);
   });
 });
 

@@ -3,12 +3,12 @@
 
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { playKills, SEEDS } from '../../support/relay-kills.ts';
+import { KILL_TIMEOUT_MS, playKills, SEEDS } from '../../support/relay-kills.ts';
 import { agentServer } from './support/agent-server.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
 
-test.each(SEEDS)('seed %i', async (seed) => {
+test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
   const server = await agentServer();
   onTestFinished(() => server.close());
   await playKills({ seed, program: PROGRAM, args: [server.url] }, ({ outcome }) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { sweep } from '../../../src/adapters/agent-process/agent-process.ts';
-import { count, linesOf, playKills, SEEDS } from '../../support/relay-kills.ts';
+import { count, linesOf, KILL_TIMEOUT_MS, playKills, SEEDS } from '../../support/relay-kills.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
 
@@ -32,7 +32,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test.each(SEEDS)('seed %i', async (seed) => {
+test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
   const seen = new Set<number>();
   const kills = {
     seed,

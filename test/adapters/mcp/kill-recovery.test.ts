@@ -3,13 +3,13 @@
 
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { count, playKills, SEEDS } from '../../support/relay-kills.ts';
+import { count, KILL_TIMEOUT_MS, playKills, SEEDS } from '../../support/relay-kills.ts';
 import { actingServer } from './support/acting-server.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
 
 describe.each(['2025-11-25', '2026-07-28'] as const)('%s', (protocol) => {
-  test.each(SEEDS)('seed %i', async (seed) => {
+  test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
     const server = await actingServer({ protocol });
     onTestFinished(() => server.close());
     await playKills(

@@ -1,0 +1,17 @@
+// A program with a subagent on Codex, which is killed by its test, or whose Codex is:
+// `node killed-program.ts <folder> <url>`.
+
+import { liveOn } from '../../support/relay-life.ts';
+import { codexRelay } from './codex-relay.ts';
+
+const [folder = '', url = ''] = process.argv.slice(2);
+
+const permission = (path: string) => ({
+  permission: { title: `Note ${path}`, kind: 'execute', input: { path } },
+});
+await liveOn({
+  folder,
+  relay: codexRelay(folder, url),
+  acts: [permission('first'), permission('second'), { say: 'Done.' }],
+  allowed: 'execute',
+});
