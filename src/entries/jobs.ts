@@ -11,13 +11,10 @@ export {
   type Jobs,
 } from '../actors/ports/jobs.ts';
 export { localJobs, type LocalJobsOptions } from '../actors/runtime/local-jobs.ts';
-export {
-  packedHands,
-  packedJobs,
-  type JobClaims,
-  type JobCodec,
-  type JobPacking,
-} from '../actors/runtime/packed-jobs.ts';
+export { packedHands, packedJobs } from '../actors/runtime/packed-jobs.ts';
+export type { JobClaims, JobCodec, JobPacking } from '../actors/runtime/packing.ts';
+export { forgetRun, type ForgetRunStores } from '../actors/runtime/forgetting.ts';
+export { packedRunHands, packedRuns } from '../actors/subagents/packed-runs.ts';
 export { jobWorker, type JobWorkerOptions } from '../actors/subagent/job-worker.ts';
 export type {
   RunAnswer,

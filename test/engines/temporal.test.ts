@@ -8,9 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { exampleOnAnEngine } from './support/example-on-an-engine.ts';
 import { jobsOnAnEngine } from './support/jobs-on-an-engine.ts';
+import { privacyOnAnEngine } from './support/privacy-on-an-engine.ts';
 import { runsOnAnEngine } from './support/runs-on-an-engine.ts';
 import { bundle, replay } from './support/temporal-client.js';
-import { missingServer, openTemporal } from './support/temporal.ts';
+import { missingServer, openTemporal, temporalAbilities } from './support/temporal.ts';
 
 const histories = fileURLToPath(new URL('histories', import.meta.url));
 
@@ -50,7 +51,10 @@ describe('the workflow in the sandbox, without a server', () => {
 
 const missing = missingServer();
 if (missing === null) {
-  jobsOnAnEngine('temporal', openTemporal, { engineDies: false });
-  runsOnAnEngine('temporal', openTemporal, { engineDies: false });
+  jobsOnAnEngine('temporal', openTemporal, temporalAbilities);
+  runsOnAnEngine('temporal', openTemporal, temporalAbilities);
   exampleOnAnEngine('temporal', openTemporal);
+  if (temporalAbilities.deletes) privacyOnAnEngine('temporal', openTemporal);
+  else
+    console.warn('What a Temporal server keeps is not looked at: TEMPORAL_DEV_SERVER names none.');
 } else console.warn(`The tests on a live Temporal server are left out: ${missing}.`);

@@ -131,6 +131,14 @@ const packing = (): Record<string, unknown> => ({
   claims: { keep: () => undefined, read: () => null },
   claimAboveBytes: 10,
 });
+const runEngine = () => ({
+  name: 'none',
+  start: () => Promise.resolve(),
+  view: () => Promise.resolve({ turn: 0, waiting: [], outcome: null }),
+  answer: () => Promise.resolve(false),
+  cancel: () => Promise.resolve(),
+  forget: (id: string) => Promise.resolve([id]),
+});
 const ofErrors = 'adapters make them of texts of their own';
 const recordMade = 'it takes records that this library made';
 const testTool = 'a test calls it, and a test that is wrong may fail in any way';
@@ -251,6 +259,9 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       walks: 'trusts',
     },
     packedHands: { args: () => [{ do: () => ({ done: '' }) }, packing()] },
+    packedRunHands: { args: () => [{ turn: () => ({}) }, packing()] },
+    packedRuns: { args: () => [runEngine(), packing()] },
+    forgetRun: { args: () => ['run-1', { engine: runEngine() }] },
     packedJobs: {
       args: () => [localJobs({ hands: { do: () => Promise.resolve({ done: '' }) } }), packing()],
     },
@@ -305,13 +316,21 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   },
   './restate': {
     restateRuns: {
-      args: () => [{ ingress: 'http://127.0.0.1:9', service: 'runs', headers: {} }],
+      args: () => [
+        {
+          ingress: 'http://127.0.0.1:9',
+          admin: 'http://127.0.0.1:9',
+          service: 'runs',
+          headers: {},
+        },
+      ],
     },
     restateRunWorkflow: {
       args: () => [
         {
           restate: {
             workflow: (definition: unknown) => definition,
+            handlers: { workflow: { shared: (_: object, handler: unknown) => handler } },
             RestatePromise: { race: () => null },
           },
           hands: { turn: () => ({}) },

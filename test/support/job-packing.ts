@@ -36,3 +36,13 @@ export function memoryClaims(): JobClaims & { readonly texts: ReadonlyMap<string
     },
   };
 }
+
+/** A moment in which other threads, too, get on: digests are made there. */
+export function realMoment(settle: () => Promise<void> = () => Promise.resolve()) {
+  return async (): Promise<void> => {
+    await settle();
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
+  };
+}

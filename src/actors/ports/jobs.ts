@@ -13,6 +13,7 @@
 //   JOBS-3. Aborting the signal makes `run` reject at once, and stops nothing: `cancel` asks the job to stop.
 //   JOBS-4. `run` rejects with a `JobError` or the reason of the signal, and with nothing else.
 //   JOBS-5. A body of more than `maxBytes` is refused before it is begun (`JOB_TOO_LARGE`).
+//   JOBS-6. After `forget`, the engine gives nothing of the jobs with these keys to anybody, and has none of them under way.
 
 import { z } from 'zod';
 import { messageOf, OffstageError } from '../../values/errors.ts';
@@ -80,7 +81,16 @@ export interface Jobs {
   run(job: Job, options: JobRunOptions): Promise<JobEnd>;
   /** Asks a job to stop, if it is under way. Never throws. */
   cancel(key: string): void;
-  /** Forgets the ended jobs whose keys begin so. Absent: the engine forgets them after a time. */
+  /**
+   * Tells that nobody asks any more for the jobs whose keys begin so: their subagent has ended. What is kept beside the
+   * engine can go. @defaultValue nothing is done
+   */
+  ended?(prefix: string): void | Promise<void>;
+  /**
+   * Deletes what is kept of the jobs whose keys begin so; those under way are stopped first (JOBS-6). For
+   * `forgetSession` and `forgetRun`. @defaultValue the engine deletes them after a time of its own
+   * @throws {JobError}
+   */
   forget?(prefix: string): void | Promise<void>;
 }
 
@@ -95,8 +105,8 @@ export interface JobHands {
 
 /**
  * An engine could not be asked. With `retryable` the caller asks again, under the same key. Codes of the engines that
- * come with Offstage: `JOBS_UNREACHABLE`, which may be temporary; `JOB_TOO_LARGE`, `JOBS_REFUSED` and
- * `JOB_UNREADABLE`, which are permanent.
+ * come with Offstage: `JOBS_UNREACHABLE` and `CLAIMS_UNREACHABLE`, which may be temporary; `JOB_TOO_LARGE`,
+ * `JOBS_REFUSED`, `JOB_UNREADABLE`, `RUN_UNDER_WAY` and `FORGET_UNSURE`, which are permanent.
  */
 export class JobError extends OffstageError {
   readonly retryable: boolean;
@@ -138,9 +148,27 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
 export async function engineKeyOf(key: string, maxChars: number): Promise<string> {
   const encoded = encodeURIComponent(key.toWellFormed());
   if (encoded.length <= maxChars) return encoded;
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
-  const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0'));
-  return `${encoded.slice(0, maxChars / 2)}~${hex.join('')}`;
+  return `${encoded.slice(0, maxChars / 2)}~${await digestOf(key)}`;
+}
+
+/** SHA-256, in hexadecimal. */
+export async function digestOf(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/**
+ * Returns the beginning of the ids that `engineKeyOf` makes of the keys with this prefix.
+ * @throws {JobError} `FORGET_UNSURE`: it is too long to tell the keys with it from others.
+ */
+export function enginePrefixOf(prefix: string, maxChars: number): string {
+  const encoded = encodeURIComponent(prefix.toWellFormed());
+  if (encoded.length <= maxChars / 2) return encoded;
+  throw new JobError(
+    'FORGET_UNSURE',
+    `The jobs of ${JSON.stringify(prefix)} cannot be told from others: expected at most ${maxChars / 2} characters as the engine writes it, got ${encoded.length}`,
+    { retryable: false },
+  );
 }
 
 /**

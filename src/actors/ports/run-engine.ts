@@ -9,8 +9,10 @@
 //   RUN-ENGINE-4. Every method rejects with a `JobError` or the reason of the signal, and with nothing else.
 //   RUN-ENGINE-5. A child run is a run like any other under its id: its view, answers and cancel are its own, and reach it
 //       whatever has become of the run that it works for.
+//   RUN-ENGINE-6. After `forget`, the engine gives nothing of the run and of its child runs to anybody.
 
 import { z } from 'zod';
+import { JobError } from './jobs.ts';
 import type { RunAnswer, RunOrder, RunTurn, RunTurnEnd, RunView, RunWait } from './run-flow.ts';
 
 export type {
@@ -40,6 +42,18 @@ export interface RunEngine {
   answer(id: string, answer: RunAnswer): Promise<boolean>;
   /** Cancels the run, unless it has ended. */
   cancel(id: string, reason: string): Promise<void>;
+  /**
+   * Deletes what is kept of a run that has ended, and of its child runs; returns their ids. An unknown run is no error.
+   * For `forgetRun`. @defaultValue the engine deletes it after a time of its own
+   * @throws {JobError} `RUN_UNDER_WAY`, with nothing deleted: one of them has not ended.
+   */
+  forget?(id: string): Promise<readonly string[]>;
+}
+
+/** The error for a run that cannot be deleted yet. */
+export function runUnderWay(id: string): JobError {
+  const message = `The run ${id} has not ended: cancel it, and delete it then`;
+  return new JobError('RUN_UNDER_WAY', message, { retryable: false });
 }
 
 /** The end where turns are done. */

@@ -29,6 +29,8 @@ export interface RunOrder {
   readonly by?: string;
   /** The bounds of a run that works for another run. @defaultValue none: a program asked for it */
   readonly above?: RunBounds;
+  /** `task`, `by` and `above` as `packedRuns` or `packedRunHands` wrote them; those fields then say nothing. @defaultValue none */
+  readonly packed?: string;
 }
 
 /** The bounds of a child run, from the subagents above it. */
@@ -53,6 +55,8 @@ export interface RunAnswer {
   readonly requestId: string;
   readonly given?: object | null;
   readonly content?: string | null;
+  /** Both as `packedRuns` wrote them. @defaultValue none */
+  readonly packed?: string;
 }
 
 /** What a turn begins with. */
@@ -69,7 +73,7 @@ export type RunNews =
 export interface RunWait {
   readonly requestId: string;
   readonly kind: 'question' | 'input';
-  /** The question or request, as a handler of the program receives it. */
+  /** The question or request, as a handler of the program receives it; or `{ packed }`. */
   readonly asked: object;
   /** When it was asked first, in milliseconds since 1970. */
   readonly askedAt: number;
@@ -79,7 +83,8 @@ export interface RunTurn {
   readonly order: RunOrder;
   /** Counts from 1. */
   readonly number: number;
-  readonly journal: readonly JournalEntry[];
+  /** A text: as `packedRunHands` wrote it at the end of the last turn. */
+  readonly journal: readonly JournalEntry[] | string;
   readonly waiting: readonly RunWait[];
   readonly news: RunNews;
 }
@@ -88,13 +93,13 @@ export interface RunTurnEnd {
   /** When the turn ended, in milliseconds since 1970. */
   readonly at: number;
   /** The journal of the run; empty once it has ended. */
-  readonly journal: readonly JournalEntry[];
+  readonly journal: readonly JournalEntry[] | string;
   readonly waiting: readonly RunWait[];
   /** The children that the run waits for now. @defaultValue none */
   readonly children?: readonly RunChild[];
   /** When the run goes on by itself, in milliseconds since 1970; null: only people make it go on. */
   readonly wakeAt: number | null;
-  /** Null: it has not ended. */
+  /** Null: it has not ended. Or `{ packed }`. */
   readonly outcome: object | null;
 }
 

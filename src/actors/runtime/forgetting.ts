@@ -7,11 +7,13 @@
 // FORGETTING-2. A session that another process has in memory is left alone.
 
 import { z } from 'zod';
-import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
+import { aFunction, anObject, check, scopeName, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError, isError } from '../../values/errors.ts';
 import type { Clock } from '../ports/environment.ts';
+import type { Jobs } from '../ports/jobs.ts';
 import type { Journal, ScopeSummary } from '../ports/journal.ts';
 import type { MemoryStore } from '../ports/memory-store.ts';
+import type { RunEngine } from '../ports/run-engine.ts';
 import type { WorkingMemory } from '../ports/working-memory.ts';
 
 export interface ForgetStores {
@@ -20,6 +22,8 @@ export interface ForgetStores {
   readonly workingMemory?: WorkingMemory;
   /** Facts that were learned in the session (`source`) are deleted from this scope of a memory. */
   readonly memory?: { readonly store: MemoryStore; readonly scope: string };
+  /** The engine that did steps of the session, and their claims; it deletes them with `forget`. @defaultValue none */
+  readonly jobs?: Jobs;
   /** Deletes what the app itself keeps of the session: files, rows, recordings. Called before the journal. */
   readonly also?: (sessionId: string) => void | Promise<void>;
 }
@@ -39,12 +43,18 @@ export interface RetentionStores extends Omit<ForgetStores, 'memory'> {
   readonly memoryOf?: (sessionId: string) => ForgetStores['memory'];
 }
 
+const forgettingJobs = anObject(
+  'jobs that can be deleted, with forget(): restateJobs({ admin, … }), temporalJobs(…)',
+  'run',
+  'forget',
+);
 const method = {
   journal: z.looseObject({ append: aFunction, read: aFunction, forget: aFunction }),
 };
 const forgetShape = {
   ...method,
   workingMemory: z.looseObject({ forget: aFunction }).optional(),
+  jobs: forgettingJobs.optional(),
   also: aFunction.optional(),
 };
 const memorySchema = z.strictObject({
@@ -68,24 +78,58 @@ const policySchema = z.strictObject({
 const sessionSchema = z.string().min(1);
 
 /**
- * Deletes a session for good: its working memory, the facts that were learned in it, what `also` deletes, its
- * journal and its wake time. An unknown session is no error. Suspend the session first if it is in this process.
+ * Deletes a session for good: its working memory, the facts that were learned in it, its jobs on an engine, what `also`
+ * deletes, its journal and its wake time. An unknown session is no error. Suspend the session first if it is in this process.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`. @throws {CapacityError} `SCOPE_IN_USE`: another process has it.
+ * @throws {JobError} the engine cannot be reached, or refuses: nothing after it was deleted.
  */
 export async function forgetSession(sessionId: string, stores: ForgetStores): Promise<void> {
   check('forgetSession(sessionId, stores)', sessionSchema, sessionId, 'INVALID_ARGUMENT');
   check('forgetSession(sessionId, stores)', forgetSchema, stores, 'INVALID_ARGUMENT');
-  const { journal, workingMemory, memory, also } = stores;
+  const { journal, workingMemory, memory, jobs, also } = stores;
   // FORGETTING-2
   await journal.claim?.(sessionId);
   try {
     await workingMemory?.forget(sessionId);
     if (memory) await forgetFacts(memory, sessionId);
+    await jobs?.forget?.(`${sessionId}/`);
     await also?.(sessionId);
     await journal.forget?.(sessionId);
   } finally {
     await journal.release?.(sessionId);
   }
+}
+
+export interface ForgetRunStores {
+  /** The engine that has the run, with `forget`: `restateRuns({ admin, … })`, `temporalRuns(…)`. */
+  readonly engine: RunEngine;
+  /** The engine of the steps of its turns, with `forget`. @defaultValue none: the steps stay */
+  readonly jobs?: Jobs;
+}
+
+const runStoresSchema = z.strictObject({
+  engine: anObject(
+    'an engine whose runs can be deleted, with forget(): restateRuns({ admin, … }), temporalRuns(…)',
+    'view',
+    'forget',
+  ),
+  jobs: forgettingJobs.optional(),
+} satisfies ChecksOf<ForgetRunStores>);
+
+/**
+ * Deletes a run on an engine for good, with the subagents that were runs of their own, their steps and their claims. An
+ * unknown run is no error. Cancel a run that has not ended first.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT`.
+ * @throws {JobError} `RUN_UNDER_WAY`: it, or a subagent that it has left behind, has not ended; or the engine cannot be reached,
+ * or refuses. A call that failed can be made again.
+ */
+export async function forgetRun(id: string, stores: ForgetRunStores): Promise<void> {
+  check('forgetRun(id, stores)', scopeName, id, 'INVALID_ARGUMENT');
+  check('forgetRun(id, stores)', runStoresSchema, stores, 'INVALID_ARGUMENT');
+  const { engine, jobs } = stores;
+  // It refuses a run whose steps are still wanted.
+  const ids = (await engine.forget?.(id)) ?? [];
+  for (const one of [id, ...beside(id, ids)]) await jobs?.forget?.(`${one}/`);
 }
 
 /**
@@ -122,6 +166,11 @@ export async function applyRetention(
     }
   }
   return forgotten;
+}
+
+/** The runs whose keys do not begin as those of this one. */
+function beside(id: string, ids: readonly string[]): readonly string[] {
+  return ids.filter((one) => one !== id && !one.startsWith(`${id}/`));
 }
 
 /** The facts of one session, whatever they say. */

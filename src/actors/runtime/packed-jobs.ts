@@ -1,60 +1,12 @@
-// What an engine stores of a job: without its secrets, sealed with the app's key, and kept elsewhere if it is large.
-// Both ends need the same packing: `packedJobs` where jobs are asked for, `packedHands` where they are done.
-//
-// Owns:     the order: secrets are taken out, then the text is sealed, then a large one is claimed.
-// Does not: encrypt (the app's codec does), or keep large texts (the claims do).
-//
-// Invariants
-//   PACKED-JOBS-1. With a codec, no text of a body or of an end reaches the engine or the claims unsealed.
-//   PACKED-JOBS-2. A text of more than `claimAboveBytes` is kept by the claims before the engine gets its reference.
-//   PACKED-JOBS-3. A text that cannot be unpacked is a failure of this job (`JOB_UNREADABLE`), never another text.
+// Jobs whose bodies and ends an engine stores packed (packing.ts): `packedJobs` where jobs are asked for, `packedHands` where
+// they are done.
 
+import { aFunction, anObject, check } from '../../values/checks.ts';
 import { z } from 'zod';
-import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
-import { isLongerThan, parsedOrText } from '../../values/json.ts';
-import { isA, messageOf } from '../../values/errors.ts';
+import { isA } from '../../values/errors.ts';
 import { JobError, type JobEnd, type JobHands, type Jobs } from '../ports/jobs.ts';
+import { Packer, type JobPacking } from './packing.ts';
 import { raceAbort } from './race-abort.ts';
-import { secretsTaken, type RedactionOptions } from './redacting-journal.ts';
-
-/** Seals texts with a key of the app: encryption, for example. Both ends have the same. */
-export interface JobCodec {
-  seal(text: string): string | Promise<string>;
-  /** Rejects a text that it did not seal. */
-  open(sealed: string): string | Promise<string>;
-}
-
-/** Keeps large texts for both ends: a bucket, a table, a shared folder (`fileClaims` of `offstage/node`). */
-export interface JobClaims {
-  /** Keeps a text. A second one under the same reference replaces it. */
-  keep(reference: string, text: string): void | Promise<void>;
-  /** Returns the text; null: there is none. */
-  read(reference: string): string | null | Promise<string | null>;
-  /** Forgets all texts whose references begin so. */
-  forget?(prefix: string): void | Promise<void>;
-}
-
-/** The treatment of the texts of jobs before an engine stores them; the same at both ends. */
-export interface JobPacking {
-  /**
-   * Takes secrets out of bodies and results, as `redactingJournal` does: the worker's model and tools do not see them
-   * either. @defaultValue none
-   */
-  readonly redact?: RedactionOptions;
-  /** @defaultValue none */
-  readonly codec?: JobCodec;
-  /** @defaultValue none: a body above `maxBytes` of the engine is refused */
-  readonly claims?: JobClaims;
-  /** The size above which a text is kept by the claims. @defaultValue 100000 */
-  readonly claimAboveBytes?: number;
-}
-
-const packingSchema = z.strictObject({
-  redact: z.unknown().optional(),
-  codec: anObject('a codec with seal() and open()', 'seal', 'open').optional(),
-  claims: anObject('claims with keep() and read()', 'keep', 'read').optional(),
-  claimAboveBytes: z.number().int().min(0).optional(),
-} satisfies ChecksOf<JobPacking>);
 
 const method = aFunction;
 const jobsSchema = z.looseObject({
@@ -64,15 +16,8 @@ const jobsSchema = z.looseObject({
   maxBytes: z.union([z.number(), z.literal(Infinity)]),
   run: method,
   cancel: method,
+  ended: method.optional(),
   forget: method.optional(),
-});
-
-const CLAIM_ABOVE_BYTES = 100_000;
-
-const packed = z.strictObject({
-  sealed: z.boolean(),
-  text: z.string().optional(),
-  claim: z.string().optional(),
 });
 
 /**
@@ -82,7 +27,7 @@ const packed = z.strictObject({
 export function packedJobs(jobs: Jobs, packing: JobPacking): Jobs {
   check('packedJobs(jobs, …)', jobsSchema, jobs);
   const packer = new Packer('packedJobs(…, packing)', packing);
-  const { forget } = jobs;
+  const { ended, forget } = jobs;
   return {
     name: jobs.name,
     keepsResults: jobs.keepsResults,
@@ -97,10 +42,14 @@ export function packedJobs(jobs: Jobs, packing: JobPacking): Jobs {
       return { done: await raceAbort(packer.unpack(end.done), signal) };
     },
     cancel: (key) => jobs.cancel(key),
-    ...(forget || packing.claims?.forget
+    async ended(prefix) {
+      await ended?.call(jobs, prefix);
+      await packing.claims?.forget?.(prefix);
+    },
+    ...(forget
       ? {
           async forget(prefix: string) {
-            await forget?.call(jobs, prefix);
+            await forget.call(jobs, prefix);
             await packing.claims?.forget?.(prefix);
           },
         }
@@ -134,88 +83,4 @@ export function packedHands(hands: JobHands, packing: JobPacking): JobHands {
       }
     },
   };
-}
-
-class Packer {
-  readonly #packing: JobPacking;
-  readonly #redact: ((json: unknown) => unknown) | null;
-
-  constructor(where: string, packing: JobPacking) {
-    check(where, packingSchema, packing);
-    this.#packing = packing;
-    const { redact } = packing;
-    this.#redact = redact === undefined ? null : secretsTaken(`${where}.redact`, redact);
-  }
-
-  get isSealing(): boolean {
-    return this.#packing.codec !== undefined;
-  }
-
-  async pack(reference: string, text: string): Promise<string> {
-    const { codec, claims, claimAboveBytes = CLAIM_ABOVE_BYTES } = this.#packing;
-    const bare = this.#redact ? JSON.stringify(this.#redact(parsedOrText(text))) : text;
-    const sealed = codec !== undefined;
-    const ready = codec ? await sealedBy(codec, bare) : bare;
-    if (!claims || !isLongerThan(ready, claimAboveBytes))
-      return JSON.stringify({ sealed, text: ready });
-    try {
-      await claims.keep(reference, ready);
-    } catch (error) {
-      throw new JobError('CLAIMS_UNREACHABLE', `The claims keep nothing: ${messageOf(error)}`, {
-        retryable: true,
-        cause: error,
-      });
-    }
-    return JSON.stringify({ sealed, claim: reference });
-  }
-
-  /** PACKED-JOBS-3 */
-  async unpack(written: string): Promise<string> {
-    const { success, data } = packed.safeParse(parsedOrText(written));
-    if (!success) throw unreadable('expected a text that packedJobs(…) or packedHands(…) wrote');
-    const { codec } = this.#packing;
-    if (data.sealed !== (codec !== undefined))
-      throw unreadable(data.sealed ? 'it is sealed: expected a codec' : 'it is not sealed');
-    const ready = data.claim === undefined ? data.text : await this.#claimed(data.claim);
-    if (ready === undefined) throw unreadable('it is empty');
-    if (!codec) return ready;
-    try {
-      return await codec.open(ready);
-    } catch (error) {
-      throw unreadable(`the codec cannot open it: ${messageOf(error)}`);
-    }
-  }
-
-  async #claimed(reference: string): Promise<string> {
-    const { claims } = this.#packing;
-    if (!claims) throw unreadable('it was kept elsewhere: expected `claims`');
-    let text: string | null;
-    try {
-      text = await claims.read(reference);
-    } catch (error) {
-      throw new JobError('CLAIMS_UNREACHABLE', `The claims cannot be read: ${messageOf(error)}`, {
-        retryable: true,
-        cause: error,
-      });
-    }
-    if (text === null) throw unreadable(`the claims do not have ${reference}`);
-    return text;
-  }
-}
-
-async function sealedBy(codec: JobCodec, text: string): Promise<string> {
-  try {
-    return await codec.seal(text);
-  } catch (error) {
-    const message = `The codec cannot seal a job: ${messageOf(error)}`;
-    throw new JobError('JOB_UNREADABLE', message, { retryable: false, cause: error });
-  }
-}
-
-function unreadable(why: string): JobError {
-  return new JobError(
-    'JOB_UNREADABLE',
-    `A job cannot be unpacked: ${why}. Both ends need the same packing`,
-    { retryable: false },
-  );
 }

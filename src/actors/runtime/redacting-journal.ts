@@ -95,6 +95,18 @@ export function secretsTaken(where: string, options: RedactionOptions): (json: u
   return (json) => clean(json, redaction, false);
 }
 
+/**
+ * Returns the function that removes secrets from entries of a journal.
+ * @throws {ConfigurationError} for invalid options.
+ */
+export function entryRedaction(
+  where: string,
+  options: RedactionOptions,
+): (entry: JournalEntry) => JournalEntry {
+  const redaction = redactionOf(where, options);
+  return (entry) => redacted(entry, redaction);
+}
+
 function redactionOf(where: string, options: RedactionOptions): Redaction {
   checkUnshown(where, optionsSchema, options);
   const { names = SECRET_NAMES, values = [], replace = REDACTED } = options;

@@ -190,7 +190,7 @@ export class SubagentWork {
    * process continues the work.
    */
   async release(why: 'ended' | 'suspended'): Promise<void> {
-    if (why === 'ended') this.#forgetJobs();
+    if (why === 'ended') this.#endJobs();
     await this.#releaseMind(why);
     if (!this.#instance) return this.#preparing ?? Promise.resolve();
     return releaseInstance(this.#host, this.#instance);
@@ -722,13 +722,13 @@ export class SubagentWork {
   }
 
   /** Its end is in the journal: no process asks for its jobs again. */
-  #forgetJobs(): void {
+  #endJobs(): void {
     const { jobs } = this.#host;
-    if (!jobs?.forget) return;
+    if (!jobs?.ended) return;
     const { runs, tools } = this.#worker.definition;
     const asks = runs === 'jobs' || Object.values(tools).some(runsAsJob);
     if (asks)
-      callSafely(this.#host, `jobs of ${this.#worker.id}`, () => jobs.forget?.(this.#jobPrefix));
+      callSafely(this.#host, `jobs of ${this.#worker.id}`, () => jobs.ended?.(this.#jobPrefix));
   }
 
   async #outcomeOfJob(

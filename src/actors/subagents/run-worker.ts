@@ -50,6 +50,7 @@ import { toolsOf } from '../subagent/instance.ts';
 import type { Subagent } from '../subagent/subagent.ts';
 import { lostBy } from './refusal.ts';
 import { reporter } from '../../values/reporter.ts';
+import { unreadable } from '../runtime/packing.ts';
 import type { ProgramAnswer, ProgramRequest } from './program-ports.ts';
 import { ownedService, type OwnedSubagentTree } from './subagent-service.ts';
 
@@ -193,7 +194,7 @@ class RunWorker implements RunHands {
   async turn(turn: RunTurn, signal: AbortSignal): Promise<RunTurnEnd> {
     signal.throwIfAborted();
     const { environment, jobs, maxChars = MAX_CHARS } = this.#options;
-    const { order } = turn;
+    const { order, journal: entries } = turn;
     const ended = (outcome: Outcome): RunTurnEnd => ({
       at: environment.clock.now(),
       journal: [],
@@ -201,6 +202,8 @@ class RunWorker implements RunHands {
       wakeAt: null,
       outcome,
     });
+    if (order.packed !== undefined || typeof entries === 'string')
+      return ended(lostBy(unreadable('expected packedRunHands(…) around runWorker(…)')));
     const config = this.#known.get(order.config);
     if (!config)
       return ended(
@@ -214,7 +217,7 @@ class RunWorker implements RunHands {
     const report = reporter(this.#options.onError);
     const { answerableBy = order.above?.answerableBy } = config;
     const bound = answerableBy === config.answerableBy ? config : { ...config, answerableBy };
-    const play = new TurnPlay(turn, bound, this.#standIns, environment, jobs, report);
+    const play = new TurnPlay(turn, entries, bound, this.#standIns, environment, jobs, report);
     const rest = await play.untilRest(signal);
     if ('outcome' in rest) return ended(rest.outcome);
     const { journal } = play;
@@ -252,6 +255,7 @@ class TurnPlay {
 
   constructor(
     turn: RunTurn,
+    entries: readonly JournalEntry[],
     config: SubagentConfig,
     standIns: StandIns,
     environment: Environment,
@@ -264,7 +268,7 @@ class TurnPlay {
     this.#standIns = new Map([...standIns.values()].map((standIn) => [standIn.config, standIn]));
     const { order, waiting } = turn;
     const { depth = 0, denied = [] } = order.above ?? {};
-    this.#entries = new TurnJournal(turn.journal);
+    this.#entries = new TurnJournal(entries);
     const askedAt = new Map(waiting.map((wait) => [wait.requestId, wait.askedAt]));
     const runtime = createRuntime({
       environment: withNamedIds(environment, order.id),
@@ -475,10 +479,16 @@ class TurnPlay {
     return standIn ? [subagent, standIn] : null;
   }
 
-  /** The same engine; steps under way keep the turn from its rest. The step of a stand-in is another run. */
+  /**
+   * The same engine; steps under way keep the turn from its rest. The step of a stand-in is another run. Until the turn is
+   * recorded, it may be done again and ask for the ends of all its jobs: none is given up.
+   */
   #watched(jobs: Jobs): Jobs {
     return {
-      ...jobs,
+      name: jobs.name,
+      keepsResults: jobs.keepsResults,
+      maxBytes: jobs.maxBytes,
+      cancel: (key) => jobs.cancel(key),
       run: async (job, options) => {
         const found = this.#standInOf(job);
         if (found) return this.#ended(...found, options.signal);

@@ -6,8 +6,9 @@
 
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { JobError } from '../../actors/ports/jobs.ts';
 import { check } from '../../values/checks.ts';
 
 export interface FileClaimsOptions {
@@ -19,6 +20,7 @@ export interface FileClaimsOptions {
 export interface FileClaims {
   keep(reference: string, text: string): Promise<void>;
   read(reference: string): Promise<string | null>;
+  /** Deletes all texts whose references begin so. @throws {JobError} `FORGET_UNSURE`: the prefix is too long. */
   forget(prefix: string): Promise<void>;
 }
 
@@ -29,9 +31,10 @@ const optionsSchema = z.strictObject({
     .refine((path) => !path.includes('\0'), 'expected a path without \\0'),
 });
 
-/** Names of files may have 255 bytes. */
-const MAX_NAME = 200;
-const KEPT_OF_LONG = 120;
+/** Of a name: files may have 255 bytes. A longer one goes on in a folder. */
+const PART_CHARS = 200;
+/** Beyond, a digest stands for the rest: a path may have 4,096 bytes. */
+const MAX_PARTS = 12;
 
 /**
  * Keeps large texts of jobs in a folder, for `packedJobs` and `packedHands`.
@@ -42,38 +45,57 @@ export function fileClaims(options: FileClaimsOptions): FileClaims {
   const folder = resolve(directory);
   return {
     async keep(reference, text) {
-      await mkdir(folder, { recursive: true });
+      const path = join(folder, pathOf(reference));
+      await mkdir(dirname(path), { recursive: true });
       const written = join(folder, `.${randomUUID()}`);
       await writeFile(written, text, { flush: true });
-      await rename(written, join(folder, nameOf(reference)));
+      await rename(written, path);
     },
     async read(reference) {
       try {
-        return await readFile(join(folder, nameOf(reference)), 'utf8');
+        return await readFile(join(folder, pathOf(reference)), 'utf8');
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
         throw error;
       }
     },
     async forget(prefix) {
-      const beginning = encoded(prefix);
-      // The names of two long references may begin alike: those stay.
-      if (beginning.length > KEPT_OF_LONG) return;
-      for (const name of await readdir(folder).catch(() => []))
-        if (name.startsWith(beginning)) await rm(join(folder, name), { force: true });
+      const parts = partsOf(encoded(prefix));
+      if (parts.length > MAX_PARTS)
+        throw new JobError(
+          'FORGET_UNSURE',
+          `The claims of so long a name cannot be told from others: expected at most ${PART_CHARS * MAX_PARTS} characters, as encodeURIComponent writes them`,
+          { retryable: false },
+        );
+      const beginning = parts.pop() ?? '';
+      const within = join(folder, ...parts.map(folderOf));
+      for (const name of await readdir(within).catch(() => []))
+        if (name.startsWith(beginning) && !name.startsWith('.'))
+          await rm(join(within, name), { force: true, recursive: true });
     },
   };
 }
 
-/** FILE-CLAIMS-2 */
-function nameOf(reference: string): string {
-  const name = encoded(reference);
-  if (name.length <= MAX_NAME) return name;
-  const digest = createHash('sha256').update(reference).digest('hex');
-  return `${name.slice(0, KEPT_OF_LONG)}~${digest}`;
+/** FILE-CLAIMS-2. No name of a folder is that of a file. */
+function pathOf(reference: string): string {
+  const parts = partsOf(encoded(reference));
+  if (parts.length > MAX_PARTS) {
+    const digest = createHash('sha256').update(reference).digest('hex');
+    parts.splice(MAX_PARTS, Infinity, `~${digest}`);
+  }
+  const last = parts.pop() ?? '';
+  return join(...parts.map(folderOf), last);
 }
 
-/** A name never begins with a dot, as those that are being written do. */
+const folderOf = (part: string): string => `${part}+`;
+
+function partsOf(name: string): string[] {
+  const parts: string[] = [];
+  for (let at = 0; at < name.length; at += PART_CHARS) parts.push(name.slice(at, at + PART_CHARS));
+  return parts;
+}
+
+/** A name never begins with a dot, as those that are being written do, and has no plus, as folders do. */
 function encoded(reference: string): string {
   return encodeURIComponent(reference.toWellFormed()).replaceAll('.', '%2E').replaceAll('*', '%2A');
 }

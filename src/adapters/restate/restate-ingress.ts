@@ -1,4 +1,4 @@
-// Restate's ingress over HTTP, as the asking ends of jobs and runs use it: errors have one form.
+// Restate over HTTP (its ingress, and its admin API), as the asking ends of jobs and runs use it: errors have one form.
 //
 // Does not: ask again: the callers do, where an error says that they may.
 
@@ -24,7 +24,7 @@ export interface DurablePromise<T> extends PromiseLike<T> {
 }
 
 interface Asked {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'POST' | 'PATCH';
   /** Sent as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;

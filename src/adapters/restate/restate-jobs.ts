@@ -18,6 +18,7 @@ import {
   checkJobSize,
   endWithin,
   engineKeyOf,
+  enginePrefixOf,
   JobError,
   jobEndSchema,
   unlessAborted,
@@ -26,6 +27,7 @@ import {
   type JobHands,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
+import { RestateAdmin, sqlText } from './restate-admin.ts';
 import {
   headersSchema,
   ingressAddress,
@@ -41,6 +43,11 @@ import {
 export interface RestateJobsOptions {
   /** The address of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
+  /**
+   * The address of Restate's admin API, such as `http://127.0.0.1:9070`: then `forget` deletes what Restate keeps of jobs.
+   * Let nobody else reach it. @defaultValue none: Restate deletes by itself, after `keepMs`
+   */
+  readonly admin?: string;
   /** The name of the service. @defaultValue 'offstage_jobs' */
   readonly service?: string;
   /** Sent with every request, such as `{ authorization: 'Bearer …' }`. @defaultValue none */
@@ -80,11 +87,14 @@ const SERVICE = 'offstage_jobs';
 const MAX_BYTES = 4_000_000;
 const WEEK_MS = 604_800_000;
 const HOUR_MS = 3_600_000;
+/** Of an idempotency key: a header holds no line breaks and no letters beyond Latin-1. */
+const MAX_KEY_CHARS = 400;
 /** Names of steps in Restate's pages. */
 const MAX_NAME_CHARS = 200;
 
 const jobsOptions = z.strictObject({
   ingress: ingressAddress,
+  admin: ingressAddress.optional(),
   service: serviceName.optional(),
   headers: headersSchema.optional(),
   maxBytes: z.number().int().min(1).optional(),
@@ -108,11 +118,13 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
   check('restateJobs(options)', jobsOptions, options);
   const { service = SERVICE, maxBytes = MAX_BYTES } = options;
   const ingress = new RestateIngress(options.ingress, options.headers);
+  const admin =
+    options.admin === undefined ? null : new RestateAdmin(options.admin, options.headers);
   /** The invocations that this process waits for. */
   const asked = new Map<string, Promise<string>>();
 
   const send = async (job: Job): Promise<string> => {
-    const headers = { 'idempotency-key': await idempotencyKeyOf(job.key) };
+    const headers = { 'idempotency-key': await engineKeyOf(job.key, MAX_KEY_CHARS) };
     return (await ingress.ask(`/${service}/run/send`, sent, { body: job, headers })).invocationId;
   };
   const attach = async (id: string, signal: AbortSignal): Promise<JobEnd> => {
@@ -158,6 +170,16 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
       // A job that was not told to stop ends by itself, and nobody asks for its end.
       stop().catch(() => {});
     },
+    ...(admin
+      ? {
+          // JOBS-6
+          async forget(prefix: string) {
+            const beginning = sqlText(enginePrefixOf(prefix, MAX_KEY_CHARS));
+            const condition = `starts_with(idempotency_key, ${beginning})`;
+            await admin.remove(await admin.invocations(service, condition));
+          },
+        }
+      : {}),
   };
 }
 
@@ -254,11 +276,4 @@ class Desk {
       throw error;
     }
   }
-}
-
-const MAX_KEY_CHARS = 400;
-
-/** A header holds no line breaks and no letters beyond Latin-1. */
-function idempotencyKeyOf(key: string): Promise<string> {
-  return engineKeyOf(key, MAX_KEY_CHARS);
 }

@@ -12,6 +12,7 @@ import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { engineKeyOf, JobError } from '../../actors/ports/jobs.ts';
 import {
+  runUnderWay,
   runViewSchema,
   type RunAnswer,
   type RunDriver,
@@ -24,6 +25,7 @@ import {
   type RunView,
 } from '../../actors/ports/run-engine.ts';
 import { playRun } from '../../actors/ports/run-flow.ts';
+import { RestateAdmin, sqlText, type Invocation } from './restate-admin.ts';
 import {
   headersSchema,
   ingressAddress,
@@ -37,6 +39,11 @@ import {
 export interface RestateRunsOptions {
   /** The address of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
+  /**
+   * The address of Restate's admin API, such as `http://127.0.0.1:9070`: then `forget` deletes what Restate keeps of a run.
+   * Let nobody else reach it. @defaultValue none: Restate deletes by itself, after `keepMs`
+   */
+  readonly admin?: string;
   /** The name of the workflow. @defaultValue 'offstage_runs' */
   readonly service?: string;
   /** Sent with every request, such as `{ authorization: 'Bearer …' }`. @defaultValue none */
@@ -59,6 +66,9 @@ export interface RestateRunWorkflowOptions<Workflow = unknown> {
 /** The part of `@restatedev/restate-sdk` that is used. */
 export interface RestateWorkflowSdk<Workflow = unknown> {
   workflow(definition: object): Workflow;
+  readonly handlers: {
+    readonly workflow: { shared<Handler>(options: object, handler: Handler): Handler };
+  };
   readonly RestatePromise: { race(promises: readonly unknown[]): PromiseLike<unknown> };
 }
 
@@ -100,6 +110,7 @@ const BY_OPERATOR = 'cancelled at the engine';
 
 const runsOptions = z.strictObject({
   ingress: ingressAddress,
+  admin: ingressAddress.optional(),
   service: serviceName.optional(),
   headers: headersSchema.optional(),
 } satisfies ChecksOf<RestateRunsOptions>);
@@ -119,6 +130,8 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
   check('restateRuns(options)', runsOptions, options);
   const { service = SERVICE } = options;
   const ingress = new RestateIngress(options.ingress, options.headers);
+  const admin =
+    options.admin === undefined ? null : new RestateAdmin(options.admin, options.headers);
   const ask = async <Schema extends z.ZodType>(
     id: string,
     handler: string,
@@ -148,7 +161,37 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
     async cancel(id, reason) {
       await ask(id, 'cancel', z.boolean(), reason);
     },
+    ...(admin ? { forget: (id: string) => forgetRun(admin, service, id) } : {}),
   };
+}
+
+/** RUN-ENGINE-6. The run itself goes last: as long as it is there, its child runs are found. */
+async function forgetRun(
+  admin: RestateAdmin,
+  service: string,
+  id: string,
+): Promise<readonly string[]> {
+  const where = (column: string, values: readonly string[]): Promise<readonly Invocation[]> =>
+    values.length === 0
+      ? Promise.resolve([])
+      : admin.invocations(service, `${column} in (${values.map(sqlText).join(', ')})`);
+  const found: (readonly Invocation[])[] = [];
+  const known = new Set<string>();
+  let keys: readonly string[] = [await engineKeyOf(id, MAX_KEY_CHARS)];
+  while (keys.length > 0) {
+    for (const key of keys) known.add(key);
+    const own = await where('target_service_key', keys);
+    const underWay = own.find(({ handler, isOver }) => handler === 'run' && !isOver);
+    if (underWay) throw runUnderWay(underWay.key ?? id);
+    found.push(own);
+    const ids = own.map((one) => one.id);
+    const children = await where('invoked_by_id', ids);
+    keys = [...new Set(children.flatMap(({ key }) => key ?? []))].filter((key) => !known.has(key));
+  }
+  for (const invocations of found.toReversed()) await admin.remove(invocations);
+  const [, ...children] = known;
+  // Keys of children are short: none has a digest.
+  return [id, ...children.map((key) => decodeURIComponent(key))];
 }
 
 /**
@@ -161,6 +204,8 @@ export function restateRunWorkflow<Workflow>(
   check('restateRunWorkflow(options)', workflowOptions, options);
   const { restate, hands, service = SERVICE, keepMs = WEEK_MS, longestMs = HOUR_MS } = options;
   const turns = new Turns(hands);
+  const passing = <Handler>(handler: Handler): Handler =>
+    restate.handlers.workflow.shared({ journalRetention: 0 }, handler);
   const definition = {
     name: service,
     options: {
@@ -171,18 +216,19 @@ export function restateRunWorkflow<Workflow>(
     handlers: {
       run: async (ctx: WorkflowContext, order: RunOrder): Promise<RunView> =>
         playRun(order, driverOf(ctx, restate, turns, service)),
-      view: async (ctx: SharedContext, after: number): Promise<RunView> => {
+      view: passing(async (ctx: SharedContext, after: number): Promise<RunView> => {
         const view = await ctx.get('view');
         if (view && view.turn > after) return view;
         return ctx.promise<RunView>(`turn/${after + 1}`).get();
-      },
-      answer: async (ctx: SharedContext, answer: RunAnswer): Promise<boolean> => {
+      }),
+      answer: passing(async (ctx: SharedContext, answer: RunAnswer): Promise<boolean> => {
         const view = await ctx.get('view');
         const isOpen = view?.waiting.some(({ requestId }) => requestId === answer.requestId);
         return isOpen === true && settle(ctx.promise(`answer/${answer.requestId}`), answer);
-      },
-      cancel: async (ctx: SharedContext, reason: string): Promise<boolean> =>
+      }),
+      cancel: passing(async (ctx: SharedContext, reason: string): Promise<boolean> =>
         settle(ctx.promise('cancel'), reason),
+      ),
     },
   };
   return restate.workflow(definition);

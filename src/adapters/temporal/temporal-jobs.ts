@@ -15,6 +15,7 @@ import {
   checkJobSize,
   endWithin,
   engineKeyOf,
+  enginePrefixOf,
   jobEndSchema,
   readFrom,
   unlessAborted,
@@ -24,11 +25,14 @@ import {
   type JobHands,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
+import { filterText, TemporalDeletions, type TemporalClientOf } from './temporal-deletions.ts';
 import {
   activitySchema,
+  clientSchema,
   HEARTBEAT_TIMEOUT_MS,
   HOUR_MS,
   isCancel,
+  MAX_ID_CHARS,
   nameOf,
   TASK_QUEUE,
   withHeartbeats,
@@ -50,15 +54,11 @@ export interface TemporalJobsOptions {
   readonly maxBytes?: number;
 }
 
-/** The part of the client that is used. */
-export interface TemporalClient {
-  readonly workflow: {
-    start(workflowType: string, options: object): Promise<unknown>;
-    getHandle(workflowId: string): TemporalHandle;
-  };
-}
+/** The part of the client that is used. With the parts that find and delete, `forget` is there. */
+export type TemporalClient = TemporalClientOf<TemporalHandle>;
 
 export interface TemporalHandle {
+  describe?(): Promise<object>;
   result(): Promise<unknown>;
   cancel(): Promise<unknown>;
 }
@@ -80,15 +80,7 @@ export interface TemporalJobActivities {
 const WORKFLOW_TYPE = 'offstageJob';
 const MAX_BYTES = 1_800_000;
 const jobsOptions = z.strictObject({
-  client: z.custom<TemporalClient>(
-    (value) => {
-      const { workflow } = (value ?? {}) as {
-        readonly workflow?: Partial<TemporalClient['workflow']>;
-      };
-      return typeof workflow?.start === 'function' && typeof workflow.getHandle === 'function';
-    },
-    { error: 'expected a client: new Client({ connection }) of @temporalio/client' },
-  ),
+  client: clientSchema,
   taskQueue: z.string().min(1).optional(),
   workflowType: z.string().min(1).optional(),
   heartbeatTimeoutMs: z.number().int().min(100).optional(),
@@ -115,6 +107,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     longestMs = HOUR_MS,
     maxBytes = MAX_BYTES,
   } = options;
+  const deletions = TemporalDeletions.of(client);
   /** Starts that are under way: a cancel waits for them. */
   const starting = new Map<string, Promise<unknown>>();
 
@@ -152,7 +145,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     async run(job, { signal }) {
       signal.throwIfAborted();
       checkJobSize(job, maxBytes);
-      const workflowId = await workflowIdOf(job.key);
+      const workflowId = await engineKeyOf(job.key, MAX_ID_CHARS);
       signal.throwIfAborted();
       const started = start(job, workflowId);
       starting.set(job.key, started);
@@ -168,11 +161,22 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     cancel(key) {
       const stop = async (): Promise<void> => {
         await starting.get(key);
-        await client.workflow.getHandle(await workflowIdOf(key)).cancel();
+        await client.workflow.getHandle(await engineKeyOf(key, MAX_ID_CHARS)).cancel();
       };
       // One that was not told to stop ends by itself, and nobody asks for its end.
       stop().catch(() => {});
     },
+    ...(deletions
+      ? {
+          // JOBS-6
+          async forget(prefix: string) {
+            const beginning = enginePrefixOf(prefix, MAX_ID_CHARS);
+            const found = await deletions.find(`WorkflowId STARTS_WITH ${filterText(beginning)}`);
+            const own = found.filter(({ workflowId }) => workflowId.startsWith(beginning));
+            await deletions.remove(own);
+          },
+        }
+      : {}),
   };
 }
 
@@ -198,13 +202,6 @@ export function temporalJobActivities(
       }
     },
   };
-}
-
-const MAX_ID_CHARS = 600;
-
-/** Temporal allows 1,000 characters. */
-function workflowIdOf(key: string): Promise<string> {
-  return engineKeyOf(key, MAX_ID_CHARS);
 }
 
 function failedEnd(error: unknown): JobEnd {

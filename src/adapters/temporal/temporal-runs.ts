@@ -15,6 +15,7 @@ import {
   unreachable,
 } from '../../actors/ports/jobs.ts';
 import {
+  runUnderWay,
   runViewSchema,
   type RunEngine,
   type RunHands,
@@ -22,10 +23,18 @@ import {
   type RunTurnEnd,
 } from '../../actors/ports/run-engine.ts';
 import {
+  filterText,
+  TemporalDeletions,
+  type TemporalClientOf,
+  type TemporalExecution,
+} from './temporal-deletions.ts';
+import {
   activitySchema,
+  clientSchema,
   HEARTBEAT_TIMEOUT_MS,
   HOUR_MS,
   isCancel,
+  MAX_ID_CHARS,
   nameOf,
   TASK_QUEUE,
   withHeartbeats,
@@ -48,16 +57,13 @@ export interface TemporalRunsOptions {
   readonly lookMs?: number;
 }
 
-/** The part of the client that is used. */
-export interface TemporalRunsClient {
-  readonly workflow: {
-    start(workflowType: string, options: object): Promise<unknown>;
-    getHandle(workflowId: string): TemporalRunHandle;
-  };
-}
+/** The part of the client that is used. With the parts that find and delete, `forget` is there. */
+export type TemporalRunsClient = TemporalClientOf<TemporalRunHandle>;
 
 export interface TemporalRunHandle {
-  describe(): Promise<{ readonly memo?: Readonly<Record<string, unknown>> | undefined }>;
+  describe(): Promise<
+    Partial<TemporalExecution> & { readonly memo?: Readonly<Record<string, unknown>> | undefined }
+  >;
   executeUpdate(name: string, options: { readonly args: unknown[] }): Promise<unknown>;
 }
 
@@ -75,18 +81,9 @@ export interface TemporalRunActivities {
 
 const WORKFLOW_TYPE = 'offstageRun';
 const LOOK_MS = 1_000;
-const MAX_ID_CHARS = 600;
 
 const runsOptions = z.strictObject({
-  client: z.custom<TemporalRunsClient>(
-    (value) => {
-      const { workflow } = (value ?? {}) as {
-        readonly workflow?: Partial<TemporalRunsClient['workflow']>;
-      };
-      return typeof workflow?.start === 'function' && typeof workflow.getHandle === 'function';
-    },
-    { error: 'expected a client: new Client({ connection }) of @temporalio/client' },
-  ),
+  client: clientSchema,
   taskQueue: z.string().min(1).optional(),
   workflowType: z.string().min(1).optional(),
   heartbeatTimeoutMs: z.number().int().min(100).optional(),
@@ -112,6 +109,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
     longestMs = HOUR_MS,
     lookMs = LOOK_MS,
   } = options;
+  const deletions = TemporalDeletions.of(client);
   const handleOf = async (id: string): Promise<TemporalRunHandle> =>
     client.workflow.getHandle(await workflowIdOf(id));
   /** Returns false for a run that has ended. */
@@ -161,7 +159,36 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
     async cancel(id, reason) {
       await update(id, RUN_UPDATES.cancel, reason);
     },
+    ...(deletions ? { forget: (id: string) => forgetRun(deletions, id) } : {}),
   };
+}
+
+/** RUN-ENGINE-6. The run itself goes last: as long as it is there, its child runs are found. */
+async function forgetRun(deletions: TemporalDeletions, id: string): Promise<readonly string[]> {
+  const root = await workflowIdOf(id);
+  const levels: (readonly TemporalExecution[])[] = [];
+  const known = new Set([root]);
+  for (let ids: readonly string[] = [root]; ids.length > 0;) {
+    const level: TemporalExecution[] = [];
+    const children = new Set<string>();
+    for (const workflowId of ids) {
+      const latest = await deletions.latest(workflowId);
+      if (latest?.status.name === 'RUNNING') throw runUnderWay(workflowId);
+      const own = filterText(workflowId);
+      // One whose history was begun anew has several executions.
+      const found = await deletions.find(`WorkflowId = ${own} OR ParentWorkflowId = ${own}`);
+      const all = latest && !found.some(({ runId }) => runId === latest.runId) ? [latest] : [];
+      level.push(...all, ...found.filter((one) => one.workflowId === workflowId));
+      for (const child of found) if (!known.has(child.workflowId)) children.add(child.workflowId);
+    }
+    levels.push(level);
+    ids = [...children];
+    for (const child of ids) known.add(child);
+  }
+  for (const level of levels.toReversed()) await deletions.remove(level);
+  const [, ...children] = known;
+  // Ids of children are short: none has a digest.
+  return [id, ...children.map((one) => decodeURIComponent(one.slice(RUN_PREFIX.length)))];
 }
 
 /**
@@ -192,7 +219,6 @@ export function temporalRunActivities(
   };
 }
 
-/** Temporal allows 1,000 characters. */
 async function workflowIdOf(id: string): Promise<string> {
   return `${RUN_PREFIX}${await engineKeyOf(id, MAX_ID_CHARS)}`;
 }

@@ -15,6 +15,8 @@ export interface TemporalActivity {
   };
 }
 
+/** Of the ids of workflows: Temporal allows 1,000. */
+export const MAX_ID_CHARS = 600;
 export const TASK_QUEUE = 'offstage-jobs';
 export const HOUR_MS = 3_600_000;
 export const HEARTBEAT_TIMEOUT_MS = 10_000;
@@ -24,6 +26,17 @@ const HEARTBEATS = 3;
 export const activitySchema: z.ZodType = z.custom(
   (value) => typeof (value as Record<string, unknown> | null)?.['Context'] !== 'undefined',
   { error: "expected the package: import * as activity from '@temporalio/activity'" },
+);
+
+/** The part of the client that every use of it needs. */
+export const clientSchema: z.ZodType = z.custom(
+  (value) => {
+    const { workflow } = (value ?? {}) as {
+      readonly workflow?: { readonly start?: unknown; readonly getHandle?: unknown };
+    };
+    return typeof workflow?.start === 'function' && typeof workflow.getHandle === 'function';
+  },
+  { error: 'expected a client: new Client({ connection }) of @temporalio/client' },
 );
 
 /** Does the work of an activity, and says that it is alive until that has ended. */

@@ -90,6 +90,20 @@ export class JobsBench implements JobHands {
     }
   }
 
+  /** Deletes jobs as an app does: again while the engine says that it may be asked again. */
+  async forget(prefix: string): Promise<void> {
+    const jobs = this.stage.jobs();
+    const { patience = PATIENCE } = this.#setup;
+    for (let look = 0; ; look += 1) {
+      try {
+        return await jobs.forget?.(prefix);
+      } catch (error) {
+        if (!isA(error, JobError) || !error.retryable || look >= patience) throw error;
+        await this.moment();
+      }
+    }
+  }
+
   /** Waits until a worker has begun the job that many times. */
   async begun(key: string, times = 1): Promise<Execution> {
     await this.until(`${key} to be begun ${times} times`, () =>

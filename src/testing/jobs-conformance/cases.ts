@@ -344,16 +344,44 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'a subagent is forgotten: its jobs are, and no other ones',
+    name: 'JOBS-6: what is deleted is begun anew, and no other job is',
     needs: ['keepsResults', 'forgets'],
     async play(bench) {
       const jobs = bench.stage.jobs();
-      for (const key of ['s/sub1:1', 's/sub1:2', 's/sub10:1'])
-        bench.act(key, (_, nth) => text(`time ${nth}`));
-      for (const key of ['s/sub1:1', 's/sub1:2', 's/sub10:1']) await bench.ask(key, { jobs });
-      await jobs.forget?.('s/sub1:');
-      bench.expectEnd(await bench.ask('s/sub1:1', { jobs }), text('time 2'), 'begun anew');
-      bench.expectEnd(await bench.ask('s/sub10:1', { jobs }), text('time 1'), 'the kept end');
+      const others = ["it's_%/sub10:1", 's/sub1:1', "it's_%x/sub1:1"];
+      const keys = ["it's_%/sub1:1", `it's_%/sub1:${'k'.repeat(900)}`, ...others];
+      for (const key of keys) bench.act(key, (_, nth) => text(`time ${nth}`));
+      for (const key of keys) await bench.ask(key, { jobs, once: true });
+      await bench.forget("it's_%/sub1:");
+      for (const key of keys) {
+        const time = others.includes(key) ? 1 : 2;
+        const end = await bench.ask(key, { once: true });
+        bench.expectEnd(end, text(`time ${time}`), `the end of ${key.slice(0, 20)}`);
+      }
+    },
+  },
+  {
+    name: 'JOBS-6: a job that is deleted while it is under way is begun anew, and nobody gets its end',
+    needs: ['keepsResults', 'forgets'],
+    async play(bench) {
+      const wait = gate();
+      bench.act('s/sub:1', async (_, nth) => {
+        if (nth === 1) await wait.passed;
+        return text(`time ${nth}`);
+      });
+      bench.ask('s/sub:1').catch(() => {});
+      await bench.begun('s/sub:1');
+      await bench.forget('s/');
+      wait.open();
+      bench.expectEnd(await bench.ask('s/sub:1'), text('time 2'), 'the end of the second job');
+    },
+  },
+  {
+    name: 'JOBS-6: what nobody has asked for is deleted without an error',
+    needs: ['keepsResults', 'forgets'],
+    async play(bench) {
+      await bench.forget('stranger/');
+      bench.expectEnd(await bench.ask('s/sub:1', { body: '"well"' }), text('"well"'), 'an end');
     },
   },
 ];

@@ -139,8 +139,13 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
       );
     },
     forget(prefix) {
-      for (const [key, held] of known)
-        if (held.isEnded && key.startsWith(prefix)) known.delete(key);
+      for (const [key, held] of known) {
+        if (!key.startsWith(prefix)) continue;
+        known.delete(key);
+        if (held.isEnded) continue;
+        end(held, cancelledEnd());
+        held.controller.abort(new JobError('CANCELLED', 'It was deleted', { retryable: false }));
+      }
     },
     killWorkers() {
       for (const held of known.values()) if (!held.isEnded) settleDeath(held);

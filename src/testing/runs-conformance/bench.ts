@@ -32,6 +32,8 @@ export interface RunsStage {
   killWorkers?(): void | Promise<void>;
   /** `engine_dies`. Resolves when the engine is gone; it may still be starting again. */
   killEngine?(): void | Promise<void>;
+  /** `deletes`. `forgetRun(id, { engine, jobs })`. */
+  forget?(id: string): Promise<void>;
   close?(): void | Promise<void>;
 }
 
@@ -42,6 +44,8 @@ export interface RunsConformanceSetup {
   readonly shows: readonly RunsFault[];
   /** The engine keeps the run, apart from the programs. False: a journal does. */
   readonly isEngine: boolean;
+  /** The stage can delete runs. @defaultValue false */
+  readonly deletes?: boolean;
   /** Looks at what happens, until it has. @defaultValue 20,000 */
   readonly patience?: number;
   /** Lets a moment pass between two looks. @defaultValue a turn of the event loop */
@@ -57,7 +61,7 @@ export interface RunsConformanceSetup {
 
 export interface RunsScene {
   readonly name: string;
-  readonly needs?: readonly (RunsFault | 'engine')[];
+  readonly needs?: readonly (RunsFault | 'engine' | 'deletes')[];
   readonly play: (bench: RunsBench) => Promise<void>;
 }
 
@@ -234,6 +238,10 @@ export class RunsBench {
   /** Lets this time pass, where it is simulated. */
   async pass(ms: number): Promise<void> {
     await this.#setup.pass?.(ms);
+  }
+
+  async forget(id: string): Promise<void> {
+    await this.stage.forget?.(id);
   }
 
   async killWorkers(): Promise<void> {

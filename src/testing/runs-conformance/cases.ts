@@ -1,5 +1,6 @@
 // The cases of the suite: what a program relies on, whoever keeps its runs.
 
+import { codeOf } from '../../values/errors.ts';
 import type { RunsScene } from './bench.ts';
 
 export const runsScenes: readonly RunsScene[] = [
@@ -379,6 +380,71 @@ export const runsScenes: readonly RunsScene[] = [
       for (const one of both)
         bench.expectOutcome(await bench.outcome(one), 'completed', 'The blue one');
       bench.expectCounts(trip, { 'model-1': 1, 'model-2': 1, 'model-3': 1 });
+    },
+  },
+  {
+    name: 'RUN-ENGINE-6: a run that was deleted, with its subagent, is another run when it is asked for again',
+    needs: ['engine', 'deletes'],
+    async play(bench) {
+      const [trip, other] = [bench.trip(), bench.trip()];
+      for (const one of [trip, other]) {
+        const watched = bench.start(one, 'guide ask then charge, look_up');
+        (await bench.asked(watched)).answer({ text: 'The left one' });
+        bench.expectOutcome(await bench.outcome(watched), 'completed', 'look_up');
+      }
+      await bench.forget(trip);
+      const again = bench.start(trip, 'guide ask then charge, look_up');
+      (await bench.asked(again)).answer({ text: 'The right one' });
+      bench.expectOutcome(await bench.outcome(again), 'completed', 'look_up');
+      bench.expectOutcome(await bench.outcome(bench.start(other, 'look_up')), 'completed');
+      bench.expectCounts(trip, { 'model-1': 2, look_up: 2 });
+      bench.expectCounts(`${trip}-guide`, { 'model-1': 2, charge: 2 });
+      bench.expectCounts(other, { 'model-1': 1, look_up: 1 });
+      bench.expectCounts(`${other}-guide`, { charge: 1 });
+      await bench.forget('a run that nobody asked for');
+    },
+  },
+  {
+    name: 'RUN-ENGINE-6: a run that has not ended is not deleted, and goes on',
+    needs: ['engine', 'deletes'],
+    async play(bench) {
+      const trip = bench.trip();
+      const watched = bench.start(trip, 'charge, ask');
+      const question = await bench.asked(watched);
+      const code = await bench.forget(trip).then(
+        () => 'it was deleted',
+        (error: unknown) => codeOf(error, 'another error'),
+      );
+      bench.expect(code === 'RUN_UNDER_WAY', `RUN_UNDER_WAY, got ${code}`);
+      question.answer({ text: 'The cheap one' });
+      bench.expectOutcome(await bench.outcome(watched), 'completed', 'The cheap one');
+      bench.expectCounts(trip, { 'model-1': 1, charge: 1 });
+    },
+  },
+  {
+    name: 'RUN-ENGINE-6: a run whose abandoned subagent has not ended is not deleted; once it has, both are',
+    needs: ['engine', 'deletes'],
+    async play(bench) {
+      const trip = bench.trip();
+      const watched = bench.start(trip, 'courier ask then charge');
+      await bench.asked(watched);
+      const childId = await bench.childOf(trip);
+      watched.run.cancel('not needed');
+      bench.expectOutcome(await bench.outcome(watched), 'cancelled');
+      const code = await bench.forget(trip).then(
+        () => 'it was deleted',
+        (error: unknown) => codeOf(error, 'another error'),
+      );
+      bench.expect(code === 'RUN_UNDER_WAY', `RUN_UNDER_WAY, got ${code}`);
+      const child = bench.start(childId, 'look_up', { agent: 'courier' });
+      (await bench.asked(child)).answer({ text: 'The left one' });
+      bench.expectOutcome(await bench.outcome(child), 'completed', 'charge');
+      await bench.forget(trip);
+      // It is another run, which is given no input.
+      const again = await bench.outcome(bench.start(childId, 'look_up', { agent: 'courier' }));
+      bench.expectOutcome(again, 'lost');
+      bench.expect(again.error?.code === 'INVALID_INPUT', `got ${again.error?.code}`);
+      bench.expectCounts(`${trip}-courier`, { charge: 1 });
     },
   },
   {

@@ -14,6 +14,7 @@ const setupSchema = z.strictObject({
   name: z.string(),
   shows: z.array(z.enum(['program_dies', 'worker_dies', 'engine_dies'])),
   isEngine: z.boolean(),
+  deletes: z.boolean().optional(),
   patience: z.number().int().min(1).optional(),
   moment: aFunction.optional(),
   pass: aFunction.optional(),
@@ -30,7 +31,11 @@ const setupSchema = z.strictObject({
  */
 export function runsConformance(setup: RunsConformanceSetup): readonly ConformanceCase[] {
   check('runsConformance(setup)', setupSchema, setup);
-  const can = [...setup.shows, ...(setup.isEngine ? ['engine'] : [])];
+  const can = [
+    ...setup.shows,
+    ...(setup.isEngine ? ['engine'] : []),
+    ...(setup.deletes === true ? ['deletes'] : []),
+  ];
   return runsScenes.map(({ name, needs = [], play }) => ({
     name,
     skipped: skippedFor(setup.name, can, needs),

@@ -7,15 +7,16 @@ import { z } from 'zod';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { JobError } from '../../actors/ports/jobs.ts';
-import type {
-  RunChild,
-  RunEngine,
-  RunHands,
-  RunNews,
-  RunOrder,
-  RunTurn,
-  RunTurnEnd,
-  RunView,
+import {
+  runUnderWay,
+  type RunChild,
+  type RunEngine,
+  type RunHands,
+  type RunNews,
+  type RunOrder,
+  type RunTurn,
+  type RunTurnEnd,
+  type RunView,
 } from '../../actors/ports/run-engine.ts';
 import { playRun } from '../../actors/ports/run-flow.ts';
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
@@ -41,6 +42,8 @@ interface Held {
   /** The answers that the run has not got yet, and all requests that were answered. */
   readonly news: RunNews[];
   readonly answered: Set<string>;
+  /** The ids of its child runs. */
+  readonly children: Set<string>;
   cancelled: string | null;
   /** The turn under way. */
   worker: AbortController | null;
@@ -120,6 +123,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       changed: Promise.withResolvers(),
       news: [],
       answered: new Set(),
+      children: new Set(),
       cancelled: null,
       worker: null,
       wake: null,
@@ -135,7 +139,10 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       },
       news: (_: readonly string[], dueInMs: number | null, childIds: readonly string[]) =>
         news(held, dueInMs, childIds),
-      begin: (child: RunChild) => begin(copied(child.order), held),
+      begin(child: RunChild) {
+        held.children.add(child.order.id);
+        begin(copied(child.order), held);
+      },
       stop: (childId: string, reason: string) => stop(known(childId), reason),
     };
     void playRun(copied(order), driver);
@@ -178,6 +185,19 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
     },
     async cancel(id, reason) {
       stop(known(id), reason);
+    },
+    async forget(id) {
+      const ids: string[] = [];
+      const find = (one: string): void => {
+        const held = runs.get(one);
+        if (!held) return;
+        if (held.view.outcome === null) throw runUnderWay(one);
+        for (const child of held.children) find(child);
+        ids.push(one);
+      };
+      find(id);
+      for (const one of ids) runs.delete(one);
+      return ids;
     },
     killWorkers() {
       for (const held of runs.values()) {

@@ -14,7 +14,8 @@ import {
   workingMemory,
   type Journal,
 } from '../../../src/index.ts';
-import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { JobError } from '../../../src/entries/jobs.ts';
+import { simulatedEnvironment, simulatedJobs } from '../../../src/testing/index.ts';
 import { entry } from '../../../src/testing/journal-conformance/case.ts';
 import { textTalk } from '../../support/text-talk.ts';
 
@@ -129,4 +130,33 @@ test('arguments that make no sense are refused', async () => {
   await expect(applyRetention({ journal, clock }, { maxAgeMs: -1 })).rejects.toMatchObject(refused);
   const blind = { append: () => {}, read: () => [], forget: () => {} };
   await expect(applyRetention({ journal: blind, clock }, {})).rejects.toMatchObject(refused);
+});
+
+test('FORGETTING-1: the jobs of a session go before its journal; an engine that fails leaves both', async () => {
+  const journal = memoryJournal();
+  const engine = simulatedJobs({ hands: { do: ({ body }) => Promise.resolve({ done: body }) } });
+  const { signal } = new AbortController();
+  for (const key of ['gone/sub:1', 'gone/sub:2', 'gone2/sub:1'])
+    await engine.run({ key, name: 'a step', once: true, body: WORD }, { signal });
+  journal.append(entry(1, { scope: 'gone' }));
+  const away = new JobError('JOBS_UNREACHABLE', 'away', { retryable: true });
+  const failing = { ...engine, forget: () => Promise.reject(away) };
+  await expect(forgetSession('gone', { journal, jobs: failing })).rejects.toBe(away);
+  expect(journal.read({ scope: 'gone' })).toHaveLength(1);
+  await forgetSession('gone', { journal, jobs: engine });
+  expect(journal.read({ scope: 'gone' })).toEqual([]);
+  for (const key of ['gone/sub:1', 'gone2/sub:1'])
+    await engine.run({ key, name: 'a step', once: true, body: 'again' }, { signal });
+  expect(engine.begun.filter(({ body }) => body === 'again').map(({ key }) => key)).toEqual([
+    'gone/sub:1',
+  ]);
+});
+
+test('an engine that deletes nothing is refused: nobody believes that it does', async () => {
+  const { forget, ...engine } = simulatedJobs({
+    hands: { do: () => Promise.resolve({ done: '' }) },
+  });
+  expect(forget).toBeTypeOf('function');
+  const journal = memoryJournal();
+  await expect(forgetSession('gone', { journal, jobs: engine })).rejects.toThrow(/forget\(\)/);
 });

@@ -36,13 +36,18 @@ test('FILE-CLAIMS-2: no reference leaves the folder, and no two share a file', a
     'a%2Fb',
     `long/${'k'.repeat(900)}1`,
     `long/${'k'.repeat(900)}2`,
+    'k'.repeat(200),
+    'k'.repeat(201),
+    '☃'.repeat(900),
+    `${'☃'.repeat(900)}1`,
     'a\nb',
     '__proto__',
   ];
   for (const reference of references) await claims.keep(reference, reference);
   for (const reference of references) expect(await claims.read(reference)).toBe(reference);
   expect(await readdir(above)).toEqual(['claims']);
-  expect((await readdir(directory)).length).toBe(references.length);
+  const files = await readdir(directory, { recursive: true, withFileTypes: true });
+  expect(files.filter((file) => file.isFile()).length).toBe(references.length);
 });
 
 test('forgets what begins so, and nothing else', async () => {
@@ -54,6 +59,30 @@ test('forgets what begins so, and nothing else', async () => {
   expect(await claims.read('ses/sub1:2')).toBeNull();
   expect(await claims.read('ses/sub10:1')).toBe('text');
   expect(await claims.read('sesx/sub1:1')).toBe('text');
+});
+
+test.each([119, 195, 196, 200, 1_000])(
+  'forgets what begins so, of a session whose name has %i characters',
+  async (length) => {
+    const directory = await folder();
+    const claims = fileClaims({ directory });
+    const session = '☃'.repeat(length / 9).padEnd(length, 'n');
+    for (const name of [session, `${session}x`])
+      await claims.keep(`${name}/sub:${'c'.repeat(3_000)}`, 'text');
+    await claims.keep(`${session}/sub:1`, 'text');
+    await claims.forget(`${session}/`);
+    expect(await claims.read(`${session}/sub:1`)).toBeNull();
+    expect(await claims.read(`${session}/sub:${'c'.repeat(3_000)}`)).toBeNull();
+    expect(await claims.read(`${session}x/sub:${'c'.repeat(3_000)}`)).toBe('text');
+    await claims.forget(`${session}x/`);
+    const files = await readdir(directory, { recursive: true, withFileTypes: true });
+    expect(files.filter((file) => file.isFile())).toEqual([]);
+  },
+);
+
+test('a prefix that is too long to tell is refused: nothing is left in silence', async () => {
+  const claims = fileClaims({ directory: await folder() });
+  await expect(claims.forget('s'.repeat(2_401))).rejects.toMatchObject({ code: 'FORGET_UNSURE' });
 });
 
 test('options that are none are refused by name', () => {

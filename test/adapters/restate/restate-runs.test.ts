@@ -29,6 +29,7 @@ interface Workflow {
 
 const sdk = {
   workflow: (definition: unknown) => definition as Workflow,
+  handlers: { workflow: { shared: <Handler>(_: object, handler: Handler) => handler } },
   RestatePromise: { race: (promises: readonly Promise<unknown>[]) => Promise.race(promises) },
 } as RestateWorkflowSdk<Workflow>;
 

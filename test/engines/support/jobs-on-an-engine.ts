@@ -8,6 +8,7 @@ import {
   onLiveEngine,
   openWorld,
   ridesProgram,
+  type LiveAbilities,
   type LiveEngine,
   type WorkersDo,
 } from './live-engine.ts';
@@ -18,7 +19,7 @@ const SEEDS = Number(process.env['OFFSTAGE_ENGINE_SEEDS'] ?? 5);
 export function jobsOnAnEngine(
   name: string,
   open: (hands: WorkersDo, world?: string) => Promise<LiveEngine>,
-  { engineDies = true }: { readonly engineDies?: boolean } = {},
+  { engineDies = true, deletes = true }: LiveAbilities = {},
 ): void {
   const shows: readonly JobsFault[] = engineDies ? ['worker_dies', 'engine_dies'] : ['worker_dies'];
   describe(`${name}: conformance`, () => {
@@ -29,8 +30,10 @@ export function jobsOnAnEngine(
     afterAll(() => engine?.close());
     const live = (): LiveEngine => engine as LiveEngine;
 
-    const cases = jobsConformance({ ...onLiveEngine(name, live), shows });
-    test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
+    const cases = jobsConformance({ ...onLiveEngine(name, live), shows }).filter(
+      (one) => one.skipped === null && (deletes || !one.name.startsWith('JOBS-6')),
+    );
+    test.each(cases)('$name', ({ run }) => run());
 
     test.each(Array.from({ length: SEEDS }, (_, at) => at + 1))(
       'seed %i: jobs of both kinds, while workers and server are killed',
@@ -88,8 +91,6 @@ export function jobsOnAnEngine(
           const [first = '', second] = results.get(key) ?? [];
           // One key has one end, whoever asks.
           expect(second).toBe(first);
-          if (once)
-            expect([key, begun.get(key) ?? 0, first]).toEqual([key, expect.any(Number), first]);
           if (once) expect(begun.get(key) ?? 0).toBeLessThanOrEqual(1);
           else expect(first).toContain('done');
         }

@@ -18,14 +18,33 @@ import { moment } from './processes.ts';
  */
 export type WorkersDo = 'bridge' | 'rides' | 'runs' | null;
 
+/** What a server of the tests can show. */
+export interface LiveAbilities {
+  /** It keeps its state over its own death. @defaultValue true */
+  readonly engineDies?: boolean;
+  /** It lists and deletes workflows. @defaultValue true */
+  readonly deletes?: boolean;
+}
+
+export interface EngineOptions {
+  /** Jobs and runs are packed, with PACKING. @defaultValue false */
+  readonly packed?: boolean;
+  /** The path of another worker's program. @defaultValue that of the tests */
+  readonly worker?: string;
+}
+
 export interface LiveEngine {
   /** As `engineOf` reads it. */
   readonly name: string;
   /** The addresses of the server, as example 21 reads them. */
   readonly env: Readonly<Record<string, string>>;
   readonly bridge: Bridge;
+  /** The folder in which the server keeps everything; null: it is in memory. */
+  readonly directory: string | null;
   jobs(): Jobs;
   runs(): RunEngine;
+  /** Whatever the server still gives of jobs and runs, as one text. */
+  kept(): Promise<string>;
   /** Kills it; resolves when the next one is up. */
   killWorkers(): Promise<void>;
   killEngine(): Promise<void>;

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { restateJobs, restateRuns } from '../../../src/adapters/restate/index.ts';
-import type { LiveEngine, WorkersDo } from './live-engine.ts';
+import type { EngineOptions, LiveEngine, WorkersDo } from './live-engine.ts';
+import { jobsPackedIf, runsPackedIf } from './packing.ts';
 import { openBridge } from './bridge.ts';
 import { answers, freePort, listens, living, moment } from './processes.ts';
 
@@ -14,7 +15,11 @@ const platform = `${process.platform}-${process.arch}`;
 const server = here(`../node_modules/@restatedev/restate-server-${platform}/bin/restate-server`);
 
 /** Starts the server, and a worker that is registered. */
-export async function openRestate(hands: WorkersDo, world?: string): Promise<LiveEngine> {
+export async function openRestate(
+  hands: WorkersDo,
+  world?: string,
+  { packed = false, worker: program = here('restate-worker.js') }: EngineOptions = {},
+): Promise<LiveEngine> {
   const directory = await mkdtemp(join(tmpdir(), 'restate-'));
   const [ingress, admin, node, port] = await Promise.all([
     freePort(),
@@ -42,6 +47,7 @@ bind-port = ${admin}
   );
   const bridge = await openBridge();
   const ingressUrl = `http://127.0.0.1:${ingress}`;
+  const adminUrl = `http://127.0.0.1:${admin}`;
   const engine = living({
     command: server,
     args: ['-c', join(directory, 'restate.toml'), '--no-logo'],
@@ -52,12 +58,13 @@ bind-port = ${admin}
   });
   const worker = living({
     command: process.execPath,
-    args: [here('restate-worker.js')],
+    args: [program],
     env: {
       PORT: String(port),
       BRIDGE: world ?? bridge.url,
       HANDS: hands ?? '',
       INGRESS: ingressUrl,
+      ...(packed ? { PACKED: '1' } : {}),
     },
     // HTTP/2 without TLS: `fetch` gets no answer, and the connection says that it listens.
     isUp: () => listens(port),
@@ -74,10 +81,12 @@ bind-port = ${admin}
   }
   return {
     name: `restate ${ingressUrl}`,
-    env: { RESTATE_INGRESS: ingressUrl, RESTATE_ADMIN: `http://127.0.0.1:${admin}` },
+    env: { RESTATE_INGRESS: ingressUrl, RESTATE_ADMIN: adminUrl },
     bridge,
-    jobs: () => restateJobs({ ingress: ingressUrl }),
-    runs: () => restateRuns({ ingress: ingressUrl }),
+    directory: join(directory, 'data'),
+    jobs: () => jobsPackedIf(packed, restateJobs({ ingress: ingressUrl, admin: adminUrl })),
+    runs: () => runsPackedIf(packed, restateRuns({ ingress: ingressUrl, admin: adminUrl })),
+    kept: () => keptBy(adminUrl),
     async killWorkers() {
       await worker.kill();
       await worker.start();
@@ -92,4 +101,26 @@ bind-port = ${admin}
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** Whatever Restate's own tables give, as one text; binary columns also as what they encode. */
+async function keptBy(admin: string): Promise<string> {
+  const ask = async (query: string): Promise<readonly Record<string, unknown>[]> => {
+    const response = await fetch(`${admin}/query`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ query }),
+    });
+    if (!response.ok) throw new Error(`${query}: ${await response.text()}`);
+    return ((await response.json()) as { rows: Record<string, unknown>[] }).rows;
+  };
+  const texts: string[] = [];
+  for (const table of ['sys_invocation', 'sys_journal', 'sys_promise', 'state', 'sys_inbox'])
+    for (const row of await ask(`select * from ${table}`))
+      for (const value of Object.values(row)) {
+        const text = typeof value === 'string' ? value : JSON.stringify(value);
+        texts.push(text);
+        if (/^[0-9a-f]+$/iu.test(text)) texts.push(Buffer.from(text, 'hex').toString('latin1'));
+      }
+  return texts.join('\n');
 }

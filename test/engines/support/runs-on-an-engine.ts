@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { forgetRun } from '../../../src/entries/jobs.ts';
 import { createRuntime, runSubagent } from '../../../src/index.ts';
 import {
   runsConformance,
@@ -11,7 +12,7 @@ import {
   type Tell,
 } from '../../../src/testing/index.ts';
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
-import type { LiveEngine, WorkersDo } from './live-engine.ts';
+import type { LiveAbilities, LiveEngine, WorkersDo } from './live-engine.ts';
 import { moment } from './processes.ts';
 
 const SEEDS = Number(process.env['OFFSTAGE_ENGINE_SEEDS'] ?? 5);
@@ -52,7 +53,7 @@ function listen(live: LiveEngine, tell: Tell): void {
 export function runsOnAnEngine(
   name: string,
   open: (hands: WorkersDo) => Promise<LiveEngine>,
-  { engineDies = true }: { readonly engineDies?: boolean } = {},
+  { engineDies = true, deletes = true }: LiveAbilities = {},
 ): void {
   const shows: readonly RunsFault[] = engineDies
     ? ['program_dies', 'worker_dies', 'engine_dies']
@@ -69,6 +70,7 @@ export function runsOnAnEngine(
       name,
       shows,
       isEngine: true,
+      deletes,
       patience: 6_000,
       moment,
       open(tell): RunsStage {
@@ -77,6 +79,7 @@ export function runsOnAnEngine(
           program: () => programOf(live()),
           killWorkers: () => live().killWorkers(),
           killEngine: () => live().killEngine(),
+          forget: (id) => forgetRun(id, { engine: live().runs(), jobs: live().jobs() }),
           close: () => {
             live().bridge.hands = null;
           },

@@ -14,6 +14,21 @@ export async function connect(address) {
   return { client: new Client({ connection }), close: () => connection.close() };
 }
 
+/** Tells whether the server answers, and has its namespace. */
+export async function serves(address) {
+  try {
+    const connection = await Connection.connect({ address, connectTimeout: 1_000 });
+    try {
+      await connection.workflowService.describeNamespace({ namespace: 'default' });
+      return true;
+    } finally {
+      await connection.close();
+    }
+  } catch {
+    return false;
+  }
+}
+
 /** Bundles the workflows. Returns the warnings, and the size of the code. */
 export async function bundle(path) {
   const warnings = [];

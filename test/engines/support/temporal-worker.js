@@ -22,7 +22,6 @@ const worker = await Worker.create({
     ...(runs ? temporalRunActivities({ activity, hands: runs }) : {}),
   },
   // A dead worker's cache must not be waited for.
-  // A dead worker's cache must not be waited for.
   maxCachedWorkflows: 0,
 });
 process.stdout.write('up\n');

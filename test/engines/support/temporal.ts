@@ -1,22 +1,26 @@
-// Temporal's test server (Java, in memory) and a worker, as processes of their own.
+// A Temporal server and a worker, as processes of their own. The server is Temporal's test server (Java, in memory), or its
+// development server (SQLite), where TEMPORAL_DEV_SERVER names that program.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { temporalJobs, temporalRuns } from '../../../src/adapters/temporal/index.ts';
 import { openBridge } from './bridge.ts';
-import type { LiveEngine, WorkersDo } from './live-engine.ts';
+import type { EngineOptions, LiveAbilities, LiveEngine, WorkersDo } from './live-engine.ts';
+import { jobsPackedIf, runsPackedIf } from './packing.ts';
 import { freePort, listens, living } from './processes.ts';
-import { bundle, connect } from './temporal-client.js';
+import { bundle, connect, serves } from './temporal-client.js';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const library = here('../node_modules/.temporal-server/dependency');
 
 /** Returns why there is no server; null: there is one. Fetches it the first time, if Maven is there. */
 export function missingServer(): string | null {
+  if (development !== undefined) return existsSync(development) ? null : `no ${development}`;
   try {
     execFileSync('java', ['-version'], { stdio: 'ignore' });
   } catch {
@@ -33,9 +37,18 @@ export function missingServer(): string | null {
   }
 }
 
+/** The program `temporal`: its server keeps everything over its own death, lists and deletes. */
+const development = process.env['TEMPORAL_DEV_SERVER'];
+
+export const temporalAbilities: LiveAbilities = {
+  engineDies: development !== undefined,
+  deletes: development !== undefined,
+};
+
 export async function openTemporal(
   hands: WorkersDo,
   world?: string,
+  { packed = false, worker: program = here('temporal-worker.js') }: EngineOptions = {},
 ): Promise<LiveEngine & { readonly client: Awaited<ReturnType<typeof connect>>['client'] }> {
   const directory = await mkdtemp(join(tmpdir(), 'temporal-'));
   const port = await freePort();
@@ -43,22 +56,47 @@ export async function openTemporal(
   const code = join(directory, 'workflows.js');
   await bundle(code);
   const bridge = await openBridge();
-  const server = living({
-    command: 'java',
-    args: [
-      '-XX:TieredStopAtLevel=1',
-      '-cp',
-      join(library, '*'),
-      'io.temporal.testserver.TestServer',
-      String(port),
-    ],
-    isUp: () => listens(port),
-  });
+  const database = join(directory, 'temporal.db');
+  const server =
+    development === undefined
+      ? living({
+          command: 'java',
+          args: [
+            '-XX:TieredStopAtLevel=1',
+            '-cp',
+            join(library, '*'),
+            'io.temporal.testserver.TestServer',
+            String(port),
+          ],
+          isUp: () => listens(port),
+        })
+      : living({
+          command: development,
+          args: [
+            'server',
+            'start-dev',
+            '--headless',
+            '--port',
+            String(port),
+            '--db-filename',
+            database,
+            '--log-level',
+            'error',
+          ],
+          cwd: directory,
+          isUp: () => serves(address),
+        });
   await server.start();
   const worker = living({
     command: process.execPath,
-    args: [here('temporal-worker.js')],
-    env: { ADDRESS: address, BUNDLE: code, BRIDGE: world ?? bridge.url, HANDS: hands ?? '' },
+    args: [program],
+    env: {
+      ADDRESS: address,
+      BUNDLE: code,
+      BRIDGE: world ?? bridge.url,
+      HANDS: hands ?? '',
+      ...(packed ? { PACKED: '1' } : {}),
+    },
     isUp: async (output) => output.includes('up'),
   });
   if (hands) await worker.start();
@@ -68,14 +106,20 @@ export async function openTemporal(
     env: { TEMPORAL_ADDRESS: address },
     bridge,
     client,
-    jobs: () => temporalJobs({ client, heartbeatTimeoutMs: 1_000 }),
-    runs: () => temporalRuns({ client, heartbeatTimeoutMs: 1_000, lookMs: 50 }),
+    directory: development === undefined ? null : directory,
+    jobs: () => jobsPackedIf(packed, temporalJobs({ client, heartbeatTimeoutMs: 1_000 })),
+    runs: () =>
+      runsPackedIf(packed, temporalRuns({ client, heartbeatTimeoutMs: 1_000, lookMs: 50 })),
+    kept: async () => rowsOf(database),
     async killWorkers() {
       await worker.kill();
       await worker.start();
     },
-    // It keeps nothing.
-    killEngine: () => Promise.reject(new Error('the test server is in memory')),
+    async killEngine() {
+      if (development === undefined) throw new Error('the test server is in memory');
+      await server.kill();
+      await server.start();
+    },
     async close() {
       await close();
       await Promise.all([worker.kill(), server.kill()]);
@@ -83,4 +127,19 @@ export async function openTemporal(
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** The rows of all tables, as one text. */
+function rowsOf(database: string): string {
+  const db = new DatabaseSync(database, { readOnly: true });
+  try {
+    const tables = db.prepare("select name from sqlite_master where type = 'table'").all();
+    return tables
+      .flatMap(({ name }) => db.prepare(`select * from "${String(name)}"`).all())
+      .flatMap((row) => Object.values(row))
+      .map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value))
+      .join('\n');
+  } finally {
+    db.close();
+  }
 }

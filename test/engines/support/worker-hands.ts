@@ -3,11 +3,14 @@
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import {
   jobWorker,
+  packedHands,
+  packedRunHands,
   runWorker,
   type JobHands,
   type Jobs,
   type RunHands,
 } from '../../../src/entries/jobs.ts';
+import { jobsPackedIf, PACKING } from './packing.ts';
 import { runsConformanceAgents } from '../../../src/testing/index.ts';
 import { rides, ridesModel } from './rides.ts';
 
@@ -21,6 +24,11 @@ const agentsOf = ({ BRIDGE: url = '' }: Env) =>
   });
 
 export function handsOf(env: Env): JobHands {
+  const hands = bareHandsOf(env);
+  return env['PACKED'] ? packedHands(hands, PACKING) : hands;
+}
+
+function bareHandsOf(env: Env): JobHands {
   const { BRIDGE: url = '', HANDS } = env;
   const environment = nodeEnvironment();
   if (HANDS === 'rides')
@@ -39,5 +47,12 @@ export function handsOf(env: Env): JobHands {
 export function runHandsOf(env: Env, jobs: Jobs): RunHands | null {
   if (env['HANDS'] !== 'runs') return null;
   const { configs } = agentsOf(env);
-  return runWorker({ environment: nodeEnvironment(), configs, jobs, onError: () => {} });
+  const isPacked = env['PACKED'] !== undefined;
+  const hands = runWorker({
+    environment: nodeEnvironment(),
+    configs,
+    jobs: jobsPackedIf(isPacked, jobs),
+    onError: () => {},
+  });
+  return isPacked ? packedRunHands(hands, PACKING) : hands;
 }

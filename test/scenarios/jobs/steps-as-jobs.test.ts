@@ -577,16 +577,15 @@ describe('after a crash', () => {
     expect(cancelled[0]).toMatch(/:1:call_look$/);
   });
 
-  test('what has ended is forgotten by the engine', async () => {
+  test('the engine is told which subagent has ended', async () => {
     const { begin, of, jobs } = setUp(booking);
-    const forgotten: string[] = [];
-    const { forget } = jobs;
-    Object.assign(jobs, { forget: (prefix: string) => (forgotten.push(prefix), forget?.(prefix)) });
+    const ended: string[] = [];
+    Object.assign(jobs, { ended: (prefix: string) => void ended.push(prefix) });
     const { result } = begin();
     await settle(of);
     await result;
-    expect(forgotten.length).toBe(1);
-    expect(jobs.begun.every(({ key }) => key.startsWith(forgotten[0] as string))).toBe(true);
+    expect(ended.length).toBe(1);
+    expect(jobs.begun.every(({ key }) => key.startsWith(ended[0] as string))).toBe(true);
   });
 
   test('sealed and claimed: a planted word is in nothing that the engine stores', async () => {

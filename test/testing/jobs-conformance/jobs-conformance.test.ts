@@ -14,7 +14,7 @@ import {
   type JobsConformanceSetup,
   type JobsStage,
 } from '../../../src/testing/index.ts';
-import { memoryClaims, testCodec } from '../../support/job-packing.ts';
+import { memoryClaims, realMoment, testCodec } from '../../support/job-packing.ts';
 
 const simulated = (change: (jobs: Jobs, hands: JobHands) => Jobs = (jobs) => jobs) => ({
   name: 'simulated',
@@ -46,6 +46,8 @@ const setups: readonly JobsConformanceSetup[] = [
   {
     ...simulated(),
     name: 'simulated, packed',
+    patience: 5_000,
+    moment: realMoment(),
     open(hands) {
       const own = packing();
       const engine = simulatedJobs({ hands: packedHands(hands, own) });
@@ -134,7 +136,23 @@ const faults: Readonly<Record<string, (jobs: Jobs, hands: JobHands) => Jobs>> = 
       return end;
     },
   }),
-  'forgets too much': (jobs) => ({ ...jobs, forget: () => jobs.forget?.('') }),
+  'deletes too much': (jobs) => ({ ...jobs, forget: () => jobs.forget?.('') }),
+  'deletes nothing': (jobs) => ({ ...jobs, forget() {} }),
+  'leaves what is under way': (jobs) => {
+    const underWay = new Set<string>();
+    return {
+      ...jobs,
+      async run(job, options) {
+        underWay.add(job.key);
+        try {
+          return await jobs.run(job, options);
+        } finally {
+          underWay.delete(job.key);
+        }
+      },
+      forget: (prefix) => (underWay.size > 0 ? undefined : jobs.forget?.(prefix)),
+    };
+  },
   'rejects with any error': (jobs) => ({
     ...jobs,
     async run(job, options) {

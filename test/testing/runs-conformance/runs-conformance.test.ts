@@ -2,14 +2,22 @@
 
 import { describe, expect, test } from 'vitest';
 import {
+  forgetRun,
   jobWorker,
+  packedHands,
+  packedJobs,
+  packedRunHands,
+  packedRuns,
   runWorker,
+  type ForgetRunStores,
+  type JobPacking,
   type Jobs,
   type RunEngine,
   type RunHands,
 } from '../../../src/entries/jobs.ts';
 import type { Journal } from '../../../src/actors/ports/journal.ts';
 import { createRuntime, memoryJournal } from '../../../src/index.ts';
+import { memoryClaims, realMoment, testCodec } from '../../support/job-packing.ts';
 import {
   runsConformance,
   runsConformanceAgents,
@@ -71,6 +79,8 @@ function inProcess(): RunsConformanceSetup {
 let salt = 0;
 
 interface Faults {
+  readonly packing?: () => JobPacking;
+  readonly forgets?: (stores: ForgetRunStores) => ForgetRunStores;
   readonly engine?: (engine: RunEngine) => RunEngine;
   readonly hands?: (hands: RunHands) => RunHands;
   readonly jobs?: (jobs: Jobs) => Jobs;
@@ -78,26 +88,39 @@ interface Faults {
 
 const simulated = (): RunsConformanceSetup => simulatedWith({});
 
-function simulatedWith({ engine: change, hands: other, jobs: odd }: Faults): RunsConformanceSetup {
+function simulatedWith({
+  engine: change,
+  hands: other,
+  jobs: odd,
+  packing,
+  forgets: storesOf = (stores) => stores,
+}: Faults): RunsConformanceSetup {
   const environment = simulatedEnvironment();
   return {
     name: 'simulated',
     shows: ['program_dies', 'worker_dies'],
     isEngine: true,
+    deletes: true,
     patience: 300,
     moment: () => environment.settle(),
     pass: (ms) => environment.advance(ms),
     open(tell) {
       const { model, configs } = runsConformanceAgents(tell);
-      const jobs = simulatedJobs({ hands: jobWorker({ environment, configs, model }) });
-      const hands = runWorker({
+      const own = packing?.();
+      const worker = jobWorker({ environment, configs, model });
+      const bare = simulatedJobs({ hands: own ? packedHands(worker, own) : worker });
+      const jobs = own ? packedJobs(bare, own) : bare;
+      const turns = runWorker({
         environment,
         configs,
         jobs: odd?.(jobs) ?? jobs,
         onError: () => {},
       });
-      const engine = simulatedRuns({ environment, hands: other?.(hands) ?? hands });
+      const hands = own ? packedRunHands(turns, own) : turns;
+      const kept = simulatedRuns({ environment, hands: other?.(hands) ?? hands });
+      const engine = own ? packedRuns(kept, own) : kept;
       return {
+        forget: (id) => forgetRun(id, storesOf({ engine, jobs })),
         program() {
           const end = new AbortController();
           const changed = change?.(engine) ?? engine;
@@ -114,15 +137,28 @@ function simulatedWith({ engine: change, hands: other, jobs: odd }: Faults): Run
           };
         },
         killWorkers() {
-          engine.killWorkers();
-          jobs.killWorkers();
+          kept.killWorkers();
+          bare.killWorkers();
         },
       };
     },
   };
 }
 
-describe.each([inProcess(), simulated()])('[H7] $name', (setup) => {
+function packed(): RunsConformanceSetup {
+  const setup = simulatedWith({
+    packing: () => ({
+      codec: testCodec('a key'),
+      claims: memoryClaims(),
+      claimAboveBytes: 1_000,
+      redact: {},
+    }),
+  });
+  // References of claims have a digest, which Node makes on another thread.
+  return { ...setup, name: 'simulated, packed', patience: 5_000, moment: realMoment(setup.moment) };
+}
+
+describe.each([inProcess(), simulated(), packed()])('[H7] $name', (setup) => {
   test.each(runsConformance(setup).filter(({ skipped }) => skipped === null))('$name', ({ run }) =>
     run(),
   );
@@ -171,6 +207,16 @@ describe('a planted fault fails a case', () => {
             const waiting = turn.waiting.map((wait) => ({ ...wait, askedAt: clock.now() }));
             return hands.turn({ ...turn, waiting }, signal);
           },
+        }),
+      },
+    ],
+    ['the steps of a run that was deleted stay', { forgets: ({ engine }) => ({ engine }) }],
+    [
+      'a deleted run stays',
+      {
+        forgets: ({ engine, ...rest }) => ({
+          ...rest,
+          engine: { ...engine, forget: async (id) => [id] },
         }),
       },
     ],

@@ -1,0 +1,182 @@
+// The texts that an engine stores of jobs and runs: without their secrets, sealed with the app's key, and kept elsewhere if
+// they are large. Both ends need the same packing.
+//
+// Owns:     the order: secrets are taken out, then the text is sealed, then a large one is claimed.
+// Does not: encrypt (the app's codec does), or keep large texts (the claims do).
+//
+// Invariants
+//   PACKING-1. With a codec, no text that is packed reaches the engine or the claims unsealed.
+//   PACKING-2. A text of more than `claimAboveBytes` is kept by the claims before the engine gets its reference.
+//   PACKING-3. A text that cannot be unpacked is a failure (`JOB_UNREADABLE`), never another text.
+//   PACKING-4. A reference names one text for good: what an engine has recorded is not replaced by a later attempt.
+
+import { z } from 'zod';
+import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { isLongerThan, parsedOrText } from '../../values/json.ts';
+import { isA, messageOf } from '../../values/errors.ts';
+import { digestOf, JobError } from '../ports/jobs.ts';
+import type { JournalEntry } from '../ports/journal.ts';
+import { entryRedaction, secretsTaken, type RedactionOptions } from './redacting-journal.ts';
+
+/** Seals texts with a key of the app: encryption, for example. Both ends have the same. */
+export interface JobCodec {
+  seal(text: string): string | Promise<string>;
+  /** Rejects a text that it did not seal; with a `JobError` that is `retryable`, it is asked again. */
+  open(sealed: string): string | Promise<string>;
+}
+
+/** Keeps large texts for both ends: a bucket, a table, a shared folder (`fileClaims` of `offstage/node`). No reference is used twice. */
+export interface JobClaims {
+  /** Keeps a text. Called again with the same reference, it gets the same text. */
+  keep(reference: string, text: string): void | Promise<void>;
+  /** Returns the text; null: there is none. */
+  read(reference: string): string | null | Promise<string | null>;
+  /** Forgets all texts whose references begin so. */
+  forget?(prefix: string): void | Promise<void>;
+}
+
+/** The treatment of the texts of jobs before an engine stores them; the same at both ends. */
+export interface JobPacking {
+  /**
+   * Takes secrets out of bodies and results, as `redactingJournal` does: the worker's model and tools do not see them
+   * either. @defaultValue none
+   */
+  readonly redact?: RedactionOptions;
+  /** @defaultValue none */
+  readonly codec?: JobCodec;
+  /** @defaultValue none: a body above `maxBytes` of the engine is refused */
+  readonly claims?: JobClaims;
+  /** The size above which a text is kept by the claims. @defaultValue 100000 */
+  readonly claimAboveBytes?: number;
+}
+
+const packingSchema = z.strictObject({
+  redact: z.unknown().optional(),
+  codec: anObject('a codec with seal() and open()', 'seal', 'open').optional(),
+  claims: anObject('claims with keep() and read()', 'keep', 'read').optional(),
+  claimAboveBytes: z.number().int().min(0).optional(),
+} satisfies ChecksOf<JobPacking>);
+
+const CLAIM_ABOVE_BYTES = 100_000;
+/** Of a digest, in a reference. */
+const DIGEST_CHARS = 32;
+
+const packed = z.strictObject({
+  sealed: z.boolean(),
+  text: z.string().optional(),
+  claim: z.string().optional(),
+});
+
+/** Packs texts at one end, and unpacks those of the other. */
+export class Packer {
+  readonly #packing: JobPacking;
+  readonly #redact: ((json: unknown) => unknown) | null;
+  readonly #redactEntry: ((entry: JournalEntry) => JournalEntry) | null;
+
+  constructor(where: string, packing: JobPacking) {
+    check(where, packingSchema, packing);
+    this.#packing = packing;
+    const { redact } = packing;
+    this.#redact = redact === undefined ? null : secretsTaken(`${where}.redact`, redact);
+    this.#redactEntry = redact === undefined ? null : entryRedaction(`${where}.redact`, redact);
+  }
+
+  get isSealing(): boolean {
+    return this.#packing.codec !== undefined;
+  }
+
+  pack(reference: string, text: string): Promise<string> {
+    if (!this.#redact) return this.#pack(reference, text);
+    return this.#pack(reference, JSON.stringify(this.#redact(parsedOrText(text))));
+  }
+
+  packJson(reference: string, json: unknown): Promise<string> {
+    return this.#pack(reference, JSON.stringify(this.#redact ? this.#redact(json) : json));
+  }
+
+  packEntries(reference: string, entries: readonly JournalEntry[]): Promise<string> {
+    const redact = this.#redactEntry;
+    return this.#pack(reference, JSON.stringify(redact ? entries.map(redact) : entries));
+  }
+
+  /** References begin so: see PACKING-4. @throws {JobError} `CLAIMS_UNREACHABLE`, `JOB_UNREADABLE`. */
+  async #pack(beginning: string, bare: string): Promise<string> {
+    const { codec, claims, claimAboveBytes = CLAIM_ABOVE_BYTES } = this.#packing;
+    const sealed = codec !== undefined;
+    const ready = codec ? await sealedBy(codec, bare) : bare;
+    if (!claims || !isLongerThan(ready, claimAboveBytes))
+      return JSON.stringify({ sealed, text: ready });
+    const reference = `${beginning}~${(await digestOf(ready)).slice(0, DIGEST_CHARS)}`;
+    try {
+      await claims.keep(reference, ready);
+    } catch (error) {
+      throw new JobError('CLAIMS_UNREACHABLE', `The claims keep nothing: ${messageOf(error)}`, {
+        retryable: true,
+        cause: error,
+      });
+    }
+    return JSON.stringify({ sealed, claim: reference });
+  }
+
+  /** Tells whether a text that was packed is kept by the claims. */
+  isClaim(written: string): boolean {
+    return packed.safeParse(parsedOrText(written)).data?.claim !== undefined;
+  }
+
+  /** PACKING-3 */
+  async unpack(written: string): Promise<string> {
+    const { success, data } = packed.safeParse(parsedOrText(written));
+    if (!success) throw unreadable('expected a text that the other end packed');
+    const { codec } = this.#packing;
+    if (data.sealed !== (codec !== undefined))
+      throw unreadable(data.sealed ? 'it is sealed: expected a codec' : 'it is not sealed');
+    const ready = data.claim === undefined ? data.text : await this.#claimed(data.claim);
+    if (ready === undefined) throw unreadable('it is empty');
+    if (!codec) return ready;
+    try {
+      return await codec.open(ready);
+    } catch (error) {
+      if (isA(error, JobError) && error.retryable) throw error;
+      throw unreadable(`the codec cannot open it: ${messageOf(error)}`);
+    }
+  }
+
+  async #claimed(reference: string): Promise<string> {
+    const { claims } = this.#packing;
+    if (!claims) throw unreadable('it was kept elsewhere: expected `claims`');
+    let text: string | null;
+    try {
+      text = await claims.read(reference);
+    } catch (error) {
+      throw new JobError('CLAIMS_UNREACHABLE', `The claims cannot be read: ${messageOf(error)}`, {
+        retryable: true,
+        cause: error,
+      });
+    }
+    if (text === null) throw unreadable(`the claims do not have ${reference}`);
+    return text;
+  }
+}
+
+/** Tells whether a text is the work of a packer. */
+export function isPacked(text: string): boolean {
+  return packed.safeParse(parsedOrText(text)).success;
+}
+
+async function sealedBy(codec: JobCodec, text: string): Promise<string> {
+  try {
+    return await codec.seal(text);
+  } catch (error) {
+    const message = `The codec cannot seal it: ${messageOf(error)}`;
+    throw new JobError('JOB_UNREADABLE', message, { retryable: false, cause: error });
+  }
+}
+
+/** The error for a text that cannot be unpacked. */
+export function unreadable(why: string): JobError {
+  return new JobError(
+    'JOB_UNREADABLE',
+    `A job or run cannot be unpacked: ${why}. Both ends need the same packing`,
+    { retryable: false },
+  );
+}

@@ -1,0 +1,269 @@
+// Runs whose texts an engine stores packed (packing.ts): `packedRuns` where runs are asked for, `packedRunHands` where their
+// turns are done. The engine sees the ids, the name of the configuration, the ids of requests, and the times.
+//
+// Invariants
+//   PACKED-RUNS-1. Task, user, bounds, journal, questions, answers, reasons and outcomes reach the engine packed only.
+//   PACKED-RUNS-2. What cannot be unpacked ends the run as lost (`JOB_UNREADABLE`); claims that cannot be reached make
+//       the engine do the turn again.
+//   PACKED-RUNS-3. The claims of a turn are kept until the turn after the next one, and those of the last one until the run
+//       is deleted.
+
+import { z } from 'zod';
+import { aFunction, anObject, check } from '../../values/checks.ts';
+import { isA } from '../../values/errors.ts';
+import { JobError, readFrom } from '../ports/jobs.ts';
+import type { JournalEntry } from '../ports/journal.ts';
+import type {
+  RunAnswer,
+  RunEngine,
+  RunHands,
+  RunNews,
+  RunOrder,
+  RunTurn,
+  RunTurnEnd,
+  RunView,
+  RunWait,
+} from '../ports/run-engine.ts';
+import { isPacked, Packer, unreadable, type JobPacking } from '../runtime/packing.ts';
+import { raceAbort } from '../runtime/race-abort.ts';
+import { lostBy } from './refusal.ts';
+
+const engineSchema = z.looseObject({
+  name: z.string(),
+  start: aFunction,
+  view: aFunction,
+  answer: aFunction,
+  cancel: aFunction,
+  forget: aFunction.optional(),
+});
+
+const bodySchema: z.ZodType<Pick<RunOrder, 'task' | 'by' | 'above'>> = z.object({
+  task: z.object({
+    description: z.string(),
+    toolName: z.string(),
+    args: z.record(z.string(), z.unknown()),
+  }),
+  by: z.string().exactOptional(),
+  above: z
+    .object({
+      depth: z.number(),
+      denied: z.array(z.string()),
+      answerableBy: z.array(z.string()).exactOptional(),
+    })
+    .exactOptional(),
+});
+const entriesSchema = z.array(
+  z.custom<JournalEntry>((entry) => typeof entry === 'object' && entry !== null && 'unit' in entry),
+);
+const answerSchema = z.looseObject({});
+const objectSchema = z.looseObject({});
+const packedSchema = z.strictObject({ packed: z.string() });
+
+/**
+ * Packs the texts of runs before they reach the engine, and unpacks its views: for `runSubagent({ engine })`.
+ * @throws {ConfigurationError} for options that are unknown or wrong.
+ */
+export function packedRuns(engine: RunEngine, packing: JobPacking): RunEngine {
+  check('packedRuns(engine, …)', engineSchema, engine);
+  const texts = new RunTexts(new Packer('packedRuns(…, packing)', packing), packing);
+  const { forget, lookMs } = engine;
+  return {
+    name: engine.name,
+    ...(lookMs === undefined ? {} : { lookMs }),
+    start: async (order) => engine.start(await texts.packOrder(order)),
+    async view(id, after, signal) {
+      const view = await engine.view(id, after, signal);
+      // It has nothing new.
+      if (view.turn <= after && view.outcome === null) return { ...view, waiting: [] };
+      return raceAbort(texts.unpackView(view), signal);
+    },
+    answer: async (id, answer) => engine.answer(id, await texts.packAnswer(id, answer)),
+    cancel: async (id, reason) => engine.cancel(id, await texts.packReason(id, reason)),
+    ...(forget
+      ? {
+          async forget(id: string) {
+            const ids = await forget.call(engine, id);
+            for (const one of new Set([id, ...ids])) await packing.claims?.forget?.(`${one}/`);
+            return ids;
+          },
+        }
+      : {}),
+  };
+}
+
+/**
+ * Unpacks the turns of runs at a worker, and packs their ends: around `runWorker({ … })`.
+ * @throws {ConfigurationError} for options that are unknown or wrong.
+ */
+export function packedRunHands(hands: RunHands, packing: JobPacking): RunHands {
+  check(
+    'packedRunHands(hands, …)',
+    anObject('hands such as those of runWorker({ … })', 'turn'),
+    hands,
+  );
+  const texts = new RunTexts(new Packer('packedRunHands(…, packing)', packing), packing);
+  return {
+    async turn(turn, signal) {
+      let end: RunTurnEnd;
+      try {
+        const given = await raceAbort(texts.unpackTurn(turn), signal);
+        end = await hands.turn(given, texts.readableReason(signal));
+      } catch (error) {
+        if (signal.aborted || !isA(error, JobError) || error.retryable) throw error;
+        // PACKED-RUNS-2. Its time is that of no clock: nothing is waited for any more.
+        end = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: lostBy(error) };
+      }
+      await texts.dropBefore(turn);
+      return texts.packEnd(turn, end);
+    },
+  };
+}
+
+class RunTexts {
+  readonly #packer: Packer;
+  readonly #packing: JobPacking;
+
+  constructor(packer: Packer, packing: JobPacking) {
+    this.#packer = packer;
+    this.#packing = packing;
+  }
+
+  /** PACKED-RUNS-1 */
+  async packOrder({ id, config, task, by, above }: RunOrder): Promise<RunOrder> {
+    const packed = await this.#packer.packJson(`${id}/run:order`, { task, by, above });
+    return { id, config, task: { description: '', toolName: config, args: {} }, packed };
+  }
+
+  async packAnswer(id: string, { requestId, given, content }: RunAnswer): Promise<RunAnswer> {
+    return {
+      requestId,
+      packed: await this.#packer.packJson(`${id}/run:answer:${requestId}`, { given, content }),
+    };
+  }
+
+  packReason(id: string, reason: string): Promise<string> {
+    return this.#packer.packJson(`${id}/run:cancel`, reason);
+  }
+
+  async unpackView(view: RunView): Promise<RunView> {
+    const waiting = await Promise.all(view.waiting.map((wait) => this.#unpackWait(wait)));
+    const outcome = view.outcome && (await this.#unpackObject(view.outcome));
+    return { ...view, waiting, outcome };
+  }
+
+  async unpackTurn(turn: RunTurn): Promise<RunTurn> {
+    const { order, number, journal, waiting, news } = turn;
+    return {
+      order: await this.#unpackOrder(order),
+      number,
+      journal: journal.length === 0 ? [] : await this.#unpackEntries(journal),
+      waiting: await Promise.all(waiting.map((wait) => this.#unpackWait(wait))),
+      news: await this.#unpackNews(news),
+    };
+  }
+
+  async packEnd({ order, number }: RunTurn, end: RunTurnEnd): Promise<RunTurnEnd> {
+    const { journal, waiting, children, outcome } = end;
+    const beginning = `${order.id}/run:${number}/`;
+    const packed = async (name: string, json: object): Promise<{ readonly packed: string }> => ({
+      packed: await this.#packer.packJson(`${beginning}${name}`, json),
+    });
+    if (typeof journal === 'string') throw unreadable('the journal is packed twice');
+    return {
+      ...end,
+      journal:
+        outcome === null ? await this.#packer.packEntries(`${beginning}journal`, journal) : [],
+      waiting: await Promise.all(
+        waiting.map(async (wait) => ({ ...wait, asked: await packed(wait.requestId, wait.asked) })),
+      ),
+      ...(children
+        ? {
+            children: await Promise.all(
+              children.map(async (child) => ({
+                ...child,
+                order: await this.packOrder(child.order),
+              })),
+            ),
+          }
+        : {}),
+      outcome: outcome && (await packed('outcome', outcome)),
+    };
+  }
+
+  /** PACKED-RUNS-3 */
+  async dropBefore({ order, number, journal }: RunTurn): Promise<void> {
+    const { claims } = this.#packing;
+    const isClaimed = typeof journal === 'string' && this.#packer.isClaim(journal);
+    // The turn before is recorded, and may be under way at a worker that is not: it reads the end of the one before that.
+    if (isClaimed && number > 2) await claims?.forget?.(`${order.id}/run:${number - 2}/`);
+  }
+
+  /** A cancel reaches a turn with its reason as text. */
+  readableReason(signal: AbortSignal): AbortSignal {
+    const controller = new AbortController();
+    const abort = async (): Promise<void> => {
+      const { reason } = signal as { readonly reason: unknown };
+      if (!isA(reason, JobError)) return controller.abort(reason);
+      const { code, retryable } = reason;
+      const message = await this.#unpackReason(reason.message).catch(() => 'cancelled');
+      controller.abort(new JobError(code, message, { retryable }));
+    };
+    if (signal.aborted) void abort();
+    else signal.addEventListener('abort', () => void abort(), { once: true });
+    return controller.signal;
+  }
+
+  async #unpackOrder({ id, config, packed }: RunOrder): Promise<RunOrder> {
+    if (packed === undefined) throw unreadable('the run was begun without packedRuns(…)');
+    const body = await this.#unpackJson(packed, bodySchema);
+    return { ...body, id, config };
+  }
+
+  async #unpackEntries(journal: RunTurn['journal']): Promise<readonly JournalEntry[]> {
+    if (typeof journal !== 'string') throw unreadable('the journal is not packed');
+    return this.#unpackJson(journal, entriesSchema);
+  }
+
+  async #unpackWait(wait: RunWait): Promise<RunWait> {
+    return { ...wait, asked: await this.#unpackObject(wait.asked) };
+  }
+
+  async #unpackNews(news: RunNews): Promise<RunNews> {
+    if (news.type === 'answered') {
+      const { requestId, packed } = news.answer;
+      if (packed === undefined) throw unreadable('the answer is not packed');
+      const answer = await this.#unpackJson(packed, answerSchema);
+      return { type: 'answered', answer: { ...answer, requestId } };
+    }
+    if (news.type === 'child')
+      return { ...news, outcome: news.outcome && (await this.#unpackObject(news.outcome)) };
+    if (news.type === 'cancelled')
+      return { type: 'cancelled', reason: await this.#unpackReason(news.reason) };
+    return news;
+  }
+
+  /** The engine has reasons of its own. */
+  async #unpackReason(reason: string): Promise<string> {
+    return isPacked(reason) ? this.#unpackJson(reason, z.string()) : reason;
+  }
+
+  #unpackObject(object: object): Promise<object> {
+    const { success, data } = packedSchema.safeParse(object);
+    if (!success) throw unreadable('it is not packed');
+    return this.#unpackJson(data.packed, objectSchema);
+  }
+
+  async #unpackJson<Schema extends z.ZodType>(
+    text: string,
+    schema: Schema,
+  ): Promise<z.output<Schema>> {
+    const bare = await this.#packer.unpack(text);
+    let json: unknown;
+    try {
+      json = JSON.parse(bare);
+    } catch {
+      throw unreadable('it holds no JSON');
+    }
+    return readFrom('The engine', schema, json);
+  }
+}

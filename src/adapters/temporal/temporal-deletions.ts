@@ -1,0 +1,103 @@
+// Deletes what Temporal keeps of workflows. They are found by its visibility store, which may lag behind by a moment; each
+// is then asked for until Temporal does not know it any more.
+//
+// Does not: delete bytes from the disk of Temporal's database, or from an archive (docs/engines.md).
+
+import { JobError, unreachable } from '../../actors/ports/jobs.ts';
+import { nameOf } from './temporal-sdk.ts';
+
+/** The part of a client that is used: `start` and `getHandle` begin and ask, the rest finds and deletes. */
+export interface TemporalClientOf<Handle> {
+  readonly options?: { readonly namespace?: string };
+  readonly workflowService?: { deleteWorkflowExecution(request: object): Promise<unknown> };
+  readonly workflow: {
+    start(workflowType: string, options: object): Promise<unknown>;
+    getHandle(workflowId: string, runId?: string): Handle;
+    list?(options: { readonly query: string }): AsyncIterable<TemporalExecution>;
+  };
+}
+
+type Described = { describe?(): Promise<Partial<TemporalExecution>> };
+type DeletingClient = TemporalClientOf<Described>;
+
+export interface TemporalExecution {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly status: { readonly name: string };
+}
+
+/** How often a workflow that was deleted is asked for; each time takes a request. */
+const LOOKS = 300;
+
+export class TemporalDeletions {
+  readonly #client: DeletingClient;
+
+  private constructor(client: DeletingClient) {
+    this.#client = client;
+  }
+
+  /** Null: the client cannot. */
+  static of(client: DeletingClient): TemporalDeletions | null {
+    const { workflow, workflowService } = client;
+    return workflow.list && workflowService ? new TemporalDeletions(client) : null;
+  }
+
+  /** Returns the executions for which a condition of Temporal's list filters holds. */
+  async find(condition: string): Promise<readonly TemporalExecution[]> {
+    const found: TemporalExecution[] = [];
+    try {
+      const listed = this.#client.workflow.list?.({ query: condition }) ?? [];
+      for await (const execution of listed) found.push(execution);
+    } catch (error) {
+      throw unreachable('Temporal', error);
+    }
+    return found;
+  }
+
+  /** Returns the latest execution of a workflow, as Temporal itself knows it; null: it knows none. */
+  async latest(workflowId: string, runId?: string): Promise<TemporalExecution | null> {
+    try {
+      const described = await this.#client.workflow.getHandle(workflowId, runId).describe?.();
+      if (!described) return null;
+      const { runId: id, status } = described;
+      return { workflowId, runId: id ?? runId ?? '', status: status ?? { name: 'UNKNOWN' } };
+    } catch (error) {
+      if (nameOf(error) === 'WorkflowNotFoundError') return null;
+      throw unreachable('Temporal', error);
+    }
+  }
+
+  /** Deletes executions; one that is under way is terminated. Resolves when Temporal knows none of them. */
+  async remove(executions: readonly TemporalExecution[]): Promise<void> {
+    for (const execution of executions) await this.#delete(execution);
+    for (const { workflowId, runId } of executions)
+      for (let look = 1; (await this.latest(workflowId, runId)) !== null; look += 1)
+        if (look === LOOKS)
+          throw new JobError('JOBS_UNREACHABLE', `Temporal is still deleting ${workflowId}`, {
+            retryable: true,
+          });
+  }
+
+  async #delete({ workflowId, runId }: TemporalExecution): Promise<void> {
+    const { namespace = 'default' } = this.#client.options ?? {};
+    try {
+      await this.#client.workflowService?.deleteWorkflowExecution({
+        namespace,
+        workflowExecution: { workflowId, runId },
+      });
+    } catch (error) {
+      if (!isGone(error)) throw unreachable('Temporal', error);
+    }
+  }
+}
+
+/** gRPC: NOT_FOUND. */
+function isGone(error: unknown): boolean {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return code === 5;
+}
+
+/** Ids are encoded: none holds a quote or a backslash. */
+export function filterText(id: string): string {
+  return `"${id}"`;
+}

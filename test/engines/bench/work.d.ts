@@ -1,0 +1,6 @@
+import type { SubagentConfig } from '../../../src/index.ts';
+
+export const ANSWER: string;
+export const SILENT: string;
+export const TASK: string;
+export const rides: SubagentConfig;

@@ -1,0 +1,130 @@
+// A word that a user has said, on an engine: where it is, and where it is not any more once it was forgotten.
+
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createZstdDecompress } from 'node:zlib';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { forgetRun } from '../../../src/entries/jobs.ts';
+import { forgetSession } from '../../../src/entries/journal.ts';
+import { createRuntime, memoryJournal, runSubagent } from '../../../src/index.ts';
+import { runsConformanceAgents } from '../../../src/testing/index.ts';
+import type { EngineOptions, LiveEngine, WorkersDo } from './live-engine.ts';
+import { moment } from './processes.ts';
+
+/** In the task, and in the answer of the user. */
+const WORDS = ['heliotrope-17-kestrel', 'marzipan-41-osprey'] as const;
+
+/** A run on the engine, with a subagent of its own; and one in this process whose steps are jobs. */
+async function playBoth(live: LiveEngine) {
+  live.bridge.hands = { do: () => Promise.resolve({ done: '' }) };
+  const { configs } = runsConformanceAgents(() => Promise.resolve());
+  const traveller = configs['traveller'] as NonNullable<(typeof configs)['traveller']>;
+  const journal = memoryJournal({ keep: Infinity });
+  const environment = nodeEnvironment();
+  const jobs = live.jobs();
+  const options = { onQuestion: () => ({ text: WORDS[1] }) };
+  const task = `Go to ${WORDS[0]} [trip t: charge, ask, guide ask then look_up, look_up]`;
+  const runs = [
+    runSubagent(traveller, task, {
+      ...options,
+      runtime: createRuntime({ environment }),
+      engine: live.runs(),
+      id: 'on the engine',
+    }),
+    runSubagent(traveller, task, {
+      ...options,
+      runtime: createRuntime({ environment, journal, jobs }),
+      id: 'in process',
+    }),
+  ];
+  for (const { result } of runs) expect(await result).toMatchObject({ status: 'completed' });
+  return {
+    /** Again, until the engine has found everything: what it lists may lag behind. */
+    async forget(isGone: () => Promise<boolean>) {
+      do {
+        await forgetRun('on the engine', { engine: live.runs(), jobs });
+        await forgetSession('in process', { journal, jobs });
+        await moment();
+      } while (!(await isGone()));
+    },
+  };
+}
+
+const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+/** The bytes of all files, and what is in the frames of Zstandard among them: RocksDB compresses its log. */
+async function bytesOf(directory: string): Promise<string> {
+  const names = await readdir(directory, { recursive: true, withFileTypes: true });
+  const texts: string[] = [];
+  for (const file of names) {
+    if (!file.isFile()) continue;
+    const bytes = await readFile(join(file.parentPath, file.name));
+    texts.push(bytes.toString('latin1'));
+    for (let at = bytes.indexOf(ZSTD); at !== -1;) {
+      const next = bytes.indexOf(ZSTD, at + 4);
+      const frame = bytes.subarray(at, next === -1 ? undefined : next);
+      const text = await unpacked(frame);
+      if (text !== null) texts.push(text);
+      at = next;
+    }
+  }
+  return texts.join('\n');
+}
+
+/** A frame that goes on in another block is read as far as it is there. */
+function unpacked(frame: Buffer): Promise<string | null> {
+  return new Promise((resolve) => {
+    const parts: Buffer[] = [];
+    const stream = createZstdDecompress();
+    const over = (): void =>
+      resolve(parts.length > 0 ? Buffer.concat(parts).toString('latin1') : null);
+    stream.on('data', (part: Buffer) => parts.push(part));
+    stream.on('end', over);
+    stream.on('error', over);
+    stream.end(frame);
+  });
+}
+
+export function privacyOnAnEngine(
+  name: string,
+  open: (hands: WorkersDo, world?: string, options?: EngineOptions) => Promise<LiveEngine>,
+): void {
+  describe(`${name}: a word of the user`, () => {
+    const setUp = async (options: EngineOptions): Promise<LiveEngine> => {
+      const live = await open('runs', undefined, options);
+      onTestFinished(() => live.close());
+      return live;
+    };
+
+    test('JOBS-6, RUN-ENGINE-6: it is in the stores of the engine, and after forgetting in none that can be read', async () => {
+      const live = await setUp({});
+      const { forget } = await playBoth(live);
+      const before = await live.kept();
+      // So the other test would find a word that is not sealed.
+      const raw = live.directory === null ? null : await bytesOf(live.directory);
+      if (raw !== null) for (const word of WORDS) expect(raw.includes(word)).toBe(true);
+      for (const word of WORDS) expect(before).toContain(word);
+      await forget(async () => !(await live.kept()).includes(WORDS[0]));
+      const after = await live.kept();
+      for (const word of WORDS) expect(after).not.toContain(word);
+    });
+
+    test('PACKING-1, PACKED-RUNS-1: sealed, it is in no table and in no byte of the engine at any time', async () => {
+      const live = await setUp({ packed: true });
+      const { forget } = await playBoth(live);
+      const looks = async (): Promise<readonly string[]> => [
+        await live.kept(),
+        live.directory === null ? '' : await bytesOf(live.directory),
+      ];
+      // It is the place where all of it is.
+      for (const text of await looks())
+        if (text !== '') expect(text.includes('traveller')).toBe(true);
+      for (const text of await looks())
+        for (const word of WORDS) expect(text.includes(word)).toBe(false);
+      await forget(async () => !(await live.kept()).includes('traveller'));
+      for (const text of await looks())
+        for (const word of WORDS) expect(text.includes(word)).toBe(false);
+    });
+  });
+}
