@@ -538,10 +538,19 @@ export const layers: readonly Layer[] = [
     ],
     packages: [...declaredPackages, 'node:'],
   },
-  // The home of a session: it holds one, and knows its pool.
+  // The home of a session: it holds one, knows its pool, and serves its clients.
   {
     files: 'adapters/cloudflare',
-    sources: [...portSources, 'actors/admission', 'actors/pool', 'actors/session/view'],
+    sources: [
+      ...portSources,
+      'actors/admission',
+      'actors/pool',
+      'client/protocol.ts',
+      'serve/client-desk.ts',
+      'serve/options.ts',
+      'serve/served-client.ts',
+      'serve/session-hub.ts',
+    ],
     packages: ['zod'],
   },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },

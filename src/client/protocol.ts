@@ -97,7 +97,18 @@ export type NoticeFrame =
   /** The client has missed a frame: it asks for the whole state. */
   | { readonly type: 'resync' };
 
-export type ClientFrame = HelloFrame | CommandFrame | NoticeFrame;
+/**
+ * Asks for a sign of life, `pong`. The text of the frame is exactly `PING`: a platform may answer it while the server
+ * sleeps.
+ */
+export interface PingFrame {
+  readonly type: 'ping';
+}
+
+export const PING = '{"type":"ping"}';
+export const PONG = '{"type":"pong"}';
+
+export type ClientFrame = HelloFrame | CommandFrame | NoticeFrame | PingFrame;
 
 /** The lists of the state whose views change in place. */
 export type ViewList = 'transcript' | 'subagents' | 'questions' | 'deliveries';
@@ -133,8 +144,13 @@ export type ServerFrame =
       readonly aliveMs: number;
       /** Whether the session speaks and listens, and this connection can carry sound. */
       readonly hasVoice: boolean;
-      /** Names the server's memory of this client: with another one, the receipts of before are unknown. */
+      /**
+       * Names the server's memory of this client: with another one, the receipts of before are unknown. On an open
+       * connection all of them have come before.
+       */
       readonly memory: string;
+      /** The server says nothing unasked: after `aliveMs` of silence the client sends `ping`. */
+      readonly isSilent?: boolean;
       readonly state: SessionState;
     }
   /** The client misses nothing but the frames that follow. */
@@ -155,6 +171,8 @@ export type ServerFrame =
     }
   /** Sent when nothing else is; a client that misses it has lost its connection. */
   | { readonly type: 'alive'; readonly seq: number; readonly now: number }
+  /** The answer to `ping`. */
+  | { readonly type: 'pong' }
   | { readonly type: 'receipt'; readonly id: number; readonly ok: true; readonly value: unknown }
   | {
       readonly type: 'receipt';
@@ -232,6 +250,7 @@ const clientShapes: Readonly<Record<ClientFrame['type'], Shape>> = {
   },
   playout: { itemId: isId, playedMs: isBetween(0, MAX_PLAYED_MS) },
   resync: {},
+  ping: {},
 };
 
 const serverShapes: Readonly<Record<ServerFrame['type'], Shape>> = {
@@ -246,11 +265,13 @@ const serverShapes: Readonly<Record<ServerFrame['type'], Shape>> = {
     aliveMs: isSerial,
     hasVoice: isFlag,
     memory: isId,
+    'isSilent?': isFlag,
     state: isState,
   },
   resumed: { epoch: isId, seq: isCount, now: isCount, hasVoice: isFlag, memory: isId },
   events: { seq: isCount, now: isCount, events: isEvents },
   alive: { seq: isCount, now: isCount },
+  pong: {},
   receipt: {
     id: isSerial,
     ok: isFlag,

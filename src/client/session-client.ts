@@ -213,6 +213,8 @@ export class SessionClient {
   #failures = 0;
   #detour: { readonly url: URL; failures: number } | null = null;
   #aliveMs = WELCOME_TIMEOUT_MS;
+  /** The server says nothing unasked. */
+  #isSilent = false;
   #heardAt = 0;
   #clockOffsetMs = 0;
   #cancelTimer: () => void = () => undefined;
@@ -483,6 +485,28 @@ export class SessionClient {
     this.#cancelTimer = scheduler.schedule(look, timeoutMs);
   }
 
+  /** The same for a server that says nothing unasked. Timers of a page in the background come late: the answer has its
+   * time from the question on. */
+  #ask(): void {
+    const { clock, scheduler } = this.#environment;
+    this.#heardAt = clock.now();
+    let askedAt: number | null = null;
+    const look = (): void => {
+      const now = clock.now();
+      if (askedAt !== null && this.#heardAt < askedAt) return this.#lost();
+      askedAt = null;
+      let nextMs = this.#heardAt + this.#aliveMs - now;
+      if (nextMs <= 0) {
+        askedAt = now;
+        nextMs = this.#aliveMs * (PATIENCE - 1);
+        this.#line?.send([{ type: 'ping' }]);
+      }
+      this.#cancelTimer = scheduler.schedule(look, nextMs);
+    };
+    this.#cancelTimer();
+    this.#cancelTimer = scheduler.schedule(look, this.#aliveMs);
+  }
+
   #received(value: unknown): void {
     this.#heardAt = this.#environment.clock.now();
     const frame = readServerFrame(value);
@@ -504,6 +528,7 @@ export class SessionClient {
           break;
         }
         this.#aliveMs = frame.aliveMs;
+        this.#isSilent = frame.isSilent ?? false;
         this.#isBehind = false;
         this.#position = { epoch: frame.epoch, seq: frame.seq };
         this.#setState(frame.state);
@@ -535,6 +560,7 @@ export class SessionClient {
         this.#dismissed(frame);
         break;
       case 'audio.item':
+      case 'pong':
       case 'refused':
         break;
     }
@@ -548,11 +574,19 @@ export class SessionClient {
     this.#setClock(now);
     const isFirst = !this.#isWelcome;
     this.#show({ ...change, state: 'open', transport: this.#line?.kind ?? null, reason: null });
-    if (!isFirst) return;
+    if (!isFirst) {
+      // The receipts of the memory before have all come; what is still without one is known to this memory.
+      if (memory !== this.#memory)
+        for (const command of this.#commands.values())
+          if (command.sentTo === this.#memory) command.sentTo = memory;
+      this.#memory = memory;
+      return;
+    }
     this.#isWelcome = true;
     this.#wasAnswered = true;
     this.#failures = 0;
-    this.#watch(this.#aliveMs * PATIENCE);
+    if (this.#isSilent) this.#ask();
+    else this.#watch(this.#aliveMs * PATIENCE);
     this.#memory = memory;
     // SESSION-CLIENT-3
     const unknown = ({ sentTo }: PendingCommand): boolean => sentTo !== null && sentTo !== memory;

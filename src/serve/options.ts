@@ -210,9 +210,13 @@ const origin = z
     'expected an origin such as https://app.example.com, without a path, or *',
   );
 
-const optionsSchema = z.strictObject({
-  pool: z.looseObject({ use: aFunction }).optional(),
-  session: aFunction.optional(),
+/** The options for clients, which every home of sessions has. */
+export type ClientOptions = Pick<
+  ServeOptions,
+  'authorize' | 'path' | 'origins' | 'hosts' | 'share' | 'limits' | 'onError'
+>;
+
+export const clientChecks = {
   authorize: aFunction,
   path: z
     .string()
@@ -220,14 +224,21 @@ const optionsSchema = z.strictObject({
     .optional(),
   origins: z.array(origin).max(1_000).optional(),
   hosts: z.array(z.string().min(1).max(300)).max(1_000).optional(),
-  locate: aFunction.optional(),
   share: z.array(z.enum([...SHARED, ...SHAREABLE])).optional(),
   limits: limitsSchema.optional(),
-  environment: z.looseObject({ clock: z.unknown(), scheduler: z.unknown() }).optional(),
   onError: aFunction.optional(),
+} satisfies ChecksOf<ClientOptions>;
+
+const optionsSchema = z.strictObject({
+  ...clientChecks,
+  pool: z.looseObject({ use: aFunction }).optional(),
+  session: aFunction.optional(),
+  locate: aFunction.optional(),
+  environment: z.looseObject({ clock: z.unknown(), scheduler: z.unknown() }).optional(),
 } satisfies ChecksOf<ServeOptions>);
 
-export interface CheckedServe<S extends ServedSession> extends ServeOptions<S> {
+/** The checked options, with their defaults. */
+export interface CheckedServe extends ClientOptions {
   readonly path: string;
   readonly limits: ServeLimits;
   readonly environment: Environment;
@@ -236,19 +247,29 @@ export interface CheckedServe<S extends ServedSession> extends ServeOptions<S> {
 }
 
 /** @throws {ConfigurationError} `INVALID_OPTION` */
-export function checkedServe<S extends ServedSession>(options: ServeOptions<S>): CheckedServe<S> {
+export function checkedServe<S extends ServedSession>(
+  options: ServeOptions<S>,
+): CheckedServe & ServeOptions<S> {
   check('serve(options)', optionsSchema, options);
-  const { pool, session, limits, share = [], onError, environment, path = '/offstage' } = options;
+  const { pool, session, environment } = options;
   if ((pool === undefined) === (session === undefined))
     throw new ConfigurationError(
       'INVALID_OPTION',
       'serve(options): expected either `pool` or `session`',
     );
+  return { ...options, ...withDefaults(options, environment ?? nodeEnvironment()) };
+}
+
+/** The options for clients, with their defaults. */
+export function withDefaults(options: ClientOptions, environment: Environment): CheckedServe {
+  const { authorize, path = '/offstage', origins, hosts, limits, share = [], onError } = options;
   return {
-    ...options,
+    authorize,
     path,
+    ...(origins && { origins }),
+    ...(hosts && { hosts }),
     limits: { ...defaultServeLimits, ...limits },
-    environment: environment ?? nodeEnvironment(),
+    environment,
     shared: new Set<string>([...SHARED, ...share]),
     onError: reporter(onError),
   };

@@ -27,12 +27,26 @@ import type { AudioFrame } from '../voice/audio/audio-frame.ts';
 import type { ServedIdentity, ServeLimits } from './options.ts';
 import { TokenBucket } from './token-bucket.ts';
 
+/** The text of a frame, which clients share: encoded once, if a channel needs bytes. */
+export class FrameText {
+  readonly text: string;
+  #bytes: Uint8Array<ArrayBuffer> | null = null;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get bytes(): Uint8Array<ArrayBuffer> {
+    return (this.#bytes ??= new TextEncoder().encode(this.text));
+  }
+}
+
 /** The way to one client. `close` sends what was written before, `cut` does not. */
 export interface Channel {
   readonly kind: 'websocket' | 'stream';
-  /** The written bytes that have not left this process. */
+  /** The written bytes that have not left this process, as far as it knows. */
   readonly unsentBytes: number;
-  text(data: Buffer): void;
+  text(frame: FrameText): void;
   sound?(packet: Uint8Array): void;
   close(code: number, reason: string): void;
   cut(code: number, reason: string): void;
@@ -106,12 +120,28 @@ export class ServedClient {
     return this.identity.role === 'watcher';
   }
 
+  /** Whether it has been greeted, and waits for its session. */
+  get isWaiting(): boolean {
+    return this.clientId !== null && this.#hub === null && !this.#isGone;
+  }
+
+  /** The connection of a greeted client has outlived the memory of its server. */
+  restored(clientId: string): void {
+    this.#cancelDeadline();
+    this.clientId = clientId;
+  }
+
   /** The session is there: the frames that came before go to it. */
   joined(hub: ClientHub): void {
     this.#hub = hub;
     const early = this.#early;
     this.#early = [];
     for (const frame of early) this.#pass(frame);
+  }
+
+  /** The session sleeps, and the connection stays. */
+  parked(): void {
+    this.#hub = null;
   }
 
   received(text: string): void {
@@ -140,6 +170,7 @@ export class ServedClient {
         this.send({ type: 'receipt', id: frame.id, ok: false, code: 'RATE_LIMITED', message });
       return this.#refuse('RATE_LIMITED', message);
     }
+    if (frame.type === 'ping') return this.send({ type: 'pong' });
     if (frame.type === 'microphone') this.#microphoneHz = frame.sampleRateHz;
     else if (this.#hub) this.#pass(frame);
     else if (this.#early.length < MAX_EARLY_FRAMES) this.#early.push(frame);
@@ -165,15 +196,15 @@ export class ServedClient {
   }
 
   send(frame: ServerFrame): void {
-    this.write(Buffer.from(JSON.stringify(frame)));
+    this.write(new FrameText(JSON.stringify(frame)));
   }
 
-  /** Writes the text of a frame; clients may share it. */
-  write(data: Buffer): void {
+  /** Writes a frame that clients may share. */
+  write(frame: FrameText): void {
     if (this.#isGone) return;
     const { unsentBytes } = this.channel;
     const { maxUnsentBytes } = this.#owner.limits;
-    if (unsentBytes <= maxUnsentBytes) return this.channel.text(data);
+    if (unsentBytes <= maxUnsentBytes) return this.channel.text(frame);
     // SERVED-CLIENT-2
     const message = `Expected a client that reads: ${unsentBytes} bytes are unsent, at most ${maxUnsentBytes} may be`;
     this.#end('TOO_SLOW', message);

@@ -15,7 +15,9 @@
 //       receipt of the earlier one. The commands of a watcher are not executed.
 //   SESSION-HUB-4. What a client that does not own the voice hears or says does not reach the session. When the
 //       voice moves, the session sees its client leave and another come.
-//   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one.
+//   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one. Where
+//       connections outlive memory, a client of a text session does not keep it there: when the session is put away its
+//       clients are parked, and the next hub begins with the whole state for each of them.
 
 import type { Subscription } from 'rxjs';
 import type {
@@ -36,7 +38,7 @@ import { codeOf, isA, messageOf, OffstageError } from '../values/errors.ts';
 import type { AudioFrame } from '../voice/audio/audio-frame.ts';
 import { resampleFrames } from '../voice/audio/frame-operators.ts';
 import type { CheckedServe, ServedSession } from './options.ts';
-import type { ClientHub, ServedClient } from './served-client.ts';
+import { FrameText, type ClientHub, type ServedClient } from './served-client.ts';
 
 /** Changes are collected for so long: a frame for each word of a model would cost more than it says. */
 const BATCH_MS = 10;
@@ -53,11 +55,20 @@ interface Visitor {
   forget: () => void;
 }
 
+export interface HubOptions {
+  /** Connections outlive the memory of the session (SESSION-HUB-5). @defaultValue false */
+  readonly parks?: boolean;
+  /** Called once, when the hub needs the session no more. */
+  ended(): void;
+}
+
 export class SessionHub implements ClientHub {
   readonly #session: ServedSession;
-  readonly #options: CheckedServe<ServedSession>;
+  readonly #options: CheckedServe;
   readonly #epoch: string;
+  readonly #parks: boolean;
   readonly #ended: () => void;
+  readonly #executing = new Set<Promise<void>>();
   readonly #subscriptions: Subscription[] = [];
   readonly #visitors = new Map<string, Visitor>();
   readonly #clients = new Set<ServedClient>();
@@ -66,7 +77,7 @@ export class SessionHub implements ClientHub {
   readonly #speakers: ServedClient[] = [];
   /** The views that every client has, and that may change. */
   readonly #views = new Map<string, object>();
-  readonly #kept: { readonly seq: number; readonly data: Buffer }[] = [];
+  readonly #kept: { readonly seq: number; readonly frame: FrameText }[] = [];
   #keptBytes = 0;
   #pending: WireEvent[] = [];
   #isFlushDue = false;
@@ -80,11 +91,11 @@ export class SessionHub implements ClientHub {
   #isOver = false;
   #isSuspended = false;
 
-  /** `ended`: called once, when the hub needs the session no more. */
-  constructor(session: ServedSession, options: CheckedServe<ServedSession>, ended: () => void) {
+  constructor(session: ServedSession, options: CheckedServe, { parks = false, ended }: HubOptions) {
     this.#session = session;
     this.#options = options;
-    this.#ended = ended;
+    this.#parks = parks;
+    this.#ended = () => ended();
     this.#epoch = options.environment.ids.next('ep');
     this.#subscriptions.push(
       session.events.subscribe({
@@ -99,6 +110,7 @@ export class SessionHub implements ClientHub {
           .pipe(resampleFrames(SPEECH_RATE_HZ))
           .subscribe((frame) => this.#owner?.sendSound(frame)),
       );
+    if (parks) return;
     this.#linger();
     this.#beat();
   }
@@ -164,12 +176,19 @@ export class SessionHub implements ClientHub {
     const [oldest] = visitor.receipts.keys();
     if (visitor.receipts.size > MAX_RECEIPTS && oldest !== undefined)
       visitor.receipts.delete(oldest);
-    void this.#receiptOf(client, frame).then((receipt) => {
+    const execution = this.#receiptOf(client, frame).then((receipt) => {
+      this.#executing.delete(execution);
       visitor.receipts.set(frame.id, receipt);
       // What it changed comes before it.
       this.#flush();
       visitor.client?.send(receipt);
     });
+    this.#executing.add(execution);
+  }
+
+  /** Resolves when no command is being executed. */
+  async settled(): Promise<void> {
+    while (this.#executing.size > 0) await Promise.all(this.#executing);
   }
 
   notice(client: ServedClient, frame: NoticeFrame): void {
@@ -215,10 +234,14 @@ export class SessionHub implements ClientHub {
 
   /** Ends all connections; clients may connect again. */
   close(code: string, message: string, retry: boolean): void {
+    this.#end((client) => client.bye(code, message, { retry }));
+  }
+
+  #end(part: (client: ServedClient) => void): void {
     if (this.#isOver) return;
     this.#flush();
     this.#isOver = true;
-    for (const client of this.#clients) client.bye(code, message, { retry });
+    for (const client of this.#clients) part(client);
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     for (const { forget } of this.#visitors.values()) forget();
     this.#visitors.clear();
@@ -284,7 +307,8 @@ export class SessionHub implements ClientHub {
   #listen(): () => void {
     const session = this.#session;
     try {
-      const leave = [session.listen(), ...(this.hasVoice ? [] : [session.attach()])];
+      const isAttached = !this.hasVoice && !this.#parks;
+      const leave = [session.listen(), ...(isAttached ? [session.attach()] : [])];
       return () => {
         for (const each of leave) this.#quietly(each);
       };
@@ -380,27 +404,27 @@ export class SessionHub implements ClientHub {
     this.#pending = [];
     this.#seq += 1;
     const frame = { type: 'events', seq: this.#seq, now: this.#now, events } as const;
-    const data = this.#encoded(frame);
-    this.#keep(data);
-    for (const client of this.#clients) client.write(data);
+    const text = this.#encoded(frame);
+    this.#keep(text);
+    for (const client of this.#clients) client.write(text);
   }
 
   /** An event without JSON (a BigInt in the data of an app) is left out. */
-  #encoded(frame: Extract<ServerFrame, { type: 'events' }>): Buffer {
+  #encoded(frame: Extract<ServerFrame, { type: 'events' }>): FrameText {
     try {
-      return Buffer.from(JSON.stringify(frame));
+      return new FrameText(JSON.stringify(frame));
     } catch (error) {
       this.#options.onError(error, 'serve: an event that is no JSON');
       const events = frame.events.filter(hasJson);
-      return Buffer.from(JSON.stringify({ ...frame, events }));
+      return new FrameText(JSON.stringify({ ...frame, events }));
     }
   }
 
-  #keep(data: Buffer): void {
-    this.#kept.push({ seq: this.#seq, data });
-    this.#keptBytes += data.byteLength;
+  #keep(frame: FrameText): void {
+    this.#kept.push({ seq: this.#seq, frame });
+    this.#keptBytes += frame.bytes.byteLength;
     while (this.#keptBytes > this.#options.limits.resumeBytes)
-      this.#keptBytes -= this.#kept.shift()?.data.byteLength ?? this.#keptBytes;
+      this.#keptBytes -= this.#kept.shift()?.frame.bytes.byteLength ?? this.#keptBytes;
   }
 
   /** Sends the frames after `seq`; false if they are not all kept. */
@@ -409,7 +433,7 @@ export class SessionHub implements ClientHub {
     if (seq > this.#seq || seq + 1 < oldest) return false;
     const known = this.#knownOf(client);
     client.send({ type: 'resumed', epoch: this.#epoch, seq, now: this.#now, ...known });
-    for (const frame of this.#kept) if (frame.seq > seq) client.write(frame.data);
+    for (const kept of this.#kept) if (kept.seq > seq) client.write(kept.frame);
     return true;
   }
 
@@ -426,11 +450,14 @@ export class SessionHub implements ClientHub {
       user,
       role,
       aliveMs: this.#options.limits.aliveMs,
+      ...(this.#parks && { isSilent: true }),
       ...this.#knownOf(client),
     } satisfies Omit<Extract<ServerFrame, { type: 'welcome' }>, 'state'>;
     if (this.#state?.seq !== this.#seq)
       this.#state = { seq: this.#seq, text: JSON.stringify(this.#sharedState) };
-    client.write(Buffer.from(`${JSON.stringify(head).slice(0, -1)},"state":${this.#state.text}}`));
+    client.write(
+      new FrameText(`${JSON.stringify(head).slice(0, -1)},"state":${this.#state.text}}`),
+    );
   }
 
   get #sharedState(): SessionState {
@@ -449,10 +476,10 @@ export class SessionHub implements ClientHub {
     const { environment, limits } = this.#options;
     this.#cancelAlive = environment.scheduler.schedule(
       () => {
-        const data = Buffer.from(
+        const frame = new FrameText(
           JSON.stringify({ type: 'alive', seq: this.#seq, now: this.#now } satisfies ServerFrame),
         );
-        for (const client of this.#clients) client.write(data);
+        for (const client of this.#clients) client.write(frame);
         this.#beat();
       },
       limits.aliveMs,
@@ -461,7 +488,7 @@ export class SessionHub implements ClientHub {
   }
 
   #linger(): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#parks) return;
     this.#cancelLinger();
     this.#cancelLinger = this.#options.environment.scheduler.schedule(
       () => this.close('IDLE', 'Nobody is connected', true),
@@ -471,7 +498,8 @@ export class SessionHub implements ClientHub {
   }
 
   #sessionEnded(): void {
-    if (this.#isSuspended)
+    if (this.#isSuspended && this.#parks) this.#end((client) => client.parked());
+    else if (this.#isSuspended)
       this.close('SESSION_SUSPENDED', 'The session has left this process', true);
     else this.close('SESSION_ENDED', 'The session has ended', false);
   }

@@ -9,8 +9,7 @@ export interface OpenedStream {
   whenClosed(callback: () => void): void;
 }
 
-const PREFIX = Buffer.from('data: ');
-const SUFFIX = Buffer.from('\n\n');
+const encoder = new TextEncoder();
 
 /** `maxQueuedBytes`: what the stream queues for a client; more counts as unsent, too. */
 export function openStream(maxQueuedBytes: number): OpenedStream {
@@ -49,7 +48,7 @@ export function openStream(maxQueuedBytes: number): OpenedStream {
         return controller ? queueBytes - (controller.desiredSize ?? 0) : 0;
       },
       // JSON has no line breaks: a frame is one line.
-      text: (data) => controller?.enqueue(Buffer.concat([PREFIX, data, SUFFIX])),
+      text: ({ text }) => controller?.enqueue(encoder.encode(`data: ${text}\n\n`)),
       close: () => end((made) => made.close()),
       cut: (_code, reason) => end((made) => made.error(new DOMException(reason, 'AbortError'))),
     },

@@ -1,9 +1,14 @@
-// A session in a Durable Object, in workerd: SESSION-HOST-1, SESSION-HOST-2, DURABLE-JOURNAL-1 to DURABLE-JOURNAL-3.
+// A session in a Durable Object, in workerd, and its clients: SESSION-HOST-1 to SESSION-HOST-4, DURABLE-JOURNAL-1 to
+// DURABLE-JOURNAL-3. home.test.ts has the cases that every home of sessions passes, with SIGKILL.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import type { ConnectOptions, SocketClass } from '../../src/client/index.ts';
+import { PING, PONG } from '../../src/client/protocol.ts';
+import { testClient, type TestClient } from '../serve/support/served.ts';
 import { rideModel } from './support/ride-model.ts';
 import { bundle, start } from './support/workerd.js';
 
@@ -18,7 +23,6 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  model.hold(false);
   await running?.kill();
   running = null;
 });
@@ -28,75 +32,73 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function run(worker = chats, inputTimeoutMs = 600_000): Promise<string> {
-  const env = { MODEL_URL: model.url, INPUT_TIMEOUT_MS: String(inputTimeoutMs) };
+async function run(worker = chats) {
+  const env = { MODEL_URL: model.url, INPUT_TIMEOUT_MS: '600000' };
   running = await start(worker, join(folder, 'objects'), env);
-  return running.url;
+  return running;
 }
 
-/** Everything is killed, and started again on what it has kept. */
-async function restart(inputTimeoutMs?: number): Promise<string> {
-  await running?.kill();
-  return run(chats, inputTimeoutMs);
-}
-
-interface Chat {
-  readonly open: readonly string[];
-  readonly said: readonly string[];
-}
 interface Look {
   readonly bornAt: number;
   readonly isAwake: boolean;
   readonly alarm: number | null;
   readonly entries: number;
   readonly errors: readonly string[];
-  readonly plain: number;
 }
 
-async function ask<T>(url: string, id: string, body?: object): Promise<T> {
-  const response = await fetch(new URL(id, url), {
-    ...(body && { method: 'POST', body: JSON.stringify(body) }),
-  });
+async function ask<T>(path: string): Promise<T> {
+  const response = await fetch(new URL(path, running?.url));
   if (!response.ok) throw new Error(await response.text());
   return (await response.json()) as T;
 }
 
-const look = async (url: string, id: string): Promise<Look> => ask(url, `${id}?look`);
+const look = (session: string): Promise<Look> => ask(`look?session=${session}`);
 
-/** Asks until it is so, as often as it can. */
-async function until<T>(read: () => Promise<T> | T, isSo: (found: T) => boolean): Promise<T> {
+/** Looks until it has left memory, as often as it can. */
+async function asleep(session: string): Promise<Look> {
   for (;;) {
-    const found = await read();
-    if (isSo(found)) return found;
+    const found = await look(session);
+    if (!found.isAwake) return found;
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-async function asked(url: string, id: string): Promise<string> {
-  const { open } = await until(
-    () => ask<Chat>(url, id),
-    (chat) => chat.open.length > 0,
-  );
-  return open[0] ?? '';
+const clientOf = (session: string, token = 'ann', more: Partial<ConnectOptions> = {}): TestClient =>
+  testClient({
+    url: new URL('offstage', running?.url),
+    session,
+    token,
+    transport: 'websocket',
+    ...more,
+  });
+
+/** One after another: workerd never evicts an object whose first two sockets came at the same time. */
+async function connected(session: string, token: string): Promise<TestClient> {
+  const client = clientOf(session, token);
+  await client.status(({ state }) => state === 'open');
+  return client;
 }
 
-const isAsleep = (url: string, id: string): Promise<Look> =>
-  until(
-    () => look(url, id),
-    (found) => !found.isAwake,
-  );
+const told = (client: TestClient, words: string) =>
+  client.until(({ transcript }) => transcript.some(({ text }) => text.includes(words)));
 
-const isTold = (url: string, id: string, text: string): Promise<Chat> =>
-  until(
-    () => ask<Chat>(url, id),
-    ({ said }) => said.includes(text),
-  );
+/** What the server answers to a request that is no client of ours. */
+function upgrade(session: string, headers: Record<string, string>, path = 'offstage') {
+  const url = new URL(`${path}?session=${session}`, running?.url.replace('http', 'ws'));
+  const socket = new WebSocket(url, ['offstage.v1', `offstage.token.${btoa('ann')}`], { headers });
+  return new Promise<number>((resolve) => {
+    socket.on('error', () => undefined);
+    socket.on('unexpected-response', (_, { statusCode = 0 }) => resolve(statusCode));
+    socket.on('open', () => resolve(101));
+  }).finally(() => socket.terminate());
+}
 
 test('DURABLE-JOURNAL-1 DURABLE-JOURNAL-2: the suite for journals, and an event of 5 MB in pieces', async () => {
+  await run(suite);
   const { results, large } = await ask<{
     results: readonly { name: string; result: string }[];
     large: { isSame: boolean; pieces: number; longest: number; left: number };
-  }>(await run(suite), 'x');
+  }>('x');
   expect(results.filter(({ result }) => result.startsWith('failed'))).toEqual([]);
   expect(results.filter(({ result }) => result === 'ok').length).toBeGreaterThan(40);
   expect(large).toMatchObject({ isSame: true, left: 0 });
@@ -104,77 +106,143 @@ test('DURABLE-JOURNAL-1 DURABLE-JOURNAL-2: the suite for journals, and an event 
   expect(large.longest).toBeLessThan(2_000_000);
 });
 
-describe('a session', () => {
-  test('asks, takes an answer, tells, and leaves memory with its deadline as the alarm', async () => {
-    const url = await run();
-    await ask(url, 'a', { say: 'Book me a ride' });
-    const requestId = await asked(url, 'a');
-    const asleep = await isAsleep(url, 'a');
+describe('the clients of an object', () => {
+  test('DURABLE-JOURNAL-3: a question waits with its deadline as the alarm, and nothing else in memory', async () => {
+    await run();
+    const ann = clientOf('a');
+    await ann.it.send('Book me a ride');
+    const { requestId, options } = await ann.question();
+    expect(options.map(({ id }) => id)).toEqual(['economy', 'premium']);
+    const sleeping = await asleep('a');
     // Ten minutes, and not the watchdog of a session in memory.
-    expect((asleep.alarm ?? 0) - Date.now()).toBeGreaterThan(60_000);
-    expect(asleep).toMatchObject({ entries: 1, errors: [], plain: 426 });
-    await ask(url, 'a', { answer: requestId, optionId: 'premium' });
-    await isTold(url, 'a', 'Done. Booked: premium');
-    expect(await isAsleep(url, 'a')).toMatchObject({ alarm: null, errors: [] });
-  });
-
-  test('killed while it waits: the question is open under its id, and no model call is made again', async () => {
-    await ask(await run(), 'b', { say: 'Book me a ride' });
-    const requestId = await asked(running?.url ?? '', 'b');
-    await isAsleep(running?.url ?? '', 'b');
-    const before = model.calls.length;
-    const url = await restart();
-    expect(await asked(url, 'b')).toBe(requestId);
-    expect(model.calls).toHaveLength(before);
-    await ask(url, 'b', { answer: requestId, optionId: 'economy' });
-    await isTold(url, 'b', 'Done. Booked: economy');
-  });
-
-  test('DURABLE-JOURNAL-3 SESSION-HOST-2: killed in a model call: the alarm makes it anew, and the call is made again', async () => {
-    model.hold(true);
-    const before = model.calls.length;
-    const riders = (): number =>
-      model.calls.slice(before).filter((call) => call.startsWith('rider')).length;
-    await ask(await run(), 'c', { say: 'Book me a ride' });
-    await until(riders, (count) => count === 1);
-    model.hold(false);
-    const url = await restart();
-    // Nobody uses it.
-    await until(riders, (count) => count === 2);
-    expect(await asked(url, 'c')).not.toBe('');
-  });
-
-  test('a deadline that passes while nothing runs is met after the start', async () => {
-    await ask(await run(chats, 1000), 'd', { say: 'Book me a ride' });
-    await asked(running?.url ?? '', 'd');
-    const before = model.calls.length;
-    await restart(1000);
-    await until(
-      () => model.calls.slice(before),
-      (calls) => calls.some((call) => call.includes('did not respond')),
-    );
-  });
-
-  test('SESSION-HOST-1: a client that is connected lets it sleep, wakes it, and hears the result', async () => {
-    const url = await run();
-    const socket = new WebSocket(new URL('e', url.replace('http', 'ws')));
-    await new Promise((resolve) => socket.addEventListener('open', resolve));
-    const heard: { type?: string; text?: string; requestId?: string; accepted?: boolean }[] = [];
-    socket.addEventListener('message', ({ data }) => {
-      heard.push(JSON.parse(String(data)) as object);
+    expect((sleeping.alarm ?? 0) - Date.now()).toBeGreaterThan(60_000);
+    expect(sleeping).toMatchObject({ entries: 1, errors: [] });
+    expect(await ann.it.answer(requestId, { optionId: 'premium' })).toEqual({
+      accepted: true,
+      by: 'ann',
     });
-    const hears = (isIt: (part: (typeof heard)[number]) => boolean) =>
-      until(
-        () => heard.find(isIt),
-        (part) => part !== undefined,
-      );
-    socket.send(JSON.stringify({ say: 'Book me a ride' }));
-    const question = await hears(({ type }) => type === 'question.asked');
-    await isAsleep(url, 'e');
-    socket.send(JSON.stringify({ answer: question?.requestId, optionId: 'economy' }));
-    await hears(({ accepted }) => accepted === true);
-    await hears(({ type, text }) => type === 'text.done' && text === 'Done. Booked: economy');
-    socket.close();
-    expect((await look(url, 'e')).errors).toEqual([]);
+    await told(ann, 'Booked: premium');
+    const { deliveryId = '' } = ann.state().deliveries.find(({ kind }) => kind === 'result') ?? {};
+    await ann.it.shown(deliveryId);
+    await ann.until(({ deliveries }) =>
+      deliveries.some((each) => each.deliveryId === deliveryId && each.state === 'delivered'),
+    );
+    expect(await asleep('a')).toMatchObject({ alarm: null, errors: [] });
+  });
+
+  test('SESSION-HOST-1: the object is evicted under an open tab: the tab stays connected, answers, and hears the result', async () => {
+    const { evict } = await run();
+    const ann = await connected('b', 'ann');
+    const eve = await connected('b', 'eve');
+    const states: string[] = [];
+    ann.it.status.subscribe(({ state }) => states.push(state));
+    await ann.it.send('Book me a ride');
+    const { requestId } = await ann.question();
+    await eve.until(({ questions }) => questions.some(({ state }) => state === 'open'));
+    const before = model.calls.length;
+    const { bornAt } = await asleep('b');
+    await evict('b');
+    const receipt = await ann.it.answer(requestId, { optionId: 'economy' });
+    expect(receipt).toEqual({ accepted: true, by: 'ann' });
+    await Promise.all([told(ann, 'Booked: economy'), told(eve, 'Booked: economy')]);
+    expect((await look('b')).bornAt).toBeGreaterThan(bornAt);
+    // The socket was the same all the time.
+    expect(states.slice(states.indexOf('open'))).not.toContain('connecting');
+    // The rider's last step and the report, and nothing again.
+    expect(model.calls.slice(before)).toEqual([
+      'rider: Booked: economy',
+      'lead: Done. Booked: economy',
+    ]);
+    // After it has slept, one more life: words, and their receipt under the memory of the new hub.
+    await asleep('b');
+    await evict('b');
+    await ann.it.send('hello');
+    await told(ann, 'You said: hello');
+  });
+
+  test('a tab asks for a sign of life, and is answered while the object sleeps', async () => {
+    const { evict } = await run();
+    let [pings, pongs] = [0, 0];
+    let ponged = (): void => undefined;
+    class Counting extends WebSocket {
+      override send(data: string): void {
+        if (data === PING) pings += 1;
+        super.send(data);
+      }
+      override emit(name: string, ...args: unknown[]): boolean {
+        const isPong = name === 'message' && String(args[0]) === PONG;
+        if (isPong) pongs += 1;
+        const isHeard = super.emit(name, ...args);
+        if (isPong) ponged();
+        return isHeard;
+      }
+    }
+    const ann = clientOf('c', 'ann', { WebSocket: Counting as unknown as SocketClass });
+    await ann.it.send('hello');
+    await told(ann, 'You said: hello');
+    await asleep('c');
+    await evict('c');
+    while (pings < 5) {
+      await ann.environment.advance(50);
+      // The answer comes in real time.
+      if (pongs < pings) await new Promise<void>((resolve) => (ponged = resolve));
+    }
+    expect(ann.it.status.get().state).toBe('open');
+    await ann.it.send('again');
+    await told(ann, 'You said: again');
+  });
+
+  test('SESSION-HOST-4: a bad token, and an identity of another session, are told so, and open nothing', async () => {
+    await run();
+    for (const token of ['nobody', 'mallory']) {
+      const { it, status } = clientOf('e', token);
+      const { reason } = await status(({ state }) => state === 'closed');
+      expect(reason?.code).toBe('UNAUTHORIZED');
+      await expect(it.send('hello')).rejects.toMatchObject({ code: 'CLIENT_CLOSED' });
+    }
+    expect(await look('e')).toMatchObject({
+      isAwake: false,
+      entries: 0,
+      errors: [expect.stringContaining('expected `authorize` to return the session "e"')],
+    });
+  });
+
+  test('a watcher sees all and does nothing; the first valid answer wins', async () => {
+    await run();
+    const [ann, bob, eve] = [clientOf('f'), clientOf('f', 'bob'), clientOf('f', 'eve')];
+    await ann.it.send('Book me a ride');
+    const { requestId } = await ann.question();
+    await eve.until(({ questions }) => questions.some(({ state }) => state === 'open'));
+    await expect(eve.it.answer(requestId, { optionId: 'premium' })).rejects.toMatchObject({
+      code: 'NOT_ALLOWED',
+    });
+    expect(eve.it.status.get()).toMatchObject({ user: 'eve', role: 'watcher', sessionId: 'f' });
+    expect(await bob.it.answer(requestId, { optionId: 'economy' })).toEqual({
+      accepted: true,
+      by: 'bob',
+    });
+    expect(await ann.it.answer(requestId, { optionId: 'premium' })).toMatchObject({
+      accepted: false,
+      reason: 'over',
+    });
+    await told(eve, 'Booked: economy');
+  });
+
+  test('foreign pages, other paths, plain requests and large frames are refused', async () => {
+    const { url } = await run();
+    expect(await upgrade('g', {})).toBe(101);
+    expect(await upgrade('g', { origin: new URL(url).origin })).toBe(101);
+    expect(await upgrade('g', { origin: 'https://evil.example' })).toBe(403);
+    expect((await fetch(new URL('offstage?session=g', url))).status).toBe(426);
+    const ann = clientOf('g');
+    await ann.it.send('hello');
+    const states: string[] = [];
+    ann.it.status.subscribe(({ state }) => states.push(state));
+    const large = ann.it.send('x'.repeat(4_000));
+    const failed = expect(large).rejects.toMatchObject({ code: 'CLIENT_CLOSED' });
+    await ann.status(({ state }) => state === 'waiting');
+    ann.it.close();
+    await failed;
+    expect((await look('g')).errors).toEqual([]);
   });
 });

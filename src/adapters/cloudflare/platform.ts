@@ -20,8 +20,10 @@ export interface DurableStorage {
 
 /** A WebSocket that outlives the memory of its object. */
 export interface DurableSocket {
-  send(message: string): void;
+  send(message: string | Uint8Array): void;
   close(code?: number, reason?: string): void;
+  serializeAttachment(value: unknown): void;
+  deserializeAttachment(): unknown;
 }
 
 /** `ctx` of a Durable Object. */
@@ -30,6 +32,23 @@ export interface DurableObjectContext<Socket extends DurableSocket = DurableSock
   readonly storage: DurableStorage;
   acceptWebSocket(socket: Socket): void;
   getWebSockets(): Socket[];
+  setWebSocketAutoResponse(pair?: object): void;
+}
+
+/** Two ends of a connection; the platform makes them. */
+interface SocketPair {
+  readonly 0: object;
+  readonly 1: DurableSocket & { accept(): void };
+}
+
+interface Platform {
+  readonly WebSocketPair: new () => SocketPair;
+  readonly WebSocketRequestResponsePair: new (request: string, response: string) => object;
+}
+
+/** The classes of the platform, which only workerd has. */
+export function platform(): Platform {
+  return globalThis as Platform & typeof globalThis;
 }
 
 const storage = z.looseObject({

@@ -1,40 +1,73 @@
-// A session that lives in a Durable Object: the object's name is its id, its SQLite the journal, its alarm the clock.
+// A session that lives in a Durable Object: the object's name is its id, its SQLite the journal, its alarm the clock, and
+// its sockets are clients of `offstage/client`, which outlive the memory of the object.
 //
-// Owns:     the pool of this one session, and the sockets of its clients, which outlive the memory of the object.
-// Does not: authorise anybody: the Worker does, before it hands a request to the object.
+//   fetch ──────────────▶ path, Host, Origin, authorize ─▶ socket of the platform
+//   webSocketMessage ───▶ client ─▶ pool: awake ─▶ hub of the session ─▶ receipts, frames to all
+//   alarm ──────────────▶ pool: what is due
+//
+// Owns:     the pool of this one session, its hub while it is awake, and its clients.
+// Does not: know the protocol, or bound what a client sends (`serve`: the same code as in Node.js).
 //
 // Invariants
 //   SESSION-HOST-1. A client that is connected does not keep the session in memory: its socket is the platform's, and
-//       wakes the object when it says something.
+//       wakes the object when it says something. After a sleep each client gets the whole state.
 //   SESSION-HOST-2. An alarm that fired is used up, so the next one is set before anything that can fail. It also keeps
 //       an object in memory while its session works.
+//   SESSION-HOST-3. A frame reaches the session only while the pool keeps it awake; it waits for one that is leaving.
+//   SESSION-HOST-4. An identity of another session, or none, opens nothing.
 
 import { z } from 'zod';
-import type { TextSession } from '../../actors/session/view/text-session.ts';
 import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';
-import { createSessionPool, type PooledSession } from '../../actors/pool/session-pool.ts';
+import {
+  createSessionPool,
+  type PooledSession,
+  type SessionPool,
+} from '../../actors/pool/session-pool.ts';
+import type { WakeTimes } from '../../actors/ports/wake-times.ts';
+import {
+  PING,
+  PONG,
+  PROTOCOL_VERSION,
+  SUBPROTOCOL,
+  type HelloFrame,
+} from '../../client/protocol.ts';
+import { ClientDesk, unauthorized } from '../../serve/client-desk.ts';
+import {
+  clientChecks,
+  withDefaults,
+  type CheckedServe,
+  type ClientOptions,
+  type ServedIdentity,
+  type ServedSession,
+} from '../../serve/options.ts';
+import type { Channel, FrameText, ServedClient } from '../../serve/served-client.ts';
+import { SessionHub } from '../../serve/session-hub.ts';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import { isServedHost, isServedOrigin, refusal } from '../listen/web-requests.ts';
 import { durableObjectJournal, WATCHDOG_MS } from './durable-object-journal.ts';
-import { checkStorage, type DurableObjectContext, type DurableSocket } from './platform.ts';
+import {
+  checkStorage,
+  platform,
+  type DurableObjectContext,
+  type DurableSocket,
+} from './platform.ts';
 import { workersEnvironment } from './workers-environment.ts';
 
-/** The part of a text session that a host needs. */
-export type HostedSession = PooledSession & Pick<TextSession, 'parts'>;
+/** The part of a session that a host needs; `TextSession` has it. One that speaks is refused (`VOICE_NOT_HOSTED`). */
+export type HostedSession = PooledSession & ServedSession;
 
-export interface SessionHostOptions<S extends HostedSession> {
+export interface SessionHostOptions<S extends HostedSession> extends ClientOptions {
   /** Creates the session with this id, not started yet: with this `sessionId` and `runtime`. */
   readonly open: (sessionId: string, runtime: Runtime) => S;
-  /**
-   * Takes a message of a client, of a socket: `session.sendText`, `session.answer`. What it returns, or resolves to,
-   * goes back to that socket as JSON, unless it is undefined. A client may send anything: check it.
-   */
-  readonly receive: (session: S, message: string) => unknown;
   /** The id of the session. @defaultValue the name of the object, or its id if it has none */
   readonly sessionId?: string;
   /** The time after which an idle session leaves memory, in milliseconds. @defaultValue 5_000 */
   readonly idleMs?: number;
-  /** Called with errors that no caller waits for. */
-  readonly onError?: (error: unknown, where: string) => void;
+  /** The names of the Worker in `Host`; `*` is any. @defaultValue any: the platform routes by name */
+  readonly hosts?: readonly string[];
+  /** The origins of web pages that may connect; `*` is any. @defaultValue the pages of the Worker itself, and localhost */
+  readonly origins?: readonly string[];
 }
 
 export interface SessionHost<S extends HostedSession> {
@@ -43,93 +76,333 @@ export interface SessionHost<S extends HostedSession> {
   readonly isAwake: boolean;
   /** Passes the session to `use`: wakes or begins it first. For the object's own methods. */
   use<T>(use: (session: S) => T | Promise<T>): Promise<T>;
-  /** Call it in `fetch()`: accepts a WebSocket of a client, and refuses anything else (426). */
-  fetch(request: Request): Response;
-  /** Call it in `webSocketMessage()`: the client's message goes to `receive`, and its reply back. */
+  /**
+   * Call it in `fetch()`: accepts the WebSocket of a client of `offstage/client`, at `path`. There are no streams here:
+   * an open one would keep the object in memory; anything but a WebSocket is refused (426). Never rejects.
+   */
+  fetch(request: Request): Promise<Response>;
+  /** Call it in `webSocketMessage()`. Never rejects. */
   webSocketMessage(socket: DurableSocket, message: string | ArrayBuffer): Promise<void>;
+  /** Call it in `webSocketClose()` and `webSocketError()`. */
+  webSocketClose(socket: DurableSocket): void;
   /** Call it in `alarm()`. */
   alarm(): Promise<void>;
 }
 
 const optionsSchema = z.strictObject({
+  ...clientChecks,
   open: aFunction,
-  receive: aFunction,
   sessionId: z.string().min(1).max(200).optional(),
   idleMs: z.number().nonnegative().optional(),
-  onError: aFunction.optional(),
 } satisfies ChecksOf<SessionHostOptions<HostedSession>>);
 
-interface SocketPair {
-  readonly 0: object;
-  readonly 1: DurableSocket;
-}
+const contextSchema = z.looseObject({
+  getWebSockets: aFunction,
+  acceptWebSocket: aFunction,
+  setWebSocketAutoResponse: aFunction,
+});
 
-/** Status of a request that is no WebSocket. */
-const UPGRADE_REQUIRED = 426;
-/** A message that is no text. Source: RFC 6455, 7.4.1. */
-const UNSUPPORTED_DATA = 1003;
+/** Kept with a socket by the platform; a socket of another version of it is closed. */
+const attachmentSchema = z.strictObject({
+  id: z.string(),
+  identity: z.strictObject({
+    sessionId: z.string(),
+    user: z.string(),
+    role: z.enum(['user', 'watcher']),
+  }),
+  client: z.string().nullable(),
+});
+type Attachment = z.infer<typeof attachmentSchema>;
+
+/** Close codes. Source: RFC 6455, 7.4.1, and the registry that it founds. */
+const POLICY = 1008;
+const TOO_BIG = 1009;
+const RESTARTED = 1012;
 
 /**
- * Hosts a session in a Durable Object with SQLite. Call it in the constructor of the object.
+ * Hosts a session in a Durable Object with SQLite, for clients of `offstage/client`. Call it in the constructor of the
+ * object.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`, `INVALID_OPTION`
  */
 export function hostSession<S extends HostedSession>(
   ctx: DurableObjectContext,
   options: SessionHostOptions<S>,
 ): SessionHost<S> {
-  check(
-    'hostSession(ctx, options)',
-    z.looseObject({ getWebSockets: aFunction, acceptWebSocket: aFunction }),
-    ctx,
-    'INVALID_ARGUMENT',
-  );
+  check('hostSession(ctx, options)', contextSchema, ctx, 'INVALID_ARGUMENT');
   checkStorage('hostSession(ctx, options)', ctx.storage);
   check('hostSession(ctx, options)', optionsSchema, options);
-  const { open, receive, idleMs = 5_000, onError } = options;
-  const sessionId = options.sessionId ?? ctx.id.name ?? ctx.id.toString();
-  const environment = workersEnvironment();
-  const journal = durableObjectJournal({ storage: ctx.storage, environment });
-  const runtime = createRuntime({ environment, journal, snapshots: { trim: true } });
-  const pool = createSessionPool<S>({
-    runtime,
-    idleMs,
-    lookMs: Infinity,
-    ...(onError && { onError }),
-    open(id) {
-      const session = open(id, runtime);
-      session.parts.subscribe((part) => {
-        for (const socket of ctx.getWebSockets()) socket.send(JSON.stringify(part));
+  return new Host(ctx, options);
+}
+
+class Host<S extends HostedSession> implements SessionHost<S> {
+  readonly sessionId: string;
+  readonly #ctx: DurableObjectContext;
+  readonly #options: CheckedServe;
+  readonly #wakeTimes: WakeTimes | undefined;
+  readonly #pool: SessionPool<S>;
+  readonly #desk: ClientDesk;
+  /** By the ids in the attachments of their sockets: the same socket may be another object later. */
+  readonly #clients = new Map<string, ServedClient>();
+  /** The first frames of clients that wait for the session. */
+  readonly #hellos = new Map<ServedClient, HelloFrame>();
+  /** That of the session that is awake. */
+  #hub: SessionHub | null = null;
+  /** Resolves when the clients of the session that is awake have joined it. */
+  #joined: Promise<void> = Promise.resolve();
+
+  constructor(ctx: DurableObjectContext, options: SessionHostOptions<S>) {
+    const { open, idleMs = 5_000, onError, sessionId, hosts = ['*'], ...others } = options;
+    const environment = workersEnvironment();
+    const journal = durableObjectJournal({ storage: ctx.storage, environment });
+    const runtime = createRuntime({ environment, journal, snapshots: { trim: true } });
+    this.sessionId = sessionId ?? ctx.id.name ?? ctx.id.toString();
+    this.#ctx = ctx;
+    this.#options = withDefaults({ ...others, hosts, ...(onError && { onError }) }, environment);
+    this.#wakeTimes = journal.wakeTimes;
+    this.#pool = createSessionPool<S>({
+      runtime,
+      idleMs,
+      lookMs: Infinity,
+      ...(onError && { onError }),
+      open: (id) => this.#opened(open(id, runtime)),
+    });
+    this.#desk = new ClientDesk(this.#options, {
+      name: 'hostSession',
+      reachable: this.#options,
+      greeted: (client, hello) => this.#greeted(client, hello),
+    });
+    // Answered while the object sleeps.
+    const pair = new (platform().WebSocketRequestResponsePair)(PING, PONG);
+    ctx.setWebSocketAutoResponse(pair);
+  }
+
+  get isAwake(): boolean {
+    return this.#pool.awakeCount > 0;
+  }
+
+  use<T>(use: (session: S) => T | Promise<T>): Promise<T> {
+    return this.#pool.use(this.sessionId, use);
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    try {
+      return await this.#accept(request);
+    } catch (error) {
+      this.#options.onError(error, 'hostSession: fetch');
+      return refusal(500, 'The server made a mistake');
+    }
+  }
+
+  async webSocketMessage(socket: DurableSocket, message: string | ArrayBuffer): Promise<void> {
+    const client = this.#clientOf(socket);
+    if (!client) return;
+    const bytes = typeof message === 'string' ? message.length : message.byteLength;
+    const { maxMessageBytes } = this.#options.limits;
+    if (bytes > maxMessageBytes) {
+      client.left();
+      return socket.close(TOO_BIG, `Expected at most ${maxMessageBytes} bytes`);
+    }
+    try {
+      // SESSION-HOST-3
+      await this.#pool.use(this.sessionId, async () => {
+        await this.#joined;
+        if (typeof message === 'string') client.received(message);
+        else client.receivedSound(new Uint8Array(message));
+        await this.#hub?.settled();
       });
-      return session;
-    },
-  });
-  return {
-    sessionId,
-    get isAwake() {
-      return pool.awakeCount > 0;
-    },
-    use: (use) => pool.use(sessionId, use),
-    fetch(request) {
-      if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket')
-        return new Response('Expected a WebSocket', { status: UPGRADE_REQUIRED });
-      const WebSocketPair = Reflect.get(globalThis, 'WebSocketPair') as new () => SocketPair;
-      const { 0: client, 1: server } = new WebSocketPair();
-      // SESSION-HOST-1
-      ctx.acceptWebSocket(server);
-      return new Response(null, { status: 101, webSocket: client } as ResponseInit);
-    },
-    async webSocketMessage(socket, message) {
-      if (typeof message !== 'string') return socket.close(UNSUPPORTED_DATA, 'Expected text');
-      const reply = await pool.use(sessionId, async (session) => receive(session, message));
-      if (reply !== undefined) socket.send(JSON.stringify(reply));
-    },
-    async alarm() {
-      // SESSION-HOST-2
-      await ctx.storage.setAlarm(environment.clock.now() + WATCHDOG_MS);
-      await pool.start();
-      if (pool.awakeCount > 0) return;
-      const [next] = await (journal.wakeTimes?.earliest({ limit: 1 }) ?? []);
-      await (next ? ctx.storage.setAlarm(next.at) : ctx.storage.deleteAlarm());
-    },
-  };
+    } catch (error) {
+      this.#options.onError(error, `hostSession: waking ${this.sessionId}`);
+      client.bye('SESSION_UNAVAILABLE', 'The session could not be opened', { retry: true });
+    }
+  }
+
+  webSocketClose(socket: DurableSocket): void {
+    const attachment = attachmentOf(socket);
+    if (attachment) this.#clients.get(attachment.id)?.left();
+    this.#forgetGone();
+  }
+
+  async alarm(): Promise<void> {
+    // SESSION-HOST-2
+    await this.#ctx.storage.setAlarm(this.#options.environment.clock.now() + WATCHDOG_MS);
+    await this.#pool.start();
+    if (this.isAwake) return;
+    const [next] = await (this.#wakeTimes?.earliest({ limit: 1 }) ?? []);
+    await (next ? this.#ctx.storage.setAlarm(next.at) : this.#ctx.storage.deleteAlarm());
+  }
+
+  // Who may connect
+
+  async #accept(request: Request): Promise<Response> {
+    const { headers } = request;
+    const url = new URL(request.url);
+    const { path, limits } = this.#options;
+    if (url.pathname !== path) return refusal(404, 'Nothing is here');
+    if (headers.get('upgrade')?.toLowerCase() !== 'websocket')
+      return refusal(426, 'Expected a WebSocket', { upgrade: 'websocket' });
+    if (!isServedHost(headers.get('host') ?? url.host, this.#options))
+      return refusal(403, 'Expected a Host that is served here');
+    const origin = headers.get('origin');
+    if (origin !== null && !isServedOrigin(origin, this.#options, url.host))
+      return refusal(403, 'Expected an Origin that may connect');
+    const admission = await this.#desk.admit(headers, url);
+    if (admission.type === 'refuse') return refusal(admission.status, admission.message);
+    const { 0: client, 1: socket } = new (platform().WebSocketPair)();
+    if (admission.type === 'expel' || !this.#isOwn(admission.identity)) {
+      socket.accept();
+      socket.send(JSON.stringify(unauthorized));
+      socket.close(POLICY, unauthorized.code);
+      return switched(client);
+    }
+    if (this.#ctx.getWebSockets().length >= limits.clients)
+      return refusal(503, `At most ${limits.clients} clients are served at once`);
+    // SESSION-HOST-1
+    this.#ctx.acceptWebSocket(socket);
+    const { identity } = admission;
+    const id = this.#options.environment.ids.next('s');
+    socket.serializeAttachment({ id, identity, client: null } satisfies Attachment);
+    this.#clientOf(socket);
+    return switched(client);
+  }
+
+  /** SESSION-HOST-4 */
+  #isOwn({ sessionId }: ServedIdentity): boolean {
+    if (sessionId === this.sessionId) return true;
+    const message = `hostSession: expected \`authorize\` to return the session "${this.sessionId}" of this object, got "${sessionId}"`;
+    this.#options.onError(
+      new ConfigurationError('INVALID_IDENTITY', message),
+      'hostSession: fetch',
+    );
+    return false;
+  }
+
+  // Clients
+
+  #clientOf(socket: DurableSocket): ServedClient | null {
+    const attachment = attachmentOf(socket);
+    if (!attachment) {
+      socket.close(RESTARTED, 'Connect again');
+      return null;
+    }
+    const { id, identity, client: name } = attachment;
+    const known = this.#clients.get(id);
+    if (known) return known;
+    const client = this.#desk.opened(new SocketChannel(socket), identity);
+    if (name !== null) client.restored(name);
+    this.#clients.set(id, client);
+    return client;
+  }
+
+  #greeted(client: ServedClient, hello: HelloFrame): void {
+    this.#hellos.set(client, hello);
+    for (const socket of this.#ctx.getWebSockets()) {
+      const attachment = attachmentOf(socket);
+      if (attachment && this.#clients.get(attachment.id) === client)
+        socket.serializeAttachment({ ...attachment, client: hello.client });
+    }
+    if (this.#hub) this.#join(this.#hub);
+  }
+
+  #forgetGone(): void {
+    for (const [id, client] of this.#clients)
+      if (client.isGone) {
+        this.#clients.delete(id);
+        this.#hellos.delete(client);
+      }
+  }
+
+  // The session
+
+  #opened(session: S): S {
+    // Its adapters open sockets with `ws`, which workerd has not; and a line in use keeps the object in memory.
+    if (session.audioOut)
+      throw new ConfigurationError(
+        'VOICE_NOT_HOSTED',
+        'hostSession: expected `open` to make a session of text: a voice session lives in a process of Node.js',
+      );
+    const hub = new SessionHub(session, this.#options, {
+      parks: true,
+      ended: () => {
+        if (this.#hub === hub) this.#hub = null;
+      },
+    });
+    this.#hub = hub;
+    this.#restore();
+    // What is told while it wakes has a listener, if a client is there.
+    const isHeard = [...this.#clients.values()].some(({ isWatcher }) => !isWatcher);
+    const leave = isHeard ? session.listen() : (): void => undefined;
+    // The pool starts it as soon as it has it.
+    this.#joined = Promise.resolve()
+      .then(() => session.start())
+      .then(
+        () => this.#join(hub),
+        // Whoever has woken it is told.
+        () => undefined,
+      )
+      .finally(leave);
+    return session;
+  }
+
+  /** Finds the clients whose sockets have outlived the memory of the object. */
+  #restore(): void {
+    for (const socket of this.#ctx.getWebSockets()) this.#clientOf(socket);
+    this.#forgetGone();
+  }
+
+  /** All clients that wait for the session join it. */
+  #join(hub: SessionHub): void {
+    if (this.#hub !== hub) return;
+    this.#restore();
+    for (const client of this.#clients.values()) {
+      if (!client.isWaiting || client.clientId === null) continue;
+      const parked = { type: 'hello', v: PROTOCOL_VERSION, client: client.clientId } as const;
+      const hello = this.#hellos.get(client) ?? parked;
+      this.#hellos.delete(client);
+      hub.add(client, hello);
+    }
+  }
+}
+
+class SocketChannel implements Channel {
+  readonly kind = 'websocket';
+  /** The platform does not say. */
+  readonly unsentBytes = 0;
+  readonly #socket: DurableSocket;
+
+  constructor(socket: DurableSocket) {
+    this.#socket = socket;
+  }
+
+  text({ text }: FrameText): void {
+    this.#send(text);
+  }
+
+  sound(packet: Uint8Array): void {
+    this.#send(packet);
+  }
+
+  close(code: number, reason: string): void {
+    this.#socket.close(code, reason);
+  }
+
+  cut(code: number, reason: string): void {
+    this.#socket.close(code, reason);
+  }
+
+  #send(message: string | Uint8Array): void {
+    try {
+      this.#socket.send(message);
+    } catch {
+      // It has closed; `webSocketClose` follows.
+    }
+  }
+}
+
+function attachmentOf(socket: DurableSocket): Attachment | null {
+  return attachmentSchema.safeParse(socket.deserializeAttachment()).data ?? null;
+}
+
+function switched(client: object): Response {
+  const headers = { 'sec-websocket-protocol': SUBPROTOCOL };
+  return new Response(null, { status: 101, headers, webSocket: client } as ResponseInit);
 }

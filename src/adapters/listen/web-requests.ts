@@ -29,9 +29,15 @@ export function isServedHost(host: string, { hosts, origins = [] }: Reachable): 
   return names.includes(host) || names.includes('*');
 }
 
-export function isServedOrigin(origin: string, { origins }: Reachable): boolean {
+/** `host`: that of the server, where its own pages may connect. */
+export function isServedOrigin(
+  origin: string,
+  { origins }: Reachable,
+  host: string | null = null,
+): boolean {
   if (origins) return origins.includes(origin) || origins.includes('*');
-  return isLoopbackName(URL.parse(origin)?.host ?? '');
+  const from = URL.parse(origin)?.host ?? '';
+  return isLoopbackName(from) || (host !== null && from === host);
 }
 
 /** The two ways into a server: with web requests, and with those of `node:http`. */

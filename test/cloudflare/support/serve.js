@@ -1,18 +1,30 @@
 // One workerd, in a process of its own, so that both can be killed: `node serve.js <worker> <folder>`. Says its address.
+// A line `evict <name>` throws the object with this name out of memory, its sockets stay open, and says `evicted`.
 
 import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { Miniflare } from 'miniflare';
 
 const [worker, folder] = process.argv.slice(2);
 const miniflare = new Miniflare({
+  name: 'chats',
   host: '127.0.0.1',
   port: 0,
   cf: false,
   compatibilityDate: '2026-07-01',
   compatibilityFlags: ['nodejs_compat'],
   modules: [{ type: 'ESModule', path: 'worker.mjs', contents: readFileSync(worker, 'utf8') }],
-  bindings: { MODEL_URL: process.env.MODEL_URL, INPUT_TIMEOUT_MS: process.env.INPUT_TIMEOUT_MS },
+  bindings: JSON.parse(process.env.WORKER_ENV),
   durableObjects: { CHAT: { className: 'Chat', useSQLite: true } },
   durableObjectsPersist: folder,
 });
 process.stdout.write(`${await miniflare.ready}\n`);
+for await (const line of createInterface({ input: process.stdin })) {
+  const [, name] = line.split(' ');
+  try {
+    await miniflare.unsafeEvictDurableObject('chats', 'Chat', { name, webSockets: 'hibernate' });
+    process.stdout.write('evicted\n');
+  } catch (error) {
+    process.stdout.write(`${String(error)}\n`);
+  }
+}

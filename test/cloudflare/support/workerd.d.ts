@@ -5,4 +5,4 @@ export function start(
   worker: string,
   folder: string,
   env: Readonly<Record<string, string>>,
-): Promise<{ readonly url: string; kill(): Promise<void> }>;
+): Promise<{ readonly url: string; evict(name: string): Promise<void>; kill(): Promise<void> }>;

@@ -30,6 +30,7 @@ export async function bundle(worker, outfile) {
     external: ['cloudflare:*', 'node:*'],
     alias: {
       'journal-conformance': at('../../../src/testing/journal-conformance/index.ts'),
+      'offstage/testing': at('../../../src/testing/index.ts'),
       'offstage/cloudflare': at('../../../src/adapters/cloudflare/index.ts'),
       offstage: at('../../../src/index.ts'),
     },
@@ -42,15 +43,20 @@ export async function bundle(worker, outfile) {
 
 export async function start(worker, folder, env) {
   const child = spawn(process.execPath, [at('serve.js'), worker, folder], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
     // A group of its own: workerd is a child of that process.
     detached: true,
-    env: { ...process.env, ...env },
+    env: { ...process.env, WORKER_ENV: JSON.stringify(env) },
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const { value: url } = await lines.next();
   return {
     url,
+    async evict(name) {
+      child.stdin.write(`evict ${name}\n`);
+      const { value: said } = await lines.next();
+      if (said !== 'evicted') throw new Error(said);
+    },
     async kill() {
       const gone = once(child, 'exit');
       process.kill(-Number(child.pid), 'SIGKILL');

@@ -41,36 +41,31 @@ export class Chat extends DurableObject {
             }),
           },
         }),
-      receive(session, message) {
-        const { say, answer, optionId } = JSON.parse(message);
-        return say === undefined ? session.answer(answer, { optionId }) : session.sendText(say);
+      // Ann and Bob are users, Eve watches; Mallory is known, and belongs elsewhere.
+      authorize: ({ token, sessionId }) => {
+        if (token === 'mallory') return { sessionId: 'elsewhere', user: token, role: 'user' };
+        if (!['ann', 'bob', 'eve'].includes(token) || sessionId === null) return null;
+        return { sessionId, user: token, role: token === 'eve' ? 'watcher' : 'user' };
       },
+      limits: { aliveMs: 100, maxMessageBytes: 2_000 },
     });
   }
 
   async fetch(request) {
-    if (request.headers.has('upgrade')) return this.#host.fetch(request);
-    if (request.method === 'GET' && new URL(request.url).searchParams.has('look'))
-      return Response.json({
-        bornAt: this.#bornAt,
-        isAwake: this.#host.isAwake,
-        errors: this.#errors,
-        alarm: await this.ctx.storage.getAlarm(),
-        entries: this.ctx.storage.sql.exec('select count(*) as n from entries').one().n,
-        plain: (await this.#host.fetch(request)).status,
-      });
-    const { say, answer, optionId } = request.method === 'POST' ? await request.json() : {};
-    return Response.json(
-      await this.#host.use(async (session) => {
-        if (say) await session.sendText(say);
-        if (answer) return session.answer(answer, { optionId });
-        const { questions, transcript } = session.store.getSnapshot().context;
-        return {
-          open: questions.filter(({ state }) => state === 'open').map(({ requestId }) => requestId),
-          said: transcript.map(({ text }) => text),
-        };
-      }),
-    );
+    const { pathname } = new URL(request.url);
+    if (pathname === '/offstage') return this.#host.fetch(request);
+    const { sql } = this.ctx.storage;
+    return Response.json({
+      bornAt: this.#bornAt,
+      isAwake: this.#host.isAwake,
+      errors: this.#errors,
+      alarm: await this.ctx.storage.getAlarm(),
+      entries: sql.exec('select count(*) as n from entries').one().n,
+    });
+  }
+
+  webSocketClose(socket) {
+    this.#host.webSocketClose(socket);
   }
 
   webSocketMessage(socket, message) {
@@ -84,6 +79,8 @@ export class Chat extends DurableObject {
 
 export default {
   fetch(request, env) {
-    return env.CHAT.getByName(new URL(request.url).pathname.slice(1)).fetch(request);
+    return env.CHAT.getByName(new URL(request.url).searchParams.get('session') ?? 'none').fetch(
+      request,
+    );
   },
 };
