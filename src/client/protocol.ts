@@ -12,6 +12,7 @@
 //   CLIENT-PROTOCOL-2. No frame of a client states an identity: the server knows it from `authorize`.
 //   CLIENT-PROTOCOL-3. Both sides ignore frames of an unknown type from a later version of their own number.
 
+import type { BudgetLimits } from '../actors/contracts/config.ts';
 import type { SendRequest } from '../actors/contracts/service-types.ts';
 import type {
   QuestionOption,
@@ -81,6 +82,13 @@ export type CommandFrame =
       /** When the subagent reads it. @defaultValue 'steer' */
       readonly mode?: MessageMode;
     }
+  /** Raises limits of a subagent's budget to new totals; for the role `operator`. */
+  | {
+      readonly type: 'raise';
+      readonly id: number;
+      readonly subagentId: string;
+      readonly limits: BudgetLimits;
+    }
   | { readonly type: 'dismiss'; readonly id: number; readonly deliveryId: string }
   | { readonly type: 'shown'; readonly id: number; readonly deliveryId: string }
   | { readonly type: 'question.shown'; readonly id: number; readonly requestId: string };
@@ -126,7 +134,8 @@ export interface ViewPatch {
 
 export type WireEvent = SessionEvent | ViewPatch;
 
-export type ClientRole = 'user' | 'watcher';
+/** A watcher only sees; an operator may also raise budgets. */
+export type ClientRole = 'user' | 'watcher' | 'operator';
 
 export type ServerFrame =
   /** The whole state, after the frame `seq`. */
@@ -220,11 +229,22 @@ const isFlag: Check = (value) => typeof value === 'boolean';
 const MODES: ReadonlySet<unknown> = new Set<MessageMode>(['queue', 'steer', 'interrupt']);
 const isMode: Check = (value) => MODES.has(value);
 const isAnything: Check = () => true;
+const isAmount: Check = (value) => typeof value === 'number' && Number.isFinite(value);
 
 type Shape = Readonly<Record<string, Check>>;
 
 const position: Shape = { epoch: isId, seq: isCount };
 const answers: readonly Shape[] = [{ optionId: isId }, { text: isWords }, { approved: isFlag }];
+
+const budget: Shape = {
+  'tokens?': isAmount,
+  'steps?': isAmount,
+  'timeMs?': isAmount,
+  'agents?': isAmount,
+  'cost?': isAmount,
+};
+
+const isLimits: Check = (value) => typeof fieldsOf(value, budget) === 'object';
 
 const isAnswer: Check = (value) =>
   answers.some((shape) => typeof fieldsOf(value, shape) === 'object');
@@ -240,6 +260,7 @@ const clientShapes: Readonly<Record<ClientFrame['type'], Shape>> = {
   answer: { id: isSerial, requestId: isId, answer: isAnswer },
   cancel: { id: isSerial, subagentId: isId, 'reason?': isWords },
   message: { id: isSerial, subagentId: isId, text: isWords, 'mode?': isMode },
+  raise: { id: isSerial, subagentId: isId, limits: isLimits },
   dismiss: { id: isSerial, deliveryId: isId },
   shown: { id: isSerial, deliveryId: isId },
   'question.shown': { id: isSerial, requestId: isId },

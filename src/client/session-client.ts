@@ -19,7 +19,8 @@ import type {
   SessionEvent,
   SessionState,
 } from '../actors/contracts/session-views.ts';
-import type { SendResult } from '../actors/contracts/service-types.ts';
+import type { BudgetLimits } from '../actors/contracts/config.ts';
+import type { RaiseResult, SendResult } from '../actors/contracts/service-types.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import {
   CapacityError,
@@ -338,6 +339,15 @@ export class SessionClient {
       text,
       ...(mode !== undefined && { mode }),
     })) as SendResult;
+  }
+
+  /**
+   * Raises limits of a subagent's budget to new totals, as `session.subagents.raiseBudget`. Resolves with the
+   * budget, or why it was not raised. For clients that `authorize` knows as operators.
+   * @throws {OffstageError} as `send`, `NOT_ALLOWED` (rejects).
+   */
+  async raiseBudget(subagentId: string, limits: BudgetLimits): Promise<RaiseResult> {
+    return (await this.#command({ type: 'raise', subagentId, limits })) as RaiseResult;
   }
 
   /**

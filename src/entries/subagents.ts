@@ -3,7 +3,12 @@
 export type { RunTask } from '../actors/subagents/run-subagent.ts';
 export type { HostedActor } from '../actors/runtime/actor-view.ts';
 export type { TransferAnswer } from '../actors/session/lead/lead-agents.ts';
-export type { HungSubagent, RetryOptions } from '../actors/contracts/config.ts';
+export type {
+  BudgetReport,
+  BudgetUse,
+  HungSubagent,
+  RetryOptions,
+} from '../actors/contracts/config.ts';
 export { PARENT_TOOLSET, toolsetAnnotations } from '../actors/subagents/toolsets/parent-toolset.ts';
 export type { ParentToolsetOptions } from '../actors/subagents/toolsets/parent-toolset.ts';
 export { CHILD_TOOLSET } from '../actors/subagent/child-toolset.ts';
@@ -43,6 +48,7 @@ export type {
   MessageReceipt,
   PendingInput,
   ProgressNote,
+  RaiseResult,
   Refused,
   Requester,
   SendRequest,

@@ -8,10 +8,13 @@
 // Invariants
 //   INSPECTED-1. Reading costs at most a twentieth of the time: the next reading waits for 20 times the length of the
 //       last one. Nothing is read unless somebody asks.
+//   INSPECTED-4. Following a session reads and folds what is new, where the journal can tell it (`readAfter`). A session
+//       that was trimmed beyond its latest entry, or has begun anew, is folded again.
 //   INSPECTED-3. Going back folds from a checkpoint: at most 32 are kept, 1,000 entries apart, twice as many where they
 //       would be more.
 //   INSPECTED-2. With redaction no word of a user or a model leaves: of facts, events, contexts, and ledgers.
 
+import type { BudgetLimits } from '../actors/contracts/config.ts';
 import { usageBelow, type Usage, type UsageOf } from '../actors/contracts/usage.ts';
 import type { Clock } from '../actors/ports/environment.ts';
 import type { Journal, JournalEntry } from '../actors/ports/journal.ts';
@@ -65,6 +68,8 @@ export interface ShownSubject {
   readonly outcome: unknown;
   /** What the model calls of a subagent have used, or of all subagents, and of those below it; null of anything else. */
   readonly usage: { readonly own: Usage | null; readonly whole: Usage } | null;
+  /** The limits of a subagent's own budget; null: it has none, or is none. */
+  readonly budget: BudgetLimits | null;
   /** The event of the entry. */
   readonly event: unknown;
 }
@@ -83,7 +88,7 @@ export class InspectedSession {
   readonly #scope: string;
   readonly #redact: Redact;
   readonly #clock: Clock;
-  #entries: readonly JournalEntry[] = [];
+  #entries: JournalEntry[] = [];
   #shown: ShownEntry[] = [];
   #replay = new Replay(new Map());
   /** The step of the newest entry; it may be read until the next one is taken. */
@@ -155,6 +160,7 @@ export class InspectedSession {
         delivery: count('delivery'),
         subagent: count('subagent'),
       },
+      budget: subagent?.budget ?? null,
       usage: usageOf(step.view.subagents, name),
       outcome: subagent?.outcome ? this.#show(subagent.outcome, 'context') : null,
       event: this.#show(entry.event, 'event'),
@@ -184,20 +190,16 @@ export class InspectedSession {
   async #read(): Promise<void> {
     const began = this.#clock.now();
     if (began < this.#nextReadAt || this.#failure !== null) return;
-    const entries = [...(await this.#journal.read({ scope: this.#scope }))];
-    const reasons = setAsideReasons(entries);
-    const isContinued =
-      reasons.size === setAsideReasons(this.#entries).size && entries.length >= this.#shown.length;
-    if (!isContinued) {
-      this.#replay = new Replay(reasons);
+    if (!(await this.#follow())) {
+      this.#entries = [...(await this.#journal.read({ scope: this.#scope }))];
+      this.#replay = new Replay(setAsideReasons(this.#entries));
       this.#shown = [];
       this.#past = null;
       this.#checkpoints = [];
       this.#spacing = CHECKPOINT_EVERY;
     }
-    this.#entries = entries;
     try {
-      for (const entry of entries.slice(this.#shown.length)) {
+      for (const entry of this.#entries.slice(this.#shown.length)) {
         // Before the entry: what is over is still there.
         if (this.#shown.length > 0 && this.#shown.length % this.#spacing === 0) this.#keep();
         this.#newest = this.#replay.take(entry);
@@ -208,6 +210,25 @@ export class InspectedSession {
     }
     const now = this.#clock.now();
     this.#nextReadAt = now + SHARE_OF_TIME * (now - began);
+  }
+
+  /** INSPECTED-4. Reads what came after the latest entry. Returns whether the replay can go on with it. */
+  async #follow(): Promise<boolean> {
+    const last = this.#entries.at(-1);
+    if (!last) return false;
+    let later = await this.#journal.readAfter?.(last);
+    if (later === undefined) {
+      const entries = await this.#journal.read({ scope: this.#scope });
+      const at = this.#entries.length - 1;
+      later =
+        isSame(entries[0], this.#entries[0]) && isSame(entries[at], last)
+          ? entries.slice(at + 1)
+          : null;
+    }
+    // An entry that is set aside was folded with its words.
+    if (!later || setAsideReasons(later).size > 0) return false;
+    for (const entry of later) this.#entries.push(entry);
+    return true;
   }
 
   /** INSPECTED-3 */
@@ -260,6 +281,9 @@ export class InspectedSession {
     return shownValue(value, section, this.#redact, { bytesLeft: MAX_SHOWN_BYTES });
   }
 }
+
+const isSame = (one: JournalEntry | undefined, other: JournalEntry | undefined): boolean =>
+  one?.unit === other?.unit && one?.seq === other?.seq && one?.at === other?.at;
 
 const hidden = (text: string): string => String(redactWords(text, ['context', 'text']));
 

@@ -51,8 +51,8 @@ export interface InspectorPageOptions {
   /** The secret of those who may look: at least 16 characters, in the fragment of the page's address. */
   readonly token: string;
   /**
-   * Returns the running session with this id; null: there is none here. The page may then answer, dismiss, write and
-   * cancel. @defaultValue none: the page only looks
+   * Returns the running session with this id; null: there is none here. The page may then answer, dismiss, write,
+   * cancel and raise budgets. @defaultValue none: the page only looks
    */
   readonly act?: (sessionId: string) => ActedSession | null | Promise<ActedSession | null>;
   /**
@@ -350,6 +350,8 @@ class Page implements InspectorPage {
         return session.subagents.cancel(frame.subagentId, frame.reason, by);
       case 'message':
         return session.subagents.send(frame.subagentId, messageIn(frame), by);
+      case 'raise':
+        return session.subagents.raiseBudget(frame.subagentId, frame.limits, by);
       case 'dismiss':
         return session.dismiss(frame.deliveryId, by);
       case 'shown':

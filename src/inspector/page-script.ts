@@ -362,6 +362,11 @@ function used(usage) {
   return own === whole ? own : own + '; with those below ' + whole;
 }
 
+/** "Budget: 5,000 tokens, 20 steps" */
+const BUDGET = { tokens: 'tokens', steps: 'steps', timeMs: 'ms', agents: 'agents', cost: 'cost' };
+const budgetOf = (budget) => budget ? 'Budget: ' + Object.entries(budget).map(([name, total]) =>
+  name === 'cost' ? 'cost ' + total : total.toLocaleString() + ' ' + BUDGET[name]).join(', ') : '';
+
 async function detail() {
   if (state.chosen.startsWith('machine ')) return;
   const asked = ++state.asked;
@@ -380,16 +385,17 @@ async function detail() {
     const { wait } = got;
     $('why').textContent = wait ? wait.sentence : got.outcome ? 'over' : got.value === null ? 'not there at this entry' : '';
     $('why').dataset.cause = wait?.cause ?? '';
-    $('usage').textContent = used(got.usage);
+    $('usage').textContent = [used(got.usage), budgetOf(got.budget)].filter(Boolean).join('. ');
     $('context').textContent = JSON.stringify(got.outcome ?? got.context, null, 2);
     $('event').textContent = JSON.stringify(got.event, null, 2);
     const changed = Object.hasOwn(state.entries[entry - 1]?.changes ?? {}, id);
     showChart(got.value === null ? null : state.charts[got.chart], got.value, state.placed[got.chart], changed ? [{ event: got.event.type }] : []);
     const acting = state.mayAct && state.isLive;
-    const key = id + ' ' + acting + ' ' + (wait?.of ?? '');
+    const limits = Object.keys(got.budget ?? {});
+    const key = id + ' ' + acting + ' ' + (wait?.of ?? '') + ' ' + limits;
     if ($('actions').dataset.key !== key) {
       $('actions').dataset.key = key;
-      $('actions').replaceChildren(...actions(id, wait, acting));
+      $('actions').replaceChildren(...actions(id, wait, acting, limits));
     }
   } catch (error) {
     if (asked === state.asked) $('why').textContent = error.message;
@@ -551,7 +557,7 @@ async function post(path, body) {
   void load();
   return receipt;
 }
-function actions(id, wait, acting) {
+function actions(id, wait, acting, limits) {
   if (!acting) return state.mayAct ? [el('p', {}, 'To act, go to the latest entry.')] : [];
   const [what, rest = ''] = id.split(' ');
   const button = (label, frame) => el('button', { type: 'button', onclick: () => act(frame()) }, label);
@@ -569,10 +575,18 @@ function actions(id, wait, acting) {
   if (what === 'subagent' && wait) return [
     words, modes, button('Send message', () => ({ type: 'message', subagentId: rest, text: text(), mode: modes.value })),
     button('Cancel subagent', () => ({ type: 'cancel', subagentId: rest, reason: 'cancelled in the inspector' })),
+    ...(limits.length > 0 ? raising(rest, limits, button) : []),
   ];
   if (what === 'delivery' && wait) return [button('Dismiss', () => ({ type: 'dismiss', deliveryId: rest }))];
   if (what === 'session') return [words, button('Say as the user', () => ({ type: 'send', text: text() }))];
   return [];
+}
+
+function raising(subagentId, limits, button) {
+  const total = el('input', { type: 'number', min: '0', step: 'any', 'aria-label': 'New total of the limit' });
+  const limit = el('select', { 'aria-label': 'Limit of its budget' },
+    ...limits.map((name) => el('option', { value: name }, name === 'timeMs' ? 'time in ms' : name)));
+  return [limit, total, button('Raise budget', () => ({ type: 'raise', subagentId, limits: { [limit.value]: Number(total.value) } }))];
 }
 
 // The axis

@@ -35,6 +35,8 @@
 //   SUBAGENT-MACHINE-12. Once the budget is exhausted nothing more of the step begins and one more model call
 //       at most is made, the final one, after which it has failed with BUDGET_EXHAUSTED. A
 //       result that was under way counts. A step whose call was refused is the final one.
+//   SUBAGENT-MACHINE-13. A raise of its budget is kept, and changes nothing else; once the budget is exhausted it comes
+//       too late.
 
 import type { SnapshotFrom } from 'xstate';
 import { activity, deadline, machineOptions, stopActivity } from './effect.ts';
@@ -111,6 +113,7 @@ export const subagentMachine = subagentSetup.createMachine({
       },
       on: {
         'slot.granted': 'running',
+        'budget.raised': whileLive['budget.raised'],
         'subagent.message': [
           {
             guard: { type: 'breaksOff', params: ({ event }) => event },
@@ -366,6 +369,7 @@ export const subagentMachine = subagentSetup.createMachine({
         },
       },
       on: {
+        'budget.raised': whileLive['budget.raised'],
         'subagent.message': [
           {
             guard: { type: 'breaksOff', params: ({ event }) => event },

@@ -71,6 +71,8 @@ type Unstamped =
       /** The model call of this step was refused before it was made: the step is the last one. */
       readonly step?: number;
     }
+  /** Limits of its budget have new totals. */
+  | { readonly type: 'budget.raised'; readonly limits: Readonly<Record<string, number>> }
   | { readonly type: 'deadline.preparation'; readonly dueAt: number }
   | { readonly type: 'deadline.run'; readonly dueAt: number }
   | { readonly type: 'subagent.cancel'; readonly reason: string };
@@ -178,6 +180,8 @@ export interface SubagentContext {
   readonly reading: readonly string[];
   /** Why the budget is exhausted; null while it is not. */
   readonly exhausted: string | null;
+  /** The limits of its budget that were raised since it began, with their totals. Absent: none. */
+  readonly raised?: Readonly<Record<string, number>>;
   /** The step under way hands in the work done so far. */
   readonly isFinal: boolean;
   readonly ending: Ending | null;
@@ -312,6 +316,9 @@ export const subagentSetup = setup({
     exhaust: assign(({ context }, { message }: { message: string }) => ({
       exhausted: context.exhausted ?? message,
     })),
+    keepRaise: assign(({ context }, { limits }: { limits: Readonly<Record<string, number>> }) => ({
+      raised: { ...context.raised, ...limits },
+    })),
     /** Marks the step under way as the final one. */
     makeFinal: assign({ isFinal: true }),
     complete: assign(({ context }) => ended(context, 'completed')),
@@ -365,6 +372,7 @@ export const subagentSetup = setup({
     hasDelegation: ({ context }) => context.calls.some(isDelegation),
     hasAsk: ({ context }) => context.calls.some(isAsk),
     asksNext: ({ context }) => !context.calls.some(isDelegation) && context.calls.some(isAsk),
+    isNotExhausted: ({ context }) => context.exhausted === null,
     isGraceful: (_, { graceful }: { graceful: boolean }) => graceful,
     isRefusal: ({ context }, refused: { graceful: boolean; step?: number }) =>
       refused.graceful && refused.step === context.step,
@@ -383,6 +391,11 @@ type EventOf<T extends SubagentEvent['type']> = {
  * Transitions of every live state, unless it defines its own. On the root they would apply at the end, too.
  */
 export const whileLive = {
+  'budget.raised': {
+    // Too late: it hands in what it has.
+    guard: 'isNotExhausted',
+    actions: { type: 'keepRaise', params: ({ event }: EventOf<'budget.raised'>) => event },
+  },
   'subagent.message': {
     actions: {
       type: 'keepMessage',

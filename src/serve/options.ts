@@ -38,7 +38,7 @@ export interface ServedIdentity {
   readonly sessionId: string;
   /** The `by` of what the client does: of answers, words and acknowledgements. */
   readonly user: string;
-  /** A watcher sees the session, and does nothing in it. */
+  /** A watcher sees the session, and does nothing in it; an operator is a user who may also raise budgets. */
   readonly role: ClientRole;
 }
 
@@ -278,7 +278,7 @@ export function withDefaults(options: ClientOptions, environment: Environment): 
 const identitySchema = z.strictObject({
   sessionId: z.string().min(1).max(200),
   user: identity,
-  role: z.enum(['user', 'watcher']),
+  role: z.enum(['user', 'watcher', 'operator']),
 });
 
 /** @throws {ConfigurationError} `INVALID_IDENTITY` */

@@ -257,6 +257,10 @@ export class SessionHub implements ClientHub {
       const message = 'Expected a user: a watcher does nothing in the session';
       return { type: 'receipt', id, ok: false, code: 'NOT_ALLOWED', message };
     }
+    if (frame.type === 'raise' && client.identity.role !== 'operator') {
+      const message = 'Expected an operator: a user does not raise the budgets of the app';
+      return { type: 'receipt', id, ok: false, code: 'NOT_ALLOWED', message };
+    }
     try {
       await this.#start();
       return { type: 'receipt', id, ok: true, value: await this.#execute(client, frame) };
@@ -282,6 +286,8 @@ export class SessionHub implements ClientHub {
         return session.subagents.cancel(frame.subagentId, frame.reason, by);
       case 'message':
         return session.subagents.send(frame.subagentId, messageIn(frame), by);
+      case 'raise':
+        return session.subagents.raiseBudget(frame.subagentId, frame.limits, by);
       case 'dismiss':
         session.dismiss(frame.deliveryId, by);
         return null;

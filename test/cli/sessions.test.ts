@@ -11,6 +11,8 @@ import { exportRecording, forkSession } from '../../src/entries/replay.ts';
 import { createRuntime } from '../../src/index.ts';
 import { inMidQuestion } from '../actors/replay/support.ts';
 import { rideSession, served } from '../serve/support/served.ts';
+import { turns } from '../support/crashes.ts';
+import { calls, say } from '../support/subagent-runs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'offstage-sessions-'));
 const database = join(folder, 'calls.db');
@@ -98,6 +100,8 @@ describe('a journal', () => {
       { unit: 'ses', type: 'answer.given', requestId: questionId, text: 'comfort', by: 'ann' },
       { unit: 'sub_1', type: 'subagent.cancel', reason: 'no more', by: 'ann' },
     ]);
+    const raised = await run('raise', 'sub_1', '--tokens', '5000', ...at);
+    expect(raised).toMatchObject({ status: 1, complained: 'sub_1: refused: over\n' });
     const twice = await run('answer', questionId, '--text', 'coach', ...at);
     expect(twice).toEqual({ status: 1, printed: '', complained: `${questionId}: refused: over\n` });
     expect(await run('cancel', 'sub_1', ...at)).toMatchObject({ status: 1 });
@@ -146,7 +150,13 @@ describe('a journal', () => {
     [['ls', '--journal', 'DATABASE', '--url', 'http://x'], 'Expected one of --journal and --url'],
     [['ls', '--url', 'nonsense'], 'expected `url` to be an address'],
     [['ls', '--url', 'http://x', '--by', 'ann'], 'Expected no --by with --url'],
-    [['eat', '--journal', 'DATABASE'], 'Expected one of ls, show, answer, cancel, message'],
+    [['eat', '--journal', 'DATABASE'], 'Expected one of ls, show, answer, cancel, message, raise'],
+    [['raise', 'sub_1', '--journal', 'DATABASE'], 'Expected one of --tokens, --steps'],
+    [['raise', 'sub_1', '--tokens', 'many', '--journal', 'DATABASE'], 'got `many`'],
+    [
+      ['raise', 'sub_1', '--time-ms=-1', '--journal', 'DATABASE'],
+      'Expected --time-ms to be a number',
+    ],
     [['ls', '--jornal', 'x'], "Unknown option '--jornal'"],
   ])('a wrong call is told on standard error: %j', async (args, message) => {
     const known = new Map([
@@ -211,6 +221,35 @@ describe('a running process', () => {
     expect(JSON.parse(answered.printed)).toEqual({ accepted: true, by: 'ann' });
     const late = await run('answer', requestId, '--option', 'economy', '--url', url);
     expect(late).toMatchObject({ status: 1, complained: `${requestId}: refused: over\n` });
+  });
+
+  test('SESSIONS-1: a budget is raised by an operator, and by nobody else', async () => {
+    const session = rideSession({
+      runtime: createRuntime(),
+      sessionId: 's1',
+      subagents: {
+        wait: {
+          script: turns(calls(['ask_user', { question: 'When?' }, 'c1']), say('done')),
+          config: { interactive: true, budget: { steps: 2 } },
+        },
+      },
+    });
+    const { url } = await served({ session: () => session });
+    onTestFinished(() => session.close());
+    await session.start();
+    await session.sendText('use wait');
+    await expect.poll(() => session.subagents.list()[0]?.state).toBe('waiting_for_input');
+    const { id = '' } = session.subagents.list()[0] ?? {};
+    const at = ['--steps', '5', '--url', url, '--token'];
+    const user = await run('raise', id, ...at, 'ann');
+    expect(user).toMatchObject({ status: 1, printed: '' });
+    expect(user.complained).toContain('Expected an operator');
+    expect((await run('raise', id, ...at, 'root')).printed).toBe(`${id}: raised as root\n`);
+    const json = await run('raise', id, '--json', ...at, 'root');
+    expect(JSON.parse(json.printed)).toEqual({ accepted: true, limits: { steps: 5 }, by: 'root' });
+    const none = await run('raise', id, '--tokens', '5', '--url', url, '--token', 'root');
+    expect(none).toMatchObject({ status: 1 });
+    expect(none.complained).toContain('it has no limit of tokens of its own');
   });
 
   test('a cancellation, and what a watcher may not do', async () => {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { memoryJournal, createRuntime } from '../../src/index.ts';
+import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { inspector } from '../../src/inspector/index.ts';
 import type { Wait } from '../../src/machines/index.ts';
 import { turns } from '../support/crashes.ts';
@@ -268,6 +269,67 @@ test('a journal that fails is told, and does not end the process', async () => {
   expect(await (await get('sessions')).json()).toEqual([]);
   expect((await get('at?session=ses_1')).status).toBe(500);
 });
+
+test.each([true, false])(
+  'INSPECTED-4: following reads what is new, and what was trimmed meanwhile stays in sight (readAfter: %s)',
+  async (hasIt) => {
+    const journal = memoryJournal({ keep: Infinity });
+    const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
+    await session.start();
+    const leave = session.attach();
+    const whole: number[] = [];
+    const later: number[] = [];
+    const environment = { ...nodeEnvironment(), clock: { now: () => 1_000 } };
+    const { ask } = await mounted({
+      environment,
+      journal: {
+        append: () => {},
+        read: (query) => {
+          const found = journal.read(query);
+          whole.push(found.length);
+          return found;
+        },
+        ...(hasIt && {
+          readAfter: (entry) => {
+            const found = journal.readAfter(entry);
+            later.push(found?.length ?? -1);
+            return found;
+          },
+        }),
+      },
+    });
+    const shown = async () => {
+      const answer = await ask('entries?session=ses_1&after=0');
+      const { entries } = (await answer.json()) as { entries: { type: string; unit: string }[] };
+      return entries.map(({ type, unit }) => `${unit} ${type}`);
+    };
+    const kept = () => journal.read().map(({ unit, event }) => `${unit} ${event.type}`);
+    expect(await shown()).toEqual(kept());
+    const { length } = kept();
+    await session.sendText('use book_ride');
+    await expect.poll(() => session.store.getSnapshot().context.questions.length).toBe(1);
+    await expect.poll(shown).toEqual(kept());
+    if (hasIt)
+      expect([whole, later.reduce((sum, count) => sum + count, 0)]).toEqual([
+        [length],
+        kept().length - length,
+      ]);
+
+    // Trimmed up to its latest entry, of which it knows all: nothing is lost from the page.
+    const before = kept();
+    const last = journal.read().at(-1);
+    if (last) journal.trim(last);
+    if (hasIt) expect(await shown()).toEqual(before);
+    leave();
+    await session.close();
+    // Begun anew: what was there before is not shown with it.
+    journal.forget('ses_1');
+    const again = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
+    await again.start();
+    await expect.poll(shown).toEqual(kept());
+    await again.close();
+  },
+);
 
 test('wrong options are refused by name', () => {
   const journal = memoryJournal();

@@ -153,3 +153,11 @@ describe('a subagent by example', () => {
     });
   });
 });
+
+test('SUBAGENT-MACHINE-13: every state of a live subagent takes a raise of its budget', () => {
+  for (const [name, state] of Object.entries(subagentMachine.states))
+    expect([name, state.ownEvents.includes('budget.raised')]).toEqual([
+      name,
+      state.type !== 'final',
+    ]);
+});

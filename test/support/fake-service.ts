@@ -96,6 +96,7 @@ export function fakeService(): FakeService {
       });
       return { status: 'accepted', subagentId: id };
     },
+    raiseBudget: (id) => unknown(id),
     check: (id) => (reports.has(id) ? { ok: true, report: get(id) } : unknown(id)),
     list: (_, { includeEnded = false } = {}) =>
       [...reports.values()].filter(({ endedAt }) => includeEnded || endedAt === null),

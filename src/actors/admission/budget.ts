@@ -8,7 +8,7 @@
 // Invariants
 //   BUDGET-ACCOUNT-1. Held and spent amounts together never exceed the grant, unless a call cost more than was
 //       held for it; then nothing more can be taken. Every operation is atomic: no amount is read now and taken
-//       later.
+//       later. What a grant is raised by is taken from its parent's.
 //   BUDGET-ACCOUNT-2. A held amount is settled once: the used part is spent, the rest is free again.
 //   BUDGET-ACCOUNT-3. An account cut from another returns its unused amount once, when it is closed; amounts
 //       held at that time are settled in the parent.
@@ -27,11 +27,14 @@
 //   BUDGETS-10. The end of a time limit is reported once, unless the subagent has ended.
 //   BUDGETS-11. The time of the scope counts only while it is loaded in a process: a scope that sleeps, or
 //        whose process has died, uses none. The time of a subagent continues.
+//   BUDGETS-13. A raise sets limits of a subagent's own to new totals, all of them or none, and never lowers one:
+//        repeated, it changes nothing. What shares the limits shares the raise.
+//   BUDGETS-14. The end of a subagent closes the accounts that were cut for it, and none that it shares.
 
 import { z } from 'zod';
 import type { Failure } from '../../machines/index.ts';
 import { check } from '../../values/checks.ts';
-import type { BudgetLimits } from '../contracts/config.ts';
+import type { BudgetLimits, BudgetReport, BudgetUse } from '../contracts/config.ts';
 import type { Environment } from '../ports/environment.ts';
 
 /** An amount that is held until its cost is known. */
@@ -42,22 +45,20 @@ export interface Reservation {
 }
 
 export class BudgetAccount {
-  readonly granted: number;
-  readonly #above: Reservation | null;
+  /** Holds the grant. */
   readonly #parent: BudgetAccount | null;
+  #granted: number;
   #spent = 0;
   #held = 0;
   #isClosed = false;
 
-  /** @param above The amount that the parent holds for this account. */
-  constructor(
-    granted: number,
-    parent: BudgetAccount | null = null,
-    above: Reservation | null = null,
-  ) {
-    this.granted = granted;
+  constructor(granted: number, parent: BudgetAccount | null = null) {
+    this.#granted = granted;
     this.#parent = parent;
-    this.#above = above;
+  }
+
+  get granted(): number {
+    return this.#granted;
   }
 
   get spent(): number {
@@ -69,7 +70,13 @@ export class BudgetAccount {
   }
 
   get left(): number {
-    return this.#isClosed ? 0 : Math.max(0, this.granted - this.#spent - this.#held);
+    return this.#isClosed ? 0 : Math.max(0, this.#granted - this.#spent - this.#held);
+  }
+
+  /** What its grant may be raised by. */
+  get leftAbove(): number {
+    if (this.#isClosed) return 0;
+    return this.#parent === null ? Infinity : this.#parent.left;
   }
 
   /** Holds an amount; returns null if not enough is left. */
@@ -87,17 +94,25 @@ export class BudgetAccount {
 
   /** Cuts a child account from this one; returns null if not enough is left. */
   cut(amount: number): BudgetAccount | null {
-    const above = this.take(amount);
-    return above && new BudgetAccount(amount, this, above);
+    return this.take(amount) && new BudgetAccount(amount, this);
+  }
+
+  /** Raises the grant by an amount of the parent; false, and nothing has changed, if too little is left there. */
+  raise(amount: number): boolean {
+    if (this.#isClosed || amount > this.leftAbove) return false;
+    if (this.#parent) this.#parent.#held += amount;
+    this.#granted += amount;
+    return true;
   }
 
   /** Returns the unused amount to the parent. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#above?.settle(this.#spent);
+    if (!this.#parent) return;
+    this.#parent.#settle(this.#granted, this.#spent);
     // Amounts that are still held stay held in the parent, and are settled there.
-    if (this.#parent) this.#parent.#keepHeld(this.#held);
+    this.#parent.#keepHeld(this.#held);
   }
 
   #keepHeld(amount: number): void {
@@ -144,17 +159,6 @@ export const budgetLimits = z.strictObject({
 
 type BudgetResource = keyof BudgetLimits;
 
-/** The use of one limit. */
-interface BudgetUse {
-  readonly granted: number;
-  readonly spent: number;
-  /** Held by running calls, and reserved for children. */
-  readonly reserved: number;
-  readonly left: number;
-}
-
-type BudgetReport = { readonly [resource in BudgetResource]?: BudgetUse };
-
 /** A model call that may be made. */
 export interface BudgetedCall {
   readonly ok: true;
@@ -173,8 +177,10 @@ const OUTPUT_ALLOWANCE = 4_096;
 const FINAL_OUTPUT_TOKENS = 1_024;
 
 const counted = ['tokens', 'steps', 'agents', 'cost'] as const;
+const resources = [...counted, 'timeMs'] as const;
 
-type Accounts = { readonly [resource in (typeof counted)[number]]: BudgetAccount | null };
+type CountedResource = (typeof counted)[number];
+type Accounts = { readonly [resource in CountedResource]: BudgetAccount | null };
 
 /** Amounts used of a budget. */
 interface BudgetCharge {
@@ -188,24 +194,29 @@ interface BudgetCharge {
 
 export class Budget {
   readonly #accounts: Accounts;
-  readonly #own: readonly BudgetAccount[];
+  readonly #parent: Budget | null;
   readonly #startedAt: number;
-  /** When the time is over; null: never. */
-  readonly dueAt: number | null;
+  /** When the time that was given to it is over; null: it shares that of its parent. */
+  #ownDueAt: number | null;
   readonly #now: () => number;
 
   private constructor(
     accounts: Accounts,
-    own: readonly BudgetAccount[],
-    dueAt: number | null,
+    parent: Budget | null,
+    ownDueAt: number | null,
     now: () => number,
     startedAt: number,
   ) {
     this.#accounts = accounts;
-    this.#own = own;
-    this.dueAt = dueAt;
+    this.#parent = parent;
+    this.#ownDueAt = ownDueAt;
     this.#now = now;
     this.#startedAt = startedAt;
+  }
+
+  /** When the time is over, in milliseconds since 1970; null: never. */
+  get dueAt(): number | null {
+    return this.#ownDueAt ?? this.#parent?.dueAt ?? null;
   }
 
   /** Creates a budget without a parent. `now` and `startedAt` are in milliseconds since 1970. */
@@ -219,9 +230,8 @@ export class Budget {
       agents: account(agents),
       cost: account(cost),
     };
-    const own = counted.flatMap((resource) => accounts[resource] ?? []);
     const dueAt = timeMs === undefined ? null : startedAt + timeMs;
-    return new Budget(accounts, own, dueAt, now, startedAt);
+    return new Budget(accounts, null, dueAt, now, startedAt);
   }
 
   /**
@@ -252,11 +262,53 @@ export class Budget {
       agents: part(agents, limits.agents),
       cost: part(cost, limits.cost),
     };
-    const own = counted.flatMap((resource) =>
-      limits[resource] === undefined ? [] : (accounts[resource] ?? []),
-    );
-    const dueAt = limits.timeMs === undefined ? this.dueAt : startedAt + limits.timeMs;
-    return new Budget(accounts, own, dueAt, this.#now, startedAt);
+    const dueAt = limits.timeMs === undefined ? null : startedAt + limits.timeMs;
+    return new Budget(accounts, this, dueAt, this.#now, startedAt);
+  }
+
+  /** Sets limits of its own to higher totals (BUDGETS-13). Returns why that is refused; null: it is done. */
+  raise(limits: BudgetLimits): Refusal | null {
+    const { timeMs } = limits;
+    const raises = this.#own.flatMap(([resource, account]) => {
+      const to = limits[resource];
+      return to === undefined ? [] : [{ resource, account, to, by: to - account.granted }];
+    });
+    const refused = this.#notRaised(limits);
+    if (refused) return refused;
+    for (const { resource, account, by } of raises)
+      if (by > account.leftAbove) return exceeded(resource, by, account.leftAbove, 'raise');
+    const above = this.#parent?.dueAt ?? Infinity;
+    if (timeMs !== undefined && this.#startedAt + timeMs > above)
+      return exceeded('timeMs', timeMs, above - this.#startedAt, 'raise');
+    for (const { account, by } of raises) account.raise(by);
+    if (timeMs !== undefined) this.#ownDueAt = this.#startedAt + timeMs;
+    return null;
+  }
+
+  /** Returns why these cannot be its limits, whatever its parent has left. */
+  #notRaised(limits: BudgetLimits): Refusal | null {
+    const own = new Map<BudgetResource, { granted: number; spent: number }>(this.#own);
+    if (this.#ownDueAt !== null)
+      own.set('timeMs', { granted: this.#ownDueAt - this.#startedAt, spent: 0 });
+    for (const resource of resources) {
+      const to = limits[resource];
+      if (to === undefined) continue;
+      const limit = own.get(resource);
+      if (!limit) return notRaised(`it has no limit of ${resource} of its own`);
+      const least = Math.max(limit.granted, limit.spent);
+      if (to < least)
+        return notRaised(`expected ${resource} of at least ${least}, granted or used, got ${to}`);
+    }
+    return null;
+  }
+
+  /** The accounts that are not shared with its parent. */
+  get #own(): readonly (readonly [resource: CountedResource, account: BudgetAccount])[] {
+    return counted.flatMap((resource) => {
+      const account = this.#accounts[resource];
+      const isShared = this.#parent !== null && account === this.#parent.#accounts[resource];
+      return account && !isShared ? [[resource, account] as const] : [];
+    });
   }
 
   /** Counts amounts that were used in an earlier process. */
@@ -323,7 +375,7 @@ export class Budget {
 
   /** Closes the budget when its owner has ended. Idempotent. */
   close(): void {
-    for (const account of this.#own) account.close();
+    for (const [, account] of this.#own) account.close();
   }
 
   get report(): BudgetReport {
@@ -334,9 +386,10 @@ export class Budget {
       const { granted, spent, held: reserved, left } = account;
       report[resource] = { granted, spent, reserved, left };
     }
-    if (this.dueAt !== null) {
-      const granted = this.dueAt - this.#startedAt;
-      const left = Math.max(0, this.dueAt - this.#now());
+    const { dueAt } = this;
+    if (dueAt !== null) {
+      const granted = dueAt - this.#startedAt;
+      const left = Math.max(0, dueAt - this.#now());
       report.timeMs = { granted, spent: granted - left, reserved: 0, left };
     }
     return report;
@@ -356,18 +409,28 @@ export class Budget {
 }
 
 /** Returns what has to be left for a child with this limit. */
-function leastOf(resource: (typeof counted)[number], limit: number | undefined): number {
+function leastOf(resource: CountedResource, limit: number | undefined): number {
   if (resource === 'agents') return 1 + (limit ?? 0);
   // Any cost at all will do.
   if (resource === 'cost') return limit ?? Number.MIN_VALUE;
   return Math.max(1, limit ?? 1);
 }
 
-function exceeded(resource: BudgetResource, wanted: number, left: number): Refusal {
+function exceeded(
+  resource: BudgetResource,
+  wanted: number,
+  left: number,
+  what: 'subagent' | 'raise' = 'subagent',
+): Refusal {
   const message =
-    `The subagent does not fit the budget: expected ${resource} of at most ` +
+    `The ${what} does not fit the budget: expected ${resource} of at most ` +
     `${Math.max(0, left)}, which is left, got ${wanted}`;
   return { ok: false, error: { code: 'BUDGET_EXCEEDED', message, retryable: false } };
+}
+
+function notRaised(reason: string): Refusal {
+  const message = `The budget was not raised: ${reason}`;
+  return { ok: false, error: { code: 'INVALID_STATE', message, retryable: false } };
 }
 
 /** Returns the failure of an exhausted budget. */
@@ -386,7 +449,10 @@ interface BudgetUsed {
 
 interface Entry {
   readonly budget: Budget;
-  readonly stopTimer: () => void;
+  readonly exhaust: (message: string) => void;
+  /** When the timer fires; null: there is none. */
+  timerAt: number | null;
+  stopTimer: () => void;
   /** Whether it or an ancestor has a time limit, which continues while the scope sleeps (BUDGETS-11). */
   readonly hasOwnTime: boolean;
 }
@@ -481,6 +547,16 @@ export class Budgets {
     return this.#entries.get(id)?.budget ?? null;
   }
 
+  /** Raises limits of a subagent (BUDGETS-13). Returns why that is refused; null: it is done. */
+  raise(id: string, limits: BudgetLimits): Failure | null {
+    const entry = this.#entries.get(id);
+    const refused = entry ? entry.budget.raise(limits) : notRaised('it has no budget');
+    if (refused) return refused.error;
+    // Those below it may share its time.
+    for (const each of this.#entries.values()) this.#arm(each);
+    return null;
+  }
+
   /** Handles the end of a subagent: unused amounts return to the parent. Idempotent. */
   ended(id: string): void {
     const entry = this.#entries.get(id);
@@ -525,21 +601,28 @@ export class Budgets {
       readonly exhaust: (message: string) => void;
     },
   ): void {
-    const { clock, scheduler } = this.#environment;
-    const { dueAt } = budget;
-    const stopTimer =
-      dueAt === null
-        ? () => {}
-        : scheduler.schedule(
-            () => exhaust(exhausted('timeMs').error.message),
-            Math.max(0, dueAt - clock.now()),
-          );
     const isAboves = parentId !== null && this.#entries.get(parentId)?.hasOwnTime === true;
-    this.#entries.set(id, {
+    const entry: Entry = {
       budget,
-      stopTimer,
+      exhaust,
+      timerAt: null,
+      stopTimer() {},
       hasOwnTime: limits?.timeMs !== undefined || isAboves,
-    });
+    };
+    this.#entries.set(id, entry);
+    this.#arm(entry);
+  }
+
+  #arm(entry: Entry): void {
+    const { clock, scheduler } = this.#environment;
+    const { dueAt } = entry.budget;
+    if (dueAt === null || dueAt === entry.timerAt) return;
+    entry.stopTimer();
+    entry.timerAt = dueAt;
+    entry.stopTimer = scheduler.schedule(
+      () => entry.exhaust(exhausted('timeMs').error.message),
+      Math.max(0, dueAt - clock.now()),
+    );
   }
 
   #above(parentId: string | null): Budget | null {

@@ -205,6 +205,18 @@ export interface PreApproval {
   readonly when?: (input: unknown) => boolean;
 }
 
+/** The use of one limit of a budget. */
+export interface BudgetUse {
+  readonly granted: number;
+  readonly spent: number;
+  /** Held by running calls, and reserved for children. */
+  readonly reserved: number;
+  readonly left: number;
+}
+
+/** The use of a budget, by its limits. */
+export type BudgetReport = { readonly [limit in keyof BudgetLimits]?: BudgetUse };
+
 /** The budget of a session, or of a subagent with its whole subtree. An absent limit does not apply. */
 export interface BudgetLimits {
   /** Tokens in and out, of all model calls. Estimated if a provider does not count them. */
@@ -223,4 +235,19 @@ export interface BudgetLimits {
    * call begins once it is spent; the calls under way may exceed it, because their cost is known afterwards.
    */
   readonly cost?: number;
+}
+
+/** Limits with the totals to which they were raised: a raise of one that is absent, or is higher by now, is none. */
+export function raisedLimits(limits: BudgetLimits, raised: BudgetLimits = {}): BudgetLimits {
+  const total = (name: keyof BudgetLimits) => {
+    const limit = limits[name];
+    return limit === undefined ? {} : { [name]: Math.max(limit, raised[name] ?? 0) };
+  };
+  return {
+    ...total('tokens'),
+    ...total('steps'),
+    ...total('timeMs'),
+    ...total('agents'),
+    ...total('cost'),
+  };
 }

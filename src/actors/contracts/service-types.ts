@@ -8,7 +8,7 @@ import type { Observable } from 'rxjs';
 import type { Failure, MessageMode } from '../../machines/index.ts';
 import type { VouchedFor } from './identity.ts';
 import type { SubagentState } from './session-views.ts';
-import type { SubagentConfig } from './config.ts';
+import type { BudgetLimits, BudgetReport, SubagentConfig } from './config.ts';
 import type { Outcome } from './outcome.ts';
 import type { StreamedChunk, SubagentTask } from './task.ts';
 
@@ -197,6 +197,9 @@ export type MessageReceipt =
   | { readonly applied: true; readonly step: number }
   | { readonly applied: false; readonly reason: string };
 
+/** The raised budget, or why it was not raised. */
+export type RaiseResult = { readonly ok: true; readonly budget: BudgetReport } | Refused;
+
 export type SendResult =
   | {
       readonly ok: true;
@@ -355,6 +358,20 @@ export interface SubagentService {
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of its events wait for the journal.
    */
   cancel(id: string, requester: Requester, reason?: string, options?: VouchedFor): boolean;
+
+  /**
+   * Raises limits of its budget to new totals, all of them or none; what they are raised by is taken from the
+   * budget above. Only an ancestor of it may do so. The same call again changes nothing. Refused: NOT_FOUND,
+   * ALREADY_TERMINAL, BUDGET_EXCEEDED (the budget above has too little left), INVALID_STATE (a limit that is
+   * not its own, lower than it is or than what was used; the budget is used up).
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of its events wait for the journal.
+   */
+  raiseBudget(
+    id: string,
+    limits: BudgetLimits,
+    requester: Requester,
+    options?: VouchedFor,
+  ): RaiseResult;
 
   /**
    * Records a progress note of a subagent on itself. `percent` outside 0 to 100 is refused (INVALID_STATE).

@@ -73,6 +73,13 @@ export interface Journal {
   /** Returns the kept entries, in the order in which they were appended within each scope. */
   read(query?: JournalQuery): readonly JournalEntry[] | Promise<readonly JournalEntry[]>;
   /**
+   * Returns the entries of the scope that were appended after this one; null: it is not kept. Absent: whoever follows
+   * a scope reads all of it again.
+   */
+  readAfter?(
+    entry: JournalPosition,
+  ): readonly JournalEntry[] | null | Promise<readonly JournalEntry[] | null>;
+  /**
    * Makes this process the writer of the scope, before it reads and appends. A journal that several processes
    * share keeps a lease: the next append of the previous writer is refused (`FENCED`, not retryable). Absent
    * if there can be only one process.

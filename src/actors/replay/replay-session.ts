@@ -25,6 +25,7 @@ import type { Waiting } from '../../machines/outbox-setup.ts';
 import { check } from '../../values/checks.ts';
 import { ConfigurationError, OffstageError, isA, messageOf } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
+import { raisedLimits } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { AnswerReceipt } from '../contracts/session-views.ts';
 import type { ConversationItem } from '../conversation/items.ts';
@@ -673,9 +674,10 @@ class ReplayedSubagent implements UnitBody {
   static known(scope: string, record: RecordSnapshot): ReplayedSubagent | ReplaySubagent {
     const { rest, ...begun } = record;
     if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
-    const { name, parentId, callId, task } = record.birth;
+    const { name, parentId, callId, task, budget } = record.birth;
     const { outcome, step } = rest;
     return {
+      ...(budget && { budget }),
       id: record.id,
       name,
       parentId,
@@ -733,8 +735,9 @@ class ReplayedSubagent implements UnitBody {
 
   get view(): ReplaySubagent {
     const { snapshot, log } = this.#life;
-    const { name, parentId, callId, task } = this.#birth;
+    const { name, parentId, callId, task, budget } = this.#birth;
     return {
+      ...(budget && { budget: raisedLimits(budget, snapshot.context.raised) }),
       id: this.#id,
       name,
       parentId,

@@ -5,6 +5,7 @@
 
 import type { DeliveryKind, DeliveryPriority } from '../../machines/index.ts';
 import { clip } from '../../values/clip.ts';
+import type { BudgetLimits } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { Usage } from '../contracts/usage.ts';
 import type { ConnectionState, QuestionView, SubagentState } from '../contracts/session-views.ts';
@@ -60,6 +61,8 @@ export interface ReplaySubagent {
   readonly usage: Usage;
   /** Its end; null while it lives. */
   readonly outcome: Outcome | null;
+  /** The limits of its own budget, with the totals to which they were raised. Absent: it has none. */
+  readonly budget?: BudgetLimits;
 }
 
 /**
@@ -169,8 +172,9 @@ export function sessionFacts(
 }
 
 export function subagentFact(subagent: ReplaySubagent): Fact {
-  const { id, name, state, step, messages, settledCalls, outcome } = subagent;
-  const work = `step ${step} (${messages} messages, ${settledCalls} calls)`;
+  const { id, name, state, step, messages, settledCalls, outcome, budget = {} } = subagent;
+  const limits = Object.entries(budget).map(([limit, total]) => `, ${limit} ${total}`);
+  const work = `step ${step} (${messages} messages, ${settledCalls} calls${limits.join('')})`;
   const end = outcome && (outcome.error?.message ?? outcome.text);
   return [`subagent ${id}`, `${name} ${state}, ${work}${end ? `: ${words(end)}` : ''}`];
 }

@@ -15,14 +15,17 @@
 
 import { ConfigurationError } from '../../values/errors.ts';
 import { storable } from '../../values/storable.ts';
+import type { BudgetLimits } from '../contracts/config.ts';
 import { checkedBy, type VouchedFor } from '../contracts/identity.ts';
 import type { AnswerReceipt } from '../contracts/session-views.ts';
+import { usageBelow } from '../contracts/usage.ts';
 import type { MessageMode, WaitingState } from '../../machines/index.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Journal, JournalEntry } from '../ports/journal.ts';
 import { SNAPSHOT, canContinue } from '../session/lifecycle/session-journal.ts';
 import { SESSION_VERSION } from '../session/unit/session-entries.ts';
 import { checkedAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
+import { argument } from '../subagents/service-arguments.ts';
 import { MAX_UNREAD } from '../subagent/subagent.ts';
 import { SUBAGENT_VERSION } from '../subagent/subagent-events.ts';
 import { Replay, setAsideReasons, type ReplayStep } from './replay-session.ts';
@@ -37,6 +40,11 @@ export type RestingMessage =
 export type RestingCancellation =
   | { readonly accepted: true; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' };
+
+/** The outcome of a raise: the totals of its limits. */
+export type RestingRaise =
+  | { readonly accepted: true; readonly limits: BudgetLimits; readonly by?: string }
+  | { readonly accepted: false; readonly reason: 'unknown' | 'over' | 'no_such_limit' | 'lower' };
 
 export class RestingSession {
   readonly #journal: Journal;
@@ -184,6 +192,41 @@ export class RestingSession {
     };
     return (await this.#write(subagentId, 'subagent', event))
       ? { accepted: true, messageId, ...(by !== undefined && { by }) }
+      : { accepted: false, reason: 'over' };
+  }
+
+  /**
+   * Raises limits of a subagent's budget to new totals, as `session.subagents.raiseBudget` does. The process that
+   * continues the session takes them from the budget above; what is not left there is shared with it.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
+   */
+  async raiseBudget(
+    subagentId: string,
+    limits: BudgetLimits,
+    options: VouchedFor = {},
+  ): Promise<RestingRaise> {
+    const raised = argument('limits', 'raiseBudget(subagentId, limits)', limits);
+    const by = checkedBy('raiseBudget(subagentId, limits, options)', options);
+    const { subagents } = this.view;
+    const subagent = subagents.find(({ id }) => id === subagentId);
+    if (!subagent || !this.#replay.unreadOf(subagentId)) return this.#gone(subagentId);
+    const { budget = {} } = subagent;
+    const used = usageBelow(subagents, subagentId);
+    const least: BudgetLimits = { tokens: used.totalTokens, cost: used.cost ?? 0 };
+    for (const name of Object.keys(raised) as (keyof BudgetLimits)[]) {
+      const before = budget[name];
+      if (before === undefined) return { accepted: false, reason: 'no_such_limit' };
+      if ((raised[name] ?? 0) < Math.max(before, least[name] ?? 0))
+        return { accepted: false, reason: 'lower' };
+    }
+    const event = {
+      type: 'budget.raised',
+      limits: raised,
+      ...(by === undefined ? {} : { by }),
+      at: this.#now(),
+    };
+    return (await this.#write(subagentId, 'subagent', event))
+      ? { accepted: true, limits: { ...budget, ...raised }, ...(by !== undefined && { by }) }
       : { accepted: false, reason: 'over' };
   }
 

@@ -43,6 +43,7 @@ export interface MemoryJournal extends Journal {
   append(entry: JournalEntry): void;
   /** @throws {JournalError} `JOURNAL_CUT` if entries of the requested scope are no longer kept. */
   read(query?: JournalQuery): readonly JournalEntry[];
+  readAfter(entry: JournalPosition): readonly JournalEntry[] | null;
   /**
    * Trims up to this entry. An entry that is not kept deletes nothing. Entries lost before it no longer count
    * as missing.
@@ -118,6 +119,11 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
           { retryable: false },
         );
       return entries.filter((entry) => isAskedFor(query, entry));
+    },
+    readAfter(entry) {
+      // Whoever follows a scope knows its latest entries.
+      const at = entries.findLastIndex((one) => isAt(one, entry));
+      return at === -1 ? null : entries.slice(at + 1).filter(({ scope }) => scope === entry.scope);
     },
     trim(entry) {
       const { scope } = entry;

@@ -59,6 +59,7 @@ const method = z.custom((value) => typeof value === 'function', 'expected a meth
 const journalSchema = z.looseObject({
   append: method,
   read: method,
+  readAfter: method.optional(),
   claim: method.optional(),
   trim: method.optional(),
   release: method.optional(),
@@ -77,6 +78,7 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
   return {
     append: (entry) => journal.append(redacted(entry, redaction)),
     read: (query) => journal.read(query),
+    readAfter: journal.readAfter?.bind(journal),
     claim: journal.claim?.bind(journal),
     trim: journal.trim?.bind(journal),
     release: journal.release?.bind(journal),

@@ -20,6 +20,8 @@ import {
   type EventShapes,
 } from '../runtime/event-shapes.ts';
 import type { SubagentInput, Carrying, SubagentEvent, Unstamped } from '../../machines/index.ts';
+import { budgetLimits } from '../admission/budget.ts';
+import type { BudgetLimits } from '../contracts/config.ts';
 import type { SubagentTask } from '../contracts/task.ts';
 import type { Note } from '../notes/note.ts';
 import type { ModelResponse } from '../model/model-step.ts';
@@ -63,6 +65,8 @@ export interface SpawnedEvent {
   readonly messages: readonly ModelMessage[] | null;
   /** The limits that its machine began with; those of a later configuration apply to later runs. */
   readonly limits: Pick<SubagentInput, 'maxSteps' | 'timeoutMs' | 'maxInputRetries'>;
+  /** The limits of its own budget, for readers of the journal; a process takes them from the configuration. */
+  readonly budget?: BudgetLimits;
 }
 
 /** Fields that the log of a subagent keeps of an event; its machine does not read them. */
@@ -94,6 +98,7 @@ interface KeptFields {
     readonly note?: Note;
   };
   readonly 'subagent.cancel': { readonly by?: string };
+  readonly 'budget.raised': { readonly by?: string };
 }
 
 /** The events of a subagent's unit: `subagent.spawned`, and those of its machine. */
@@ -154,6 +159,7 @@ export const spawnedShape = z.looseObject({
   ),
   messages: maybe(z.array(message)),
   limits: z.looseObject({ maxSteps: amount, timeoutMs: amount, maxInputRetries: amount }),
+  budget: maybe(budgetLimits),
 });
 
 export const SUBAGENT_SHAPES: EventShapes = {
@@ -193,6 +199,7 @@ export const SUBAGENT_SHAPES: EventShapes = {
     note: maybe(z.looseObject({ says: maybe(text) })),
   }),
   'budget.exhausted': z.looseObject({ graceful: flag, message: text, step: maybe(amount) }),
+  'budget.raised': z.looseObject({ limits: budgetLimits }),
   'deadline.preparation': deadline,
   'deadline.run': deadline,
   'subagent.cancel': z.looseObject({ reason: text }),

@@ -274,6 +274,7 @@ export class SubagentLog {
       case 'subagent.spawned':
       case 'subagent.unprepared':
       case 'subagent.cancel':
+      case 'budget.raised':
       case 'deadline.preparation':
       case 'deadline.run':
         break;

@@ -38,6 +38,7 @@ import {
   type ModelStepInput,
   type AskInput,
 } from '../../machines/subagent-setup.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import { callKey } from '../model/approval.ts';
 import { CommitUnit, type Posted, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { promptText, type Note } from '../notes/note.ts';
@@ -45,7 +46,7 @@ import type { JournalEntry } from '../ports/journal.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import { underWay, type Effect } from '../runtime/hosting.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
-import type { SubagentDefinition } from '../contracts/config.ts';
+import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';
 import { type Outcome } from '../contracts/outcome.ts';
 import { NO_USAGE, type Usage } from '../contracts/usage.ts';
 import type { SubagentTask, StepReport } from '../contracts/task.ts';
@@ -343,6 +344,22 @@ export class Subagent implements UnitBody, Worker {
    */
   checkRoom(): void {
     this.#unit.checkRoom();
+  }
+
+  /** The limits of its budget that were raised since it began, with their totals. */
+  get raised(): BudgetLimits {
+    return this.#life?.snapshot.context.raised ?? {};
+  }
+
+  /** False once its budget is used up: it hands in what it has. */
+  get isRaisable(): boolean {
+    return this.#life?.snapshot.context.exhausted === null;
+  }
+
+  /** Records that limits of its budget have new totals. */
+  raiseBudget(limits: BudgetLimits, by?: string): void {
+    const raised = withoutUndefined(limits);
+    this.receive({ type: 'budget.raised', limits: raised, ...(by === undefined ? {} : { by }) });
   }
 
   cancel(reason: string, by?: string): void {

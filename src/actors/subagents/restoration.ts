@@ -13,7 +13,7 @@ import type { Ending } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
-import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
+import { raisedLimits, type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { Subagent } from '../subagent/subagent.ts';
 import { spawnedShape, SPAWNED, type SpawnedEvent } from '../subagent/subagent-events.ts';
@@ -166,9 +166,8 @@ function restoreOne(
   if (subagent.step > 0) instances.lock(record, () => {});
   const { totalTokens: tokens, cost = 0 } = subagent.usage;
   const used = { startedAt: bornAt, tokens, cost, steps: subagent.step };
-  budgets.readmit(id, birth.parentId, definition.budget, used, (message) =>
-    subagent.timeIsOver(message),
-  );
+  const limits = definition.budget && raisedLimits(definition.budget, subagent.raised);
+  budgets.readmit(id, birth.parentId, limits, used, (message) => subagent.timeIsOver(message));
   const knowsEnd = record.deliveredAt !== null || (ports.knowsEnd?.(id, birth.callId) ?? true);
   const told = knowsEnd && parent === null ? (ports.outcomeOf?.(birth.callId) ?? null) : null;
   // A process that could not write its end down reported it (P1).

@@ -7,6 +7,8 @@
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
+import { budgetLimits } from '../admission/budget.ts';
+import type { BudgetLimits } from '../contracts/config.ts';
 import { identity } from '../contracts/identity.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type {
@@ -55,6 +57,10 @@ const schemas = {
     mode: z.enum(['queue', 'steer', 'interrupt']).optional(),
     idempotencyKey: key.optional(),
   }),
+  limits: budgetLimits.refine(
+    (limits) => Object.values(limits).some((limit) => limit !== undefined),
+    'expected at least one limit',
+  ),
   note: z.strictObject({ update: z.string(), percent: anyNumber.nullable() }),
   await: z.strictObject({
     mode: z.enum(['any', 'all']).optional(),
@@ -90,6 +96,7 @@ interface Checked {
   readonly reason: string | undefined;
   readonly requester: Requester;
   readonly message: SendRequest;
+  readonly limits: BudgetLimits;
   readonly note: Pick<ProgressNote, 'update' | 'percent'>;
   readonly await: AwaitOptions;
   readonly list: ListOptions;

@@ -15,6 +15,7 @@ import type { Observable } from 'rxjs';
 import { clip, head } from '../../values/clip.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import { checkedBy, type VouchedFor } from '../contracts/identity.ts';
 import type {
   AwaitOptions,
@@ -24,6 +25,7 @@ import type {
   ListOptions,
   MessageReceipt,
   ProgressNote,
+  RaiseResult,
   Refused,
   Requester,
   SendRequest,
@@ -36,7 +38,7 @@ import type {
 } from '../contracts/service-types.ts';
 import type { Ids } from '../ports/environment.ts';
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
-import type { SubagentDefinition } from '../contracts/config.ts';
+import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';
 import type { SubagentTask } from '../contracts/task.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import { checkPriced, checkSubagentConfig } from '../subagent/config.ts';
@@ -333,6 +335,36 @@ export class SubagentTree implements SubagentService {
     return true;
   }
 
+  raiseBudget(
+    id: string,
+    given: BudgetLimits,
+    asker: Requester,
+    options: VouchedFor = {},
+  ): RaiseResult {
+    const { registry, budgets } = this.#host;
+    argument('id', 'raiseBudget(id)', id);
+    const limits = argument('limits', 'raiseBudget(id, limits)', given);
+    const requester = argument('requester', 'raiseBudget(id, limits, requester)', asker);
+    const by = checkedBy('raiseBudget(id, limits, requester, options)', options);
+    const record = registry.seenBy(requester, id);
+    if (!record) return notFound(id);
+    const { subagent } = record;
+    if (!record.isLive || !subagent) return hasEnded(record);
+    if (!record.isBelow(requester.subagentId))
+      return refusal('INVALID_STATE', `Only an agent above ${id} may raise its budget`);
+    if (!subagent.isRaisable)
+      return refusal('INVALID_STATE', `The budget of ${id} is used up: it hands in what it has`);
+    subagent.checkRoom();
+    const refused = budgets.raise(id, limits);
+    if (refused)
+      return refusal(
+        refused.code === 'BUDGET_EXCEEDED' ? refused.code : 'INVALID_STATE',
+        refused.message,
+      );
+    subagent.raiseBudget(limits, by);
+    return { ok: true, budget: budgets.of(id)?.report ?? {} };
+  }
+
   report(
     id: string,
     note: { readonly update: string; readonly percent: number | null },
@@ -578,7 +610,7 @@ function rejected(code: DelegationErrorCode, message: string): SpawnReceipt {
 function spawnedEvent(admission: Admission, request: SpawnRequest): SpawnedEvent {
   const { definition, task, title, callId, workstreamId, idempotencyKey, ports, lineage } =
     admission;
-  const { maxSteps, timeout, maxInputRetries } = definition;
+  const { maxSteps, timeout, maxInputRetries, budget } = definition;
   return {
     type: SPAWNED,
     name: definition.name,
@@ -597,5 +629,6 @@ function spawnedEvent(admission: Admission, request: SpawnRequest): SpawnedEvent
     recipe: request.recipe ?? null,
     messages: request.messages ?? null,
     limits: { maxSteps, timeoutMs: timeout, maxInputRetries },
+    ...(budget === undefined ? {} : { budget: withoutUndefined(budget) }),
   };
 }

@@ -42,6 +42,7 @@ const optionsSchema = z.strictObject({
 const journalSchema = z.looseObject({
   append: aFunction,
   read: aFunction,
+  readAfter: aFunction.optional(),
   claim: aFunction.optional(),
   trim: aFunction.optional(),
   release: aFunction.optional(),
@@ -88,6 +89,12 @@ export function encryptedJournal(journal: Journal, options: EncryptionOptions): 
         entries.map((entry) => ({ ...entry, event: openedEvent(entry, keys) }));
       return 'then' in found ? found.then(opened) : opened(found);
     },
+    readAfter:
+      journal.readAfter &&
+      (async (position) => {
+        const found = (await journal.readAfter?.(position)) ?? null;
+        return found && found.map((entry) => ({ ...entry, event: openedEvent(entry, keys) }));
+      }),
     claim: journal.claim?.bind(journal),
     trim: journal.trim?.bind(journal),
     release: journal.release?.bind(journal),

@@ -29,6 +29,7 @@ export function keptEntries(journal: Journal): KeptEntries {
         return done;
       },
       read: (query) => journal.read(query),
+      ...(journal.readAfter && { readAfter: journal.readAfter.bind(journal) }),
       ...(journal.claim && { claim: journal.claim.bind(journal) }),
       ...(journal.trim && { trim: journal.trim.bind(journal) }),
       ...(journal.release && { release: journal.release.bind(journal) }),

@@ -325,6 +325,7 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
       };
       return 'then' in entries ? entries.then(fold) : fold(entries);
     },
+    readAfter: journal.readAfter?.bind(journal),
     claim: journal.claim?.bind(journal),
     trim: journal.trim?.bind(journal),
     release(scope) {

@@ -30,6 +30,7 @@ const optionsSchema = z.strictObject({
 const journalSchema = z.looseObject({
   append: aFunction,
   read: aFunction,
+  readAfter: aFunction.optional(),
   claim: aFunction.optional(),
   trim: aFunction.optional(),
   release: aFunction.optional(),
@@ -101,6 +102,7 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
       };
       return 'then' in entries ? entries.then(fold) : fold(entries);
     },
+    readAfter: journal.readAfter?.bind(journal),
     claim: journal.claim?.bind(journal),
     trim: journal.trim?.bind(journal),
     release(scope) {

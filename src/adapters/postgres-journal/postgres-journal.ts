@@ -74,6 +74,7 @@ export interface PostgresJournalOptions {
 export interface PostgresJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): Promise<readonly JournalEntry[]>;
+  readAfter(entry: JournalPosition): Promise<readonly JournalEntry[] | null>;
   /**
    * @throws {CapacityError} `SCOPE_IN_USE`, with the `holder` (`ScopeInUse`).
    * @throws {ConfigurationError} `JOURNAL_TOO_NEW` once a newer version of Offstage has upgraded the tables, or if a
@@ -161,7 +162,11 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     },
     async read(asked = {}) {
       checkOpen();
-      return readEntries(database, asked);
+      return (await readEntries(database, asked)) ?? [];
+    },
+    async readAfter(entry) {
+      checkOpen();
+      return readEntries(database, entry, entry.seq);
     },
     async claim(scope) {
       checkOpen();
@@ -267,31 +272,39 @@ interface Row {
   readonly checksum: string;
 }
 
-/** Returns the requested entries, in their order within each scope. */
+/**
+ * Returns the requested entries, in their order within each scope. With `seq`: those after this entry of the unit, of
+ * all units; null if it is not kept.
+ */
 async function readEntries(
   database: Database,
   query: JournalQuery,
-): Promise<readonly JournalEntry[]> {
+  seq?: number,
+): Promise<readonly JournalEntry[] | null> {
   const { name } = database;
   const entriesOf = (rows: readonly Row[]) =>
     rows.map((row) => entryOf({ ...row, checksum: Number(row.checksum) }, name));
+  /** The entry itself is the first row, so that one that is not kept gives none. */
+  const without = (rows: readonly JournalEntry[]) =>
+    seq === undefined ? rows : rows.length === 0 ? null : rows.slice(1);
   try {
-    const only = await page(database.pool, database.schema, query);
-    if (only.length < ROWS_OF_A_PAGE) return entriesOf(only);
-    return await inTransaction(
+    const only = await page(database.pool, database.schema, query, { seq });
+    if (only.length < ROWS_OF_A_PAGE) return without(entriesOf(only));
+    const all = await inTransaction(
       database,
       'isolation level repeatable read, read only',
       async (client) => {
         const entries: JournalEntry[] = [];
         let last: Row | undefined;
         do {
-          const rows = await page(client, database.schema, query, last);
+          const rows = await page(client, database.schema, query, { seq, after: last });
           entries.push(...entriesOf(rows));
           last = rows.length === ROWS_OF_A_PAGE ? rows.at(-1) : undefined;
         } while (last);
         return entries;
       },
     );
+    return without(all);
   } catch (error) {
     throw explained(error, name);
   }
@@ -301,14 +314,23 @@ async function page(
   on: Pool | PoolClient,
   schema: string,
   { scope, unit }: JournalQuery,
-  after?: Row,
+  { seq, after }: { readonly seq: number | undefined; readonly after?: Row | undefined },
 ): Promise<readonly Row[]> {
+  if (seq !== undefined && after === undefined) {
+    const { rows } = await on.query<Row>(
+      `select * from ${schema}.entries where scope = $1 and id >=
+         (select id from ${schema}.entries where scope = $1 and unit = $2 and seq = $3)
+       order by scope, id limit ${ROWS_OF_A_PAGE}`,
+      [scope, unit, seq],
+    );
+    return rows;
+  }
   const { rows } = await on.query<Row>(
     `select * from ${schema}.entries
      where ($1::text is null or scope = $1) and ($2::text is null or unit = $2)
        and ($3::text is null or (scope, id) > ($3, $4::bigint))
      order by scope, id limit ${ROWS_OF_A_PAGE}`,
-    [scope, unit, after?.scope, after?.id],
+    [scope, seq === undefined ? unit : undefined, after?.scope, after?.id],
   );
   return rows;
 }

@@ -153,6 +153,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       await batch.append(rowOf(entry));
     },
     read: (query) => after(() => reader.entries(query)),
+    readAfter: (entry) => after(() => reader.after(entry)),
     scopes: () => after(() => reader.scopes()),
     async trim({ scope, unit, seq }) {
       const values = [scope, scope, unit, seq, TRIMMED_AT_A_TIME];
@@ -356,6 +357,12 @@ class JournalReader {
     return rows.all(...values).map((row) => entryOf(row, this.#path));
   }
 
+  /** @throws {JournalError} `JOURNAL_CORRUPT` */
+  after({ scope, unit, seq }: JournalPosition): readonly JournalEntry[] | null {
+    const rows = this.#statement(AFTER).all(scope, scope, unit, seq);
+    return rows.length === 0 ? null : rows.slice(1).map((row) => entryOf(row, this.#path));
+  }
+
   #statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (!statement) {
@@ -365,6 +372,12 @@ class JournalReader {
     return statement;
   }
 }
+
+/** The entry itself is the first row, so that one that is not kept gives none. */
+const AFTER = `
+  select * from entries where scope = ? and id >=
+    (select id from entries where scope = ? and unit = ? and seq = ?)
+  order by id`;
 
 function filter({ scope, unit }: JournalQuery): { where: string; values: readonly string[] } {
   const conditions = Object.entries({ scope, unit }).filter(
@@ -378,6 +391,7 @@ function filter({ scope, unit }: JournalQuery): { where: string; values: readonl
 export interface SqliteJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): readonly JournalEntry[];
+  readAfter(entry: JournalPosition): readonly JournalEntry[] | null;
   scopes(): readonly ScopeSummary[];
   /**
    * Also makes the file smaller. Deletes the oldest entries first, in small parts, so that it does not delay
@@ -431,6 +445,7 @@ function readOnlyJournal(path: string): SqliteJournal {
   return {
     append: () => Promise.reject(readOnly('append')),
     read: (query) => reading(() => reader.entries(query)),
+    readAfter: (entry) => reading(() => reader.after(entry)),
     // Refuses a session before it begins.
     claim() {
       throw readOnly('claim');

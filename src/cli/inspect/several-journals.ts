@@ -54,6 +54,10 @@ export function severalJournals(
       const place = places.get(name);
       return place ? place.source.journal.read({ ...query, scope: place.scope }) : [];
     },
+    async readAfter(entry) {
+      const place = places.get(entry.scope);
+      return (await place?.source.journal.readAfter?.({ ...entry, scope: place.scope })) ?? null;
+    },
     append() {
       throw new ConfigurationError('READ_ONLY', 'Several journals are only looked at');
     },

@@ -1,5 +1,6 @@
 // A session of a running process, as a client of its `serve` has it: for one command.
 
+import type { BudgetLimits } from '../../actors/contracts/config.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
 import { connect, type ConnectOptions, type SessionClient } from '../../client/index.ts';
 import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
@@ -17,11 +18,18 @@ export type Deed =
       readonly subagentId: string;
       readonly text: string;
       readonly mode: MessageMode;
-    };
+    }
+  | { readonly type: 'raise'; readonly subagentId: string; readonly limits: BudgetLimits };
 
 /** Its outcome. */
 export type Receipt =
-  | { readonly accepted: true; readonly by?: string; readonly messageId?: string }
+  | {
+      readonly accepted: true;
+      readonly by?: string;
+      readonly messageId?: string;
+      /** The new totals of a budget's limits. */
+      readonly limits?: BudgetLimits;
+    }
   | { readonly accepted: false; readonly reason: string };
 
 /** A server that neither welcomes nor refuses for so long is given up, and so is a receipt. */
@@ -148,6 +156,12 @@ export class RunningSession {
       case 'cancel': {
         const isCancelled = await client.cancel(deed.subagentId, deed.reason);
         return isCancelled ? { accepted: true, ...by } : { accepted: false, reason: 'over' };
+      }
+      case 'raise': {
+        const raised = await client.raiseBudget(deed.subagentId, deed.limits);
+        if (!raised.ok) return { accepted: false, reason: raised.error.message };
+        const limits = Object.entries(raised.budget).map(([name, use]) => [name, use.granted]);
+        return { accepted: true, limits: Object.fromEntries(limits) as BudgetLimits, ...by };
       }
       case 'message': {
         const sent = await client.message(deed.subagentId, deed.text, deed.mode);

@@ -6,6 +6,7 @@
 
 import { parseArgs } from 'node:util';
 import { userInfo } from 'node:os';
+import type { BudgetLimits } from '../../actors/contracts/config.ts';
 import { RestingSession } from '../../actors/replay/resting-session.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
@@ -25,6 +26,7 @@ const usage = `offstage sessions <verb> --journal <file or address> | --url <add
   answer <question>             answers a question: --option, --text, --approve or --deny
   cancel <subagent>             cancels a subagent: --reason
   message <subagent> <text>     writes to a subagent: --mode
+  raise <subagent>              raises its budget to new totals: --tokens, --steps, --time-ms, --agents, --cost
 
   --journal <file>   a SQLite file, or postgres://…: acts in sessions that no process has; the process that
                      continues the session carries it out
@@ -38,6 +40,8 @@ const usage = `offstage sessions <verb> --journal <file or address> | --url <add
   --text <words>     the answer in words
   --approve, --deny  the answer to an approval
   --reason <words>   why it is cancelled
+  --tokens <n>, --steps <n>, --time-ms <n>, --agents <n>, --cost <n>
+                     the new totals; with --url the process must know the caller as an operator
   --mode <mode>      queue: read after its work; steer: before its next step; interrupt: at once (steer)
   --json             print JSON
 
@@ -58,6 +62,11 @@ const options = {
   deny: { type: 'boolean', default: false },
   reason: { type: 'string' },
   mode: { type: 'string' },
+  tokens: { type: 'string' },
+  steps: { type: 'string' },
+  'time-ms': { type: 'string' },
+  agents: { type: 'string' },
+  cost: { type: 'string' },
   json: { type: 'boolean', default: false },
 } as const;
 
@@ -69,7 +78,7 @@ class WrongCall extends Error {}
 
 export const sessions: Command = {
   name: 'sessions',
-  summary: 'list and show sessions; answer, cancel and write in them',
+  summary: 'list and show sessions; answer, cancel, write and raise budgets in them',
   usage,
   async run(args, print, complain) {
     try {
@@ -154,6 +163,8 @@ function performed(session: RestingSession, deed: Deed, by: string): Promise<Rec
       return session.answer(deed.requestId, deed.answer, { by });
     case 'cancel':
       return session.cancel(deed.subagentId, deed.reason, { by });
+    case 'raise':
+      return session.raiseBudget(deed.subagentId, deed.limits, { by });
     case 'message':
       return session.message(deed.subagentId, deed.text, { by, mode: deed.mode });
   }
@@ -223,7 +234,12 @@ function told(receipt: Receipt, deed: Deed, json: boolean, print: Print, complai
   return receipt.accepted ? 0 : 1;
 }
 
-const DONE = { answer: 'answered', cancel: 'cancelled', message: 'written to' } as const;
+const DONE = {
+  answer: 'answered',
+  cancel: 'cancelled',
+  message: 'written to',
+  raise: 'raised',
+} as const;
 
 const jsonOf = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
@@ -254,6 +270,7 @@ const VERBS: ReadonlyMap<string, readonly string[]> = new Map([
   ['answer', ['the id of a question']],
   ['cancel', ['the id of a subagent']],
   ['message', ['the id of a subagent', 'the words']],
+  ['raise', ['the id of a subagent']],
 ]);
 
 function callOf(args: readonly string[]) {
@@ -283,11 +300,26 @@ function deedOf(
 ): Deed | null {
   if (verb === 'answer') return { type: 'answer', requestId: id, answer: answerOf(values) };
   const { reason = 'cancelled on the command line', mode = 'steer' } = values;
+  if (verb === 'raise') return { type: 'raise', subagentId: id, limits: limitsOf(values) };
   if (verb === 'cancel') return { type: 'cancel', subagentId: id, reason };
   if (verb !== 'message') return null;
   if (mode !== 'queue' && mode !== 'steer' && mode !== 'interrupt')
     throw new WrongCall(`Expected --mode to be queue, steer or interrupt, got \`${mode}\``);
   return { type: 'message', subagentId: id, text, mode };
+}
+
+function limitsOf({ tokens, steps, 'time-ms': timeMs, agents, cost }: Values): BudgetLimits {
+  const given = Object.entries({ tokens, steps, timeMs, agents, cost }).flatMap(([name, text]) => {
+    if (text === undefined) return [];
+    if (!/^\d+(?:\.\d+)?$/.test(text))
+      throw new WrongCall(
+        `Expected --${name === 'timeMs' ? 'time-ms' : name} to be a number, got \`${text}\``,
+      );
+    return [[name, Number(text)] as const];
+  });
+  if (given.length === 0)
+    throw new WrongCall('Expected one of --tokens, --steps, --time-ms, --agents and --cost');
+  return Object.fromEntries(given);
 }
 
 function answerOf({ option, text, approve, deny }: Values): GivenAnswer {

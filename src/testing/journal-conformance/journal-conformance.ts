@@ -6,6 +6,7 @@ import type { ConformanceCase } from '../conformance/transport-conformance.ts';
 import { check, type JournalScene } from './case.ts';
 import { claimScenes } from './claim-cases.ts';
 import { crashScenes } from './crash-cases.ts';
+import { followingScenes } from './following-cases.ts';
 import { keepingScenes } from './keeping-cases.ts';
 import { scopeScenes } from './scope-cases.ts';
 import { trimmingScenes } from './trimming-cases.ts';
@@ -14,6 +15,7 @@ import type { JournalConformanceSetup, JournalFeature, JournalStage } from './st
 
 const scenes = [
   ...keepingScenes,
+  ...followingScenes,
   ...scopeScenes,
   ...trimmingScenes,
   ...crashScenes,
@@ -49,7 +51,9 @@ export function journalConformance(setup: JournalConformanceSetup): readonly Con
 
 const setupSchema = z.strictObject({
   name: z.string(),
-  offers: z.array(z.enum(['scopes', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes'])),
+  offers: z.array(
+    z.enum(['scopes', 'readAfter', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes']),
+  ),
   open: aFunction,
 } satisfies ChecksOf<JournalConformanceSetup>);
 
@@ -70,6 +74,7 @@ async function play(setup: JournalConformanceSetup, scene: JournalScene): Promis
 /** The methods of each feature, on the journal or on the stage. */
 const methods: Readonly<Record<JournalFeature, (stage: JournalStage) => readonly unknown[]>> = {
   scopes: ({ journal }) => [journal.scopes],
+  readAfter: ({ journal }) => [journal.readAfter],
   trim: ({ journal }) => [journal.trim],
   forget: ({ journal }) => [journal.forget],
   claim: ({ journal, another, expire }) => [journal.claim, journal.release, another, expire],

@@ -9,7 +9,14 @@ import type { Journal } from '../../actors/ports/journal.ts';
  * - `claim`: it has `claim` and `release`, and its stages have `another` and `expire`.
  * - `reopen`: its stages have `reopen`.
  */
-export type JournalFeature = 'scopes' | 'trim' | 'forget' | 'claim' | 'reopen' | 'wakeTimes';
+export type JournalFeature =
+  | 'scopes'
+  | 'readAfter'
+  | 'trim'
+  | 'forget'
+  | 'claim'
+  | 'reopen'
+  | 'wakeTimes';
 
 /** A fresh store for one case, with a process that writes to it. */
 export interface JournalStage {

@@ -22,7 +22,7 @@ function outstanding({ holds, children }: Known): number {
 
 const command = fc.record({
   who: fc.nat(20),
-  what: fc.constantFrom('take', 'take', 'settle', 'settle', 'cut', 'close'),
+  what: fc.constantFrom('take', 'take', 'settle', 'settle', 'cut', 'raise', 'close'),
   amount: fc.nat(60),
   part: fc.nat(100),
 });
@@ -31,6 +31,8 @@ interface World {
   readonly all: Known[];
   /** Everything that was used. */
   used: number;
+  /** What the root was given. */
+  granted: number;
 }
 
 function run(commands: readonly { who: number; what: string; amount: number; part: number }[]) {
@@ -41,7 +43,7 @@ function run(commands: readonly { who: number; what: string; amount: number; par
     children: [],
     open: true,
   };
-  const world: World = { all: [root], used: 0 };
+  const world: World = { all: [root], used: 0, granted: 100 };
   for (const { who, what, amount, part } of commands) {
     const known = world.all[who % world.all.length] as Known;
     const { account, holds } = known;
@@ -63,6 +65,17 @@ function run(commands: readonly { who: number; what: string; amount: number; par
         const child = { account: cut, parent: known, holds: [], children: [], open: true };
         known.children.push(child);
         world.all.push(child);
+        break;
+      }
+      case 'raise': {
+        const above = known.parent;
+        const room = above === null ? Infinity : above.account.left;
+        const granted = account.granted;
+        const isRaised = account.raise(amount);
+        expect(isRaised).toBe(known.open && amount <= room);
+        expect(account.granted).toBe(granted + (isRaised ? amount : 0));
+        if (isRaised) expect(account.left).toBe(before.left + amount);
+        if (isRaised && above === null) world.granted += amount;
         break;
       }
       case 'settle': {
@@ -119,7 +132,7 @@ test('BUDGET-ACCOUNT-3: when all have ended, what was used is spent and all else
       for (const end of ends) end();
       expect(root.account.held).toBe(0);
       expect(root.account.spent).toBe(world.used);
-      expect(root.account.left).toBe(100 - world.used);
+      expect(root.account.left).toBe(world.granted - world.used);
     }),
     { numRuns: 1_000 },
   );

@@ -94,3 +94,77 @@ test('BUDGETS-11: a deadline that was moved reports nothing', async () => {
 test('a scope whose budget cannot be is refused where it is made', () => {
   expect(() => scope({ tokens: -1 })).toThrow(/budget/);
 });
+
+test('BUDGETS-13: a raise sets new totals, taken from the parent, all of them or none', () => {
+  const { budgets, admit } = scope({ tokens: 1_000, steps: 10 });
+  admit('a', null, { tokens: 400, steps: 4 });
+  admit('b', 'a', { tokens: 100 });
+  expect(budgets.raise('a', { tokens: 700, steps: 6 })).toBeNull();
+  expect(budgets.of('a')?.report).toEqual({
+    tokens: { granted: 700, spent: 0, reserved: 100, left: 600 },
+    steps: { granted: 6, spent: 0, reserved: 0, left: 6 },
+  });
+  expect(budgets.report.tokens).toEqual({ granted: 1_000, spent: 0, reserved: 700, left: 300 });
+  // Again: it changes nothing.
+  expect(budgets.raise('a', { tokens: 700 })).toBeNull();
+  expect(budgets.report.tokens?.left).toBe(300);
+
+  const before = [budgets.report, budgets.of('a')?.report, budgets.of('b')?.report];
+  const refused = (id: string, limits: Parameters<Budgets['raise']>[1]) => {
+    const { code, message } = budgets.raise(id, limits) ?? {};
+    expect([budgets.report, budgets.of('a')?.report, budgets.of('b')?.report]).toEqual(before);
+    return `${code}: ${message}`;
+  };
+  // One that fits, and one that does not.
+  expect(refused('a', { steps: 7, tokens: 1_001 })).toContain('BUDGET_EXCEEDED');
+  expect(refused('b', { tokens: 701 })).toContain('tokens of at most 600, which is left, got 601');
+  expect(refused('a', { tokens: 699 })).toContain(
+    'tokens of at least 700, granted or used, got 699',
+  );
+  expect(refused('a', { timeMs: 9 })).toContain('it has no limit of timeMs of its own');
+  // It shares the steps of its parent.
+  expect(refused('b', { steps: 9 })).toContain('it has no limit of steps of its own');
+  expect(refused('c', { steps: 9 })).toContain(
+    'INVALID_STATE: The budget was not raised: it has no budget',
+  );
+  // Nothing is lost at the end.
+  budgets.ended('b');
+  budgets.ended('a');
+  expect(budgets.report.tokens).toEqual({ granted: 1_000, spent: 0, reserved: 0, left: 1_000 });
+});
+
+test('BUDGETS-13: a call that cost more than was left makes a raise begin above it', () => {
+  const { budgets, admit } = scope();
+  admit('a', null, { tokens: 100 });
+  const call = budgets.of('a')?.beginCall(10);
+  if (call?.ok) call.settle(250);
+  expect(budgets.raise('a', { tokens: 200 })?.message).toContain('tokens of at least 250');
+  expect(budgets.raise('a', { tokens: 300 })).toBeNull();
+  expect(budgets.of('a')?.usedUp(49)).toBeNull();
+});
+
+test('BUDGETS-13: a raised time is that of those who share it, within that of those above', async () => {
+  const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
+  admit('a', null, { timeMs: 3_000 });
+  admit('b', 'a');
+  admit('c', 'a', { timeMs: 1_000 });
+  await environment.advance(500);
+  expect(budgets.raise('a', { timeMs: 10_001 })?.code).toBe('BUDGET_EXCEEDED');
+  expect(budgets.raise('c', { timeMs: 3_001 })?.code).toBe('BUDGET_EXCEEDED');
+  expect(budgets.raise('a', { timeMs: 6_000 })).toBeNull();
+  expect(budgets.raise('c', { timeMs: 6_000 })).toBeNull();
+  await environment.advance(5_499);
+  expect(told).toEqual([]);
+  await environment.advance(1);
+  expect(told.map((line) => line.slice(0, 1)).toSorted()).toEqual(['a', 'b', 'c']);
+  for (const id of ['a', 'b', 'c']) budgets.ended(id);
+  expect(environment.pendingTimers).toBe(0);
+});
+
+test('BUDGETS-14: a restored subagent that shares the rest of its parent leaves it open at its end', () => {
+  const { budgets } = scope({ tokens: 100 });
+  const used = { startedAt: 1_000, tokens: 30, steps: 0, cost: 0 };
+  budgets.readmit('a', null, { tokens: 500 }, used, () => {});
+  budgets.ended('a');
+  expect(budgets.report.tokens).toEqual({ granted: 100, spent: 30, reserved: 0, left: 70 });
+});

@@ -25,7 +25,7 @@ function newFolder(): string {
 
 runJournalConformance({
   name: 'encryptedJournal on sqliteJournal',
-  offers: ['scopes', 'trim', 'forget', 'reopen', 'wakeTimes'],
+  offers: ['scopes', 'readAfter', 'trim', 'forget', 'reopen', 'wakeTimes'],
   open() {
     const folder = mkdtempSync(join(tmpdir(), 'offstage-encrypted-'));
     const opened: { close(): void }[] = [];

@@ -196,6 +196,20 @@ export const subagentFaults: readonly SubagentFault[] = [
     scope: 'budget',
   },
   {
+    fault: 'a raise is forgotten',
+    machine: provide(subagentMachine, 'actions', { keepRaise: assign({ raised: {} }) }),
+    property:
+      'SUBAGENT-MACHINE-13: a raise is kept, unless it comes too late, and changes nothing else',
+    scope: 'budget',
+  },
+  {
+    fault: 'an exhausted budget is raised',
+    machine: provide(subagentMachine, 'guards', { isNotExhausted: () => true }),
+    property:
+      'SUBAGENT-MACHINE-13: a raise is kept, unless it comes too late, and changes nothing else',
+    scope: 'budget',
+  },
+  {
     fault: 'with an exhausted budget it goes on',
     machine: provide(subagentMachine, 'guards', { isFinalStep: () => false }),
     property: 'SUBAGENT-MACHINE-12: after the final step it has failed with BUDGET_EXHAUSTED',

@@ -147,6 +147,24 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
     before.context.exhausted === null ||
     (event.calls.length === 0 ? event.again === true : !event.calls.some(completes)) ||
     after.matches('completed'),
+  'SUBAGENT-MACHINE-13: a raise is kept, unless it comes too late, and changes nothing else': (
+    before,
+    event,
+    after,
+    effects,
+  ) => {
+    const { raised: was, ...rest } = before.context;
+    const { raised, ...restAfter } = after.context;
+    if (event.type !== 'budget.raised') return same(raised ?? null, was ?? null);
+    const isKept = before.context.exhausted === null && before.status === 'active';
+    const wanted = isKept ? { ...was, ...event.limits } : was;
+    return (
+      same(raised ?? null, wanted ?? null) &&
+      same(restAfter, rest) &&
+      same(after.value, before.value) &&
+      effects.length === 0
+    );
+  },
   'SUBAGENT-MACHINE-12: the first reason counts, at once if it says so': (before, event, after) => {
     if (event.type !== 'budget.exhausted') return true;
     const reason = before.context.exhausted ?? event.message;

@@ -134,6 +134,7 @@ function isTimely(snapshot: S, event: SubagentEvent): boolean {
       return snapshot.matches('running');
     case 'subagent.message':
     case 'budget.exhausted':
+    case 'budget.raised':
     case 'subagent.cancel':
       return true;
     default:
@@ -207,8 +208,10 @@ function messageEvents({ context }: S, at: number, scope: Scope): SubagentEvent[
   return scope.messages.map((mode) => ({ type: 'subagent.message', at, messageId, mode }));
 }
 
-function budgetEvents({ context: { step } }: S, at: number): SubagentEvent[] {
+function budgetEvents({ context: { step, raised } }: S, at: number): SubagentEvent[] {
   return [
+    // One of them is enough, and two would never end.
+    ...(raised ? [] : [{ type: 'budget.raised', at, limits: { tokens: 10 } } as const]),
     { type: 'budget.exhausted', at, graceful: true, message: 'Too many tokens' },
     { type: 'budget.exhausted', at, graceful: true, message: 'Too many steps' },
     { type: 'budget.exhausted', at, graceful: true, message: 'Refused', step },

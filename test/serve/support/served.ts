@@ -7,7 +7,12 @@ import { onTestFinished } from 'vitest';
 import { connect, type ConnectOptions, type SessionClient } from '../../../src/client/index.ts';
 import { TextSession, type QuestionView, type SessionState } from '../../../src/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import { serve, type OffstageServer, type ServeOptions } from '../../../src/serve/index.ts';
+import {
+  serve,
+  type ClientRole,
+  type OffstageServer,
+  type ServeOptions,
+} from '../../../src/serve/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { agentsOf, castOf, configsOf, type TalkOptions } from '../../support/text-talk.ts';
 import { rideConfig, rideScript } from '../../support/ride.ts';
@@ -64,10 +69,11 @@ export interface TestClient {
   reconnected(): Promise<void>;
 }
 
-export const tokens: Readonly<Record<string, { user: string; role: 'user' | 'watcher' }>> = {
+export const tokens: Readonly<Record<string, { user: string; role: ClientRole }>> = {
   ann: { user: 'ann', role: 'user' },
   bob: { user: 'bob', role: 'user' },
   eve: { user: 'eve', role: 'watcher' },
+  root: { user: 'root', role: 'operator' },
 };
 
 export async function served(

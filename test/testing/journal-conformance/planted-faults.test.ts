@@ -5,6 +5,7 @@ import {
   JournalError,
   memoryWakeTimes,
   type JournalEntry,
+  type JournalPosition,
   type WakeTimes,
 } from '../../../src/entries/journal.ts';
 import { type Journal } from '../../../src/index.ts';
@@ -70,7 +71,73 @@ const without = (entry: JournalEntry, error: unknown): JournalEntry => {
   throw error;
 };
 
+/** What is found after an entry, changed. */
+function following(
+  change: (
+    found: readonly JournalEntry[] | null,
+    entry: JournalPosition,
+    all: readonly JournalEntry[],
+  ) => readonly JournalEntry[] | null,
+): Spoiled['spoil'] {
+  return (_, store) => ({
+    readAfter: async (entry) =>
+      change((await store.readAfter?.(entry)) ?? null, entry, await store.read()),
+  });
+}
+
+const followed =
+  'what came after an entry is found, of all units of its scope and in their order, and nothing else';
+
 const faults: readonly (Spoiled & { readonly found: string })[] = [
+  {
+    name: 'the entry itself comes after itself',
+    spoil: following(
+      (found, { scope, unit, seq }, all) =>
+        found &&
+        all
+          .filter((one) => one.scope === scope && one.unit === unit && one.seq === seq)
+          .concat(found),
+    ),
+    found: followed,
+  },
+  {
+    name: 'only what came after in its unit is found',
+    spoil: following((found, { unit }) => found && found.filter((one) => one.unit === unit)),
+    found: followed,
+  },
+  {
+    name: 'what came after in other scopes is found, too',
+    spoil: following(
+      (found, entry, all) =>
+        found &&
+        all.slice(
+          1 +
+            all.findIndex(
+              ({ scope, unit, seq }) =>
+                scope === entry.scope && unit === entry.unit && seq === entry.seq,
+            ),
+        ),
+    ),
+    found: followed,
+  },
+  {
+    name: 'after an entry that is not there is nothing',
+    spoil: following((found) => found ?? []),
+    found: 'after an entry that is not there is nothing that can be told',
+  },
+  {
+    name: 'a trimmed entry is one that nothing came after',
+    spoil: following(
+      (found, entry, all) =>
+        found ?? (all.some(({ scope }) => scope === entry.scope) && entry.seq === 1 ? [] : null),
+    ),
+    found: 'after an entry that was trimmed or forgotten is nothing that can be told',
+  },
+  {
+    name: 'only the first page of what came after is found',
+    spoil: following((found) => found && found.slice(0, 2_000)),
+    found: 'very many entries after an entry are found completely',
+  },
   {
     name: 'a bad entry that takes the others of its turn with it',
     spoil: ({ append }) => {

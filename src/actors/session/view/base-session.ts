@@ -5,9 +5,11 @@ import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
 import type { SetDirective } from '../../contracts/directives.ts';
+import type { BudgetLimits } from '../../contracts/config.ts';
 import { checkedBy, type VouchedFor } from '../../contracts/identity.ts';
 import {
   THE_LEAD,
+  type RaiseResult,
   type SendRequest,
   type SendResult,
   type SubagentService,
@@ -70,6 +72,11 @@ export interface SessionSubagents {
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
   send(id: string, message: SendRequest, options?: VouchedFor): SendResult;
+  /**
+   * Raises limits of a subagent's budget to new totals: `raiseBudget` of the service, as the lead agent's.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   */
+  raiseBudget(id: string, limits: BudgetLimits, options?: VouchedFor): RaiseResult;
   /** The service of the subagents, with waits, progress, streams and more; the app calls it as `THE_LEAD`. */
   readonly service: SubagentService;
 }
@@ -428,6 +435,11 @@ class SubagentsOfSession implements SessionSubagents {
   send(id: string, message: SendRequest, options: VouchedFor = {}): SendResult {
     const by = this.#by('subagents.send(id, message, options)', options);
     return this.#core.tree.send(id, message, THE_LEAD, by);
+  }
+
+  raiseBudget(id: string, limits: BudgetLimits, options: VouchedFor = {}): RaiseResult {
+    const by = this.#by('subagents.raiseBudget(id, limits, options)', options);
+    return this.#core.tree.raiseBudget(id, limits, THE_LEAD, by);
   }
 
   #by(where: string, options: VouchedFor): VouchedFor {

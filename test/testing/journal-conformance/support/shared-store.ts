@@ -21,7 +21,7 @@ export interface Spoiled {
 export function sharedStore(spoiled: Spoiled): JournalConformanceSetup {
   return {
     name: spoiled.name,
-    offers: ['scopes', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes'],
+    offers: ['scopes', 'readAfter', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes'],
     open() {
       const store: Journal = memoryJournal({ keep: Infinity });
       const owners = new Map<string, Journal>();
@@ -42,6 +42,7 @@ export function sharedStore(spoiled: Spoiled): JournalConformanceSetup {
             await store.append(entry);
           },
           read: (query) => store.read(query),
+          readAfter: (entry) => store.readAfter?.(entry) ?? null,
           async claim(scope) {
             if (spoiled.isGreedy !== true) checkFree(scope);
             owners.set(scope, journal);

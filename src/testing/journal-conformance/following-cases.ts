@@ -1,0 +1,80 @@
+// A reader that follows a scope asks for what came after the entry that it has.
+
+import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+import { appendAll, check, entry, expectSame, type JournalScene } from './case.ts';
+
+async function expectAfter(
+  journal: Journal,
+  last: JournalEntry,
+  expected: readonly JournalEntry[],
+): Promise<void> {
+  const { scope, unit, seq } = last;
+  const asked = `readAfter(${JSON.stringify({ scope, unit, seq })})`;
+  const found = await journal.readAfter?.({ scope, unit, seq });
+  check(
+    Array.isArray(found),
+    () => `expected ${asked} to find entries, it returned ${JSON.stringify(found)}`,
+  );
+  expectSame(found as readonly JournalEntry[], expected, asked);
+}
+
+async function expectUnknown(journal: Journal, last: JournalEntry): Promise<void> {
+  const { scope, unit, seq } = last;
+  const found = await journal.readAfter?.({ scope, unit, seq });
+  check(
+    found === null,
+    () =>
+      `expected readAfter of an entry that is not kept to be null, it found ${JSON.stringify(found)}`,
+  );
+}
+
+const other = (seq: number): JournalEntry => entry(seq, { unit: 'other' });
+const beside = (seq: number): JournalEntry => entry(seq, { scope: 'beside' });
+
+export const followingScenes: readonly JournalScene[] = [
+  {
+    name: 'what came after an entry is found, of all units of its scope and in their order, and nothing else',
+    needs: ['readAfter'],
+    async play({ journal }) {
+      await appendAll(journal, [beside(1), entry(1), other(1), beside(2), entry(2), other(2)]);
+      await expectAfter(journal, entry(1), [other(1), entry(2), other(2)]);
+      await expectAfter(journal, other(1), [entry(2), other(2)]);
+      await expectAfter(journal, other(2), []);
+      await expectAfter(journal, beside(1), [beside(2)]);
+      await appendAll(journal, [beside(3), other(3)]);
+      await expectAfter(journal, other(2), [other(3)]);
+    },
+  },
+  {
+    name: 'after an entry that is not there is nothing that can be told',
+    needs: ['readAfter'],
+    async play({ journal }) {
+      await expectUnknown(journal, entry(1));
+      await appendAll(journal, [entry(1), beside(1), beside(2)]);
+      await expectUnknown(journal, entry(2));
+      await expectUnknown(journal, other(1));
+      await expectUnknown(journal, entry(1, { scope: 'nowhere' }));
+    },
+  },
+  {
+    name: 'after an entry that was trimmed or forgotten is nothing that can be told',
+    needs: ['readAfter', 'trim', 'forget'],
+    async play({ journal }) {
+      await appendAll(journal, [entry(1), other(1), entry(2), other(2)]);
+      await journal.trim?.(entry(2));
+      await expectUnknown(journal, other(1));
+      await expectAfter(journal, entry(2), [other(2)]);
+      await journal.forget?.('scope');
+      await expectUnknown(journal, entry(2));
+    },
+  },
+  {
+    name: 'very many entries after an entry are found completely',
+    needs: ['readAfter'],
+    async play({ journal }) {
+      const entries = Array.from({ length: 4_500 }, (_, at) => entry(at + 1));
+      await appendAll(journal, [...entries, beside(1)]);
+      await expectAfter(journal, entry(2), entries.slice(2));
+    },
+  },
+];
