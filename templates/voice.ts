@@ -1,13 +1,11 @@
 // The server: the session that speaks and listens, and its page. With OPENAI_API_KEY through OpenAI Realtime; without, a
 // voice on this machine around the model of model.ts.
 
-import { createServer } from 'node:http';
 import { VoiceSession } from 'offstage';
 import { localVoice } from 'offstage/local-voice';
 import { nodeEnvironment } from 'offstage/node';
 import { openaiRealtime } from 'offstage/openai-realtime';
-import { serve } from 'offstage/serve';
-import { createServer as createVite } from 'vite';
+import { serveLocally } from 'offstage/serve';
 import { lead, subagentConfigs } from './agents.ts';
 import { model } from './model.ts';
 
@@ -20,22 +18,11 @@ const session = new VoiceSession({
   agents: [lead],
   subagentConfigs,
 });
-const web = serve({
-  session: () => session,
-  // Everybody on this machine is the same user. In your app: who has this cookie or token?
-  authorize: () => ({ sessionId: session.id, user: 'me', role: 'user' }),
+// For users on other machines: `serve` in a server of your own, which knows who is who.
+const { url } = await serveLocally({
+  session,
+  page: { folder: `${import.meta.dirname}/voice` },
+  port: Number(process.env['PORT'] ?? 3000),
+  tokenFile: `${import.meta.dirname}/.token`, // the link stays the same
 });
-const http = createServer();
-const vite = await createVite({
-  root: `${import.meta.dirname}/voice`,
-  server: { middlewareMode: true, ws: { server: http } },
-  // The client finds its audio worklet beside itself.
-  optimizeDeps: { exclude: ['offstage'] },
-});
-http.on('request', (request, response) =>
-  web.handle(request, response, () => vite.middlewares(request, response)),
-);
-http.on('upgrade', web.upgrade);
-http.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1', () => {
-  console.log('Open', `http://127.0.0.1:${(http.address() as { port: number }).port}`);
-});
+console.log('Open', url);

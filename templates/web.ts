@@ -1,27 +1,16 @@
-// The server: the session, the WebSocket of the page, and the page itself.
+// The server: the session, its page, and a link that lets in whoever has it.
 
-import { createServer } from 'node:http';
 import { TextSession } from 'offstage';
-import { serve } from 'offstage/serve';
-import { createServer as createVite } from 'vite';
+import { serveLocally } from 'offstage/serve';
 import { lead, subagentConfigs } from './agents.ts';
 import { model } from './model.ts';
 
 const session = new TextSession({ model, agents: [lead], subagentConfigs });
-const web = serve({
-  session: () => session,
-  // Everybody on this machine is the same user. In your app: who has this cookie or token?
-  authorize: () => ({ sessionId: session.id, user: 'me', role: 'user' }),
+// For users on other machines: `serve` in a server of your own, which knows who is who.
+const { url } = await serveLocally({
+  session,
+  page: { folder: `${import.meta.dirname}/web` },
+  port: Number(process.env['PORT'] ?? 3000),
+  tokenFile: `${import.meta.dirname}/.token`, // the link stays the same
 });
-const http = createServer();
-const vite = await createVite({
-  root: `${import.meta.dirname}/web`,
-  server: { middlewareMode: true, ws: { server: http } },
-});
-http.on('request', (request, response) =>
-  web.handle(request, response, () => vite.middlewares(request, response)),
-);
-http.on('upgrade', web.upgrade);
-http.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1', () => {
-  console.log('Open', `http://127.0.0.1:${(http.address() as { port: number }).port}`);
-});
+console.log('Open', url);

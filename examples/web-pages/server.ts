@@ -3,13 +3,11 @@
 // A session on two pages: one with the hooks and parts of `offstage/react`, one with `useChat` of the AI SDK. Both show
 // the same session: what one answers, the other sees. The model is scripted; put in any AI SDK model instead.
 
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { createServer as createVite } from 'vite';
 import { z } from 'zod';
 import { defineSubagent, defineTool, TextSession } from 'offstage';
-import { serve } from 'offstage/serve';
+import { serveLocally } from 'offstage/serve';
 import { scriptedModel } from 'offstage/testing';
 import { scriptedLead } from '../scripted-lead.ts';
 
@@ -53,23 +51,18 @@ const session = new TextSession({
   },
 });
 
-const web = serve({
-  session: () => session,
-  // Everybody on this machine is the same user. In your app: who has this cookie or token?
-  authorize: () => ({ sessionId: session.id, user: 'me', role: 'user' }),
+const { url } = await serveLocally({
+  session,
+  port: Number(process.env['PORT'] ?? 3000),
+  // The pages are of JSX, which a bundler compiles.
+  page: async (http) => {
+    const vite = await createVite({
+      root: fileURLToPath(new URL('pages', import.meta.url)),
+      // Only here, where the package is its own source.
+      resolve: { conditions: ['offstage-source', 'module', 'browser', 'development'] },
+      server: { middlewareMode: true, ws: { server: http } },
+    });
+    return vite.middlewares;
+  },
 });
-const http = createServer();
-const vite = await createVite({
-  root: fileURLToPath(new URL('pages', import.meta.url)),
-  // Only here, where the package is its own source.
-  resolve: { conditions: ['offstage-source', 'module', 'browser', 'development'] },
-  server: { middlewareMode: true, ws: { server: http } },
-});
-http.on('request', (request, response) =>
-  web.handle(request, response, () => vite.middlewares(request, response)),
-);
-http.on('upgrade', web.upgrade);
-http.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1', () => {
-  const { port } = http.address() as AddressInfo;
-  for (const page of ['react', 'use-chat']) console.log(`http://127.0.0.1:${port}/${page}.html`);
-});
+for (const page of ['react', 'use-chat']) console.log(url.replace('#', `${page}.html#`));

@@ -68,7 +68,10 @@ import { Emitter, selectionOf, Value, type Watchable, type WatchableValue } from
 export interface ConnectOptions {
   /** The address of the handler of `serve`; a page may give a path. */
   readonly url: string | URL;
-  /** The token that `authorize` reads; a function is called for each connection. @defaultValue none */
+  /**
+   * The token that `authorize` reads, such as `location.hash.slice(1)`; a function is called for each connection. An empty one
+   * is none. @defaultValue none
+   */
   readonly token?: string | (() => string | Promise<string>);
   /** The session that is asked for; `authorize` decides. @defaultValue none */
   readonly session?: string;
@@ -116,7 +119,7 @@ const optionChecks: OptionChecks<ConnectOptions> = {
       ? null
       : 'expected an address',
   token: optional((value) =>
-    typeof value === 'function' || (typeof value === 'string' && value !== '')
+    typeof value === 'function' || typeof value === 'string'
       ? null
       : 'expected a text or a function',
   ),
@@ -196,6 +199,7 @@ export class SessionClient {
   readonly #store: Value<ClientSnapshot>;
   readonly #events: Emitter<SessionEvent>;
   readonly #status: Value<ClientStatus>;
+  readonly #answered: Value<ReadonlyMap<string, number>>;
   readonly #opened: Emitter<void>;
   readonly #frames: Emitter<ServerFrame>;
   readonly #sound: Emitter<Uint8Array>;
@@ -244,6 +248,7 @@ export class SessionClient {
     this.#frames = new Emitter(threw);
     this.#sound = new Emitter(threw);
     this.#wasLost = new Emitter(threw);
+    this.#answered = new Value<ReadonlyMap<string, number>>(new Map(), threw);
     this.#status = new Value<ClientStatus>(
       {
         state: 'connecting',
@@ -289,6 +294,14 @@ export class SessionClient {
     return this.#status;
   }
 
+  /**
+   * The questions that this client has answered, by their ids, with the server's time: a page can say so between the words,
+   * where nobody said the answer.
+   */
+  get answered(): WatchableValue<ReadonlyMap<string, number>> {
+    return this.#answered;
+  }
+
   /** The user's voice; the server hears it while the speaker is started. */
   readonly microphone: Microphone;
 
@@ -314,7 +327,10 @@ export class SessionClient {
    * @throws {OffstageError} as `send` (rejects).
    */
   async answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
-    return (await this.#command({ type: 'answer', requestId, answer })) as AnswerReceipt;
+    const receipt = (await this.#command({ type: 'answer', requestId, answer })) as AnswerReceipt;
+    if (receipt.accepted)
+      this.#answered.set(new Map(this.#answered.get()).set(requestId, this.serverNow()));
+    return receipt;
   }
 
   /**
@@ -458,7 +474,7 @@ export class SessionClient {
   }
 
   async #target(): Promise<LineTarget> {
-    const { token = null, session } = this.#options;
+    const { token = '', session } = this.#options;
     const url = new URL(this.#detour?.url ?? this.#url);
     if (session !== undefined) url.searchParams.set('session', session);
     const hello: HelloFrame = {
@@ -467,7 +483,7 @@ export class SessionClient {
       client: this.#client,
       ...(this.#position && { after: this.#position }),
     };
-    return { url, hello, token: typeof token === 'function' ? await token() : token };
+    return { url, hello, token: (typeof token === 'function' ? await token() : token) || null };
   }
 
   #open(target: LineTarget, events: LineEvents): Line {

@@ -25,6 +25,7 @@ import { forkSession } from '../actors/replay/fork-session.ts';
 import type { BaseSession } from '../actors/session/view/base-session.ts';
 import { redactNothing, redactWords, type Redact } from '../adapters/inspect/shown-value.ts';
 import { bearerToken, isLoopbackName, isSameSecret, targetOf } from '../adapters/listen/access.ts';
+import { contentSecurityPolicy, pageHeaders } from '../adapters/listen/page-headers.ts';
 import { readBody } from '../adapters/listen/request-body.ts';
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import { messageIn, readClientFrame, valueOfJson, type CommandFrame } from '../client/protocol.ts';
@@ -399,17 +400,19 @@ async function receiptOf(action: () => Promise<unknown>): Promise<Answer> {
 
 const refused = (code: string, message: string) => ({ ok: false, code, message });
 
+const policy = contentSecurityPolicy({
+  script: "'self'",
+  style: "'self'",
+  connect: "'self'",
+  img: 'data:',
+});
+
 function write(response: ServerResponse, { status, type, body }: Answer): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(status, {
+    ...pageHeaders,
     'content-type': `${type}; charset=utf-8`,
-    'cache-control': 'no-store',
-    'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
-    'cross-origin-resource-policy': 'same-origin',
-    'content-security-policy':
-      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
-      "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    'content-security-policy': policy,
   });
   response.end(body);
 }

@@ -19,6 +19,7 @@ import type {
   TranscriptItem,
 } from '../actors/contracts/session-views.ts';
 import type { MicrophoneStatus } from '../client/microphone.ts';
+import { nodeEnvironment } from '../adapters/node/environment.ts';
 import {
   connect,
   type ClientStatus,
@@ -48,6 +49,12 @@ export interface UsedSession {
   readonly agent: SessionState['agent'];
 }
 
+const SECOND_MS = 1_000;
+const { clock, scheduler } = nodeEnvironment();
+export { scheduler };
+/** This machine as a source of time. */
+export const ourTime = { serverNow: () => clock.now() };
+
 const noStatus: ClientStatus = Object.freeze({
   state: 'connecting',
   transport: null,
@@ -66,6 +73,7 @@ const noMicrophone: MicrophoneStatus = Object.freeze({
   isHeld: false,
   isOpen: false,
 });
+const noAnswers: ReadonlyMap<string, number> = new Map();
 const noSpeaker: SpeakerStatus = Object.freeze({ state: 'off' });
 
 /**
@@ -112,6 +120,33 @@ export function useMicrophone(client: SessionClient | null): MicrophoneStatus {
 /** The state of the speaker. `blocked`: the page must start it in the handler of a click. */
 export function useSpeaker(client: SessionClient | null): SpeakerStatus {
   return useValue(client?.speaker.status, noSpeaker);
+}
+
+/** The questions that this client has answered, with the server's time. */
+export function useAnswered(client: SessionClient | null): ReadonlyMap<string, number> {
+  return useValue(client?.answered, noAnswers);
+}
+
+/**
+ * The server's time in milliseconds since 1970, which the times of a session's state are in; another value each second
+ * while it runs. 0 on a server, and at first.
+ */
+export function useServerTime(client: Pick<SessionClient, 'serverNow'>, isRunning = true): number {
+  const [now, setNow] = useState(0);
+  useEffect(() => {
+    setNow(client.serverNow());
+    if (!isRunning) return undefined;
+    let cancel: () => void;
+    const wait = (): void => {
+      cancel = scheduler.schedule(() => {
+        setNow(client.serverNow());
+        wait();
+      }, SECOND_MS);
+    };
+    wait();
+    return () => cancel();
+  }, [client, isRunning]);
+  return now;
 }
 
 function useSelected<T>(source: SessionSource | null, select: (state: SessionState) => T): T {

@@ -6,6 +6,7 @@ export {
   useDeliveries,
   useMicrophone,
   useQuestions,
+  useServerTime,
   useSession,
   useSpeaker,
   useSubagents,
@@ -15,9 +16,37 @@ export {
 } from './hooks.ts';
 export {
   QuestionCard,
-  SubagentList,
-  Transcript,
+  QuestionList,
   type QuestionCardProps,
+  type QuestionLabels,
+  type QuestionListProps,
+} from './questions.ts';
+export {
+  DeliveryList,
+  SubagentList,
+  type DeliveryListProps,
   type SubagentListProps,
+} from './subagents.ts';
+export {
+  Transcript,
+  useTranscriptNotes,
+  type TranscriptNote,
+  type TranscriptNotesLabels,
   type TranscriptProps,
-} from './parts.ts';
+} from './transcript.ts';
+export {
+  Alerts,
+  ConnectionStatus,
+  type AlertsProps,
+  type ConnectionStatusProps,
+} from './connection.ts';
+export {
+  MessageField,
+  TalkButton,
+  TalkHint,
+  TalkModes,
+  useTalkKeys,
+  type MessageFieldProps,
+  type TalkButtonProps,
+  type TalkModesProps,
+} from './voice.ts';

@@ -1,6 +1,15 @@
-// Sessions over the network, for pages and programs with `offstage/client`: `offstage/serve`.
+// Sessions over the network, for pages and programs with `offstage/client`, and whole apps on one machine:
+// `offstage/serve`.
 
 export { serve, type OffstageServer } from './serve.ts';
+export {
+  serveLocally,
+  type LocalServer,
+  type PageHandler,
+  type PageRoute,
+  type ServeLocallyOptions,
+} from './serve-locally.ts';
+export type { PageFiles } from './page-files.ts';
 export {
   defaultServeLimits,
   type AuthorizeRequest,

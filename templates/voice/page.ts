@@ -1,6 +1,6 @@
 import { connect } from 'offstage/client';
 
-const client = connect({ url: '/offstage' });
+const client = connect({ url: '/offstage', token: location.hash.slice(1) });
 const [talk, transcript, questions] = document.body.children as unknown as HTMLElement[];
 const start = async (button: HTMLElement): Promise<void> => {
   const heard = await client.speaker.start();

@@ -2,7 +2,8 @@
 
 import { connect } from 'offstage/client';
 
-const client = connect({ url: '/offstage' });
+// The link that the terminal shows has the token.
+const client = connect({ url: '/offstage', token: location.hash.slice(1) });
 const part = (id: string): HTMLElement =>
   document.querySelector<HTMLElement>(`#${id}`) ?? document.body;
 const element = (tag: string, text: string): HTMLElement =>
@@ -53,7 +54,12 @@ client.store.subscribe(({ context: { transcript, questions, subagents } }) => {
   );
 });
 client.status.subscribe(({ state, reason }) => {
-  part('status').textContent = state === 'open' ? '' : (reason?.message ?? 'Connecting …');
+  part('status').textContent =
+    state === 'open'
+      ? ''
+      : reason?.code === 'UNAUTHORIZED'
+        ? 'Open the link that the terminal shows.'
+        : (reason?.message ?? 'Connecting …');
 });
 part('form').addEventListener('submit', (event) => {
   event.preventDefault();

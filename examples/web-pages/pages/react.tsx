@@ -13,7 +13,7 @@ import {
 } from 'offstage/react';
 
 function Page() {
-  const { client, status } = useSession({ url: '/offstage' });
+  const { client, status } = useSession({ url: '/offstage', token: location.hash.slice(1) });
   const items = useTranscript(client);
   const subagents = useSubagents(client);
   const questions = useQuestions(client).filter(({ state }) => state !== 'queued');

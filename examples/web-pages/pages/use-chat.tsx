@@ -6,7 +6,7 @@ import { useChat } from '@ai-sdk/react';
 import { chatTransport, type SessionMessage } from 'offstage/ai-sdk-ui';
 import { connect } from 'offstage/client';
 
-const transport = chatTransport(connect({ url: '/offstage' }));
+const transport = chatTransport(connect({ url: '/offstage', token: location.hash.slice(1) }));
 
 function Page() {
   const { messages, setMessages, sendMessage, error } = useChat<SessionMessage>({ transport });

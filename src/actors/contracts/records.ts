@@ -40,9 +40,6 @@ export interface AskedQuestion {
   readonly returned?: ReturnedWords;
 }
 
-/** The button of an approval with which the user permits another agent this call and later ones. */
-export const APPROVE_LASTING = 'approve_lasting';
-
 /** Words of the user that a subagent got as an answer, and that were no answer. */
 export interface ReturnedWords {
   readonly words: string;

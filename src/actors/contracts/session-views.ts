@@ -85,6 +85,9 @@ export interface QuestionOption {
   readonly description?: string;
 }
 
+/** The button of an approval with which the user permits another agent this call and later ones. */
+export const APPROVE_LASTING = 'approve_lasting';
+
 export interface QuestionView {
   /** The id that an answer must name. */
   readonly requestId: string;

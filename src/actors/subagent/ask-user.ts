@@ -10,7 +10,8 @@ import { quoted } from '../notes/note.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
-import { APPROVE_LASTING, type Answer, type AskedQuestion } from '../contracts/records.ts';
+import type { Answer, AskedQuestion } from '../contracts/records.ts';
+import { APPROVE_LASTING } from '../contracts/session-views.ts';
 
 export const ASK_USER = 'ask_user';
 

@@ -24,7 +24,8 @@ import {
 import { inputTimeoutMessage } from '../conversation/prompts.ts';
 import { toolMessage, type StepResult, type ToolOutcome } from '../model/tool-results.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
-import { APPROVE_LASTING, type Answer } from '../contracts/records.ts';
+import type { Answer } from '../contracts/records.ts';
+import { APPROVE_LASTING } from '../contracts/session-views.ts';
 import { type ApprovalGrade, type Artifact, type LedgerEntry } from '../contracts/outcome.ts';
 import { addUsage, NO_USAGE, tokenCount, type Usage } from '../contracts/usage.ts';
 import { NoteMarks, unmarked, unmarkedNotes } from '../notes/note-marks.ts';

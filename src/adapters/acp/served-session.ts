@@ -21,7 +21,7 @@ import type {
   SessionEvent,
   SubagentView,
 } from '../../actors/contracts/session-views.ts';
-import { APPROVE_LASTING } from '../../actors/contracts/records.ts';
+import { APPROVE_LASTING } from '../../actors/contracts/session-views.ts';
 import type { TextPart } from '../../actors/session/lead/text-output.ts';
 import type { TextSession } from '../../actors/session/view/text-session.ts';
 import { raceAbort } from '../../actors/runtime/race-abort.ts';

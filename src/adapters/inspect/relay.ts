@@ -20,6 +20,7 @@ import type { Environment } from '../../actors/ports/environment.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { isSameSecret, loopbackHosts } from '../listen/access.ts';
 import { createGuard, type RequestVisit, type Verdict, type Visit } from '../listen/guard.ts';
+import { pageHeaders } from '../listen/page-headers.ts';
 import type { InspectionStream } from './stream.ts';
 
 export interface RelayTarget {
@@ -93,11 +94,7 @@ export async function startRelay(
 
 function servePage({ request, response, target }: RequestVisit, inspectorUrl: string): void {
   const { host = '' } = request.headers;
-  const headers: OutgoingHttpHeaders = {
-    'cache-control': 'no-store',
-    'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
-  };
+  const headers: OutgoingHttpHeaders = { ...pageHeaders };
   const answer = (status: number, type: string, body: string): void => {
     response.writeHead(status, { ...headers, 'content-type': `${type}; charset=utf-8` });
     response.end(request.method === 'HEAD' ? undefined : body);

@@ -202,7 +202,7 @@ export async function readText(request: Request, maxBytes: number): Promise<stri
 }
 
 /** Writes a web response as fast as the client reads it; resolves when it is written, or the client is gone. */
-async function answerWith(response: ServerResponse, answer: Response): Promise<void> {
+export async function answerWith(response: ServerResponse, answer: Response): Promise<void> {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(answer.status, Object.fromEntries(answer.headers));
   if (!answer.body) {

@@ -22,13 +22,13 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
   web: {
     summary: 'a chat in a page, with buttons for the questions of subagents',
     files: ['web.ts', 'web/index.html', 'web/page.ts', 'web/style.css'],
-    packages: ['vite', 'ws'],
+    packages: ['ws'],
   },
   terminal: { summary: 'a chat in the terminal', files: ['terminal.ts'], packages: [] },
   voice: {
     summary: 'a page that speaks and listens; without a key by a voice on this machine',
     files: ['voice.ts', 'voice/index.html', 'voice/page.ts'],
-    packages: ['vite', 'ws'],
+    packages: ['ws'],
     speaks: true,
   },
   telephone: {
@@ -157,7 +157,7 @@ async function write(name: string, template: Template, folder: string): Promise<
     files.set(file, await readFile(new URL(`templates/${file}`, root), 'utf8'));
   const ours = JSON.parse(await readFile(new URL('package.json', root), 'utf8')) as Manifest;
   files.set('package.json', `${JSON.stringify(manifest(template, folder, ours), null, 2)}\n`);
-  files.set('.gitignore', 'node_modules/\n.env\n');
+  files.set('.gitignore', 'node_modules/\n.env\n.token\n');
   files.set('README.md', readme(name, template));
   for (const [file, text] of files) {
     await mkdir(dirname(join(folder, file)), { recursive: true });

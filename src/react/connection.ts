@@ -1,0 +1,125 @@
+// How a page, the server and the lead agent are connected, and what goes wrong, as `offstage/react` shows them: without styles.
+
+'use client';
+
+import { createElement as h, useEffect, useRef, useState, type ReactElement } from 'react';
+import type { SessionState } from '../actors/contracts/session-views.ts';
+import type { ClientStatus, SessionClient } from '../client/session-client.ts';
+import { ourTime, scheduler, useServerTime, useSession } from './hooks.ts';
+
+export interface ConnectionStatusProps {
+  readonly client: SessionClient;
+  /** Brings the voice to this page; the button is there while another one has it. @defaultValue no button */
+  readonly onTakeVoice?: () => void;
+  /** The words of it. @defaultValue English */
+  readonly labels?: {
+    readonly retry?: string;
+    readonly takeVoice?: string;
+    /** The lead agent, as the words of it name it. @defaultValue 'The assistant' */
+    readonly agent?: string;
+  };
+}
+
+/** How this page, the server and the lead agent are connected. `data-tone` is `good`, `busy` or `bad`. */
+export function ConnectionStatus(props: ConnectionStatusProps): ReactElement {
+  const { client, onTakeVoice, labels = {} } = props;
+  const { status, connection } = useSession(client);
+  const isWaiting = status.state === 'waiting';
+  // The time of the next attempt is one of this machine.
+  const now = useServerTime(ourTime, isWaiting);
+  const seconds = Math.ceil(Math.max(0, (status.retryAt ?? 0) - now) / 1000);
+  const isElsewhere =
+    onTakeVoice !== undefined && status.state === 'open' && status.hasVoice && !status.ownsVoice;
+  const [tone, words] = standingOf(status, connection, seconds, isElsewhere);
+  return h(
+    'div',
+    { 'data-part': 'connection' },
+    h(
+      'p',
+      { role: 'status', 'data-part': 'status', 'data-tone': tone },
+      words.replace('%', () => labels.agent ?? 'The assistant'),
+    ),
+    isWaiting &&
+      h('button', { type: 'button', onClick: () => client.reconnect() }, labels.retry ?? 'Now'),
+    isElsewhere &&
+      h('button', { type: 'button', onClick: onTakeVoice }, labels.takeVoice ?? 'Talk here'),
+  );
+}
+
+export interface AlertsProps {
+  readonly client: SessionClient;
+  /** The time for which one is shown, in milliseconds. @defaultValue 8000 */
+  readonly forMs?: number;
+  /** The words of them. @defaultValue English */
+  readonly labels?: {
+    /** The end of the session, with the reason of the server. */
+    readonly closed?: (reason: string) => string;
+    readonly unanswered?: string;
+    /** A call that a crash cut short. */
+    readonly inDoubt?: (toolName: string) => string;
+  };
+}
+
+/**
+ * Says what the user would wait for in vain otherwise: that there is no answer, that it is unknown whether a call was made,
+ * an error, the end of the session. Errors and doubtful calls come with `share` of `serve`.
+ */
+export function Alerts({ client, forMs = 8_000, labels = {} }: AlertsProps): ReactElement {
+  const { status } = useSession(client);
+  const [text, setText] = useState<string | null>(null);
+  const latest = useRef(labels);
+  useEffect(() => {
+    latest.current = labels;
+  });
+  useEffect(() => {
+    const events = client.events.subscribe((event) => {
+      const { unanswered, inDoubt } = latest.current;
+      if (event.type === 'error.reported') setText(event.message);
+      if (event.type === 'tool.in_doubt')
+        setText(
+          inDoubt?.(event.toolName) ??
+            `Nobody knows whether "${event.toolName}" was done: look before you repeat it.`,
+        );
+      if (event.type === 'utterance.unanswered')
+        setText(unanswered ?? 'There is no answer to that. Please say it again.');
+    });
+    return () => events.unsubscribe();
+  }, [client]);
+  useEffect(
+    () => (text === null ? undefined : scheduler.schedule(() => setText(null), forMs)),
+    [text, forMs],
+  );
+  const reason = status.state === 'closed' ? (status.reason?.message ?? 'It was closed') : null;
+  return h(
+    'div',
+    { role: 'status', 'data-part': 'alerts' },
+    reason !== null && h('p', null, labels.closed?.(reason) ?? `${reason}.`),
+    text !== null && h('p', null, text),
+  );
+}
+
+const sessions: Readonly<
+  Record<SessionState['connection'], readonly [tone: 'good' | 'busy' | 'bad', words: string]>
+> = {
+  created: ['good', 'Ready'],
+  active: ['good', 'Connected'],
+  connecting: ['busy', '% is coming'],
+  reconnecting: ['busy', '% is reconnecting'],
+  transferring: ['busy', '% hands over to another'],
+  suspended: ['busy', 'The session goes on elsewhere'],
+  closing: ['bad', 'The session is over'],
+  closed: ['bad', 'The session is over'],
+};
+
+function standingOf(
+  { state, reason }: ClientStatus,
+  connection: SessionState['connection'],
+  seconds: number,
+  isElsewhere: boolean,
+): (typeof sessions)['created'] {
+  if (state === 'connecting') return ['busy', 'Connecting'];
+  if (state === 'waiting') return ['bad', `No connection, next try in ${seconds} s`];
+  if (state === 'closed')
+    return reason?.code === 'UNAUTHORIZED' ? ['bad', 'Not admitted'] : sessions.closed;
+  return isElsewhere ? ['busy', 'The voice is in another tab'] : sessions[connection];
+}

@@ -1,0 +1,49 @@
+// What the parts use of a page. The package is compiled without the types of one.
+
+/** An element of a page: React's own type has no members here. */
+export type PageElement = HTMLElement & {
+  scrollTop: number;
+  readonly scrollHeight: number;
+  readonly clientHeight: number;
+  readonly style: { setProperty(name: string, value: string): void };
+  focus(options?: { readonly preventScroll?: boolean }): void;
+  contains(other: unknown): boolean;
+};
+
+export interface PageKey {
+  readonly key: string;
+  readonly code: string;
+  readonly repeat: boolean;
+  readonly ctrlKey: boolean;
+  readonly metaKey: boolean;
+  readonly altKey: boolean;
+  readonly target: unknown;
+  preventDefault(): void;
+}
+
+type OnKey = (event: PageKey) => void;
+
+/** What a page has, and Node.js has not. */
+export const page = globalThis as {
+  readonly document?: { readonly activeElement: unknown; readonly body: unknown };
+  readonly ResizeObserver?: new (changed: () => void) => {
+    observe(element: unknown): void;
+    disconnect(): void;
+  };
+  addEventListener?(type: string, listener: OnKey): void;
+  removeEventListener?(type: string, listener: OnKey): void;
+};
+
+/** Returns whether a key was pressed for the page, and not for a field, or with a key of the system. */
+export function isForPage({ repeat, ctrlKey, metaKey, altKey, target }: PageKey): boolean {
+  return !repeat && !ctrlKey && !metaKey && !altKey && !isIn(target, 'input, textarea, select');
+}
+
+export function isIn(target: unknown, selector: string): boolean {
+  const { closest } = (target ?? {}) as { closest?(selector: string): unknown };
+  return Boolean(closest?.call(target, selector));
+}
+
+/** The value of the field of an event. */
+export const valueIn = (event: { readonly target: unknown }): string =>
+  (event.target as { readonly value: string }).value;

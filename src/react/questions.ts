@@ -1,0 +1,348 @@
+// The questions of subagents, as `offstage/react` shows them: a card, and the list of those that want the user, in the order
+// in which they are asked. They have no styles: `data-` attributes name what an app wants to style. All words of others are
+// text, never markup.
+//
+// Invariants
+//   REACT-PARTS-1. Nothing is shown as done before the session says so: an answer is pending until its receipt.
+//   REACT-PARTS-2. A card whose question ends keeps the focus that was in it, and hands it to its list when it goes.
+//   REACT-PARTS-3. A question that is not asked yet has no button that can be pressed.
+
+'use client';
+
+import { createElement as h, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
+import type { ReactElement } from 'react';
+import {
+  APPROVE_LASTING,
+  type AnswerReceipt,
+  type QuestionView,
+} from '../actors/contracts/session-views.ts';
+import type { ClientAnswer } from '../client/protocol.ts';
+import type { SessionClient } from '../client/session-client.ts';
+import { messageOf } from '../values/errors.ts';
+import { scheduler, useServerTime } from './hooks.ts';
+import { isForPage, page, valueIn, type PageElement, type PageKey } from './page.ts';
+import { clockTime, humanName, ordinal, type Timed } from './words.ts';
+
+/** The words of a card; each is English by default. */
+export interface QuestionLabels {
+  readonly approve?: string;
+  readonly decline?: string;
+  readonly answer?: string;
+  readonly send?: string;
+  readonly pending?: string;
+  /** Above an approval's call. */
+  readonly approval?: string;
+  /** Of a question that has not ended, how it stands; `place` is its place in line. */
+  readonly turn?: (question: QuestionView, place: number) => string;
+  readonly timeLeft?: string;
+  readonly refused?: (reason: string) => string;
+  readonly ended?: (question: QuestionView) => string;
+}
+
+export interface QuestionCardProps {
+  readonly question: QuestionView;
+  readonly client: Pick<SessionClient, 'answer' | 'questionShown'> & Partial<Timed>;
+  /** Its place in line. @defaultValue 1 */
+  readonly place?: number;
+  /** The digits 1 to 9 are shown on its buttons. @defaultValue false */
+  readonly shortcuts?: boolean;
+  readonly labels?: QuestionLabels;
+}
+
+const refusals: Readonly<Record<string, string>> = {
+  not_allowed: 'Somebody else has to answer this.',
+  unknown: 'This question is not there any more.',
+  queued: 'Another question comes first.',
+  not_presented: 'This question has not been asked yet.',
+  over: 'This question is over.',
+  invalid_option: 'This is none of the options.',
+  unclear: 'This answer is not clear: say it in other words.',
+} satisfies Record<Extract<AnswerReceipt, { accepted: false }>['reason'], string>;
+
+const ends: Partial<Record<QuestionView['state'], string>> = {
+  answered: 'Answered',
+  expired: 'No answer came in time.',
+  withdrawn: 'Not needed any more.',
+  superseded: 'Asked anew.',
+};
+
+const isOver = ({ state }: QuestionView): boolean => state in ends;
+const isAsked = ({ state }: QuestionView): boolean => state === 'presenting' || state === 'open';
+
+/** One way to answer. */
+interface Choice {
+  readonly id: string;
+  readonly label: string;
+  readonly description?: string | undefined;
+  readonly answer: ClientAnswer;
+}
+
+function choicesOf({ kind, options }: QuestionView, labels: QuestionLabels): readonly Choice[] {
+  const ofOptions = options.map((option) => ({ ...option, answer: { optionId: option.id } }));
+  if (kind !== 'approval') return ofOptions;
+  return [
+    { id: 'approve', label: labels.approve ?? 'Approve', answer: { approved: true } },
+    { id: 'decline', label: labels.decline ?? 'Decline', answer: { approved: false } },
+    ...ofOptions.filter(({ id }) => id === APPROVE_LASTING),
+  ];
+}
+
+/** A question or an approval, with its buttons or a field. It tells the session that it is shown. */
+export function QuestionCard(props: QuestionCardProps): ReactElement {
+  const { question, client, place = 1, shortcuts = false, labels = {} } = props;
+  const { requestId, kind, state, subagentName, action } = question;
+  const id = useId();
+  const card = useRef<PageElement>(null);
+  const hadFocus = useRef(false);
+  const [text, setText] = useState('');
+  const [isPending, setPending] = useState(false);
+  const [refusal, setRefusal] = useState<string | null>(null);
+  const over = isOver(question);
+  const asked = isAsked(question);
+  const choices = choicesOf(question, labels);
+  useEffect(() => {
+    if (state === 'presenting') void client.questionShown(requestId);
+  }, [client, requestId, state]);
+  useLayoutEffect(() => {
+    const focused = page.document?.activeElement;
+    if (over && hadFocus.current && (!focused || focused === page.document?.body))
+      card.current?.focus();
+  }, [over]);
+
+  async function answer(given: ClientAnswer): Promise<void> {
+    if (isPending || !asked) return;
+    setPending(true);
+    setRefusal(null);
+    try {
+      const receipt = await client.answer(requestId, given);
+      if (!receipt.accepted)
+        setRefusal(labels.refused?.(receipt.reason) ?? refusals[receipt.reason] ?? receipt.reason);
+    } catch (error) {
+      setRefusal(messageOf(error));
+    } finally {
+      setPending(false);
+    }
+  }
+  const press = useRef((_digit: number): void => undefined);
+  useEffect(() => {
+    press.current = (digit) => {
+      const choice = choices[digit - 1];
+      if (choice) void answer(choice.answer);
+    };
+  });
+  useEffect(() => {
+    if (!shortcuts || !asked) return undefined;
+    const onKey = (event: PageKey): void => {
+      if (/^[1-9]$/.test(event.key) && isForPage(event)) press.current(Number(event.key));
+    };
+    page.addEventListener?.('keydown', onKey);
+    return () => page.removeEventListener?.('keydown', onKey);
+  }, [shortcuts, asked]);
+
+  const buttons = choices.map(({ id: key, label, description, answer: given }, index) =>
+    h(
+      'li',
+      { key },
+      h(
+        'button',
+        {
+          type: 'button',
+          disabled: !asked,
+          // Not `disabled`, which would lose the focus.
+          'aria-disabled': isPending,
+          onClick: () => void answer(given),
+        },
+        h('span', { 'data-part': 'label' }, label),
+        description !== undefined && h('span', { 'data-part': 'description' }, ' ', description),
+        shortcuts && asked && index < 9 && h('kbd', { 'aria-hidden': true }, index + 1),
+      ),
+    ),
+  );
+  const field = h(
+    'form',
+    {
+      'data-part': 'field',
+      onSubmit: (event: { preventDefault(): void }) => {
+        event.preventDefault();
+        if (text.trim() !== '') void answer({ text: text.trim() });
+      },
+    },
+    h('label', { htmlFor: `${id}-text` }, labels.answer ?? 'Your answer'),
+    ' ',
+    h('input', {
+      id: `${id}-text`,
+      value: text,
+      maxLength: 8_000,
+      autoComplete: 'off',
+      onChange: (event: { target: unknown }) => setText(valueIn(event)),
+    }),
+    ' ',
+    h('button', { type: 'submit', 'aria-disabled': isPending }, labels.send ?? 'Send'),
+  );
+  return h(
+    'article',
+    {
+      ref: card,
+      tabIndex: -1,
+      'aria-labelledby': `${id}-name ${id}-question`,
+      'data-part': 'question-card',
+      'data-state': state,
+      'data-kind': kind,
+      onFocus: () => {
+        hadFocus.current = true;
+      },
+      onBlur: ({ relatedTarget }: { relatedTarget: unknown }) => {
+        if (relatedTarget) hadFocus.current = false;
+      },
+    },
+    h('p', { id: `${id}-name`, 'data-part': 'from' }, humanName(subagentName)),
+    !over &&
+      h('p', { 'data-part': 'turn' }, labels.turn?.(question, place) ?? turnOf(question, place)),
+    h('p', { id: `${id}-question`, 'data-part': 'question' }, wordsOf(question)),
+    !over &&
+      kind === 'approval' &&
+      h('p', { 'data-part': 'note' }, labels.approval ?? 'It does this only if you allow it.'),
+    action && h(Call, { input: action.input }),
+    !over &&
+      (choices.length > 0
+        ? h('ul', { 'data-part': 'options', 'aria-labelledby': `${id}-question` }, buttons)
+        : asked && field),
+    h(
+      'p',
+      { role: 'status', 'data-part': 'status' },
+      over
+        ? (labels.ended?.(question) ?? endOf(question))
+        : isPending
+          ? (labels.pending ?? 'Sending …')
+          : refusal,
+    ),
+    asked && client.serverNow && h(Clock, { question, client: client as Timed, labels }),
+  );
+}
+
+function turnOf({ state }: QuestionView, place: number): string {
+  if (state === 'presenting') return 'is being asked';
+  if (state === 'open') return 'say it or press it';
+  if (state === 'parked') return 'waits for you to come back';
+  return place > 1 ? `${ordinal(place)} in line` : 'comes next';
+}
+
+const endOf = ({ state, answer }: QuestionView): string =>
+  state === 'answered' && answer !== null ? `${ends.answered}: ${answer}` : (ends[state] ?? '');
+
+/** The words of a question; of an approval without its arguments, which are shown below. */
+function wordsOf({ question, action }: QuestionView): string {
+  return action ? question.replace(` with ${JSON.stringify(action.input)}`, '') : question;
+}
+
+/** The arguments of a call, a line each. */
+function Call({ input }: { readonly input: unknown }): ReactElement {
+  const text = (value: unknown): string =>
+    typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  const isRecord = typeof input === 'object' && input !== null && !Array.isArray(input);
+  const fields: readonly (readonly [string, unknown])[] = isRecord
+    ? Object.entries(input)
+    : [['input', input]];
+  const lines = fields.map(([name, value]) =>
+    h('div', { key: name }, h('dt', null, humanName(name)), h('dd', null, text(value))),
+  );
+  return h('dl', { 'data-part': 'call' }, lines);
+}
+
+/** The time in which an answer counts. Alone, so that nothing else is rendered each second. */
+function Clock(props: {
+  readonly question: QuestionView;
+  readonly client: Timed;
+  readonly labels: QuestionLabels;
+}): ReactElement | null {
+  const { client, labels } = props;
+  const { dueAt, timeoutMs } = props.question;
+  const now = useServerTime(client, dueAt !== null);
+  if (dueAt === null || now === 0) return null;
+  const leftMs = Math.min(timeoutMs, Math.max(0, dueAt - now));
+  return h(
+    'p',
+    { 'data-part': 'clock', 'data-late': leftMs < LATE_MS },
+    h('progress', {
+      max: timeoutMs,
+      value: leftMs,
+      'aria-label': labels.timeLeft ?? 'Time to answer',
+    }),
+    ' ',
+    h('time', null, clockTime(Math.ceil(leftMs / 1000))),
+  );
+}
+
+const LATE_MS = 15_000;
+const LINGER_MS = 5_000;
+
+export interface QuestionListProps extends Pick<QuestionCardProps, 'client' | 'shortcuts'> {
+  readonly questions: readonly QuestionView[];
+  /** The time for which a question that has ended stays, in milliseconds. @defaultValue 5000 */
+  readonly lingerMs?: number;
+  readonly labels?: QuestionLabels & { readonly questions?: string };
+}
+
+/**
+ * The questions that want the user: the one that is asked comes first, the others stand in line. One that ends stays for a
+ * moment, with its answer. With `shortcuts`, the digits 1 to 9 press the buttons of the one that is asked.
+ */
+export function QuestionList(props: QuestionListProps): ReactElement {
+  const { questions, lingerMs = LINGER_MS, labels = {}, ...card } = props;
+  const list = useRef<PageElement>(null);
+  const wasOpen = useRef(new Set<string>());
+  const [lingering, setLingering] = useState<ReadonlySet<string>>(new Set());
+  const timers = useRef(new Set<() => void>());
+  useEffect(() => {
+    for (const question of questions) {
+      const { requestId } = question;
+      if (!isOver(question)) wasOpen.current.add(requestId);
+      // One that was over before this page came is no news.
+      else if (wasOpen.current.delete(requestId)) {
+        setLingering((before) => new Set(before).add(requestId));
+        const cancel = scheduler.schedule(() => {
+          timers.current.delete(cancel);
+          // REACT-PARTS-2
+          const { activeElement } = page.document ?? {};
+          if (list.current?.contains(activeElement) && activeElement !== list.current)
+            list.current.focus({ preventScroll: true });
+          setLingering((before) => new Set([...before].filter((each) => each !== requestId)));
+        }, lingerMs);
+        timers.current.add(cancel);
+      }
+    }
+  }, [questions, lingerMs]);
+  useEffect(
+    () => () => {
+      for (const cancel of timers.current) cancel();
+    },
+    [],
+  );
+  const open = questions
+    .filter((question) => !isOver(question))
+    .toSorted((a, b) => Number(!isAsked(a)) - Number(!isAsked(b)) || a.askedAt - b.askedAt);
+  const shown = [
+    ...questions.filter(
+      (each) =>
+        isOver(each) && (lingering.has(each.requestId) || wasOpen.current.has(each.requestId)),
+    ),
+    ...open,
+  ];
+  return h(
+    'ol',
+    {
+      ref: list,
+      tabIndex: -1,
+      'data-part': 'questions',
+      'aria-label': labels.questions ?? 'Questions',
+      'aria-live': 'polite',
+    },
+    shown.map((question) =>
+      h(
+        'li',
+        { key: question.requestId },
+        h(QuestionCard, { ...card, question, labels, place: open.indexOf(question) + 1 }),
+      ),
+    ),
+  );
+}

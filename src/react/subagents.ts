@@ -1,0 +1,205 @@
+// The tasks of the subagents, and what they have brought back, as `offstage/react` shows them: without styles, and all words
+// of others as text.
+
+'use client';
+
+import { createElement as h, useEffect, useState, type ReactElement } from 'react';
+import type { DeliveryView, SubagentView } from '../actors/contracts/session-views.ts';
+import type { SessionClient } from '../client/session-client.ts';
+import { Elapsed, humanName, type Timed } from './words.ts';
+
+export interface SubagentListProps {
+  readonly subagents: readonly SubagentView[];
+  /** With a client, each task that runs has a button that cancels it, and each shows its time. */
+  readonly client?: Pick<SessionClient, 'cancel'> & Partial<Timed>;
+  /** The number of tasks that have ended and are shown, the latest ones. @defaultValue all */
+  readonly maxEnded?: number;
+  /** The words of the list. @defaultValue English */
+  readonly labels?: {
+    readonly tasks?: string;
+    readonly cancel?: (subagent: SubagentView) => string;
+    readonly state?: (subagent: SubagentView) => string;
+    /** Of those that are left out by `maxEnded`. */
+    readonly earlier?: (count: number) => string;
+  };
+}
+
+const states: Readonly<Record<SubagentView['state'], string>> = {
+  spawning: 'about to start',
+  ready: 'about to start',
+  running: 'at work',
+  waiting_for_input: 'waits for an answer',
+  waiting_for_children: 'waits for its helpers',
+  completed: 'done',
+  failed: 'failed',
+  cancelled: 'cancelled',
+};
+
+/** The tasks of the subagents, with what they are doing. */
+export function SubagentList(props: SubagentListProps): ReactElement {
+  const { subagents, client, maxEnded = Number.POSITIVE_INFINITY, labels = {} } = props;
+  const ended = subagents
+    .filter(({ endedAt }) => endedAt !== null)
+    .toSorted((a, b) => (b.endedAt ?? 0) - (a.endedAt ?? 0));
+  const left = new Set(ended.slice(0, maxEnded));
+  const shown = subagents.filter((each) => each.endedAt === null || left.has(each));
+  const earlier = subagents.length - shown.length;
+  return h(
+    'ul',
+    { 'aria-label': labels.tasks ?? 'Tasks', 'data-part': 'tasks' },
+    shown.map((subagent) => h(Task, { key: subagent.id, subagent, client, labels })),
+    earlier > 0 &&
+      h('li', { 'data-part': 'earlier' }, labels.earlier?.(earlier) ?? `and ${earlier} before`),
+  );
+}
+
+function Task(props: {
+  readonly subagent: SubagentView;
+  readonly client: SubagentListProps['client'];
+  readonly labels: NonNullable<SubagentListProps['labels']>;
+}): ReactElement {
+  const { subagent, client, labels } = props;
+  const { id, name, title, state, depth, progress, startedAt, endedAt } = subagent;
+  const [isStopping, setStopping] = useState(false);
+  const cancel = labels.cancel?.(subagent) ?? `Cancel ${humanName(name)}`;
+  const words = labels.state?.(subagent) ?? states[state];
+  return h(
+    'li',
+    { 'data-part': 'task', 'data-state': state, 'data-depth': depth },
+    h('strong', { 'data-part': 'title' }, title),
+    ' ',
+    h('span', { 'data-part': 'name' }, humanName(name)),
+    ' ',
+    h(
+      'span',
+      { role: 'status', 'data-part': 'status' },
+      progress === null ? words : `${words}: ${progress}`,
+    ),
+    ' ',
+    client?.serverNow && h(Elapsed, { client: client as Timed, from: startedAt, to: endedAt }),
+    client &&
+      endedAt === null &&
+      h(
+        'button',
+        {
+          type: 'button',
+          'data-part': 'cancel',
+          title: cancel,
+          // Two tasks of one kind are told apart by their titles.
+          'aria-label': `${cancel}: ${title}`,
+          'aria-disabled': isStopping,
+          onClick: () => {
+            if (isStopping) return;
+            // The subagent says when it has ended.
+            setStopping(true);
+            client.cancel(id, 'the user pressed the button').catch(() => setStopping(false));
+          },
+        },
+        cancel,
+      ),
+  );
+}
+
+export interface DeliveryListProps {
+  readonly deliveries: readonly DeliveryView[];
+  readonly client: Pick<SessionClient, 'shown' | 'dismiss'>;
+  /** Their titles name the results. @defaultValue the label of each */
+  readonly subagents?: readonly SubagentView[];
+  /** The number that is shown, the latest first. @defaultValue 8 */
+  readonly max?: number;
+  /** The words of the list. @defaultValue English */
+  readonly labels?: {
+    readonly results?: string;
+    readonly state?: (delivery: DeliveryView) => string;
+    readonly read?: string;
+    readonly dismiss?: string;
+  };
+}
+
+/**
+ * The results and notices. One that waits to be said keeps its words to itself, or the user would hear what they have read;
+ * a button shows it instead of saying it. One that could not be said is shown, and the session is told.
+ */
+export function DeliveryList(props: DeliveryListProps): ReactElement {
+  const { deliveries, client, subagents = [], max = 8, labels = {} } = props;
+  const [away, setAway] = useState<ReadonlySet<string>>(new Set());
+  const shown = deliveries
+    .filter(
+      ({ deliveryId, kind, state }) =>
+        (kind === 'result' || kind === 'notice') &&
+        state !== 'dismissed' &&
+        state !== 'dropped' &&
+        !away.has(deliveryId),
+    )
+    .toSorted((a, b) => b.at - a.at)
+    .slice(0, max);
+  return h(
+    'ul',
+    { 'aria-label': labels.results ?? 'Results', 'aria-live': 'polite', 'data-part': 'results' },
+    shown.map((delivery) => {
+      const { deliveryId, subagentId, label, state } = delivery;
+      const words = humanName(label.toLowerCase());
+      const title =
+        subagents.find(({ id }) => id === subagentId)?.title ??
+        words.charAt(0).toUpperCase() + words.slice(1);
+      const dismiss = (): void => {
+        setAway((before) => new Set(before).add(deliveryId));
+        if (state !== 'delivered') void client.dismiss(deliveryId).catch(() => undefined);
+      };
+      return h(Delivery, { key: deliveryId, delivery, client, title, dismiss, labels });
+    }),
+  );
+}
+
+function Delivery(props: {
+  readonly delivery: DeliveryView;
+  readonly client: DeliveryListProps['client'];
+  readonly title: string;
+  readonly dismiss: () => void;
+  readonly labels: NonNullable<DeliveryListProps['labels']>;
+}): ReactElement {
+  const { delivery, client, title, dismiss, labels } = props;
+  const { deliveryId, state, card, priority, text } = delivery;
+  const mustShow = card && state !== 'delivered';
+  useEffect(() => {
+    if (mustShow) void client.shown(deliveryId).catch(() => undefined);
+  }, [client, deliveryId, mustShow]);
+  const isTold = state === 'delivered' || state === 'playing' || card;
+  const wave = labels.dismiss ?? 'Dismiss';
+  return h(
+    'li',
+    { 'data-part': 'result', 'data-state': state, 'data-priority': priority },
+    h('strong', { 'data-part': 'title' }, title),
+    ' ',
+    h('span', { 'data-part': 'status' }, labels.state?.(delivery) ?? standing(delivery)),
+    ' ',
+    isTold
+      ? h('p', { 'data-part': 'text' }, text)
+      : h(
+          'button',
+          {
+            type: 'button',
+            'data-part': 'read',
+            onClick: () => void client.shown(deliveryId).catch(() => undefined),
+          },
+          labels.read ?? 'Read it now',
+        ),
+    h(
+      'button',
+      {
+        type: 'button',
+        'data-part': 'dismiss',
+        title: wave,
+        'aria-label': `${wave}: ${title}`,
+        onClick: dismiss,
+      },
+      wave,
+    ),
+  );
+}
+
+function standing({ state, grade, card }: DeliveryView): string {
+  if (state === 'playing') return 'is being told';
+  if (state === 'delivered') return grade === 'shown' ? 'read' : 'told';
+  return card ? 'could not be told' : 'waits for a pause';
+}

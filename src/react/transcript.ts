@@ -1,0 +1,185 @@
+// The conversation in words, as `offstage/react` shows it: without styles, and all words of others as text.
+//
+// Invariants
+//   TRANSCRIPT-PART-1. It stays at its end while words come and its box changes, unless the user has scrolled away from it.
+
+'use client';
+
+import { createElement as h, memo, useEffect, useRef, type ReactElement } from 'react';
+import type {
+  QuestionView,
+  SubagentView,
+  TranscriptItem,
+} from '../actors/contracts/session-views.ts';
+import type { SessionClient } from '../client/session-client.ts';
+import { useAnswered, useQuestions, useSubagents } from './hooks.ts';
+import { page, type PageElement } from './page.ts';
+import { humanName } from './words.ts';
+
+/** A line between the words of both sides, such as that a subagent has begun. */
+export interface TranscriptNote {
+  readonly id: string;
+  readonly text: string;
+  /** Its place, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+export interface TranscriptNotesLabels {
+  readonly started?: (subagent: SubagentView) => string;
+  readonly ended?: (subagent: SubagentView) => string;
+  readonly answered?: (question: QuestionView, answer: string) => string;
+}
+
+/** Lines for what nobody says: that a subagent has begun or ended, and that a button of this page answered a question. */
+export function useTranscriptNotes(
+  client: SessionClient | null,
+  labels: TranscriptNotesLabels = {},
+): readonly TranscriptNote[] {
+  const answered = useAnswered(client);
+  const questions = useQuestions(client);
+  return [
+    ...useSubagents(client).flatMap((subagent): TranscriptNote[] => {
+      const { id, startedAt, endedAt } = subagent;
+      const text = labels.started?.(subagent) ?? startOf(subagent);
+      const start = { id: `${id}:start`, at: startedAt, text };
+      if (endedAt === null) return [start];
+      return [
+        start,
+        { id: `${id}:end`, at: endedAt, text: labels.ended?.(subagent) ?? endOf(subagent) },
+      ];
+    }),
+    ...questions.flatMap((question): TranscriptNote[] => {
+      const { requestId, subagentName, answer } = question;
+      const at = answered.get(requestId);
+      if (at === undefined || answer === null) return [];
+      const text =
+        labels.answered?.(question, answer) ??
+        `You answered the ${humanName(subagentName)}: ${answer}.`;
+      return [{ id: `${requestId}:answer`, at, text }];
+    }),
+  ];
+}
+
+const startOf = ({ name, title }: SubagentView): string =>
+  `The ${humanName(name)} goes to work: ${title.charAt(0).toLowerCase()}${title.slice(1)}.`;
+
+function endOf({ name, state, outcome }: SubagentView): string {
+  const who = `The ${humanName(name)}`;
+  if (state === 'completed') return `${who} is done.`;
+  if (state === 'cancelled') return `${who} was stopped.`;
+  return `${who} gave up${outcome?.error ? `: ${outcome.error.message}` : ''}.`;
+}
+
+export interface TranscriptProps {
+  readonly items: readonly TranscriptItem[];
+  /** Lines between them. @defaultValue none */
+  readonly notes?: readonly TranscriptNote[];
+  /**
+   * For a user who reads: speech that was cut off keeps all words that were shown. Without it, the words that were not
+   * heard go away. @defaultValue false
+   */
+  readonly keepsWords?: boolean;
+  /** With it, the last line that was cut off has a button. */
+  readonly onRepeat?: (item: TranscriptItem) => void;
+  /** The words of the transcript. @defaultValue English */
+  readonly labels?: {
+    readonly transcript?: string;
+    readonly user?: string;
+    readonly assistant?: string;
+    readonly repeat?: string;
+  };
+}
+
+/** Closer to the end than this, it follows what is said. */
+const NEAR_END_PX = 120;
+
+/** The conversation. A screen reader reads each line when it is complete. */
+export function Transcript(props: TranscriptProps): ReactElement {
+  const { items, notes = [], keepsWords = false, onRepeat, labels = {} } = props;
+  const box = useRef<PageElement>(null);
+  const follows = useRef(true);
+  const words = useRef(new Map<string, string>());
+  const toEnd = (): void => {
+    if (box.current && follows.current) box.current.scrollTop = box.current.scrollHeight;
+  };
+  useEffect(toEnd);
+  useEffect(() => {
+    if (!page.ResizeObserver) return undefined;
+    const observer = new page.ResizeObserver(toEnd);
+    observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+  const textOf = ({ id, text }: TranscriptItem): string => {
+    if (keepsWords && text.length > (words.current.get(id)?.length ?? 0))
+      words.current.set(id, text);
+    return words.current.get(id) ?? text;
+  };
+  const cut = onRepeat && items.findLast(({ interrupted }) => interrupted);
+  const { user = 'You', assistant = 'Assistant', repeat = 'Say it again' } = labels;
+  const lines = [
+    ...items.flatMap((item) => {
+      const text = textOf(item);
+      const speaker = item.role === 'user' ? user : assistant;
+      const again = onRepeat && item === cut ? { label: repeat, press: onRepeat } : null;
+      return text.trim() === ''
+        ? []
+        : [{ at: item.at, line: h(Line, { key: item.id, item, text, speaker, again }) }];
+    }),
+    ...notes.map(({ id, at, text }) => ({
+      at,
+      line: h('p', { key: `note ${id}`, 'data-part': 'note' }, text),
+    })),
+  ].toSorted((a, b) => a.at - b.at);
+  return h(
+    'div',
+    {
+      ref: box,
+      role: 'log',
+      'aria-label': labels.transcript ?? 'Conversation',
+      tabIndex: 0,
+      'data-part': 'transcript',
+      onScroll: () => {
+        const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {};
+        follows.current = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
+      },
+    },
+    lines.map(({ line }) => line),
+  );
+}
+
+interface LineProps {
+  readonly item: TranscriptItem;
+  readonly text: string;
+  readonly speaker: string;
+  readonly again: { readonly label: string; readonly press: (item: TranscriptItem) => void } | null;
+}
+
+const Line = memo(
+  function Line({ item, text, speaker, again }: LineProps): ReactElement {
+    const { role, final, interrupted } = item;
+    return h(
+      'p',
+      {
+        'data-part': 'line',
+        'data-role': role,
+        'data-interrupted': interrupted,
+        'aria-busy': !final,
+      },
+      h('strong', { 'data-part': 'speaker' }, `${speaker}:`),
+      ' ',
+      h('span', { 'data-part': 'words' }, text, interrupted && ' —'),
+      again && ' ',
+      again &&
+        h(
+          'button',
+          { type: 'button', 'data-part': 'repeat', onClick: () => again.press(item) },
+          again.label,
+        ),
+    );
+  },
+  (before, after) =>
+    before.item === after.item &&
+    before.text === after.text &&
+    before.speaker === after.speaker &&
+    before.again?.label === after.again?.label,
+);

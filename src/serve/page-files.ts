@@ -1,0 +1,199 @@
+// The files of a page, as a browser asks for them, without a build: what is in the folder of the page, and the modules of
+// installed packages that its scripts import by name. TypeScript is sent without its types, as Node.js runs it.
+//
+//   /            → index.html, with an import map       /a/b.ts → the file in the folder
+//   /modules/…   → JavaScript of the named packages
+//
+// Does not: bundle, or transform anything else. An app with a bundler serves what that made.
+//
+// Invariants
+//   PAGE-FILES-1. Nothing but files of known types in the folder, and JavaScript of the packages that the app has named, is
+//       read: no name that begins with a dot, climbs, or is encoded.
+//   PAGE-FILES-2. A page runs no script but these: its import map is allowed by its hash.
+
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type * as nodeModule from 'node:module';
+import { dirname, extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { contentSecurityPolicy } from '../adapters/listen/page-headers.ts';
+import { ConfigurationError } from '../values/errors.ts';
+
+/** A page without a build. */
+export interface PageFiles {
+  /** The folder of `index.html` and what belongs to it. */
+  readonly folder: string | URL;
+  /**
+   * The modules that scripts of the page import by name, and the module of an installed package that each of them is, such
+   * as `{ react: 'preact/compat' }`. They are those for browsers (`exports`), and must be ES modules; what they import by
+   * name is to be named, too. All JavaScript of these packages can then be read. `offstage/client` is always among them.
+   * @defaultValue {}
+   */
+  readonly modules?: Readonly<Record<string, string>>;
+}
+
+export interface PageFile {
+  readonly type: string;
+  readonly body: string | Buffer;
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
+  '.ts': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
+  '.webmanifest': 'application/manifest+json; charset=utf-8',
+  '.avif': 'image/avif',
+  '.gif': 'image/gif',
+  '.ico': 'image/x-icon',
+  '.jpg': 'image/jpeg',
+  '.mp3': 'audio/mpeg',
+  '.png': 'image/png',
+  '.wasm': 'application/wasm',
+  '.webp': 'image/webp',
+  '.woff2': 'font/woff2',
+};
+
+const OURS = 'offstage';
+/** As far from here in the sources as in the build. */
+const ourFolder = fileURLToPath(new URL('../..', import.meta.url));
+const isSource = import.meta.url.endsWith('.ts');
+const conditions = new Set(['browser', 'module', 'import', 'default']);
+if (isSource) conditions.add('offstage-source');
+
+export class PageReader {
+  readonly contentSecurityPolicy: string;
+  readonly #folder: string;
+  /** The folders of the packages that the page imports. */
+  readonly #packages = new Map<string, string>();
+  readonly #importMap: string;
+
+  /** @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_DEPENDENCY` */
+  constructor({ folder, modules = {} }: PageFiles) {
+    this.#folder = typeof folder === 'string' ? folder : fileURLToPath(folder);
+    if (!isFile(join(this.#folder, 'index.html')))
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `serveLocally(options).page: expected a folder with a file index.html, got ${this.#folder}`,
+      );
+    const named = { 'offstage/client': 'offstage/client', ...modules };
+    const imports = Object.entries(named).map(([name, module]) => [name, this.#addressOf(module)]);
+    this.#importMap = JSON.stringify({ imports: Object.fromEntries(imports) });
+    const hash = createHash('sha256').update(this.#importMap).digest('base64');
+    this.contentSecurityPolicy = contentSecurityPolicy({
+      script: `'self' 'sha256-${hash}'`,
+      style: "'self'",
+      img: "'self' data:",
+      font: "'self'",
+      media: "'self'",
+      manifest: "'self'",
+      worker: "'self'",
+      connect: "'self'",
+    });
+  }
+
+  /** Returns the file at this path of an address; null if there is none. */
+  read(path: string): PageFile | null {
+    const file = this.#find(path.endsWith('/') ? `${path}index.html` : path);
+    if (file === null) return null;
+    const type = types[extname(file)];
+    if (type === undefined) return null;
+    if (!type.includes('charset')) return { type, body: readFileSync(file) };
+    const text = readFileSync(file, 'utf8');
+    if (file.endsWith('.ts')) return { type, body: withoutTypes(text) };
+    if (!file.endsWith('.html')) return { type, body: text };
+    const map = `<script type="importmap">${this.#importMap}</script>`;
+    return { type, body: text.replace(/<head[^>]*>/i, (head) => head + map) };
+  }
+
+  #find(path: string): string | null {
+    const [, name = '', rest = ''] = /^\/modules\/((?:@[\w-]+\/)?[\w-]+)\/(.+)$/.exec(path) ?? [];
+    const folder = this.#packages.get(name);
+    if (folder !== undefined) return /\.(?:m?js|ts)$/.test(rest) ? fileIn(folder, rest) : null;
+    return fileIn(this.#folder, path.slice(1));
+  }
+
+  /** Where a browser asks for a module of an installed package. */
+  #addressOf(module: string): string {
+    const [, name = '', subpath = ''] =
+      /^((?:@[\w-]+\/)?[\w-]+)((?:\/[\w.-]+)*)$/.exec(module) ?? [];
+    const folder = name === OURS ? ourFolder : packageFolder(name, this.#folder);
+    if (folder === null)
+      throw new ConfigurationError(
+        'MISSING_DEPENDENCY',
+        `serveLocally(options).page: the page imports "${module}", which is not installed: run \`npm install ${name || module}\``,
+      );
+    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
+    const file = exported(manifest, `.${subpath}`)?.replace(/^\.\//, '');
+    if (file === undefined || fileIn(folder, file) === null)
+      throw new ConfigurationError(
+        'INVALID_OPTION',
+        `serveLocally(options).page: expected a module for browsers, got "${module}", which its package does not export`,
+      );
+    this.#packages.set(name, folder);
+    return `/modules/${name}/${file}`;
+  }
+}
+
+/** PAGE-FILES-1. A name that ends with `.js` is also that of a `.ts` file, as in what TypeScript imports. */
+function fileIn(folder: string, name: string): string | null {
+  if (!/^(?:[\w@-][\w.@-]*\/)*[\w@-][\w.@-]*$/.test(name)) return null;
+  const file = join(folder, name);
+  if (isFile(file)) return file;
+  const source = file.replace(/js$/, 'ts');
+  return file.endsWith('.js') && isFile(source) ? source : null;
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+function packageFolder(name: string, from: string): string | null {
+  if (name === '') return null;
+  for (let folder = from, parent = dirname(folder); ; folder = parent, parent = dirname(folder)) {
+    const found = join(folder, 'node_modules', name);
+    if (existsSync(join(found, 'package.json'))) return found;
+    if (parent === folder) return null;
+  }
+}
+
+interface Manifest {
+  readonly exports?: unknown;
+  readonly module?: string;
+  readonly main?: string;
+}
+
+/** Returns the file of a subpath under the conditions of a browser; undefined: it has none. */
+function exported({ exports, module, main }: Manifest, subpath: string): string | undefined {
+  if (exports === undefined) return subpath === '.' ? (module ?? main ?? 'index.js') : subpath;
+  const isTable =
+    typeof exports === 'object' && exports !== null && Object.keys(exports)[0]?.startsWith('.');
+  let target = isTable
+    ? (exports as Readonly<Record<string, unknown>>)[subpath]
+    : subpath === '.'
+      ? exports
+      : undefined;
+  while (typeof target === 'object' && target !== null)
+    [, target] = Object.entries(target).find(([condition]) => conditions.has(condition)) ?? [];
+  return typeof target === 'string' ? target : undefined;
+}
+
+let strip: typeof nodeModule.stripTypeScriptTypes | undefined;
+
+/** Node.js warns that this is experimental, once: whoever runs TypeScript with it knows. */
+function withoutTypes(source: string): string {
+  // Not imported by its name: other runtimes have none.
+  strip ??= (createRequire(import.meta.url)('node:module') as typeof nodeModule)
+    .stripTypeScriptTypes;
+  const { emitWarning } = process;
+  process.emitWarning = () => undefined;
+  try {
+    return strip(source);
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}

@@ -1,0 +1,149 @@
+// The parts of `offstage/react` that make a whole page, in Chromium with React itself: by keyboard, with axe, in light and dark.
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type * as axeModule from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { TextSession } from '../../src/index.ts';
+import { rideSession } from '../serve/support/served.ts';
+import { bundle } from '../support/bundle.ts';
+import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import type * as partsPage from './support/parts-page.ts';
+import { servedPage } from './support/served-page.ts';
+import { launch } from './support/stage.ts';
+
+declare const bundled: typeof partsPage;
+declare const axe: typeof axeModule;
+
+let browser: Browser;
+let code: string;
+const axeSource = readFileSync(
+  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
+  'utf8',
+);
+beforeAll(async () => {
+  ({ code } = await bundle('test/browser/support/parts-page.ts', ['browser']));
+  browser = await launch();
+});
+afterAll(() => browser.close());
+
+async function stage(session: TextSession) {
+  const served = await servedPage(browser, code, session);
+  const page = await served.open();
+  await page.evaluate(() => bundled.mount());
+  await page.getByText('Ready').or(page.getByText('Connected')).waitFor();
+  return { ...served, page };
+}
+
+const focused = (page: Page) =>
+  page.evaluate(() => document.activeElement?.getAttribute('data-part') ?? null);
+
+test('a whole page: questions in line, digits, results, notes; accessible in light and dark', async () => {
+  const pay = {
+    script: steps(calls(['pay', { to: 'Ann', sum: 7 }]), say('Paid.')),
+    config: { tools: { pay: simpleTool(() => 'paid', { needsApproval: true }) } },
+  };
+  const { page, problems } = await stage(rideSession({ subagents: { pay } }));
+  await page.addStyleTag({ content: '[data-part=transcript] { overflow: auto; min-height: 0 }' });
+  const field = page.getByLabel('Message');
+  // `/` leads to the field, Escape away from it.
+  await page.keyboard.press('/');
+  await page.keyboard.type('use book_ride');
+  await page.keyboard.press('Enter');
+  const cards = page.getByRole('article');
+  await cards.getByText('Premium', { exact: true }).waitFor();
+  await field.fill('use pay');
+  await page.keyboard.press('Enter');
+  await cards.nth(1).getByText('2nd in line').waitFor();
+  expect(await cards.nth(1).locator('dt, dd').allTextContents()).toEqual(['to', 'Ann', 'sum', '7']);
+  // REACT-PARTS-3
+  expect(await cards.nth(1).getByRole('button', { disabled: false }).count()).toBe(0);
+  await cards.nth(0).getByText('say it or press it').waitFor();
+  await cards.nth(0).getByRole('progressbar', { name: 'Time to answer' }).waitFor();
+  await page.addScriptTag({ content: axeSource });
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    const { violations } = await page.evaluate(() => axe.run());
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+  }
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
+
+  // A digit in the field is text; beside it, it answers.
+  await field.press('2');
+  expect(await cards.getByText('Answered').count()).toBe(0);
+  await field.fill('');
+  await field.press('Escape');
+  const premium = cards.nth(0).getByRole('button', { name: 'Premium' });
+  await premium.focus();
+  await page.keyboard.press('2');
+  await page.getByText('Answered: Premium').waitFor();
+  const script = page.getByRole('log');
+  await script.getByText(/^You answered the .*: Premium\.$/).waitFor();
+  // REACT-PARTS-2: the card keeps the focus, and hands it to the list.
+  expect(await focused(page)).toBe('question-card');
+  await page.getByText('Answered: Premium').waitFor({ state: 'detached' });
+  expect(await focused(page)).toBe('questions');
+  await page.getByRole('button', { name: 'Decline', disabled: false }).click();
+  const results = page.getByRole('list', { name: 'Results' });
+  await results
+    .getByRole('button', { name: /^Dismiss/ })
+    .nth(1)
+    .waitFor();
+  await page.getByRole('list', { name: 'Tasks' }).getByText('and 1 before').waitFor();
+  await script
+    .getByText(/ is done\.$/)
+    .first()
+    .waitFor();
+
+  // It stays at its end when its box shrinks.
+  await page.getByRole('button', { name: 'Shrink' }).click();
+  await expect
+    .poll(() =>
+      script.evaluate((box) => ({
+        isScrolled: box.scrollTop > 0,
+        isAtEnd: box.scrollHeight - box.scrollTop - box.clientHeight < 2,
+      })),
+    )
+    .toEqual({ isScrolled: true, isAtEnd: true });
+  const before = await results.getByRole('listitem').count();
+  await results
+    .getByRole('button', { name: /^Dismiss/ })
+    .first()
+    .click();
+  await expect.poll(() => results.getByRole('listitem').count()).toBe(before - 1);
+  await page.screenshot({ path: process.env['REACT_SCREENSHOT'] });
+  expect(problems).toEqual([]);
+});
+
+test('words that cannot be sent come back with the reason, and the connection says how it stands', async () => {
+  const { page, problems } = await stage(rideSession());
+  const field = page.getByLabel('Message');
+  await page.evaluate(() => bundled.seen.client?.close());
+  await field.fill('are you there?');
+  await field.press('Enter');
+  await page.getByRole('alert').waitFor();
+  expect(await field.inputValue()).toBe('are you there?');
+  await page.getByText('The session is over').waitFor();
+  expect(problems).toEqual([]);
+});
+
+test('a reader keeps the words of a line that was cut off, and asks for it again', async () => {
+  const { tabs, open, problems } = await servedPage(browser, code, rideSession());
+  const page = await open();
+  expect(tabs).toHaveLength(1);
+  await page.evaluate(() =>
+    bundled.mountTranscript([
+      ['Once upon a time.', true],
+      ['The end of it.', true],
+      ['', false],
+    ]),
+  );
+  await page.getByRole('button', { name: 'Cut' }).click();
+  await page.getByText('Once upon a time.').waitFor();
+  // The last one, and no line for what nobody said.
+  expect(await page.getByRole('log').locator('p').count()).toBe(2);
+  await page.getByRole('button', { name: 'Say it again' }).click();
+  expect(await page.evaluate(() => bundled.seen.repeated)).toEqual(['The']);
+  expect(problems).toEqual([]);
+});

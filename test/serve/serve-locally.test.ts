@@ -1,0 +1,374 @@
+// An app on this machine: who is let in, which files a page may have, its routes, its port, its link.
+
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, request as httpRequest } from 'node:http';
+import { connect as connectTcp } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { connect, type ClientStatus, type SessionClient } from '../../src/client/index.ts';
+import type { TextSession } from '../../src/index.ts';
+import { serveLocally, type LocalServer, type ServeLocallyOptions } from '../../src/serve/index.ts';
+import { rideSession } from './support/served.ts';
+
+let folder: string;
+let session: TextSession;
+
+/** Writes files below a temporary folder. */
+function write(files: Readonly<Record<string, string>>): void {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(folder, name, '..'), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'offstage-page-'));
+  session = rideSession();
+  write({
+    'page/index.html': '<!doctype html><html><head lang="en"><title>A page</title></head></html>',
+    'page/main.ts': "import { connect } from 'offstage/client';\nexport const n: number = 1;\n",
+    'page/parts/card.js': 'export const card = 1;\n',
+    'page/icon.png': '\u0089PNG',
+    'page/.env': 'SECRET=1',
+    'page/data.json': '{}',
+    'secret.ts': 'export const secret = 1;\n',
+  });
+  return async () => {
+    await session.close();
+    rmSync(folder, { recursive: true });
+  };
+});
+
+type Options = Partial<ServeLocallyOptions<TextSession>>;
+
+async function start(options: Options = {}): Promise<LocalServer> {
+  const page = { folder: join(folder, 'page') };
+  const server = await serveLocally({ session, page, port: 0, ...options });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+/** `fetch` would not let us say which host we mean, and would mend a path. */
+function ask(
+  { port }: LocalServer,
+  path: string,
+  given: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<Answer> {
+  const { method = 'GET', headers = {}, body } = given;
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(
+      { host: '127.0.0.1', port, path, method, headers, agent: false },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
+        );
+      },
+    );
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+const post = (server: LocalServer, path: string, body: string, token = server.token) =>
+  ask(server, path, { method: 'POST', headers: { authorization: `Bearer ${token}` }, body });
+
+function visit({ port, token }: Pick<LocalServer, 'port' | 'token'>): SessionClient {
+  const client = connect({ url: `http://127.0.0.1:${port}/offstage`, token });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+function status(
+  client: SessionClient,
+  isWanted: (status: ClientStatus) => boolean,
+): Promise<ClientStatus> {
+  return new Promise((resolve) => {
+    if (isWanted(client.status.get())) resolve(client.status.get());
+    client.status.subscribe((now) => isWanted(now) && resolve(now));
+  });
+}
+
+describe('the page', () => {
+  test('PAGE-FILES-2: runs no inline script but its import map, and is embedded nowhere', async () => {
+    const { status: code, headers, body } = await ask(await start(), '/');
+    expect(code).toBe(200);
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self' 'sha256-[\w+/=]+';/);
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toContain('unsafe');
+    expect(headers).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+    });
+    expect(body.match(/<script[^>]*>/g)).toEqual(['<script type="importmap">']);
+    expect(body).toContain('<head lang="en"><script type="importmap">{"imports":');
+  });
+
+  test('has its scripts without types, its pictures as they are, and packed text', async () => {
+    const server = await start();
+    const script = await ask(server, '/main.ts');
+    expect(script.headers['content-type']).toBe('text/javascript; charset=utf-8');
+    expect(script.body.replaceAll(/ +/g, ' ')).toContain('export const n = 1;');
+    expect((await ask(server, '/parts/card.js')).status).toBe(200);
+    // As TypeScript writes its imports.
+    expect((await ask(server, '/main.js')).body).toBe(script.body);
+    expect((await ask(server, '/icon.png')).headers['content-type']).toBe('image/png');
+    const client = `/modules/offstage/src/client/session-client.ts`;
+    const packed = await ask(server, client, { headers: { 'accept-encoding': 'gzip' } });
+    expect(packed.headers['content-encoding']).toBe('gzip');
+    expect((await ask(server, client)).headers['content-encoding']).toBe(undefined);
+  });
+
+  test('every module that it imports by name is there, with all that it imports', async () => {
+    write({
+      'node_modules/both/package.json': JSON.stringify({
+        exports: { '.': { require: './a.cjs', browser: { import: './b.mjs' }, import: './c.mjs' } },
+      }),
+      'node_modules/both/b.mjs': 'export const b = 1;',
+      'node_modules/@old/one/package.json': '{"module":"./m.js","main":"./x.js"}',
+      'node_modules/@old/one/m.js': 'export const m = 1;',
+      'node_modules/@old/one/deep/d.js': 'export const d = 1;',
+    });
+    const modules = { both: 'both', old: '@old/one', deep: '@old/one/deep/d.js' };
+    const server = await start({ page: { folder: join(folder, 'page'), modules } });
+    const { body } = await ask(server, '/');
+    const { imports } = JSON.parse(/importmap">(.*?)<\/script>/.exec(body)?.[1] ?? '{}') as {
+      imports: Record<string, string>;
+    };
+    expect(imports).toMatchObject({
+      both: '/modules/both/b.mjs',
+      old: '/modules/@old/one/m.js',
+      deep: '/modules/@old/one/deep/d.js',
+    });
+    const seen = new Set<string>();
+    const look = async (path: string): Promise<void> => {
+      if (seen.has(path)) return;
+      seen.add(path);
+      const file = await ask(server, path);
+      expect([path, file.status]).toEqual([path, 200]);
+      expect(file.headers['content-type']).toContain('text/javascript');
+      for (const [, specifier = ''] of file.body.matchAll(/(?<=[\s}*])from\s*["']([^"'\s]+)["']/g))
+        await look(imports[specifier] ?? new URL(specifier, `http://x${path}`).pathname);
+    };
+    for (const path of Object.values(imports)) await look(path);
+    await look('/modules/offstage/src/client/worklet.js');
+    expect(seen.size).toBeGreaterThan(10);
+  });
+
+  test.each([
+    '/../secret.ts',
+    '/%2e%2e/secret.ts',
+    '/parts/../../secret.ts',
+    '/.env',
+    '/data.json',
+    '//etc/passwd',
+    '/parts',
+    '/parts/',
+    '/nothing.ts',
+    '/modules/offstage/package.json',
+    '/modules/offstage/src/../package.json',
+    '/modules/offstage/../offstage/package.json',
+    '/modules/zod/index.js',
+    '/modules/../secret.ts',
+  ])('PAGE-FILES-1: %s is not read', async (path) => {
+    const server = await start();
+    expect((await ask(server, path)).status).toBe(404);
+    const headers = { authorization: `Bearer ${server.token}` };
+    expect((await ask(server, path, { headers })).status).toBe(404);
+  });
+
+  test('LOCAL-2: is not served under a foreign name (DNS rebinding)', async () => {
+    const server = await start({ routes: { 'GET /news': () => 'news' } });
+    for (const path of ['/', '/main.ts', '/news', '/offstage'])
+      expect((await ask(server, path, { headers: { host: 'evil.example:80' } })).status).toBe(403);
+  });
+
+  test('may come from a handler, such as that of a bundler, with sockets of its own', async () => {
+    const server = await start({
+      page: (http) => {
+        http.on('upgrade', ({ url }, socket) => {
+          if (url === '/hot') socket.end('HTTP/1.1 418 Hot\r\n\r\n');
+        });
+        return (request, response, next) =>
+          request.url === '/' ? response.end('from a bundler') : next();
+      },
+    });
+    expect(await ask(server, '/')).toMatchObject({ status: 200, body: 'from a bundler' });
+    expect((await ask(server, '/other')).status).toBe(404);
+    const headers = { connection: 'upgrade', upgrade: 'websocket' };
+    expect((await ask(server, '/hot', { headers })).status).toBe(418);
+  });
+
+  test('an upgrade that nobody takes is ended', async () => {
+    const { port } = await start();
+    const socket = connectTcp(port, '127.0.0.1');
+    socket.write(
+      'GET /other HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
+    );
+    await once(socket.resume(), 'close');
+  });
+});
+
+describe('the link', () => {
+  test('lets in whoever has it, as the user', async () => {
+    const server = await start({ user: 'ann' });
+    expect(server.url).toBe(`http://127.0.0.1:${server.port}/#${server.token}`);
+    const client = visit(server);
+    expect(await status(client, ({ state }) => state === 'open')).toMatchObject({
+      sessionId: session.id,
+      user: 'ann',
+      role: 'user',
+    });
+  });
+
+  test.each(['x'.repeat(40), 'short'])('LOCAL-1: nobody with %s', async (token) => {
+    const server = await start({ routes: { 'GET /news': () => 'news' } });
+    const { reason } = await status(visit({ ...server, token }), ({ state }) => state === 'closed');
+    expect(reason?.code).toBe('UNAUTHORIZED');
+    for (const authorization of [`Bearer ${token}`, ''])
+      expect((await ask(server, '/news', { headers: { authorization } })).status).toBe(401);
+  });
+
+  test('is another at each start, or the same with a file, which nobody else may read (LOCAL-3)', async () => {
+    expect((await start()).token).not.toBe((await start()).token);
+    const tokenFile = join(folder, 'token');
+    const first = await start({ tokenFile });
+    expect((await start({ tokenFile })).token).toBe(first.token);
+    expect(statSync(tokenFile).mode & 0o077).toBe(0);
+    // One that others could read, or that is none, does not stay so.
+    chmodSync(tokenFile, 0o644);
+    expect((await start({ tokenFile })).token).toBe(first.token);
+    expect(statSync(tokenFile).mode & 0o077).toBe(0);
+    writeFileSync(tokenFile, 'short');
+    expect((await start({ tokenFile })).token).toMatch(/^[\w-]{32,}$/);
+  });
+
+  test('a file that cannot be had is named', async () => {
+    await expect(start({ tokenFile: join(folder, 'none', 'token') })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringMatching(/tokenFile: expected a file .*none/) as string,
+    });
+  });
+});
+
+describe('the routes', () => {
+  test('get JSON and answer with JSON, or with a response', async () => {
+    const told: unknown[] = [];
+    const server = await start({
+      routes: {
+        'POST /order': (body) => ({ got: told.push(body) }),
+        'POST /quiet': () => undefined,
+        'POST /refused': () => Response.json({ error: 'no' }, { status: 422 }),
+      },
+    });
+    expect(await post(server, '/order', '{"a":1}')).toMatchObject({
+      status: 200,
+      body: '{"got":1}',
+    });
+    expect((await post(server, '/order', '')).status).toBe(200);
+    expect(told).toEqual([{ a: 1 }, null]);
+    expect(await post(server, '/quiet', '{}')).toMatchObject({ status: 200, body: 'null' });
+    expect(await post(server, '/refused', '{}')).toMatchObject({
+      status: 422,
+      body: '{"error":"no"}',
+    });
+    // Another method is another route.
+    expect((await ask(server, '/order')).status).toBe(404);
+  });
+
+  test('refuse what is no JSON or too much, and survive a mistake of the app', async () => {
+    const errors: unknown[] = [];
+    const server = await start({
+      routes: {
+        'POST /order': () => {
+          throw new Error('its own words');
+        },
+        'POST /odd': () => 1n,
+      },
+      onError: (error) => errors.push(error),
+    });
+    expect((await post(server, '/order', '{')).status).toBe(400);
+    expect((await post(server, '/order', `"${'x'.repeat(70_000)}"`)).status).toBe(413);
+    expect(errors).toEqual([]);
+    const { status: code, body } = await post(server, '/order', '{}');
+    expect(code).toBe(500);
+    expect(body).not.toContain('its own words');
+    expect((await post(server, '/odd', '{}')).status).toBe(500);
+    expect(errors).toHaveLength(2);
+    expect((await ask(server, '/')).status).toBe(200);
+  });
+});
+
+describe('the port', () => {
+  test('falls forward when it is taken', async () => {
+    const first = await start();
+    expect((await start({ port: first.port })).port).toBeGreaterThan(first.port);
+  });
+
+  test('none is free: that is said', async () => {
+    const blocker = createServer();
+    blocker.on('error', () => undefined);
+    blocker.listen(65_535, '127.0.0.1');
+    onTestFinished(() => void blocker.close());
+    await expect(start({ port: 65_535 })).rejects.toMatchObject({ code: 'NO_FREE_PORT' });
+  });
+
+  test('is free again after close, and all pages are told', async () => {
+    const server = await start();
+    const client = visit(server);
+    await status(client, ({ state }) => state === 'open');
+    await server.close();
+    await server.close();
+    const { reason } = await status(client, ({ state }) => state === 'waiting');
+    expect(reason?.code).toBe('SERVER_CLOSING');
+    const again = await start({ port: server.port });
+    expect(again.port).toBe(server.port);
+  });
+});
+
+test.each<[string, object, RegExp]>([
+  [
+    'no folder',
+    { page: { folder: '/nowhere' } },
+    /page: expected a folder with a file index\.html, got \/nowhere/,
+  ],
+  ['no page', { page: 7 }, /`page`: expected a folder with its modules, or a function/],
+  [
+    'a name that is no route',
+    { routes: { '/order': () => 1 } },
+    /expected names of GET or POST and a path/,
+  ],
+  ['a route that is none', { routes: { 'GET /a': 1 } }, /expected a function/],
+  ['a port', { port: 70_000 }, /`port`/],
+  ['hosts', { hosts: ['*'] }, /`hosts`/],
+  ['who may connect', { authorize: () => null }, /`authorize`/],
+  ['limits of serve', { limits: { clients: 0 } }, /limits/],
+])('INVALID_OPTION: %s', async (_, options, words) => {
+  await expect(start(options)).rejects.toMatchObject({
+    code: 'INVALID_OPTION',
+    message: expect.stringMatching(words) as string,
+  });
+});
+
+test.each([
+  ['not-installed', 'MISSING_DEPENDENCY', /npm install not-installed/],
+  ['../secret', 'MISSING_DEPENDENCY', /"\.\.\/secret", which is not installed/],
+  ['offstage/none', 'INVALID_OPTION', /does not export/],
+])('a module that the page cannot have is named: %s', async (module, code, words) => {
+  const page = { folder: join(folder, 'page'), modules: { it: module } };
+  await expect(start({ page })).rejects.toMatchObject({
+    code,
+    message: expect.stringMatching(words) as string,
+  });
+});
