@@ -4,14 +4,14 @@ import { fileURLToPath } from 'node:url';
 import type { Demo } from './demo.ts';
 import { suggestions } from './page/about.ts';
 
-const print = (line = ''): void => console.log(line);
+const print = (line: string): void => console.log(line);
 
 let demo: Demo;
 try {
   // Not before: what it needs may not be installed.
   const { startDemo } = await import('./demo.ts');
   demo = await startDemo({
-    port: wantedPort(process.env['PORT']),
+    port: Number(process.env['PORT'] || 8080),
     ...(!process.argv.includes('--forget') && {
       folder: process.env['KEPT'] || fileURLToPath(new URL('.kept', import.meta.url)),
     }),
@@ -32,25 +32,27 @@ process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 if (process.env['AGAIN'] === undefined) introduce();
 
 function introduce(): void {
-  print();
-  print('Offstage, the voice demo');
-  print();
-  print(`  Transport   ${demo.about.transport}`);
-  print(`  Lead agent  ${demo.about.lead}`);
-  print(`  Subagents   ${demo.about.subagents}`);
-  print(`  Speech      ${demo.about.speech}`);
-  print();
-  print(`  Open        ${demo.url}`);
-  print();
-  print('Things to try:');
-  for (const [index, { title, hint, say, press }] of suggestions.entries()) {
-    print();
-    print(`  ${index + 1}. ${title}${say ? `: “${say}”` : ''}${press ? `: press “${press}”` : ''}`);
-    print(`     ${hint}`);
-  }
-  print();
-  print('Ctrl+C ends it.');
-  print();
+  const { transport, lead, subagents, speech } = demo.about;
+  const tries = suggestions.map(
+    ({ title, hint, say, press }, index) =>
+      `  ${index + 1}. ${title}: ${say ? `“${say}”` : `press “${press}”`}\n     ${hint}`,
+  );
+  print(`
+Offstage, the voice demo
+
+  Transport   ${transport}
+  Lead agent  ${lead}
+  Subagents   ${subagents}
+  Speech      ${speech}
+
+  Open        ${demo.url}
+
+Things to try:
+
+${tries.join('\n\n')}
+
+Ctrl+C ends it.
+`);
 }
 
 let isEnding = false;
@@ -66,12 +68,4 @@ process.on('SIGTERM', end);
 
 function isMissingPackage(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
-}
-
-function wantedPort(value: string | undefined): number {
-  if (value === undefined || value === '') return 8080;
-  const port = Number(value);
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  console.error(`Expected PORT to be a port from 0 to 65535, got ${JSON.stringify(value)}`);
-  process.exit(1);
 }

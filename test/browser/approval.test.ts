@@ -60,7 +60,7 @@ describe('a refund', () => {
     expect(await overflowing(tab)).toEqual([]);
     // Its list names the work by its arguments, which the server keeps to itself.
     const tasks = tab.page.getByRole('region', { name: 'Subagents' });
-    await tasks.getByRole('heading', { name: 'A refund of order 1042', exact: true }).waitFor();
+    await tasks.getByText('A refund of order 1042', { exact: true }).waitFor();
     // An order that the user asks for meanwhile is nothing that they allow.
     await tab.type('where is my order?');
     await tab.caption('Order 1042, an oak desk, is being packed.').waitFor();

@@ -7,7 +7,7 @@ import type * as axeModule from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createWorld } from '../../examples/voice-demo/agents/world.ts';
-import { startDemoServer } from '../../examples/voice-demo/server/demo-server.ts';
+import { startDemoServer } from '../../examples/voice-demo/server.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { launch } from './support/stage.ts';
@@ -50,6 +50,7 @@ test('an approval and a question of hostile words are text, and accessible in li
     world: createWorld(),
     port: 0,
     about: { transport: hostile, lead: hostile, subagents: hostile, speech: hostile },
+    log: () => undefined,
   });
   const page = await browser.newPage();
   onTestFinished(async () => {
@@ -113,7 +114,7 @@ test('an approval and a question of hostile words are text, and accessible in li
     .toEqual(['completed', 'completed']);
   await page.getByText('You answered the').first().waitFor();
   expect(
-    await page.locator('img:not([src="/page/icon.svg"]), script:not([src]):not([type])').count(),
+    await page.locator('img:not([src="/icon.svg"]), script:not([src]):not([type])').count(),
   ).toBe(0);
   expect(await page.title()).toBe('Offstage');
   expect(tab.problems).toEqual([]);

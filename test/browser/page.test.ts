@@ -27,9 +27,9 @@ describe('by keyboard alone', () => {
     await tabTo(tab, /^Premium/);
     await keyboard.press('Space');
     await watch.until('it is answered', ({ questions }) => questions[0]?.answer === 'Premium');
-    await tab.page.getByText('You answered: Premium').waitFor();
+    await tab.page.getByText('Answered: Premium').waitFor();
     // Nobody said it: the script has a line of its own for it.
-    const script = tab.page.getByRole('region', { name: 'What was said' });
+    const script = tab.page.getByRole('log', { name: 'What was said' });
     await script.getByText('You answered the ride booker: Premium.').waitFor();
 
     // The end of the script stays in sight when the window shrinks.
@@ -82,7 +82,8 @@ describe('on a screen of 375 px', () => {
     const room = await tab.page.getByText('is being told').evaluate((words) => {
       const dismiss = words.closest('li')?.querySelector('button[aria-label^="Dismiss"]');
       if (!dismiss) return null;
-      return dismiss.getBoundingClientRect().left - words.getBoundingClientRect().right;
+      const [button, text] = [dismiss.getBoundingClientRect(), words.getBoundingClientRect()];
+      return Math.max(button.left - text.right, button.top - text.bottom);
     });
     expect(room).toBeGreaterThanOrEqual(0);
     expect(await overflowing(tab)).toEqual([]);

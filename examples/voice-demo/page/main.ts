@@ -1,60 +1,73 @@
-// The page of the voice demo: what is said on the left, who works offstage on the right. `view` is htm's tag: all that it
-// is given is text, never markup.
+// The page of the voice demo: what is said on the left, who works offstage on the right. `view` is htm's tag: all that it is
+// given is text, never markup. React is Preact here (the import map says so), which needs no build.
 
-import { html as view, render } from 'htm/preact';
-import { useEffect } from 'preact/hooks';
-import { Conversation } from './conversation.ts';
-import { Header, Suggestions, Welcome } from './frame.ts';
-import { installKeys } from './keys.ts';
-import { Questions } from './questions.ts';
-import { about, begin, link, mode, request, session, trouble } from './session.ts';
-import { Results, Statecharts, Tray } from './wings.ts';
-
-const TROUBLE_MS = 8000;
+import { html as view } from 'htm/preact';
+import { Alerts, ConnectionStatus, useSession, useSpeaker, useTalkKeys } from 'offstage/react';
+import { render } from 'preact';
+import { useEffect, useState } from 'react';
+import type { About } from './about.ts';
+import { Offstage } from './offstage.ts';
+import { client, request } from './session.ts';
+import { Stage } from './stage.ts';
+import { Icon, Welcome } from './welcome.ts';
 
 function App() {
-  const { state, reason } = link.value;
-  if (state === 'closed' && reason?.code === 'UNAUTHORIZED')
+  const { status } = useSession(client);
+  const speaker = useSpeaker(client).state;
+  const [hasBegun, setBegun] = useState(false);
+  const [about, setAbout] = useState<About | null>(null);
+  const isOpen = status.state === 'open';
+  useTalkKeys(client);
+  useEffect(() => {
+    if (speaker === 'on' || speaker === 'silent') setBegun(true);
+  }, [speaker]);
+  useEffect(() => {
+    if (isOpen) void request('/about').then((read) => read && setAbout(read as About));
+  }, [isOpen]);
+  if (status.state === 'closed' && status.reason?.code === 'UNAUTHORIZED')
     return view`<${Header} /><main class="notice-page"><h2>This link is not valid any more</h2>
       <p>Each start of the demo may have another link. Open the one that the terminal printed last: it ends with
         <code>#</code> and a long word.</p></main>`;
-  if (mode.value === 'none')
-    return view`<${Header} /><main class="room room-closed"><${Welcome} /></main><${Trouble} />`;
-  return view`<${Header} />
-    <main class="room"><${Conversation} /><${Offstage} /></main>
-    <${Trouble} />`;
+  return view`<${Header} about=${about} hasBegun=${hasBegun} />
+    ${hasBegun ? view`<main class="room"><${Stage} /><${Offstage} canCrash=${about?.canCrash} /></main>` : view`<main class="room room-closed"><${Welcome} about=${about} /></main>`}
+    <${Alerts} client=${client} labels=${{ closed: (reason: string) => `${reason}. Start the demo again to go on.` }} />`;
 }
 
-/** The right side: who wants an answer, who is at work, what has come back. */
-function Offstage() {
-  // A user who has spoken needs no hint.
-  const isNew = !session.value.transcript.some(({ role }) => role === 'user');
-  return view`<aside class="offstage" aria-label="Offstage">
-    <${Questions} /><${Tray} /><${Results} /><${Statecharts} />
-    <details class="more" open=${isNew}><summary class="section-title">Things to try</summary><${Suggestions} /></details>
+function Header({ about, hasBegun }: { about?: About | null; hasBegun?: boolean }) {
+  const takeVoice = (): void =>
+    void client.speaker.start({ silent: sessionStorage.getItem('started') === 'text' });
+  return view`<header class="header">
+    <h1 class="brand"><img src="/icon.svg" alt="" width="24" height="24" /> Offstage</h1>
     ${
-      about.value?.canCrash &&
-      view`<p class="hint"><button class="button" type="button" disabled=${link.value.state !== 'open'}
-      onClick=${() => void request('/crash', {})}>Kill the server</button> It is started again: questions, work and words go on.</p>`
+      about &&
+      view`<p class="line" role="group" aria-label="The voice"><span>${about.transport}</span>
+      <span title=${about.lead}>${about.lead}</span></p>`
     }
-  </aside>`;
+    <${ConnectionStatus} client=${client} onTakeVoice=${hasBegun ? takeVoice : undefined} labels=${{ agent: 'The lead agent' }} />
+    <${Theme} />
+  </header>`;
 }
 
-/** Errors, for a while; the end of the session, for good. */
-function Trouble() {
-  const text = trouble.value;
+/** Light or dark: what the system says, until the user says otherwise. */
+function Theme() {
+  const system = matchMedia('(prefers-color-scheme: dark)');
+  const wanted = (): string => localStorage.getItem('theme') ?? (system.matches ? 'dark' : 'light');
+  const [theme, setTheme] = useState(wanted);
   useEffect(() => {
-    const timer = setTimeout(() => (trouble.value = null), TROUBLE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  const { state, reason } = link.value;
-  return view`<div class="toasts" role="status">
-    ${state === 'closed' && view`<p class="toast">${reason?.message}. Start the demo again to go on.</p>`}
-    ${text !== null && view`<p class="toast">${text}</p>`}
-  </div>`;
+    const change = (): void => setTheme(wanted());
+    system.addEventListener('change', change);
+    return () => system.removeEventListener('change', change);
+  }, []);
+  document.documentElement.dataset['theme'] = theme;
+  const other = theme === 'dark' ? 'light' : 'dark';
+  const label = `${other === 'dark' ? 'Dark' : 'Light'} colours`;
+  const toggle = (): void => {
+    localStorage.setItem('theme', other);
+    setTheme(other);
+  };
+  return view`<button class="icon-button" type="button" aria-label=${label} title=${label} onClick=${toggle}>
+    <${Icon} name=${other === 'dark' ? 'moon' : 'sun'} /></button>`;
 }
 
-begin();
-installKeys();
 const root = document.getElementById('app');
 if (root) render(view`<${App} />`, root);

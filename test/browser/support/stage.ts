@@ -13,6 +13,7 @@ import {
   type VoiceServer,
   type VoiceWire,
 } from '../../../src/testing/voice-server/index.ts';
+import { forgetKeys } from '../../examples/voice-demo/support.ts';
 import { createLeadMind } from './lead-mind.ts';
 import { SessionWatch } from './session-watch.ts';
 import { Tab, type TabOptions } from './tab.ts';
@@ -47,8 +48,8 @@ export async function buildTheatre(pace = 0.25): Promise<Theatre> {
   const [browser] = await Promise.all([launch(), engine.start()]);
   return {
     async open() {
-      // Its own rules, whatever keys this machine has.
-      return new Stage(browser, await start({ variables: {}, speech: engine, pace }));
+      forgetKeys();
+      return new Stage(browser, await start({ speech: engine, pace }));
     },
     async close() {
       await Promise.all([browser.close(), engine.close()]);
@@ -71,7 +72,8 @@ export async function buildRemoteTheatre(wire: VoiceWire): Promise<Theatre<Remot
         GEMINI_API_KEY: 'any',
         GOOGLE_GEMINI_BASE_URL: baseUrl,
       };
-      const demo = await start({ variables, environment, model: brainModel({ environment }) });
+      forgetKeys(variables);
+      const demo = await start({ environment, model: brainModel({ environment }) });
       return new RemoteStage(browser, demo, server);
     },
     close: () => browser.close(),

@@ -129,7 +129,7 @@ export class Tab {
 
   /** A line of the conversation, once it is whole. */
   caption(text: string | RegExp): Locator {
-    return this.page.locator('.speech:not(.speech-partial)').filter({ hasText: text });
+    return this.page.locator('[data-part=line][aria-busy=false]').filter({ hasText: text });
   }
 
   /** Waits until the speaker sounds, or is silent. */

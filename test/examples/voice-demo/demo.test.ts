@@ -1,9 +1,15 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { startDemo, type DemoOptions } from '../../../examples/voice-demo/demo.ts';
 import { connect } from '../../../src/client/index.ts';
 import { FakeTransport } from '../../support/fake-transport.ts';
+import { forgetKeys } from './support.ts';
 
-const options: DemoOptions = { port: 0, variables: {}, transport: new FakeTransport() };
+const options: DemoOptions = { port: 0, transport: new FakeTransport() };
+
+beforeEach(() => forgetKeys());
 
 test('the link leads to a page that is let in, and the conversation begins with the first that can hear', async () => {
   const demo = await startDemo(options);
@@ -34,4 +40,21 @@ test('closing ends the pages first, then the session, and may be asked twice', a
 test('resources are closed when the start fails', async () => {
   // Not a port that can be listened on.
   await expect(startDemo({ ...options, port: 70_000 })).rejects.toThrow(/port/i);
+});
+
+test('with a folder, the link and the conversation outlive the process; a second demo keeps nothing', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'offstage-demo-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const first = await startDemo({ ...options, folder });
+  const log: string[] = [];
+  const second = await startDemo({ ...options, folder, log: (line) => log.push(line) });
+  expect(second.token).not.toBe(first.token);
+  expect(log).toEqual(['Another demo has the kept conversation: nothing of this one is kept']);
+  await second.close();
+  await first.close();
+  const third = await startDemo({ ...options, folder });
+  onTestFinished(() => third.close());
+  expect(third.token).toBe(first.token);
+  expect(third.session.id).toBe(first.session.id);
+  expect(statSync(join(folder, 'token')).mode & 0o077).toBe(0);
 });

@@ -1,5 +1,6 @@
 // A world that stands still until a test moves it.
 
+import { vi } from 'vitest';
 import type { Failure } from '../../../src/machines/index.ts';
 import { NoteMarks, type NoteMessage } from '../../../src/actors/notes/note-marks.ts';
 import type { Note } from '../../../src/actors/notes/note.ts';
@@ -78,4 +79,13 @@ export function noteWriter(): (note: Note) => readonly NoteMessage[] {
   const marks = new NoteMarks('a secret', 'system');
   let count = 0;
   return (note) => marks.messages(note, `note_${(count += 1)}`);
+}
+
+/** The demo's own rules, whatever keys this machine has: what names a voice or a model is taken out, until the test ends. */
+export function forgetKeys(wanted: Readonly<Record<string, string | undefined>> = {}): void {
+  vi.unstubAllEnvs();
+  for (const name of Object.keys(process.env))
+    if (/^(?:OPENAI_|GOOGLE_|GEMINI_|TRANSPORT$|VOICE_MODEL$)/.test(name))
+      vi.stubEnv(name, undefined);
+  for (const [name, value] of Object.entries(wanted)) vi.stubEnv(name, value);
 }

@@ -1,23 +1,39 @@
 import { describe, expect, test } from 'vitest';
-import { chooseMinds } from '../../../examples/voice-demo/minds.ts';
-import { testEnvironment } from './support.ts';
+import {
+  chooseMinds,
+  type MindOptions,
+  type Minds,
+} from '../../../../examples/voice-demo/brain/minds.ts';
+import { FakeTransport } from '../../../support/fake-transport.ts';
+import { forgetKeys, testEnvironment } from '../support.ts';
 
 const environment = testEnvironment();
 const key = 'sk-very-secret';
 
+/** What is chosen with these variables, and no others. */
+function choose(
+  variables: Readonly<Record<string, string | undefined>>,
+  options: Partial<MindOptions> = {},
+): Promise<Minds> {
+  forgetKeys(variables);
+  return chooseMinds({ environment, transport: undefined, ...options });
+}
+
+/** A voice of one's own: no engine is loaded. */
+const transport = new FakeTransport();
+
 describe('choice of the model', () => {
   test('without a key: the rules of the demo, and a local voice', async () => {
-    const { lead, subagentModel, about } = await chooseMinds({ environment, variables: {} });
-    expect(lead).toEqual({ voice: 'local-voice', model: subagentModel });
-    expect(subagentModel.modelId).toBe('rules');
+    const { model, about } = await choose({}, { transport });
+    expect(model.modelId).toBe('rules');
     expect(about.transport).toBe('local-voice');
     expect(about.lead).toContain('no key');
   });
 
   test('with a key: OpenAI for all', async () => {
-    const minds = await chooseMinds({ environment, variables: { OPENAI_API_KEY: key } });
-    expect(minds.lead).toEqual({ voice: 'openai-realtime', model: null });
-    expect(minds.subagentModel.provider).toContain('openai');
+    const minds = await choose({ OPENAI_API_KEY: key });
+    expect(minds.transport.name).toBe('openai-realtime');
+    expect(minds.model.provider).toContain('openai');
     expect(minds.about).toEqual({
       transport: 'openai-realtime',
       lead: 'gpt-realtime-2.1',
@@ -28,9 +44,10 @@ describe('choice of the model', () => {
 
   test('OpenAI Live: OpenAI for all', async () => {
     const variables = { TRANSPORT: 'openai-live', OPENAI_API_KEY: key, OPENAI_MODEL: 'gpt-5.6' };
-    const { subagentModel, about } = await chooseMinds({ environment, variables });
-    expect(subagentModel.provider).toContain('openai');
-    expect(about).toMatchObject({ lead: 'gpt-live-1', subagents: 'OpenAI gpt-5.6' });
+    const minds = await choose(variables);
+    expect(minds.transport.name).toBe('openai-live');
+    expect(minds.model.provider).toContain('openai');
+    expect(minds.about).toMatchObject({ lead: 'gpt-live-1', subagents: 'OpenAI gpt-5.6' });
   });
 
   test('Gemini Live: Google for all', async () => {
@@ -40,9 +57,10 @@ describe('choice of the model', () => {
       VOICE_MODEL: 'gemini-3.1-flash-live',
       GOOGLE_MODEL: 'gemini-flash-latest',
     };
-    const { subagentModel, about } = await chooseMinds({ environment, variables });
-    expect(subagentModel.provider).toContain('google');
-    expect(about).toEqual({
+    const minds = await choose(variables);
+    expect(minds.transport.name).toBe('gemini-live');
+    expect(minds.model.provider).toContain('google');
+    expect(minds.about).toEqual({
       transport: 'gemini-live',
       lead: 'gemini-3.1-flash-live',
       subagents: 'Google gemini-flash-latest',
@@ -56,36 +74,31 @@ describe('choice of the model', () => {
       OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1',
       OPENAI_MODEL: 'llama3.2',
     };
-    const { lead, subagentModel, about } = await chooseMinds({ environment, variables });
-    expect(subagentModel.modelId).toBe('llama3.2');
-    expect(lead.model).toBe(subagentModel);
+    const { model, about } = await choose(variables, { transport });
+    expect(model.modelId).toBe('llama3.2');
     expect(about.lead).toBe('llama3.2 at 127.0.0.1:11434');
     expect(about.speech).toContain('on this machine');
   });
 
   test('a base URL without a model says what to set', async () => {
     const variables = { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' };
-    await expect(chooseMinds({ environment, variables })).rejects.toMatchObject({
-      code: 'MISSING_MODEL',
-    });
+    await expect(choose(variables)).rejects.toMatchObject({ code: 'MISSING_MODEL' });
   });
 
   test('a base URL that is none says so, without repeating it', async () => {
     const variables = { OPENAI_BASE_URL: 'user:secret', OPENAI_MODEL: 'm' };
-    const refused = chooseMinds({ environment, variables });
-    await expect(refused).rejects.toMatchObject({
+    await expect(choose(variables)).rejects.toMatchObject({
       code: 'INVALID_URL',
       message: expect.not.stringContaining('secret') as string,
     });
   });
 
-  test('a model that is handed in goes before all, with whatever voice', async () => {
-    const { subagentModel: model } = await chooseMinds({ environment, variables: {} });
-    const locally = await chooseMinds({ environment, model, variables: {} });
-    expect(locally.lead.model).toBe(model);
+  test('a model or a transport that is handed in goes before all', async () => {
+    const { model } = await choose({}, { transport });
+    expect((await choose({}, { model, transport })).model).toBe(model);
     const variables = { TRANSPORT: 'openai-live', OPENAI_API_KEY: key };
-    const remotely = await chooseMinds({ environment, model, variables });
-    expect(remotely).toMatchObject({ lead: { model: null }, subagentModel: model });
+    const remotely = await choose(variables, { model, transport });
+    expect(remotely).toMatchObject({ transport, model });
   });
 
   test.each([
@@ -94,7 +107,7 @@ describe('choice of the model', () => {
     { OPENAI_API_KEY: key, OPENAI_BASE_URL: 'http://u:p@127.0.0.1:1/v1', OPENAI_MODEL: 'm' },
     { GOOGLE_API_KEY: key, TRANSPORT: 'gemini-live' },
   ])('what is shown never holds a key or password', async (variables) => {
-    const { about } = await chooseMinds({ environment, variables });
+    const { about } = await choose(variables, { transport });
     expect(JSON.stringify(about)).not.toMatch(/secret|u:p/);
   });
 });

@@ -1,0 +1,67 @@
+// The demo's server: its page, the session for it, and what the page asks beside the session: the models behind it, news of an
+// order, and the death of this process.
+
+import { join } from 'node:path';
+import type { VoiceSession } from 'offstage';
+import { serveLocally, type LocalServer, type ServedSession } from 'offstage/serve';
+import { z } from 'zod';
+import type { World } from './agents/world.ts';
+import type { About } from './page/about.ts';
+
+export interface DemoServerOptions {
+  readonly session: ServedSession & Pick<VoiceSession, 'notifyBackground'>;
+  readonly world: World;
+  readonly about: About;
+  /** The first port to try. */
+  readonly port: number;
+  /** The folder that keeps the token of the link. @defaultValue each start has another link */
+  readonly folder?: string | undefined;
+  /** Kills the process: a page may ask for it. @defaultValue it may not */
+  readonly crash?: (() => void) | undefined;
+  readonly log: (line: string) => void;
+}
+
+const orderSchema = z.strictObject({
+  orderId: z.string().trim().min(1).max(40),
+  status: z.string().trim().min(1).max(200),
+  urgent: z.boolean().default(false),
+});
+
+/** What the page imports by name. Preact stands for React: it needs no build. */
+const modules = {
+  'offstage/react': 'offstage/react',
+  react: 'preact/compat',
+  preact: 'preact',
+  'preact/hooks': 'preact/hooks',
+  htm: 'htm',
+  'htm/preact': 'htm/preact',
+};
+
+export function startDemoServer(options: DemoServerOptions): Promise<LocalServer> {
+  const { session, world, about, port, folder, crash, log } = options;
+  return serveLocally({
+    session,
+    page: { folder: join(import.meta.dirname, 'page'), modules },
+    routes: {
+      'GET /about': () => ({ ...about, canCrash: crash !== undefined }),
+      ...(crash && { 'POST /crash': crash }),
+      'POST /order'(body) {
+        const order = orderSchema.safeParse(body);
+        if (!order.success)
+          return Response.json({ error: z.prettifyError(order.error) }, { status: 400 });
+        const { orderId, item, status } = world.updateOrder(order.data.orderId, order.data.status);
+        session.notifyBackground(`Order ${orderId}, ${item}, is ${status}.`, {
+          priority: order.data.urgent ? 'urgent' : 'normal',
+          label: 'ORDER UPDATE',
+        });
+        return { orderId, item, status };
+      },
+    },
+    port,
+    user: 'you',
+    ...(folder !== undefined && { tokenFile: join(folder, 'token') }),
+    share: ['error.reported', 'tool.in_doubt'],
+    limits: { clients: 8 },
+    onError: (error, where) => log(`${where}: ${String(error)}`),
+  });
+}

@@ -1,0 +1,106 @@
+// The demo's server around a real session: the modules of its page, and what a page asks beside the session. Files, link, port
+// and session are served by `offstage/serve`, whose tests hold what strangers may do.
+
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createWorld } from '../../../examples/voice-demo/agents/world.ts';
+import { startDemoServer, type DemoServerOptions } from '../../../examples/voice-demo/server.ts';
+import type { LocalServer } from '../../../src/serve/index.ts';
+import { rideScript } from '../../support/ride.ts';
+import { voiceTalk } from '../../support/voice-talk.ts';
+
+const about = { transport: 'none', lead: 'rules', subagents: 'rules', speech: 'none' };
+
+let talk: ReturnType<typeof voiceTalk>;
+let server: LocalServer;
+
+function start(options: Partial<DemoServerOptions> = {}): Promise<LocalServer> {
+  const { session } = talk;
+  const world = createWorld();
+  return startDemoServer({ session, world, port: 0, about, log: () => undefined, ...options });
+}
+
+beforeEach(async () => {
+  talk = voiceTalk({ subagents: { book_ride: { script: rideScript } } });
+  server = await start();
+});
+
+afterEach(async () => {
+  await server.close();
+  await talk.close();
+});
+
+/** @param body makes it a POST */
+function call(path: string, body?: unknown): Promise<Response> {
+  return fetch(`http://127.0.0.1:${server.port}${path}`, {
+    headers: { authorization: `Bearer ${server.token}` },
+    ...(body !== undefined && {
+      method: 'POST',
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    }),
+  });
+}
+
+test('every module that the page imports is there, as JavaScript', async () => {
+  const html = await (await call('/')).text();
+  const { imports } = JSON.parse(/importmap">(.*?)<\/script>/.exec(html)?.[1] ?? '{}') as {
+    imports: Record<string, string>;
+  };
+  const seen = new Set<string>();
+  const look = async (path: string): Promise<void> => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    const file = await call(path);
+    expect([path, file.status]).toEqual([path, 200]);
+    expect(file.headers.get('content-type')).toContain('text/javascript');
+    for (const [, name = ''] of (await file.text()).matchAll(
+      /(?<=[\s}*])from\s*["']([^"'\s]+)["']/g,
+    ))
+      await look(imports[name] ?? new URL(name, `http://x${path}`).pathname);
+  };
+  await look('/main.ts');
+  for (const path of Object.values(imports)) await look(path);
+  expect(seen.size).toBeGreaterThan(20);
+});
+
+test('what it talks with', async () => {
+  expect(await (await call('/about')).json()).toEqual({ ...about, canCrash: false });
+});
+
+test('an order has changed: the user is told, at once if it is urgent', async () => {
+  await talk.start();
+  const urgent = await call('/order', { orderId: '1042', status: 'on its way', urgent: true });
+  expect(await urgent.json()).toMatchObject({ orderId: '1042', item: 'an oak desk' });
+  await call('/order', { orderId: 'A-7', status: 'lost' });
+  await talk.environment.settle();
+  expect(
+    talk.state().deliveries.map(({ text, priority, label }) => ({ text, priority, label })),
+  ).toEqual([
+    {
+      text: 'Order 1042, an oak desk, is on its way.',
+      priority: 'urgent',
+      label: 'ORDER UPDATE',
+    },
+    { text: 'Order 7, your order, is lost.', priority: 'normal', label: 'ORDER UPDATE' },
+  ]);
+});
+
+test.each<[string, unknown, number]>([
+  ['no JSON', '{', 400],
+  ['a field too few', { orderId: '1' }, 400],
+  ['a field too many', { orderId: '1', status: 'x', priority: 'high' }, 400],
+  ['too long a status', { orderId: '1', status: 'x'.repeat(5000) }, 400],
+])('an order with %s is refused', async (_, body, expected) => {
+  await talk.start();
+  expect((await call('/order', body)).status).toBe(expected);
+  expect(talk.state().deliveries).toEqual([]);
+});
+
+test('its death, if it may', async () => {
+  expect((await call('/crash', {})).status).toBe(404);
+  await server.close();
+  let crashes = 0;
+  server = await start({ crash: () => (crashes += 1) });
+  expect(await (await call('/about')).json()).toMatchObject({ canCrash: true });
+  await call('/crash', {});
+  expect(crashes).toBe(1);
+});
