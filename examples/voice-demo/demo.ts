@@ -50,7 +50,8 @@ export interface Demo {
  * @throws {ConfigurationError} when a port, a model or a package is missing.
  */
 export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
-  const { environment = nodeEnvironment(), log = () => undefined, pace = 1 } = options;
+  const { environment = nodeEnvironment(), log = () => undefined } = options;
+  const { folder, port = 8080, pace = 1 } = options;
   const minds = await chooseMinds({ ...options, environment });
   const { transport, model, about } = minds;
   // Parts end in the reverse order of their start; one that fails to end must not keep the rest alive.
@@ -60,9 +61,9 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
       await (async () => end())().catch((error) => log(`While closing: ${String(error)}`));
   };
   try {
-    const journal = options.folder === undefined ? null : openJournal(options.folder, environment);
+    const journal = folder === undefined ? null : openJournal(folder, environment);
     if (journal) endings.push(() => journal.close());
-    else if (options.folder !== undefined)
+    else if (folder !== undefined)
       log('Another demo has the kept conversation: nothing of this one is kept');
     const world = createWorld();
     const session: VoiceSession = new VoiceSession({
@@ -81,15 +82,8 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
     });
     endings.push(() => session.close());
     sayWhatGoesOn(session, log);
-    const kept = journal ? { folder: options.folder, crash: options.crash } : {};
-    const server = await startDemoServer({
-      session,
-      world,
-      about,
-      port: options.port ?? 8080,
-      log,
-      ...kept,
-    });
+    const kept = journal && { folder, crash: options.crash };
+    const server = await startDemoServer({ session, world, about, port, log, ...kept });
     endings.push(server.close);
     return { url: server.url, token: server.token, about, session, close };
   } catch (error) {
