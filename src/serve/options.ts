@@ -275,7 +275,7 @@ export function withDefaults(options: ClientOptions, environment: Environment): 
   };
 }
 
-const identitySchema = z.strictObject({
+export const identitySchema = z.strictObject({
   sessionId: z.string().min(1).max(200),
   user: identity,
   role: z.enum(['user', 'watcher', 'operator']),

@@ -39,6 +39,7 @@ import {
   type ClientOptions,
   type ServedIdentity,
   type ServedSession,
+  identitySchema,
 } from '../../serve/options.ts';
 import type { Channel, FrameText, ServedClient } from '../../serve/served-client.ts';
 import { SessionHub } from '../../serve/session-hub.ts';
@@ -105,11 +106,7 @@ const contextSchema = z.looseObject({
 /** Kept with a socket by the platform; a socket of another version of it is closed. */
 const attachmentSchema = z.strictObject({
   id: z.string(),
-  identity: z.strictObject({
-    sessionId: z.string(),
-    user: z.string(),
-    role: z.enum(['user', 'watcher']),
-  }),
+  identity: identitySchema,
   client: z.string().nullable(),
 });
 type Attachment = z.infer<typeof attachmentSchema>;
