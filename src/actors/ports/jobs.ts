@@ -151,7 +151,7 @@ export async function engineKeyOf(key: string, maxChars: number): Promise<string
   return `${encoded.slice(0, maxChars / 2)}~${await digestOf(key)}`;
 }
 
-/** The SHA-2 digest of 256 bits, in hexadecimal. */
+/** Returns a digest of 256 bits, in hexadecimal. */
 export async function digestOf(text: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
