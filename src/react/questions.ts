@@ -35,6 +35,8 @@ export interface QuestionLabels {
   /** Of a question that has not ended, how it stands; `place` is its place in line. */
   readonly turn?: (question: QuestionView, place: number) => string;
   readonly timeLeft?: string;
+  /** In place of the time that is left, while it does not run. */
+  readonly clockWaits?: string;
   readonly refused?: (reason: string) => string;
   readonly ended?: (question: QuestionView) => string;
 }
@@ -258,7 +260,13 @@ function Clock(props: {
   const { client, labels } = props;
   const { dueAt, timeoutMs } = props.question;
   const now = useServerTime(client, dueAt !== null);
-  if (dueAt === null || now === 0) return null;
+  if (dueAt === null)
+    return h(
+      'p',
+      { 'data-part': 'clock' },
+      labels.clockWaits ?? 'The clock starts when it has been asked.',
+    );
+  if (now === 0) return null;
   const leftMs = Math.min(timeoutMs, Math.max(0, dueAt - now));
   return h(
     'p',
