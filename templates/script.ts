@@ -31,7 +31,7 @@ const lead: Script = ({ prompt, results: [result], toolNames }) => {
     .map(({ text }) => text)
     .join(' ');
   const [choice] = /economy|premium/i.exec(words) ?? [];
-  if (choice && toolNames.includes('settle_question'))
+  if (choice && !/\bbook\b/i.test(words) && toolNames.includes('settle_question'))
     return {
       calls: [
         {

@@ -19,7 +19,12 @@ client.store.subscribe(({ context: { transcript, questions, subagents } }) => {
   part('subagents').replaceChildren(
     ...subagents
       .filter(({ endedAt }) => endedAt === null)
-      .map(({ name, progress }) => element('p', `${name}: ${progress ?? 'at work'}`)),
+      .map(({ title, state, progress }) =>
+        element(
+          'p',
+          `${title}: ${progress ?? (state === 'waiting_for_input' ? 'waits for you' : 'at work')}`,
+        ),
+      ),
   );
   const open = questions.filter(({ state }) => state === 'presenting' || state === 'open');
   const shown = part('questions').dataset;
@@ -30,15 +35,15 @@ client.store.subscribe(({ context: { transcript, questions, subagents } }) => {
     ...open.map(({ requestId, question, kind, options }) => {
       void client.questionShown(requestId); // its buttons count from now
       const card = element('article', question);
-      const buttons =
+      const buttons: readonly { id: string; label: string; description?: string }[] =
         kind === 'approval'
           ? [
               { id: 'yes', label: 'Allow' },
               { id: 'no', label: 'Refuse' },
             ]
           : options;
-      for (const { id, label } of buttons) {
-        const button = element('button', label);
+      for (const { id, label, description } of buttons) {
+        const button = element('button', description ? `${label} (${description})` : label);
         button.addEventListener(
           'click',
           () =>

@@ -63,7 +63,6 @@ const readElsewhere: Readonly<Record<string, readonly string[]>> = {
   'the app, in `authorize`': [
     'AuthorizeRequest.headers',
     'AuthorizeRequest.sessionId',
-    'AuthorizeRequest.token',
     'AuthorizeRequest.transport',
     'AuthorizeRequest.url',
     'McpAuthorizeRequest.headers',
