@@ -26,7 +26,7 @@ import { answerWith, isServedHost } from '../adapters/listen/web-requests.ts';
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import { valueOfJson } from '../client/protocol.ts';
 import { identity } from '../actors/contracts/identity.ts';
-import { aFunction, check, type ChecksOf } from '../values/checks.ts';
+import { aFunction, anObject, check, type ChecksOf } from '../values/checks.ts';
 import { ConfigurationError, messageOf } from '../values/errors.ts';
 import { reporter } from '../values/reporter.ts';
 import type { ServedSession, ServeOptions } from './options.ts';
@@ -83,7 +83,7 @@ const BODY_TIMEOUT_MS = 10_000;
 const UPGRADE_TIMEOUT_MS = 10_000;
 
 const optionsSchema = z.strictObject({
-  session: z.looseObject({ id: z.string() }),
+  session: anObject('a session', 'start', 'attach', 'sendText'),
   page: z.union(
     [
       aFunction,

@@ -343,6 +343,7 @@ test.each<[string, object, RegExp]>([
     { page: { folder: '/nowhere' } },
     /page: expected a folder with a file index\.html, got \/nowhere/,
   ],
+  ['no session', { session: { id: 's1' } }, /`session`: expected a session/],
   ['no page', { page: 7 }, /`page`: expected a folder with its modules, or a function/],
   [
     'a name that is no route',

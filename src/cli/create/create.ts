@@ -27,7 +27,7 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
   terminal: { summary: 'a chat in the terminal', files: ['terminal.ts'], packages: [] },
   voice: {
     summary: 'a page that speaks and listens; without a key by a voice on this machine',
-    files: ['voice.ts', 'voice/index.html', 'voice/page.ts'],
+    files: ['voice.ts', 'voice/index.html', 'voice/page.ts', 'voice/style.css'],
     packages: ['ws'],
     speaks: true,
   },
