@@ -18,11 +18,16 @@ export interface SpokenCoder {
   readonly log: (line: string) => void;
 }
 
-/** The lead agent: it passes tasks on, cancels them, and says what it is given to say. */
-const lead: VoiceBrain = ({ cause, instructions }) => {
-  const quotes = readNotes(instructions ?? '').flatMap((note) => Object.values(note.quotes));
-  if (instructions !== null)
-    return [{ say: quotes.map(String).join(' ').slice(0, 300) || 'Well.' }];
+/** The lead agent: it passes tasks on, cancels them, and says what the note is about that it is told to say. */
+const lead: VoiceBrain = ({ cause, instructions, model }) => {
+  if (instructions !== null) {
+    const texts = model.items.map((item) =>
+      'text' in item ? item.text : 'output' in item ? String(item.output) : '',
+    );
+    const notes = readNotes(texts.join('\n'));
+    const note = notes.find(({ mark, text }) => text && instructions.includes(`note ${mark}`));
+    return [{ say: note?.text ?? 'One moment.' }];
+  }
   if (cause.type !== 'utterance') return [];
   if (/\b(?:cancel|stop)\b/i.test(cause.text)) return [{ call: 'cancel_coder', arguments: {} }];
   if (/\b(?:fix|put)\b/i.test(cause.text))

@@ -113,6 +113,15 @@ const expected: Readonly<Record<string, Expected>> = {
     shows:
       /^memory: rides asks: Economy or Premium\?\nmemory: (completed, Booked: .*, charges: 1)\nsqlite: rides asks: .*\nsqlite: \1\n(?:(?:restate|temporal)-(?:jobs|runs): left out, it needs the package .*\n){4}$/,
   },
+  '22': {
+    covers: '',
+    shows:
+      /lead \(by voice\): May the agent do this \(edit\): "Write menu\.txt".*\nuser \(by voice\): No\.\n[^]*menu\.txt: is not there\n[^]*user \(by voice\): Yes, go ahead\.\n[^]*lead \(by voice\): The menu says soup on Monday\.\nmenu\.txt: Soup on Monday\.\n$/,
+  },
+  '23': {
+    covers: '',
+    shows: /^CLAUDE IS NOT ASKED ANYTHING\. This program lacks\n- a key of Anthropic/,
+  },
 };
 
 const cases = programs.map((name) => ({ name, ...expected[name.slice(0, 2)] }));
@@ -123,7 +132,8 @@ test.each(cases)('$covers $name', { timeout: 90_000 }, async ({ name, shows }) =
   const { stdout, stderr } = await run(
     process.execPath,
     ['--conditions=offstage-source', new URL(name, folder).pathname],
-    { timeout: 60_000 },
+    // No example needs a key, and none shall find one here.
+    { timeout: 60_000, env: { ...process.env, ANTHROPIC_API_KEY: '' } },
   );
   expect(stderr).toBe('');
   expect(stdout).toMatch(shows as RegExp);

@@ -41,7 +41,14 @@ interface Reply {
   readonly refuses?: boolean;
 }
 
-export async function messagesEndpoint(): Promise<MessagesEndpoint> {
+export interface MessagesEndpointOptions {
+  /** The acts of a prompt that names none. @defaultValue it says what it was told */
+  readonly acts?: readonly RelayAct[];
+}
+
+export async function messagesEndpoint(
+  options: MessagesEndpointOptions = {},
+): Promise<MessagesEndpoint> {
   const prompts = new Set<string>();
   const results: string[] = [];
   let count = 0;
@@ -71,7 +78,7 @@ export async function messagesEndpoint(): Promise<MessagesEndpoint> {
       count += 1;
       endpoint.onRequest();
       const body = JSON.parse(raw) as Body;
-      reply(response, body, count, next(body, prompts, results));
+      reply(response, body, count, next(body, prompts, results, options));
     })();
   });
   server.listen(0, '127.0.0.1');
@@ -132,15 +139,22 @@ function blocksOf(content: string | readonly Block[]): readonly Block[] {
 }
 
 /** Returns the next stretch of the last prompt's acts. */
-function next({ messages, tools = [] }: Body, prompts: Set<string>, ends: string[]): Reply {
+function next(
+  { messages, tools = [] }: Body,
+  prompts: Set<string>,
+  ends: string[],
+  { acts }: MessagesEndpointOptions,
+): Reply {
   if (tools.length === 0) return { text: 'title' };
-  const at = messages.findLastIndex(
-    ({ role, content }) =>
-      role === 'user' && blocksOf(content).some(({ text }) => text?.includes('acts:') === true),
-  );
+  const at = acts
+    ? messages.findIndex(({ role }) => role === 'user')
+    : messages.findLastIndex(
+        ({ role, content }) =>
+          role === 'user' && blocksOf(content).some(({ text }) => text?.includes('acts:') === true),
+      );
   const prompt = at < 0 ? '' : (blocksOf(messages[at]?.content ?? '').at(-1)?.text ?? '');
   prompts.add(prompt);
-  const stretches = stretchesOf(actsIn(prompt));
+  const stretches = stretchesOf(acts ?? actsIn(prompt));
   const done = messages
     .slice(at + 1)
     .filter(({ role, content }) => role === 'assistant' && hasTool(content)).length;
