@@ -479,6 +479,7 @@ export const layers: readonly Layer[] = [
   {
     files: 'testing',
     sources: [
+      'client',
       'compat',
       'testing/recording',
       'voice',

@@ -26,6 +26,7 @@ export {
 export * from './relay-conformance/index.ts';
 export * from './jobs-conformance/index.ts';
 export * from './runs-conformance/index.ts';
+export * from './home-conformance/index.ts';
 export {
   scriptedModel,
   type Script,

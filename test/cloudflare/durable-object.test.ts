@@ -238,11 +238,29 @@ describe('the clients of an object', () => {
     await ann.it.send('hello');
     const states: string[] = [];
     ann.it.status.subscribe(({ state }) => states.push(state));
-    const large = ann.it.send('x'.repeat(4_000));
-    const failed = expect(large).rejects.toMatchObject({ code: 'CLIENT_CLOSED' });
+    const large = ann.it.send('x'.repeat(4_000)).catch((error: unknown) => error);
     await ann.status(({ state }) => state === 'waiting');
     ann.it.close();
-    await failed;
+    expect(await large).toMatchObject({ code: 'CLIENT_CLOSED' });
     expect((await look('g')).errors).toEqual([]);
+  });
+
+  test('a session that is forgotten leaves no row with its words and no alarm, and its clients are told', async () => {
+    await run();
+    const ann = clientOf('h');
+    await ann.it.send('Book me a ride to the xylophone');
+    await ann.question();
+    const { rows } = await ask<{ rows: unknown[] }>('dump?session=h');
+    expect(JSON.stringify(rows)).toContain('xylophone');
+    const after = await ask<{ rows: unknown[]; alarm: number | null }>('forget?session=h');
+    expect(JSON.stringify(after.rows)).not.toContain('xylophone');
+    expect(after).toMatchObject({ rows: [expect.any(Object)], alarm: null });
+    const { reason } = await ann.status(({ state }) => state === 'closed');
+    expect(reason?.code).toBe('SESSION_ENDED');
+    // Whoever comes begins another one.
+    const bob = clientOf('h', 'bob');
+    await bob.it.send('hello');
+    await told(bob, 'You said: hello');
+    expect(bob.state().transcript.map(({ text }) => text)).not.toContain('xylophone');
   });
 });

@@ -23,7 +23,7 @@ import {
   type PooledSession,
   type SessionPool,
 } from '../../actors/pool/session-pool.ts';
-import type { WakeTimes } from '../../actors/ports/wake-times.ts';
+import type { Journal } from '../../actors/ports/journal.ts';
 import {
   PING,
   PONG,
@@ -88,6 +88,11 @@ export interface SessionHost<S extends HostedSession> {
   webSocketClose(socket: DurableSocket): void;
   /** Call it in `alarm()`. */
   alarm(): Promise<void>;
+  /**
+   * Deletes the session for good: sends its clients away (`SESSION_ENDED`), and leaves no row of it and no alarm. Whoever
+   * uses it afterwards begins another one.
+   */
+  forget(): Promise<void>;
 }
 
 const optionsSchema = z.strictObject({
@@ -135,8 +140,9 @@ class Host<S extends HostedSession> implements SessionHost<S> {
   readonly sessionId: string;
   readonly #ctx: DurableObjectContext;
   readonly #options: CheckedServe;
-  readonly #wakeTimes: WakeTimes | undefined;
-  readonly #pool: SessionPool<S>;
+  readonly #journal: Journal;
+  readonly #makePool: () => SessionPool<S>;
+  #pool: SessionPool<S>;
   readonly #desk: ClientDesk;
   /** By the ids in the attachments of their sockets: the same socket may be another object later. */
   readonly #clients = new Map<string, ServedClient>();
@@ -155,14 +161,16 @@ class Host<S extends HostedSession> implements SessionHost<S> {
     this.sessionId = sessionId ?? ctx.id.name ?? ctx.id.toString();
     this.#ctx = ctx;
     this.#options = withDefaults({ ...others, hosts, ...(onError && { onError }) }, environment);
-    this.#wakeTimes = journal.wakeTimes;
-    this.#pool = createSessionPool<S>({
-      runtime,
-      idleMs,
-      lookMs: Infinity,
-      ...(onError && { onError }),
-      open: (id) => this.#opened(open(id, runtime)),
-    });
+    this.#journal = journal;
+    this.#makePool = () =>
+      createSessionPool<S>({
+        runtime,
+        idleMs,
+        lookMs: Infinity,
+        ...(onError && { onError }),
+        open: (id) => this.#opened(open(id, runtime)),
+      });
+    this.#pool = this.#makePool();
     this.#desk = new ClientDesk(this.#options, {
       name: 'hostSession',
       reachable: this.#options,
@@ -224,8 +232,20 @@ class Host<S extends HostedSession> implements SessionHost<S> {
     await this.#ctx.storage.setAlarm(this.#options.environment.clock.now() + WATCHDOG_MS);
     await this.#pool.start();
     if (this.isAwake) return;
-    const [next] = await (this.#wakeTimes?.earliest({ limit: 1 }) ?? []);
+    const [next] = await (this.#journal.wakeTimes?.earliest({ limit: 1 }) ?? []);
     await (next ? this.#ctx.storage.setAlarm(next.at) : this.#ctx.storage.deleteAlarm());
+  }
+
+  async forget(): Promise<void> {
+    this.#restore();
+    for (const client of this.#clients.values())
+      client.bye('SESSION_ENDED', 'The session was forgotten');
+    try {
+      await this.#pool.close();
+      await this.#journal.forget?.(this.sessionId);
+    } finally {
+      this.#pool = this.#makePool();
+    }
   }
 
   // Who may connect

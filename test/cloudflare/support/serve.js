@@ -1,15 +1,15 @@
-// One workerd, in a process of its own, so that both can be killed: `node serve.js <worker> <folder>`. Says its address.
+// One workerd, in a process of its own, so that both can be killed: `node serve.js <worker> <folder> <port>`. Says its address.
 // A line `evict <name>` throws the object with this name out of memory, its sockets stay open, and says `evicted`.
 
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Miniflare } from 'miniflare';
 
-const [worker, folder] = process.argv.slice(2);
+const [worker, folder, port] = process.argv.slice(2);
 const miniflare = new Miniflare({
   name: 'chats',
   host: '127.0.0.1',
-  port: 0,
+  port: Number(port),
   cf: false,
   compatibilityDate: '2026-07-01',
   compatibilityFlags: ['nodejs_compat'],

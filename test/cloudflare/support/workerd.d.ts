@@ -5,4 +5,5 @@ export function start(
   worker: string,
   folder: string,
   env: Readonly<Record<string, string>>,
+  port?: number,
 ): Promise<{ readonly url: string; evict(name: string): Promise<void>; kill(): Promise<void> }>;

@@ -30,7 +30,7 @@ export async function bundle(worker, outfile) {
     external: ['cloudflare:*', 'node:*'],
     alias: {
       'journal-conformance': at('../../../src/testing/journal-conformance/index.ts'),
-      'offstage/testing': at('../../../src/testing/index.ts'),
+      'offstage/testing/homes': at('../../../src/testing/home-conformance/errands.ts'),
       'offstage/cloudflare': at('../../../src/adapters/cloudflare/index.ts'),
       offstage: at('../../../src/index.ts'),
     },
@@ -41,8 +41,8 @@ export async function bundle(worker, outfile) {
   });
 }
 
-export async function start(worker, folder, env) {
-  const child = spawn(process.execPath, [at('serve.js'), worker, folder], {
+export async function start(worker, folder, env, port = 0) {
+  const child = spawn(process.execPath, [at('serve.js'), worker, folder, String(port)], {
     stdio: ['pipe', 'pipe', 'inherit'],
     // A group of its own: workerd is a child of that process.
     detached: true,

@@ -55,6 +55,14 @@ export class Chat extends DurableObject {
     const { pathname } = new URL(request.url);
     if (pathname === '/offstage') return this.#host.fetch(request);
     const { sql } = this.ctx.storage;
+    if (pathname === '/forget') await this.#host.forget();
+    if (pathname === '/dump' || pathname === '/forget') {
+      const tables = sql.exec("select name from sqlite_master where type = 'table'").toArray();
+      const rows = tables
+        .filter(({ name }) => !name.startsWith('_cf'))
+        .flatMap(({ name }) => sql.exec(`select * from ${name}`).toArray());
+      return Response.json({ rows, alarm: await this.ctx.storage.getAlarm() });
+    }
     return Response.json({
       bornAt: this.#bornAt,
       isAwake: this.#host.isAwake,

@@ -1,0 +1,42 @@
+// The suite of homes on two processes that share one database: each is killed, stopped, and drained.
+
+import { describe, expect, test } from 'vitest';
+import { homeConformance, type HomeConformanceSetup } from '../../../src/testing/index.ts';
+import { moment, nodeStage, type PlantedFault } from '../../support/homes/stage.ts';
+import { connection, newSchema } from './support.ts';
+
+const SEEDS = Number(process.env['HOME_SEEDS'] ?? 5);
+/** Short, so that nobody waits long; how long it takes is not looked at. */
+const LEASE_MS = 400;
+
+function setupOf(fault: PlantedFault | null = null): HomeConformanceSetup {
+  return {
+    name: 'PostgreSQL',
+    shows: ['nodes', 'stops', 'drains'],
+    seeds: SEEDS,
+    moment,
+    ...(fault && { patience: 400, seeds: 0 }),
+    open: (tell) =>
+      nodeStage(tell, {
+        nodes: 2,
+        store: { connection, schema: newSchema(), leaseMs: LEASE_MS },
+        fault,
+      }),
+  };
+}
+
+describe('postgresql: home', () => {
+  const cases = homeConformance(setupOf());
+  test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
+});
+
+describe('planted faults', () => {
+  test.each<[PlantedFault, string]>([
+    ['sends nobody on', 'at a node that has not the session'],
+    ['keeps nothing', 'at every node'],
+    ['keeps nothing', 'stands still'],
+  ])('%s: "%s" finds it', async (fault, name) => {
+    const found = homeConformance(setupOf(fault)).find((each) => each.name.includes(name));
+    await expect(found?.run()).rejects.toMatchObject({ code: 'NOT_CONFORMANT' });
+  });
+});

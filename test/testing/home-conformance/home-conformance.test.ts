@@ -1,0 +1,47 @@
+// The suite of homes on a process with a journal in a file, whose process is killed; and faults that are planted in that
+// process show that the cases bite.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { homeConformance, type HomeConformanceSetup } from '../../../src/testing/index.ts';
+import { moment, nodeStage, type PlantedFault } from '../../support/homes/stage.ts';
+
+const SEEDS = Number(process.env['HOME_SEEDS'] ?? 5);
+
+function setupOf(fault: PlantedFault | null = null): HomeConformanceSetup {
+  return {
+    name: 'SQLite',
+    shows: ['drains'],
+    seeds: SEEDS,
+    moment,
+    ...(fault && { patience: 400, seeds: 0 }),
+    open(tell) {
+      const folder = mkdtempSync(join(tmpdir(), 'offstage-home-'));
+      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+      return nodeStage(tell, { nodes: 1, store: { path: join(folder, 'journal') }, fault });
+    },
+  };
+}
+
+describe('sqlite: home', () => {
+  const cases = homeConformance(setupOf());
+  test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
+});
+
+describe('planted faults', () => {
+  test.each<[PlantedFault, string]>([
+    ['keeps nothing', 'while the session sleeps'],
+    ['keeps nothing', 'while the session is in memory'],
+    ['keeps nothing', 'in a call that must not be repeated'],
+    ['never looks', 'in a model call'],
+    ['never looks', 'while the session sleeps wakes it'],
+    ['never looks', 'while everything is dead'],
+    ['cuts what is long', 'more than 2 MB'],
+    ['closes sessions', 'before a deploy'],
+  ])('%s: "%s" finds it', async (fault, name) => {
+    const found = homeConformance(setupOf(fault)).find((each) => each.name.includes(name));
+    await expect(found?.run()).rejects.toMatchObject({ code: 'NOT_CONFORMANT' });
+  });
+});
