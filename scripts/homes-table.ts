@@ -5,7 +5,8 @@ import { homeConformance } from '../src/testing/index.ts';
 
 const DOCUMENT = new URL('../docs/engines.md', import.meta.url);
 const RESULTS = new URL('../test/support/homes/results.json', import.meta.url);
-const BEGINS = '<!-- Written by `npm run docs:homes` from what the tests of homes have played. -->\n';
+const BEGINS =
+  '<!-- Written by `npm run docs:homes` from what the tests of homes have played. -->\n';
 const ENDS = '<!-- The end of that. -->\n';
 /** The beginning of the titles of random kills. */
 const RANDOM = 'seed ';

@@ -99,11 +99,16 @@ export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
           text: finished.map(([, id, what, read]) => `Told ${id} ${what} ${read}`).join('; '),
         };
       if (last?.role === 'tool') return { text: 'On it.' };
-      const [task = null] = said.match(ERRAND) ?? [];
-      if (task === null) return { text: 'All right.' };
-      return {
-        calls: [{ name: said.includes('in a hurry') ? 'hurry' : 'run', input: { task } }],
-      };
+      const made = JSON.stringify(prompt.filter(({ role }) => role === 'assistant'));
+      for (const message of prompt.filter(({ role }) => role === 'user')) {
+        const words = JSON.stringify(message.content);
+        for (const [task] of words.matchAll(ERRAND))
+          if (!made.includes(task))
+            return {
+              calls: [{ name: words.includes('in a hurry') ? 'hurry' : 'run', input: { task } }],
+            };
+      }
+      return { text: 'All right.' };
     },
   });
   return {
