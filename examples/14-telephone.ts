@@ -68,7 +68,7 @@ class Telephone implements TwilioSocket {
 // The voice model: it answers by a script. It hears no words, so it is told them below.
 const server = createVoiceServer({
   environment,
-  brain: ({ cause, instructions, model: { items } }) => {
+  respond: ({ cause, instructions, model: { items } }) => {
     // It shall say something that it was not asked for.
     if (instructions !== null) {
       const result = /"result":"(.*?)\.?"/.exec(JSON.stringify(items).replaceAll('\\', ''))?.[1];

@@ -7,7 +7,7 @@ import { nodeEnvironment } from 'offstage/node';
 import { openaiRealtime } from 'offstage/openai-realtime';
 import type { Relay } from 'offstage/subagents';
 import { readNotes, scriptedModel } from 'offstage/testing';
-import { createVoiceServer, type VoiceBrain } from 'offstage/testing/voice-server';
+import { createVoiceServer, type VoiceResponder } from 'offstage/testing/voice-server';
 import { z } from 'zod';
 
 export interface SpokenCoder {
@@ -19,7 +19,7 @@ export interface SpokenCoder {
 }
 
 /** The lead agent: it passes tasks on, cancels them, and says what the note is about that it is told to say. */
-const lead: VoiceBrain = ({ cause, instructions, model }) => {
+const lead: VoiceResponder = ({ cause, instructions, model }) => {
   if (instructions !== null) {
     const texts = model.items.map((item) =>
       'text' in item ? item.text : 'output' in item ? String(item.output) : '',
@@ -37,7 +37,7 @@ const lead: VoiceBrain = ({ cause, instructions, model }) => {
 
 export async function spokenCoder({ relay, instructions, answer, log }: SpokenCoder) {
   const environment = nodeEnvironment();
-  const server = createVoiceServer({ environment, brain: lead });
+  const server = createVoiceServer({ environment, respond: lead });
   const session: VoiceSession = new VoiceSession({
     environment,
     transport: openaiRealtime({ apiKey: 'a-key', webSocket: server.webSocket }),

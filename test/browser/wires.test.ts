@@ -4,7 +4,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { VoiceWire } from '../../src/testing/voice-server/index.ts';
-import { JOKE } from './support/lead-mind.ts';
+import { JOKE } from './support/lead-responder.ts';
 import { buildRemoteTheatre, troubles } from './support/stage.ts';
 import { overflowing } from './support/tab.ts';
 import { theatreOfFile } from './support/theatre.ts';

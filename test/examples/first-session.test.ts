@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { LLMock } from '@copilotkit/aimock';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scriptedModel } from '../../src/testing/index.ts';
-import { thinkOf } from '../support/model-mind.ts';
+import { answerOf } from '../support/model-answers.ts';
 import { providers, type Provider } from '../support/providers.ts';
 
 const run = promisify(execFile);
@@ -49,7 +49,7 @@ let server: LLMock;
 beforeAll(async () => {
   const openai = providers.find(({ name }) => name === 'openai responses') as Provider;
   server = new LLMock({ port: 0, host: '127.0.0.1', strict: true, logLevel: 'silent' });
-  server.on({ predicate: () => true }, (asked) => thinkOf(mind, asked, openai));
+  server.on({ predicate: () => true }, (asked) => answerOf(mind, asked, openai));
   await server.start();
 });
 afterAll(() => server.stop());

@@ -41,7 +41,7 @@ const noOptions: Readonly<Record<string, readonly string[]>> = {
   'records, which a later version may have added to': [
     'offstage/replay#checkRecording 0', 'offstage/replay#importRecording 1', 'offstage/journal#journalEntryOf 0', 'offstage/results#priorWorkSection 0',
     'offstage/compat#receiveClientMessage 1', 'offstage/compat#subAgentStream 0', 'offstage/results#verifyClaims 0',
-    'offstage/testing#scriptInWords 0', 'offstage/testing/voice-server#echoBrain 0',
+    'offstage/testing#scriptInWords 0', 'offstage/testing/voice-server#echoResponder 0',
   ],
   'options of an error, which must not fail itself': ['offstage#ProviderError 2'],
 }; // prettier-ignore

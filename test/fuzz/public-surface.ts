@@ -551,7 +551,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       args: ({ environment }) => [{ environment, apiKey: 'a' }],
       trusts: testTool,
     },
-    echoBrain: { args: () => [{ cause: { type: 'utterance', text: 'Hello.' } }] },
+    echoResponder: { args: () => [{ cause: { type: 'utterance', text: 'Hello.' } }] },
     voiceServerStage: { args: () => [{ wire: 'gemini-live' }], trusts: testTool },
   },
   './inspect': {

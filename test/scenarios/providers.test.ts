@@ -5,7 +5,7 @@ import { tool } from 'ai';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { simulatedEnvironment, type ScriptedPrompt } from '../../src/testing/index.ts';
-import { Refusal, USAGE } from '../support/model-mind.ts';
+import { Refusal, USAGE } from '../support/model-answers.ts';
 import { modelServer } from '../support/model-server.ts';
 import { providers, type Provider } from '../support/providers.ts';
 import { calls, never, resultsIn, say, simpleTool, steps } from '../support/subagent-runs.ts';

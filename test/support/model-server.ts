@@ -14,7 +14,7 @@ import { LLMock, type ChatCompletionRequest, type FixtureResponse } from '@copil
 import type { LanguageModel } from 'ai';
 import type { ScriptedLanguageModel } from '../../src/testing/doubles/scripted-model.ts';
 import type { SimulatedEnvironment } from '../../src/testing/doubles/simulated-environment.ts';
-import { thinkOf } from './model-mind.ts';
+import { answerOf } from './model-answers.ts';
 import type { Provider } from './providers.ts';
 
 /** One request, and what became of it. */
@@ -60,7 +60,7 @@ export async function modelServer(provider: Provider) {
     if (refuses(exchange.body)) return { status: 400, error: { message: REFUSED } };
     exchange.isThinking = true;
     try {
-      return await thinkOf(mind as ScriptedLanguageModel, asked, provider);
+      return await answerOf(mind as ScriptedLanguageModel, asked, provider);
     } finally {
       exchange.isThinking = false;
     }

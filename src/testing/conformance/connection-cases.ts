@@ -2,7 +2,7 @@
 // it, and nothing is done twice.
 
 import type { ConformanceScene } from './case.ts';
-import { replyTo } from './mind.ts';
+import { replyTo } from './lead-script.ts';
 import { wasHeard } from './promises.ts';
 import type { TalkOptions } from './session-of-case.ts';
 import type { Talk } from './talk.ts';

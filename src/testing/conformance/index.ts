@@ -5,7 +5,7 @@ export { transportConformance, type ConformanceCase } from './transport-conforma
 export type {
   ConformanceFault,
   ConformanceMemory,
-  ConformanceMind,
+  ConformanceResponder,
   ConformanceModel,
   ConformanceReply,
   ConformanceSetup,

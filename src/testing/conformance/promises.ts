@@ -6,7 +6,7 @@
 
 import type { SessionEvent } from '../../actors/contracts/session-views.ts';
 import type { Play } from './loudspeaker.ts';
-import { replyTo } from './mind.ts';
+import { replyTo } from './lead-script.ts';
 import type { Talk } from './talk.ts';
 import { plain } from './words.ts';
 import type { LogEntry } from './session-of-case.ts';

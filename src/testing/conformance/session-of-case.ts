@@ -1,5 +1,5 @@
 // The session of a case: its agents, its tools, its scripted subagents, and the texts that the lead model's
-// mind must know.
+// script must know.
 //
 // Owns:     the session options that a case stands for.
 // Does not: drive it (talk).
@@ -14,7 +14,7 @@ import type { Transport } from '../../voice/connection/transport.ts';
 import { VoiceSession, type VoiceOptions } from '../../voice/voice-session.ts';
 import { scriptedModel, type Script } from '../doubles/scripted-model.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
-import type { LeadMind, MindCall } from './mind.ts';
+import type { LeadScript, LeadCall } from './lead-script.ts';
 import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';
 
 const LEAD = 'You are the lead agent.';
@@ -29,7 +29,7 @@ export interface CaseSubagent {
 
 export interface TalkOptions {
   /** The calls of the lead model, by the words that cause them. */
-  readonly calls?: Readonly<Record<string, readonly MindCall[]>>;
+  readonly calls?: Readonly<Record<string, readonly LeadCall[]>>;
   readonly subagents?: Readonly<Record<string, CaseSubagent>>;
   readonly tools?: readonly ToolDefinition[];
   /** Other agents that may lead. */
@@ -72,7 +72,7 @@ export function outputsIn(log: readonly LogEntry[]): readonly string[] {
 export function newSession(
   transport: Transport,
   environment: SimulatedEnvironment,
-  mind: LeadMind,
+  script: LeadScript,
   { subagents = {}, tools = [], others = [], voice }: TalkOptions,
 ): VoiceSession {
   const names = Object.keys(subagents);
@@ -88,7 +88,7 @@ export function newSession(
     }),
     delegationModel: scriptedModel({
       otherwise: [],
-      scripts: [{ when: /./, script: workOut(mind) }],
+      scripts: [{ when: /./, script: workOut(script) }],
     }),
     agents: [
       {
@@ -126,7 +126,7 @@ function backgroundTool(name: string, pendingMessage: string | undefined): ToolD
  * Interprets a delegation: returns the call that the lead model would have made for the last words that name
  * one.
  */
-function workOut(mind: LeadMind): Script {
+function workOut(script: LeadScript): Script {
   return ({ prompt }) => {
     const words = prompt.flatMap((message) =>
       message.role === 'user'
@@ -135,7 +135,7 @@ function workOut(mind: LeadMind): Script {
     );
     const calls = words
       .toReversed()
-      .map((text) => mind.meaningOf(text))
+      .map((text) => script.meaningOf(text))
       .find((meant) => meant !== null);
     return calls ? { calls } : { text: 'There is nothing to do.' };
   };

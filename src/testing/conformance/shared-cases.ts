@@ -3,7 +3,7 @@
 import { tool } from 'ai';
 import { z } from 'zod';
 import { defineTool } from '../../actors/session/lead/lead-tools.ts';
-import type { MindCall } from './mind.ts';
+import type { LeadCall } from './lead-script.ts';
 import type { CaseSubagent } from './session-of-case.ts';
 import type { Talk } from './talk.ts';
 import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';
@@ -15,7 +15,7 @@ export const SALES = 'Sales are up by seven percent';
 export const SALES_AT_LENGTH =
   'Sales are up by seven percent in the north and in the south, and down by two in the west';
 
-export function call(name: string, input: MindCall['input'] = {}): MindCall {
+export function call(name: string, input: LeadCall['input'] = {}): LeadCall {
   return { name, input };
 }
 

@@ -2,7 +2,7 @@
 // model behind it. All time is the time of one simulated environment.
 //
 // The model behind the transport behaves as the models of the wire, without help: it answers by itself if
-// they do, forgets what they forget, and transcribes as late as they do. The `mind` that the suite lends
+// they do, forgets what they forget, and transcribes as late as they do. The `respond` that the suite lends
 // decides its words.
 
 import type { Transport } from '../../voice/connection/transport.ts';
@@ -30,7 +30,7 @@ export type ConformanceStep =
   | { readonly waitMs: number };
 
 /** Decides the actions of the model; called when its turn begins. */
-export type ConformanceMind = (turn: ConformanceTurn) => readonly ConformanceStep[];
+export type ConformanceResponder = (turn: ConformanceTurn) => readonly ConformanceStep[];
 
 /** The arrival of the user's transcript; `prompt`: as it comes on this wire on a good day. */
 export type ConformanceTranscript =
@@ -114,7 +114,7 @@ export interface ConformanceStage {
 export interface ConformanceWorld {
   /** Time and chance, for the transport's context and the server behind it alike. */
   readonly environment: SimulatedEnvironment;
-  readonly mind: ConformanceMind;
+  readonly respond: ConformanceResponder;
 }
 
 /** Sets a stage; once for each case. */

@@ -11,7 +11,7 @@ import {
 } from '../doubles/simulated-environment.ts';
 import { Client, HEARD_AGAIN_MS, TICK_MS } from './client.ts';
 import type { Play } from './loudspeaker.ts';
-import { LeadMind } from './mind.ts';
+import { LeadScript } from './lead-script.ts';
 import {
   newSession,
   outputsIn,
@@ -20,7 +20,7 @@ import {
   type LogEntry,
 } from './session-of-case.ts';
 import type {
-  ConformanceMind,
+  ConformanceResponder,
   ConformanceModel,
   ConformanceSetup,
   ConformanceStage,
@@ -67,7 +67,7 @@ export class Talk {
   /** Connections that the session has left open at its end. */
   leftOpen = 0;
   readonly #stage: ConformanceStage;
-  readonly #mind: LeadMind;
+  readonly #script: LeadScript;
   /** Connections on which the model has heard the latest words. */
   readonly #heardOn = new Set<TappedConnection>();
   #endsAt: number | null = null;
@@ -76,15 +76,15 @@ export class Talk {
   private constructor(
     stage: ConformanceStage,
     environment: SimulatedEnvironment,
-    mind: LeadMind,
+    script: LeadScript,
     options: TalkOptions,
   ) {
     this.#stage = stage;
-    this.#mind = mind;
+    this.#script = script;
     this.environment = environment;
     this.options = options;
     this.tap = new WireTap(stage.transport);
-    this.session = newSession(this.tap, environment, mind, options);
+    this.session = newSession(this.tap, environment, script, options);
     const log: LogEntry[] = [];
     this.log = log;
     this.said = [];
@@ -96,7 +96,7 @@ export class Talk {
   static async begin(setup: ConformanceSetup, options: TalkOptions): Promise<Talk> {
     const environment = simulatedEnvironment();
     const begun: { talk?: Talk } = {};
-    const mind = new LeadMind(options.calls ?? {}, {
+    const script = new LeadScript(options.calls ?? {}, {
       thinksMs: options.thinksMs ?? 0,
       tellsAfterMs: options.tellsAfterMs ?? 0,
       adds: options.adds ?? '',
@@ -106,9 +106,10 @@ export class Talk {
       found: () => outputsIn(begun.talk?.log ?? []),
     });
     let wordless = options.wordlessTurns ?? 0;
-    const think: ConformanceMind = (turn) => ((wordless -= 1) >= 0 ? [] : mind.think(turn));
-    const stage = await setup.open({ environment, mind: think });
-    const talk = new Talk(stage, environment, mind, options);
+    const respond: ConformanceResponder = (turn) =>
+      (wordless -= 1) >= 0 ? [] : script.respond(turn);
+    const stage = await setup.open({ environment, respond });
+    const talk = new Talk(stage, environment, script, options);
     begun.talk = talk;
     talk.#leave = talk.session.attach();
     const started = talk.session.start();
@@ -320,6 +321,6 @@ export class Talk {
   #heard(text: string, to: Addressee | undefined): void {
     const isCall = this.options.calls?.[text] !== undefined;
     (this.said as Said[]).push({ text, to: to ?? (isCall ? 'call' : 'lead'), at: this.now });
-    this.#mind.heard(text);
+    this.#script.heard(text);
   }
 }

@@ -14,7 +14,7 @@
 import { ProviderError } from '../../values/errors.ts';
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import { readTask } from '../../actors/notes/note.ts';
-import { replyTo } from '../conformance/mind.ts';
+import { replyTo } from '../conformance/lead-script.ts';
 import { questionAnswered } from '../conformance/words.ts';
 import {
   scriptedModel,

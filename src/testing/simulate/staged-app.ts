@@ -6,7 +6,7 @@
 import { asSchema } from 'ai';
 import type { EventSourceConfig } from '../../actors/ports/event-source.ts';
 import type { SubagentConfig } from '../../actors/contracts/config.ts';
-import type { MindCall } from '../conformance/mind.ts';
+import type { LeadCall } from '../conformance/lead-script.ts';
 import type { Script as ModelScript, ScriptedPrompt } from '../doubles/scripted-model.ts';
 import type { ScriptedLanguageModel } from '../doubles/scripted-steps.ts';
 import type { SimulatedApp, SimulatedAppLike } from './log/app.ts';
@@ -138,7 +138,7 @@ export function sessionModelIn(stage: AppStage, process: SimulatedProcess): Scri
 export function voiceCalls(
   { seed, meanings }: AppStage,
   { agents }: SimulatedApp,
-): Readonly<Record<string, readonly MindCall[]>> {
+): Readonly<Record<string, readonly LeadCall[]>> {
   const schemas = new Map(
     agents.flatMap(({ tools = [] }) =>
       tools.map(({ name, parameters }) => [name, asSchema(parameters).jsonSchema] as const),
@@ -148,5 +148,5 @@ export function voiceCalls(
     words,
     names.map((name) => ({ name, input: argumentsFor(seed, words, name, schemas.get(name)) })),
   ]);
-  return Object.fromEntries(calls) as Record<string, readonly MindCall[]>;
+  return Object.fromEntries(calls) as Record<string, readonly LeadCall[]>;
 }

@@ -3,7 +3,7 @@
 // itself, and so has no wire; for the wires there is the voice server.
 //
 // Owns:     one connection, and the memory on it.
-// Does not: decide its words (the mind does).
+// Does not: decide its words (`respond` does).
 
 import { Subject } from 'rxjs';
 import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -268,7 +268,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
     const response = {
       responseId,
       responseKey,
-      steps: [...this.#ports.mind(turn)],
+      steps: [...this.#ports.respond(turn)],
       audio: [],
       remembers,
     };

@@ -14,7 +14,7 @@ import type { SnapshotPolicy } from '../../actors/runtime/scope-journal.ts';
 import { TextSession } from '../../actors/session/view/text-session.ts';
 import { messageOf } from '../../values/errors.ts';
 import { VoiceSession } from '../../voice/voice-session.ts';
-import { LeadMind } from '../conformance/mind.ts';
+import { LeadScript } from '../conformance/lead-script.ts';
 import { outputsIn, tellableIn } from '../conformance/session-of-case.ts';
 import type { ConformanceSetup, ConformanceStage } from '../conformance/stage.ts';
 import { chanceOf } from '../doubles/chance.ts';
@@ -67,7 +67,7 @@ export class World {
   app: SimulatedApp;
   readonly #options: WorldOptions;
   readonly #ofApp: AppStage;
-  readonly #mind: LeadMind | null;
+  readonly #lead: LeadScript | null;
   readonly #engine: JobEngine;
   #stage: ConformanceStage | null = null;
   #process: SimulatedProcess;
@@ -114,17 +114,17 @@ export class World {
     this.#process = new SimulatedProcess(1, this.environment);
     this.#ofApp = { ...options, faults: this.faults, effects: this.effects, note };
     this.app = appIn(this.#ofApp, this.#process);
-    this.#mind = kind === 'voice' ? this.#newMind() : null;
+    this.#lead = kind === 'voice' ? this.#newLead() : null;
     this.#engine = new JobEngine(this.#ofApp, this.environment);
   }
 
   /** Sets the stage, and starts the first process. */
   async open(): Promise<void> {
-    const mind = this.#mind;
-    if (mind)
+    const lead = this.#lead;
+    if (lead)
       this.#stage = await this.#options.voice.open({
         environment: this.environment,
-        mind: (turn) => (this.faults.strikes('lead.empty') ? [] : mind.think(turn)),
+        respond: (turn) => (this.faults.strikes('lead.empty') ? [] : lead.respond(turn)),
       });
     this.#begin();
   }
@@ -171,7 +171,7 @@ export class World {
   }
 
   note(happening: Happening): void {
-    if (happening.kind === 'said' && happening.words !== '') this.#mind?.heard(happening.words);
+    if (happening.kind === 'said' && happening.words !== '') this.#lead?.heard(happening.words);
     const entry = { at: this.now, process: this.#process.number, ...happening };
     this.log.push(entry);
     this.answers.take(entry);
@@ -324,9 +324,9 @@ export class World {
     return snapshots ?? { afterEntries, trim: chance.happens(0.5) };
   }
 
-  /** Creates the voice model's mind: it outlives processes, as a provider does. */
-  #newMind(): LeadMind {
-    return new LeadMind(voiceCalls(this.#ofApp, this.app), {
+  /** Creates the script of the lead model: it outlives processes, as a provider does. */
+  #newLead(): LeadScript {
+    return new LeadScript(voiceCalls(this.#ofApp, this.app), {
       thinksMs: 0,
       tellsAfterMs: 0,
       adds: '',

@@ -63,11 +63,11 @@ export function voiceServerStage(options: VoiceServerStageOptions): ConformanceS
   return {
     name,
     shows: faults[wire],
-    open({ environment, mind }) {
+    open({ environment, respond }) {
       const server = createVoiceServer({
         environment,
-        brain: ({ cause, instructions, model }) =>
-          mind({
+        respond: ({ cause, instructions, model }) =>
+          respond({
             cause: cause.type,
             text: textOf(cause),
             instructions,

@@ -21,6 +21,6 @@
 
 export { voiceServerStage, type VoiceServerStageOptions } from './conformance-stage.ts';
 export { createVoiceServer } from './voice-server.ts';
-export { echoBrain } from './engine/turn-source.ts';
+export { echoResponder } from './engine/turn-source.ts';
 export type * from './engine/control.ts';
 export type * from './engine/fault-control.ts';

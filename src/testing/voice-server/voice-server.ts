@@ -1,8 +1,8 @@
-// The fake voice server: connections on the three wires, over sockets in memory or real ones, with one brain.
+// The fake voice server: connections on the three wires, over sockets in memory or real ones, with one responder.
 // See `index.ts` for the limits of its evidence.
 //
 // Owns: the connections, admission, the states that a later connection can resume.
-// Does not: define the events of a wire (its engine), or the answers of the model (brain and scripts).
+// Does not: define the events of a wire (its engine), or the answers of the model (`respond` and scripts).
 
 import { z } from 'zod';
 import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -40,7 +40,7 @@ const aboveZero = z.custom<number>(
 );
 const optionsSchema = z.strictObject({
   environment: anObject('an environment'),
-  brain: aFunction.optional(),
+  respond: aFunction.optional(),
   apiKey: z.string().min(1).optional(),
   speed: aboveZero.optional(),
   maxConnectionMs: aboveZero.optional(),

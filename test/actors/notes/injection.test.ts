@@ -217,7 +217,7 @@ test.each(wires)(
     let seen = 0;
     for (const evil of INJECTIONS) {
       const environment = simulatedEnvironment();
-      const server = createVoiceServer({ environment, brain: () => [{ say: 'So it is.' }] });
+      const server = createVoiceServer({ environment, respond: () => [{ say: 'So it is.' }] });
       const talk = { subagents: evilSubagents(evil) };
       const session = new VoiceSession({
         environment,

@@ -7,7 +7,7 @@ import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import {
   createVoiceServer,
   type UserSpeech,
-  type VoiceBrain,
+  type VoiceResponder,
 } from '../../../src/testing/voice-server/index.ts';
 import { frameDurationMs } from '../../../src/voice/audio/audio-frame.ts';
 import { agentsOf, castOf, configsOf, type TalkOptions } from '../../support/text-talk.ts';
@@ -15,13 +15,13 @@ import { API_KEY } from './support/call.ts';
 
 interface Scene extends Pick<TalkOptions, 'subagents' | 'greeting'> {
   readonly model: string;
-  readonly brain?: VoiceBrain;
+  readonly respond?: VoiceResponder;
   /** The server also says when somebody speaks. */
   readonly voiceActivity?: boolean;
 }
 
 /** Calls what the user names; else says what it was told. */
-const obedient: VoiceBrain = ({ cause, model }) => {
+const obedient: VoiceResponder = ({ cause, model }) => {
   if (cause.type === 'utterance') {
     const wanted = /^use (\w+)$/.exec(cause.text)?.[1];
     return wanted === undefined ? [{ say: `You said: ${cause.text}` }] : [{ call: wanted }];
@@ -40,9 +40,9 @@ const obedient: VoiceBrain = ({ cause, model }) => {
   return [];
 };
 
-async function start({ model, brain = obedient, voiceActivity = false, ...talk }: Scene) {
+async function start({ model, respond = obedient, voiceActivity = false, ...talk }: Scene) {
   const environment = simulatedEnvironment();
-  const server = createVoiceServer({ environment, brain, voiceActivity });
+  const server = createVoiceServer({ environment, respond, voiceActivity });
   const errors: unknown[] = [];
   const session = new VoiceSession({
     environment,
@@ -185,12 +185,12 @@ describe.each(MODELS)('%s', (model) => {
   });
 
   test('a request that the late answer to other words overtakes is made once', async () => {
-    const brain: VoiceBrain = (turn) => {
+    const respond: VoiceResponder = (turn) => {
       const { cause } = turn;
       const isAnswer = cause.type === 'utterance' && cause.text === 'Economy';
       return isAnswer ? [{ waitMs: 2_500 }, { say: 'Economy.' }] : obedient(turn);
     };
-    const scene = await start({ model, brain, subagents: ride });
+    const scene = await start({ model, respond, subagents: ride });
     await scene.say('use ride');
     await scene.pass(60_000);
     await scene.say('Economy');

@@ -9,13 +9,13 @@ import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.
 import {
   createVoiceServer,
   type FakeVoiceModel,
-  type VoiceBrain,
+  type VoiceResponder,
 } from '../../../src/testing/voice-server/index.ts';
 import type { TransportEvent } from '../../../src/voice/connection/transport.ts';
 import { calls, say, steps } from '../../support/subagent-runs.ts';
 import { LEAD, castOf, configsOf, type ScriptedSubagent } from '../../support/text-talk.ts';
 /** The model hands everything over, and says what it is told to say. */
-const delegating: VoiceBrain = ({ cause }) => {
+const delegating: VoiceResponder = ({ cause }) => {
   switch (cause.type) {
     case 'utterance':
       return [{ delegate: true }];
@@ -36,14 +36,14 @@ function wanted(text: string): string {
 async function talk({
   subagent,
   options = {},
-  brain = delegating,
+  respond = delegating,
 }: {
   readonly subagent: ScriptedSubagent;
   readonly options?: OpenaiLiveOptions;
-  readonly brain?: VoiceBrain;
+  readonly respond?: VoiceResponder;
 }) {
   const environment = simulatedEnvironment();
-  const server = createVoiceServer({ environment, brain });
+  const server = createVoiceServer({ environment, respond });
   const transport = openaiLive({
     apiKey: 'sk-test-0123456789',
     webSocket: server.webSocket,
@@ -175,7 +175,10 @@ describe('a session on the Live wire', () => {
   });
 
   test('words that the user cuts off are not heard, and the model is told', async () => {
-    const call = await talk({ subagent: { script: () => say('Sales are up.') }, brain: () => [] });
+    const call = await talk({
+      subagent: { script: () => say('Sales are up.') },
+      respond: () => [],
+    });
     call.model().answers({ say: 'Once upon a time there was a very long story.' });
     await call.environment.advance(1000);
     void call.model().user.says('Stop, please.');
@@ -192,7 +195,7 @@ describe('a session on the Live wire', () => {
 
 test('a stored session is gone on from', async () => {
   const environment = simulatedEnvironment();
-  const server = createVoiceServer({ environment, brain: () => [] });
+  const server = createVoiceServer({ environment, respond: () => [] });
   const { webSocket } = server;
   const transport = openaiLive({ apiKey: 'sk-test', webSocket, keepAliveMs: null, store: true });
   const connect = async (resume?: unknown) => {

@@ -14,7 +14,7 @@ import {
   type VoiceWire,
 } from '../../../src/testing/voice-server/index.ts';
 import { forgetKeys } from '../../examples/voice-demo/support.ts';
-import { createLeadMind } from './lead-mind.ts';
+import { createLeadResponder } from './lead-responder.ts';
 import { SessionWatch } from './session-watch.ts';
 import { Tab, type TabOptions } from './tab.ts';
 
@@ -63,7 +63,7 @@ export async function buildRemoteTheatre(wire: VoiceWire): Promise<Theatre<Remot
   return {
     async open() {
       const environment = nodeEnvironment();
-      const server = createVoiceServer({ environment, brain: createLeadMind() });
+      const server = createVoiceServer({ environment, respond: createLeadResponder() });
       const { baseUrl } = await server.listen();
       const variables = {
         TRANSPORT: wire,

@@ -12,7 +12,7 @@ import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { createVoiceServer, type VoiceWire } from '../../../src/testing/voice-server/index.ts';
 import type { DialogueStage, Sound } from '../record.ts';
 import { demoParts } from './demo-parts.ts';
-import { wireMind } from './wire-mind.ts';
+import { wireResponder } from './wire-responder.ts';
 
 const MS_PER_CHARACTER = 60;
 const LEAST_SPEECH_MS = 500;
@@ -30,7 +30,7 @@ export const voiceWires = Object.keys(transports) as readonly VoiceWire[];
 
 export async function wireStage(wire: VoiceWire): Promise<DialogueStage> {
   const environment = simulatedEnvironment();
-  const server = createVoiceServer({ environment, brain: wireMind() });
+  const server = createVoiceServer({ environment, respond: wireResponder() });
   const { lead, model, subagentConfigs } = demoParts(environment, () => session);
   const transport = transports[wire](server.webSocket);
   const session = new VoiceSession({

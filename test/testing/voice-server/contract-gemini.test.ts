@@ -176,9 +176,9 @@ test('3.1 takes content only as the history of the beginning, which is not answe
   expect(client.closed?.code).toBe(1007);
 });
 
-test('the reason is cut to what a close frame holds; a brain that fails is not the client', async () => {
+test('the reason is cut to what a close frame holds; a responder that fails is not the client', async () => {
   const { call, pass } = stage({
-    brain: () => {
+    respond: () => {
       throw new Error('No idea');
     },
   });

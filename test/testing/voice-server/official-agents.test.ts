@@ -11,7 +11,7 @@ import { API_KEY, listening } from './support/listening.ts';
 test('a tool by voice, the answer interrupted; its history is what was said', async () => {
   const { server, address } = await listening({
     // It asks for a response by itself when a tool has answered.
-    brain: ({ cause }) => {
+    respond: ({ cause }) => {
       if (cause.type === 'utterance' && cause.text === 'book me a ride') {
         return [{ call: 'book_ride', arguments: { to: 'airport' } }];
       }

@@ -3,7 +3,7 @@
 //
 // A server has connections; a connection is one `FakeVoiceModel`: the user on its one side, the model in its
 // middle, the client (an adapter, an official SDK) on its other side. The model follows a script of steps,
-// given by the test (`model.answers`) or computed by a `brain` for each turn. All time is the time of the
+// given by the test (`model.answers`) or computed by `respond` for each turn. All time is the time of the
 // server's `environment`.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
@@ -65,7 +65,7 @@ export interface VoiceTurn {
  * Computes the steps of the model in a turn; an empty script is a silent turn, `null` no answer at all, for
  * ever (a silent model). Called when the turn begins.
  */
-export type VoiceBrain = (turn: VoiceTurn) => readonly VoiceStep[] | null;
+export type VoiceResponder = (turn: VoiceTurn) => readonly VoiceStep[] | null;
 
 /** The arrival of the user's transcript. */
 export type TranscriptTiming =
@@ -188,7 +188,7 @@ export interface FakeVoiceModel {
    */
   answers(...steps: VoiceStep[]): FakeReply;
   /**
-   * The next turn that the wire begins uses this script and not the brain. Repeated calls queue: first in,
+   * The next turn that the wire begins uses this script and not `respond`. Repeated calls queue: first in,
    * first out.
    */
   willAnswer(...steps: VoiceStep[]): void;
@@ -217,8 +217,8 @@ export interface FakeVoiceModel {
 export interface VoiceServerOptions {
   /** Time, ids and chance. @see simulatedEnvironment for tests, nodeEnvironment for real sockets */
   readonly environment: Environment;
-  /** @defaultValue `echoBrain` */
-  readonly brain?: VoiceBrain;
+  /** @defaultValue `echoResponder` */
+  readonly respond?: VoiceResponder;
   /** The key that clients must present. @defaultValue any key that is not empty */
   readonly apiKey?: string;
   /**
@@ -258,7 +258,7 @@ export interface ListenOptions {
   readonly tls?: boolean | { readonly key: string; readonly cert: string };
 }
 
-/** The fake server: one brain, any number of connections on any of the wires. */
+/** The fake server: one responder, any number of connections on any of the wires. */
 export interface VoiceServer {
   /** Sockets in memory, for the `webSocket` option of an adapter: no network, no real time. */
   readonly webSocket: WebSocketFactory;

@@ -19,7 +19,7 @@ import type { EnginePorts, VoiceEngine, EngineFaults } from './engine.ts';
 import { FakeReplies } from './fake-replies.ts';
 import { Outlet, type Link } from './outlet.ts';
 import { createEventQueue } from './event-queue.ts';
-import { TurnSource, echoBrain } from './turn-source.ts';
+import { TurnSource, echoResponder } from './turn-source.ts';
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 import { speechMs } from './sound.ts';
 import type { FakeFaults, FaultMoment } from './fault-control.ts';
@@ -61,12 +61,12 @@ export class FakeConnection implements FakeVoiceModel {
 
   constructor(settings: ConnectionSettings) {
     const { wire, number, url, headers, options, link } = settings;
-    const { environment, brain = echoBrain, keepFrames = true } = options;
+    const { environment, respond = echoResponder, keepFrames = true } = options;
     this.wire = wire;
     this.number = number;
     this.url = url;
     this.headers = headers;
-    this.#turns = new TurnSource(brain, this);
+    this.#turns = new TurnSource(respond, this);
     this.#outlet = new Outlet(environment, link);
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;

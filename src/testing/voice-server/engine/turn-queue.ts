@@ -34,7 +34,7 @@ export type TurnHolder = 'user' | 'call' | 'fixture';
 
 interface Waiting {
   readonly reply: ReplyRecord;
-  /** The script; null: the brain computes it when the turn begins. */
+  /** The script; null: `respond` computes it when the turn begins. */
   readonly steps: readonly VoiceStep[] | null;
 }
 

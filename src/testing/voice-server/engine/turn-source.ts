@@ -1,19 +1,19 @@
-// The steps of the model's next turn: a script that the test prepared, or the answer of the brain; none at
+// The steps of the model's next turn: a script that the test prepared, or what `respond` returns; none at
 // all while the model is silent.
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
 import { asJson } from '../../../values/json.ts';
-import type { FakeVoiceModel, VoiceBrain, VoiceCause, VoiceStep } from './control.ts';
+import type { FakeVoiceModel, VoiceResponder, VoiceCause, VoiceStep } from './control.ts';
 
 export class TurnSource {
-  readonly #brain: VoiceBrain;
+  readonly #respond: VoiceResponder;
   readonly #model: FakeVoiceModel;
   readonly #ready: (readonly VoiceStep[])[] = [];
   isSilent = false;
 
-  constructor(brain: VoiceBrain, model: FakeVoiceModel) {
-    this.#brain = brain;
+  constructor(respond: VoiceResponder, model: FakeVoiceModel) {
+    this.#respond = respond;
     this.#model = model;
   }
 
@@ -25,7 +25,7 @@ export class TurnSource {
   /** @returns null: the turn never answers and never ends */
   next(cause: VoiceCause, instructions: string | null): readonly VoiceStep[] | null {
     if (this.isSilent) return null;
-    return this.#ready.shift() ?? this.#brain({ cause, instructions, model: this.#model });
+    return this.#ready.shift() ?? this.#respond({ cause, instructions, model: this.#model });
   }
 }
 
@@ -38,12 +38,12 @@ const turnSchema = z.looseObject({
 });
 
 /**
- * The default brain of a server: repeats the user's words, reads results and messages out, and never calls a
+ * The default responder of a server: repeats the user's words, reads results and messages out, and never calls a
  * tool.
  * @throws {ConfigurationError} `INVALID_ARGUMENT` for what is no turn.
  */
-export const echoBrain: VoiceBrain = (turn) => {
-  const { cause } = check('echoBrain(turn)', turnSchema, turn, 'INVALID_ARGUMENT');
+export const echoResponder: VoiceResponder = (turn) => {
+  const { cause } = check('echoResponder(turn)', turnSchema, turn, 'INVALID_ARGUMENT');
   switch (cause.type) {
     case 'utterance':
       return [{ say: cause.text === '' ? 'Pardon?' : `You said: ${cause.text}` }];

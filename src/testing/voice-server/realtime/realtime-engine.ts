@@ -1,6 +1,6 @@
 // The fake of the OpenAI Realtime wire (GA). The server of the local voice (`RealtimeSession`) implements the
 // protocol of sessions, items and responses, with refusals that were captured from the real server; this
-// module adds its transcriber, its mind and its faults.
+// module adds its transcriber, its script and its faults.
 //
 // Every event is typed against the official union where it is made (`wire-events.ts`).
 
@@ -21,7 +21,7 @@ import { Timers } from '../engine/timers.ts';
 import { FakeTranscriber, transcriptOf } from './fake-transcriber.ts';
 import { causeOf, causeOfInput, fakeItems, openCalls, type ItemNotes } from './memory.ts';
 import { ResponseWatch } from './response-watch.ts';
-import { ScriptBrain } from './script-brain.ts';
+import { ScriptModel } from './script-model.ts';
 const DEFAULT_MODEL = 'gpt-realtime-2.1';
 const DEFAULT_SPEED = 4;
 const CLOSE_EXPIRED = 1001;
@@ -61,12 +61,12 @@ export class RealtimeEngine implements VoiceEngine {
     this.#ports = ports;
     const { environment, url, speed } = ports;
     this.#timers = new Timers(environment.scheduler);
-    const brain = new ScriptBrain(environment.scheduler, () => this.#takeTurn());
+    const model = new ScriptModel(environment.scheduler, () => this.#takeTurn());
     this.#watch = new ResponseWatch(ports, (event) => this.#say(event));
     this.#session = new RealtimeSession({
       environment,
-      engine: brain.voice,
-      textModel: brain,
+      engine: model.voice,
+      textModel: model,
       defaultVoice: 'marin',
       model: url.searchParams.get('model') ?? DEFAULT_MODEL,
       preset: ports.preset,

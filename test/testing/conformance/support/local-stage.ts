@@ -12,7 +12,7 @@ import { openaiRealtime } from '../../../../src/adapters/openai-realtime/index.t
 import type { WebSocketFactory } from '../../../../src/adapters/socket/web-socket.ts';
 import {
   scriptedModel,
-  type ConformanceMind,
+  type ConformanceResponder,
   type ConformanceModel,
   type ConformanceSetup,
   type ConformanceTranscript,
@@ -30,10 +30,10 @@ export function localStage(): ConformanceSetup {
   return {
     name: 'local-voice',
     shows: ['late_transcripts', 'silence'],
-    open({ environment, mind }) {
+    open({ environment, respond }) {
       const connections: LocalConnection[] = [];
       const webSocket: WebSocketFactory = () => {
-        const connection = new LocalConnection(environment, mind);
+        const connection = new LocalConnection(environment, respond);
         connections.push(connection);
         return connection.client;
       };
@@ -49,7 +49,7 @@ class LocalConnection implements ConformanceModel {
   readonly client;
   readonly replies = [];
   readonly #environment: SimulatedEnvironment;
-  readonly #mind: ConformanceMind;
+  readonly #respond: ConformanceResponder;
   readonly #session: RealtimeSession;
   readonly #drop: () => void;
   /** The words of what is heard next; the last ones of all if somebody is heard again. */
@@ -57,9 +57,9 @@ class LocalConnection implements ConformanceModel {
   #isSilent = false;
   #isOpen = true;
 
-  constructor(environment: SimulatedEnvironment, mind: ConformanceMind) {
+  constructor(environment: SimulatedEnvironment, respond: ConformanceResponder) {
     this.#environment = environment;
-    this.#mind = mind;
+    this.#respond = respond;
     const pair = createSocketPair();
     const model = scriptedModel({ environment, otherwise: (prompt) => this.#answer(prompt) });
     const engine = this.#engine();
@@ -133,7 +133,7 @@ class LocalConnection implements ConformanceModel {
     const text = textOf(last?.content);
     const isTold = last?.role === 'user' ? 'utterance' : 'message';
     const [first] = prompt;
-    const steps = this.#mind({
+    const steps = this.#respond({
       cause: last?.role === 'tool' ? 'result' : isTold,
       text: last?.role === 'tool' ? String(results.at(-1)) : text,
       // Those of the session, and of the response if it has any.

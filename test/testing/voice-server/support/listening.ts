@@ -4,9 +4,9 @@ import { onTestFinished } from 'vitest';
 import { nodeEnvironment } from '../../../../src/adapters/node/index.ts';
 import {
   createVoiceServer,
-  echoBrain,
+  echoResponder,
   type ListenOptions,
-  type VoiceBrain,
+  type VoiceResponder,
   type VoiceServer,
   type VoiceServerAddress,
   type VoiceServerOptions,
@@ -21,8 +21,8 @@ export interface Listening {
 }
 
 /** Speaks briefly: Gemini waits, in real time, until its sound would have been played. */
-const briefly: VoiceBrain = (turn) =>
-  echoBrain(turn)?.map((step) => ('say' in step ? { ...step, durationMs: 100 } : step)) ?? null;
+const briefly: VoiceResponder = (turn) =>
+  echoResponder(turn)?.map((step) => ('say' in step ? { ...step, durationMs: 100 } : step)) ?? null;
 
 /** Fast, so that real time hardly passes. */
 export async function listening({
@@ -33,7 +33,7 @@ export async function listening({
   const server = createVoiceServer({
     environment,
     apiKey: API_KEY,
-    brain: briefly,
+    respond: briefly,
     speed: 50,
     ...options,
   });

@@ -1,4 +1,4 @@
-// A script as the mind and the mouth of a Realtime session: text and calls for its responses, and a tone for
+// A script as the language model and the voice of a Realtime session: text and calls for its responses, and a tone for
 // its speech.
 import {
   toUsage,
@@ -18,7 +18,7 @@ const CHARACTERS_PER_TOKEN = 4;
 /** A model that writes streams about twenty words a second. */
 const WRITTEN_WORD_MS = 50;
 
-export class ScriptBrain implements TextModel {
+export class ScriptModel implements TextModel {
   readonly #scheduler: Scheduler;
   readonly #takeTurn: () => readonly VoiceStep[] | null;
   /** The speaking time of the sentences of steps with a chosen duration. */

@@ -36,7 +36,7 @@ const usage = {
 const same = <T>(value: T): T => value;
 
 /** What the mind answers to a request, or how it refuses. */
-export async function thinkOf(
+export async function answerOf(
   mind: ScriptedLanguageModel,
   asked: ChatCompletionRequest,
   provider: Provider,

@@ -3,7 +3,11 @@
 // though each tells it things in its own way.
 
 import { readNotes } from '../../../src/testing/index.ts';
-import type { FakeItem, VoiceBrain, VoiceCause } from '../../../src/testing/voice-server/index.ts';
+import type {
+  FakeItem,
+  VoiceResponder,
+  VoiceCause,
+} from '../../../src/testing/voice-server/index.ts';
 
 export const JOKE = 'Why did the actor get lost? Nobody had given it an address.';
 
@@ -15,7 +19,7 @@ const typed = /^The user writes: "(.*)"$/s;
 /** So long a model needs on OpenAI Live, where its replies are told apart by pauses of 800 ms. */
 const LIVE_PAUSE_MS = 1000;
 
-export function createLeadMind(): VoiceBrain {
+export function createLeadResponder(): VoiceResponder {
   const called = new Set<string>();
   return ({ cause, instructions, model }) => {
     const told = toldOf(cause, instructions, model.items);

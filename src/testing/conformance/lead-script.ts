@@ -1,4 +1,4 @@
-// The lead model's mind, the same behind every wire: it repeats its messages word for word, so that the suite
+// The script of the lead model, the same behind every wire: it repeats its messages word for word, so that the suite
 // can tell which were heard; it calls tools for words that a case names; and it replies to all other words of
 // the user by repeating them.
 //
@@ -6,15 +6,15 @@
 // Does not: know whether its words are heard.
 
 import { questionAnswered, readable, spokenOf } from './words.ts';
-import type { ConformanceMind, ConformanceStep, ConformanceTurn } from './stage.ts';
+import type { ConformanceResponder, ConformanceStep, ConformanceTurn } from './stage.ts';
 
 /** A call that the model makes for some words. */
-export interface MindCall {
+export interface LeadCall {
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-export interface MindPorts {
+export interface LeadScriptOptions {
   /** The time before it replies to the user, in milliseconds. */
   readonly thinksMs: number;
   /** The time before it says what it is asked to say, in milliseconds. */
@@ -31,15 +31,15 @@ export interface MindPorts {
   readonly found: () => readonly string[];
 }
 
-export class LeadMind {
-  readonly #calls: Readonly<Record<string, readonly MindCall[]>>;
-  readonly #ports: MindPorts;
+export class LeadScript {
+  readonly #calls: Readonly<Record<string, readonly LeadCall[]>>;
+  readonly #ports: LeadScriptOptions;
   readonly #called = new Set<string>();
   readonly #told = new Set<string>();
   #unanswered: string[] = [];
   #lastWords: string | null = null;
 
-  constructor(calls: Readonly<Record<string, readonly MindCall[]>>, ports: MindPorts) {
+  constructor(calls: Readonly<Record<string, readonly LeadCall[]>>, ports: LeadScriptOptions) {
     this.#calls = calls;
     this.#ports = ports;
   }
@@ -50,7 +50,7 @@ export class LeadMind {
     this.#lastWords = words;
   }
 
-  readonly think: ConformanceMind = (turn) => {
+  readonly respond: ConformanceResponder = (turn) => {
     const exactly = exactWordsIn(turn.instructions ?? '');
     if (exactly !== null) return [{ say: exactly }];
     const told = this.#toTell(turn);
@@ -63,7 +63,7 @@ export class LeadMind {
   };
 
   /** Returns the calls that these words mean, for a model that only delegates. */
-  meaningOf(words: string): readonly MindCall[] | null {
+  meaningOf(words: string): readonly LeadCall[] | null {
     return this.#calls[words] ?? null;
   }
 

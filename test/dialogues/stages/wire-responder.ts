@@ -6,7 +6,7 @@ import { readConversation } from '../../../examples/voice-demo/brain/conversatio
 import { leadReply } from '../../../examples/voice-demo/brain/lead.ts';
 import type {
   FakeItem,
-  VoiceBrain,
+  VoiceResponder,
   VoiceCause,
   VoiceStep,
   VoiceTurn,
@@ -29,7 +29,7 @@ const THINKING_MS = 150;
 /** OpenAI Live tells replies apart by pauses. */
 const LIVE_PAUSE_MS = 1000;
 
-export function wireMind(): VoiceBrain {
+export function wireResponder(): VoiceResponder {
   return (turn) => {
     const { cause, instructions, model } = turn;
     const exactly = /Say exactly ("(?:[^"\\]|\\.)*"), and nothing else/.exec(
