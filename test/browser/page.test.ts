@@ -178,6 +178,54 @@ describe('without a microphone', () => {
   });
 });
 
+describe('push to talk', () => {
+  test('the button is held by pointer and keys, Space from anywhere but a field; `m` mutes', async () => {
+    const stage = await open();
+    const tab = await stage.visit();
+    await tab.startTalking();
+    const { keyboard, mouse } = tab.page;
+    const script = tab.page.getByRole('log', { name: 'What was said' });
+    const untilHeard = (isHeard: boolean): Promise<void> =>
+      talk.and(tab.page.locator(`[aria-pressed="${isHeard}"]`)).waitFor();
+    await tab.page.getByLabel('Push to talk').check();
+    const talk = tab.button('Hold to talk');
+    await untilHeard(false);
+    await talk.hover();
+    await mouse.down();
+    await untilHeard(true);
+    await mouse.up();
+    await untilHeard(false);
+    for (const [place, key] of [
+      [talk, 'Enter'],
+      [talk, ' '],
+      [script, ' '],
+    ] as const) {
+      await place.focus();
+      await keyboard.down(key);
+      await untilHeard(true);
+      await keyboard.up(key);
+      await untilHeard(false);
+    }
+    const field = tab.page.getByLabel('Type to the lead agent');
+    await field.focus();
+    await keyboard.down(' ');
+    expect(await talk.getAttribute('aria-pressed')).toBe('false');
+    await keyboard.up(' ');
+    await keyboard.type('m');
+    expect(await field.inputValue()).toBe(' m');
+
+    await tab.page.getByLabel('Open microphone').check();
+    await tab.button('Mute the microphone').waitFor();
+    await script.focus();
+    await keyboard.press('m');
+    await tab.button('Unmute the microphone').waitFor();
+    await keyboard.press(' ');
+    await tab.button('Mute the microphone').click();
+    await tab.page.getByText('You are muted.').waitFor();
+    expect(troubles(stage, tab)).toEqual([]);
+  });
+});
+
 describe('in two tabs', () => {
   test('both show everything, one has the voice, and it goes where it is wanted', async () => {
     const stage = await open();
