@@ -187,7 +187,7 @@ export default defineConfig({
           include: hasEngines ? [engines] : [],
           fileParallelism: false,
           // Servers are killed, and started again.
-          testTimeout: 120_000,
+          testTimeout: 240_000,
           hookTimeout: 120_000,
           sequence: { groupOrder: 1 },
         },

@@ -2,6 +2,7 @@
 // killed.
 
 import { exampleOnAnEngine } from './support/example-on-an-engine.ts';
+import { helixOnAnEngine } from './support/helix-on-an-engine.ts';
 import { jobsOnAnEngine } from './support/jobs-on-an-engine.ts';
 import { openRestate } from './support/restate.ts';
 import { privacyOnAnEngine } from './support/privacy-on-an-engine.ts';
@@ -11,3 +12,4 @@ jobsOnAnEngine('restate', openRestate);
 runsOnAnEngine('restate', openRestate);
 exampleOnAnEngine('restate', openRestate);
 privacyOnAnEngine('restate', openRestate);
+helixOnAnEngine('restate', openRestate);

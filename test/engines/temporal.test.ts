@@ -7,10 +7,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { exampleOnAnEngine } from './support/example-on-an-engine.ts';
+import { helixOnAnEngine } from './support/helix-on-an-engine.ts';
 import { jobsOnAnEngine } from './support/jobs-on-an-engine.ts';
 import { privacyOnAnEngine } from './support/privacy-on-an-engine.ts';
 import { runsOnAnEngine } from './support/runs-on-an-engine.ts';
-import { bundle, replay } from './support/temporal-client.js';
+import { bundle, policiesIn, replay } from './support/temporal-client.js';
 import { missingServer, openTemporal, temporalAbilities } from './support/temporal.ts';
 
 const histories = fileURLToPath(new URL('histories', import.meta.url));
@@ -54,6 +55,13 @@ if (missing === null) {
   jobsOnAnEngine('temporal', openTemporal, temporalAbilities);
   runsOnAnEngine('temporal', openTemporal, temporalAbilities);
   exampleOnAnEngine('temporal', openTemporal);
+  helixOnAnEngine(
+    'temporal',
+    openTemporal,
+    ({ client }) =>
+      (runId) =>
+        policiesIn(client, `run/${runId}`),
+  );
   if (temporalAbilities.deletes) privacyOnAnEngine('temporal', openTemporal);
   else
     console.warn('What a Temporal server keeps is not looked at: TEMPORAL_DEV_SERVER names none.');

@@ -8,7 +8,10 @@
 //   ENGINE-RUN-1. `result` resolves once, and never rejects.
 //   ENGINE-RUN-2. A request is shown to its handler once in each process, and its signal aborts when it is over.
 //   ENGINE-RUN-3. An engine that cannot be reached is asked again until the run ends.
+//   ENGINE-RUN-4. What the engine gives is read as a stranger's: an outcome or a question of another shape, such as one that is
+//       packed, ends the run as lost (`JOB_UNREADABLE`).
 
+import { z } from 'zod';
 import { backoffMs } from '../../machines/index.ts';
 import { CancelledError, ConfigurationError, isA } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
@@ -16,7 +19,7 @@ import { reporter } from '../../values/reporter.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import type { Environment } from '../ports/environment.ts';
-import { JobError } from '../ports/jobs.ts';
+import { JobError, readFrom } from '../ports/jobs.ts';
 import type { RunAnswer, RunEngine, RunOrder, RunWait } from '../ports/run-engine.ts';
 import { lostBy } from './refusal.ts';
 import { answerOf, type ProgramHandlers, type ProgramRequest } from './program-ports.ts';
@@ -26,6 +29,23 @@ export interface EngineRunOptions extends Pick<ProgramHandlers, 'onQuestion' | '
   readonly environment: Environment;
   readonly onError?: ((error: unknown, where: string) => void) | undefined;
 }
+
+const outcomeSchema = z.custom<Outcome>(
+  (outcome) => outcomeShape.safeParse(outcome).success,
+  'expected an outcome: both ends need the same packing',
+);
+const outcomeShape = z.looseObject({
+  status: z.enum(['completed', 'failed', 'cancelled', 'timed_out', 'lost']),
+  text: z.string(),
+  steps: z.number(),
+  usage: z.looseObject({}),
+  toolLedger: z.array(z.looseObject({ toolName: z.string(), status: z.string() })),
+});
+/** Of a question, and of a request. */
+const askedSchema = z.looseObject(
+  { requestId: z.string(), subagentId: z.string() },
+  { error: 'expected a question: both ends need the same packing' },
+);
 
 const AGAIN_BASE_MS = 100;
 const AGAIN_MAX_MS = 10_000;
@@ -86,10 +106,11 @@ class Asking {
       for (;;) {
         const seen = after;
         const view = await this.#again(() => engine.view(id, seen, signal), signal);
-        if (view.outcome !== null) return view.outcome as Outcome;
+        if (view.outcome !== null) return readFrom(engine.name, outcomeSchema, view.outcome);
         if (view.turn > after) {
           after = view.turn;
           looks = 0;
+          for (const wait of view.waiting) readFrom(engine.name, askedSchema, wait.asked);
           this.#show(id, view.waiting, asked);
           this.#followAll(view.children ?? [], followed);
         } else {

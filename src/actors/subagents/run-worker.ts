@@ -17,6 +17,8 @@
 //       same id in every turn, and no more once its call is over.
 //   RUN-WORKER-5. A run of its own has no more authority than the subagent would have had in this run: denied calls, who
 //       may answer, and the depth. One under a budget, or with granted or denied tools, is a part of this run (P8).
+//   RUN-WORKER-6. A turn whose journal another version has written, which this one does not read, is left to other workers: while
+//       old and new ones work side by side, no run is lost.
 
 import { z } from 'zod';
 import {
@@ -26,7 +28,7 @@ import {
   checkEnvironment,
   type ChecksOf,
 } from '../../values/checks.ts';
-import { ConfigurationError, isA, OffstageError } from '../../values/errors.ts';
+import { codeOf, ConfigurationError, isA, OffstageError } from '../../values/errors.ts';
 import { defaultSessionLimits } from '../admission/limits.ts';
 import { createRuntime } from '../admission/runtime.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
@@ -339,7 +341,8 @@ class TurnPlay {
       if (news.type === 'cancelled') this.#cancel(news.reason);
       return await this.#rest(receipt.subagentId, signal);
     } catch (error) {
-      if (signal.aborted) throw error;
+      // RUN-WORKER-6
+      if (signal.aborted || codeOf(error) === 'JOURNAL_VERSION') throw error;
       return { outcome: lostBy(error) };
     } finally {
       await service.suspend();

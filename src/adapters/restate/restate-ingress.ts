@@ -14,6 +14,10 @@ export const ingressAddress = z.url({
 export const serviceName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'expected a name of letters, digits, _, . and -');
+export const WEEK_MS = 604_800_000;
+export const HOUR_MS = 3_600_000;
+/** Of an idempotency key, or of the key of a workflow: it travels in a header, or in a path. */
+export const MAX_KEY_CHARS = 400;
 export const headersSchema = z.record(z.string(), z.string());
 export const sdkSchema = (definition: string): z.ZodType =>
   anObject("the SDK: import * as restate from '@restatedev/restate-sdk'", definition);

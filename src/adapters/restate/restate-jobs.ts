@@ -3,7 +3,7 @@
 // The asking end speaks HTTP with the ingress and needs no package. The worker's end is a service for the SDK, which the
 // app brings along.
 //
-// Owns:     the ids of the invocations that this process waits for; at a worker, the jobs that it may begin.
+// Owns:     the jobs that this process waits for; at a worker, the jobs that it may begin.
 // Does not: keep anything: Restate does.
 //
 // Invariants
@@ -21,7 +21,6 @@ import {
   enginePrefixOf,
   JobError,
   jobEndSchema,
-  unlessAborted,
   type Job,
   type JobEnd,
   type JobHands,
@@ -30,13 +29,16 @@ import {
 import { RestateAdmin, sqlText } from './restate-admin.ts';
 import {
   headersSchema,
+  HOUR_MS,
   ingressAddress,
   isSlow,
+  MAX_KEY_CHARS,
   readBody,
   refused,
   RestateIngress,
   sdkSchema,
   serviceName,
+  WEEK_MS,
   type DurablePromise,
 } from './restate-ingress.ts';
 
@@ -85,10 +87,6 @@ interface Context {
 
 const SERVICE = 'offstage_jobs';
 const MAX_BYTES = 4_000_000;
-const WEEK_MS = 604_800_000;
-const HOUR_MS = 3_600_000;
-/** Of an idempotency key: a header holds no line breaks and no letters beyond Latin-1. */
-const MAX_KEY_CHARS = 400;
 /** Names of steps in Restate's pages. */
 const MAX_NAME_CHARS = 200;
 
@@ -120,18 +118,18 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
   const ingress = new RestateIngress(options.ingress, options.headers);
   const admin =
     options.admin === undefined ? null : new RestateAdmin(options.admin, options.headers);
-  /** The invocations that this process waits for. */
-  const asked = new Map<string, Promise<string>>();
+  /** The jobs that this process waits for, or has left. */
+  const asked = new Map<string, Job>();
 
-  const send = async (job: Job): Promise<string> => {
-    const headers = { 'idempotency-key': await engineKeyOf(job.key, MAX_KEY_CHARS) };
-    return (await ingress.ask(`/${service}/run/send`, sent, { body: job, headers })).invocationId;
-  };
-  const attach = async (id: string, signal: AbortSignal): Promise<JobEnd> => {
+  const headersOf = async ({ key }: Job): Promise<Readonly<Record<string, string>>> => ({
+    'idempotency-key': await engineKeyOf(key, MAX_KEY_CHARS),
+  });
+  // One request begins the job, or finds it, and waits for its end.
+  const call = async (job: Job, signal: AbortSignal): Promise<JobEnd> => {
+    const request = { body: job, headers: await headersOf(job), signal };
     for (;;) {
       try {
-        const path = `/restate/invocation/${encodeURIComponent(id)}/attach`;
-        const answered = await ingress.request(path, { method: 'GET', signal });
+        const answered = await ingress.request(`/${service}/run`, request);
         // Cancelled or killed by an operator.
         if (answered.status === 409) return cancelledEnd();
         if (answered.status >= 300) throw refused(answered);
@@ -150,22 +148,25 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
     async run(job, { signal }) {
       signal.throwIfAborted();
       checkJobSize(job, maxBytes);
-      const { key } = job;
-      const known = asked.get(key) ?? send(job);
-      asked.set(key, known);
+      asked.set(job.key, job);
       try {
-        return await attach(await unlessAborted(known, signal), signal);
+        return await call(job, signal);
       } finally {
         // A cancel that follows an abort finds it.
-        if (!signal.aborted) asked.delete(key);
+        if (!signal.aborted) asked.delete(job.key);
       }
     },
     cancel(key) {
-      const known = asked.get(key);
-      if (!known) return;
+      const job = asked.get(key);
+      if (!job) return;
       asked.delete(key);
       const stop = async (): Promise<void> => {
-        await ingress.request(`/${service}/cancel/send`, { body: await known });
+        const path = `/${service}/run/send`;
+        const { invocationId } = await ingress.ask(path, sent, {
+          body: job,
+          headers: await headersOf(job),
+        });
+        await ingress.request(`/${service}/cancel/send`, { body: invocationId });
       };
       // A job that was not told to stop ends by itself, and nobody asks for its end.
       stop().catch(() => {});

@@ -28,11 +28,14 @@ import { playRun } from '../../actors/ports/run-flow.ts';
 import { RestateAdmin, sqlText, type Invocation } from './restate-admin.ts';
 import {
   headersSchema,
+  HOUR_MS,
   ingressAddress,
   isSlow,
+  MAX_KEY_CHARS,
   RestateIngress,
   sdkSchema,
   serviceName,
+  WEEK_MS,
   type DurablePromise,
 } from './restate-ingress.ts';
 
@@ -103,9 +106,6 @@ interface WorkflowContext extends SharedContext {
 }
 
 const SERVICE = 'offstage_runs';
-const WEEK_MS = 604_800_000;
-const HOUR_MS = 3_600_000;
-const MAX_KEY_CHARS = 400;
 const BY_OPERATOR = 'cancelled at the engine';
 
 const runsOptions = z.strictObject({

@@ -67,6 +67,11 @@ export class JobsBench implements JobHands {
     return this.#begun.filter(({ job }) => job.key === key);
   }
 
+  /** The keys of all jobs that were begun, in order. */
+  get keysBegun(): readonly string[] {
+    return this.#begun.map(({ job }) => job.key);
+  }
+
   /** Asks as a session does: again while the engine says that it may be asked again. */
   ask(key: string, more: Asked = {}, said?: (text: string) => void): Promise<JobEnd> {
     const asked = this.#inTime(`an end of ${key}`, this.#ask(key, more, said));

@@ -28,9 +28,9 @@ const ODD_BODIES = [
   JSON.stringify({ text: 'x'.repeat(64_000) }),
 ];
 
-/** Jobs of the case with many, and how many are asked for at once. */
-const MANY = 200;
-const AT_ONCE = 50;
+/** Jobs of the case with many, and the subagents that ask for one after another. */
+const MANY = 1_000;
+const SUBAGENTS = 100;
 
 export const jobsScenes: readonly JobsScene[] = [
   {
@@ -328,19 +328,26 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: `${MANY} jobs, ${AT_ONCE} at once: each is done once, and has its own end`,
+    name: `${MANY} jobs of ${SUBAGENTS} subagents at once: each is done once, in its subagent's order`,
     async play(bench) {
-      const keys = Array.from({ length: MANY }, (_, at) => `s/sub${at % 7}:${at}`);
-      let next = 0;
-      const ask = async (): Promise<void> => {
-        for (let key = keys[next++]; key !== undefined; key = keys[next++]) {
+      const ask = async (subagent: number): Promise<void> => {
+        for (let step = 0; step < MANY / SUBAGENTS; step += 1) {
+          const key = `s/sub${subagent}:${step}`;
           const end = await bench.ask(key, { body: JSON.stringify(key), once: true });
           bench.expectEnd(end, text(JSON.stringify(key)), `the end of ${key}`);
         }
       };
-      await Promise.all(Array.from({ length: AT_ONCE }, ask));
-      for (const key of keys)
-        bench.expect(bench.executions(key).length === 1, `one execution of ${key}`);
+      await Promise.all(Array.from({ length: SUBAGENTS }, (_, subagent) => ask(subagent)));
+      const begun = bench.keysBegun;
+      bench.expect(
+        begun.length === MANY && new Set(begun).size === MANY,
+        `${MANY} executions, got ${begun.length}`,
+      );
+      for (let subagent = 0; subagent < SUBAGENTS; subagent += 1) {
+        const own = begun.filter((key) => key.startsWith(`s/sub${subagent}:`));
+        const isInOrder = own.every((key, step) => key === `s/sub${subagent}:${step}`);
+        bench.expect(isInOrder, `the steps of sub${subagent} in order, got ${own.join()}`);
+      }
     },
   },
   {

@@ -4,6 +4,8 @@ import { runSubagent, type RunSubagentOptions } from '../../actors/subagents/run
 import type { SubagentRun } from '../../actors/subagents/run-subagent.ts';
 import type { ProgramAnswer } from '../../actors/subagents/program-ports.ts';
 import type { Outcome } from '../../actors/contracts/outcome.ts';
+import { JobError } from '../../actors/ports/jobs.ts';
+import { isA } from '../../values/errors.ts';
 import { ConformanceError } from '../conformance/conformance-error.ts';
 import { simulatedEnvironment } from '../doubles/simulated-environment.ts';
 import { runsConformanceAgents, type Tell } from './travel-agent.ts';
@@ -240,8 +242,23 @@ export class RunsBench {
     await this.#setup.pass?.(ms);
   }
 
+  /** Answers a question at the engine, past the program. Returns whether the engine took it. */
+  async answer(id: string, requestId: string, text: string): Promise<boolean> {
+    const { engine } = this.stage.program().options;
+    return (await engine?.answer(id, { requestId, given: { text } })) ?? false;
+  }
+
+  /** Deletes a run as an app does: again while the engine says that it may be asked again. */
   async forget(id: string): Promise<void> {
-    await this.stage.forget?.(id);
+    const { patience = PATIENCE } = this.#setup;
+    for (let look = 0; ; look += 1) {
+      try {
+        return await this.stage.forget?.(id);
+      } catch (error) {
+        if (!isA(error, JobError) || !error.retryable || look >= patience) throw error;
+        await this.moment();
+      }
+    }
   }
 
   async killWorkers(): Promise<void> {

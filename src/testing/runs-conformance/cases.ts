@@ -144,6 +144,20 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
+    name: 'a run is cancelled in a charge: that is begun once, and the ledger says that nobody knows',
+    async play(bench) {
+      const trip = bench.trip();
+      bench.hold(`${trip}/charge`);
+      const watched = bench.start(trip, 'charge, look_up');
+      await bench.begun(`${trip}/charge`);
+      watched.run.cancel('not needed');
+      const outcome = await bench.outcome(watched);
+      bench.expectOutcome(outcome, 'cancelled');
+      bench.expect(bench.ledger(outcome) === 'charge in_flight', `got ${bench.ledger(outcome)}`);
+      bench.expectCounts(trip, { 'model-1': 1, charge: 1, look_up: 0 });
+    },
+  },
+  {
     name: 'a subagent of the run asks, and its result reaches the run',
     async play(bench) {
       const trip = bench.trip();
@@ -379,6 +393,30 @@ export const runsScenes: readonly RunsScene[] = [
       seconds[1]?.answer({ text: 'The blue one' });
       for (const one of both)
         bench.expectOutcome(await bench.outcome(one), 'completed', 'The blue one');
+      bench.expectCounts(trip, { 'model-1': 1, 'model-2': 1, 'model-3': 1 });
+    },
+  },
+  {
+    name: 'RUN-ENGINE-2: a double, an early and a late answer are refused, and change nothing',
+    needs: ['engine'],
+    async play(bench) {
+      const trip = bench.trip();
+      const watched = bench.start(trip, 'ask, ask');
+      const first = await bench.asked(watched);
+      const early = await bench.answer(trip, 'in_not_asked_yet', 'The early one');
+      bench.expect(!early, 'an early answer to be refused');
+      const both = [
+        await bench.answer(trip, first.requestId, 'The cheap one'),
+        await bench.answer(trip, first.requestId, 'The double one'),
+      ];
+      bench.expect(both[0] === true && both[1] === false, `the first to count, got ${both.join()}`);
+      const second = await bench.asked(watched, 2);
+      const late = await bench.answer(trip, first.requestId, 'The late one');
+      bench.expect(!late, 'a late answer to be refused');
+      second.answer({ text: 'The blue one' });
+      bench.expectOutcome(await bench.outcome(watched), 'completed', 'The blue one');
+      const afterwards = await bench.answer(trip, second.requestId, 'The last one');
+      bench.expect(!afterwards, 'an answer to a run that has ended to be refused');
       bench.expectCounts(trip, { 'model-1': 1, 'model-2': 1, 'model-3': 1 });
     },
   },

@@ -6,7 +6,10 @@ import {
   JobError,
   localJobs,
   jobWorker,
+  packedRunHands,
+  packedRuns,
   runWorker,
+  type JobPacking,
   type RunEngine,
 } from '../../../src/entries/jobs.ts';
 import { createRuntime, createSubAgentTool, runSubagent } from '../../../src/index.ts';
@@ -16,6 +19,7 @@ import {
   simulatedJobs,
   simulatedRuns,
 } from '../../../src/testing/index.ts';
+import { testCodec } from '../../support/job-packing.ts';
 import { tool } from 'ai';
 import { z } from 'zod';
 
@@ -28,7 +32,7 @@ function setUp() {
   const hands = runWorker({ environment, configs, jobs });
   const engine = simulatedRuns({ environment, hands });
   const runtime = createRuntime({ environment });
-  return { environment, engine, runtime, traveller: configs['traveller'] ?? config };
+  return { environment, engine, runtime, configs, jobs, traveller: configs['traveller'] ?? config };
 }
 
 describe('runSubagent with an engine refuses', () => {
@@ -133,6 +137,103 @@ describe('a run on an engine', () => {
       status: 'lost',
       error: { code: 'JOBS_REFUSED', message: 'no such service' },
     });
+  });
+
+  test('ENGINE-RUN-4: with a packing at one end only, the run is lost, and the error says why', async () => {
+    const packing = { codec: testCodec('a key') };
+    const other = { codec: testCodec('another key') };
+    const ends: [JobPacking | null, JobPacking | null][] = [
+      [packing, null],
+      [null, packing],
+      [packing, other],
+    ];
+    for (const [asked, done] of ends) {
+      const { environment, runtime, traveller, configs, jobs } = setUp();
+      const turns = runWorker({ environment, configs, jobs });
+      const kept = simulatedRuns({
+        environment,
+        hands: done ? packedRunHands(turns, done) : turns,
+      });
+      const { result } = runSubagent(traveller, 'Go [trip t: ask, charge]', {
+        runtime,
+        engine: asked ? packedRuns(kept, asked) : kept,
+        id: 'r',
+        onQuestion: () => ({ text: 'The cheap one' }),
+      });
+      const { status, error } = await result;
+      expect([status, error?.code]).toEqual(['lost', 'JOB_UNREADABLE']);
+      expect(error?.message).toMatch(/both ends need the same packing/iu);
+    }
+  });
+
+  test('ENGINE-RUN-4: questions of another shape reach no handler', async () => {
+    const { engine, runtime, traveller } = setUp();
+    const asked: unknown[] = [];
+    const { result } = runSubagent(traveller, 'Go [trip t: ask]', {
+      runtime,
+      engine: {
+        ...engine,
+        async view(...given) {
+          const view = await engine.view(...given);
+          return {
+            ...view,
+            waiting: view.waiting.map((wait) => ({ ...wait, asked: { packed: 'x' } })),
+          };
+        },
+      },
+      id: 'r',
+      onQuestion: (question) => (asked.push(question), null),
+    });
+    expect(await result).toMatchObject({ status: 'lost', error: { code: 'JOB_UNREADABLE' } });
+    expect(asked).toEqual([]);
+  });
+
+  test('RUN-WORKER-6: an old worker leaves a turn to new ones, and no step is done twice', async () => {
+    const { environment, runtime, traveller, configs, jobs } = setUp();
+    const hands = runWorker({ environment, configs, jobs });
+    let refused = 0;
+    const engine = simulatedRuns({
+      environment,
+      hands: {
+        async turn(turn, signal) {
+          if (turn.number === 1 || refused > 0 || typeof turn.journal === 'string')
+            return hands.turn(turn, signal);
+          const journal = turn.journal.map((one) => ({
+            ...one,
+            definitionVersion: 9_999,
+            event: { ...one.event, versions: { form: 9_999 } },
+          }));
+          try {
+            return await hands.turn({ ...turn, journal }, signal);
+          } catch (error) {
+            refused += 1;
+            expect(error).toMatchObject({ code: 'JOURNAL_VERSION' });
+            throw error;
+          }
+        },
+      },
+    });
+    const { result } = runSubagent(traveller, 'Go [trip t: charge, ask, look_up]', {
+      runtime,
+      engine,
+      id: 'r',
+      onQuestion: () => ({ text: 'The cheap one' }),
+    });
+    expect(await result).toMatchObject({ status: 'completed' });
+    expect(refused).toBe(1);
+    const charges = jobs.begun.filter(({ name }) => name.startsWith('tool charge'));
+    expect(charges).toHaveLength(1);
+  });
+
+  test('RUN-WORKER-1: a turn gives up no job, for it may be done again', async () => {
+    const { environment, runtime, traveller, configs, jobs } = setUp();
+    const given: string[] = [];
+    const told = { ...jobs, ended: (prefix: string) => void given.push(prefix) };
+    const hands = runWorker({ environment, configs, jobs: told });
+    const engine = simulatedRuns({ environment, hands });
+    const { result } = runSubagent(traveller, 'Go [trip t: charge]', { runtime, engine, id: 'r' });
+    expect(await result).toMatchObject({ status: 'completed' });
+    expect(given).toEqual([]);
   });
 
   test('without handlers its questions are withdrawn, and the run goes on', async () => {

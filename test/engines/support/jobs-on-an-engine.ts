@@ -36,7 +36,7 @@ export function jobsOnAnEngine(
     test.each(cases)('$name', ({ run }) => run());
 
     test.each(Array.from({ length: SEEDS }, (_, at) => at + 1))(
-      'seed %i: jobs of both kinds, while workers and server are killed',
+      'seed %i: jobs of both kinds, while callers, workers and server are killed',
       async (seed) => {
         const chance = chanceOf(seed, 'kills');
         const begun = new Map<string, number>();
@@ -49,17 +49,23 @@ export function jobsOnAnEngine(
             return { done: `${key} time ${begun.get(key)}` };
           },
         };
+        const patience = AbortSignal.timeout(90_000);
+        /** A caller that is gone hears nothing more; the next one asks with a client of its own. */
+        let callers = new AbortController();
         const ask = async (key: string, once: boolean): Promise<JobEnd> => {
-          for (;;)
+          for (;;) {
+            const { signal } = callers;
             try {
               const job = { key, name: 'a step', once, body: '{}' };
               return await live()
                 .jobs()
-                .run(job, { signal: AbortSignal.timeout(90_000) });
+                .run(job, { signal: AbortSignal.any([signal, patience]) });
             } catch (error) {
-              if ((error as { retryable?: boolean }).retryable !== true) throw error;
+              const mayAgain = (error as { retryable?: boolean }).retryable === true;
+              if (patience.aborted || (!mayAgain && !signal.aborted)) throw error;
               await moment();
             }
+          }
         };
         const keys = Array.from({ length: 40 }, (_, at) => ({
           key: `${prefix}${at}`,
@@ -80,6 +86,10 @@ export function jobsOnAnEngine(
         for (let kill = 0; kill < 3 && !isDone; kill += 1) {
           const after = begun.size + chance.within(2, 10);
           while (begun.size < Math.min(after, keys.length) && !isDone) await moment();
+          if (chance.happens(0.4)) {
+            callers.abort(new Error('the callers were killed'));
+            callers = new AbortController();
+          }
           if (!engineDies) await live().killWorkers();
           else if (chance.happens(0.4))
             await Promise.all([live().killWorkers(), live().killEngine()]);

@@ -13,10 +13,10 @@ import type { Bridge } from './bridge.ts';
 import { moment } from './processes.ts';
 
 /**
- * The work of the workers: what the bridge says, the steps of the rides, or the agents of the suite of runs; null: the
- * server has none.
+ * The work of the workers: what the bridge says, the steps of the rides, the agents of the suite of runs, or those of the Helix
+ * document; null: the server has none.
  */
-export type WorkersDo = 'bridge' | 'rides' | 'runs' | null;
+export type WorkersDo = 'bridge' | 'rides' | 'runs' | 'helix' | null;
 
 /** What a server of the tests can show. */
 export interface LiveAbilities {

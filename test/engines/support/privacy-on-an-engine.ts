@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createZstdDecompress } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import { forgetRun } from '../../../src/entries/jobs.ts';
+import { forgetRun, type JobError } from '../../../src/entries/jobs.ts';
 import { forgetSession } from '../../../src/entries/journal.ts';
 import { createRuntime, memoryJournal, runSubagent } from '../../../src/index.ts';
 import { runsConformanceAgents } from '../../../src/testing/index.ts';
@@ -42,11 +42,17 @@ async function playBoth(live: LiveEngine) {
   return {
     /** Again, until the engine has found everything: what it lists may lag behind. */
     async forget(isGone: () => Promise<boolean>) {
-      do {
-        await forgetRun('on the engine', { engine: live.runs(), jobs });
-        await forgetSession('in process', { journal, jobs });
-        await moment();
-      } while (!(await isGone()));
+      const all = async (): Promise<boolean> => {
+        try {
+          await forgetRun('on the engine', { engine: live.runs(), jobs });
+          await forgetSession('in process', { journal, jobs });
+          return true;
+        } catch (error) {
+          if ((error as Partial<JobError>).retryable !== true) throw error;
+          return false;
+        }
+      };
+      while (!(await all()) || !(await isGone())) await moment();
     },
   };
 }

@@ -13,3 +13,4 @@ export function bundle(
 ): Promise<{ readonly warnings: readonly string[]; readonly bytes: number; readonly code: string }>;
 export function replay(history: unknown, path?: string): Promise<void>;
 export function historyOf(client: Client, workflowId: string): Promise<unknown>;
+export function policiesIn(client: Client, workflowId: string): Promise<readonly string[]>;

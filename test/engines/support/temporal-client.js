@@ -48,3 +48,12 @@ export async function historyOf(client, workflowId) {
   const history = await client.workflow.getHandle(workflowId).fetchHistory();
   return history.toJSON?.() ?? history;
 }
+
+/** What becomes of the child workflows of a workflow when that ends, in the order in which they were begun. */
+export async function policiesIn(client, workflowId) {
+  const { ParentClosePolicy } = proto.temporal.api.enums.v1;
+  const { events } = await client.workflow.getHandle(workflowId).fetchHistory();
+  return events.flatMap(({ startChildWorkflowExecutionInitiatedEventAttributes: begun }) =>
+    begun ? [ParentClosePolicy[begun.parentClosePolicy].replace('PARENT_CLOSE_POLICY_', '')] : [],
+  );
+}

@@ -12,16 +12,23 @@ import {
 } from '../../../src/entries/jobs.ts';
 import { jobsPackedIf, PACKING } from './packing.ts';
 import { runsConformanceAgents } from '../../../src/testing/index.ts';
+import { helixModel, parent } from './helix.ts';
 import { rides, ridesModel } from './rides.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-const agentsOf = ({ BRIDGE: url = '' }: Env) =>
-  runsConformanceAgents(async (key) => {
+const agentsOf = ({ BRIDGE: url = '', HANDS }: Env) => {
+  const tell = async (key: string): Promise<void> => {
     const job = { key, name: key, once: false, body: '' };
     const response = await fetch(url, { method: 'POST', body: JSON.stringify(job) });
     if (!response.ok) throw new Error(await response.text());
-  });
+  };
+  return HANDS === 'helix'
+    ? { configs: { parent }, model: helixModel(tell) }
+    : runsConformanceAgents(tell);
+};
+/** Those that do whole runs. */
+const doesRuns = ({ HANDS }: Env): boolean => HANDS === 'runs' || HANDS === 'helix';
 
 export function handsOf(env: Env): JobHands {
   const hands = bareHandsOf(env);
@@ -33,7 +40,7 @@ function bareHandsOf(env: Env): JobHands {
   const environment = nodeEnvironment();
   if (HANDS === 'rides')
     return jobWorker({ environment, configs: { rides: rides(url) }, model: ridesModel(url) });
-  if (HANDS === 'runs') return jobWorker({ environment, ...agentsOf(env) });
+  if (doesRuns(env)) return jobWorker({ environment, ...agentsOf(env) });
   return {
     async do(job, signal) {
       const response = await fetch(url, { method: 'POST', body: JSON.stringify(job), signal });
@@ -45,7 +52,7 @@ function bareHandsOf(env: Env): JobHands {
 
 /** Null: it does no turns of runs. */
 export function runHandsOf(env: Env, jobs: Jobs): RunHands | null {
-  if (env['HANDS'] !== 'runs') return null;
+  if (!doesRuns(env)) return null;
   const { configs } = agentsOf(env);
   const isPacked = env['PACKED'] !== undefined;
   const hands = runWorker({

@@ -221,6 +221,18 @@ describe('a planted fault fails a case', () => {
       },
     ],
     ['a cancel does nothing', { engine: (engine) => ({ ...engine, cancel: async () => {} }) }],
+    [
+      'a second answer counts',
+      {
+        engine: (engine) => ({
+          ...engine,
+          answer: async (...given) => {
+            await engine.answer(...given);
+            return true;
+          },
+        }),
+      },
+    ],
     ['an answer does nothing', { engine: (engine) => ({ ...engine, answer: async () => true }) }],
     [
       'each start is another run',

@@ -1,0 +1,104 @@
+// The Temporal example of "Sub-Agent Execution" (Helix Agents), as a program that runs: sub-agents are child workflows, abandoned
+// when their parent closes; results are in the order of the calls, a failure is `{ error }`.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
+import { createRuntime, runSubagent, type SubagentConfig } from '../../../src/index.ts';
+import { parent } from './helix.ts';
+import type { LiveEngine, WorkersDo } from './live-engine.ts';
+import { moment } from './processes.ts';
+
+/** Of the child workflows that the engine has begun for a run, what becomes of each when that ends. */
+type PoliciesOf = (runId: string) => Promise<readonly string[]>;
+
+export function helixOnAnEngine<Live extends LiveEngine>(
+  name: string,
+  open: (hands: WorkersDo) => Promise<Live>,
+  policiesOf?: (live: Live) => PoliciesOf,
+): void {
+  describe(`${name}: the example of the Helix document`, () => {
+    let engine: Live | undefined;
+    beforeAll(async () => {
+      engine = await open('helix');
+    });
+    afterAll(() => engine?.close());
+
+    /** What its models have begun, and those that wait. */
+    const world = () => {
+      const live = engine as Live;
+      const begun: string[] = [];
+      const held = new Map<string, Promise<void>>();
+      live.bridge.hands = {
+        async do({ key }) {
+          begun.push(key);
+          await held.get(key);
+          return { done: '' };
+        },
+      };
+      const hold = (what: string): (() => void) => {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        held.set(what, promise);
+        return resolve;
+      };
+      const start = (id: string, config: SubagentConfig = parent) =>
+        runSubagent(config, 'Summarize both, and analyze the sales.', {
+          runtime: createRuntime({ environment: nodeEnvironment() }),
+          engine: live.runs(),
+          id,
+        });
+      return { live, begun, hold, start };
+    };
+    const until = async (isSo: () => boolean): Promise<void> => {
+      while (!isSo()) await moment();
+    };
+
+    test('[H7] results are in the order of the calls, whoever ends first, and a failure is { error }', async () => {
+      const { live, begun, hold, start } = world();
+      const release = hold('summarizer-one');
+      const run = start('helix-1');
+      await until(() => begun.includes('summarizer-two') && begun.includes('analyzer'));
+      release();
+      const { status, text } = await run.result;
+      expect(status).toBe('completed');
+      // The model of the parent says what it has read.
+      expect(JSON.parse(text)).toEqual([
+        { summary: 'about one', keyPoints: ['one'] },
+        { summary: 'about two', keyPoints: ['two'] },
+        expect.objectContaining({ error: expect.stringContaining('Max steps exceeded') }),
+      ]);
+      // Each is a run of its own, made once.
+      expect(begun.toSorted()).toEqual([
+        'analyzer',
+        'parent',
+        'parent',
+        'summarizer-one',
+        'summarizer-two',
+      ]);
+      if (policiesOf)
+        expect(await policiesOf(live)('helix-1')).toEqual(['ABANDON', 'ABANDON', 'ABANDON']);
+    });
+
+    test('[H7] a sub-agent that is abandoned goes on when its parent is closed, and is found by its id', async () => {
+      const { live, begun, hold, start } = world();
+      const release = hold('summarizer-one');
+      const run = start('helix-2');
+      await until(() => begun.includes('summarizer-one'));
+      const { signal } = new AbortController();
+      let children: readonly string[] = [];
+      while (children.length === 0) {
+        children = (await live.runs().view('helix-2', 0, signal)).children ?? [];
+        await moment();
+      }
+      run.cancel('the user has left');
+      expect((await run.result).status).toBe('cancelled');
+      release();
+      const outcomes = await Promise.all(
+        children.map((id) => start(id, { ...parent, name: 'summarizer', tools: {} }).result),
+      );
+      expect(outcomes.map(({ output }) => output)).toContainEqual({
+        summary: 'about one',
+        keyPoints: ['one'],
+      });
+    });
+  });
+}
