@@ -76,7 +76,7 @@ export function onLiveEngine(name: string, engine: () => LiveEngine): JobsConfor
   return {
     name,
     shows: ['worker_dies', 'engine_dies'],
-    patience: 6_000,
+    patience: 18_000,
     moment,
     open(hands) {
       const prefix = `case-${(number += 1)}-${process.pid}:`;
