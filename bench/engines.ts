@@ -37,7 +37,7 @@ type Manner = (id: string, task: string, answering: () => string) => Promise<str
 const RUNS = Number(values.runs ?? 60);
 const ROUNDS = 3;
 const AT_ONCE = 10;
-const ALONE = 20;
+const ALONE = Math.min(20, RUNS);
 
 let runs = 0;
 const wallNow = (): number => performance.timeOrigin + performance.now();
