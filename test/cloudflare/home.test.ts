@@ -54,13 +54,13 @@ function setupOf(fault: string | null = null): HomeConformanceSetup {
 
 describe('durable object: home', () => {
   const cases = homeConformance(setupOf());
-  test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
+  test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run(), 180_000);
 });
 
 describe('planted faults', () => {
   test.each([
     ['never looks', 'in a model call'],
-    ['never looks', 'while everything is dead'],
+    ['never looks', 'while all is dead'],
     ['forgets its tabs', 'under an open tab'],
   ])('%s: "%s" finds it', async (fault, name) => {
     const found = homeConformance(setupOf(fault)).find((each) => each.name.includes(name));

@@ -42,7 +42,7 @@ export interface HomeConformanceSetup {
   readonly shows: readonly HomeFault[];
   /** The number of cases with kills at random. @defaultValue 5 */
   readonly seeds?: number;
-  /** Looks at what happens, until it has. @defaultValue 3,000 */
+  /** Looks at what happens, until it has. @defaultValue 6,000 */
   readonly patience?: number;
   /** Lets a moment pass between two looks. */
   readonly moment: () => Promise<void>;
@@ -56,7 +56,7 @@ export interface HomeScene {
   readonly play: (bench: HomeBench) => Promise<void>;
 }
 
-const PATIENCE = 3_000;
+const PATIENCE = 6_000;
 const NODES = 2;
 let sessions = 0;
 

@@ -14,7 +14,7 @@ import { FILL_CHARS } from './errands.ts';
 const AT_ONCE = 20;
 /** More than 2 MB in all. */
 const FILLS = 10;
-const STOPPED_LOOKS = 150;
+const STOPPED_LOOKS = 300;
 
 /** Asks for an errand that asks, and returns the id of its question. */
 async function asked(user: HomeUser, errand: string, steps = 'ask, charge'): Promise<string> {
@@ -68,18 +68,19 @@ export const homeScenes: readonly HomeScene[] = [
     needs: ['nodes'],
     async play(bench) {
       const ann = await bench.connected('ann', 0);
-      const id = await asked(ann, 'a');
+      await ann.say('I have it');
       const bob = await bench.connected('bob', 1);
       await bob.say('I am here as well');
       await bench.until('Ann to read it', () =>
         ann.said.includes('I am here as well') ? true : undefined,
       );
+      const id = await asked(ann, 'a');
       await goesOn(bench, bob, 'a', id);
       await ann.told('a');
     },
   },
   {
-    name: 'HOME-2: everything is killed while the session sleeps: the same question is answered',
+    name: 'HOME-2: asleep, everything is killed: the same question is answered',
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a');
@@ -91,7 +92,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-2: everything is killed while the session is in memory: the client connects again, and the same question is answered',
+    name: 'HOME-2: in memory, everything is killed: the client connects again, and the same question is answered',
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a');
@@ -101,7 +102,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-3: everything is killed in a model call: it is made again, though nobody comes',
+    name: 'HOME-3: in a model call, everything is killed: it is made again, though nobody comes',
     async play(bench) {
       const release = bench.hold('a/model-2');
       const ann = await bench.connected();
@@ -118,7 +119,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-2: everything is killed in a call that must not be repeated: it is not begun again',
+    name: 'HOME-2: in a charge, everything is killed: it is not begun again',
     async play(bench) {
       const release = bench.hold('a/charge');
       const ann = await bench.connected();
@@ -132,7 +133,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-3: a deadline that passes while the session sleeps wakes it, though nobody comes',
+    name: 'HOME-3: a deadline passes while it sleeps: it wakes, though nobody comes',
     async play(bench) {
       const ann = await bench.connected();
       await ann.say('Do in a hurry [errand a: ask]');
@@ -143,7 +144,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-3: a deadline that passes while everything is dead is met afterwards, though nobody comes',
+    name: 'HOME-3: a deadline passes while all is dead: it is met afterwards, though nobody comes',
     async play(bench) {
       const ann = await bench.connected();
       await ann.say('Do in a hurry [errand a: ask]');
@@ -157,7 +158,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-2: a session of more than 2 MB sleeps, and is there after everything was killed',
+    name: 'HOME-2: a session of more than 2 MB sleeps, and is there after a kill',
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a', `fill ${FILLS}, ask, charge`);
@@ -172,7 +173,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-3: the session leaves memory under an open tab, which stays connected, answers and is told',
+    name: 'HOME-3: evicted under an open tab, which stays connected, answers and is told',
     needs: ['evicts'],
     async play(bench) {
       const ann = await bench.connected();
