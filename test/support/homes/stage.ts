@@ -135,7 +135,7 @@ export async function nodeStage(
     go: (node) => void children[node]?.kill('SIGCONT'),
     drain: (node) => end(node, 'SIGTERM'),
     async close() {
-      await Promise.all(children.map((child, node) => child && end(node, 'SIGKILL')));
+      await Promise.all(children.map((_, node) => end(node, 'SIGKILL')));
       told.close();
     },
   };
