@@ -33,9 +33,11 @@ function withFault(journal: Journal): Journal {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
       if (fault === 'claims nothing' && (name === 'claim' || name === 'release')) return undefined;
+      if (fault === 'stores no time' && name === 'wakeTimes')
+        return { set: () => undefined, earliest: () => [] };
       if (fault === 'cuts what is long' && name === 'append')
         return (entry: Parameters<Journal['append']>[0]) =>
-          JSON.stringify(entry.event).length > 1_000_000 ? undefined : journal.append(entry);
+          JSON.stringify(entry.event).length > 200_000 ? undefined : journal.append(entry);
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });

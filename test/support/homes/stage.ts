@@ -19,6 +19,7 @@ export type PlantedFault =
   | 'claims nothing'
   | 'cuts what is long'
   | 'never looks'
+  | 'stores no time'
   | 'sends nobody on'
   | 'closes sessions';
 

@@ -36,7 +36,7 @@ describe('planted faults', () => {
     ['keeps nothing', 'in memory,'],
     ['keeps nothing', 'more than 2 MB'],
     ['never looks', 'in a model call'],
-    ['never looks', 'while it sleeps'],
+    ['stores no time', 'while it sleeps'],
     ['never looks', 'while all is dead'],
     ['cuts what is long', 'more than 2 MB'],
     ['closes sessions', 'before a deploy'],
