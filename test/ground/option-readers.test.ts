@@ -21,6 +21,7 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
   OpenaiRealtimeOptions: ['SessionSettings'],
   McpServerOptions: ['Reachable'],
   ServeOptions: ['Reachable'],
+  SessionHostOptions: ['Reachable'],
   SubAgentConfig: ['SubagentConfig'],
   SubagentConfig: ['SubagentDefinition'],
   TextSessionOptions: ['CoreOptions'],
