@@ -20,7 +20,6 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
   'OpenaiLiveOptions.turns': ['TurnTimes'],
   OpenaiRealtimeOptions: ['SessionSettings'],
   McpServerOptions: ['Reachable'],
-  ServeOptions: ['Reachable'],
   SessionHostOptions: ['Reachable'],
   SubAgentConfig: ['SubagentConfig'],
   SubagentConfig: ['SubagentDefinition'],
