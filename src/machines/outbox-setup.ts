@@ -135,7 +135,13 @@ type Unstamped =
   | { readonly type: 'outbox.outdate'; readonly deliveryId: string }
   | { readonly type: 'gate.opened' }
   | { readonly type: 'gate.closed'; readonly interruptible: boolean }
-  | { readonly type: 'delivery.playing'; readonly generation: number }
+  /** `attempt`, `deliveryIds`: what is said, for readers of the journal; several are told together. */
+  | {
+      readonly type: 'delivery.playing';
+      readonly generation: number;
+      readonly attempt?: number;
+      readonly deliveryIds?: readonly string[];
+    }
   | {
       readonly type: 'delivery.heard';
       readonly generation: number;

@@ -1,6 +1,10 @@
 // `offstage/otel`
 
 export { meteredJournal } from './metered-journal.ts';
-export type { MeteredJournalOptions } from './metered-journal.ts';
+export type {
+  EventLoggerProvider,
+  EventLogRecord,
+  MeteredJournalOptions,
+} from './metered-journal.ts';
 export { tracedJournal } from './traced-journal.ts';
 export type { TracedJournalOptions } from './traced-journal.ts';

@@ -1,4 +1,5 @@
-// A journal that records OpenTelemetry metrics of the sessions whose events pass through it.
+// A journal that records OpenTelemetry metrics of the sessions whose events pass through it, and the log records that
+// alerts are made of.
 //
 // Owns:     the instruments, and what a measurement needs of earlier events: when a question was asked, when work ended.
 // Does not: change an event; collect or export metrics, which the app's SDK does.
@@ -18,7 +19,9 @@ import {
   metrics,
 } from '@opentelemetry/api';
 import { z } from 'zod';
+import type { Clock, Environment } from '../../actors/ports/environment.ts';
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+import { codeOf, isA, OffstageError } from '../../values/errors.ts';
 import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
 import * as names from './names.ts';
 import { readAs } from './scope-trace.ts';
@@ -26,10 +29,33 @@ import { readAs } from './scope-trace.ts';
 export interface MeteredJournalOptions {
   /** The provider of the meters. @defaultValue the one that the app has registered when the first event comes */
   readonly meterProvider?: MeterProvider;
+  /** The provider of the loggers, such as that of `@opentelemetry/sdk-logs`. @defaultValue none: no log records */
+  readonly loggerProvider?: EventLoggerProvider;
+  /**
+   * Time, such as `nodeEnvironment()`, for `offstage.outbox.age` and `offstage.journal.append`. @defaultValue none: these
+   * two are not measured
+   */
+  readonly environment?: Pick<Environment, 'clock'>;
+}
+
+/** The part of a `LoggerProvider` of `@opentelemetry/api-logs` that is used. */
+export interface EventLoggerProvider {
+  getLogger(name: string): { emit(record: EventLogRecord): void };
+}
+
+/** A log record without content: a name, ids, kinds and counts. */
+export interface EventLogRecord {
+  readonly eventName: string;
+  readonly timestamp: Date;
+  readonly severityNumber: number;
+  readonly severityText: string;
+  readonly attributes: Attributes;
 }
 
 const optionsSchema = z.strictObject({
   meterProvider: anObject('a MeterProvider', 'getMeter').optional(),
+  loggerProvider: anObject('a LoggerProvider', 'getLogger').optional(),
+  environment: z.looseObject({ clock: anObject('a clock', 'now') }).optional(),
 } satisfies ChecksOf<MeteredJournalOptions>);
 const journalSchema = z.looseObject({ append: aFunction, read: aFunction });
 
@@ -49,6 +75,8 @@ const failed = z.object({ error: z.object({ code: text }) });
 const asked = z.object({ requestId: text, kind: text });
 const closed = z.object({ requestId: text });
 const noted = z.object({ itemId: text });
+const validated = z.object({ execution: text });
+const playing = z.object({ attempt: z.number(), deliveryIds: z.array(text) });
 const settled = z.object({ callId: text, outcome: z.object({ status: text }) });
 const ended = z.object({ outcome: z.object({ status: text }) });
 
@@ -66,12 +94,60 @@ class ScopeMeasures {
   /** The subagents of calls, and when those of the lead agent ended. */
   readonly #subagentOf = new Map<string, string>();
   readonly #endedAt = new Map<string, number>();
-  #told = '';
+  /** The calls of the lead agent whose results are told later. */
+  readonly #background = new Set<string>();
+  /** The results that were not heard yet, since when. */
+  readonly unheard = new Map<string, number>();
+  #told: readonly string[] = [];
+  #attempt = 1;
+  #userEndedAt: number | null = null;
+  #hasUserSpoken = false;
+  #isPlaying = false;
+  /** Since when the user speaks over what plays, when it fell silent, and whether it was cut off. */
+  #over: { readonly from: number; silentAt?: number; isCut?: true } | null = null;
 
   /** Takes an event in. `measured` is null for one that was kept before. */
-  take({ unit, actor, at, event }: JournalEntry, measured: Instruments | null): void {
+  take({ scope, unit, actor, at, event }: JournalEntry, measured: Measured | null): void {
+    const log = (name: string, attributes: Attributes): void =>
+      measured?.log(name, at, { [names.CONVERSATION_ID]: scope, ...attributes });
     const subagent = this.subagents.get(unit);
     switch (event.type) {
+      case 'utterance.started':
+        this.#userEndedAt = null;
+        this.#over = this.#isPlaying ? { from: at } : null;
+        return;
+      case 'utterance.ended':
+        this.#userEndedAt = at;
+        return;
+      case 'user.said':
+        this.#hasUserSpoken = true;
+        return;
+      case 'playout.started':
+        if (this.#hasUserSpoken && this.#userEndedAt !== null)
+          measured?.timeToFirstAudio.record(secondsBetween(this.#userEndedAt, at));
+        this.#isPlaying = true;
+        this.#hasUserSpoken = false;
+        this.#userEndedAt = null;
+        this.#over = null;
+        return;
+      case 'playout.drained':
+        this.#isPlaying = false;
+        if (this.#over) this.#over.silentAt = at;
+        this.#measureBargeIn(measured);
+        return;
+      case 'assistant.cut':
+        if (this.#over) this.#over.isCut = true;
+        this.#measureBargeIn(measured);
+        return;
+      case 'session.recovered':
+        this.#isPlaying = false;
+        this.#over = null;
+        this.#userEndedAt = null;
+        return;
+      case 'call.validated':
+        if (readAs(validated, event)?.execution === 'background')
+          this.#background.add(actor.replace(/^call:/, ''));
+        return;
       case 'subagent.spawned': {
         const birth = readAs(spawned, event);
         if (!birth) return;
@@ -120,6 +196,10 @@ class ScopeMeasures {
         if (!question || this.#questions.has(question.requestId)) return;
         const attributes = { [names.QUESTION_KIND]: question.kind };
         this.#questions.set(question.requestId, { at, attributes });
+        log('offstage.question.opened', {
+          ...attributes,
+          [names.REQUEST_ID]: question.requestId,
+        });
         return;
       }
       case 'question.answered':
@@ -129,11 +209,12 @@ class ScopeMeasures {
         const question = this.#questions.get(requestId);
         if (!question) return;
         this.#questions.delete(requestId);
-        const outcome = event.type.slice('question.'.length);
-        measured?.wait.record(secondsBetween(question.at, at), {
+        const attributes = {
           ...question.attributes,
-          [names.OUTCOME]: outcome,
-        });
+          [names.OUTCOME]: event.type.slice('question.'.length),
+        };
+        measured?.wait.record(secondsBetween(question.at, at), attributes);
+        log('offstage.question.closed', { ...attributes, [names.REQUEST_ID]: requestId });
         return;
       }
       case 'subagent.ended': {
@@ -141,25 +222,46 @@ class ScopeMeasures {
         const status = readAs(ended, event)?.outcome.status;
         if (status === undefined) return;
         this.#endedAt.set(callId, at);
+        if (this.#background.delete(callId)) this.unheard.set(callId, at);
         this.#end(callKey('', callId), status, at, measured);
         return;
       }
       case 'response.requested':
-        this.#told = '';
+        this.#told = [];
         return;
       case 'conversation.noted': {
+        // In journals of earlier versions all that says what is told.
         const { itemId = '' } = readAs(noted, event) ?? {};
         const callId = /^(.+)\.told\.\d+$/.exec(itemId)?.[1];
-        if (callId !== undefined) this.#told = callId;
-        else if (/\.q\d+\.note$/.test(itemId)) this.#told = '';
+        if (callId !== undefined) this.#told = [callId];
+        else if (/\.q\d+\.note$/.test(itemId)) this.#told = [];
         return;
       }
-      case 'delivery.heard': {
-        const endedAt = this.#endedAt.get(this.#told);
-        this.#endedAt.delete(this.#told);
-        if (endedAt !== undefined) measured?.timeToHeard.record(secondsBetween(endedAt, at));
+      case 'delivery.playing': {
+        const { deliveryIds = this.#told, attempt = 1 } = readAs(playing, event) ?? {};
+        this.#told = deliveryIds;
+        this.#attempt = attempt;
+        for (const id of deliveryIds)
+          log('offstage.delivery.offered', { [names.DELIVERY_ID]: id, [names.ATTEMPT]: attempt });
         return;
       }
+      case 'delivery.heard':
+        measured?.attempts.record(this.#attempt);
+        for (const id of this.#told) {
+          const endedAt = this.#endedAt.get(id);
+          this.#endedAt.delete(id);
+          this.unheard.delete(id);
+          if (endedAt !== undefined) measured?.timeToHeard.record(secondsBetween(endedAt, at));
+          log('offstage.delivery.heard', {
+            [names.DELIVERY_ID]: id,
+            [names.ATTEMPT]: this.#attempt,
+          });
+        }
+        return;
+      case 'delivery.shown':
+      case 'delivery.dismissed':
+        this.unheard.delete(actor.replace(/^delivery:/, ''));
+        return;
       case 'delivery.interrupted':
         measured?.interruptions.add(1);
         return;
@@ -167,8 +269,16 @@ class ScopeMeasures {
     }
   }
 
+  /** The client tells when it fell silent, and what was heard, in any order. */
+  #measureBargeIn(measured: Measured | null): void {
+    const { from, silentAt, isCut } = this.#over ?? {};
+    if (from === undefined || silentAt === undefined || !isCut) return;
+    this.#over = null;
+    measured?.bargeInSilence.record(secondsBetween(from, silentAt));
+  }
+
   /** Ends the subagent of a call. */
-  #end(key: string, status: string, at: number, measured: Instruments | null): void {
+  #end(key: string, status: string, at: number, measured: Measured | null): void {
     const id = this.#subagentOf.get(key);
     if (id === undefined) return;
     this.#subagentOf.delete(key);
@@ -179,11 +289,11 @@ class ScopeMeasures {
   }
 
   /** Ends a subagent that no call waits for: its own events are all that tells of its end. */
-  #endDetached(id: string, status: string, at: number, measured: Instruments | null): void {
+  #endDetached(id: string, status: string, at: number, measured: Measured | null): void {
     if (![...this.#subagentOf.values()].includes(id)) this.#endOne(id, status, at, measured);
   }
 
-  #endOne(id: string, status: string, at: number, measured: Instruments | null): void {
+  #endOne(id: string, status: string, at: number, measured: Measured | null): void {
     const subagent = this.subagents.get(id);
     if (!subagent) return;
     this.subagents.delete(id);
@@ -196,17 +306,28 @@ function callKey(unit: string, callId: string): string {
   return `${unit}:${callId}`;
 }
 
-/** The instruments, whose names are those of the semantic conventions where these have one. */
-class Instruments {
+/** The instruments, whose names are those of the semantic conventions where these have one, and the log. */
+class Measured {
   readonly wait;
   readonly duration;
   readonly timeToHeard;
+  readonly timeToFirstAudio;
+  readonly bargeInSilence;
+  readonly attempts;
+  readonly append;
   readonly interruptions;
   readonly failures;
   readonly #tokens;
+  readonly #logger: ReturnType<EventLoggerProvider['getLogger']> | undefined;
   readonly #cost;
 
-  constructor(meter: Meter, subagents: () => Iterable<{ readonly isParked: boolean }>) {
+  constructor(
+    meter: Meter,
+    clock: Clock | undefined,
+    scopes: ReadonlyMap<string, ScopeMeasures>,
+    logger: ReturnType<EventLoggerProvider['getLogger']> | undefined,
+  ) {
+    this.#logger = logger;
     const seconds = { unit: 's', advice: { explicitBucketBoundaries: SECONDS } };
     this.wait = meter.createHistogram('offstage.question.wait', {
       ...seconds,
@@ -219,6 +340,25 @@ class Instruments {
     this.timeToHeard = meter.createHistogram('offstage.time_to_heard', {
       ...seconds,
       description: 'Time from the end of the work to the end of its telling',
+    });
+    this.timeToFirstAudio = meter.createHistogram('offstage.time_to_first_audio', {
+      ...seconds,
+      description: 'Time from the end of the words of the user to the first sound after them',
+    });
+    this.bargeInSilence = meter.createHistogram('offstage.barge_in.silence', {
+      unit: 's',
+      advice: { explicitBucketBoundaries: SHORT },
+      description: 'Time from when the user breaks in until the speaker is silent',
+    });
+    this.attempts = meter.createHistogram('offstage.delivery.attempts', {
+      unit: '{attempt}',
+      advice: { explicitBucketBoundaries: [1, 2, 3, 5, 10] },
+      description: 'Attempts until a delivery was heard',
+    });
+    this.append = meter.createHistogram('offstage.journal.append', {
+      unit: 's',
+      advice: { explicitBucketBoundaries: SHORT },
+      description: 'Time until an event was kept',
     });
     this.interruptions = meter.createCounter('offstage.delivery.interruptions', {
       description: 'Deliveries that were cut off, and are told again',
@@ -236,9 +376,33 @@ class Instruments {
     });
     const count = (isParked: boolean): number => {
       let found = 0;
-      for (const subagent of subagents()) if (subagent.isParked === isParked) found += 1;
+      for (const { subagents } of scopes.values())
+        for (const subagent of subagents.values()) if (subagent.isParked === isParked) found += 1;
       return found;
     };
+    /** What waits to be heard, since when. */
+    const waiting = (): readonly number[] =>
+      [...scopes.values()].flatMap(({ unheard }) => [...unheard.values()]);
+    meter
+      .createObservableGauge('offstage.outbox.depth', {
+        description: 'Results that were not heard yet',
+      })
+      .addCallback((result) => result.observe(waiting().length));
+    if (clock)
+      meter
+        .createObservableGauge('offstage.outbox.age', {
+          unit: 's',
+          description: 'Age of the oldest result that was not heard yet',
+        })
+        .addCallback((result) => {
+          const now = clock.now();
+          result.observe(
+            secondsBetween(
+              waiting().reduce((first, at) => Math.min(first, at), now),
+              now,
+            ),
+          );
+        });
     meter
       .createObservableGauge('offstage.subagent.active', {
         description: 'Subagents that run, or wait for a run slot',
@@ -249,6 +413,22 @@ class Instruments {
         description: 'Subagents that wait for an answer',
       })
       .addCallback((result) => result.observe(count(true)));
+  }
+
+  log(
+    eventName: string,
+    at: number,
+    attributes: Attributes,
+    severityText: 'INFO' | 'ERROR' = 'INFO',
+  ): void {
+    const severityNumber = severityText === 'INFO' ? 9 : 17;
+    this.#logger?.emit({
+      eventName,
+      timestamp: new Date(at),
+      severityNumber,
+      severityText,
+      attributes,
+    });
   }
 
   used(
@@ -265,29 +445,31 @@ class Instruments {
 }
 
 const SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86_400];
+const SHORT = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2.5, 5];
 const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576];
 
 /**
  * Records metrics of all sessions on `journal`: tokens and cost of the model calls of subagents, how long questions
- * wait, how long subagents take, when results are heard, and how many subagents run or wait. Attributes are names,
- * kinds and codes, no ids and no words. Put it in front of the other journals.
+ * wait, how long subagents take, when results are heard, how soon there is sound, and how many subagents run or wait.
+ * Attributes are names, kinds and codes, no ids and no words. With a `loggerProvider` also writes what alerts are
+ * made of: questions that open and close, deliveries that are offered and heard, lost leases, with their ids. Put it
+ * in front of the other journals.
  * @throws {ConfigurationError} for an invalid journal or option.
  */
 export function meteredJournal(journal: Journal, options: MeteredJournalOptions = {}): Journal {
   check('meteredJournal(journal, options)', journalSchema, journal);
   check('meteredJournal', optionsSchema, options);
   const scopes = new Map<string, ScopeMeasures>();
-  let instruments: Instruments | null = null;
+  const clock = options.environment?.clock;
+  let instruments: Measured | null = null;
 
   /** METERED-JOURNAL-3. Instruments that are made before a provider is registered stay without effect. */
-  const measured = (): Instruments | null => {
+  const measured = (): Measured | null => {
     if (instruments) return instruments;
-    const { meterProvider = metrics.getMeterProvider() } = options;
+    const { meterProvider = metrics.getMeterProvider(), loggerProvider } = options;
     const meter = meterProvider.getMeter('offstage');
-    if (meter === createNoopMeter()) return null;
-    instruments = new Instruments(meter, function* all() {
-      for (const { subagents } of scopes.values()) yield* subagents.values();
-    });
+    if (meter === createNoopMeter() && !loggerProvider) return null;
+    instruments = new Measured(meter, clock, scopes, loggerProvider?.getLogger('offstage'));
     return instruments;
   };
   const measuresOf = (scope: string): ScopeMeasures => {
@@ -298,17 +480,34 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
 
   return {
     append(entry) {
+      const began = clock?.now() ?? 0;
       const kept = (): void =>
         quietly(() => {
           const to = measured();
+          if (clock) to?.append.record(secondsBetween(began, clock.now()));
           if (to) measuresOf(entry.scope).take(entry, to);
         });
-      const appended = journal.append(entry);
+      const refused = (error: unknown): void =>
+        quietly(() => {
+          if (!isA(error, OffstageError) || codeOf(error) !== 'FENCED') return;
+          const attributes = { [names.CONVERSATION_ID]: entry.scope };
+          measured()?.log('offstage.lease.lost', clock?.now() ?? entry.at, attributes, 'ERROR');
+        });
+      let appended: void | Promise<void>;
+      try {
+        appended = journal.append(entry);
+      } catch (error) {
+        refused(error);
+        throw error;
+      }
       if (appended === undefined) {
         kept();
         return;
       }
-      return appended.then(kept);
+      return appended.then(kept, (error: unknown) => {
+        refused(error);
+        throw error;
+      });
     },
     read(query) {
       const entries = journal.read(query);

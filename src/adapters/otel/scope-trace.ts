@@ -43,6 +43,10 @@ interface Subagent {
 
 const ROOT = 'root';
 const TURN = 'turn';
+/** The model call of the turn. */
+const REPLY = 'reply';
+/** What the user says. */
+const WORDS = 'words';
 /** The contexts that are kept beside the root's; the oldest are forgotten first. */
 const MAX_CONTEXTS = 500;
 
@@ -53,6 +57,7 @@ const count = z.number().optional().catch(undefined);
 const opened = z.object({ inputs: z.object({ books: z.object({ agentName: text }) }) });
 const entered = z.object({ agentName: text });
 const noted = z.object({ itemId: text });
+const playing = z.object({ attempt: z.number(), deliveryIds: z.array(text) });
 const called = z.object({ callId: text, name: text });
 const ofCall = z.object({ callId: text });
 const accepted = z.object({ subagentId: text });
@@ -107,7 +112,12 @@ export class ScopeTrace {
   readonly #underWay = new Map<string, { readonly seq: number; readonly observed: Observed }>();
   #agentName = 'lead';
   #hasUserSpoken = false;
-  #told: string | null = null;
+  #isUserSpeaking = false;
+  /** Since the end of the user's last utterance nothing has been heard. */
+  #userEndedAt: number | null = null;
+  #isPlaying = false;
+  /** The deliveries that the turn tells. */
+  #told: readonly string[] = [];
   /** A process before this one began what is running. */
   #isRestored = false;
   #at = 0;
@@ -179,12 +189,14 @@ export class ScopeTrace {
   /** Begins anew what was running when the process before this one ended. */
   #takeUp(at: number): void {
     this.#isRestored = false;
+    this.#isPlaying = false;
+    this.#isUserSpeaking = false;
     this.#spans.clear();
     const running = [...this.#running];
     this.#running.clear();
     for (const [key, work] of running) {
-      // A turn of the lead agent ends with its process, and so do its calls.
-      if (key === TURN || key.startsWith('call:')) continue;
+      // A turn of the lead agent ends with its process, and so do its calls and the words of the user.
+      if (key === TURN || key === REPLY || key === WORDS || key.startsWith('call:')) continue;
       const parent = work.parent.startsWith('subagent:') ? work.parent : ROOT;
       this.#begin(key, work.name, at, { ...work, parent }, this.#linkTo(key, 'continues'));
     }
@@ -212,30 +224,54 @@ export class ScopeTrace {
       case 'user.said':
         this.#hasUserSpoken = true;
         return;
+      case 'utterance.started':
+        this.#isUserSpeaking = true;
+        if (!this.#running.has(WORDS))
+          this.#begin(WORDS, 'user_input', at, { parent: ROOT, attributes: {} });
+        return;
+      case 'utterance.ended':
+        this.#isUserSpeaking = false;
+        this.#userEndedAt = at;
+        return;
+      case 'utterance.settled':
+      case 'deadline.settle':
+        this.#end(WORDS, at);
+        return;
       case 'response.requested':
-        this.#end(TURN, at);
-        this.#begin(TURN, `invoke_agent ${this.#agentName}`, at, {
-          parent: ROOT,
-          attributes: {
-            [names.OPERATION]: 'invoke_agent',
-            [names.AGENT_NAME]: this.#agentName,
-            [names.CAUSE]: this.#hasUserSpoken ? 'user' : 'delivery',
-          },
-        });
-        this.#hasUserSpoken = false;
-        this.#told = null;
+        this.#reply(at);
+        return;
+      case 'response.waiting':
+        this.#end(REPLY, at);
         return;
       case 'response.ended':
-        this.#end(TURN, at);
+        this.#end(REPLY, at);
+        if (!this.#isPlaying) this.#end(TURN, at);
+        return;
+      case 'playout.started':
+        this.#isPlaying = true;
+        if (this.#userEndedAt !== null)
+          this.#note(TURN, { [names.TIME_TO_FIRST_AUDIO_MS]: at - this.#userEndedAt });
+        this.#userEndedAt = null;
+        return;
+      case 'playout.drained':
+        this.#isPlaying = false;
+        if (this.#isUserSpeaking) this.#note(TURN, { [names.USER_SPOKE_OVER]: true });
+        if (!this.#running.has(REPLY)) this.#end(TURN, at);
         return;
       case 'conversation.noted':
         this.#tell(readAs(noted, event)?.itemId ?? '');
         return;
+      case 'delivery.playing': {
+        const { deliveryIds = [], attempt } = readAs(playing, event) ?? {};
+        for (const id of deliveryIds) this.#tells(id);
+        this.#note(TURN, { [names.ATTEMPT]: attempt });
+        return;
+      }
       case 'delivery.heard': {
-        const endedAt = this.#calls.get(this.#told ?? '')?.endedAt;
+        const ends = this.#told.flatMap((id) => this.#calls.get(id)?.endedAt ?? []);
         this.#note(TURN, {
           [names.HEARD]: true,
-          ...(endedAt === undefined ? {} : { [names.TIME_TO_HEARD_MS]: at - endedAt }),
+          ...(ends.length === 0 ? {} : { [names.TIME_TO_HEARD_MS]: at - Math.min(...ends) }),
         });
         return;
       }
@@ -334,17 +370,48 @@ export class ScopeTrace {
     }
   }
 
-  /** Links the turn to the work that it tells of, or asks for. */
+  /** Begins a turn of the lead agent, with its model call. */
+  #reply(at: number): void {
+    this.#end(REPLY, at);
+    this.#end(TURN, at);
+    const isAnswer = this.#hasUserSpoken;
+    const agent = { [names.AGENT_NAME]: this.#agentName };
+    this.#begin(
+      TURN,
+      `invoke_agent ${this.#agentName}`,
+      at,
+      {
+        parent: ROOT,
+        attributes: {
+          ...agent,
+          [names.OPERATION]: 'invoke_agent',
+          [names.CAUSE]: isAnswer ? 'user' : 'delivery',
+        },
+      },
+      isAnswer ? this.#linkTo(WORDS, 'answers') : [],
+    );
+    this.#hasUserSpoken = false;
+    this.#told = [];
+    const attributes = { ...agent, [names.OPERATION]: 'chat' };
+    this.#begin(REPLY, 'chat', at, { kind: SpanKind.CLIENT, parent: TURN, attributes });
+  }
+
+  /** A note for the model of what it is to say, in journals of earlier versions all that says what it says. */
   #tell(itemId: string): void {
-    const callId = /^(.+)\.told\.\d+$/.exec(itemId)?.[1];
-    const asker = /^(.+)\.q\d+\.note$/.exec(itemId)?.[1];
-    const told = callId === undefined ? undefined : this.#calls.get(callId)?.subagentId;
-    if (callId !== undefined) this.#told = callId;
-    else if (asker !== undefined) this.#told = null;
-    const subagentId = told ?? asker;
+    const deliveryId =
+      /^(.+)\.told\.\d+$/.exec(itemId)?.[1] ?? /^(.+\.q\d+)\.note$/.exec(itemId)?.[1];
+    if (deliveryId !== undefined) this.#tells(deliveryId);
+  }
+
+  /** Links the turn to the work that it tells of, or asks for. */
+  #tells(deliveryId: string): void {
+    if (this.#told.includes(deliveryId)) return;
+    this.#told = [...this.#told, deliveryId];
+    const asker = /^(.+)\.q\d+$/.exec(deliveryId)?.[1];
+    const subagentId = asker ?? this.#calls.get(deliveryId)?.subagentId;
     const turn = this.#spans.get(TURN);
     if (subagentId === undefined || !turn) return;
-    const links = this.#linkTo(`subagent:${subagentId}`, told === undefined ? 'asks' : 'delivers');
+    const links = this.#linkTo(`subagent:${subagentId}`, asker === undefined ? 'delivers' : 'asks');
     this.#following.push(() => turn.addLinks(links));
   }
 

@@ -29,6 +29,7 @@
 
 import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
+import { isHeardNow } from '../../actors/session/lead/lead-driver.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
 import { EchoMeter } from '../audio/echo-meter.ts';
@@ -120,9 +121,9 @@ export class Speech {
     this.#attempt = null;
   }
 
-  /** Tells the outbox that an attempt began to be heard, or that it was not heard. */
+  /** Tells the outbox that an attempt was not heard. */
   notHeard(
-    type: 'delivery.playing' | 'delivery.interrupted' | 'delivery.failed',
+    type: 'delivery.interrupted' | 'delivery.failed',
     { offer: { generation }, isBegun }: Attempt,
   ): void {
     const begun = type === 'delivery.interrupted' && isBegun ? { begun: true } : {};
@@ -278,7 +279,7 @@ export class Speech {
     if (attempt && item && item.responseId === attempt.responseId) {
       if (!attempt.hasBegun && playedMs > 0) {
         attempt.hasBegun = true;
-        this.notHeard('delivery.playing', attempt);
+        this.#core.receive('outbox', isHeardNow(attempt.offer));
       }
       attempt.played(itemId, playedMs);
     }
@@ -297,7 +298,7 @@ export class Speech {
     const attempt = this.#attempt;
     if (!attempt?.isHeard) return;
     this.#attempt = null;
-    if (!attempt.hasBegun) this.notHeard('delivery.playing', attempt);
+    if (!attempt.hasBegun) this.#core.receive('outbox', isHeardNow(attempt.offer));
     const { generation } = attempt.offer;
     this.#core.receive('outbox', { type: 'delivery.heard', generation, grade: 'played' });
   }

@@ -9,11 +9,18 @@ import {
   MeterProvider as SdkMeterProvider,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
+import {
+  InMemoryLogRecordExporter,
+  LoggerProvider,
+  SimpleLogRecordProcessor,
+} from '@opentelemetry/sdk-logs';
 import { expect, onTestFinished, test } from 'vitest';
 import { meteredJournal } from '../../../src/adapters/otel/index.ts';
+import { JournalError } from '../../../src/entries/journal.ts';
 import { ConfigurationError, memoryJournal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { entry, withEvent } from '../../../src/testing/journal-conformance/case.ts';
+import { call } from './support/call.ts';
 import { ride, storeOf } from './support/ride.ts';
 
 function sdk() {
@@ -183,4 +190,103 @@ test.each([
   const make = (): unknown => meteredJournal(memoryJournal(), options as never);
   expect(make).toThrow(ConfigurationError);
   expect(make).toThrow(named);
+});
+
+/** The records of a logger, without their trace. */
+function logs() {
+  const exporter = new InMemoryLogRecordExporter();
+  const loggerProvider = new LoggerProvider({
+    processors: [new SimpleLogRecordProcessor({ exporter })],
+  });
+  return {
+    loggerProvider,
+    written: () =>
+      exporter.getFinishedLogRecords().map(({ eventName, severityText, attributes }) => ({
+        eventName,
+        severityText,
+        ...attributes,
+      })),
+  };
+}
+
+test('a call: the first sound after the user, silence after they break in, attempts, and what waits to be heard (METERED-JOURNAL-1)', async () => {
+  const { meterProvider, measured } = sdk();
+  const { loggerProvider, written } = logs();
+  const environment = simulatedEnvironment();
+  const { journal, kept } = storeOf();
+  const talk = call(
+    meteredJournal(journal, { meterProvider, loggerProvider, environment }),
+    environment,
+  );
+  await talk.start();
+  await talk.asks();
+  const spoken = await talk.untilTold();
+  expect(await measured()).toMatchObject({
+    'offstage.time_to_first_audio': ['1: 0.4'],
+    'offstage.outbox.depth': ['1'],
+    // It ended after 3.4 s of 6.8.
+    'offstage.outbox.age': ['3.4'],
+  });
+  await talk.breaksIn(spoken);
+  expect(await measured()).toMatchObject({
+    'offstage.barge_in.silence': [expect.stringMatching(/^1: /)],
+    'offstage.delivery.interruptions': ['1'],
+  });
+  await environment.advance(1_000);
+  await talk.plays('There were 42 sales.', 2_000);
+  expect(await measured()).toMatchObject({
+    'offstage.time_to_heard': [expect.stringMatching(/^1: 8/)],
+    'offstage.delivery.attempts': ['1: 2'],
+    'offstage.outbox.depth': ['0'],
+    'offstage.outbox.age': ['0'],
+    'offstage.journal.append': [expect.stringMatching(new RegExp(`^${kept.length}: `))],
+  });
+  const of = { 'gen_ai.conversation.id': 'ses_call', 'offstage.delivery.id': 'call_1' };
+  expect(written()).toEqual([
+    { eventName: 'offstage.delivery.offered', severityText: 'INFO', ...of, 'offstage.attempt': 1 },
+    { eventName: 'offstage.delivery.offered', severityText: 'INFO', ...of, 'offstage.attempt': 2 },
+    { eventName: 'offstage.delivery.heard', severityText: 'INFO', ...of, 'offstage.attempt': 2 },
+  ]);
+});
+
+test('questions that open and close, and a lost lease, are log records without words', async () => {
+  const { loggerProvider, written } = logs();
+  const { journal } = storeOf();
+  const session = ride({ journal: meteredJournal(journal, { loggerProvider }) });
+  await session.start();
+  await session.sendText('a ride, please');
+  await session.nextResult();
+  await session.close();
+  const questions = written().filter(({ eventName }) => eventName?.startsWith('offstage.question'));
+  expect(questions).toMatchObject([
+    { eventName: 'offstage.question.opened', 'offstage.question.kind': 'question' },
+    { eventName: 'offstage.question.closed', 'offstage.outcome': 'answered' },
+    { eventName: 'offstage.question.opened', 'offstage.question.kind': 'approval' },
+    { eventName: 'offstage.question.closed', 'offstage.outcome': 'answered' },
+  ]);
+  for (const word of ['please', 'Window', 'Booked'])
+    expect(JSON.stringify(written())).not.toContain(word);
+
+  for (const how of ['throws', 'rejects'] as const) {
+    const fenced = logs();
+    const lost = new JournalError('FENCED', 'another process has it', { retryable: false });
+    const refusing = meteredJournal(
+      {
+        read: () => [],
+        append() {
+          if (how === 'throws') throw lost;
+          return Promise.reject(lost);
+        },
+      },
+      { loggerProvider: fenced.loggerProvider },
+    );
+    await expect((async () => refusing.append(entry(1)))()).rejects.toBe(lost);
+    expect(fenced.written()).toEqual([
+      {
+        eventName: 'offstage.lease.lost',
+        severityText: 'ERROR',
+        'gen_ai.conversation.id': 'scope',
+      },
+    ]);
+  }
 });

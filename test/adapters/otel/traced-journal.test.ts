@@ -11,6 +11,8 @@ import { expect, test } from 'vitest';
 import type { JournalEntry } from '../../../src/actors/ports/journal.ts';
 import { tracedJournal } from '../../../src/adapters/otel/index.ts';
 import { memoryJournal } from '../../../src/index.ts';
+import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { call } from './support/call.ts';
 import { ride, storeOf } from './support/ride.ts';
 import { entry, withEvent } from '../../../src/testing/journal-conformance/case.ts';
 
@@ -72,12 +74,14 @@ test('a conversation with a question, an approval and a late result is one trace
       "    execute_tool book_ride",
       "      invoke_agent ride_booker parked=waiting_for_input",
       "        chat",
+      "    chat",
       "  invoke_agent ride_booker parked=waiting_for_input continues→invoke_agent ride_booker",
       "    chat",
       "  invoke_agent ride_booker outcome=completed continues→invoke_agent ride_booker",
       "    execute_tool charge outcome=ok",
       "    chat",
       "  invoke_agent lead cause=delivery heard=true delivers→invoke_agent ride_booker",
+      "    chat",
     ]
   `);
   const chats = spans.filter(({ name }) => name === 'chat');
@@ -130,12 +134,14 @@ test('the same conversation, killed in a model call, is the same trace (TRACED-J
       "    execute_tool book_ride",
       "      invoke_agent ride_booker parked=waiting_for_input",
       "        chat",
+      "    chat",
       "  invoke_agent ride_booker parked=waiting_for_input continues→lost",
       "    chat continues→lost",
       "  invoke_agent ride_booker outcome=completed continues→invoke_agent ride_booker",
       "    execute_tool charge outcome=ok",
       "    chat",
       "  invoke_agent lead cause=delivery heard=true delivers→invoke_agent ride_booker",
+      "    chat",
     ]
   `);
   // The call that the crash cut off was made again, under a link to the span that never ended.
@@ -210,4 +216,60 @@ test('a wrong journal or option is refused by name', () => {
     'tracerProvider',
   );
   expect(() => tracedJournal(memoryJournal(), { tracer: 7 } as never)).toThrow('tracer');
+});
+
+test('a call that is killed while its result is told is one trace, and the whole of it (TRACED-JOURNAL-1, -2)', async () => {
+  const environment = simulatedEnvironment();
+  const before = sdk();
+  const first = storeOf();
+  const { tracerProvider } = before;
+  const killed = call(tracedJournal(first.journal, { tracerProvider }), environment);
+  await killed.start();
+  await killed.asks();
+  await killed.breaksIn(await killed.untilTold());
+  await environment.advance(1_000);
+  // In the middle of the second telling.
+  const second = killed.model().begin('There were 42 sales.', 2_000);
+  await environment.advance(50);
+  await killed.play(second.itemId, 500);
+  const earlier = JSON.parse(JSON.stringify(first.kept)) as JournalEntry[];
+  const spansBefore = [...before.exporter.getFinishedSpans()];
+
+  const after = sdk();
+  const later = simulatedEnvironment({ startAt: environment.clock.now() + 60_000 });
+  const next = call(
+    tracedJournal(storeOf(earlier).journal, { tracerProvider: after.tracerProvider }),
+    later,
+  );
+  await next.start();
+  await later.advance(1_000);
+  await next.plays('There were 42 sales.', 2_000);
+  await later.advance(1_000);
+  const spans = [...spansBefore, ...after.exporter.getFinishedSpans()];
+  expect(traceIds(spans).size).toBe(1);
+  expect(drawn(spans)).toMatchInlineSnapshot(`
+    [
+      "offstage.session",
+      "  user_input",
+      "  invoke_agent lead cause=user answers→user_input",
+      "    execute_tool report",
+      "      invoke_agent report outcome=completed",
+      "        chat",
+      "        execute_tool look outcome=ok",
+      "        chat",
+      "    chat",
+      "  user_input",
+      "  invoke_agent lead cause=delivery heard=false delivers→invoke_agent report",
+      "    chat",
+      "  invoke_agent lead cause=delivery heard=true delivers→invoke_agent report",
+      "    chat",
+    ]
+  `);
+  const heard = spans.find(({ attributes }) => attributes['offstage.heard'] === true);
+  expect(heard?.attributes['offstage.time_to_heard_ms']).toBeGreaterThan(60_000);
+  const answer = spans.find(({ attributes }) => attributes['offstage.cause'] === 'user');
+  // From the end of the user's words: 400 ms of thought.
+  expect(answer?.attributes['offstage.time_to_first_audio_ms']).toBe(400);
+  const told = spans.filter(({ attributes }) => 'offstage.attempt' in attributes);
+  expect(told.map(({ attributes }) => attributes['offstage.attempt'])).toEqual([1, 2]);
 });

@@ -107,3 +107,8 @@ export interface LeadDriver {
    */
   overheard(utterance: Utterance, subagentName: string, were: WordsToQuestion): void;
 }
+
+/** The event that an offer begins to be heard. */
+export function isHeardNow({ generation, attempt, deliveryId, deliveryIds = [deliveryId] }: Offer) {
+  return { type: 'delivery.playing', generation, attempt, deliveryIds } as const;
+}

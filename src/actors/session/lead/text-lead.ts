@@ -42,7 +42,13 @@ import { toStepError } from '../../model/model-step.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
 import type { Shown } from '../../runtime/hosting.ts';
-import { HOLDS_FLOOR_MS, type LeadDriver, type Offer, type SubagentWords } from './lead-driver.ts';
+import {
+  HOLDS_FLOOR_MS,
+  isHeardNow,
+  type LeadDriver,
+  type Offer,
+  type SubagentWords,
+} from './lead-driver.ts';
 import { intoConversation, noted } from '../state/live-conversation.ts';
 import {
   alreadyCalledNote,
@@ -351,7 +357,7 @@ export class TextLead implements LeadDriver {
     const { generation, deliveryId } = offer;
     const question = this.#core.records.questions.get(deliveryId);
     if (!question) return;
-    this.#core.receive('outbox', { type: 'delivery.playing', generation });
+    this.#core.receive('outbox', isHeardNow(offer));
     const noteId = `${question.requestId}.note`;
     if (this.#core.records.conversation.get(noteId) === undefined)
       this.#note(noteId, openQuestionNote(offer.prompt));
@@ -535,7 +541,7 @@ export class TextLead implements LeadDriver {
           core.records.saying(itemId, '', at);
           if (offer) {
             this.#pushSaid(telling);
-            core.receive('outbox', { type: 'delivery.playing', generation: offer.generation });
+            core.receive('outbox', isHeardNow(offer));
           }
         }
         text += part.text;
