@@ -349,8 +349,10 @@ class Page implements InspectorPage {
         return session.answer(frame.requestId, frame.answer, by);
       case 'cancel':
         return session.subagents.cancel(frame.subagentId, frame.reason, by);
-      case 'message':
-        return session.subagents.send(frame.subagentId, messageIn(frame), by);
+      case 'message': {
+        const sent = session.subagents.send(frame.subagentId, messageIn(frame), by);
+        return sent.ok ? { ok: true, messageId: sent.messageId } : sent;
+      }
       case 'raise':
         return session.subagents.raiseBudget(frame.subagentId, frame.limits, by);
       case 'dismiss':

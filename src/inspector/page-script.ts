@@ -659,7 +659,7 @@ function draw() {
     g.fillStyle = paper;
     g.fillRect(0, y, NAMES - 2, LANE);
     g.fillStyle = ink;
-    g.fillText(label(name), 2, y + LANE / 2, NAMES - 8);
+    g.fillText(cutTo(g, label(name), NAMES - 8), 2, y + LANE / 2);
     g.fillStyle = line;
     g.fillRect(0, y + LANE - 1, width, 1);
   }
@@ -676,6 +676,13 @@ function draw() {
   const now = state.entries[state.at - 1];
   if (now && now.at >= state.from && now.at <= state.to) g.fillRect(Math.min(width - 1, x(now.at)), 0, 1, height);
   $('span').textContent = ((state.to - state.from) / 1000).toFixed(1) + ' s';
+}
+/** A text that is squeezed cannot be read. */
+function cutTo(g, text, width) {
+  if (g.measureText(text).width <= width) return text;
+  let length = text.length;
+  while (length > 1 && g.measureText(text.slice(0, length) + '…').width > width) length -= 1;
+  return text.slice(0, length) + '…';
 }
 function label(lane) {
   const born = state.born.get(lane);

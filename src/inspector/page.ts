@@ -119,6 +119,7 @@ dl { margin: 0; } dt { font-weight: 600; } dd { margin: 0 0 4px 12px; overflow-w
 #usage { margin: 0; }
 #usage:empty { display: none; }
 #why { font-weight: 600; padding: 4px 0; }
+#receipt { overflow-wrap: anywhere; }
 #actions { display: flex; flex-wrap: wrap; gap: 6px; }
 #own { flex: 1; min-height: 0; display: flex; flex-direction: column; }
 #own[hidden] { display: none; }

@@ -167,7 +167,7 @@ test('a running session is watched and acted in, and its past is stepped through
   expect(problems).toEqual([]);
 });
 
-test('each button has its receipt: approve, refuse, a message of each kind, cancel, dismiss', async () => {
+test('each button has its receipt: approve, refuse, a message of each kind, a raised budget, cancel, dismiss', async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const paid = Promise.withResolvers<void>();
@@ -180,6 +180,7 @@ test('each button has its receipt: approve, refuse, a message of each kind, canc
         {
           script: turns(calls(['spend', {}, 'c1']), say('done')),
           config: {
+            budget: { steps: 20, tokens: 90_000 },
             tools: {
               spend: simpleTool(() => paid.promise.then(() => 'paid'), {
                 needsApproval: name !== 'wait',
@@ -224,6 +225,18 @@ test('each button has its receipt: approve, refuse, a message of each kind, canc
     await press('Send message', /"ok":true,"messageId"/);
     await isEvent('subagent.message', { mode, text: `Read this: ${mode}` });
   }
+  await page.locator('#usage', { hasText: 'Budget: 20 steps, 90,000 tokens' }).waitFor();
+  const total = page.getByRole('spinbutton', { name: 'New total of the limit' });
+  await page.getByRole('combobox', { name: 'Limit of its budget' }).selectOption('tokens');
+  await total.fill('100000');
+  await press('Raise budget', '"tokens":{"granted":100000');
+  await isEvent('budget.raised', { limits: { tokens: 100_000 } });
+  await page.locator('#usage', { hasText: 'Budget: 20 steps, 100,000 tokens' }).waitFor();
+  await total.fill('5');
+  await press('Raise budget', 'expected tokens of at least 100000');
+  await total.fill('');
+  await press('Raise budget', /Refused: INVALID_ARGUMENT|Not sent: Expected a frame/);
+  await isClean(page);
   await choose(page, new RegExp(`wait ${wait}`));
   await press('Cancel subagent', 'Receipt: true');
   await isEvent('subagent.cancel', { reason: 'cancelled in the inspector' });
