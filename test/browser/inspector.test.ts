@@ -225,13 +225,13 @@ test('each button has its receipt: approve, refuse, a message of each kind, a ra
     await press('Send message', /"ok":true,"messageId"/);
     await isEvent('subagent.message', { mode, text: `Read this: ${mode}` });
   }
-  await page.locator('#usage', { hasText: 'Budget: 20 steps, 90,000 tokens' }).waitFor();
+  await page.locator('#usage', { hasText: 'Budget: 90,000 tokens, 20 steps' }).waitFor();
   const total = page.getByRole('spinbutton', { name: 'New total of the limit' });
   await page.getByRole('combobox', { name: 'Limit of its budget' }).selectOption('tokens');
   await total.fill('100000');
   await press('Raise budget', '"tokens":{"granted":100000');
   await isEvent('budget.raised', { limits: { tokens: 100_000 } });
-  await page.locator('#usage', { hasText: 'Budget: 20 steps, 100,000 tokens' }).waitFor();
+  await page.locator('#usage', { hasText: 'Budget: 100,000 tokens, 20 steps' }).waitFor();
   await total.fill('5');
   await press('Raise budget', 'expected tokens of at least 100000');
   await total.fill('');
