@@ -219,12 +219,6 @@ test('each button has its receipt: approve, refuse, a message of each kind, a ra
   await isEvent('answer.given', { requestId: `${pack}.q1`, approved: false });
 
   await choose(page, new RegExp(`pay ${pay}`));
-  for (const mode of ['queue', 'steer', 'interrupt']) {
-    await page.getByRole('textbox', { name: 'Words' }).fill(`Read this: ${mode}`);
-    await page.getByRole('combobox', { name: 'When it is read' }).selectOption(mode);
-    await press('Send message', /"ok":true,"messageId"/);
-    await isEvent('subagent.message', { mode, text: `Read this: ${mode}` });
-  }
   await page.locator('#usage', { hasText: 'Budget: 90,000 tokens, 20 steps' }).waitFor();
   const total = page.getByRole('spinbutton', { name: 'New total of the limit' });
   await page.getByRole('combobox', { name: 'Limit of its budget' }).selectOption('tokens');
@@ -237,6 +231,12 @@ test('each button has its receipt: approve, refuse, a message of each kind, a ra
   await total.fill('');
   await press('Raise budget', /Refused: INVALID_ARGUMENT|Not sent: Expected a frame/);
   await isClean(page);
+  for (const mode of ['queue', 'steer', 'interrupt']) {
+    await page.getByRole('textbox', { name: 'Words' }).fill(`Read this: ${mode}`);
+    await page.getByRole('combobox', { name: 'When it is read' }).selectOption(mode);
+    await press('Send message', /"ok":true,"messageId"/);
+    await isEvent('subagent.message', { mode, text: `Read this: ${mode}` });
+  }
   await choose(page, new RegExp(`wait ${wait}`));
   await press('Cancel subagent', 'Receipt: true');
   await isEvent('subagent.cancel', { reason: 'cancelled in the inspector' });
