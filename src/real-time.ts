@@ -27,7 +27,7 @@ import {
   TextSession as CoreTextSession,
   type TextSessionOptions as CoreTextSessionOptions,
 } from './actors/session/view/text-session.ts';
-import type { SubagentConfig } from './actors/contracts/config.ts';
+import type { OutputOf, SubagentConfig } from './actors/contracts/config.ts';
 import {
   runSubagent as runSubagentWith,
   type RunSubagentOptions as CoreRunSubagentOptions,
@@ -153,6 +153,11 @@ export type RunSubagentOptions = Omit<CoreRunSubagentOptions, 'runtime'> & Runti
  * @throws {ConfigurationError} for an invalid configuration.
  * @throws {CapacityError} if 100,000 runs of the runtime have not ended.
  */
+export function runSubagent<Config extends SubagentConfig>(
+  config: Config,
+  task: RunTask | string,
+  options?: RunSubagentOptions,
+): SubagentRun<OutputOf<Config>>;
 export function runSubagent(
   config: SubagentConfig,
   task: RunTask | string,

@@ -9,6 +9,7 @@
 // Invariants
 //   CHAT-HANDLER-1. Nothing is read of a request that the app refuses, and nothing beyond the limit of its size.
 //   CHAT-HANDLER-2. Only JSON is taken: a form of a foreign page cannot send it.
+//   CHAT-HANDLER-4. A session of a pool stays awake while a response of it is open, and no longer.
 //   CHAT-HANDLER-3. A client is attached while a response is open. A chat that is remembered listens all the time: what it
 //       has not taken waits, and counts as shown to nobody.
 
@@ -54,15 +55,25 @@ interface By {
 }
 
 /** Whose request it is. */
-export interface ChatIdentity {
-  readonly session: ChatSession;
+export type ChatIdentity = {
   /** The `by` of words and answers. */
   readonly user: string;
+} & (
+  | { readonly session: ChatSession; readonly sessionId?: never }
+  /** The id of a session of `pool`. */
+  | { readonly sessionId: string; readonly session?: never }
+);
+
+/** The part of a session pool that chats use. */
+export interface ChatPool {
+  use<T>(sessionId: string, use: (session: ChatSession) => T | Promise<T>): Promise<T>;
 }
 
 export interface ChatHandlerOptions {
   /** Says who a request comes from, and which session it gets; null: it is refused. */
   readonly authorize: (request: Request) => ChatIdentity | null | Promise<ChatIdentity | null>;
+  /** The sessions, each awake while a response is open; `authorize` then says which, by `sessionId`. @defaultValue none */
+  readonly pool?: ChatPool;
   /** Bytes of a request: a page sends its whole chat, unless it is told to send the last message only. @defaultValue 1048576 */
   readonly maxBodyBytes?: number;
   /** The chats that are remembered for one session; one that is forgotten gets everything again. @defaultValue 20 */
@@ -75,6 +86,7 @@ const aFunction: OptionCheck = (value) =>
   typeof value === 'function' ? null : 'expected a function';
 const optionChecks: OptionChecks<ChatHandlerOptions> = {
   authorize: aFunction,
+  pool: optional(objectWith('a pool of `createSessionPool`', 'use')),
   maxBodyBytes: optional(numberAbove(0, 1_073_741_824)),
   maxChats: optional(numberAbove(0, 10_000)),
   onError: optional(aFunction),
@@ -100,6 +112,9 @@ const headers = {
   'x-accel-buffering': 'no',
 };
 
+/** Another process has the session, or will have it. */
+const ELSEWHERE: ReadonlySet<string> = new Set(['POOL_CLOSED', 'POOL_DRAINING', 'SCOPE_IN_USE']);
+
 /** An answer that a page is given, with its status. */
 class Refusal extends Error {
   readonly status: number;
@@ -108,6 +123,16 @@ class Refusal extends Error {
     super(message);
     this.status = status;
   }
+}
+
+/** A request of a chat to its session. */
+interface ChatTurn {
+  readonly session: ChatSession;
+  readonly user: string;
+  readonly chatId: string;
+  /** Null: the page asks for what it has not yet. */
+  readonly body: Readonly<Record<string, unknown>> | null;
+  readonly signal: AbortSignal;
 }
 
 /** The chats of one session, the one that was used last at the end. */
@@ -121,6 +146,7 @@ type Chats = Map<string, { readonly feed: ChatFeed; open: number; leave(): void 
 export function chatHandler(options: ChatHandlerOptions): (request: Request) => Promise<Response> {
   const {
     authorize,
+    pool,
     maxBodyBytes = 1_048_576,
     maxChats = 20,
     onError = () => undefined,
@@ -130,7 +156,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
   async function answer(request: Request): Promise<Response> {
     const { method, signal } = request;
     if (method !== 'POST' && method !== 'GET') throw new Refusal(405, 'Expected POST or GET');
-    const who = identityOf(await authorize(request));
+    const who = identityOf(await authorize(request), pool);
     if (who === null) throw new Refusal(403, 'This chat is refused');
     const body = method === 'POST' ? await bodyOf(request, maxBodyBytes) : null;
     const chatId = body
@@ -138,13 +164,34 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
       : /\/([^/]+)\/stream\/?$/.exec(new URL(request.url).pathname)?.[1];
     if (typeof chatId !== 'string' || chatId.length > 200)
       throw new Refusal(400, `Expected the id of a chat, got ${shown(chatId)}`);
-    await who.session.start();
-    const chat = chatOf(who, chatId);
-    const leave = attachTo(who.session);
+    const respond = (session: ChatSession, whenOver?: () => void): Promise<Response> =>
+      responseOf({ session, user: who.user, chatId, body, signal }, whenOver);
+    const { sessionId } = who;
+    if (sessionId === undefined) return respond(who.session);
+    return new Promise((resolve, reject) => {
+      // The pool keeps the session awake until the response is over.
+      void pool
+        ?.use(sessionId, async (session) => {
+          const { promise: over, resolve: end } = Promise.withResolvers<void>();
+          resolve(await respond(session, end));
+          await over;
+        })
+        .catch(reject);
+    });
+  }
+
+  async function responseOf(
+    { session, user, chatId, body, signal }: ChatTurn,
+    whenOver: () => void = () => undefined,
+  ): Promise<Response> {
+    await session.start();
+    const chat = chatOf(session, user, chatId);
+    const leave = attachTo(session);
     chat.open += 1;
     const over = (): void => {
       leave();
       chat.open -= 1;
+      whenOver();
     };
     try {
       const stream = await streamOf(chat.feed, body, signal);
@@ -159,7 +206,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
     }
   }
 
-  function chatOf({ session, user }: ChatIdentity, chatId: string) {
+  function chatOf(session: ChatSession, user: string, chatId: string) {
     const chats: Chats = chatsOf.get(session) ?? new Map();
     chatsOf.set(session, chats);
     const key = JSON.stringify([user, chatId]);
@@ -195,22 +242,29 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
       return await answer(request);
     } catch (error) {
       if (error instanceof Refusal) return said(error.status, error.message);
-      if (error instanceof OffstageError) return said(400, `${error.code}: ${error.message}`);
+      if (error instanceof OffstageError)
+        return said(ELSEWHERE.has(error.code) ? 503 : 400, `${error.code}: ${error.message}`);
       onError(error);
       return said(500, 'The server failed');
     }
   };
 }
 
-/** @throws {ConfigurationError} `INVALID_OPTION` */
-function identityOf(given: unknown): ChatIdentity | null {
+/** @throws {TypeError} for anything else than the identity of a user, and a session or, with a pool, its id. */
+function identityOf(given: unknown, pool: ChatPool | undefined): ChatIdentity | null {
   if (given === null) return null;
-  const { session, user } = (given ?? {}) as Partial<ChatIdentity>;
-  const problem = isSession(session, true);
+  const { session, sessionId, user } = Object(given) as Partial<ChatIdentity>;
+  const problem = pool
+    ? typeof sessionId === 'string'
+      ? null
+      : `\`sessionId\` is ${shown(sessionId)}`
+    : isSession(session, true);
   if (problem === null && typeof user === 'string' && user !== '')
-    return { session: session as ChatSession, user };
+    return pool
+      ? { sessionId: sessionId as string, user }
+      : { session: session as ChatSession, user };
   throw new TypeError(
-    `chatHandler: expected \`authorize\` to return a session and a user, or null: ${problem ?? '`user` is no name'}`,
+    `chatHandler: expected \`authorize\` to return ${pool ? 'the id of a session' : 'a session'} and a user, or null: ${problem ?? '`user` is no name'}`,
   );
 }
 

@@ -94,21 +94,44 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
   readonly heard = 'shown';
   /** A message comes as a whole, and replaces the one of the same id. */
   readonly resumeStreamIsReplay = true;
-  readonly #feed: ChatFeed;
+  readonly #connect: () => ChatClient;
+  readonly #screen: Screen | null;
+  #made: ChatFeed | null = null;
+  #isClosed = false;
 
-  constructor(client: ChatClient, options: ChatTransportOptions = {}) {
+  constructor(client: ChatClient | (() => ChatClient), options: ChatTransportOptions = {}) {
     const checked: ChatTransportOptions = checkOptions(
       'chatTransport(client, options)',
       optionChecks,
       options,
     );
+    this.#screen = checked.shownBy === 'page' ? null : screen;
+    if (typeof client === 'function') this.#connect = client;
+    else {
+      checkClient(client);
+      this.#connect = () => client;
+      this.#begin(client);
+    }
+  }
+
+  /** The feed of the client; of a function, from the first use on: a server that renders the page uses nothing. */
+  get #feed(): ChatFeed {
+    if (this.#made) return this.#made;
+    const client = this.#connect();
     checkClient(client);
-    this.#feed = new ChatFeed(client, checked.shownBy === 'page' ? null : screen);
+    return this.#begin(client);
+  }
+
+  #begin(client: ChatClient): ChatFeed {
+    const feed = new ChatFeed(client, this.#screen);
+    this.#made = feed;
+    if (this.#isClosed) feed.close();
     const ended = client.status.subscribe(({ state }) => {
       if (state !== 'closed') return;
       ended.unsubscribe();
       this.close();
     });
+    return feed;
   }
 
   /**
@@ -154,16 +177,18 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
 
   /** Ends the held streams; the client stays open. Safe to call twice. */
   close(): void {
-    this.#feed.close();
+    this.#isClosed = true;
+    this.#made?.close();
   }
 }
 
 /**
- * Returns the transport of one `useChat` over a session.
+ * Returns the transport of one `useChat` over a session. `client`: one of `connect`, or a function that connects; it is
+ * called at the first use, which a server that renders the page does not make.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function chatTransport(
-  client: ChatClient,
+  client: ChatClient | (() => ChatClient),
   options?: ChatTransportOptions,
 ): SessionChatTransport {
   return new SessionChatTransport(client, options);

@@ -17,8 +17,10 @@ export function wordsOf({ trigger, messages, messageId }: ChatRequest): {
   readonly text: string;
   readonly id: string;
 } {
-  if (trigger !== 'submit-message')
+  if (trigger === 'regenerate-message')
     throw invalid('the session owns the conversation: nothing is said again', trigger);
+  if (trigger !== 'submit-message')
+    throw invalid('expected the `trigger` "submit-message", as `useChat` sends it', trigger);
   if (messageId !== undefined)
     throw invalid('the session owns the conversation: a message is not changed', messageId);
   const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
@@ -35,6 +37,6 @@ export function wordsOf({ trigger, messages, messageId }: ChatRequest): {
 function invalid(expected: string, value: unknown): ConfigurationError {
   return new ConfigurationError(
     'INVALID_MESSAGE',
-    `chatTransport: ${expected}, got ${shown(value)}`,
+    `Message of a chat: ${expected}, got ${shown(value)}`,
   );
 }

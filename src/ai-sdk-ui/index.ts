@@ -4,6 +4,7 @@ export {
   chatHandler,
   type ChatHandlerOptions,
   type ChatIdentity,
+  type ChatPool,
   type ChatSession,
 } from './chat-handler.ts';
 export {

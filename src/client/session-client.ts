@@ -771,9 +771,13 @@ function isDetour({ protocol }: URL, from: URL): boolean {
 function addressOf({ url }: ConnectOptions): URL {
   const address = URL.parse(String(url), host.location?.href);
   if (address && /^(?:http|ws)s?:$/.test(address.protocol)) return address;
+  const hint =
+    address === null && host.location === undefined
+      ? ' (a path is one of a page; a server that renders the page connects to nothing: connect in the browser only)'
+      : '';
   throw new ConfigurationError(
     'INVALID_URL',
-    `connect(options): expected \`url\` to be an address of http:, https:, ws: or wss:, got ${shown(String(url))}`,
+    `connect(options): expected \`url\` to be an address of http:, https:, ws: or wss:, got ${shown(String(url))}${hint}`,
   );
 }
 

@@ -15,20 +15,8 @@ import { messageOf } from '../values/errors.ts';
 import { byteLength, isLongerThan } from '../values/json.ts';
 import { clip, head } from '../values/clip.ts';
 import type { MemoryOwner, WorkingMemory } from '../actors/ports/working-memory.ts';
+import type { LargeOutput } from '../actors/contracts/outcome.ts';
 import { raceAbort } from '../actors/runtime/race-abort.ts';
-
-/** The replacement of an output that is too large to be read at once. */
-export interface LargeOutput {
-  readonly truncated: true;
-  /** Its size in UTF-8: of a text itself, otherwise of its JSON. */
-  readonly originalBytes: number;
-  /** The full path of the whole output in working memory; null if it is not kept. */
-  readonly reference: string | null;
-  /** For a model: how to read the rest. */
-  readonly howToRead: string;
-  /** The beginning of the output. */
-  readonly excerpt: string;
-}
 
 export interface LargeOutputOptions {
   /** The memory that keeps the output; without it nothing is kept. */

@@ -7,6 +7,13 @@ import { ConfigurationError, messageOf } from './errors.ts';
 import { objectWith, shown, unknownOptions } from './plain-checks.ts';
 import { isStorable } from './storable.ts';
 
+// Of two majors an installer may take the older one, with a warning at most.
+if (typeof z.looseObject !== 'function')
+  throw new ConfigurationError(
+    'MISSING_DEPENDENCY',
+    'Expected zod 4, found an older one: npm install zod@4',
+  );
+
 /**
  * Parses `value` with `schema`.
  * @param where names the function and the argument, such as `answer(requestId, answer)`; the message begins with it.

@@ -8,7 +8,8 @@ import {
   type ChatHandlerOptions,
   type SessionMessage,
 } from '../../src/ai-sdk-ui/index.ts';
-import type { TextSession } from '../../src/index.ts';
+import { createRuntime, createSessionPool, memoryJournal, TextSession } from '../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../src/testing/index.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { rideSession } from '../serve/support/served.ts';
 
@@ -187,4 +188,55 @@ test('of many chats the one that was used least is forgotten, and gets everythin
 test('wrong options are refused by name', () => {
   expect(() => chatHandler({} as ChatHandlerOptions)).toThrow('`authorize`: expected a function');
   expect(() => chatHandler({ authorize: () => null, maxChats: 0 })).toThrow('`maxChats`');
+});
+
+test('CHAT-HANDLER-4: a pool keeps a session awake while a response is open, each user has their own, and it wakes again', async () => {
+  const environment = simulatedEnvironment();
+  const runtime = createRuntime({ environment, journal: memoryJournal() });
+  const model = scriptedModel({ otherwise: ({ user }) => ({ text: `You said: ${user}` }) });
+  const lead = { name: 'assistant', instructions: 'You repeat.' };
+  const pool = createSessionPool({
+    runtime,
+    idleMs: 1_000,
+    open: (sessionId) => new TextSession({ sessionId, runtime, model, agents: [lead] }),
+  });
+  onTestFinished(() => pool.close());
+  const handle = chatHandler({
+    pool,
+    authorize: ({ headers }) => {
+      const user = headers.get('x-user');
+      return user ? { sessionId: `chat-${user}`, user } : null;
+    },
+  });
+  const held = new AbortController();
+  const hold = handle(
+    new Request(`${URL_OF_CHAT}/c1/stream`, { headers: { 'x-user': 'ann' }, signal: held.signal }),
+  );
+  await environment.advance(60_000);
+  expect(pool.awakeCount).toBe(1);
+  const reply = handle(post(words('hello'), { 'x-user': 'ben' }));
+  await environment.settle();
+  expect(await (await reply).text()).toContain('You said: hello');
+  held.abort();
+  expect((await hold).status).toBe(204);
+  await environment.advance(60_000);
+  expect(pool.awakeCount).toBe(0);
+  const again = handle(post(words('back'), { 'x-user': 'ben' }));
+  await environment.settle();
+  expect(await (await again).text()).toContain('You said: back');
+  void pool.drain();
+  await environment.settle();
+  expect((await handle(post(words('late'), { 'x-user': 'zoe' }))).status).toBe(503);
+});
+
+test('an identity without the id of a session of the pool is a mistake of the app', async () => {
+  const errors: unknown[] = [];
+  const session = closing(rideSession());
+  const handle = chatHandler({
+    pool: { use: async (_, use) => use(session) },
+    authorize: () => ({ session, user: 'ann' }),
+    onError: (error) => errors.push(error),
+  });
+  expect((await handle(post(words('hello')))).status).toBe(500);
+  expect(String(errors[0])).toContain('to return the id of a session and a user');
 });

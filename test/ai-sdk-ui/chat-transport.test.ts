@@ -416,3 +416,26 @@ test('follow of anything but a function is refused', async () => {
     expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
   );
 });
+
+test('a function connects at the first use, once: a server that renders the page makes none', async () => {
+  const session = await closing(rideSession());
+  const host = await served({ session: () => session });
+  let connections = 0;
+  const transport = chatTransport(() => {
+    connections += 1;
+    return host.client().it;
+  });
+  const chat = new Chat<SessionMessage>({ transport });
+  onTestFinished(() => chat.dispose());
+  expect(connections).toBe(0);
+  onTestFinished(transport.follow((update) => (chat.messages = update(chat.messages))));
+  await chat.sendMessage({ text: 'hello' });
+  expect([connections, textOf(chat.messages.at(-1)!)]).toEqual([1, 'You said: hello']);
+});
+
+test('a function that gives no client is refused at the first use', () => {
+  const transport = chatTransport(() => null as never);
+  expect(() => transport.follow(() => undefined)).toThrow(
+    expect.objectContaining({ code: 'INVALID_OPTION' }),
+  );
+});

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import type { JSONValue } from 'ai';
 import { describe, expect, test } from 'vitest';
+import type { LargeOutput } from '../../src/actors/contracts/outcome.ts';
 import type { WorkingMemory } from '../../src/actors/ports/working-memory.ts';
 import {
   isLargeOutput,
   keepLargeOutput,
-  type LargeOutput,
   type LargeOutputOptions,
 } from '../../src/memory/large-output.ts';
 import { speakable } from '../../src/memory/speakable.ts';

@@ -69,8 +69,12 @@ export interface SubagentConfig {
   readonly maxInputRetries?: number;
   /** The time limit of one tool call, in milliseconds; none by default (the run's `timeout` applies). */
   readonly toolTimeout?: number;
-  /** Returns a configuration for each run, for state that runs must not share. */
-  readonly createInstance?: () => SubagentConfig;
+  /**
+   * Returns a configuration for each run, or a promise of it, for state that runs must not share: a connection, a client
+   * of an MCP server. A rejection fails the run (`PREPARATION_FAILED`). The runtime waits until the run ends or its
+   * `timeout` is over; an instance that comes later is disposed.
+   */
+  readonly createInstance?: () => SubagentConfig | Promise<SubagentConfig>;
   /**
    * Frees the resources of a run, however it ends, exactly once per instance; runs that share one instance
    * share its `dispose`, called when the last of them has ended. A `dispose` that takes longer than 30
@@ -157,6 +161,15 @@ export interface SubagentConfig {
   /** The `context` that `execute` of a tool gets, by tool name, as in the AI SDK. */
   readonly toolsContext?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
+
+/** The type of the results of a configuration: that of its `outputSchema`, a Standard Schema; `unknown` without one. */
+export type OutputOf<Config> = Config extends {
+  readonly outputSchema: { readonly '~standard': { readonly types?: infer Types } };
+}
+  ? NonNullable<Types> extends { readonly output: infer Output }
+    ? Output
+    : unknown
+  : unknown;
 
 export interface HungSubagent {
   readonly id: string;

@@ -36,13 +36,27 @@ export interface Artifact {
   readonly content: unknown;
 }
 
-export interface Outcome {
+/** The replacement of an output that is too large to be read at once. */
+export interface LargeOutput {
+  readonly truncated: true;
+  /** Its size in UTF-8: of a text itself, otherwise of its JSON. */
+  readonly originalBytes: number;
+  /** The full path of the whole output in working memory; null if it is not kept. */
+  readonly reference: string | null;
+  /** For a model: how to read the rest. */
+  readonly howToRead: string;
+  /** The beginning of the output. */
+  readonly excerpt: string;
+}
+
+/** `Output`: the type of the output schema, where the compiler knows it. */
+export interface Outcome<Output = unknown> {
   readonly status: Ending['status'];
   /**
    * The result: text, or the value of the output schema; `LargeOutput` if it was too large to pass on and was
    * stored in working memory. Null unless completed.
    */
-  readonly output: unknown;
+  readonly output: Output | LargeOutput | null;
   /** The result in words that can be spoken. Empty unless completed. */
   readonly text: string;
   /** The result in a sentence or two that can be spoken, if the subagent gave a summary. */

@@ -3,7 +3,8 @@
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { shown } from '../../values/plain-checks.ts';
-import { ConfigurationError, TimeoutError, handleRejection } from '../../values/errors.ts';
+import { isPromiseLike, type MaybePromise } from '../../values/maybe-promise.ts';
+import { ConfigurationError, TimeoutError } from '../../values/errors.ts';
 import { prepareTools, type PreparedTools } from '../model/tools.ts';
 import { raceAbort, raceTime } from '../runtime/race-abort.ts';
 import { type Host } from '../runtime/host.ts';
@@ -44,17 +45,21 @@ const users = new WeakMap<SubagentConfig, number>();
 
 /**
  * Takes the instance of a configuration for one run; `releaseInstance` gives it back.
- * @throws {ConfigurationError} when `createInstance` gives no valid configuration.
+ * @throws {ConfigurationError} when `createInstance` gives no valid configuration; what it throws, or rejects with.
  */
-export function takeInstance(definition: SubagentDefinition): SubagentDefinition {
+export function takeInstance(definition: SubagentDefinition): MaybePromise<SubagentDefinition> {
   const created: unknown = definition.createInstance?.();
-  if (created !== undefined && !isConfiguration(created)) {
-    handleRejection(created, () => {});
+  return isPromiseLike(created)
+    ? Promise.resolve(created).then((value) => taken(definition, value))
+    : taken(definition, created);
+}
+
+function taken(definition: SubagentDefinition, created: unknown): SubagentDefinition {
+  if (created !== undefined && !isConfiguration(created))
     throw new ConfigurationError(
       'INVALID_INSTANCE',
       `${definition.name}: expected createInstance() to return a configuration, got ${shown(created)}`,
     );
-  }
   const own = created
     ? checkSubagentConfig(created, `${definition.name}.createInstance()`)
     : definition;
@@ -63,7 +68,7 @@ export function takeInstance(definition: SubagentDefinition): SubagentDefinition
 }
 
 function isConfiguration(created: unknown): created is SubagentConfig {
-  return typeof created === 'object' && created !== null && !('then' in created);
+  return typeof created === 'object' && created !== null;
 }
 
 /**
@@ -100,13 +105,15 @@ export function briefing(
  */
 export async function prepareInstance(
   host: Host,
-  configured: SubagentDefinition,
+  configured: MaybePromise<SubagentDefinition>,
   model: LanguageModel | undefined,
   signal: AbortSignal,
   notes: NoteMarks | null,
   brief: (own: SubagentDefinition) => Briefing | Promise<Briefing>,
 ): Promise<PreparedInstance> {
-  const definition = takeInstance(configured);
+  const wanted = configured instanceof Promise ? await raceAbort(configured, signal) : configured;
+  const taking = takeInstance(wanted);
+  const definition = taking instanceof Promise ? await unlessAborted(host, taking, signal) : taking;
   try {
     const tools = definition.relay ? noTools : toolsOf(definition);
     const { instructions, messages } = await raceAbort(brief(definition), signal);
@@ -121,6 +128,23 @@ export async function prepareInstance(
     return { definition, tools, model: chosen ?? null, instructions, messages, notes };
   } catch (error) {
     await releaseInstance(host, { definition });
+    throw error;
+  }
+}
+
+/** Returns the instance, unless the signal aborts first: then it is given back when it comes. */
+async function unlessAborted(
+  host: Host,
+  taking: Promise<SubagentDefinition>,
+  signal: AbortSignal,
+): Promise<SubagentDefinition> {
+  try {
+    return await raceAbort(taking, signal);
+  } catch (error) {
+    void taking.then(
+      (definition) => releaseInstance(host, { definition }),
+      () => undefined,
+    );
     throw error;
   }
 }

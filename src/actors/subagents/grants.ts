@@ -10,6 +10,7 @@
 
 import type { LanguageModel } from 'ai';
 import { asJson } from '../../values/json.ts';
+import { changed } from '../../values/maybe-promise.ts';
 import type { SessionLimits } from '../admission/limits.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { Refused, ToolGrant } from '../contracts/service-types.ts';
@@ -156,7 +157,10 @@ function withInherited(
     ...config,
     tools: { ...inherited, ...config.tools },
     ...(createInstance
-      ? { createInstance: () => withInherited(createInstance.call(config), inherited, context) }
+      ? {
+          createInstance: () =>
+            changed(createInstance.call(config), (own) => withInherited(own, inherited, context)),
+        }
       : {}),
     ...(inheritedContext ? { toolsContext: { ...inheritedContext, ...config.toolsContext } } : {}),
   };
@@ -177,7 +181,10 @@ function withoutDenied(config: SubagentConfig, denied: ReadonlySet<string>): Sub
     ...config,
     tools: pick(tools, left),
     ...(createInstance
-      ? { createInstance: () => withoutDenied(createInstance.call(config), denied) }
+      ? {
+          createInstance: () =>
+            changed(createInstance.call(config), (own) => withoutDenied(own, denied)),
+        }
       : {}),
   };
 }

@@ -20,7 +20,13 @@ import type { LanguageModel } from 'ai';
 import { z } from 'zod';
 import { aFunction, anObject, check, scopeName, type ChecksOf } from '../../values/checks.ts';
 import { checkIsObject, readable, shown } from '../../values/plain-checks.ts';
-import { CapacityError, ConfigurationError, isA, OffstageError } from '../../values/errors.ts';
+import {
+  CapacityError,
+  ConfigurationError,
+  isA,
+  messageOf,
+  OffstageError,
+} from '../../values/errors.ts';
 import { asJson } from '../../values/json.ts';
 import { aModel } from '../model/model.ts';
 import { SubagentTree } from './subagent-tree.ts';
@@ -71,18 +77,21 @@ export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
   readonly by?: string;
   /** The model of a configuration without a model of its own. */
   readonly model?: LanguageModel;
+  /** Cancels the run when it aborts, with its reason, as `cancel` does. @defaultValue none */
+  readonly abortSignal?: AbortSignal;
   /** Receives errors that do not end the run: a model call that is tried again, a throwing hook. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
-export interface SubagentRun {
+/** `Output`: the type of the results (`outputSchema`). */
+export interface SubagentRun<Output = unknown> {
   /** The given id, or else the id of its subagent. */
   readonly id: string;
   /**
    * The outcome. Never rejects. With an `id`: `lost`, with the code of the error, also if the journal cannot
    * be reached (then it can be run again), or another process runs it (`SCOPE_IN_USE`).
    */
-  readonly result: Promise<Outcome>;
+  readonly result: Promise<Outcome<Output>>;
   /** Cancels the run, unless it has ended. */
   cancel(reason?: string): void;
 }
@@ -101,6 +110,24 @@ export function runSubagent(
   options: RunSubagentOptions,
 ): SubagentRun {
   checkRun(config, task, options);
+  const { abortSignal, ...others } = options;
+  const run = begun(config, task, others);
+  if (abortSignal) cancelWith(abortSignal, run);
+  return run;
+}
+
+function cancelWith(signal: AbortSignal, run: SubagentRun): void {
+  const cancel = (): void => run.cancel(messageOf(signal.reason));
+  if (signal.aborted) return cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  void run.result.then(() => signal.removeEventListener('abort', cancel));
+}
+
+function begun(
+  config: SubagentConfig,
+  task: RunTask | string,
+  options: RunSubagentOptions,
+): SubagentRun {
   const { runtime, model, onError, id: keptAs, by, engine, ...rest } = options;
   const own: SubagentConfig =
     config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config;
@@ -164,6 +191,7 @@ const optionsSchema = z.strictObject({
     'cancel',
   ).optional(),
   model: aModel.optional(),
+  abortSignal: z.instanceof(AbortSignal).optional(),
   onError: aFunction.optional(),
   // Checked where it is used.
   by: z.unknown().optional(),
@@ -346,7 +374,7 @@ function keptRun(
     runs.delete(id);
     return outcome;
   });
-  const begun: SubagentRun = {
+  const own: SubagentRun = {
     id,
     result,
     cancel(reason = 'cancelled') {
@@ -354,6 +382,6 @@ function keptRun(
       cancel();
     },
   };
-  runs.set(id, begun);
-  return begun;
+  runs.set(id, own);
+  return own;
 }

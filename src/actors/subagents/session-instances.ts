@@ -13,6 +13,7 @@
 
 import type { ModelMessage } from 'ai';
 import { closeDanglingCalls } from '../model/tool-results.ts';
+import { changed, type MaybePromise } from '../../values/maybe-promise.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import { releaseInstance, takeInstance } from '../subagent/instance.ts';
@@ -31,8 +32,11 @@ interface Instance {
   readonly users: string[];
   holder: string | null;
   readonly history: ModelMessage[];
-  /** The definition that the runs share; null before the first run is prepared. */
-  made: { readonly from: SubagentDefinition; readonly own: SubagentDefinition } | null;
+  /** The definition that the runs share; null before the first run is prepared, and where it could not be made. */
+  made: {
+    readonly from: SubagentDefinition;
+    readonly own: MaybePromise<SubagentDefinition>;
+  } | null;
   /** The secret of the marks of all its runs, whose notes are in its history; null: no run has begun. */
   marks: string | null;
   /** Callbacks of runs that wait to be the first. */
@@ -86,17 +90,29 @@ export class SessionInstances {
   }
 
   /**
-   * Returns the definition of a run: made once, and again only for a different configuration.
+   * Returns the definition of a run: made once, and again only for a different configuration, or after a failure.
    * @throws {ConfigurationError} as `createInstance` does.
    */
-  definitionOf({ admission }: SubagentRecord): SubagentDefinition {
+  definitionOf({ admission }: SubagentRecord): MaybePromise<SubagentDefinition> {
     const { definition } = admission;
     const instance = this.#instanceOf(definition);
     if (!instance) return definition;
-    instance.made ??= { from: definition, own: takeInstance(definition) };
-    if (instance.made.from !== definition) return definition;
-    const { createInstance: _, ...own } = instance.made.own;
-    return own;
+    const made = (instance.made ??= this.#make(instance, definition));
+    if (made.from !== definition) return definition;
+    return changed(made.own, (instanceOf) => {
+      const { createInstance: _, ...own } = instanceOf;
+      return own;
+    });
+  }
+
+  #make(instance: Instance, from: SubagentDefinition): NonNullable<Instance['made']> {
+    const made = { from, own: takeInstance(from) };
+    if (made.own instanceof Promise)
+      made.own.catch(() => {
+        // The next run tries again.
+        if (instance.made === made) instance.made = null;
+      });
+    return made;
   }
 
   /** Returns the secret of the marks of earlier runs; null: no run has begun. */
@@ -174,7 +190,10 @@ export class SessionInstances {
     const { made } = this.#byName.get(name) ?? {};
     this.#byName.delete(name);
     if (!made) return;
-    const leaving = releaseInstance(this.#host, { definition: made.own });
+    const leaving = Promise.resolve(made.own).then(
+      (definition) => releaseInstance(this.#host, { definition }),
+      () => undefined,
+    );
     this.#leaving.add(leaving);
     void leaving.then(() => this.#leaving.delete(leaving));
   }

@@ -39,6 +39,7 @@ import { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ConfigurationError, isA, messageOf, quietly } from '../../values/errors.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { createKeepAlive } from '../socket/keep-alive.ts';
 import { targetOf, type Target } from './access.ts';
 import { StrangerPlaces } from './stranger-places.ts';
@@ -401,9 +402,10 @@ export class Guard {
     const port = request.socket.localPort ?? 0;
     const { isHost, isOrigin } = this.#options;
     const isOurs = [host ?? '', target.authority ?? host ?? ''].every((name) => isHost(name, port));
-    if (!isOurs) return { status: 403, message: 'Expected a Host that is served here' };
+    if (!isOurs)
+      return { status: 403, message: `Expected a Host that is served here, got ${shown(host)}` };
     if (origin !== undefined && !isOrigin(origin, port))
-      return { status: 403, message: 'Expected an Origin that may connect' };
+      return { status: 403, message: `Expected an Origin that may connect, got ${shown(origin)}` };
     return { request, target, port };
   }
 

@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../values/errors.ts';
+import { shown } from '../../values/plain-checks.ts';
 import { isLoopbackName, targetOf } from './access.ts';
 import { readBody } from './request-body.ts';
 
@@ -75,12 +76,19 @@ export function webHandlers(options: WebHandlersOptions): WebHandlers {
     try {
       const url = new URL(request.url);
       if (url.pathname !== path) return nothingHere();
-      if (!isServedHost(request.headers.get('host') ?? url.host, reachable))
-        return refusal(403, 'Expected a Host that is served here');
+      const host = request.headers.get('host') ?? url.host;
+      if (!isServedHost(host, reachable))
+        return refusal(
+          403,
+          `Expected a Host that is served here (\`hosts\`, \`origins\`), got ${shown(host)}`,
+        );
       const origin = request.headers.get('origin');
       if (origin !== null) {
         if (!isServedOrigin(origin, reachable))
-          return refusal(403, 'Expected an Origin that may connect');
+          return refusal(
+            403,
+            `Expected an Origin that may connect (\`origins\`), got ${shown(origin)}`,
+          );
         Object.assign(readable, {
           'access-control-allow-origin': origin,
           'access-control-allow-credentials': 'true',

@@ -199,7 +199,7 @@ export function explained(error: unknown, path: string): unknown {
     case LOCKED:
       return new ConfigurationError(
         'JOURNAL_IN_USE',
-        `${path} is in use by another process: only one process at a time can open a SQLite journal`,
+        `${path} is in use, by another process or by another journal of this one (after a hot reload, for example): only one at a time can open a SQLite journal`,
         { cause: error },
       );
     case FULL:

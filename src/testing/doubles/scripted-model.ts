@@ -29,6 +29,8 @@ export interface ScriptedPrompt {
   readonly outputSchema: unknown;
   /** The number of the call within the script, from 1. */
   readonly turn: number;
+  /** The number of the model step within the run of a subagent, from 1: one more than the answers in its prompt. */
+  readonly step: number;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -194,6 +196,7 @@ function read(options: CallOptions): Omit<ScriptedPrompt, 'turn'> {
     system,
     user,
     results,
+    step: prompt.filter(({ role }) => role === 'assistant').length + 1,
     prompt,
     toolNames: (options.tools ?? []).map(({ name }) => name),
     tools: (options.toolChoice?.type === 'none' ? [] : (options.tools ?? [])).map((tool) => ({
@@ -242,7 +245,7 @@ export function stepOf(
   const last = JSON.stringify(prompt.prompt.at(-1)?.content ?? null).slice(0, 300);
   throw new ConfigurationError(
     'SCRIPT_EXHAUSTED',
-    `scriptedModel: the script "${name}" has ${script.length} steps, but was asked for step ${prompt.turn}, to answer ${last}`,
+    `scriptedModel: the script "${name}" has ${script.length} steps, but was asked for step ${prompt.turn}, to answer ${last}. All runs share it: for several write a function, which gets the \`step\` of its run`,
   );
 }
 

@@ -4,6 +4,7 @@
 // Owns:     the record of effects, and the faults of tools.
 // Does not: judge (promises).
 
+import { isPromiseLike } from '../../values/maybe-promise.ts';
 import { callerOf } from '../../actors/model/caller.ts';
 import { delegates } from '../../actors/model/tool-flags.ts';
 import type { Faults } from './faults.ts';
@@ -122,7 +123,7 @@ function recorded(effect: Effect, execute: () => unknown): unknown {
   try {
     const returned = execute();
     if (isIterable(returned)) return recordedYields(effect, returned);
-    if (!isPromise(returned)) {
+    if (!isPromiseLike(returned)) {
       effect.status = 'returned';
       return returned;
     }
@@ -163,10 +164,6 @@ async function finished(act: () => unknown): Promise<unknown> {
 
 function isIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
-}
-
-function isPromise(value: unknown): value is Promise<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value;
 }
 
 function never(): Promise<never> {

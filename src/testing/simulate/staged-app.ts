@@ -6,6 +6,7 @@
 import { asSchema } from 'ai';
 import type { EventSourceConfig } from '../../actors/ports/event-source.ts';
 import type { SubagentConfig } from '../../actors/contracts/config.ts';
+import { changed } from '../../values/maybe-promise.ts';
 import type { LeadCall } from '../conformance/lead-script.ts';
 import type { Script as ModelScript, ScriptedPrompt } from '../doubles/scripted-model.ts';
 import type { ScriptedLanguageModel } from '../doubles/scripted-steps.ts';
@@ -77,7 +78,7 @@ function configIn<Config extends Partial<SubagentConfig>>(
     model: subagentModelIn(stage, process, name),
     ...(tools && { tools: stage.effects.watch(tools, process) }),
     ...(createInstance && {
-      createInstance: () => configIn(stage, process, createInstance()),
+      createInstance: () => changed(createInstance(), (own) => configIn(stage, process, own)),
     }),
   };
 }

@@ -31,6 +31,80 @@ function counted(config: Partial<SubagentConfig> = {}) {
   };
 }
 
+describe('a promised instance', () => {
+  /** A configuration whose instance comes when `come` or `fail` is called. */
+  function promised(config: Partial<SubagentConfig> = {}) {
+    const disposed: string[] = [];
+    const asked: PromiseWithResolvers<SubagentConfig>[] = [];
+    const instance = (name: string): SubagentConfig => ({
+      name,
+      instructions: INSTRUCTIONS,
+      tools: { look: simpleTool(() => `seen by ${name}`) },
+      dispose: () => void disposed.push(name),
+    });
+    return {
+      disposed,
+      asked,
+      come: (index: number) => asked[index]?.resolve(instance(`instance ${index}`)),
+      fail: (index: number) => asked[index]?.reject(new Error('The server is down')),
+      config: {
+        ...config,
+        createInstance() {
+          asked.push(Promise.withResolvers());
+          return asked.at(-1)?.promise ?? never();
+        },
+      },
+    };
+  }
+  const looks = () => subagentRuns(steps(calls(['look']), say('done')));
+
+  test('does the work when it is there, and is disposed once', async () => {
+    const { config, come, disposed } = promised();
+    const { run, environment } = looks();
+    const { result } = run(config);
+    await environment.settle();
+    come(0);
+    expect(await result).toMatchObject({
+      status: 'completed',
+      toolLedger: [{ toolName: 'look', output: 'seen by instance 0' }],
+    });
+    expect(disposed).toEqual(['instance 0']);
+  });
+
+  test('that is refused fails the run with the reason', async () => {
+    const { config, fail } = promised();
+    const { run, environment } = looks();
+    const { result } = run(config);
+    await environment.settle();
+    fail(0);
+    expect((await result).error).toMatchObject({
+      code: 'PREPARATION_FAILED',
+      message: 'The server is down',
+    });
+  });
+
+  test('that comes after the run was cancelled is disposed', async () => {
+    const { config, come, disposed } = promised();
+    const { run, environment } = looks();
+    const { result, cancel } = run(config);
+    await environment.settle();
+    cancel();
+    await environment.advance(60_000);
+    expect((await result).status).toBe('cancelled');
+    come(0);
+    await environment.settle();
+    expect(disposed).toEqual(['instance 0']);
+  });
+
+  test('that never comes does not hold the run longer than its timeout', async () => {
+    const { config } = promised({ timeout: 100 });
+    const { run, environment } = looks();
+    const { result } = run(config);
+    await environment.advance(60_000);
+    expect((await result).status).toBe('timed_out');
+  });
+});
+
 describe('every way out disposes once', () => {
   test('completed', async () => {
     const { config, created, disposed } = counted();

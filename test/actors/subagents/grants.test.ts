@@ -61,7 +61,7 @@ describe('P8: the tools of a subagent', () => {
     ]);
   });
 
-  test('a denial takes from what is configured and from what an instance brings, never complete_task', () => {
+  test('a denial takes from what is configured and from what an instance brings, never complete_task', async () => {
     const { complete_task } = createChildSubagentToolset();
     const given = config({
       tools: { own, complete_task },
@@ -74,7 +74,7 @@ describe('P8: the tools of a subagent', () => {
     );
     expect(names(granted)).toEqual(['complete_task', 'read']);
     expect(granted.ok && [...granted.denied]).toEqual(['own', 'complete_task']);
-    const instance = granted.ok && granted.config.createInstance?.();
+    const instance = granted.ok && (await granted.config.createInstance?.());
     expect(instance && Object.keys(instance.tools ?? {}).toSorted()).toEqual(['read', 'write']);
   });
 });

@@ -1,5 +1,5 @@
 import { tool } from 'ai';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { createRuntime, type RuntimeOptions } from '../../../src/actors/admission/runtime.ts';
 import {
@@ -7,6 +7,8 @@ import {
   type RunSubagentOptions,
 } from '../../../src/actors/subagents/run-subagent.ts';
 import type { SubagentConfig } from '../../../src/actors/contracts/config.ts';
+import type { LargeOutput } from '../../../src/actors/contracts/outcome.ts';
+import { defineSubagent, runSubagent as runInRealTime } from '../../../src/index.ts';
 import {
   readTask,
   scriptedModel,
@@ -26,10 +28,18 @@ const call = (name: string, input: unknown) => ({ calls: [{ name, input }] });
 const ask = (question: string, options?: { id: string; label: string }[]) =>
   call('ask_user', { question, ...(options ? { options } : {}) });
 
-function setUp(script: Script, runtimeOptions: Partial<RuntimeOptions> = {}) {
+function bare(script: Script, runtimeOptions: Partial<RuntimeOptions> = {}) {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, ...runtimeOptions });
-  const model = scriptedModel({ scripts: [{ when: INSTRUCTIONS, script }] });
+  return {
+    environment,
+    runtime,
+    model: scriptedModel({ scripts: [{ when: INSTRUCTIONS, script }] }),
+  };
+}
+
+function setUp(script: Script, runtimeOptions: Partial<RuntimeOptions> = {}) {
+  const { environment, runtime, model } = bare(script, runtimeOptions);
   const errors: unknown[] = [];
   return {
     environment,
@@ -97,6 +107,49 @@ describe('a run', () => {
       status: 'failed',
       error: { code: 'PREPARATION_FAILED', message: expect.stringContaining('expected a model') },
     });
+  });
+
+  test('ends when the signal of the program aborts, with its reason', async () => {
+    const { run, environment } = setUp(() => call('hang', {}));
+    const hang = tool({ inputSchema: z.object({}), execute: () => new Promise(() => undefined) });
+    const controller = new AbortController();
+    const { result } = run({ tools: { hang } }, { abortSignal: controller.signal });
+    await environment.settle();
+    controller.abort(new Error('The request is gone'));
+    await environment.advance(60_000);
+    expect(await result).toMatchObject({
+      status: 'cancelled',
+      error: { message: 'Cancelled: The request is gone' },
+    });
+  });
+
+  test('does not begin to work with a signal that has aborted', async () => {
+    let asked = 0;
+    const { run, environment } = setUp(() => ({ text: `answer ${(asked += 1)}` }));
+    const { result } = run({}, { abortSignal: AbortSignal.abort(new Error('Too late')) });
+    await environment.advance(60_000);
+    expect([(await result).status, asked]).toEqual(['cancelled', 0]);
+  });
+
+  test('an outcome has the type of the output schema', async () => {
+    const { environment, runtime, model } = bare(() => ({ text: '{"count":2}' }));
+    const counter = defineSubagent({
+      name: 'counter',
+      instructions: INSTRUCTIONS,
+      outputSchema: z.object({ count: z.number() }),
+    });
+    const { result } = runInRealTime(counter, 'Count', { runtime, model });
+    await environment.settle();
+    const { output } = await result;
+    expectTypeOf(output).toEqualTypeOf<{ count: number } | LargeOutput | null>();
+    const untyped = runInRealTime({ name: 'a', instructions: INSTRUCTIONS }, 'b', {
+      runtime,
+      model,
+    });
+    expectTypeOf<Awaited<typeof untyped.result>['output']>().toEqualTypeOf<unknown>();
+    await environment.settle();
+    await untyped.result;
+    expect(output).toEqual({ count: 2 });
   });
 
   test('is cancelled, once, whatever its tool does', async () => {

@@ -2,7 +2,7 @@ import { generateText, isStepCount, streamText, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ConfigurationError } from '../../../src/index.ts';
-import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
+import { scriptedModel, simulatedEnvironment, type Script } from '../../../src/testing/index.ts';
 
 /** One call of the model, as a session or a program makes it. */
 function ask(
@@ -225,4 +225,25 @@ test('a script follows a tool loop of the AI SDK', async () => {
   });
   expect(text).toBe('Three.');
   expect(steps[0]?.toolResults[0]?.output).toBe(3);
+});
+
+test('a script is told the step of its run, so that several runs do not share a list', async () => {
+  const seen: [number, number][] = [];
+  const script: Script = ({ turn, step }) => {
+    seen.push([turn, step]);
+    return { text: `step ${step}` };
+  };
+  const model = scriptedModel({ otherwise: script });
+  const call = (...roles: ('user' | 'assistant')[]) =>
+    model.doGenerate({
+      prompt: roles.map((role) => ({ role, content: [{ type: 'text', text: 'x' }] })),
+    });
+  await call('user');
+  await call('user', 'assistant', 'user');
+  await call('user');
+  expect(seen).toEqual([
+    [1, 1],
+    [2, 2],
+    [3, 1],
+  ]);
 });

@@ -403,7 +403,7 @@ export class TextLead implements LeadDriver {
       `The ${kind} ${deliveryId} has no listener: it waits as a card until a client listens. ` +
       'Subscribe to session.parts, read session.send() or session.read(), await session.nextResult(), ' +
       'or call session.listen(), and session.shown(deliveryId) for each delivery that the user has seen. ' +
-      '`events` and `store` never count as the user.';
+      '`events` and `store` never count as the user. A client of `serve` listens while it is connected.';
     core.reportError(new ConfigurationError('NOBODY_LISTENS', expected), 'text output');
   }
 

@@ -26,7 +26,7 @@ import type { Consolidation } from '../state/batches.ts';
 /** The options of every session, by voice or text. */
 export interface SessionOptions extends OutcomeOptions {
   /** The agents that can talk to the user; the first leads, until it transfers the lead. */
-  readonly agents: readonly [LeadAgent, ...LeadAgent[]];
+  readonly agents: readonly LeadAgent[];
   /** The configurations of background tools, by the name of the tool. */
   readonly subagentConfigs?: Readonly<Record<string, SubagentConfig>>;
   /** Agents that watch external events, for as long as the session lives. */
