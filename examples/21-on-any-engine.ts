@@ -135,8 +135,8 @@ async function restateWorker(): Promise<void> {
   const jobs = restateJobs({ ingress: RESTATE_INGRESS });
   const port = await restate.serve({
     services: [
-      restateJobService({ restate, hands: jobWorker({ environment, configs, model }) }),
-      restateRunWorkflow({ restate, hands: runWorker({ environment, configs, jobs }) }),
+      restateJobService({ restate, handler: jobWorker({ environment, configs, model }) }),
+      restateRunWorkflow({ restate, handler: runWorker({ environment, configs, jobs }) }),
     ],
     port: 0,
   });
@@ -163,11 +163,11 @@ async function temporalWorker(): Promise<TemporalClient & TemporalRunsClient> {
     activities: {
       ...temporalJobActivities({
         activity,
-        hands: jobWorker({ environment, configs, model }),
+        handler: jobWorker({ environment, configs, model }),
       }),
       ...temporalRunActivities({
         activity,
-        hands: runWorker({ environment, configs, jobs }),
+        handler: runWorker({ environment, configs, jobs }),
       }),
     },
   });

@@ -51,7 +51,7 @@ export const suites = {
 
 /** The engines, as far as they say what they can. */
 const engines: Readonly<Record<(typeof COLUMNS)[number], Jobs>> = {
-  'in process': localJobs({ hands: { do: open } }),
+  'in process': localJobs({ handler: { do: open } }),
   Restate: restateJobs({ ingress: 'http://127.0.0.1:1', admin: 'http://127.0.0.1:1' }),
   Temporal: temporalJobs({ client: { workflow: { start: open, getHandle: open } } }),
 };

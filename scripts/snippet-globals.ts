@@ -4,6 +4,7 @@
 import type { openai as openaiProvider } from '@ai-sdk/openai';
 import type * as ai from 'ai';
 import type * as offstage from 'offstage';
+import type { ServeOptions } from 'offstage/serve';
 import type { Voice, Transcriber } from 'offstage/voice';
 import type { ConformanceSetup, JournalConformanceSetup } from 'offstage/testing';
 import { fromPromise, setup, type createActor as createXStateActor } from 'xstate';
@@ -88,6 +89,8 @@ declare global {
   const screen: { show(event: offstage.SessionEvent): void };
   const lead: offstage.LeadAgent;
   const openSessions: readonly offstage.TextSession[];
+  const sessions: offstage.SessionPool<offstage.TextSession>;
+  const authorize: ServeOptions['authorize'];
   const reconcile: (toolName: string, input: unknown, idempotencyKey: string) => void;
   const log: (value: unknown) => void;
   const secret: string;

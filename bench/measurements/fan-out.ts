@@ -128,7 +128,7 @@ function offstageChildren(n: number): Promise<Numbers> {
 /** `generateText` whose tool is `generateText`. */
 const bareChildren = (tools: ToolSet) => (n: number) => {
   const planner = tool({
-    description: 'Hands a task to the planner',
+    description: 'Handler a task to the planner',
     inputSchema,
     execute: async ({ day }) => {
       const { output } = await generateText({

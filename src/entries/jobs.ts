@@ -6,22 +6,22 @@ export {
   type Job,
   type JobEnd,
   type JobFailure,
-  type JobHands,
+  type JobHandler,
   type JobRunOptions,
   type Jobs,
 } from '../actors/ports/jobs.ts';
 export { localJobs, type LocalJobsOptions } from '../actors/runtime/local-jobs.ts';
-export { packedHands, packedJobs } from '../actors/runtime/packed-jobs.ts';
+export { packedHandler, packedJobs } from '../actors/runtime/packed-jobs.ts';
 export type { JobClaims, JobCodec, JobPacking } from '../actors/runtime/packing.ts';
 export { forgetRun, type ForgetRunStores } from '../actors/runtime/forgetting.ts';
-export { packedRunHands, packedRuns } from '../actors/subagents/packed-runs.ts';
+export { packedRunHandler, packedRuns } from '../actors/subagents/packed-runs.ts';
 export { jobWorker, type JobWorkerOptions } from '../actors/subagent/job-worker.ts';
 export type {
   RunAnswer,
   RunBounds,
   RunChild,
   RunEngine,
-  RunHands,
+  RunHandler,
   RunNews,
   RunOrder,
   RunTurn,

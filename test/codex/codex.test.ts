@@ -1,4 +1,4 @@
-// Subagents on the real Codex, behind the Agent Client Protocol (ACP-SESSION-1, 3; RELAY-MIND-1..3): permissions, denials,
+// Subagents on the real Codex, behind the Agent Client Protocol (ACP-SESSION-1, 3; RELAY-LOOP-1..3): permissions, denials,
 // cancels, and kills of Codex and of the program.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -14,7 +14,7 @@ const folder = fileURLToPath(new URL('histories', import.meta.url));
 const engine = await openTemporal('bridge');
 const begun: string[] = [];
 const never = new Promise<JobEnd>(() => {});
-engine.bridge.hands = {
+engine.bridge.handler = {
   do({ key }, signal) {
     begun.push(key);
     const times = begun.filter((one) => one === key).length;
@@ -54,7 +54,7 @@ for (const key of Object.keys(ended)) {
 await engine.close();
 
 const withRuns = await openTemporal('runs');
-withRuns.bridge.hands = {
+withRuns.bridge.handler = {
   async do({ key }) {
     begun.push(key);
     if (key === 'stopped/model-1' || key === 'guide-stopped-guide/model-1') await never;

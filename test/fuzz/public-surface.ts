@@ -247,7 +247,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
         {
           environment,
           configs: { own: { name: 'own', instructions: 'Work.', runs: 'jobs' } },
-          jobs: simulatedJobs({ hands: { do: () => Promise.resolve({ done: '' }) } }),
+          jobs: simulatedJobs({ handler: { do: () => Promise.resolve({ done: '' }) } }),
           maxChars: 1_000,
           onError: () => {},
         },
@@ -255,15 +255,15 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       walks: 'trusts',
     },
     localJobs: {
-      args: () => [{ hands: { do: () => ({ done: '' }) }, maxBytes: 1_000 }],
+      args: () => [{ handler: { do: () => ({ done: '' }) }, maxBytes: 1_000 }],
       walks: 'trusts',
     },
-    packedHands: { args: () => [{ do: () => ({ done: '' }) }, packing()] },
-    packedRunHands: { args: () => [{ turn: () => ({}) }, packing()] },
+    packedHandler: { args: () => [{ do: () => ({ done: '' }) }, packing()] },
+    packedRunHandler: { args: () => [{ turn: () => ({}) }, packing()] },
     packedRuns: { args: () => [runEngine(), packing()] },
     forgetRun: { args: () => ['run-1', { engine: runEngine() }] },
     packedJobs: {
-      args: () => [localJobs({ hands: { do: () => Promise.resolve({ done: '' }) } }), packing()],
+      args: () => [localJobs({ handler: { do: () => Promise.resolve({ done: '' }) } }), packing()],
     },
   },
   './temporal': {
@@ -292,13 +292,15 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
     },
     temporalRunActivities: {
-      args: () => [{ activity: { Context: { current: () => ({}) } }, hands: { turn: () => ({}) } }],
+      args: () => [
+        { activity: { Context: { current: () => ({}) } }, handler: { turn: () => ({}) } },
+      ],
     },
     temporalJobActivities: {
       args: () => [
         {
           activity: { Context: { current: () => ({}) } },
-          hands: { do: () => ({ done: '' }) },
+          handler: { do: () => ({ done: '' }) },
           maxBytes: 1_000,
         },
       ],
@@ -333,7 +335,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
             handlers: { workflow: { shared: (_: object, handler: unknown) => handler } },
             RestatePromise: { race: () => null },
           },
-          hands: { turn: () => ({}) },
+          handler: { turn: () => ({}) },
           service: 'runs',
           keepMs: 1_000,
           longestMs: 1_000,
@@ -352,7 +354,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
             service: (definition: unknown) => definition,
             RestatePromise: { race: () => null },
           },
-          hands: { do: () => ({ done: '' }) },
+          handler: { do: () => ({ done: '' }) },
           service: 'jobs',
           keepMs: 1_000,
           longestMs: 1_000,
@@ -532,10 +534,10 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     runsConformance: { args: () => [{ name: 'a', shows: [], isEngine: true, open: () => ({}) }] },
     runsConformanceAgents: { args: () => [() => Promise.resolve()] },
     simulatedRuns: {
-      args: ({ environment }) => [{ environment, hands: { turn: () => ({}) } }],
+      args: ({ environment }) => [{ environment, handler: { turn: () => ({}) } }],
       walks: 'trusts',
     },
-    simulatedJobs: { args: () => [{ hands: { do: () => ({ done: '' }) } }], walks: 'trusts' },
+    simulatedJobs: { args: () => [{ handler: { do: () => ({ done: '' }) } }], walks: 'trusts' },
     relayConformance: { args: () => [{ name: 'a', shows: [], graceMs: 1, open: () => ({}) }] },
     scriptedModel: { args: () => [[]], trusts: testTool },
     scriptedRelay: { args: () => [{ graceMs: 1 }], trusts: testTool },

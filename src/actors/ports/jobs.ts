@@ -2,7 +2,7 @@
 // process or on an engine such as Restate or Temporal. `jobsConformance` of `offstage/testing` tests an implementation.
 //
 // A job has a key, a name for the engine's pages, and a body: a text that only the two ends read. The asking end is the
-// session; the other one is `JobHands`, such as those of `jobWorker`. Consent, budgets, retries and checks of outputs are
+// session; the other one is `JobHandler`, such as those of `jobWorker`. Consent, budgets, retries and checks of outputs are
 // decided in the session, never in a job.
 //
 // Invariants
@@ -95,7 +95,7 @@ export interface Jobs {
 }
 
 /** The end where jobs are done. */
-export interface JobHands {
+export interface JobHandler {
   /**
    * Does the job. Rejects with the reason of the signal, soon after that has aborted, and with nothing else. `said`
    * never throws.
@@ -204,7 +204,7 @@ export function cancelledEnd(): JobEnd {
 function tooLarge(what: string, text: string, maxBytes: number): JobError {
   return new JobError(
     'JOB_TOO_LARGE',
-    `${what}: expected at most ${maxBytes} bytes, got ${byteLength(text)}: give packedJobs(…) and packedHands(…) the same \`claims\`, which keep large texts`,
+    `${what}: expected at most ${maxBytes} bytes, got ${byteLength(text)}: give packedJobs(…) and packedHandler(…) the same \`claims\`, which keep large texts`,
     { retryable: false },
   );
 }

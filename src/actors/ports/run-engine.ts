@@ -1,5 +1,5 @@
 // Runs on an engine: the engine keeps a run (`runSubagent(…, { id, engine })`), wherever its turns are done, and wakes it.
-// `runsConformance` of `offstage/testing` tests an implementation together with its worker (`RunHands`).
+// `runsConformance` of `offstage/testing` tests an implementation together with its worker (`RunHandler`).
 //
 // Invariants
 //   RUN-ENGINE-1. One id is one run, in however many processes: begun if there is none, and its view with the outcome once
@@ -57,7 +57,7 @@ export function runUnderWay(id: string): JobError {
 }
 
 /** The end where turns are done. */
-export interface RunHands {
+export interface RunHandler {
   /**
    * Does a turn. An abort with a `JobError` of code `CANCELLED` cancels the run, and the turn ends with its outcome;
    * with another reason, the turn rejects with that, and is done again elsewhere.

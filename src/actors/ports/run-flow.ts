@@ -29,7 +29,7 @@ export interface RunOrder {
   readonly by?: string;
   /** The bounds of a run that works for another run. @defaultValue none: a program asked for it */
   readonly above?: RunBounds;
-  /** `task`, `by` and `above` as `packedRuns` or `packedRunHands` wrote them; those fields then say nothing. @defaultValue none */
+  /** `task`, `by` and `above` as `packedRuns` or `packedRunHandler` wrote them; those fields then say nothing. @defaultValue none */
   readonly packed?: string;
 }
 
@@ -83,7 +83,7 @@ export interface RunTurn {
   readonly order: RunOrder;
   /** Counts from 1. */
   readonly number: number;
-  /** A text: as `packedRunHands` wrote it at the end of the last turn. */
+  /** A text: as `packedRunHandler` wrote it at the end of the last turn. */
   readonly journal: readonly JournalEntry[] | string;
   readonly waiting: readonly RunWait[];
   readonly news: RunNews;

@@ -14,14 +14,14 @@ import {
   JobError,
   type Job,
   type JobEnd,
-  type JobHands,
+  type JobHandler,
   type Jobs,
 } from '../ports/jobs.ts';
 import { raceAbort } from './race-abort.ts';
 
 export interface LocalJobsOptions {
   /** Does the jobs: `jobWorker({ … })`. */
-  readonly hands: JobHands;
+  readonly handler: JobHandler;
   /** The limit of a body, in bytes. @defaultValue Infinity */
   readonly maxBytes?: number;
 }
@@ -33,7 +33,7 @@ interface UnderWay {
 }
 
 const optionsSchema = z.strictObject({
-  hands: anObject('hands such as those of jobWorker({ … })', 'do'),
+  handler: anObject('a handler such as that of jobWorker({ … })', 'do'),
   maxBytes: z.union([z.number().positive(), z.literal(Infinity)]).optional(),
 } satisfies ChecksOf<LocalJobsOptions>);
 
@@ -43,7 +43,7 @@ const optionsSchema = z.strictObject({
  */
 export function localJobs(options: LocalJobsOptions): Jobs {
   check('localJobs(options)', optionsSchema, options);
-  const { hands, maxBytes = Infinity } = options;
+  const { handler, maxBytes = Infinity } = options;
   const jobs = new Map<string, UnderWay>();
 
   const toEnd = async (
@@ -52,7 +52,7 @@ export function localJobs(options: LocalJobsOptions): Jobs {
     say: (text: string) => void,
   ): Promise<JobEnd> => {
     try {
-      return endWithin(job, await hands.do(job, signal, say), maxBytes);
+      return endWithin(job, await handler.do(job, signal, say), maxBytes);
     } catch (error) {
       if (signal.aborted) return cancelledEnd();
       // It may have been done.

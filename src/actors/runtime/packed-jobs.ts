@@ -1,10 +1,10 @@
-// Jobs whose bodies and ends an engine stores packed (packing.ts): `packedJobs` where jobs are asked for, `packedHands` where
+// Jobs whose bodies and ends an engine stores packed (packing.ts): `packedJobs` where jobs are asked for, `packedHandler` where
 // they are done.
 
 import { aFunction, anObject, check } from '../../values/checks.ts';
 import { z } from 'zod';
 import { isA } from '../../values/errors.ts';
-import { JobError, type JobEnd, type JobHands, type Jobs } from '../ports/jobs.ts';
+import { JobError, type JobEnd, type JobHandler, type Jobs } from '../ports/jobs.ts';
 import { Packer, type JobPacking } from './packing.ts';
 import { raceAbort } from './race-abort.ts';
 
@@ -61,15 +61,19 @@ export function packedJobs(jobs: Jobs, packing: JobPacking): Jobs {
  * Unpacks the bodies of jobs at a worker, and packs their results.
  * @throws {ConfigurationError} for options that are unknown or wrong.
  */
-export function packedHands(hands: JobHands, packing: JobPacking): JobHands {
-  check('packedHands(hands, …)', anObject('hands such as those of jobWorker({ … })', 'do'), hands);
-  const packer = new Packer('packedHands(…, packing)', packing);
+export function packedHandler(handler: JobHandler, packing: JobPacking): JobHandler {
+  check(
+    'packedHandler(handler, …)',
+    anObject('a handler such as that of jobWorker({ … })', 'do'),
+    handler,
+  );
+  const packer = new Packer('packedHandler(…, packing)', packing);
   return {
     async do(job, signal, said): Promise<JobEnd> {
       let isDone = false;
       try {
         const body = await raceAbort(packer.unpack(job.body), signal);
-        const end = await hands.do({ ...job, body }, signal, packer.isSealing ? undefined : said);
+        const end = await handler.do({ ...job, body }, signal, packer.isSealing ? undefined : said);
         if (!('done' in end)) return end;
         isDone = true;
         return { done: await raceAbort(packer.pack(`${job.key}/end`, end.done), signal) };

@@ -149,7 +149,7 @@ async function unlessAborted(
   }
 }
 
-/** The tools of a relay are those of its mind. */
+/** The tools of a relay are those of its loop. */
 const noTools: PreparedTools = { modelTools: undefined, execution: new Map() };
 
 const toolsets = new WeakMap<SubagentConfig, PreparedTools>();

@@ -24,7 +24,7 @@ import { subAgentOf } from '../model/tool-flags.ts';
 import { runToolCall } from '../model/tool-run.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import type { Environment } from '../ports/environment.ts';
-import type { Job, JobEnd, JobHands } from '../ports/jobs.ts';
+import type { Job, JobEnd, JobHandler } from '../ports/jobs.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
 import { checkSubagentConfig } from './config.ts';
 import { toolsOf } from './instance.ts';
@@ -68,17 +68,17 @@ interface Known {
 }
 
 /**
- * Returns the hands of a worker: give them to the engine's own worker (`restateJobs`, `temporalJobs`), or to
+ * Returns the handler of a worker: give it to the engine's own worker (`restateJobs`, `temporalJobs`), or to
  * `localJobs`. Deploy it with the same configurations as the sessions.
  * @throws {ConfigurationError} for options that are unknown or wrong, and for two configurations of one name.
  */
-export function jobWorker(options: JobWorkerOptions): JobHands {
+export function jobWorker(options: JobWorkerOptions): JobHandler {
   check('jobWorker(options)', optionsSchema, options);
   checkEnvironment('jobWorker(options): environment', options.environment);
   return new JobWorker(options);
 }
 
-class JobWorker implements JobHands {
+class JobWorker implements JobHandler {
   readonly #options: JobWorkerOptions;
   readonly #known = new Map<string, Known>();
   /** Inherited tools. */

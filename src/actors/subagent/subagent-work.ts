@@ -47,7 +47,7 @@ import { ASK_USER, mayGiveBack, NOT_FOR_ME } from './ask-user.ts';
 import { checkHandIn, completionToolIn, notHandedInMessage } from './child-toolset.ts';
 import { releaseInstance, type Instance } from './instance.ts';
 import { permitFor, type Granted } from './permit.ts';
-import { RelayMind } from './relay-mind.ts';
+import { RelayLoop } from './relay-loop.ts';
 import { StepFailure, StepJobs } from './step-jobs.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 import type { SubagentLog } from './subagent-log.ts';
@@ -105,7 +105,7 @@ export class SubagentWork {
   readonly #worker: Worker;
   #instance: Instance | null = null;
   /** In place of the model, for an agent of somebody else. */
-  #mind: RelayMind | null = null;
+  #relayLoop: RelayLoop | null = null;
   /** The loop of an agent of the AI SDK. */
   #loop: AgentRun | null = null;
   #preparing: Promise<void> | null = null;
@@ -182,7 +182,7 @@ export class SubagentWork {
 
   /** Lets the other agent's step end, so that it reads a message that has come. */
   nudge(): void {
-    this.#mind?.nudge();
+    this.#relayLoop?.nudge();
   }
 
   /**
@@ -197,11 +197,11 @@ export class SubagentWork {
   }
 
   async #releaseMind(why: 'ended' | 'suspended'): Promise<void> {
-    const mind = this.#mind;
-    if (!mind) return;
+    const relayLoop = this.#relayLoop;
+    if (!relayLoop) return;
     const { name } = this.#worker.definition;
     try {
-      await raceTime(() => mind.release(why), {
+      await raceTime(() => relayLoop.release(why), {
         timeoutMs: RELEASE_TIMEOUT_MS,
         scheduler: this.#host.environment.scheduler,
         late: () =>
@@ -279,7 +279,7 @@ export class SubagentWork {
     const { relay, interactive, name } = instance.definition;
     if (!relay) return instance;
     const { environment } = this.#host;
-    const mind = new RelayMind({
+    const relayLoop = new RelayLoop({
       relay,
       subagentId: this.#worker.id,
       task: { ...this.#worker.task, scope: this.#host.scope },
@@ -292,8 +292,8 @@ export class SubagentWork {
       withdrawn: (callId, reason) => this.#questionWithdrawn(callId, reason),
       alive: () => this.#ports.activity(this.#worker),
     });
-    this.#mind = mind;
-    return { ...instance, tools: mind.tools(name) };
+    this.#relayLoop = relayLoop;
+    return { ...instance, tools: relayLoop.tools(name) };
   }
 
   /** The other agent took its question back while the user is asked. */
@@ -342,10 +342,10 @@ export class SubagentWork {
     if (signal.aborted) return;
     const instructions = instance.instructions();
     const { environment } = this.#host;
-    const mind = this.#mind;
+    const relayLoop = this.#relayLoop;
     // Another agent keeps its conversation itself: only what it says is counted here.
     const permit = permitFor(
-      mind
+      relayLoop
         ? { budget, instructions: '', messages: [], final }
         : { budget, instructions, messages, final },
     );
@@ -361,11 +361,11 @@ export class SubagentWork {
     const toolChoice = final ? 'none' : thinking.call?.toolChoice;
     const stream = this.#streamOf(activity, instance);
     try {
-      if (mind) {
+      if (relayLoop) {
         const { ledger } = this.#worker.log;
         const said = stream && ((delta: string) => stream({ type: 'text_delta', step, delta }));
         const own = { step, instructions, messages, ledger, final, signal, said };
-        const response = await mind.step(own);
+        const response = await relayLoop.step(own);
         await this.#digest(thinking, this.#paid(thinking, permit, response));
         return;
       }
@@ -448,7 +448,7 @@ export class SubagentWork {
     if (!budget && !this.#host.price) return response;
     const usage = permit.counted(response);
     // A relay reports its own costs, and not with every step.
-    if (this.#mind) {
+    if (this.#relayLoop) {
       permit.settle(usage.totalTokens, usage.cost ?? 0);
       return response;
     }
@@ -535,7 +535,7 @@ export class SubagentWork {
       return;
     }
     // A relay whose turn goes on: a message is read first.
-    if (this.#mind && response.finish === 'tool-calls') {
+    if (this.#relayLoop && response.finish === 'tool-calls') {
       report({ type, step, calls: [], again: true, response });
       return;
     }
@@ -664,8 +664,8 @@ export class SubagentWork {
     if (call.consent === 'inherited_denial') return toolDenied(INHERITED_DENIAL);
     if (call.consent === 'author_denied') return toolDenied(call.reason ?? AUTHORS_DENIAL);
     const ports = this.#ports;
-    if (this.#mind)
-      return this.#mind.run(call, this.#worker.log.ledger, signal, () => {
+    if (this.#relayLoop)
+      return this.#relayLoop.run(call, this.#worker.log.ledger, signal, () => {
         const idempotencyKey = this.#keyOf(step, callId);
         ports.inDoubt?.(this.#worker, { callId, toolName, input, idempotencyKey });
       });

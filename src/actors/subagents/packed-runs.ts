@@ -1,4 +1,4 @@
-// Runs whose texts an engine stores packed (packing.ts): `packedRuns` where runs are asked for, `packedRunHands` where their
+// Runs whose texts an engine stores packed (packing.ts): `packedRuns` where runs are asked for, `packedRunHandler` where their
 // turns are done. The engine sees the ids, the name of the configuration, the ids of requests, and the times.
 //
 // Invariants
@@ -16,7 +16,7 @@ import type { JournalEntry } from '../ports/journal.ts';
 import type {
   RunAnswer,
   RunEngine,
-  RunHands,
+  RunHandler,
   RunNews,
   RunOrder,
   RunTurn,
@@ -95,19 +95,19 @@ export function packedRuns(engine: RunEngine, packing: JobPacking): RunEngine {
  * Unpacks the turns of runs at a worker, and packs their ends: around `runWorker({ … })`.
  * @throws {ConfigurationError} for options that are unknown or wrong.
  */
-export function packedRunHands(hands: RunHands, packing: JobPacking): RunHands {
+export function packedRunHandler(handler: RunHandler, packing: JobPacking): RunHandler {
   check(
-    'packedRunHands(hands, …)',
-    anObject('hands such as those of runWorker({ … })', 'turn'),
-    hands,
+    'packedRunHandler(handler, …)',
+    anObject('a handler such as that of runWorker({ … })', 'turn'),
+    handler,
   );
-  const texts = new RunTexts(new Packer('packedRunHands(…, packing)', packing), packing);
+  const texts = new RunTexts(new Packer('packedRunHandler(…, packing)', packing), packing);
   return {
     async turn(turn, signal) {
       let end: RunTurnEnd;
       try {
         const given = await raceAbort(texts.unpackTurn(turn), signal);
-        end = await hands.turn(given, texts.readableReason(signal));
+        end = await handler.turn(given, texts.readableReason(signal));
       } catch (error) {
         if (signal.aborted || !isA(error, JobError) || error.retryable) throw error;
         // PACKED-RUNS-2. Its time is that of no clock: nothing is waited for any more.

@@ -41,7 +41,7 @@ import { JobError, unlessAborted, type Job, type JobEnd, type Jobs } from '../po
 import type { Journal, JournalEntry } from '../ports/journal.ts';
 import type {
   RunChild,
-  RunHands,
+  RunHandler,
   RunOrder,
   RunTurn,
   RunTurnEnd,
@@ -81,11 +81,11 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<RunWorkerOptions>);
 
 /**
- * Returns the hands that do turns of runs: for `restateRunWorkflow`, `temporalRunActivities`.
+ * Returns the handler that does turns of runs: for `restateRunWorkflow`, `temporalRunActivities`.
  * @throws {ConfigurationError} for options that are unknown or wrong: jobs that keep no ends, and configurations whose
  * steps would be done again when a turn is (RUN-WORKER-1).
  */
-export function runWorker(options: RunWorkerOptions): RunHands {
+export function runWorker(options: RunWorkerOptions): RunHandler {
   check('runWorker(options)', optionsSchema, options);
   checkEnvironment('runWorker(options): environment', options.environment);
   const { jobs, configs } = options;
@@ -182,7 +182,7 @@ function endOf(outcome: Outcome | null): JobEnd {
   return { failed: { code, message, retryable: false } };
 }
 
-class RunWorker implements RunHands {
+class RunWorker implements RunHandler {
   readonly #options: RunWorkerOptions;
   readonly #known: ReadonlyMap<string, SubagentConfig>;
   readonly #standIns: StandIns;
@@ -205,7 +205,7 @@ class RunWorker implements RunHands {
       outcome,
     });
     if (order.packed !== undefined || typeof entries === 'string')
-      return ended(lostBy(unreadable('expected packedRunHands(…) around runWorker(…)')));
+      return ended(lostBy(unreadable('expected packedRunHandler(…) around runWorker(…)')));
     const config = this.#known.get(order.config);
     if (!config)
       return ended(

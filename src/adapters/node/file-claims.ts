@@ -37,7 +37,7 @@ const PART_CHARS = 200;
 const MAX_PARTS = 12;
 
 /**
- * Keeps large texts of jobs in a folder, for `packedJobs` and `packedHands`.
+ * Keeps large texts of jobs in a folder, for `packedJobs` and `packedHandler`.
  * @throws {ConfigurationError} for options that are unknown or wrong.
  */
 export function fileClaims(options: FileClaimsOptions): FileClaims {

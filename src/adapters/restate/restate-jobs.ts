@@ -23,7 +23,7 @@ import {
   jobEndSchema,
   type Job,
   type JobEnd,
-  type JobHands,
+  type JobHandler,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
 import { RestateAdmin, sqlText } from './restate-admin.ts';
@@ -62,7 +62,7 @@ export interface RestateJobServiceOptions<Service = unknown> {
   /** The SDK: `import * as restate from '@restatedev/restate-sdk'`. */
   readonly restate: RestateSdk<Service>;
   /** Does the jobs: `jobWorker({ … })`. */
-  readonly hands: JobHands;
+  readonly handler: JobHandler;
   /** The name of the service. @defaultValue 'offstage_jobs' */
   readonly service?: string;
   /** How long Restate keeps the end of a job, in milliseconds. @defaultValue 604800000, a week */
@@ -99,7 +99,7 @@ const jobsOptions = z.strictObject({
 } satisfies ChecksOf<RestateJobsOptions>);
 const serviceOptions = z.strictObject({
   restate: sdkSchema('service'),
-  hands: anObject('hands such as those of jobWorker({ … })', 'do'),
+  handler: anObject('a handler such as that of jobWorker({ … })', 'do'),
   service: serviceName.optional(),
   keepMs: z.number().int().min(1).optional(),
   longestMs: z.number().int().min(1).optional(),
@@ -192,13 +192,13 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
   check('restateJobService(options)', serviceOptions, options);
   const {
     restate,
-    hands,
+    handler,
     service = SERVICE,
     keepMs = WEEK_MS,
     longestMs = HOUR_MS,
     maxBytes = MAX_BYTES,
   } = options;
-  const desk = new Desk(hands, maxBytes);
+  const desk = new Desk(handler, maxBytes);
   const definition = {
     name: service,
     options: {
@@ -225,7 +225,7 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
 
 /** The jobs that a worker's process knows of. */
 class Desk {
-  readonly #hands: JobHands;
+  readonly #handler: JobHandler;
   readonly #maxBytes: number;
   readonly #permitted = new Set<string>();
   /** Cancelled before they were begun. */
@@ -235,8 +235,8 @@ class Desk {
     { readonly end: Promise<JobEnd>; readonly controller: AbortController }
   >();
 
-  constructor(hands: JobHands, maxBytes: number) {
-    this.#hands = hands;
+  constructor(handler: JobHandler, maxBytes: number) {
+    this.#handler = handler;
     this.#maxBytes = maxBytes;
   }
 
@@ -270,7 +270,7 @@ class Desk {
 
   async #do(job: Job, signal: AbortSignal): Promise<JobEnd> {
     try {
-      return endWithin(job, await this.#hands.do(job, signal), this.#maxBytes);
+      return endWithin(job, await this.#handler.do(job, signal), this.#maxBytes);
     } catch (error) {
       if (signal.aborted) return cancelledEnd();
       if (job.once) return { lost: true };

@@ -17,7 +17,7 @@ import {
   type RunAnswer,
   type RunDriver,
   type RunEngine,
-  type RunHands,
+  type RunHandler,
   type RunNews,
   type RunOrder,
   type RunTurn,
@@ -57,7 +57,7 @@ export interface RestateRunWorkflowOptions<Workflow = unknown> {
   /** The SDK: `import * as restate from '@restatedev/restate-sdk'`. */
   readonly restate: RestateWorkflowSdk<Workflow>;
   /** Does the turns: `runWorker({ … })`. */
-  readonly hands: RunHands;
+  readonly handler: RunHandler;
   /** The name of the workflow. @defaultValue 'offstage_runs' */
   readonly service?: string;
   /** How long Restate keeps a run that has ended, in milliseconds. @defaultValue 604800000, a week */
@@ -116,7 +116,7 @@ const runsOptions = z.strictObject({
 } satisfies ChecksOf<RestateRunsOptions>);
 const workflowOptions = z.strictObject({
   restate: sdkSchema('workflow'),
-  hands: anObject('hands such as those of runWorker({ … })', 'turn'),
+  handler: anObject('a handler such as that of runWorker({ … })', 'turn'),
   service: serviceName.optional(),
   keepMs: z.number().int().min(1).optional(),
   longestMs: z.number().int().min(1).optional(),
@@ -202,8 +202,8 @@ export function restateRunWorkflow<Workflow>(
   options: RestateRunWorkflowOptions<Workflow>,
 ): Workflow {
   check('restateRunWorkflow(options)', workflowOptions, options);
-  const { restate, hands, service = SERVICE, keepMs = WEEK_MS, longestMs = HOUR_MS } = options;
-  const turns = new Turns(hands);
+  const { restate, handler, service = SERVICE, keepMs = WEEK_MS, longestMs = HOUR_MS } = options;
+  const turns = new Turns(handler);
   const passing = <Handler>(handler: Handler): Handler =>
     restate.handlers.workflow.shared({ journalRetention: 0 }, handler);
   const definition = {
@@ -303,7 +303,7 @@ function driverOf(
 
 /** The turns that this process does. */
 class Turns {
-  readonly #hands: RunHands;
+  readonly #handler: RunHandler;
   readonly #underWay = new Map<
     string,
     { readonly end: Promise<RunTurnEnd>; readonly controller: AbortController }
@@ -311,8 +311,8 @@ class Turns {
   /** Cancelled before they were begun in this process, by the reason. */
   readonly #cancelled = new Map<string, string>();
 
-  constructor(hands: RunHands) {
-    this.#hands = hands;
+  constructor(handler: RunHandler) {
+    this.#handler = handler;
   }
 
   do(turn: RunTurn): Promise<RunTurnEnd> {
@@ -324,7 +324,7 @@ class Turns {
     this.#cancelled.delete(key);
     const controller = new AbortController();
     const news: RunNews = reason === undefined ? turn.news : { type: 'cancelled', reason };
-    const end = this.#hands.turn({ ...turn, news }, controller.signal);
+    const end = this.#handler.turn({ ...turn, news }, controller.signal);
     this.#underWay.set(key, { end, controller });
     const over = (): boolean => this.#underWay.delete(key);
     end.then(over, over);

@@ -22,7 +22,7 @@ import {
   unreachable,
   type Job,
   type JobEnd,
-  type JobHands,
+  type JobHandler,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
 import { filterText, TemporalDeletions, type TemporalClientOf } from './temporal-deletions.ts';
@@ -67,7 +67,7 @@ export interface TemporalJobActivitiesOptions {
   /** The package: `import * as activity from '@temporalio/activity'`. */
   readonly activity: TemporalActivity;
   /** Does the jobs: `jobWorker({ … })`. */
-  readonly hands: JobHands;
+  readonly handler: JobHandler;
   /** The limit of a result, in bytes. @defaultValue 1800000 */
   readonly maxBytes?: number;
 }
@@ -89,7 +89,7 @@ const jobsOptions = z.strictObject({
 } satisfies ChecksOf<TemporalJobsOptions>);
 const activitiesOptions = z.strictObject({
   activity: activitySchema,
-  hands: anObject('hands such as those of jobWorker({ … })', 'do'),
+  handler: anObject('a handler such as that of jobWorker({ … })', 'do'),
   maxBytes: z.number().int().min(1).optional(),
 } satisfies ChecksOf<TemporalJobActivitiesOptions>);
 
@@ -188,12 +188,12 @@ export function temporalJobActivities(
   options: TemporalJobActivitiesOptions,
 ): TemporalJobActivities {
   check('temporalJobActivities(options)', activitiesOptions, options);
-  const { activity, hands, maxBytes = MAX_BYTES } = options;
+  const { activity, handler, maxBytes = MAX_BYTES } = options;
   return {
     async offstageDoJob(job) {
       const signal = activity.Context.current().cancellationSignal;
       try {
-        const end = await withHeartbeats(activity, () => hands.do(job, signal));
+        const end = await withHeartbeats(activity, () => handler.do(job, signal));
         return endWithin(job, end, maxBytes);
       } catch (error) {
         if (isCancel(signal)) return cancelledEnd();

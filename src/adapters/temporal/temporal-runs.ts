@@ -18,7 +18,7 @@ import {
   runUnderWay,
   runViewSchema,
   type RunEngine,
-  type RunHands,
+  type RunHandler,
   type RunTurn,
   type RunTurnEnd,
 } from '../../actors/ports/run-engine.ts';
@@ -71,7 +71,7 @@ export interface TemporalRunActivitiesOptions {
   /** The package: `import * as activity from '@temporalio/activity'`. */
   readonly activity: TemporalActivity;
   /** Does the turns: `runWorker({ … })`. */
-  readonly hands: RunHands;
+  readonly handler: RunHandler;
 }
 
 /** The activities of a worker, by name. */
@@ -92,7 +92,7 @@ const runsOptions = z.strictObject({
 } satisfies ChecksOf<TemporalRunsOptions>);
 const activitiesOptions = z.strictObject({
   activity: activitySchema,
-  hands: anObject('hands such as those of runWorker({ … })', 'turn'),
+  handler: anObject('a handler such as that of runWorker({ … })', 'turn'),
 } satisfies ChecksOf<TemporalRunActivitiesOptions>);
 
 /**
@@ -199,7 +199,7 @@ export function temporalRunActivities(
   options: TemporalRunActivitiesOptions,
 ): TemporalRunActivities {
   check('temporalRunActivities(options)', activitiesOptions, options);
-  const { activity, hands } = options;
+  const { activity, handler } = options;
   return {
     async offstageTurn(turn) {
       const signal = activity.Context.current().cancellationSignal;
@@ -211,7 +211,7 @@ export function temporalRunActivities(
       signal.addEventListener('abort', abort, { once: true });
       if (signal.aborted) abort();
       try {
-        return await withHeartbeats(activity, () => hands.turn(turn, controller.signal));
+        return await withHeartbeats(activity, () => handler.turn(turn, controller.signal));
       } finally {
         signal.removeEventListener('abort', abort);
       }

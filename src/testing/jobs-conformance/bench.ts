@@ -1,6 +1,6 @@
 // One case of the suite of jobs: what its workers were told to do, and what they have begun.
 
-import type { Job, JobEnd, JobHands, Jobs } from '../../actors/ports/jobs.ts';
+import type { Job, JobEnd, JobHandler, Jobs } from '../../actors/ports/jobs.ts';
 import { isA, messageOf } from '../../values/errors.ts';
 import { JobError } from '../../actors/ports/jobs.ts';
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
@@ -30,7 +30,7 @@ const PATIENCE = 20_000;
 const neverAborted = new AbortController().signal;
 
 /** The helpers of all cases. */
-export class JobsBench implements JobHands {
+export class JobsBench implements JobHandler {
   readonly #setup: JobsConformanceSetup;
   readonly #environment = simulatedEnvironment();
   readonly #acts = new Map<string, Act>();

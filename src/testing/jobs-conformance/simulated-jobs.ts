@@ -13,14 +13,14 @@ import {
   JobError,
   type Job,
   type JobEnd,
-  type JobHands,
+  type JobHandler,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
 
 export interface SimulatedJobsOptions {
   /** Does the jobs: those of `jobWorker({ … })`. */
-  readonly hands: JobHands;
+  readonly handler: JobHandler;
   /** The limit of a body, and of the text of an end. @defaultValue 1000000 */
   readonly maxBytes?: number;
 }
@@ -53,7 +53,7 @@ interface Held {
 }
 
 const optionsSchema = z.strictObject({
-  hands: anObject('hands such as those of jobWorker({ … })', 'do'),
+  handler: anObject('a handler such as that of jobWorker({ … })', 'do'),
   maxBytes: z.number().int().min(1).optional(),
 } satisfies ChecksOf<SimulatedJobsOptions>);
 
@@ -63,7 +63,7 @@ const optionsSchema = z.strictObject({
  */
 export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
   check('simulatedJobs(options)', optionsSchema, options);
-  const { hands, maxBytes = 1_000_000 } = options;
+  const { handler, maxBytes = 1_000_000 } = options;
   const known = new Map<string, Held>();
   const begun: SimulatedExecution[] = [];
 
@@ -82,7 +82,7 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
     };
     begun.push({ ...job });
     void Promise.resolve()
-      .then(() => hands.do(job, held.controller.signal, say))
+      .then(() => handler.do(job, held.controller.signal, say))
       .then(
         (how) => {
           if (isCurrent()) end(held, how);

@@ -1,6 +1,6 @@
 // The stage on which the suite of jobs plays: an engine, whose workers do what the suite tells them.
 
-import type { JobHands, Jobs } from '../../actors/ports/jobs.ts';
+import type { JobHandler, Jobs } from '../../actors/ports/jobs.ts';
 
 /** A fault that a stage can show. */
 export type JobsFault =
@@ -28,6 +28,6 @@ export interface JobsConformanceSetup {
   readonly patience?: number;
   /** Lets a moment pass between two looks. @defaultValue a turn of the event loop */
   readonly moment?: () => Promise<void>;
-  /** Opens a stage for one case. Its workers do jobs with these hands, wherever they run. */
-  open(hands: JobHands): JobsStage | Promise<JobsStage>;
+  /** Opens a stage for one case. Its workers do jobs with these handler, wherever they run. */
+  open(handler: JobHandler): JobsStage | Promise<JobsStage>;
 }

@@ -1,7 +1,7 @@
 // An engine in memory that keeps runs, and whose workers can be killed: for tests of programs whose runs are on an engine.
 //
 // Owns:     the runs, and what was recorded of each.
-// Does not: do a turn: its hands do.
+// Does not: do a turn: its handler does.
 
 import { z } from 'zod';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
@@ -11,7 +11,7 @@ import {
   runUnderWay,
   type RunChild,
   type RunEngine,
-  type RunHands,
+  type RunHandler,
   type RunNews,
   type RunOrder,
   type RunTurn,
@@ -25,7 +25,7 @@ export interface SimulatedRunsOptions {
   /** The time in which runs wait. */
   readonly environment: Environment;
   /** Does the turns: those of `runWorker({ … })`. */
-  readonly hands: RunHands;
+  readonly handler: RunHandler;
 }
 
 export interface SimulatedRuns extends RunEngine {
@@ -53,7 +53,7 @@ interface Held {
 
 const optionsSchema = z.strictObject({
   environment: z.unknown(),
-  hands: anObject('hands such as those of runWorker({ … })', 'turn'),
+  handler: anObject('a handler such as that of runWorker({ … })', 'turn'),
 } satisfies ChecksOf<SimulatedRunsOptions>);
 
 /**
@@ -63,7 +63,7 @@ const optionsSchema = z.strictObject({
 export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
   check('simulatedRuns(options)', optionsSchema, options);
   checkEnvironment('simulatedRuns(options): environment', options.environment);
-  const { hands } = options;
+  const { handler } = options;
   const { scheduler } = options.environment;
   const runs = new Map<string, Held>();
   let recorded = 0;
@@ -82,7 +82,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
           ? { ...given, news: { type: 'cancelled', reason: held.cancelled ?? '' } }
           : given;
         const signal = isCancelled ? new AbortController().signal : worker.signal;
-        const end = await hands.turn(copied(what), signal);
+        const end = await handler.turn(copied(what), signal);
         if (held.worker !== worker) continue;
         recorded += 1;
         return copied(end);

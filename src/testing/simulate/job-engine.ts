@@ -4,7 +4,7 @@
 // Owns:     the worker, and its deaths.
 // Does not: keep jobs (simulatedJobs).
 
-import type { JobHands, Jobs } from '../../actors/ports/jobs.ts';
+import type { JobHandler, Jobs } from '../../actors/ports/jobs.ts';
 import { jobWorker } from '../../actors/subagent/job-worker.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import { simulatedJobs } from '../jobs-conformance/simulated-jobs.ts';
@@ -18,7 +18,7 @@ const FIRST_WORKER = 1001;
 
 interface Worker {
   readonly process: SimulatedProcess;
-  readonly hands: JobHands;
+  readonly handler: JobHandler;
 }
 
 export class JobEngine {
@@ -33,7 +33,7 @@ export class JobEngine {
     this.#stage = stage;
     this.#environment = environment;
     const jobs = simulatedJobs({
-      hands: {
+      handler: {
         do: (job, signal, said) => {
           const worker = (this.#worker ??= this.#hire(FIRST_WORKER));
           const dies = stage.faults.strikes('worker.dies');
@@ -42,7 +42,7 @@ export class JobEngine {
               () => this.#kill(worker),
               dies.within(0, DIES_WITHIN_MS),
             );
-          return worker.hands.do(job, signal, said);
+          return worker.handler.do(job, signal, said);
         },
       },
     });
@@ -55,7 +55,7 @@ export class JobEngine {
     const { subagentConfigs: configs = {} } = appIn(this.#stage, process);
     const model = sessionModelIn(this.#stage, process);
     const { environment } = process;
-    return { process, hands: jobWorker({ environment, configs, model }) };
+    return { process, handler: jobWorker({ environment, configs, model }) };
   }
 
   #kill(worker: Worker): void {

@@ -134,7 +134,7 @@ test('arguments that make no sense are refused', async () => {
 
 test('FORGETTING-1: the jobs of a session go before its journal; an engine that fails leaves both', async () => {
   const journal = memoryJournal();
-  const engine = simulatedJobs({ hands: { do: ({ body }) => Promise.resolve({ done: body }) } });
+  const engine = simulatedJobs({ handler: { do: ({ body }) => Promise.resolve({ done: body }) } });
   const { signal } = new AbortController();
   for (const key of ['gone/sub:1', 'gone/sub:2', 'gone2/sub:1'])
     await engine.run({ key, name: 'a step', once: true, body: WORD }, { signal });
@@ -154,7 +154,7 @@ test('FORGETTING-1: the jobs of a session go before its journal; an engine that 
 
 test('an engine that deletes nothing is refused: nobody believes that it does', async () => {
   const { forget, ...engine } = simulatedJobs({
-    hands: { do: () => Promise.resolve({ done: '' }) },
+    handler: { do: () => Promise.resolve({ done: '' }) },
   });
   expect(forget).toBeTypeOf('function');
   const journal = memoryJournal();

@@ -1,4 +1,4 @@
-// A subagent whose work an agent of somebody else does (RELAY-MIND-1..5): the same states, approvals, limits and
+// A subagent whose work an agent of somebody else does (RELAY-LOOP-1..5): the same states, approvals, limits and
 // ledger, and recovery by what the agent is able to do.
 
 import { describe, expect, test } from 'vitest';

@@ -79,15 +79,15 @@ async function play(
       return own[turn] ?? said('nothing more');
     },
   });
-  const jobs = simulatedJobs({ hands: jobWorker({ environment, configs, model }) });
-  const hands = runWorker({ environment, configs, jobs });
+  const jobs = simulatedJobs({ handler: jobWorker({ environment, configs, model }) });
+  const handler = runWorker({ environment, configs, jobs });
   const orders = new Map<string, RunOrder>();
   const engine = simulatedRuns({
     environment,
-    hands: {
+    handler: {
       turn(turn, signal) {
         orders.set(turn.order.id, turn.order);
-        return hands.turn(turn, signal);
+        return handler.turn(turn, signal);
       },
     },
   });

@@ -6,7 +6,7 @@ import {
   JobError,
   localJobs,
   jobWorker,
-  packedRunHands,
+  packedRunHandler,
   packedRuns,
   runWorker,
   type JobPacking,
@@ -28,9 +28,9 @@ const config = { name: 'rides', instructions: 'Book.', runs: 'jobs' } as const;
 function setUp() {
   const environment = simulatedEnvironment();
   const { configs, model } = runsConformanceAgents(() => Promise.resolve());
-  const jobs = simulatedJobs({ hands: jobWorker({ environment, configs, model }) });
-  const hands = runWorker({ environment, configs, jobs });
-  const engine = simulatedRuns({ environment, hands });
+  const jobs = simulatedJobs({ handler: jobWorker({ environment, configs, model }) });
+  const handler = runWorker({ environment, configs, jobs });
+  const engine = simulatedRuns({ environment, handler });
   const runtime = createRuntime({ environment });
   return { environment, engine, runtime, configs, jobs, traveller: configs['traveller'] ?? config };
 }
@@ -52,7 +52,7 @@ describe('runSubagent with an engine refuses', () => {
 
 describe('runWorker refuses', () => {
   const environment = simulatedEnvironment();
-  const jobs = simulatedJobs({ hands: jobWorker({ environment, configs: {} }) });
+  const jobs = simulatedJobs({ handler: jobWorker({ environment, configs: {} }) });
   const one = (given: object) => ({ environment, jobs, configs: { a: given } });
   const search = tool({ description: 's', inputSchema: z.object({}), execute: () => 1 });
   const child = createSubAgentTool(
@@ -65,7 +65,7 @@ describe('runWorker refuses', () => {
       {
         environment,
         configs: {},
-        jobs: localJobs({ hands: jobWorker({ environment, configs: {} }) }),
+        jobs: localJobs({ handler: jobWorker({ environment, configs: {} }) }),
       },
       'keeps the ends of its jobs',
     ],
@@ -152,7 +152,7 @@ describe('a run on an engine', () => {
       const turns = runWorker({ environment, configs, jobs });
       const kept = simulatedRuns({
         environment,
-        hands: done ? packedRunHands(turns, done) : turns,
+        handler: done ? packedRunHandler(turns, done) : turns,
       });
       const { result } = runSubagent(traveller, 'Go [trip t: ask, charge]', {
         runtime,
@@ -190,21 +190,21 @@ describe('a run on an engine', () => {
 
   test('RUN-WORKER-6: an old worker leaves a turn to new ones, and no step is done twice', async () => {
     const { environment, runtime, traveller, configs, jobs } = setUp();
-    const hands = runWorker({ environment, configs, jobs });
+    const handler = runWorker({ environment, configs, jobs });
     let refused = 0;
     const engine = simulatedRuns({
       environment,
-      hands: {
+      handler: {
         async turn(turn, signal) {
           if (turn.number === 1 || refused > 0 || typeof turn.journal === 'string')
-            return hands.turn(turn, signal);
+            return handler.turn(turn, signal);
           const journal = turn.journal.map((one) => ({
             ...one,
             definitionVersion: 9_999,
             event: { ...one.event, versions: { form: 9_999 } },
           }));
           try {
-            return await hands.turn({ ...turn, journal }, signal);
+            return await handler.turn({ ...turn, journal }, signal);
           } catch (error) {
             refused += 1;
             expect(error).toMatchObject({ code: 'JOURNAL_VERSION' });
@@ -229,8 +229,8 @@ describe('a run on an engine', () => {
     const { environment, runtime, traveller, configs, jobs } = setUp();
     const given: string[] = [];
     const told = { ...jobs, ended: (prefix: string) => void given.push(prefix) };
-    const hands = runWorker({ environment, configs, jobs: told });
-    const engine = simulatedRuns({ environment, hands });
+    const handler = runWorker({ environment, configs, jobs: told });
+    const engine = simulatedRuns({ environment, handler });
     const { result } = runSubagent(traveller, 'Go [trip t: charge]', { runtime, engine, id: 'r' });
     expect(await result).toMatchObject({ status: 'completed' });
     expect(given).toEqual([]);
@@ -250,9 +250,9 @@ describe('a run on an engine', () => {
     const { runtime, traveller } = setUp();
     const environment = simulatedEnvironment();
     const { configs, model } = runsConformanceAgents(() => Promise.resolve());
-    const jobs = simulatedJobs({ hands: jobWorker({ environment, configs, model }) });
-    const hands = runWorker({ environment, configs, jobs, maxChars: 100 });
-    const engine = simulatedRuns({ environment, hands });
+    const jobs = simulatedJobs({ handler: jobWorker({ environment, configs, model }) });
+    const handler = runWorker({ environment, configs, jobs, maxChars: 100 });
+    const engine = simulatedRuns({ environment, handler });
     const { result } = runSubagent(traveller, 'Go [trip t: ask]', { runtime, engine, id: 'r' });
     expect(await result).toMatchObject({ status: 'lost', error: { code: 'RUN_TOO_LARGE' } });
   });

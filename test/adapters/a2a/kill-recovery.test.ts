@@ -1,4 +1,4 @@
-// A subagent on a hosted agent, whose process is killed at random (RELAY-MIND-1..3, A2A-SESSION-1): the task goes on at
+// A subagent on a hosted agent, whose process is killed at random (RELAY-LOOP-1..3, A2A-SESSION-1): the task goes on at
 // the agent, is found by its id, and gets each answer once.
 
 import { fileURLToPath } from 'node:url';

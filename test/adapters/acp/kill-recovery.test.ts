@@ -1,4 +1,4 @@
-// A subagent on an ACP agent, whose process or whose agent's process is killed at random (RELAY-MIND-1..3,
+// A subagent on an ACP agent, whose process or whose agent's process is killed at random (RELAY-LOOP-1..3,
 // ACP-PROCESS-1): no permission that nobody gave, no answer to another question, no process left over.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// A subagent on a tool of an MCP server, whose process is killed at random (RELAY-MIND-1..3, MCP-RELAY-1): the task goes
+// A subagent on a tool of an MCP server, whose process is killed at random (RELAY-LOOP-1..3, MCP-RELAY-1): the task goes
 // on at the server and is found by its id; no permission that nobody gave, no answer to another question.
 
 import { fileURLToPath } from 'node:url';

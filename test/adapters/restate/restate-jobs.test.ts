@@ -10,7 +10,7 @@ import {
   restateJobService,
   type RestateSdk,
 } from '../../../src/adapters/restate/index.ts';
-import type { Job, JobHands } from '../../../src/entries/jobs.ts';
+import type { Job, JobHandler } from '../../../src/entries/jobs.ts';
 import { jobsConformance } from '../../../src/testing/index.ts';
 
 interface Service {
@@ -53,8 +53,8 @@ async function ingress(
 }
 
 /** Invocations by idempotency key, and their ends. A worker that dies leaves only what was written down. */
-async function openRestate(hands: JobHands) {
-  const made = () => restateJobService({ restate, hands, maxBytes: 100_000 }) as Service;
+async function openRestate(handler: JobHandler) {
+  const made = () => restateJobService({ restate, handler, maxBytes: 100_000 }) as Service;
   let service = made();
   const invocations = new Map<
     string,
@@ -202,9 +202,9 @@ test.each([
   expect(() => restateJobs(options as never)).toThrow(name);
 });
 
-test('a service without an SDK or hands is refused by name', () => {
-  const hands = { do: () => Promise.resolve({ done: '' }) };
-  expect(() => restateJobService({ hands } as never)).toThrow(/restate/);
-  expect(() => restateJobService({ restate } as never)).toThrow(/hands/);
-  expect(() => restateJobService({ restate, hands, keepMs: -1 })).toThrow(/keepMs/);
+test('a service without an SDK or handler is refused by name', () => {
+  const handler = { do: () => Promise.resolve({ done: '' }) };
+  expect(() => restateJobService({ handler } as never)).toThrow(/restate/);
+  expect(() => restateJobService({ restate } as never)).toThrow(/handler/);
+  expect(() => restateJobService({ restate, handler, keepMs: -1 })).toThrow(/keepMs/);
 });

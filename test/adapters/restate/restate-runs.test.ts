@@ -11,7 +11,7 @@ import {
   type RestateWorkflowSdk,
 } from '../../../src/adapters/restate/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import { jobWorker, runWorker, type RunHands } from '../../../src/entries/jobs.ts';
+import { jobWorker, runWorker, type RunHandler } from '../../../src/entries/jobs.ts';
 import { createRuntime } from '../../../src/index.ts';
 import {
   runsConformance,
@@ -83,8 +83,8 @@ function contextOf(call: Call = () => Promise.reject(new Error('there is no othe
   };
 }
 
-async function openRestate(hands: RunHands) {
-  const { name, handlers } = restateRunWorkflow({ restate: sdk, hands, service: 'trips' });
+async function openRestate(handler: RunHandler) {
+  const { name, handlers } = restateRunWorkflow({ restate: sdk, handler, service: 'trips' });
   const runs = new Map<string, ReturnType<typeof contextOf>>();
   const call: Call = async (key, handler, input) => {
     const isNew = handler === 'run' && !runs.has(key);
@@ -122,7 +122,7 @@ describe('conformance', () => {
     moment: () => new Promise((resolve) => setImmediate(resolve)),
     async open(tell) {
       const { configs, model } = runsConformanceAgents(tell);
-      const jobs = simulatedJobs({ hands: jobWorker({ environment, configs, model }) });
+      const jobs = simulatedJobs({ handler: jobWorker({ environment, configs, model }) });
       const { ingress } = await openRestate(runWorker({ environment, configs, jobs }));
       const engine = restateRuns({ ingress, service: 'trips' });
       const program = () => ({
@@ -143,7 +143,7 @@ describe('the workflow', () => {
 
   test('a cancel by an operator of Restate cancels the run', async () => {
     let reason: unknown;
-    const hands: RunHands = {
+    const handler: RunHandler = {
       turn: (_, signal) =>
         new Promise((resolve) => {
           signal.addEventListener('abort', () => {
@@ -152,7 +152,7 @@ describe('the workflow', () => {
           });
         }),
     };
-    const { handlers } = restateRunWorkflow({ restate: sdk, hands });
+    const { handlers } = restateRunWorkflow({ restate: sdk, handler });
     const ctx = contextOf();
     const end = handlers.run(ctx, order);
     await ctx.promise('cancellation').resolve(true);
@@ -163,14 +163,14 @@ describe('the workflow', () => {
   test('RESTATE-RUNS-2: another attempt in the same process joins the turn that is under way', async () => {
     const gate = Promise.withResolvers<void>();
     let turns = 0;
-    const hands: RunHands = {
+    const handler: RunHandler = {
       async turn() {
         turns += 1;
         await gate.promise;
         return over;
       },
     };
-    const { handlers } = restateRunWorkflow({ restate: sdk, hands });
+    const { handlers } = restateRunWorkflow({ restate: sdk, handler });
     const both = [handlers.run(contextOf(), order), handlers.run(contextOf(), order)];
     gate.resolve();
     await Promise.all(both);
@@ -179,13 +179,13 @@ describe('the workflow', () => {
 
   test('a turn that was cancelled in an earlier process begins with the cancel', async () => {
     const news: unknown[] = [];
-    const hands: RunHands = {
+    const handler: RunHandler = {
       async turn(turn) {
         news.push(turn.news);
         return over;
       },
     };
-    const { handlers } = restateRunWorkflow({ restate: sdk, hands });
+    const { handlers } = restateRunWorkflow({ restate: sdk, handler });
     const ctx = contextOf();
     await ctx.promise('cancel').resolve('not needed');
     const { run } = ctx;
@@ -202,7 +202,7 @@ describe('the workflow', () => {
 });
 
 describe('options', () => {
-  const hands: RunHands = { turn: () => Promise.reject(new Error('none')) };
+  const handler: RunHandler = { turn: () => Promise.reject(new Error('none')) };
 
   test.each([
     [{}, 'ingress'],
@@ -214,10 +214,10 @@ describe('options', () => {
   });
 
   test.each([
-    [{ hands }, 'the SDK'],
-    [{ restate: sdk }, 'hands such as'],
-    [{ restate: sdk, hands, keepMs: 0 }, 'keepMs'],
-    [{ restate: sdk, hands, longestMs: 1.5 }, 'longestMs'],
+    [{ handler }, 'the SDK'],
+    [{ restate: sdk }, 'a handler such as'],
+    [{ restate: sdk, handler, keepMs: 0 }, 'keepMs'],
+    [{ restate: sdk, handler, longestMs: 1.5 }, 'longestMs'],
   ])('restateRunWorkflow refuses %#', (options, message) => {
     expect(() => restateRunWorkflow(options as never)).toThrow(message);
   });

@@ -9,7 +9,7 @@ import {
   type TemporalClient,
 } from '../../../src/adapters/temporal/index.ts';
 import { jobWorkflow } from '../../../src/adapters/temporal/workflow.ts';
-import type { Job, JobHands } from '../../../src/entries/jobs.ts';
+import type { Job, JobHandler } from '../../../src/entries/jobs.ts';
 import { jobsConformance } from '../../../src/testing/index.ts';
 
 const named = (name: string, message = name, cause?: unknown): Error =>
@@ -20,7 +20,7 @@ interface ActivityOptions {
 }
 
 /** Workflows by id, and their results; an activity whose worker dies fails, or is tried again. */
-function openTemporal(hands: JobHands) {
+function openTemporal(handler: JobHandler) {
   interface Attempt {
     readonly controller: AbortController;
     readonly dies: () => void;
@@ -32,7 +32,7 @@ function openTemporal(hands: JobHands) {
   >();
   let context: ReturnType<TemporalActivity['Context']['current']> | null = null;
   const activity: TemporalActivity = { Context: { current: () => context! } };
-  const activities = temporalJobActivities({ activity, hands, maxBytes: 100_000 });
+  const activities = temporalJobActivities({ activity, handler, maxBytes: 100_000 });
   const attempt = (id: string, job: Job): Promise<unknown> => {
     const controller = new AbortController();
     const { promise: dead, reject } = Promise.withResolvers<never>();
@@ -165,8 +165,8 @@ test.each([
   expect(() => temporalJobs(options as never)).toThrow(name);
 });
 
-test('activities without the package or hands are refused by name', () => {
-  const hands = { do: () => Promise.resolve({ done: '' }) };
-  expect(() => temporalJobActivities({ hands } as never)).toThrow(/activity/);
-  expect(() => temporalJobActivities({ activity: { Context: {} } } as never)).toThrow(/hands/);
+test('activities without the package or handler are refused by name', () => {
+  const handler = { do: () => Promise.resolve({ done: '' }) };
+  expect(() => temporalJobActivities({ handler } as never)).toThrow(/activity/);
+  expect(() => temporalJobActivities({ activity: { Context: {} } } as never)).toThrow(/handler/);
 });

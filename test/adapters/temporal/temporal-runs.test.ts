@@ -10,7 +10,7 @@ import {
   type TemporalRunsClient,
 } from '../../../src/adapters/temporal/index.ts';
 import { runWorkflow, type TemporalRunWorkflow } from '../../../src/adapters/temporal/workflow.ts';
-import { jobWorker, runWorker, type RunHands, type RunTurn } from '../../../src/entries/jobs.ts';
+import { jobWorker, runWorker, type RunHandler, type RunTurn } from '../../../src/entries/jobs.ts';
 import { createRuntime } from '../../../src/index.ts';
 import {
   runsConformance,
@@ -32,11 +32,11 @@ interface Execution {
   readonly ended: PromiseWithResolvers<unknown>;
 }
 
-function openTemporal(hands: RunHands, { renewsAfter = Infinity } = {}) {
+function openTemporal(handler: RunHandler, { renewsAfter = Infinity } = {}) {
   const executions = new Map<string, Execution>();
   let context: ReturnType<TemporalActivity['Context']['current']> | null = null;
   const activity: TemporalActivity = { Context: { current: () => context! } };
-  const activities = temporalRunActivities({ activity, hands });
+  const activities = temporalRunActivities({ activity, handler });
 
   const begin = (id: string, given: readonly unknown[], from?: Execution): void => {
     const { promise: cancelRequested, reject: stop } = Promise.withResolvers<never>();
@@ -150,9 +150,9 @@ describe.each([
     moment: turnOfTheLoop,
     open(tell) {
       const { configs, model } = runsConformanceAgents(tell);
-      const jobs = simulatedJobs({ hands: jobWorker({ environment, configs, model }) });
-      const hands = runWorker({ environment, configs, jobs });
-      const { client } = openTemporal(hands, { renewsAfter });
+      const jobs = simulatedJobs({ handler: jobWorker({ environment, configs, model }) });
+      const handler = runWorker({ environment, configs, jobs });
+      const { client } = openTemporal(handler, { renewsAfter });
       const engine = temporalRuns({ client, lookMs: 5 });
       return {
         program: () => ({
@@ -225,8 +225,8 @@ describe('options and errors', () => {
   });
 
   test.each([
-    [{ hands: { turn() {} } }, '@temporalio/activity'],
-    [{ activity }, 'hands such as'],
+    [{ handler: { turn() {} } }, '@temporalio/activity'],
+    [{ activity }, 'a handler such as'],
   ])('temporalRunActivities refuses %#', (options, message) => {
     expect(() => temporalRunActivities(options as never)).toThrow(message);
   });

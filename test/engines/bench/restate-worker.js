@@ -48,11 +48,11 @@ await restate.serve({
     bare,
     restateJobService({
       restate,
-      hands: jobWorker({ environment, configs, model: ridesModel }),
+      handler: jobWorker({ environment, configs, model: ridesModel }),
     }),
     restateRunWorkflow({
       restate,
-      hands: runWorker({ environment, configs, jobs: restateJobs({ ingress: INGRESS }) }),
+      handler: runWorker({ environment, configs, jobs: restateJobs({ ingress: INGRESS }) }),
     }),
   ],
   port: Number(PORT),

@@ -17,7 +17,7 @@ const { ADDRESS } = process.env;
 const environment = nodeEnvironment();
 const configs = { rides };
 const client = new Client({ connection: await Connection.connect({ address: ADDRESS }) });
-const hands = jobWorker({ environment, configs, model: ridesModel });
+const handler = jobWorker({ environment, configs, model: ridesModel });
 const worker = await Worker.create({
   connection: await NativeConnection.connect({ address: ADDRESS }),
   taskQueue: 'offstage-jobs',
@@ -26,10 +26,10 @@ const worker = await Worker.create({
     think: bareThink,
     lookUp,
     charge,
-    ...temporalJobActivities({ activity, hands }),
+    ...temporalJobActivities({ activity, handler }),
     ...temporalRunActivities({
       activity,
-      hands: runWorker({ environment, configs, jobs: temporalJobs({ client }) }),
+      handler: runWorker({ environment, configs, jobs: temporalJobs({ client }) }),
     }),
   },
 });

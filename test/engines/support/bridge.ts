@@ -4,12 +4,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import type { Job, JobHands } from '../../../src/entries/jobs.ts';
+import type { Job, JobHandler } from '../../../src/entries/jobs.ts';
 
 export interface Bridge {
   readonly url: string;
-  /** The hands that answer now; null: every job waits. */
-  hands: JobHands | null;
+  /** The handler that answers now; null: every job waits. */
+  handler: JobHandler | null;
   close(): Promise<void>;
 }
 
@@ -21,9 +21,9 @@ export async function openBridge(): Promise<Bridge> {
     });
     const answer = async (): Promise<void> => {
       const job = JSON.parse(await text(request)) as Job;
-      if (!bridge.hands) return;
+      if (!bridge.handler) return;
       try {
-        response.end(JSON.stringify(await bridge.hands.do(job, controller.signal)));
+        response.end(JSON.stringify(await bridge.handler.do(job, controller.signal)));
       } catch (error) {
         if (!controller.signal.aborted) response.writeHead(500).end(String(error));
       }
@@ -33,7 +33,7 @@ export async function openBridge(): Promise<Bridge> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const bridge: Bridge = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    hands: null,
+    handler: null,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

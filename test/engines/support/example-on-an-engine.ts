@@ -33,7 +33,7 @@ async function project(): Promise<string> {
 
 export function exampleOnAnEngine(
   name: 'restate' | 'temporal',
-  open: (hands: WorkersDo) => Promise<LiveEngine>,
+  open: (handler: WorkersDo) => Promise<LiveEngine>,
 ): void {
   describe(`${name}: example 21`, () => {
     let engine: LiveEngine | undefined;

@@ -13,7 +13,7 @@ type PoliciesOf = (runId: string) => Promise<readonly string[]>;
 
 export function helixOnAnEngine<Live extends LiveEngine>(
   name: string,
-  open: (hands: WorkersDo) => Promise<Live>,
+  open: (handler: WorkersDo) => Promise<Live>,
   policiesOf?: (live: Live) => PoliciesOf,
 ): void {
   describe(`${name}: the example of the Helix document`, () => {
@@ -28,7 +28,7 @@ export function helixOnAnEngine<Live extends LiveEngine>(
       const live = engine as Live;
       const begun: string[] = [];
       const held = new Map<string, Promise<void>>();
-      live.bridge.hands = {
+      live.bridge.handler = {
         async do({ key }) {
           begun.push(key);
           await held.get(key);

@@ -18,7 +18,7 @@ const SEEDS = Number(process.env['OFFSTAGE_ENGINE_SEEDS'] ?? 5);
 
 export function jobsOnAnEngine(
   name: string,
-  open: (hands: WorkersDo, world?: string) => Promise<LiveEngine>,
+  open: (handler: WorkersDo, world?: string) => Promise<LiveEngine>,
   { engineDies = true, deletes = true }: LiveAbilities = {},
 ): void {
   const shows: readonly JobsFault[] = engineDies ? ['worker_dies', 'engine_dies'] : ['worker_dies'];
@@ -42,7 +42,7 @@ export function jobsOnAnEngine(
         const begun = new Map<string, number>();
         const results = new Map<string, string[]>();
         const prefix = `seed-${seed}-${process.pid}:`;
-        live().bridge.hands = {
+        live().bridge.handler = {
           async do({ key }): Promise<JobEnd> {
             begun.set(key, (begun.get(key) ?? 0) + 1);
             for (let moments = chance.within(0, 8); moments > 0; moments -= 1) await moment();

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { JobHands, Jobs, RunEngine } from '../../../src/entries/jobs.ts';
+import type { JobHandler, Jobs, RunEngine } from '../../../src/entries/jobs.ts';
 import type { JobsConformanceSetup } from '../../../src/testing/index.ts';
 import type { Bridge } from './bridge.ts';
 import { moment } from './processes.ts';
@@ -61,11 +61,11 @@ function withPrefix(jobs: Jobs, prefix: string): Jobs {
   };
 }
 
-function withoutPrefix(hands: JobHands, prefix: string): JobHands {
+function withoutPrefix(handler: JobHandler, prefix: string): JobHandler {
   return {
     do: (job, signal) =>
       job.key.startsWith(prefix)
-        ? hands.do({ ...job, key: job.key.slice(prefix.length) }, signal)
+        ? handler.do({ ...job, key: job.key.slice(prefix.length) }, signal)
         : Promise.reject(new Error(`${job.key} is of another case`)),
   };
 }
@@ -78,16 +78,16 @@ export function onLiveEngine(name: string, engine: () => LiveEngine): JobsConfor
     shows: ['worker_dies', 'engine_dies'],
     patience: 18_000,
     moment,
-    open(hands) {
+    open(handler) {
       const prefix = `case-${(number += 1)}-${process.pid}:`;
       const live = engine();
-      live.bridge.hands = withoutPrefix(hands, prefix);
+      live.bridge.handler = withoutPrefix(handler, prefix);
       return {
         jobs: () => withPrefix(live.jobs(), prefix),
         killWorkers: () => live.killWorkers(),
         killEngine: () => live.killEngine(),
         close: () => {
-          live.bridge.hands = null;
+          live.bridge.handler = null;
         },
       };
     },

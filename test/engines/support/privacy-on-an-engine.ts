@@ -17,7 +17,7 @@ const WORDS = ['heliotrope-17-kestrel', 'marzipan-41-osprey'] as const;
 
 /** A run on the engine, with a subagent of its own; and one in this process whose steps are jobs. */
 async function playBoth(live: LiveEngine) {
-  live.bridge.hands = { do: () => Promise.resolve({ done: '' }) };
+  live.bridge.handler = { do: () => Promise.resolve({ done: '' }) };
   const { configs } = runsConformanceAgents(() => Promise.resolve());
   const traveller = configs['traveller'] as NonNullable<(typeof configs)['traveller']>;
   const journal = memoryJournal({ keep: Infinity });
@@ -94,7 +94,7 @@ function unpacked(frame: Buffer): Promise<string | null> {
 
 export function privacyOnAnEngine(
   name: string,
-  open: (hands: WorkersDo, world?: string, options?: EngineOptions) => Promise<LiveEngine>,
+  open: (handler: WorkersDo, world?: string, options?: EngineOptions) => Promise<LiveEngine>,
 ): void {
   describe(`${name}: a word of the user`, () => {
     const setUp = async (options: EngineOptions): Promise<LiveEngine> => {

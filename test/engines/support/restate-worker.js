@@ -1,4 +1,4 @@
-// A worker's process: the service of restateJobService, and the workflow of restateRunWorkflow. HANDS names its work.
+// A worker's process: the service of restateJobService, and the workflow of restateRunWorkflow. WORK names its work.
 
 import * as restate from '@restatedev/restate-sdk';
 import {
@@ -6,10 +6,10 @@ import {
   restateJobService,
   restateRunWorkflow,
 } from '../../../src/adapters/restate/index.ts';
-import { handsOf, runHandsOf } from './worker-hands.ts';
+import { jobHandlerOf, runHandlerOf } from './worker-handler.ts';
 
 const { PORT, INGRESS } = process.env;
-const services = [restateJobService({ restate, hands: handsOf(process.env) })];
-const runs = runHandsOf(process.env, restateJobs({ ingress: INGRESS }));
-if (runs) services.push(restateRunWorkflow({ restate, hands: runs }));
+const services = [restateJobService({ restate, handler: jobHandlerOf(process.env) })];
+const runs = runHandlerOf(process.env, restateJobs({ ingress: INGRESS }));
+if (runs) services.push(restateRunWorkflow({ restate, handler: runs }));
 await restate.serve({ services, port: Number(PORT) });

@@ -16,7 +16,7 @@ const server = here(`../node_modules/@restatedev/restate-server-${platform}/bin/
 
 /** Starts the server, and a worker that is registered. */
 export async function openRestate(
-  hands: WorkersDo,
+  handler: WorkersDo,
   world?: string,
   { packed = false, worker: program = here('restate-worker.js') }: EngineOptions = {},
 ): Promise<LiveEngine> {
@@ -62,15 +62,15 @@ bind-port = ${admin}
     env: {
       PORT: String(port),
       BRIDGE: world ?? bridge.url,
-      HANDS: hands ?? '',
+      WORK: handler ?? '',
       INGRESS: ingressUrl,
       ...(packed ? { PACKED: '1' } : {}),
     },
     // HTTP/2 without TLS: `fetch` gets no answer, and the connection says that it listens.
     isUp: () => listens(port),
   });
-  await Promise.all([engine.start(), ...(hands ? [worker.start()] : [])]);
-  while (hands) {
+  await Promise.all([engine.start(), ...(handler ? [worker.start()] : [])]);
+  while (handler) {
     const registered = await fetch(`http://127.0.0.1:${admin}/deployments`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -42,7 +42,7 @@ function programOf(live: LiveEngine) {
 }
 
 function listen(live: LiveEngine, tell: Tell): void {
-  live.bridge.hands = {
+  live.bridge.handler = {
     async do({ key }) {
       await tell(key);
       return { done: '' };
@@ -52,7 +52,7 @@ function listen(live: LiveEngine, tell: Tell): void {
 
 export function runsOnAnEngine(
   name: string,
-  open: (hands: WorkersDo) => Promise<LiveEngine>,
+  open: (handler: WorkersDo) => Promise<LiveEngine>,
   { engineDies = true, deletes = true }: LiveAbilities = {},
 ): void {
   const shows: readonly RunsFault[] = engineDies
@@ -81,7 +81,7 @@ export function runsOnAnEngine(
           killEngine: () => live().killEngine(),
           forget: (id) => forgetRun(id, { engine: live().runs(), jobs: live().jobs() }),
           close: () => {
-            live().bridge.hands = null;
+            live().bridge.handler = null;
           },
         };
       },

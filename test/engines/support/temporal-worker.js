@@ -8,18 +8,18 @@ import {
   temporalRunActivities,
 } from '../../../src/adapters/temporal/index.ts';
 import { connect } from './temporal-client.js';
-import { handsOf, runHandsOf } from './worker-hands.ts';
+import { jobHandlerOf, runHandlerOf } from './worker-handler.ts';
 
 const { ADDRESS, BUNDLE } = process.env;
 const { client } = await connect(ADDRESS);
-const runs = runHandsOf(process.env, temporalJobs({ client, heartbeatTimeoutMs: 1_000 }));
+const runs = runHandlerOf(process.env, temporalJobs({ client, heartbeatTimeoutMs: 1_000 }));
 const worker = await Worker.create({
   connection: await NativeConnection.connect({ address: ADDRESS }),
   taskQueue: 'offstage-jobs',
   workflowBundle: { codePath: BUNDLE },
   activities: {
-    ...temporalJobActivities({ activity, hands: handsOf(process.env) }),
-    ...(runs ? temporalRunActivities({ activity, hands: runs }) : {}),
+    ...temporalJobActivities({ activity, handler: jobHandlerOf(process.env) }),
+    ...(runs ? temporalRunActivities({ activity, handler: runs }) : {}),
   },
   // A dead worker's cache must not be waited for.
   maxCachedWorkflows: 0,

@@ -46,7 +46,7 @@ export const temporalAbilities: LiveAbilities = {
 };
 
 export async function openTemporal(
-  hands: WorkersDo,
+  handler: WorkersDo,
   world?: string,
   { packed = false, worker: program = here('temporal-worker.js') }: EngineOptions = {},
 ): Promise<LiveEngine & { readonly client: Awaited<ReturnType<typeof connect>>['client'] }> {
@@ -94,12 +94,12 @@ export async function openTemporal(
       ADDRESS: address,
       BUNDLE: code,
       BRIDGE: world ?? bridge.url,
-      HANDS: hands ?? '',
+      WORK: handler ?? '',
       ...(packed ? { PACKED: '1' } : {}),
     },
     isUp: async (output) => output.includes('up'),
   });
-  if (hands) await worker.start();
+  if (handler) await worker.start();
   const { client, close } = await connect(address);
   return {
     name: `temporal ${address}`,

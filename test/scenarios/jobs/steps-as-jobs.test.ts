@@ -7,9 +7,9 @@ import { z } from 'zod';
 import {
   jobWorker,
   localJobs,
-  packedHands,
+  packedHandler,
   packedJobs,
-  type JobHands,
+  type JobHandler,
   type JobPacking,
 } from '../../../src/entries/jobs.ts';
 import { THE_LEAD } from '../../../src/entries/subagents.ts';
@@ -108,8 +108,8 @@ function engine(script: ScriptLike, subagent: SubagentConfig, packing?: JobPacki
     configs: { rides: subagent },
     onError: (error, where) => errors.push(`${where}: ${String(error)}`),
   });
-  const hands = packing ? packedHands(worker, packing) : worker;
-  const jobs = simulatedJobs({ hands });
+  const handler = packing ? packedHandler(worker, packing) : worker;
+  const jobs = simulatedJobs({ handler });
   return { environment, jobs, prompts, errors, seen: packing ? packedJobs(jobs, packing) : jobs };
 }
 
@@ -216,7 +216,7 @@ describe('a run on an engine', () => {
     const environment = simulatedEnvironment();
     const model = scriptedModel([{ text: 'It is far away' }]);
     const own = config({ stream: true });
-    const jobs = localJobs({ hands: jobWorker({ environment, model, configs: { own } }) });
+    const jobs = localJobs({ handler: jobWorker({ environment, model, configs: { own } }) });
     const told: string[] = [];
     const hear: typeof jobs = {
       ...jobs,
@@ -232,8 +232,8 @@ describe('a run on an engine', () => {
 });
 
 describe('a worker', () => {
-  const once = async (hands: JobHands, step: object): Promise<unknown> =>
-    hands.do(
+  const once = async (handler: JobHandler, step: object): Promise<unknown> =>
+    handler.do(
       { key: 'k', name: 'a step', once: false, body: JSON.stringify(step) },
       new AbortController().signal,
     );
@@ -265,11 +265,11 @@ describe('a worker', () => {
     ['a tool that the session did not grant', { tools: ['look_up'] }],
   ])('JOB-WORKER-2: %s that it does not know ends the job, without a call', async (_, wrong) => {
     const { tools, done } = rides();
-    const hands = jobWorker({
+    const handler = jobWorker({
       environment: simulatedEnvironment(),
       configs: { rides: config({ tools }) },
     });
-    expect(await once(hands, toolStep(wrong))).toMatchObject({
+    expect(await once(handler, toolStep(wrong))).toMatchObject({
       failed: { code: 'NOT_RECOVERABLE', retryable: false },
     });
     expect(done).toEqual([]);
@@ -278,7 +278,7 @@ describe('a worker', () => {
   test('JOB-WORKER-1: the model sees the tools that the job names, and no other one', async () => {
     const { tools } = rides();
     const seen: unknown[] = [];
-    const hands = jobWorker({
+    const handler = jobWorker({
       environment: simulatedEnvironment(),
       configs: { rides: config({ tools, interactive: true }) },
       model: scriptedModel([
@@ -289,7 +289,7 @@ describe('a worker', () => {
       ]),
     });
     const messages = [{ role: 'user', content: 'Go' }];
-    await once(hands, {
+    await once(handler, {
       kind: 'model',
       config: 'rides',
       tools: ['look_up'],
@@ -302,10 +302,10 @@ describe('a worker', () => {
   });
 
   test('a body that no session wrote is refused', async () => {
-    const hands = jobWorker({ environment: simulatedEnvironment(), configs: {} });
+    const handler = jobWorker({ environment: simulatedEnvironment(), configs: {} });
     for (const body of ['', 'no JSON', '{}', '{"kind":"model","config":7}', '[]', 'null'])
       expect(
-        await hands.do({ key: 'k', name: 'x', once: false, body }, new AbortController().signal),
+        await handler.do({ key: 'k', name: 'x', once: false, body }, new AbortController().signal),
       ).toMatchObject({ failed: { code: 'JOB_UNREADABLE' } });
   });
 
@@ -319,11 +319,14 @@ describe('a worker', () => {
         return service.list({} as never);
       },
     });
-    const hands = jobWorker({
+    const handler = jobWorker({
       environment: simulatedEnvironment(),
       configs: { rides: config({ tools: { look } }) },
     });
-    const end = (await once(hands, toolStep({ tools: ['look'], toolName: 'look', input: {} }))) as {
+    const end = (await once(
+      handler,
+      toolStep({ tools: ['look'], toolName: 'look', input: {} }),
+    )) as {
       done: string;
     };
     expect(seen).toEqual([caller]);
@@ -334,10 +337,10 @@ describe('a worker', () => {
   });
 
   test('without a model it says so; two configurations of one name are refused', async () => {
-    const hands = jobWorker({ environment: simulatedEnvironment(), configs: { a: config() } });
+    const handler = jobWorker({ environment: simulatedEnvironment(), configs: { a: config() } });
     const messages = [{ role: 'user', content: 'Go' }];
     const step = { kind: 'model', config: 'rides', tools: [], instructions: '', messages };
-    expect(await once(hands, { ...step, final: false, stream: false })).toMatchObject({
+    expect(await once(handler, { ...step, final: false, stream: false })).toMatchObject({
       failed: { code: 'NO_MODEL' },
     });
     expect(() =>
@@ -626,7 +629,7 @@ describe('after a crash', () => {
         model: scriptedModel([say('done')]),
         configs: { rides: config() },
       });
-      const jobs = simulatedJobs({ hands: done ? packedHands(worker, done) : worker });
+      const jobs = simulatedJobs({ handler: done ? packedHandler(worker, done) : worker });
       const runtime = createRuntime({
         environment: it.environment,
         jobs: asked ? packedJobs(jobs, asked) : jobs,

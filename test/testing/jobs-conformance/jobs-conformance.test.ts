@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import {
   localJobs,
-  packedHands,
+  packedHandler,
   packedJobs,
-  type JobHands,
+  type JobHandler,
   type Jobs,
 } from '../../../src/entries/jobs.ts';
 import {
@@ -16,13 +16,13 @@ import {
 } from '../../../src/testing/index.ts';
 import { memoryClaims, realMoment, testCodec } from '../../support/job-packing.ts';
 
-const simulated = (change: (jobs: Jobs, hands: JobHands) => Jobs = (jobs) => jobs) => ({
+const simulated = (change: (jobs: Jobs, handler: JobHandler) => Jobs = (jobs) => jobs) => ({
   name: 'simulated',
   shows: ['worker_dies'] as const,
   patience: 300,
-  open(hands: JobHands): JobsStage {
-    const engine = simulatedJobs({ hands, maxBytes: 100_000 });
-    const jobs = change(engine, hands);
+  open(handler: JobHandler): JobsStage {
+    const engine = simulatedJobs({ handler, maxBytes: 100_000 });
+    const jobs = change(engine, handler);
     return { jobs: () => jobs, killWorkers: () => engine.killWorkers() };
   },
 });
@@ -37,8 +37,8 @@ const setups: readonly JobsConformanceSetup[] = [
   {
     name: 'local',
     shows: [],
-    open: (hands) => {
-      const jobs = localJobs({ hands, maxBytes: 100_000 });
+    open: (handler) => {
+      const jobs = localJobs({ handler, maxBytes: 100_000 });
       return { jobs: () => jobs };
     },
   },
@@ -48,9 +48,9 @@ const setups: readonly JobsConformanceSetup[] = [
     name: 'simulated, packed',
     patience: 5_000,
     moment: realMoment(),
-    open(hands) {
+    open(handler) {
       const own = packing();
-      const engine = simulatedJobs({ hands: packedHands(hands, own) });
+      const engine = simulatedJobs({ handler: packedHandler(handler, own) });
       const jobs = { ...packedJobs(engine, own), maxBytes: Infinity };
       return { jobs: () => jobs, killWorkers: () => engine.killWorkers() };
     },
@@ -64,7 +64,7 @@ describe.each(setups)('$name', (setup) => {
 });
 
 /** Breaks one promise of the engine in memory. */
-const faults: Readonly<Record<string, (jobs: Jobs, hands: JobHands) => Jobs>> = {
+const faults: Readonly<Record<string, (jobs: Jobs, handler: JobHandler) => Jobs>> = {
   'forgets ends at once': (jobs) => ({
     ...jobs,
     async run(job, options) {
@@ -114,8 +114,8 @@ const faults: Readonly<Record<string, (jobs: Jobs, hands: JobHands) => Jobs>> = 
       return 'failed' in end ? jobs.run({ ...job, key: `${job.key}~` }, options) : end;
     },
   }),
-  'does not limit bodies': (jobs, hands) => ({
-    ...simulatedJobs({ hands }),
+  'does not limit bodies': (jobs, handler) => ({
+    ...simulatedJobs({ handler }),
     maxBytes: jobs.maxBytes,
   }),
   'mangles texts': (jobs) => ({

@@ -4,16 +4,16 @@ import { describe, expect, test } from 'vitest';
 import {
   forgetRun,
   jobWorker,
-  packedHands,
+  packedHandler,
   packedJobs,
-  packedRunHands,
+  packedRunHandler,
   packedRuns,
   runWorker,
   type ForgetRunStores,
   type JobPacking,
   type Jobs,
   type RunEngine,
-  type RunHands,
+  type RunHandler,
 } from '../../../src/entries/jobs.ts';
 import type { Journal } from '../../../src/actors/ports/journal.ts';
 import { createRuntime, memoryJournal } from '../../../src/index.ts';
@@ -82,7 +82,7 @@ interface Faults {
   readonly packing?: () => JobPacking;
   readonly forgets?: (stores: ForgetRunStores) => ForgetRunStores;
   readonly engine?: (engine: RunEngine) => RunEngine;
-  readonly hands?: (hands: RunHands) => RunHands;
+  readonly handler?: (handler: RunHandler) => RunHandler;
   readonly jobs?: (jobs: Jobs) => Jobs;
 }
 
@@ -90,7 +90,7 @@ const simulated = (): RunsConformanceSetup => simulatedWith({});
 
 function simulatedWith({
   engine: change,
-  hands: other,
+  handler: other,
   jobs: odd,
   packing,
   forgets: storesOf = (stores) => stores,
@@ -108,7 +108,7 @@ function simulatedWith({
       const { model, configs } = runsConformanceAgents(tell);
       const own = packing?.();
       const worker = jobWorker({ environment, configs, model });
-      const bare = simulatedJobs({ hands: own ? packedHands(worker, own) : worker });
+      const bare = simulatedJobs({ handler: own ? packedHandler(worker, own) : worker });
       const jobs = own ? packedJobs(bare, own) : bare;
       const turns = runWorker({
         environment,
@@ -116,8 +116,8 @@ function simulatedWith({
         jobs: odd?.(jobs) ?? jobs,
         onError: () => {},
       });
-      const hands = own ? packedRunHands(turns, own) : turns;
-      const kept = simulatedRuns({ environment, hands: other?.(hands) ?? hands });
+      const handler = own ? packedRunHandler(turns, own) : turns;
+      const kept = simulatedRuns({ environment, handler: other?.(handler) ?? handler });
       const engine = own ? packedRuns(kept, own) : kept;
       return {
         forget: (id) => forgetRun(id, storesOf({ engine, jobs })),
@@ -180,10 +180,10 @@ describe('a planted fault fails a case', () => {
     [
       'answers are lost on the way to the worker',
       {
-        hands: (hands) => ({
+        handler: (handler) => ({
           turn(turn, signal) {
             const news = turn.news.type === 'answered' ? ({ type: 'due' } as const) : turn.news;
-            return hands.turn({ ...turn, news }, signal);
+            return handler.turn({ ...turn, news }, signal);
           },
         }),
       },
@@ -191,8 +191,8 @@ describe('a planted fault fails a case', () => {
     [
       'the journal is lost, and so are the ends of jobs',
       {
-        hands: (hands) => ({
-          turn: (turn, signal) => hands.turn({ ...turn, journal: [] }, signal),
+        handler: (handler) => ({
+          turn: (turn, signal) => handler.turn({ ...turn, journal: [] }, signal),
         }),
         jobs: salted,
       },
@@ -201,11 +201,11 @@ describe('a planted fault fails a case', () => {
     [
       'the time of a question begins anew in each turn',
       {
-        hands: (hands) => ({
+        handler: (handler) => ({
           turn: (turn, signal) => {
             const { clock } = simulatedEnvironment({ startAt: 4_000_000_000_000 });
             const waiting = turn.waiting.map((wait) => ({ ...wait, askedAt: clock.now() }));
-            return hands.turn({ ...turn, waiting }, signal);
+            return handler.turn({ ...turn, waiting }, signal);
           },
         }),
       },
@@ -269,11 +269,11 @@ describe('a planted fault fails a case', () => {
     [
       'the outcome of a child is lost',
       {
-        hands: (hands) => ({
+        handler: (handler) => ({
           turn(turn, signal) {
             const { news } = turn;
             const lost = news.type === 'child' ? { ...news, outcome: null } : news;
-            return hands.turn({ ...turn, news: lost }, signal);
+            return handler.turn({ ...turn, news: lost }, signal);
           },
         }),
       },
@@ -281,9 +281,9 @@ describe('a planted fault fails a case', () => {
     [
       'a child gets another outcome',
       {
-        hands: (hands) => ({
+        handler: (handler) => ({
           async turn(turn, signal) {
-            const end = await hands.turn(turn, signal);
+            const end = await handler.turn(turn, signal);
             if (!turn.order.above || end.outcome === null) return end;
             return { ...end, outcome: { ...end.outcome, output: { text: 'Nothing' } } };
           },
@@ -293,11 +293,11 @@ describe('a planted fault fails a case', () => {
     [
       'a child is not cancelled with its run',
       {
-        hands: (hands) => ({
+        handler: (handler) => ({
           turn(turn, signal) {
-            if (!turn.order.above) return hands.turn(turn, signal);
+            if (!turn.order.above) return handler.turn(turn, signal);
             const news = turn.news.type === 'cancelled' ? ({ type: 'due' } as const) : turn.news;
-            return hands.turn({ ...turn, news }, new AbortController().signal);
+            return handler.turn({ ...turn, news }, new AbortController().signal);
           },
         }),
       },
@@ -305,9 +305,9 @@ describe('a planted fault fails a case', () => {
     [
       'every child is cancelled with its run',
       {
-        hands: (hands) => ({
+        handler: (handler) => ({
           async turn(turn, signal) {
-            const end = await hands.turn(turn, signal);
+            const end = await handler.turn(turn, signal);
             const children = end.children?.map((child) => ({
               ...child,
               onParentClose: 'cancel' as const,

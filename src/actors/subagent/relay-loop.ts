@@ -1,4 +1,4 @@
-// The mind of a subagent whose work an agent of somebody else does: it takes the place of the model. Each step of
+// The loop of a subagent whose work an agent of somebody else does: the agent takes the place of the model. Each step of
 // the subagent waits for the next thing that has to be in the journal before it goes on: the agent's session, a tool
 // that it runs, a permission or a question, or the end of its turn. A permission is a call of the tool
 // `agent_tool` that needs approval, a question is a call of `ask_user`. So states, approvals, limits, ledger and
@@ -9,11 +9,11 @@
 //           keep what was answered (the log does).
 //
 // Invariants
-//   RELAY-MIND-1. The agent is told an answer only from the ledger, under the call that its request became.
-//   RELAY-MIND-2. A tool that was running when the connection or the process ended is NEEDS_RECONCILE.
-//   RELAY-MIND-3. A turn that may have been begun is never begun again without saying so.
-//   RELAY-MIND-4. Nobody is asked to permit what cannot be shown whole: such a request is denied.
-//   RELAY-MIND-5. Each request of the agent is answered, also one that cannot be read: nothing waits for ever.
+//   RELAY-LOOP-1. The agent is told an answer only from the ledger, under the call that its request became.
+//   RELAY-LOOP-2. A tool that was running when the connection or the process ended is NEEDS_RECONCILE.
+//   RELAY-LOOP-3. A turn that may have been begun is never begun again without saying so.
+//   RELAY-LOOP-4. Nobody is asked to permit what cannot be shown whole: such a request is denied.
+//   RELAY-LOOP-5. Each request of the agent is answered, also one that cannot be read: nothing waits for ever.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -58,7 +58,7 @@ const MAX_ARGUMENTS = 1024 * 1024;
 const MAX_BUTTONS = 20;
 const CHARACTERS_PER_TOKEN = 4;
 
-export interface RelayMindOptions {
+export interface RelayLoopOptions {
   readonly relay: Relay;
   readonly subagentId: string;
   readonly task: RelayTask;
@@ -106,9 +106,9 @@ const anything = z.record(z.string(), z.unknown());
 
 const CUT_OFF = `Your connection ended, perhaps in the middle of a turn. What you had asked was withdrawn, and a step that was under way may or may not have been done. Find out what is done before you repeat anything, ask again for what you still need, and then go on with the task.`;
 
-export class RelayMind {
-  readonly #options: RelayMindOptions;
-  /** Names the calls of this mind: no other process uses the same. */
+export class RelayLoop {
+  readonly #options: RelayLoopOptions;
+  /** Names the calls of this loop: no other process uses the same. */
   readonly #generation: string;
   #session: RelaySession | null = null;
   /** Counts the sessions, so that a late event of an earlier one is dropped. */
@@ -140,7 +140,7 @@ export class RelayMind {
   /** Tools of the agent that run while no call waits for them: their call, by their id. */
   readonly #running = new Map<string, { readonly callId: string; readonly tool: RelayTool }>();
 
-  constructor(options: RelayMindOptions) {
+  constructor(options: RelayLoopOptions) {
     this.#options = options;
     this.#generation = options.environment.ids.next('rly');
   }
@@ -271,7 +271,7 @@ export class RelayMind {
       this.#read = null;
       return;
     }
-    // RELAY-MIND-3
+    // RELAY-LOOP-3
     this.#read = step.messages.length;
     this.#prompt(step, [CUT_OFF, ...sinceAsked(step.ledger), ...opening(step)]);
   }
@@ -327,7 +327,7 @@ export class RelayMind {
     this.#openSession.prompt({ key: `${subagentId}:${step}:${this.#prompts}`, text });
   }
 
-  /** RELAY-MIND-1 */
+  /** RELAY-LOOP-1 */
   #passAnswers(ledger: readonly LedgerEntry[]): void {
     for (const [requestId, { callId }] of this.#requests) {
       const entry = ledger.findLast((one) => one.callId === callId);
@@ -458,7 +458,7 @@ export class RelayMind {
     return [this.#call(AGENT_TOOL, tool, callId)];
   }
 
-  /** RELAY-MIND-4 */
+  /** RELAY-LOOP-4 */
   #denyUnseen(
     { requestId, title }: Extract<RelayEvent, { type: 'permission' }>,
     why: string,
@@ -667,7 +667,7 @@ export class RelayMind {
     this.#wake?.();
   }
 
-  /** RELAY-MIND-5 */
+  /** RELAY-LOOP-5 */
   #unreadable(raw: RelayEvent, { why, requestId }: UnreadableEvent): void {
     const { relay, report, environment } = this.#options;
     const message = `Expected an event of ${relay.name}, got one that cannot be read: ${why}`;

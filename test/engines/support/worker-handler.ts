@@ -1,14 +1,14 @@
-// The hands of a worker's process: those behind a bridge, the steps of the rides, or those of the suite of runs.
+// The handlers of a worker's process: the one behind a bridge, the steps of the rides, or those of the suite of runs.
 
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import {
   jobWorker,
-  packedHands,
-  packedRunHands,
+  packedHandler,
+  packedRunHandler,
   runWorker,
-  type JobHands,
+  type JobHandler,
   type Jobs,
-  type RunHands,
+  type RunHandler,
 } from '../../../src/entries/jobs.ts';
 import { jobsPackedIf, PACKING } from './packing.ts';
 import { runsConformanceAgents } from '../../../src/testing/index.ts';
@@ -17,28 +17,28 @@ import { rides, ridesModel } from './rides.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-const agentsOf = ({ BRIDGE: url = '', HANDS }: Env) => {
+const agentsOf = ({ BRIDGE: url = '', WORK }: Env) => {
   const tell = async (key: string): Promise<void> => {
     const job = { key, name: key, once: false, body: '' };
     const response = await fetch(url, { method: 'POST', body: JSON.stringify(job) });
     if (!response.ok) throw new Error(await response.text());
   };
-  return HANDS === 'helix'
+  return WORK === 'helix'
     ? { configs: { parent }, model: helixModel(tell) }
     : runsConformanceAgents(tell);
 };
 /** Those that do whole runs. */
-const doesRuns = ({ HANDS }: Env): boolean => HANDS === 'runs' || HANDS === 'helix';
+const doesRuns = ({ WORK }: Env): boolean => WORK === 'runs' || WORK === 'helix';
 
-export function handsOf(env: Env): JobHands {
-  const hands = bareHandsOf(env);
-  return env['PACKED'] ? packedHands(hands, PACKING) : hands;
+export function jobHandlerOf(env: Env): JobHandler {
+  const handler = bareHandsOf(env);
+  return env['PACKED'] ? packedHandler(handler, PACKING) : handler;
 }
 
-function bareHandsOf(env: Env): JobHands {
-  const { BRIDGE: url = '', HANDS } = env;
+function bareHandsOf(env: Env): JobHandler {
+  const { BRIDGE: url = '', WORK } = env;
   const environment = nodeEnvironment();
-  if (HANDS === 'rides')
+  if (WORK === 'rides')
     return jobWorker({ environment, configs: { rides: rides(url) }, model: ridesModel(url) });
   if (doesRuns(env)) return jobWorker({ environment, ...agentsOf(env) });
   return {
@@ -51,15 +51,15 @@ function bareHandsOf(env: Env): JobHands {
 }
 
 /** Null: it does no turns of runs. */
-export function runHandsOf(env: Env, jobs: Jobs): RunHands | null {
+export function runHandlerOf(env: Env, jobs: Jobs): RunHandler | null {
   if (!doesRuns(env)) return null;
   const { configs } = agentsOf(env);
   const isPacked = env['PACKED'] !== undefined;
-  const hands = runWorker({
+  const handler = runWorker({
     environment: nodeEnvironment(),
     configs,
     jobs: jobsPackedIf(isPacked, jobs),
     onError: () => {},
   });
-  return isPacked ? packedRunHands(hands, PACKING) : hands;
+  return isPacked ? packedRunHandler(handler, PACKING) : handler;
 }
