@@ -31,7 +31,6 @@ import {
 } from '../values/errors.ts';
 import {
   checkOptions,
-  objectWith,
   oneOf,
   optional,
   shown,
@@ -132,7 +131,19 @@ const optionChecks: OptionChecks<ConnectOptions> = {
   workletUrl: optional((value) =>
     typeof value === 'string' || value instanceof URL ? null : 'expected an address',
   ),
-  environment: optional(objectWith('an environment')),
+  environment: optional((value) => {
+    const parts = (value ?? {}) as Readonly<
+      Record<string, Readonly<Record<string, unknown>> | null>
+    >;
+    const has = (part: string, method: string): boolean =>
+      typeof parts[part]?.[method] === 'function';
+    return has('clock', 'now') &&
+      has('scheduler', 'schedule') &&
+      has('ids', 'next') &&
+      has('random', 'next')
+      ? null
+      : 'expected an environment';
+  }),
   onError: optional(aFunction),
 };
 

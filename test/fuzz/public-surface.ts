@@ -36,6 +36,7 @@ const durableObject = () => ({
   },
   acceptWebSocket() {},
   getWebSockets: () => [],
+  setWebSocketAutoResponse() {},
 });
 
 /** What arguments are made of; anew for each call. */
@@ -532,6 +533,10 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     perform: { args: () => [[], {}], trusts: testTool },
     jobsConformance: { args: () => [{ name: 'a', shows: [], open: () => ({}) }] },
     runsConformance: { args: () => [{ name: 'a', shows: [], isEngine: true, open: () => ({}) }] },
+    homeConformance: {
+      args: () => [{ name: 'a', shows: [], moment: () => null, open: () => ({}) }],
+    },
+    homeConformanceAgents: { args: () => [() => Promise.resolve()] },
     runsConformanceAgents: { args: () => [() => Promise.resolve()] },
     simulatedRuns: {
       args: ({ environment }) => [{ environment, handler: { turn: () => ({}) } }],
@@ -669,8 +674,8 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       walks: 'trusts',
     },
     hostSession: {
-      args: () => [durableObject(), { open: () => null, receive: () => null }],
-      walks: 'trusts',
+      args: () => [durableObject(), { open: () => null, authorize: () => null }],
+      refuses: 'Node.js has no sockets of Durable Objects',
     },
     workersEnvironment: { args: () => [] },
   },

@@ -1,10 +1,10 @@
-// Validates entries that are read back from outside; the only definition of their form.
+// Validates journals that are handed in, and entries that are read back from outside; the only definition of their form.
 //
 // JOURNAL-ENTRY-1. An invalid entry is an error that names its origin, and its scope, unit and seq as far as
 //      it has them. A valid entry is returned with the very event that was read: no key is dropped, renamed
 //      or merged, whatever its name.
 
-import { check } from '../../values/checks.ts';
+import { aFunction, check } from '../../values/checks.ts';
 import { z } from 'zod';
 import { messageOf } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
@@ -30,6 +30,18 @@ const entrySchema: z.ZodType<JournalEntry> = z.object({
   actor: z.string(),
   definitionVersion: z.int(),
   event: eventSchema,
+});
+
+/** A journal that is handed in, for journals that stand in front of it. */
+export const journalSchema = z.looseObject({
+  append: aFunction,
+  read: aFunction,
+  readAfter: aFunction.optional(),
+  claim: aFunction.optional(),
+  trim: aFunction.optional(),
+  release: aFunction.optional(),
+  scopes: aFunction.optional(),
+  forget: aFunction.optional(),
 });
 
 /**

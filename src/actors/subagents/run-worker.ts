@@ -456,8 +456,9 @@ class TurnPlay {
     const id = childIdOf(order.id, subagentId);
     if (news.type === 'child' && news.id === id) return endOf(news.outcome as Outcome | null);
     // RUN-WORKER-5
-    const { depth, ...bounds } = this.#service.boundsOf(subagentId);
-    const above = { ...bounds, depth: depth + (order.above?.depth ?? 0) };
+    const bounds = this.#service.boundsOf(subagentId);
+    if (!bounds) throw new OffstageError('INTERNAL', `there is no subagent ${subagentId}`);
+    const above = { ...bounds, depth: bounds.depth + (order.above?.depth ?? 0) };
     const { by } = order;
     const own: RunOrder = {
       id,

@@ -246,9 +246,10 @@ export class SubagentHost implements SubagentPorts {
     return ports.standIn?.(granted) ?? granted;
   }
 
-  /** The bounds of a subagent that follow from those above it, for one that works elsewhere. */
-  boundsOf(id: string): Bounds {
-    const record = this.#recordOf(id);
+  /** The bounds of a subagent that follow from those above it, for one that works elsewhere; null: there is none of this id. */
+  boundsOf(id: string): Bounds | null {
+    const record = this.registry.get(id);
+    if (!record) return null;
     const { lineage, ports } = record.admission;
     const above = lineage.flatMap((one) => this.registry.get(one)?.subagent?.deniedKeys ?? []);
     const answerableBy = this.#answerableBy(record);

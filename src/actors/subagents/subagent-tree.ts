@@ -126,8 +126,8 @@ export class SubagentTree implements SubagentService {
     return this.#host.registry.get(id)?.subagent ?? undefined;
   }
 
-  /** The bounds of a live subagent from those above it, for one that works elsewhere. */
-  boundsOf(id: string): Bounds {
+  /** The bounds of a subagent from those above it, for one that works elsewhere; null: there is none of this id. */
+  boundsOf(id: string): Bounds | null {
     return this.#host.boundsOf(id);
   }
 

@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { aFunction, checkUnshown } from '../../values/checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 
 type SqlValue = ArrayBuffer | string | number | null;
 
@@ -46,9 +47,19 @@ interface Platform {
   readonly WebSocketRequestResponsePair: new (request: string, response: string) => object;
 }
 
-/** The classes of the platform, which only workerd has. */
+/**
+ * Returns the classes of the platform, which only workerd has.
+ * @throws {ConfigurationError} `UNSUPPORTED` elsewhere
+ */
 export function platform(): Platform {
-  return globalThis as Platform & typeof globalThis;
+  const host: Partial<Platform> & typeof globalThis = globalThis;
+  const { WebSocketPair, WebSocketRequestResponsePair } = host;
+  if (WebSocketPair && WebSocketRequestResponsePair)
+    return { WebSocketPair, WebSocketRequestResponsePair };
+  throw new ConfigurationError(
+    'UNSUPPORTED',
+    'hostSession: expected to be called in a Durable Object, whose platform has WebSocketPair',
+  );
 }
 
 const storage = z.looseObject({

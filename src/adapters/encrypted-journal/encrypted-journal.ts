@@ -15,8 +15,9 @@ import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { z } from 'zod';
 import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
+import { journalSchema } from '../../actors/ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
-import { aFunction, check, checkUnshown, type ChecksOf } from '../../values/checks.ts';
+import { check, checkUnshown, type ChecksOf } from '../../values/checks.ts';
 import { textOfEntry } from '../journal-rows/stored-rows.ts';
 
 export interface EncryptionOptions {
@@ -38,17 +39,6 @@ const optionsSchema = z.strictObject({
   key: keySchema,
   earlierKeys: z.array(keySchema).optional(),
 } satisfies ChecksOf<EncryptionOptions>);
-
-const journalSchema = z.looseObject({
-  append: aFunction,
-  read: aFunction,
-  readAfter: aFunction.optional(),
-  claim: aFunction.optional(),
-  trim: aFunction.optional(),
-  release: aFunction.optional(),
-  scopes: aFunction.optional(),
-  forget: aFunction.optional(),
-});
 
 /** The type of an encrypted event, as the store sees it. */
 const SEALED = 'sealed';

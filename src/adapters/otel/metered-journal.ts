@@ -20,9 +20,10 @@ import {
 } from '@opentelemetry/api';
 import { z } from 'zod';
 import type { Clock, Environment } from '../../actors/ports/environment.ts';
+import { journalSchema } from '../../actors/ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import { codeOf, isA, OffstageError } from '../../values/errors.ts';
-import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import * as names from './names.ts';
 import { readAs } from './scope-trace.ts';
 
@@ -57,7 +58,6 @@ const optionsSchema = z.strictObject({
   loggerProvider: anObject('a LoggerProvider', 'getLogger').optional(),
   environment: z.looseObject({ clock: anObject('a clock', 'now') }).optional(),
 } satisfies ChecksOf<MeteredJournalOptions>);
-const journalSchema = z.looseObject({ append: aFunction, read: aFunction });
 
 const text = z.string();
 const amount = z.number().optional().catch(undefined);

@@ -14,8 +14,9 @@
 
 import { diag, isSpanContextValid, trace, type TracerProvider } from '@opentelemetry/api';
 import { z } from 'zod';
+import { journalSchema } from '../../actors/ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
-import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { ScopeTrace, type Observed } from './scope-trace.ts';
 
 export interface TracedJournalOptions {
@@ -26,17 +27,6 @@ export interface TracedJournalOptions {
 const optionsSchema = z.strictObject({
   tracerProvider: anObject('a TracerProvider', 'getTracer').optional(),
 } satisfies ChecksOf<TracedJournalOptions>);
-
-const journalSchema = z.looseObject({
-  append: aFunction,
-  read: aFunction,
-  readAfter: aFunction.optional(),
-  claim: aFunction.optional(),
-  trim: aFunction.optional(),
-  release: aFunction.optional(),
-  scopes: aFunction.optional(),
-  forget: aFunction.optional(),
-});
 
 /**
  * Writes one trace for each session (or service) on `journal`: turns of the lead agent, its tool calls, each stretch of
