@@ -1,8 +1,9 @@
-// An agent that speaks the Agent Client Protocol, for 18-acp-agent.ts: it asks for permission, and then changes a
-// file in its folder. Put in a real one: claude-agent-acp, codex-acp, gemini --acp, …
+// An agent that speaks the Agent Client Protocol, for 18-acp-agent.ts, 22-agent-by-voice.ts and the voice demo. It keeps
+// the menu in its folder, menu.txt: it reads it, and asks for permission before it puts something on it. It understands
+// `Put soup on the menu.`, and no more. Put in a real one: claude-agent-acp, codex-acp, gemini --acp, …
 
 import { agent, methods, ndJsonStream } from '@agentclientprotocol/sdk';
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { Readable, Writable } from 'node:stream';
@@ -10,44 +11,53 @@ import { Readable, Writable } from 'node:stream';
 let folder = '';
 
 agent({ name: 'example-agent' })
-  .onRequest(methods.agent.initialize, () => ({ protocolVersion: 1, agentCapabilities: {} }))
+  .onRequest(methods.agent.initialize, () => ({
+    protocolVersion: 1,
+    agentCapabilities: { sessionCapabilities: { resume: {} } },
+  }))
   .onRequest(methods.agent.session.new, ({ params }) => {
     folder = params.cwd;
     return { sessionId: `session-${process.pid}` };
   })
-  .onRequest(methods.agent.session.prompt, async ({ params: { sessionId }, client }) => {
-    const say = (text: string) =>
-      client.notify(methods.client.session.update, {
-        sessionId,
-        update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } },
-      });
-    const text = 'Soup on Monday.\n';
+  // All that it knows is in its folder, and who takes a session up says the task again.
+  .onRequest(methods.agent.session.resume, ({ params }) => {
+    folder = params.cwd;
+    return {};
+  })
+  .onRequest(methods.agent.session.prompt, async ({ params: { sessionId, prompt }, client }) => {
+    const answer = async (text: string) => {
+      const content = { type: 'text' as const, text };
+      const update = { sessionUpdate: 'agent_message_chunk' as const, content };
+      await client.notify(methods.client.session.update, { sessionId, update });
+      return { stopReason: 'end_turn' as const };
+    };
+    const menu = dishesIn(folder);
+    const dish = wantedIn(prompt.map((part) => (part.type === 'text' ? part.text : '')).join('\n'));
+    if (dish === null)
+      return answer(menu.length === 0 ? 'The menu is empty.' : `The menu: ${menu.join(', ')}.`);
+    if (menu.includes(dish)) return answer(`${dish} is on the menu.`);
     const { outcome } = await client.request(methods.client.session.requestPermission, {
       sessionId,
       toolCall: {
         toolCallId: 'write',
-        title: 'Write menu.txt',
+        title: 'Add to menu.txt',
         kind: 'edit',
         status: 'pending',
-        rawInput: { path: 'menu.txt', text },
+        rawInput: { path: 'menu.txt', line: dish },
       },
       options: [
-        { optionId: 'always', name: 'Always allow', kind: 'allow_always' },
         { optionId: 'once', name: 'Allow', kind: 'allow_once' },
         { optionId: 'no', name: 'Reject', kind: 'reject_once' },
       ],
     });
-    if (outcome.outcome !== 'selected' || outcome.optionId !== 'once') {
-      await say('I left menu.txt as it is.');
-      return { stopReason: 'end_turn' };
-    }
-    writeFileSync(join(folder, 'menu.txt'), text);
+    if (outcome.outcome !== 'selected' || outcome.optionId !== 'once')
+      return answer('I left the menu as it is.');
+    appendFileSync(join(folder, 'menu.txt'), `${dish}\n`);
     await client.notify(methods.client.session.update, {
       sessionId,
       update: { sessionUpdate: 'tool_call_update', toolCallId: 'write', status: 'completed' },
     });
-    await say('The menu says soup on Monday.');
-    return { stopReason: 'end_turn' };
+    return answer(`${dish} is on the menu.`);
   })
   .connect(
     ndJsonStream(
@@ -55,3 +65,16 @@ agent({ name: 'example-agent' })
       Readable.toWeb(process.stdin),
     ),
   );
+
+function dishesIn(path: string): readonly string[] {
+  const file = join(path, 'menu.txt');
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
+}
+
+/** The dish of "Put soup on the menu" in the last line of the prompt, which is the task; null: none. */
+function wantedIn(prompt: string): string | null {
+  const task = prompt.trimEnd().split('\n').at(-1) ?? '';
+  const wish = /\b(?:put|add) (?:an? |some |the )?([\p{L} '’-]{1,60}?) (?:on|to) the menu\b/iu;
+  const dish = wish.exec(task)?.[1];
+  return dish === undefined ? null : dish.charAt(0).toUpperCase() + dish.slice(1);
+}

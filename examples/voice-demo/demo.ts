@@ -14,6 +14,7 @@ import { sqliteJournal } from 'offstage/sqlite-journal';
 import { workingSound } from 'offstage/voice';
 import { sayWhatGoesOn } from './agents/after-a-crash.ts';
 import { leadAgent } from './agents/lead-agent.ts';
+import { temporaryFolder } from './agents/menu-editor.ts';
 import { subagentsIn } from './agents/subagents.ts';
 import { createWorkshop } from './agents/workshop.ts';
 import { createWorld } from './agents/world.ts';
@@ -65,6 +66,9 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
     if (journal) endings.push(() => journal.close());
     else if (folder !== undefined)
       log('Another demo has the kept conversation: nothing of this one is kept');
+    const kept = journal && { folder, crash: options.crash };
+    const menu = temporaryFolder(kept?.folder);
+    endings.push(menu.remove);
     const world = createWorld();
     const session: VoiceSession = new VoiceSession({
       transport,
@@ -73,7 +77,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
       ...(transport.capabilities.speaksOutOfBand && { filler: {} }),
       model,
       agents: [leadAgent(world, () => session)],
-      subagentConfigs: subagentsIn(createWorkshop(environment, world, pace)),
+      subagentConfigs: subagentsIn(createWorkshop(environment, world, pace), menu.path),
       environment,
       // One conversation at a time: one that was closed is over, and the next begins under the same id.
       ...(journal && { sessionId: 'voice_demo', journal }),
@@ -82,7 +86,6 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
     });
     endings.push(() => session.close());
     sayWhatGoesOn(session, log);
-    const kept = journal && { folder, crash: options.crash };
     const server = await startDemoServer({ session, world, about, port, log, ...kept });
     endings.push(server.close);
     return { url: server.url, token: server.token, about, session, close };

@@ -79,3 +79,35 @@ describe('a refund', () => {
     expect(troubles(stage, tab)).toEqual([]);
   });
 });
+
+test('P3: an agent of somebody else changes its file only after the user said yes, by voice', async () => {
+  const stage = await open();
+  const { watch } = stage;
+  const tab = await stage.visit();
+  await tab.startTalking();
+  await tab.untilSpeaker('sounds');
+  await sayUntil(
+    stage,
+    tab,
+    'the wish is passed on',
+    { text: 'Please put soup on the menu.', matters: ['menu'] },
+    ({ subagents }) => subagents.length > 0,
+  );
+  const card = tab.question('May the agent do this');
+  await card.locator('dl').waitFor();
+  expect(await card.locator('dl').textContent()).toContain('menu.txt');
+  await watch.until('the question is open', ({ questions }) =>
+    questions.some(({ state }) => state === 'open'),
+  );
+  await sayUntil(
+    stage,
+    tab,
+    'it is allowed',
+    { text: 'Yes, please.', matters: ['yes'] },
+    ({ questions }) => questions.some(({ state }) => state === 'answered'),
+  );
+  await tab.caption(/ is on the menu\./).waitFor();
+  expect(watch.state.questions.map(({ answer }) => answer)).toEqual(['Yes']);
+  expect(tab.sent('answer')).toEqual([]);
+  expect(troubles(stage, tab)).toEqual([]);
+});

@@ -10,6 +10,7 @@ import { startDemo } from '../../examples/voice-demo/demo.ts';
 import { createBuiltInEngine } from '../../src/adapters/local-voice/speech/built-in-engine.ts';
 import type { JournalEntry } from '../../src/entries/journal.ts';
 import { memoryJournal } from '../../src/index.ts';
+import { forgetKeys } from '../examples/voice-demo/support.ts';
 import { mounted } from '../inspector/support.ts';
 import { sayUntil } from './support/say-until.ts';
 import { launch, Stage } from './support/stage.ts';
@@ -56,10 +57,10 @@ async function isClean(page: Page, name: string): Promise<void> {
 
 test('a spoken conversation with two subagents and an approval is watched, and acted in', async () => {
   const journal = memoryJournal({ keep: Infinity });
+  forgetKeys();
   const demo = await startDemo({
     port: 0,
     pace: 0.25,
-    variables: {},
     speech: engine,
     sessionOptions: { sessionId: 'ses_call', journal },
   });

@@ -95,8 +95,7 @@ const expected: Readonly<Record<string, Expected>> = {
   },
   '18': {
     covers: '[B78]',
-    shows:
-      /coder asks: May the agent do this \(edit\): "Write menu\.txt"[^]*menu\.txt: Soup on Monday\./,
+    shows: /coder asks: May the agent do this \(edit\): "Add to menu\.txt"[^]*menu\.txt: Soup\n/,
   },
   '19': {
     covers: '',
@@ -116,7 +115,7 @@ const expected: Readonly<Record<string, Expected>> = {
   '22': {
     covers: '',
     shows:
-      /lead \(by voice\): May the agent do this \(edit\): "Write menu\.txt".*\nuser \(by voice\): No\.\n[^]*menu\.txt: is not there\n[^]*user \(by voice\): Yes, go ahead\.\n[^]*lead \(by voice\): The menu says soup on Monday\.\nmenu\.txt: Soup on Monday\.\n$/,
+      /lead \(by voice\): May the agent do this \(edit\): "Add to menu\.txt".*\nuser \(by voice\): No\.\n[^]*menu\.txt: is not there\n[^]*user \(by voice\): Yes, go ahead\.\n[^]*lead \(by voice\): Soup is on the menu\.\nmenu\.txt: Soup\n$/,
   },
   '23': {
     covers: '',

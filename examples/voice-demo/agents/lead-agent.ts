@@ -7,8 +7,8 @@ import type { World } from './world.ts';
 const instructions = [
   'You are the friendly voice of a small assistant. Keep answers to one or two short spoken sentences.',
   'You can book a ride (book_ride), reserve a table for tonight (book_table), make a sales report',
-  '(generate_report), look up an order (check_order), refund one (refund_order), say how running work',
-  'is going (check_progress) and stop it (cancel_work). Anything else you cannot do: say so and name what you can.',
+  '(generate_report), look up an order (check_order), refund one (refund_order), have the menu read or',
+  'changed (change_menu), say how running work is going (check_progress) and stop it (cancel_work). Anything else you cannot do: say so and name what you can.',
   'When a needed detail is missing, ask for it. When the user wants two things, call both tools at once.',
   'Work that a tool has started goes on in the background: say that you are on it, and keep chatting.',
   'A note "SUBAGENT QUESTION" holds a question of a background task for the user: ask it, with its',
@@ -94,6 +94,16 @@ export function leadAgent(world: World, session: () => LeadSession): LeadAgent {
         pendingMessage: "I'll look into the refund.",
       }),
       defineTool({
+        name: 'change_menu',
+        description:
+          'Lets an agent read the menu, or put a dish on it. Takes a while; the user will be asked to allow the change.',
+        parameters: z.object({
+          task: z.string().min(1).describe('In the words of the user: "Put soup on the menu."'),
+        }),
+        execution: 'background',
+        pendingMessage: "I've passed that on.",
+      }),
+      defineTool({
         name: 'check_progress',
         description:
           'What runs in the background, how far it is, and what is done but not told yet.',
@@ -109,7 +119,7 @@ export function leadAgent(world: World, session: () => LeadSession): LeadAgent {
         description: 'Stops work in the background.',
         parameters: z.object({
           work: z
-            .enum(['ride', 'table', 'report', 'refund', 'everything', 'unclear'])
+            .enum(['ride', 'table', 'report', 'refund', 'menu', 'everything', 'unclear'])
             .describe('What to stop; "unclear" when the user did not say'),
         }),
         execution: 'inline',
@@ -133,6 +143,7 @@ const workNames: Readonly<Record<string, string>> = {
   book_table: 'the table',
   generate_report: 'the report',
   refund_order: 'the refund',
+  change_menu: 'the menu',
 };
 
 /** Work, as it is called in conversation. */

@@ -1,16 +1,18 @@
 // The subagents of the demo, by the tool of the lead agent that starts them.
 
+import { menuEditor } from './menu-editor.ts';
 import { refundClerk } from './refund-clerk.ts';
 import { reportGenerator } from './report-generator.ts';
 import { rideBooker } from './ride-booker.ts';
 import { tableBooker } from './table-booker.ts';
 import type { Workshop } from './workshop.ts';
 
-export function subagentsIn(workshop: Workshop) {
+export function subagentsIn(workshop: Workshop, menuFolder?: string) {
   return {
     book_ride: rideBooker(workshop),
     book_table: tableBooker(workshop),
     generate_report: reportGenerator(workshop),
     refund_order: refundClerk(workshop),
+    change_menu: menuEditor(menuFolder),
   };
 }

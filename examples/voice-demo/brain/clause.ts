@@ -2,6 +2,7 @@
 
 import { findDateRange } from '../agents/date-range.ts';
 import { knownPlaces } from '../agents/world.ts';
+import { capital, sentence } from './phrases.ts';
 import { mentions, normalise, numberIn } from './words.ts';
 
 export type ChatTopic =
@@ -18,7 +19,7 @@ export type ChatTopic =
   | 'nevermind'
   | 'quiet';
 
-export type Work = 'ride' | 'table' | 'report' | 'refund' | 'everything' | 'unclear';
+export type Work = 'ride' | 'table' | 'report' | 'refund' | 'menu' | 'everything' | 'unclear';
 
 /** A missing detail is null: it has to be asked for. */
 export type Request =
@@ -27,6 +28,8 @@ export type Request =
   | { readonly type: 'report'; readonly dateRange: string | null }
   | { readonly type: 'order'; readonly orderId: string | null }
   | { readonly type: 'refund'; readonly orderId: string | null }
+  /** Words for the agent that keeps the menu. */
+  | { readonly type: 'menu'; readonly task: string }
   | { readonly type: 'progress' }
   /** Something that was said is wanted again: all of it, or a detail that is in it. */
   | { readonly type: 'again' }
@@ -58,6 +61,7 @@ export function readClause(clause: string): Request {
   if (isProgress(plain)) return { type: 'progress' };
   if (says('refund') || /\b(?:my|the) money back\b/.test(plain))
     return { type: 'refund', orderId: orderIdIn(plain) };
+  if (says('menu')) return { type: 'menu', task: sentence(capital(clause.trim())) };
   if (isRide(plain)) return { type: 'ride', destination: destinationIn(plain) };
   if (
     says('table', 'restaurant', 'reservation') ||
@@ -243,6 +247,7 @@ export function workIn(plain: string): Work {
   if (mentions(plain, 'table', 'restaurant', 'dinner', 'reservation')) return 'table';
   if (mentions(plain, 'report', 'sales')) return 'report';
   if (mentions(plain, 'refund')) return 'refund';
+  if (mentions(plain, 'menu')) return 'menu';
   return 'unclear';
 }
 

@@ -220,6 +220,8 @@ function answer(request: Request, entries: readonly Entry[], turn: number): Repl
       return call('check_order', request.orderId ? { orderId: request.orderId } : {});
     case 'refund':
       return call('refund_order', request.orderId ? { orderId: request.orderId } : {});
+    case 'menu':
+      return call('change_menu', { task: request.task });
     case 'progress':
       return call('check_progress', {});
     case 'again':

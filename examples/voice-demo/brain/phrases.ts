@@ -84,6 +84,7 @@ const works: Readonly<Record<string, string>> = {
   book_table: 'the table',
   generate_report: 'the report',
   refund_order: 'the refund',
+  change_menu: 'the menu',
 };
 
 /** The name of a background task in conversation. */
@@ -111,7 +112,7 @@ export function sentence(text: string): string {
 export function speakable(text: string): string {
   return text
     .replace(/\{(?:"[^"]*":[^{}]*)\}/g, (json) =>
-      json.replaceAll(/[{}"]/g, '').replaceAll(/[:,]/g, ' '),
+      json.replaceAll(/[{}"]|\\n/g, '').replaceAll(/[:,]/g, ' '),
     )
     .replace(/[*_`#>]+/g, ' ')
     .replace(/^\s*[-•]\s+/gm, '')

@@ -1,4 +1,4 @@
-// What the page and the terminal say of this start: the models, and five things to try.
+// What the page and the terminal say of this start: the models, and things to try.
 
 /** A thing to try: `say` is said or typed, `press` is a button. */
 export interface Suggestion {
@@ -40,6 +40,11 @@ export const suggestions: readonly Suggestion[] = [
     title: 'A refund',
     say: 'Please refund my last order.',
     hint: 'It asks whether it may, and shows what it would do.',
+  },
+  {
+    title: 'An agent of somebody else',
+    say: 'Put soup on the menu.',
+    hint: 'It runs beside the demo, over ACP, and changes a file when you say yes.',
   },
   {
     title: 'Something urgent',

@@ -39,14 +39,9 @@ export function Suggestions() {
     await request('/order', { orderId: '1042', status: 'out for delivery', urgent: true });
   };
   return view`<ol class="suggestions">${suggestions.map(
-    ({
-      title,
-      hint,
-      say: words,
-      press,
-    }) => view`<li class="suggestion" key=${title}><h3>${title}</h3>
-      ${words && view`<button class="quote" type="button" title="Type this for me" onClick=${() => void say(words)}>“${words}”</button>`}
-      ${press && view`<button class="quote" type="button" onClick=${() => void order()}>${press}</button>`}
-      <p>${hint}</p></li>`,
+    (one) => view`<li class="suggestion" key=${one.title}><h3>${one.title}</h3>
+      ${one.say && view`<button class="quote" type="button" title="Type this for me" onClick=${() => void say(one.say ?? '')}>“${one.say}”</button>`}
+      ${one.press && view`<button class="quote" type="button" onClick=${() => void order()}>${one.press}</button>`}
+      <p>${one.hint}</p></li>`,
   )}</ol>`;
 }

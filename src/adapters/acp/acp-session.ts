@@ -379,7 +379,8 @@ function lines(stdout: Readable, report: (error: unknown) => void): ReadableStre
   /** The pieces of a line whose end has not come. */
   let pieces: string[] = [];
   let size = 0;
-  return Readable.toWeb(stdout).pipeThrough(
+  const bytes = Readable.toWeb(stdout) as ReadableStream<Uint8Array>;
+  return bytes.pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         const [piece = '', ...more] = decoder.decode(chunk, { stream: true }).split('\n');

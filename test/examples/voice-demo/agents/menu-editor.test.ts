@@ -1,0 +1,111 @@
+// The agent of somebody else in the demo: its real process, the demo's own rules, and a user who types.
+
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { leadAgent } from '../../../../examples/voice-demo/agents/lead-agent.ts';
+import { temporaryFolder } from '../../../../examples/voice-demo/agents/menu-editor.ts';
+import { subagentsIn } from '../../../../examples/voice-demo/agents/subagents.ts';
+import { createWorkshop } from '../../../../examples/voice-demo/agents/workshop.ts';
+import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
+import { brainModel } from '../../../../examples/voice-demo/brain/brain-model.ts';
+import { nodeEnvironment } from '../../../../src/adapters/node/index.ts';
+import { memoryJournal, TextSession } from '../../../../src/index.ts';
+
+const QUESTION =
+  'May the agent do this (edit): "Add to menu.txt" with {"path":"menu.txt","line":"Soup"}?';
+
+function setUp() {
+  const kept = mkdtempSync(join(tmpdir(), 'offstage-demo-test-'));
+  onTestFinished(() => rmSync(kept, { recursive: true }));
+  const { path } = temporaryFolder(kept);
+  const environment = nodeEnvironment();
+  const journal = memoryJournal();
+  const world = createWorld();
+  const said: string[] = [];
+  const asked: string[] = [];
+  const open = async () => {
+    const session: TextSession = new TextSession({
+      sessionId: 'demo',
+      journal,
+      environment,
+      model: brainModel({ environment }),
+      agents: [leadAgent(world, () => session)],
+      subagentConfigs: subagentsIn(createWorkshop(environment, world, 0), path),
+    });
+    onTestFinished(() => session.close());
+    session.parts.subscribe((part) => {
+      if (part.type === 'text.done') said.push(part.text);
+      if (part.type === 'question.asked') asked.push(part.question);
+    });
+    await session.start();
+    return session;
+  };
+  const file = join(path, 'menu.txt');
+  const menu = () => (existsSync(file) ? readFileSync(file, 'utf8') : null);
+  const told = (text: string) =>
+    expect.poll(() => said.join(' '), { timeout: 20_000 }).toContain(text);
+  const question = (count: number) =>
+    expect
+      .poll(() => asked, { timeout: 20_000 })
+      .toEqual(Array.from({ length: count }, () => QUESTION));
+  return { open, menu, told, question, asked };
+}
+
+test('it puts a dish on the menu when the user says yes to exactly that, and once', async () => {
+  const { open, menu, told, question, asked } = setUp();
+  const session = await open();
+  await session.sendText('Hello. What is on the menu?');
+  await told('The menu is empty.');
+  expect(asked).toEqual([]);
+  await session.sendText('Put soup on the menu.');
+  await question(1);
+  expect(menu()).toBe(null);
+  await session.sendText('Yes.');
+  await told('Soup is on the menu.');
+  expect(menu()).toBe('Soup\n');
+  // The earlier wish is in the conversation that the agent is told of, and asks nothing of it.
+  await session.sendText("What's on the menu now?");
+  await told('The menu: Soup.');
+  expect(menu()).toBe('Soup\n');
+  expect(asked).toHaveLength(1);
+});
+
+test('it leaves the menu as it is when the user says no', async () => {
+  const { open, menu, told, question } = setUp();
+  const session = await open();
+  await session.sendText('Please put some soup on the menu.');
+  await question(1);
+  await session.sendText('No.');
+  await told('I left the menu as it is.');
+  expect(menu()).toBe(null);
+});
+
+test('its session goes on in the next process, where it asks again before it changes anything', async () => {
+  const { open, menu, told, question } = setUp();
+  const first = await open();
+  await first.sendText('Put soup on the menu.');
+  await question(1);
+  await first.suspend();
+  const second = await open();
+  await question(2);
+  // A permission is for one request, and that one is gone with its process: the agent asks once more.
+  await second.sendText('Yes.');
+  await question(3);
+  expect(menu()).toBe(null);
+  await second.sendText('Yes.');
+  await told('Soup is on the menu.');
+  expect(menu()).toBe('Soup\n');
+});
+
+test('its folder outlives a process where the conversation does, and is removed when that is over', () => {
+  const kept = mkdtempSync(join(tmpdir(), 'offstage-demo-test-'));
+  onTestFinished(() => rmSync(kept, { recursive: true }));
+  expect(temporaryFolder(kept).path).toBe(temporaryFolder(kept).path);
+  for (const { path, remove } of [temporaryFolder(kept), temporaryFolder(undefined)]) {
+    expect(existsSync(path)).toBe(true);
+    remove();
+    expect(existsSync(path)).toBe(false);
+  }
+});
