@@ -18,7 +18,7 @@ import { temporaryFolder } from './agents/menu-editor.ts';
 import { subagentsIn } from './agents/subagents.ts';
 import { createWorkshop } from './agents/workshop.ts';
 import { createWorld } from './agents/world.ts';
-import { chooseMinds, type MindOptions } from './brain/minds.ts';
+import { chooseMinds, type MindOptions } from './rules/minds.ts';
 import type { About } from './page/about.ts';
 import { startDemoServer } from './server.ts';
 

@@ -1,7 +1,7 @@
 // After a crash: the lead agent tells the user what goes on, and so does the terminal.
 
 import type { VoiceSession } from 'offstage';
-import { listed } from '../brain/phrases.ts';
+import { listed } from '../rules/phrases.ts';
 import { nameOf } from './lead-agent.ts';
 
 export function sayWhatGoesOn(session: VoiceSession, log: (line: string) => void): void {

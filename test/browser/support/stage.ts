@@ -1,7 +1,7 @@
 // The demo as it is started by `npm start`, in this process, and Chromium to look at it.
 
 import { chromium, type Browser } from 'playwright-core';
-import { brainModel } from '../../../examples/voice-demo/brain/brain-model.ts';
+import { ruleModel } from '../../../examples/voice-demo/rules/rule-model.ts';
 import { startDemo, type Demo, type DemoOptions } from '../../../examples/voice-demo/demo.ts';
 import { createBuiltInEngine } from '../../../src/adapters/local-voice/speech/built-in-engine.ts';
 import type { SpeechEngine } from '../../../src/adapters/local-voice/speech/speech-engine.ts';
@@ -73,7 +73,7 @@ export async function buildRemoteTheatre(wire: VoiceWire): Promise<Theatre<Remot
         GOOGLE_GEMINI_BASE_URL: baseUrl,
       };
       forgetKeys(variables);
-      const demo = await start({ environment, model: brainModel({ environment }) });
+      const demo = await start({ environment, model: ruleModel({ environment }) });
       return new RemoteStage(browser, demo, server);
     },
     close: () => browser.close(),

@@ -4,7 +4,7 @@ import { leadAgent, type LeadSession } from '../../../examples/voice-demo/agents
 import { subagentsIn } from '../../../examples/voice-demo/agents/subagents.ts';
 import { createWorkshop } from '../../../examples/voice-demo/agents/workshop.ts';
 import { createWorld } from '../../../examples/voice-demo/agents/world.ts';
-import { brainModel } from '../../../examples/voice-demo/brain/brain-model.ts';
+import { ruleModel } from '../../../examples/voice-demo/rules/rule-model.ts';
 import type { Environment } from '../../../src/index.ts';
 
 export function demoParts(
@@ -14,7 +14,7 @@ export function demoParts(
   const world = createWorld();
   const workshop = createWorkshop(environment, world);
   return {
-    model: brainModel({ environment, thinkingMs: 150 }),
+    model: ruleModel({ environment, thinkingMs: 150 }),
     lead: leadAgent(world, session),
     subagentConfigs: subagentsIn(workshop),
   };

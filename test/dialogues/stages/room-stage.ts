@@ -6,7 +6,7 @@
 //        ▲                           │
 //        └──── echo ◀── loudspeaker ◀┘
 
-import { brainModel } from '../../../examples/voice-demo/brain/brain-model.ts';
+import { ruleModel } from '../../../examples/voice-demo/rules/rule-model.ts';
 import { defaultHearingOptions } from '../../../src/adapters/local-voice/index.ts';
 import { InputAudio } from '../../../src/adapters/local-voice/input-audio.ts';
 import { createTextModel } from '../../../src/adapters/local-voice/language-model.ts';
@@ -241,7 +241,7 @@ function timedEngine(engine: SpeechEngine, environment: SimulatedEnvironment) {
 
 /** A local voice without a socket, a port or a thread of its own. */
 function localServer(engine: SpeechEngine, environment: SimulatedEnvironment): WebSocketFactory {
-  const textModel = createTextModel(brainModel({ environment, thinkingMs: 150 }), environment);
+  const textModel = createTextModel(ruleModel({ environment, thinkingMs: 150 }), environment);
   return () => {
     const { client, link, accept } = createSocketPair();
     const session = new RealtimeSession({

@@ -2,8 +2,8 @@
 // prompt that a text model would get, and the reply is said and called. The same on every wire.
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import { readConversation } from '../../../examples/voice-demo/brain/conversation.ts';
-import { leadReply } from '../../../examples/voice-demo/brain/lead.ts';
+import { readConversation } from '../../../examples/voice-demo/rules/conversation.ts';
+import { leadReply } from '../../../examples/voice-demo/rules/lead.ts';
 import type {
   FakeItem,
   VoiceResponder,

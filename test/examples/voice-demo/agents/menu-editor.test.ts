@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../../../examples/voice-demo/agents/menu-edi
 import { subagentsIn } from '../../../../examples/voice-demo/agents/subagents.ts';
 import { createWorkshop } from '../../../../examples/voice-demo/agents/workshop.ts';
 import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
-import { brainModel } from '../../../../examples/voice-demo/brain/brain-model.ts';
+import { ruleModel } from '../../../../examples/voice-demo/rules/rule-model.ts';
 import { nodeEnvironment } from '../../../../src/adapters/node/index.ts';
 import { memoryJournal, TextSession } from '../../../../src/index.ts';
 
@@ -30,7 +30,7 @@ function setUp() {
       sessionId: 'demo',
       journal,
       environment,
-      model: brainModel({ environment }),
+      model: ruleModel({ environment }),
       agents: [leadAgent(world, () => session)],
       subagentConfigs: subagentsIn(createWorkshop(environment, world, 0), path),
     });
@@ -44,12 +44,13 @@ function setUp() {
   };
   const file = join(path, 'menu.txt');
   const menu = () => (existsSync(file) ? readFileSync(file, 'utf8') : null);
-  const told = (text: string) =>
-    expect.poll(() => said.join(' '), { timeout: 20_000 }).toContain(text);
-  const question = (count: number) =>
-    expect
-      .poll(() => asked, { timeout: 20_000 })
-      .toEqual(Array.from({ length: count }, () => QUESTION));
+  const told = async (text: string) => {
+    await expect.poll(() => said.join(' '), { timeout: 20_000 }).toContain(text);
+  };
+  const question = async (count: number) => {
+    const wanted = Array.from({ length: count }, () => QUESTION);
+    await expect.poll(() => asked, { timeout: 20_000 }).toEqual(wanted);
+  };
   return { open, menu, told, question, asked };
 }
 

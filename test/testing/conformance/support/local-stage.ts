@@ -1,5 +1,5 @@
 // A conformance stage over the server of `localVoice`, in memory: its session, its transcriber and
-// its brain are the real ones; the language model and the speech engine are scripted.
+// its text model are the real ones; the language model and the speech engine are scripted.
 
 import { createTextModel } from '../../../../src/adapters/local-voice/language-model.ts';
 import { InputAudio } from '../../../../src/adapters/local-voice/input-audio.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { saySettled, settle } from '../../../../examples/voice-demo/brain/settle.ts';
+import { saySettled, settle } from '../../../../examples/voice-demo/rules/settle.ts';
 
 const ride = {
   id: 'q1',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chooseVoice } from '../../../../examples/voice-demo/brain/minds.ts';
+import { chooseVoice } from '../../../../examples/voice-demo/rules/minds.ts';
 import { thisMachine, type Machine } from '../../../../src/cli/doctor/index.ts';
 
 const key = 'sk-very-secret';

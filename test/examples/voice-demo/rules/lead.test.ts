@@ -12,7 +12,7 @@ import {
 import { describe, expect, test } from 'vitest';
 import { leadAgent } from '../../../../examples/voice-demo/agents/lead-agent.ts';
 import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
-import { brainModel } from '../../../../examples/voice-demo/brain/brain-model.ts';
+import { ruleModel } from '../../../../examples/voice-demo/rules/rule-model.ts';
 import {
   cancelledNote,
   greetingNote,
@@ -38,7 +38,7 @@ const tools = Object.fromEntries(
 
 /** A conversation with the lead agent. */
 class Talk {
-  readonly #model = brainModel({ environment: hastyEnvironment() });
+  readonly #model = ruleModel({ environment: hastyEnvironment() });
   readonly #messages: ModelMessage[] = [];
 
   user(text: string) {
@@ -168,7 +168,7 @@ describe('requests', () => {
 
   test('never calls a tool that is not there', async () => {
     const { text, toolCalls } = await generateText({
-      model: brainModel({ environment: hastyEnvironment() }),
+      model: ruleModel({ environment: hastyEnvironment() }),
       prompt: 'Book me a ride to the airport',
     });
     expect(toolCalls).toEqual([]);
@@ -334,7 +334,7 @@ describe('notices', () => {
     const said = noteWriter()(noticePrompt('SUBAGENT UPDATE', 'Half way.'));
     const mark = /\[note (\S+)\]/.exec(said.at(-1)?.text ?? '')?.[1];
     const { text, toolCalls } = await generateText({
-      model: brainModel({ environment: hastyEnvironment() }),
+      model: ruleModel({ environment: hastyEnvironment() }),
       instructions: `Tell the user now what note ${mark} is about. Call no tool.`,
       allowSystemInMessages: true,
       messages: [
@@ -351,7 +351,7 @@ describe('notices', () => {
       questionPrompt('ride_booker', 'Which ride?', [{ id: 'economy', label: 'Economy' }]),
     );
     const { text } = await generateText({
-      model: brainModel({ environment: hastyEnvironment() }),
+      model: ruleModel({ environment: hastyEnvironment() }),
       instructions: 'Say exactly "Economy. One \\"moment\\".", and nothing else. Call no tool.',
       allowSystemInMessages: true,
       messages: [
@@ -384,7 +384,7 @@ describe('notices', () => {
       },
     ];
     const { text } = await generateText({
-      model: brainModel({ environment: hastyEnvironment() }),
+      model: ruleModel({ environment: hastyEnvironment() }),
       messages: [
         { role: 'user', content: 'dig a hole' },
         ...call('c1', 'Accepted. The result is not known yet; it will follow.'),
@@ -403,7 +403,7 @@ describe('notices', () => {
 describe('as a model', () => {
   test('streams word by word what it generates', async () => {
     const options = {
-      model: brainModel({ environment: hastyEnvironment() }),
+      model: ruleModel({ environment: hastyEnvironment() }),
       prompt: 'What can you do?',
     };
     const { text } = await generateText(options);
@@ -415,7 +415,7 @@ describe('as a model', () => {
 
   test('streams tool calls', async () => {
     const result = streamText({
-      model: brainModel({ environment: hastyEnvironment() }),
+      model: ruleModel({ environment: hastyEnvironment() }),
       prompt: 'Book me a ride to the airport',
       tools,
     });
@@ -428,7 +428,7 @@ describe('as a model', () => {
   test('stops at once when it is aborted while it thinks', async () => {
     const abort = new AbortController();
     const answer = generateText({
-      model: brainModel({ environment: hastyEnvironment(), thinkingMs: 50 }),
+      model: ruleModel({ environment: hastyEnvironment(), thinkingMs: 50 }),
       prompt: 'Hello',
       abortSignal: abort.signal,
     });

@@ -1,4 +1,4 @@
-// The subagents of the demo: the brain, their real tools, and a user who answers.
+// The subagents of the demo: the rules, their real tools, and a user who answers.
 
 import { generateText, isStepCount, tool, zodSchema, type ToolSet } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +9,7 @@ import { rideBooker } from '../../../../examples/voice-demo/agents/ride-booker.t
 import { tableBooker } from '../../../../examples/voice-demo/agents/table-booker.ts';
 import { createWorkshop } from '../../../../examples/voice-demo/agents/workshop.ts';
 import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
-import { brainModel } from '../../../../examples/voice-demo/brain/brain-model.ts';
+import { ruleModel } from '../../../../examples/voice-demo/rules/rule-model.ts';
 import {
   buildContextSnapshot,
   openingMessages,
@@ -59,7 +59,7 @@ async function run(
   });
   const notes = new NoteMarks('a secret');
   const result = await generateText({
-    model: brainModel({ environment }),
+    model: ruleModel({ environment }),
     instructions: systemPrompt(snapshot, notes),
     messages: openingMessages(snapshot, notes),
     tools: { ...config.tools, ask_user },

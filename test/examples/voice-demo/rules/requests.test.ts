@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Request } from '../../../../examples/voice-demo/brain/clause.ts';
-import { understand, type Slot } from '../../../../examples/voice-demo/brain/requests.ts';
+import type { Request } from '../../../../examples/voice-demo/rules/clause.ts';
+import { understand, type Slot } from '../../../../examples/voice-demo/rules/requests.ts';
 
 const ride = (destination: string | null): Request => ({ type: 'ride', destination });
 const table = (partySize: number | null): Request => ({ type: 'table', partySize });

@@ -18,7 +18,7 @@ import { leadReply } from './lead.ts';
 import type { Reply } from './reply.ts';
 import { readTask, subagentReply } from './subagents.ts';
 
-export interface BrainOptions {
+export interface RuleModelOptions {
   readonly environment: Environment;
   /** How long it thinks before it answers, in milliseconds. @defaultValue 0 */
   readonly thinkingMs?: number;
@@ -26,7 +26,7 @@ export interface BrainOptions {
 
 const TEXT_ID = 'text';
 
-export function brainModel({ environment, thinkingMs = 0 }: BrainOptions): LanguageModelV4 {
+export function ruleModel({ environment, thinkingMs = 0 }: RuleModelOptions): LanguageModelV4 {
   const think = async (options: LanguageModelV4CallOptions): Promise<LanguageModelV4Content[]> => {
     options.abortSignal?.throwIfAborted();
     if (thinkingMs > 0) await pause(environment, thinkingMs, options.abortSignal);

@@ -1,7 +1,7 @@
 // The words are those of the runtime itself, so that a change of its wording is noticed here.
 
 import { describe, expect, test } from 'vitest';
-import { notesIn, readNotice, type Notice } from '../../../../examples/voice-demo/brain/notices.ts';
+import { notesIn, readNotice, type Notice } from '../../../../examples/voice-demo/rules/notices.ts';
 import type { Note } from '../../../../src/actors/notes/note.ts';
 import { preambleOf, transferNote } from '../../../../src/actors/conversation/model-messages.ts';
 import {

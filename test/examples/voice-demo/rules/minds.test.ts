@@ -3,7 +3,7 @@ import {
   chooseMinds,
   type MindOptions,
   type Minds,
-} from '../../../../examples/voice-demo/brain/minds.ts';
+} from '../../../../examples/voice-demo/rules/minds.ts';
 import { FakeTransport } from '../../../support/fake-transport.ts';
 import { forgetKeys, testEnvironment } from '../support.ts';
 

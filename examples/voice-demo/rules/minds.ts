@@ -9,7 +9,7 @@ import { geminiLive } from 'offstage/gemini-live';
 import type { LocalVoiceOptions } from 'offstage/local-voice';
 import { openaiLive } from 'offstage/openai-live';
 import { openaiRealtime } from 'offstage/openai-realtime';
-import { brainModel } from './brain-model.ts';
+import { ruleModel } from './rule-model.ts';
 import type { About } from '../page/about.ts';
 
 /** The voices whose model listens, thinks and speaks on a server of its own. */
@@ -119,7 +119,7 @@ async function thinker(voice: VoiceName, environment: Environment): Promise<Mind
   }
   if (!address)
     return {
-      model: brainModel({ environment, thinkingMs: 150 }),
+      model: ruleModel({ environment, thinkingMs: 150 }),
       name: "the demo's own rules (no key needed)",
     };
   if (!OPENAI_MODEL)
