@@ -3,63 +3,29 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { plugInMicrophone, sayInto } from './support/microphone.ts';
 import { launch } from './support/stage.ts';
+import { installPacked, tsc } from '../support/packed-package.ts';
 
 const run = promisify(execFile);
-const repository = fileURLToPath(new URL('../..', import.meta.url));
-const modules = join(repository, 'node_modules');
-const tsc = join(modules, 'typescript', 'bin', 'tsc');
 /** Above all projects: Node.js and the compiler find the packages here. */
 const house = mkdtempSync(join(tmpdir(), 'offstage-create-'));
 let browser: Browser;
 
 beforeAll(async () => {
-  const [launched] = await Promise.all([launch(), install()]);
+  const [launched] = await Promise.all([launch(), installPacked(house)]);
   browser = launched;
 }, 180_000);
 afterAll(async () => {
   await browser.close();
   rmSync(house, { recursive: true });
 });
-
-/** Packs the package, and unpacks it beside links to the other packages. */
-async function install(): Promise<void> {
-  const stage = join(house, 'stage');
-  for (const name of ['package.json', 'src', 'templates', 'README.md'])
-    cpSync(join(repository, name), join(stage, name), { recursive: true });
-  await run(process.execPath, [
-    tsc,
-    '-p',
-    join(repository, 'tsconfig.build.json'),
-    '--outDir',
-    join(stage, 'dist'),
-  ]);
-  const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--silent'], { cwd: stage });
-  await run('tar', ['-xzf', stdout.trim()], { cwd: stage });
-  const target = join(house, 'node_modules');
-  mkdirSync(target);
-  for (const name of readdirSync(modules))
-    if (!name.startsWith('.')) symlinkSync(join(modules, name), join(target, name));
-  rmSync(join(target, 'offstage'), { force: true });
-  renameSync(join(stage, 'package'), join(target, 'offstage'));
-  rmSync(stage, { recursive: true });
-}
 
 interface Project {
   /** Resolves with the text after `before` in what the program prints. */

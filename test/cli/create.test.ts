@@ -47,7 +47,7 @@ describe('offstage create', () => {
     expect(Object.values(dependencies)).not.toContain(undefined);
   });
 
-  test.each(['web', 'terminal', 'voice', 'telephone'])(
+  test.each(['web', 'terminal', 'voice', 'telephone', 'cloudflare'])(
     'the versions of %s are those of this repository, and it installs the voice only if it speaks',
     async (template) => {
       const folder = join(newFolder(), 'ws');
@@ -61,6 +61,19 @@ describe('offstage create', () => {
       expect(Object.keys(dependencies)).not.toContain(name);
     },
   );
+
+  test('a Worker has the name of its project, and no project that of a program that it needs', async () => {
+    const [chats, same] = ['My Chats', 'wrangler'].map((name) => join(newFolder(), name));
+    const { said } = await run('cloudflare', chats ?? '');
+    expect(said).toContain('npm run deploy');
+    expect(said).toContain('wrangler secret put ACCESS_TOKEN');
+    expect(readFileSync(join(chats ?? '', 'wrangler.jsonc'), 'utf8')).toContain(
+      '"name": "my-chats"',
+    );
+    expect(readFileSync(join(chats ?? '', '.gitignore'), 'utf8')).toContain('web/page.js');
+    await run('cloudflare', same ?? '');
+    expect(manifestIn(same ?? '').name).toBe('my-wrangler');
+  });
 
   test('an empty folder will do', async () => {
     expect(await run('web', newFolder())).toMatchObject({ status: 0 });
@@ -83,7 +96,10 @@ describe('offstage create', () => {
   });
 
   test.each([
-    [['chat'], 'Expected one of the templates web, terminal, voice, telephone, got `chat`'],
+    [
+      ['chat'],
+      'Expected one of the templates web, terminal, voice, telephone, cloudflare, got `chat`',
+    ],
     [['constructor'], 'got `constructor`'],
     [['web', ' '], 'Expected the name of a folder'],
     [['web', 'a\0b'], 'Expected the name of a folder'],

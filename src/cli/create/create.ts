@@ -16,12 +16,14 @@ interface Template {
   readonly packages: readonly string[];
   /** Needs the packages of the built-in voice. */
   readonly speaks?: true;
+  /** Runs in workerd, and is deployed by wrangler; else the program runs in Node.js. */
+  readonly deploys?: true;
 }
 
 const TEMPLATES: Readonly<Record<string, Template>> = {
   web: {
     summary: 'a chat in a page, with buttons for the questions of subagents',
-    files: ['web.ts', 'web/index.html', 'web/page.ts', 'web/style.css'],
+    files: ['web.ts', 'web/index.html', 'web/page.ts', 'web/chat.ts', 'web/style.css'],
     packages: ['ws'],
   },
   terminal: { summary: 'a chat in the terminal', files: ['terminal.ts'], packages: [] },
@@ -37,11 +39,26 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
     packages: ['ws'],
     speaks: true,
   },
+  cloudflare: {
+    summary: 'a Worker of Cloudflare: each chat is a Durable Object, with a page',
+    files: [
+      'cloudflare.ts',
+      'wrangler.jsonc',
+      'cloudflare/page.ts',
+      'web/index.html',
+      'web/chat.ts',
+      'web/style.css',
+    ],
+    packages: [],
+    deploys: true,
+  },
 };
 const DEFAULT_TEMPLATE = 'web';
 const FILES = ['agents.ts', 'model.ts', 'script.ts', 'tsconfig.json'];
 const PACKAGES = ['@ai-sdk/openai', 'ai', 'zod'];
 const TOOLS = ['@types/node', 'typescript'];
+/** Those of `test/cloudflare`, where the project is run; the page of a Worker must be bundled. */
+const WORKER_TOOLS = { esbuild: '^0.28.2', wrangler: '^4.116.0' };
 /** Runs TypeScript as it is. */
 const NODE_RANGE = '>=22.18';
 
@@ -67,7 +84,7 @@ Exit status: 0 when the project is there, 1 when it could not be written, 2 for 
 
 export const create: Command = {
   name: 'create',
-  summary: 'make a project: a chat in a page or terminal, a voice, a telephone',
+  summary: 'make a project: a chat in a page or terminal, a voice, a telephone, a Worker',
   usage,
   async run(args, print, complain) {
     const call = readCall(args);
@@ -90,7 +107,7 @@ export const create: Command = {
     print(
       json
         ? `${JSON.stringify({ template: name, folder: resolve(folder) })}\n`
-        : `Made in ${folder}: ${template.summary}.\n\n  cd ${folder}\n  npm install\n  npm start\n\n${KEYS}`,
+        : `Made in ${folder}: ${template.summary}.\n\n  cd ${folder}\n  npm install\n  npm start\n\n${moreOn(template)}`,
     );
     return 0;
   },
@@ -99,6 +116,14 @@ export const create: Command = {
 const KEYS = `Without a key a script answers, and says so. A model answers with OPENAI_API_KEY or AI_GATEWAY_API_KEY in the
 environment, or in a file \`.env\` beside package.json.
 `;
+
+const DEPLOYING = `\`npm start\` runs it on this machine. To deploy it: \`npx wrangler login\`, once, and \`npm run deploy\`.
+
+A deployed Worker has its keys as secrets: \`npx wrangler secret put OPENAI_API_KEY\`. Since a model costs money, it answers
+only whoever has the link \`https://….workers.dev/#<token>\`: \`npx wrangler secret put ACCESS_TOKEN\`.
+`;
+
+const moreOn = ({ deploys }: Template): string => (deploys ? `${KEYS}\n${DEPLOYING}` : KEYS);
 
 interface Call {
   readonly json: boolean;
@@ -156,8 +181,13 @@ async function write(name: string, template: Template, folder: string): Promise<
   for (const file of [...FILES, ...template.files])
     files.set(file, await readFile(new URL(`templates/${file}`, root), 'utf8'));
   const ours = JSON.parse(await readFile(new URL('package.json', root), 'utf8')) as Manifest;
-  files.set('package.json', `${JSON.stringify(manifest(template, folder, ours), null, 2)}\n`);
-  files.set('.gitignore', 'node_modules/\n.env\n.token\n');
+  const project = manifest(template, folder, ours);
+  files.set('package.json', `${JSON.stringify(project, null, 2)}\n`);
+  // Two projects with one name would replace each other's Worker.
+  const worker = files.get('wrangler.jsonc')?.replace('"offstage-cloudflare"', `"${project.name}"`);
+  if (worker !== undefined) files.set('wrangler.jsonc', worker);
+  const made = template.deploys ? '.wrangler/\nweb/page.js\n' : '';
+  files.set('.gitignore', `node_modules/\n.env\n.token\n${made}`);
   files.set('README.md', readme(name, template));
   for (const [file, text] of files) {
     await mkdir(dirname(join(folder, file)), { recursive: true });
@@ -170,9 +200,21 @@ interface Manifest {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-function manifest({ files, packages, speaks }: Template, folder: string, ours: Manifest): object {
-  const versions = (wanted: readonly string[]): object =>
+interface Project {
+  readonly name: string;
+  readonly [field: string]: unknown;
+}
+
+function manifest(template: Template, folder: string, ours: Manifest): Project {
+  const { files, packages, speaks, deploys } = template;
+  const versions = (wanted: readonly string[]): Readonly<Record<string, string | undefined>> =>
     Object.fromEntries(wanted.map((each) => [each, ours.devDependencies[each]]));
+  const dependencies = {
+    ...versions(PACKAGES),
+    offstage: packedFile() ?? `^${ours.version}`,
+    ...versions(packages),
+  };
+  const devDependencies = { ...versions(TOOLS), ...(deploys && WORKER_TOOLS) };
   const name = basename(folder)
     .toLowerCase()
     .replace(/[^a-z0-9-]+/g, '-')
@@ -180,22 +222,25 @@ function manifest({ files, packages, speaks }: Template, folder: string, ours: M
   return {
     // npm refuses a project that has the name of what it depends on.
     name:
-      name === '' || [...PACKAGES, ...packages, 'offstage'].includes(name)
+      name === '' || Object.hasOwn({ ...dependencies, ...devDependencies }, name)
         ? `my-${name || 'app'}`
         : name,
     private: true,
     type: 'module',
     scripts: {
       ...(speaks && { prestart: 'offstage voice install' }),
-      start: `node --env-file-if-exists=.env ${files[0]}`,
+      ...(deploys
+        ? {
+            build:
+              'esbuild cloudflare/page.ts --bundle --minify --format=esm --target=es2022 --outfile=web/page.js',
+            start: 'wrangler dev',
+            deploy: 'wrangler deploy',
+          }
+        : { start: `node --env-file-if-exists=.env ${files[0]}` }),
       check: 'tsc',
     },
-    dependencies: {
-      ...versions(PACKAGES),
-      offstage: packedFile() ?? `^${ours.version}`,
-      ...versions(packages),
-    },
-    devDependencies: versions(TOOLS),
+    dependencies,
+    devDependencies,
     engines: { node: NODE_RANGE },
   };
 }
@@ -208,7 +253,8 @@ function packedFile(): string | null {
   return path && existsSync(path) ? `file:${path.replaceAll('\\', '/')}` : null;
 }
 
-function readme(name: string, { summary, files }: Template): string {
+function readme(name: string, template: Template): string {
+  const { summary, files } = template;
   return `# ${summary[0]?.toUpperCase()}${summary.slice(1)}
 
 Made by \`offstage create ${name}\`. \`npm install\`, then \`npm start\`; \`npm run check\` checks the types.
@@ -220,5 +266,5 @@ Made by \`offstage create ${name}\`. \`npm install\`, then \`npm start\`; \`npm 
 | \`script.ts\` | what answers without a key |
 | \`${files.join('`, `')}\` | the program |
 
-${KEYS}`;
+${moreOn(template)}`;
 }

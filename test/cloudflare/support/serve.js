@@ -1,5 +1,6 @@
 // One workerd, in a process of its own, so that both can be killed: `node serve.js <worker> <folder> <port>`. Says its address.
-// A line `evict <name>` throws the object with this name out of memory, its sockets stay open, and says `evicted`.
+// A line `evict <name>` throws the object with this name out of memory, its sockets stay open, and says `evicted`. Its own
+// lines begin with `serve: `; the others are those of the Worker.
 
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -18,13 +19,13 @@ const miniflare = new Miniflare({
   durableObjects: { CHAT: { className: 'Chat', useSQLite: true } },
   durableObjectsPersist: folder,
 });
-process.stdout.write(`${await miniflare.ready}\n`);
+process.stdout.write(`serve: ${await miniflare.ready}\n`);
 for await (const line of createInterface({ input: process.stdin })) {
   const [, name] = line.split(' ');
   try {
     await miniflare.unsafeEvictDurableObject('chats', 'Chat', { name, webSockets: 'hibernate' });
-    process.stdout.write('evicted\n');
+    process.stdout.write('serve: evicted\n');
   } catch (error) {
-    process.stdout.write(`${String(error)}\n`);
+    process.stdout.write(`serve: ${String(error)}\n`);
   }
 }

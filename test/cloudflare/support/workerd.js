@@ -49,13 +49,19 @@ export async function start(worker, folder, env, port = 0) {
     env: { ...process.env, WORKER_ENV: JSON.stringify(env) },
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const { value: url } = await lines.next();
+  const said = async () => {
+    for (;;) {
+      const { value = 'serve: it has ended' } = await lines.next();
+      if (value.startsWith('serve: ')) return value.slice('serve: '.length);
+    }
+  };
+  const url = await said();
   return {
     url,
     async evict(name) {
       child.stdin.write(`evict ${name}\n`);
-      const { value: said } = await lines.next();
-      if (said !== 'evicted') throw new Error(said);
+      const answer = await said();
+      if (answer !== 'evicted') throw new Error(answer);
     },
     async kill() {
       const gone = once(child, 'exit');

@@ -1,0 +1,75 @@
+// The chat in a page: what was said, the questions with their buttons, and who is at work.
+
+import type { SessionClient } from 'offstage/client';
+
+const part = (id: string): HTMLElement =>
+  document.querySelector<HTMLElement>(`#${id}`) ?? document.body;
+const element = (tag: string, text: string): HTMLElement =>
+  Object.assign(document.createElement(tag), { textContent: text });
+
+/** Shows the session of this client in the page, and sends what is typed and clicked. */
+export function show(client: SessionClient): void {
+  client.store.subscribe(({ context: { transcript, questions, subagents } }) => {
+    part('transcript').replaceChildren(
+      ...transcript.map(({ role, text }) =>
+        element('p', `${role === 'user' ? 'You' : 'Assistant'}: ${text}`),
+      ),
+    );
+    for (const { deliveryId } of transcript) if (deliveryId) void client.shown(deliveryId);
+    part('subagents').replaceChildren(
+      ...subagents
+        .filter(({ endedAt }) => endedAt === null)
+        .map(({ title, state, progress }) =>
+          element(
+            'p',
+            `${title}: ${progress ?? (state === 'waiting_for_input' ? 'waits for you' : 'at work')}`,
+          ),
+        ),
+    );
+    const open = questions.filter(({ state }) => state === 'presenting' || state === 'open');
+    const shown = part('questions').dataset;
+    const ids = open.map(({ requestId }) => requestId).join();
+    if (shown['ids'] === ids) return; // buttons that are there keep the focus
+    shown['ids'] = ids;
+    part('questions').replaceChildren(
+      ...open.map(({ requestId, question, kind, options }) => {
+        void client.questionShown(requestId); // its buttons count from now
+        const card = element('article', question);
+        const buttons: readonly { id: string; label: string; description?: string }[] =
+          kind === 'approval'
+            ? [
+                { id: 'yes', label: 'Allow' },
+                { id: 'no', label: 'Refuse' },
+              ]
+            : options;
+        for (const { id, label, description } of buttons) {
+          const button = element('button', description ? `${label} (${description})` : label);
+          button.addEventListener(
+            'click',
+            () =>
+              void client.answer(
+                requestId,
+                kind === 'approval' ? { approved: id === 'yes' } : { optionId: id },
+              ),
+          );
+          card.append(button);
+        }
+        return card;
+      }),
+    );
+  });
+  client.status.subscribe(({ state, reason }) => {
+    part('status').textContent =
+      state === 'open'
+        ? ''
+        : reason?.code === 'UNAUTHORIZED'
+          ? 'Open the link that has the token.'
+          : (reason?.message ?? 'Connecting …');
+  });
+  part('form').addEventListener('submit', (event) => {
+    event.preventDefault();
+    const field = part('text') as HTMLInputElement;
+    if (field.value.trim() !== '') void client.send(field.value);
+    field.value = '';
+  });
+}
