@@ -46,7 +46,9 @@ afterEach(async () => {
 afterAll(() => rmSync(house, { recursive: true, force: true }));
 
 async function deployed(env: Readonly<Record<string, string>> = {}) {
-  running = await start(join(project, 'bundle', 'cloudflare.js'), join(house, 'objects'), env);
+  // Each has objects of its own: what one leaves would call a model when the next one has a key.
+  const objects = mkdtempSync(join(house, 'objects-'));
+  running = await start(join(project, 'bundle', 'cloudflare.js'), objects, env);
   return running;
 }
 
