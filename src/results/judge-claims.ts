@@ -126,6 +126,7 @@ export function modelClaimJudge(options: {
   return async ({ text, toolLedger }, signal) => {
     const notes = new NoteMarks(environment.ids.next('mark'));
     const answer = await askModel({
+      caller: 'claim_judge',
       model,
       instructions: `${INSTRUCTIONS}\n\n${notes.recognition}\n\n${outputInstructions(verdictSchema)}`,
       messages: [{ role: 'user', content: notes.text(caseOf(text, toolLedger), 'case') }],

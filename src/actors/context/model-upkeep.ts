@@ -78,7 +78,14 @@ export function modelSummary(options: ModelSummaryOptions): Summarise {
     );
     const messages = [{ role: 'user' as const, content: notes.text(request, 'transcript') }];
     const told = `${instructions}\n\n${notes.recognition}`;
-    const text = await askModel({ model, instructions: told, messages, environment, signal });
+    const text = await askModel({
+      caller: 'summary',
+      model,
+      instructions: told,
+      messages,
+      environment,
+      signal,
+    });
     if (text.trim() === '')
       throw new ProviderError('NO_SUMMARY', 'Expected the model to write a summary, got no words', {
         retryable: true,
@@ -170,7 +177,14 @@ export function modelDistiller(options: ModelDistillerOptions): MemoryDistiller 
     const told = `${instructions}\n\n${notes.recognition}\n\n${outputInstructions(schema)}`;
     const messages: ModelMessage[] = [{ role: 'user', content }];
     for (let attempt = 1; ; attempt += 1) {
-      const text = await askModel({ model, instructions: told, messages, environment, signal });
+      const text = await askModel({
+        caller: 'facts',
+        model,
+        instructions: told,
+        messages,
+        environment,
+        signal,
+      });
       const checked = await checkOutput(schema, text);
       if (checked.ok) return (checked.value as z.infer<typeof schema>).facts;
       if (attempt === 2)

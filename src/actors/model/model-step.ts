@@ -15,7 +15,6 @@
 //       texts are removed unless the provider attached metadata to them.
 
 import {
-  AI_SDK_TELEMETRY_TRACING_CHANNEL,
   APICallError,
   EmptyResponseBodyError,
   generateText,
@@ -40,7 +39,6 @@ import {
   type LanguageModelCallOptions,
   type ModelMessage,
   type ProviderMetadata,
-  type TelemetryOptions,
   type ToolChoice,
   type ToolSet,
 } from 'ai';
@@ -53,6 +51,7 @@ import { asArguments, isJson } from '../../values/json.ts';
 import { directStep, type StepRead } from './direct-step.ts';
 import { carefulModel, resolveModel, type Delta, type Structured } from './model.ts';
 import { invalidCallMessage } from './schema.ts';
+import { telemetryOf, telemetryOff, type ModelCaller } from './telemetry.ts';
 import { prepareTools, type PreparedTools } from './tools.ts';
 import { isA, isError, messageOf, OffstageError, ProviderError } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
@@ -67,6 +66,7 @@ export interface ModelSettings extends LanguageModelCallOptions {
 }
 
 export interface ModelStepOptions {
+  readonly caller: ModelCaller;
   readonly model: LanguageModel;
   /** The system prompt; empty: none. */
   readonly instructions: string;
@@ -141,7 +141,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
       written = content;
     },
   });
-  const telemetry = telemetryOption();
+  const telemetry = telemetryOf(options.caller);
   const { toolChoice } = options;
   const { modelTools: tools } = options.tools;
   const bySdk = async (chosen: LanguageModel): Promise<StepRead> => {
@@ -155,13 +155,13 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
       toolChoice,
       maxRetries: 0,
       abortSignal: signal,
-      telemetry,
-      _internal: sources(telemetry === undefined, ids, clock),
+      telemetry: telemetry ?? telemetryOff,
+      _internal: sources(telemetry !== null, ids, clock),
     });
     return finalStep;
   };
   const { maxOutputTokens, ...others } = settings ?? {};
-  const isDirect = telemetry !== undefined && Object.keys(others).length === 0;
+  const isDirect = telemetry === null && Object.keys(others).length === 0;
   const asked = { instructions, messages, tools, toolChoice, maxOutputTokens, signal };
   const step = await raceAbort(isDirect ? directStep(model, asked, bySdk) : bySdk(model), signal);
   // The signal may have aborted since the race was won.
@@ -171,6 +171,8 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
 
 /** A question outside the conversation. */
 interface ModelQuestion {
+  /** What asks. */
+  readonly caller: string;
   readonly model: LanguageModel;
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
@@ -183,9 +185,10 @@ interface ModelQuestion {
  * @throws the model's error, or `signal.reason`.
  */
 export async function askModel(question: ModelQuestion): Promise<string> {
-  const { environment, ...rest } = question;
+  const { environment, caller, ...rest } = question;
   const { text } = await runModelStep({
     ...rest,
+    caller: { name: caller },
     tools: prepareTools({}, 'tools'),
     ids: environment.ids,
     clock: environment.clock,
@@ -485,29 +488,4 @@ function isConnectionError(error: Error): boolean {
     held instanceof Error && 'code' in held ? held.code : undefined,
   );
   return codes.some((code) => typeof code === 'string' && connectionCodes.has(code));
-}
-
-interface Diagnostics {
-  tracingChannel?(name: string): { readonly hasSubscribers?: boolean };
-}
-
-// Not imported: a runtime without Node's modules has no such channel, and needs none.
-const diagnostics: Diagnostics | undefined = globalThis.process?.getBuiltinModule?.(
-  'node:diagnostics_channel',
-);
-
-const channel = diagnostics?.tracingChannel?.(AI_SDK_TELEMETRY_TRACING_CHANNEL);
-
-const off = { isEnabled: false } as const satisfies TelemetryOptions;
-
-/**
- * Returns the telemetry setting: off without a listener, because the SDK prepares its telemetry events even then,
- * which is half the CPU of a step. `undefined` leaves it to the SDK: every registered integration and tracer gets
- * its events.
- */
-function telemetryOption(): TelemetryOptions | undefined {
-  const integrations = globalThis.AI_SDK_TELEMETRY_INTEGRATIONS?.length ?? 0;
-  // A channel that cannot report whether it has subscribers may have some.
-  const isTraced = channel !== undefined && channel.hasSubscribers !== false;
-  return integrations > 0 || isTraced ? undefined : off;
 }

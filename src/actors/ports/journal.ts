@@ -105,6 +105,11 @@ export interface Journal {
    * memory.
    */
   readonly wakeTimes?: WakeTimes;
+  /**
+   * Returns whether it writes OpenTelemetry spans of the model calls of its scopes now. Integrations of the AI SDK that
+   * do the same are then left out of these calls. Absent: it does not.
+   */
+  tracesModelCalls?(): boolean;
 }
 
 /** Returns the entries by unit, in their order; the units in the order of their first entries. */

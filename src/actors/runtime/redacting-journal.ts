@@ -85,6 +85,7 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
     scopes: journal.scopes?.bind(journal),
     forget: journal.forget?.bind(journal),
     wakeTimes: journal.wakeTimes,
+    tracesModelCalls: journal.tracesModelCalls?.bind(journal),
   };
 }
 

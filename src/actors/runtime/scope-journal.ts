@@ -99,6 +99,10 @@ export class ScopeJournal implements Journal {
     return this.#options.isTakenOver() ? undefined : this.#inner.release?.(scope);
   }
 
+  tracesModelCalls(): boolean {
+    return this.#inner.tracesModelCalls?.() ?? false;
+  }
+
   /**
    * Claims the scope and reads its entries; `check` may refuse them. If any of it fails, the claim is given
    * back, because another process may continue the scope.

@@ -176,6 +176,7 @@ class JobWorker implements JobHandler {
       );
     try {
       const response = await runModelStep({
+        caller: { name: definition.name },
         model,
         instructions,
         messages,

@@ -399,6 +399,7 @@ export class SubagentWork {
             },
           )
         : runModelStep({
+            caller: { name: instance.definition.name, journal: this.#host.journal },
             model: modelOf(instance),
             instructions,
             messages,

@@ -91,6 +91,7 @@ export function encryptedJournal(journal: Journal, options: EncryptionOptions): 
     scopes: journal.scopes?.bind(journal),
     forget: journal.forget?.bind(journal),
     wakeTimes: journal.wakeTimes,
+    tracesModelCalls: journal.tracesModelCalls?.bind(journal),
   };
 }
 

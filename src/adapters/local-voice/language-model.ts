@@ -86,6 +86,7 @@ async function* generate(
     // The client decides whether to retry; a silence of seconds helps no user.
     maxRetries: 0,
     abortSignal: signal,
+    telemetry: { functionId: 'local_voice' },
     // Otherwise the SDK prints it. The same error arrives as a part of the stream.
     onError: () => undefined,
     _internal: {

@@ -539,6 +539,7 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
         return journal.forget?.(scope);
       }),
     wakeTimes: journal.wakeTimes,
+    tracesModelCalls: journal.tracesModelCalls?.bind(journal),
   };
 }
 

@@ -11,6 +11,8 @@
 //   TRACED-JOURNAL-3. A span ends after its last event is kept. A retried event begins no second span.
 //   TRACED-JOURNAL-4. A fault of the SDK never reaches the session.
 //   TRACED-JOURNAL-5. Without a registered provider an event is passed on unchanged.
+//   TRACED-JOURNAL-6. A model call has a span here, or spans of an integration of the AI SDK, not both, unless the app
+//       says so.
 
 import { diag, isSpanContextValid, trace, type TracerProvider } from '@opentelemetry/api';
 import { z } from 'zod';
@@ -22,10 +24,16 @@ import { ScopeTrace, type Observed } from './scope-trace.ts';
 export interface TracedJournalOptions {
   /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */
   readonly tracerProvider?: TracerProvider;
+  /**
+   * Whether `@ai-sdk/otel`, where the app has registered it, also writes its spans of the model calls that have a span here:
+   * a trace for each call. @defaultValue false
+   */
+  readonly sdkSpans?: boolean;
 }
 
 const optionsSchema = z.strictObject({
   tracerProvider: anObject('a TracerProvider', 'getTracer').optional(),
+  sdkSpans: z.boolean().optional(),
 } satisfies ChecksOf<TracedJournalOptions>);
 
 /**
@@ -37,7 +45,7 @@ const optionsSchema = z.strictObject({
 export function tracedJournal(journal: Journal, options: TracedJournalOptions = {}): Journal {
   check('tracedJournal(journal, options)', journalSchema, journal);
   check('tracedJournal', optionsSchema, options);
-  const { tracerProvider = trace } = options;
+  const { tracerProvider = trace, sdkSpans = false } = options;
   const tracer = tracerProvider.getTracer('offstage');
   const scopes = new Map<string, ScopeTrace>();
 
@@ -107,6 +115,7 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
         return journal.forget?.(scope);
       }),
     wakeTimes: journal.wakeTimes,
+    tracesModelCalls: () => !sdkSpans && (isOn ||= isListening()),
   };
 }
 

@@ -228,6 +228,8 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
       { role: 'user', content: notes.text(REQUEST, 'delegation request') },
     ];
     const { calls, text, finish } = await runModelStep({
+      // No event tells of this call: the journal has no span of it.
+      caller: { name: agentName },
       model,
       instructions: `${agents.instructionsOf(agentName)}\n\n${INSTRUCTIONS}`,
       messages,

@@ -352,6 +352,7 @@ async function seenOf(
   });
   const chosen: LanguageModel = how === 'string' ? 'm' : how === 'middleware' ? wrapped : plain;
   const options: ModelStepOptions = {
+    caller: { name: 'tester' },
     ...structuredClone({ ...rest, tools: null }),
     tools: rest.tools,
     model: chosen,
@@ -409,6 +410,7 @@ describe('DIRECT-3: the first call of a process', () => {
     vi.mocked(sdk).mockImplementation((options) => right({ ...options, ...others }));
     for (let number = 0; number < steps; number += 1) {
       const response = await step({
+        caller: { name: 'tester' },
         instructions: hello.instructions,
         messages: hello.messages,
         tools: hello.tools,

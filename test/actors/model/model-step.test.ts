@@ -56,6 +56,7 @@ const question: ModelMessage = { role: 'user', content: 'What is the weather?' }
 
 const step = (scripted: LanguageModel, more: Partial<ModelStepOptions> = {}) =>
   runModelStep({
+    caller: { name: 'tester' },
     model: scripted,
     instructions: 'Be brief.',
     messages: [question],

@@ -30,6 +30,7 @@ function asking(asked: LanguageModel, schema: unknown = prices) {
   const reports: unknown[] = [];
   const step = () =>
     runModelStep({
+      caller: { name: 'tester' },
       model: asked,
       instructions: 'Tell the price.',
       messages: [{ role: 'user', content: 'Well?' }],

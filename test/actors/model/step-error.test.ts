@@ -143,6 +143,7 @@ test('a page of HTML as the message is cut', () => {
 
 test('messages with an unanswered call are refused before the model is called', async () => {
   const failing = runModelStep({
+    caller: { name: 'tester' },
     model: model(),
     instructions: '',
     messages: [

@@ -39,6 +39,7 @@ import { CancelledError, ConfigurationError, isA, ProviderError } from '../../..
 import { storable, storableId, storableText } from '../../../values/storable.ts';
 import { callKey } from '../../model/approval.ts';
 import { toStepError } from '../../model/model-step.ts';
+import { telemetryOf, telemetryOff } from '../../model/telemetry.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
 import type { Shown } from '../../runtime/hosting.ts';
@@ -572,7 +573,7 @@ export class TextLead implements LeadDriver {
   }
 
   async *#partsOf(signal: AbortSignal, mayCall: boolean): AsyncGenerator<ResponsePart> {
-    const { agents, notes, records } = this.#core;
+    const { agents, notes, records, host } = this.#core;
     const { name: agentName, providerOptions } = agents.current;
     const context = settleNote(this.#core);
     const messages = records.conversation.toModelMessages({ notes });
@@ -586,6 +587,7 @@ export class TextLead implements LeadDriver {
       toolChoice: mayCall ? 'auto' : 'none',
       abortSignal: signal,
       maxRetries: 0,
+      telemetry: telemetryOf({ name: agentName, journal: host.journal }) ?? telemetryOff,
       onError: () => {},
     });
     for await (const part of stream) {

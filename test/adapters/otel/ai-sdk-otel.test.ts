@@ -1,0 +1,116 @@
+// TRACED-JOURNAL-6, MODEL-TELEMETRY-1 and -2, with `@ai-sdk/otel` itself, registered as an app registers it.
+
+import { OpenTelemetry } from '@ai-sdk/otel';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+import { registerTelemetry } from 'ai';
+import { afterEach, expect, test } from 'vitest';
+import { meteredJournal, tracedJournal } from '../../../src/adapters/otel/index.ts';
+import type { Journal } from '../../../src/actors/ports/journal.ts';
+import { encryptedJournal } from '../../../src/adapters/encrypted-journal/index.ts';
+import { redactingJournal } from '../../../src/actors/runtime/redacting-journal.ts';
+import { memoryJournal } from '../../../src/index.ts';
+import { ride, storeOf } from './support/ride.ts';
+
+/** The provider of the app, and the integration of the AI SDK on it, named by agent as its docs advise. */
+function app() {
+  const exporter = new InMemorySpanExporter();
+  const tracerProvider = new BasicTracerProvider({
+    spanProcessors: [new SimpleSpanProcessor(exporter)],
+  });
+  registerTelemetry(
+    new OpenTelemetry({ tracer: tracerProvider.getTracer('ai'), agentSpanName: 'functionId' }),
+  );
+  return {
+    tracerProvider,
+    /** The names of the spans of the SDK, or of Offstage, sorted, and the ids of their traces. */
+    spansOf(instrumentation: 'ai' | 'offstage') {
+      const spans = exporter
+        .getFinishedSpans()
+        .filter(({ instrumentationScope }) => instrumentationScope.name === instrumentation);
+      return {
+        names: spans.map(({ name }) => name).toSorted(),
+        agents: new Set(spans.map(({ attributes }) => attributes['gen_ai.agent.name'])),
+        traces: new Set(spans.map((span) => span.spanContext().traceId)).size,
+      };
+    },
+  };
+}
+
+async function rides(journal: Journal): Promise<void> {
+  const session = ride({ journal });
+  await session.start();
+  await session.sendText('a ride, please');
+  await session.nextResult();
+  await session.close();
+}
+
+const agentsOf = (names: readonly string[]) =>
+  names.filter((name) => name.startsWith('invoke_agent'));
+
+afterEach(() => {
+  globalThis.AI_SDK_TELEMETRY_INTEGRATIONS = undefined;
+});
+
+test('with a traced journal there is one trace, and the SDK writes no span (TRACED-JOURNAL-6)', async () => {
+  const { tracerProvider, spansOf } = app();
+  await rides(tracedJournal(storeOf().journal, { tracerProvider }));
+  expect(spansOf('ai').names).toEqual([]);
+  const { names, traces } = spansOf('offstage');
+  expect(traces).toBe(1);
+  // Two turns of the lead agent, three stretches of work of the subagent.
+  expect(agentsOf(names)).toEqual([
+    'invoke_agent lead',
+    'invoke_agent lead',
+    'invoke_agent ride_booker',
+    'invoke_agent ride_booker',
+    'invoke_agent ride_booker',
+  ]);
+});
+
+test('without one the spans of the SDK are there, named by the agent (MODEL-TELEMETRY-2)', async () => {
+  const { spansOf } = app();
+  await rides(memoryJournal());
+  expect(spansOf('offstage').names).toEqual([]);
+  const { names, agents } = spansOf('ai');
+  expect([...new Set(agentsOf(names))]).toEqual(['invoke_agent lead', 'invoke_agent ride_booker']);
+  expect(agentsOf(names).filter((name) => name.endsWith('ride_booker'))).toHaveLength(3);
+  expect(agents).toContain('lead');
+  expect(agents).toContain('ride_booker');
+});
+
+test('an app may have both (sdkSpans)', async () => {
+  const { tracerProvider, spansOf } = app();
+  await rides(tracedJournal(storeOf().journal, { tracerProvider, sdkSpans: true }));
+  expect(agentsOf(spansOf('ai').names)).toContain('invoke_agent ride_booker');
+  expect(agentsOf(spansOf('offstage').names)).toContain('invoke_agent ride_booker');
+});
+
+test('a traced journal without a provider leaves the spans of the SDK', async () => {
+  const { spansOf } = app();
+  await rides(tracedJournal(storeOf().journal));
+  expect(agentsOf(spansOf('ai').names)).toContain('invoke_agent ride_booker');
+});
+
+test('an integration that writes no spans gets every call beside a traced journal (MODEL-TELEMETRY-1)', async () => {
+  const { tracerProvider, spansOf } = app();
+  const called: unknown[] = [];
+  registerTelemetry({ onStart: (event) => void called.push(event.functionId) });
+  await rides(tracedJournal(storeOf().journal, { tracerProvider }));
+  expect(spansOf('ai').names).toEqual([]);
+  expect(called.filter((name) => name === 'ride_booker')).toHaveLength(3);
+  expect(called).toContain('lead');
+});
+
+test.each<[string, (journal: Journal) => Journal]>([
+  ['meteredJournal', (journal) => meteredJournal(journal)],
+  ['redactingJournal', (journal) => redactingJournal(journal)],
+  ['encryptedJournal', (journal) => encryptedJournal(journal, { key: new Uint8Array(32) })],
+])('the traced journal may stand behind a %s', async (_, wrap) => {
+  const { tracerProvider, spansOf } = app();
+  await rides(wrap(tracedJournal(storeOf().journal, { tracerProvider })));
+  expect(spansOf('ai').names).toEqual([]);
+});
