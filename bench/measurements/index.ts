@@ -12,6 +12,7 @@ import {
   frameLatenessSmall,
 } from './frame-lateness.ts';
 import { hibernation } from './hibernation.ts';
+import { inspected } from './inspected.ts';
 import { journalFull, journalNormal } from './journal.ts';
 import { parkedHeap } from './parked-heap.ts';
 import { recovery } from './recovery.ts';
@@ -38,6 +39,7 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   recovery,
   hibernation,
   time_travel: timeTravel,
+  inspected,
   clients,
   voice,
   voice_small_young: voiceSmall,
