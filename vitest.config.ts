@@ -93,7 +93,7 @@ export default defineConfig({
   test: {
     maxWorkers: 2,
     // A machine may be slow or shared: these end what hangs, and judge nobody's speed.
-    testTimeout: 60_000,
+    testTimeout: 180_000,
     hookTimeout: 60_000,
     reporters: ['default', './scripts/summary-line-reporter.ts'],
     projects: [

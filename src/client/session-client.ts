@@ -29,13 +29,7 @@ import {
   OffstageError,
   ProtocolError,
 } from '../values/errors.ts';
-import {
-  checkOptions,
-  oneOf,
-  optional,
-  shown,
-  type OptionChecks,
-} from '../values/plain-checks.ts';
+import { checkOptions, oneOf, optional, shown, type OptionChecks } from '../values/plain-checks.ts';
 import {
   openSocketLine,
   openStreamLine,

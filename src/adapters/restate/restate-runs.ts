@@ -204,8 +204,8 @@ export function restateRunWorkflow<Workflow>(
   check('restateRunWorkflow(options)', workflowOptions, options);
   const { restate, handler, service = SERVICE, keepMs = WEEK_MS, longestMs = HOUR_MS } = options;
   const turns = new Turns(handler);
-  const passing = <Handler>(handler: Handler): Handler =>
-    restate.handlers.workflow.shared({ journalRetention: 0 }, handler);
+  const passing = <Shared>(shared: Shared): Shared =>
+    restate.handlers.workflow.shared({ journalRetention: 0 }, shared);
   const definition = {
     name: service,
     options: {
