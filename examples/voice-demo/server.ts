@@ -27,7 +27,7 @@ const orderSchema = z.strictObject({
   urgent: z.boolean().default(false),
 });
 
-/** What the page imports by name. Preact stands for React: it needs no build. */
+/** The modules that the page imports by name. Preact stands for React: it needs no build. */
 const modules = {
   'offstage/react': 'offstage/react',
   react: 'preact/compat',

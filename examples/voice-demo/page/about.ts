@@ -1,4 +1,4 @@
-// What the page and the terminal say of this start: the models, and things to try.
+// The description of this start for the page and the terminal: the models, and things to try.
 
 /** A thing to try: `say` is said or typed, `press` is a button. */
 export interface Suggestion {

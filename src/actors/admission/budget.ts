@@ -73,7 +73,7 @@ export class BudgetAccount {
     return this.#isClosed ? 0 : Math.max(0, this.#granted - this.#spent - this.#held);
   }
 
-  /** What its grant may be raised by. */
+  /** The amounts by which its grant may be raised. */
   get leftAbove(): number {
     if (this.#isClosed) return 0;
     return this.#parent === null ? Infinity : this.#parent.left;

@@ -171,7 +171,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
 
 /** A question outside the conversation. */
 interface ModelQuestion {
-  /** What asks. */
+  /** The name of the agent that asks. */
   readonly caller: string;
   readonly model: LanguageModel;
   readonly instructions: string;

@@ -121,7 +121,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
       return entries.filter((entry) => isAskedFor(query, entry));
     },
     readAfter(entry) {
-      // Whoever follows a scope knows its latest entries.
+      // A reader that follows a scope knows its latest entries.
       const at = entries.findLastIndex((one) => isAt(one, entry));
       return at === -1 ? null : entries.slice(at + 1).filter(({ scope }) => scope === entry.scope);
     },

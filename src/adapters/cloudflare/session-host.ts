@@ -345,7 +345,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
     });
     this.#hub = hub;
     this.#restore();
-    // What is told while it wakes has a listener, if a client is there.
+    // A result that is told while the session wakes has a listener, if a client is there.
     const isHeard = [...this.#clients.values()].some(({ isWatcher }) => !isWatcher);
     const leave = isHeard ? session.listen() : (): void => undefined;
     // The pool starts it as soon as it has it.
@@ -353,7 +353,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
       .then(() => session.start())
       .then(
         () => this.#join(hub),
-        // Whoever has woken it is told.
+        // The caller that has woken it gets the error.
         () => undefined,
       )
       .finally(leave);
