@@ -194,6 +194,11 @@ export type ConversationEvent =
       readonly saidAt: number;
       /** The item that it precedes, which began in the same millisecond. */
       readonly before?: string;
+      /**
+       * The last item that the model had read when it began to reply. Null: it told a delivery, or is a reply that
+       * was cut off and will be given again. Absent: unknown; it counts as a reply to all that stands before it.
+       */
+      readonly repliesTo?: string | null;
     }
   /** The user heard only this part of the message. */
   | {
@@ -204,6 +209,8 @@ export type ConversationEvent =
       /** Absent: the message had already been said. */
       readonly saidAt?: number;
       readonly before?: string;
+      /** As of `assistant.said`. */
+      readonly repliesTo?: string | null;
     }
   | {
       readonly type: 'call.answered';

@@ -62,6 +62,8 @@ interface Place {
   readonly before?: string | null;
   /** For a message of the user: the identity of its author. */
   readonly by?: string;
+  /** For a message of the lead agent; see `MessageItem`. */
+  readonly repliesTo?: string | null;
 }
 
 export type ToolResultInput = {
@@ -151,6 +153,7 @@ export class ConversationLog {
       text: '',
       partial: true,
       ...(message.by === undefined ? {} : { by: message.by }),
+      ...(message.repliesTo === undefined ? {} : { repliesTo: message.repliesTo }),
     }));
   }
 

@@ -23,6 +23,11 @@ export interface MessageItem extends ItemBase {
   readonly partial: boolean;
   /** For a message of the user: the identity of its author, if the app vouched for one. */
   readonly by?: string;
+  /**
+   * For a message of the lead agent: the last item that the model had read when it began to reply. Null: it is no
+   * (whole) reply. Absent: unknown; it counts as a reply to all that stands before it.
+   */
+  readonly repliesTo?: string | null;
   /** Whether the user interrupted it. */
   readonly interrupted?: boolean;
   /** How much of its sound was heard, in milliseconds. */
@@ -97,6 +102,7 @@ export const conversationItemSchema: z.ZodType<ConversationItem> = z.discriminat
     text: z.string(),
     partial: z.boolean(),
     by: z.string().optional(),
+    repliesTo: z.string().nullable().optional(),
     interrupted: z.boolean().optional(),
     audioHeardMs: z.number().nonnegative().optional(),
     omittedChars: z.number().int().nonnegative().optional(),

@@ -83,11 +83,13 @@ export class HomeUser {
   /** Looks at the page once: it connects again at once, and shows what is there. */
   look(): void {
     this.client.reconnect();
-    const { questions, deliveries } = this.state;
+    const { questions, transcript } = this.state;
     for (const { requestId, state } of questions)
       if (state === 'presenting' || state === 'open') this.#show(requestId);
-    for (const { deliveryId, state } of deliveries)
-      if (state !== 'delivered' && state !== 'pending') this.#show(deliveryId);
+    // A delivery is seen in the words that tell it.
+    for (const { final, deliveryId, deliveryIds = [] } of transcript)
+      if (final && deliveryId !== undefined)
+        for (const id of [deliveryId, ...deliveryIds]) this.#show(id);
   }
 
   #show(id: string): void {
@@ -275,7 +277,13 @@ export class HomeBench {
   }
 
   #story(): string {
-    const users = this.#users.map(({ client, said }) => ({ ...client.status.get(), said }));
-    return `done: ${JSON.stringify(this.#told.slice(-20))}, users: ${JSON.stringify(users).slice(-1_500)}`;
+    const users = this.#users.map(({ client, said, state }) => ({
+      ...client.status.get(),
+      said,
+      subagents: state.subagents.map((each) => [each.id, each.state]),
+      questions: state.questions.map((each) => [each.requestId, each.state]),
+      deliveries: state.deliveries.map((each) => [each.deliveryId, each.state]),
+    }));
+    return `done: ${JSON.stringify(this.#told.slice(-20))}, users: ${JSON.stringify(users).slice(-2_500)}`;
   }
 }

@@ -91,23 +91,28 @@ export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
           })),
         };
       }
+      const of = (role: string) =>
+        JSON.stringify(prompt.filter((message) => message.role === role));
+      const made = of('assistant');
       const last = prompt.at(-1);
-      const said = JSON.stringify(last?.content ?? '');
-      const finished = [...said.matchAll(/Finished ([\w-]+): (.*?), having read (\d+)/gu)];
-      if (finished.length > 0)
-        return {
-          text: finished.map(([, id, what, read]) => `Told ${id} ${what} ${read}`).join('; '),
-        };
+      // Results that are told now, and those that a telling which broke off has left.
+      const read = [...whole.matchAll(/Finished ([\w-]+): (.*?), having read (\d+)/gu)];
+      const isLast = (finished: string): boolean =>
+        last?.role !== 'assistant' && JSON.stringify(last?.content ?? '').includes(finished);
+      const untold = new Map(
+        read
+          .filter(([finished, id]) => isLast(finished) || !made.includes(`Told ${id} `))
+          .map(([, id, what, length]) => [id, `Told ${id} ${what} ${length}`]),
+      );
+      const wishes = prompt.flatMap(({ role, content }) => {
+        const words = role === 'user' ? JSON.stringify(content) : '';
+        const name = words.includes('in a hurry') ? 'hurry' : 'run';
+        return [...words.matchAll(ERRAND)].map(([task]) => ({ name, input: { task } }));
+      });
+      const wish = wishes.find(({ input: { task } }) => !made.includes(task));
+      if (untold.size > 0 || wish)
+        return { text: [...untold.values()].join('; '), calls: wish ? [wish] : [] };
       if (last?.role === 'tool') return { text: 'On it.' };
-      const made = JSON.stringify(prompt.filter(({ role }) => role === 'assistant'));
-      for (const message of prompt.filter(({ role }) => role === 'user')) {
-        const words = JSON.stringify(message.content);
-        for (const [task] of words.matchAll(ERRAND))
-          if (!made.includes(task))
-            return {
-              calls: [{ name: words.includes('in a hurry') ? 'hurry' : 'run', input: { task } }],
-            };
-      }
       return { text: 'All right.' };
     },
   });

@@ -46,6 +46,8 @@ import type { Turn } from './turn.ts';
 const CANCEL_GRACE_MS = 3000;
 /** The limit of unprompted responses. A model makes one response at a time, so more can only be a fault. */
 const MAX_OWN = 16;
+/** The number of responses whose late words are recognised. */
+const MAX_KNOWN = 100;
 
 export interface ResponsesOptions {
   readonly capabilities: TransportCapabilities;
@@ -73,6 +75,10 @@ export class Responses {
   readonly #cancelled = new RecentIds();
   /** The responses that reply to the user. */
   readonly #replied = new RecentIds();
+  /** The last item that the model had read, by response that was requested; null: it tells an offer. */
+  readonly #readTo = new Map<string, string | null>();
+  /** The last item at the time of the request. */
+  #requestedAt: string | null = null;
   #ownSince = Number.NEGATIVE_INFINITY;
   /** Whether the last response was called off. */
   #wasCalledOff = false;
@@ -149,6 +155,14 @@ export class Responses {
   get isReply(): boolean {
     if (!this.#isUnderWay) return this.#speech.playingOf.some((id) => this.#replied.has(id));
     return this.#asked?.says !== 'offer';
+  }
+
+  /**
+   * The last item that the model had read when it began this reply; null: it tells an offer; undefined: the model
+   * began it by itself.
+   */
+  repliesTo(responseId: string): string | null | undefined {
+    return this.#readTo.get(responseId);
   }
 
   /** When the model last began a response by itself, in milliseconds since 1970. */
@@ -272,6 +286,7 @@ export class Responses {
     > = {},
   ): void {
     this.#watchdog.watch(this.#timeoutMs);
+    this.#requestedAt = this.#core.records.conversation.items.at(-1)?.id ?? null;
     this.#turn.send({
       type: 'response.request',
       responseKey,
@@ -292,6 +307,11 @@ export class Responses {
       const attempt = this.#attemptOf(asked);
       if (attempt) attempt.responseId = responseId;
       if (asked.says === 'reply') this.#replied.add(responseId);
+      this.#readTo.set(responseId, asked.says === 'reply' ? this.#requestedAt : null);
+      for (const oldest of this.#readTo.keys()) {
+        if (this.#readTo.size <= MAX_KNOWN) break;
+        this.#readTo.delete(oldest);
+      }
       return false;
     }
     if (this.#own.some(({ id }) => id === responseId)) return false;

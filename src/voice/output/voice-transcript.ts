@@ -7,7 +7,11 @@
 
 import type { ConversationItem } from '../../actors/conversation/items.ts';
 import type { Prompt } from '../../actors/notes/note.ts';
-import { intoConversation, noted } from '../../actors/session/state/live-conversation.ts';
+import {
+  intoConversation,
+  noted,
+  type Unfinished,
+} from '../../actors/session/state/live-conversation.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
 import { ProviderError } from '../../values/errors.ts';
 import type { Played } from './playout.ts';
@@ -20,6 +24,9 @@ export class VoiceTranscript {
   readonly #core: LeadSession;
   /** The words understood so far of the user's unfinished utterances, by utterance id. */
   readonly #unfinished = new Map<string, string>();
+
+  /** To what each message replies that the model is saying; see `Responses.repliesTo`. */
+  readonly #repliesTo = new Map<string, string | null>();
 
   constructor(core: LeadSession) {
     this.#core = core;
@@ -51,10 +58,7 @@ export class VoiceTranscript {
   /** Handles the loss of the connection: unfinished words of the model and the user stay as they are. */
   connectionLost(): void {
     this.reset();
-    for (const { itemId, text, saidAt } of this.#core.records.unfinished) {
-      intoConversation(this.#core, { type: 'assistant.said', itemId, text, saidAt });
-      this.#show(itemId);
-    }
+    for (const unfinished of this.#core.records.unfinished) this.#said(unfinished);
   }
 
   /** Records the user's words so far. */
@@ -78,12 +82,16 @@ export class VoiceTranscript {
     this.#core.projection.emit({ type: 'transcript.changed', item });
   }
 
-  /** Records the model's words; partials append. */
-  modelSaid(event: Extract<TransportEvent, { type: 'assistant.transcribed' }>): void {
+  /** Records the model's words; partials append. `repliesTo`: see `Responses.repliesTo`. */
+  modelSaid(
+    event: Extract<TransportEvent, { type: 'assistant.transcribed' }>,
+    repliesTo: string | null | undefined,
+  ): void {
     const { records } = this.#core;
     const { itemId, text, final } = event;
     const said = records.item(itemId);
     const saidAt = said?.at ?? this.#now();
+    if (isOpen(said) && repliesTo !== undefined) this.#repliesTo.set(itemId, repliesTo);
     // An interrupted message stays as it was heard, whatever arrives late.
     if (isOpen(said) && !final) {
       // A message that is too long to be shown is not sent again with every word.
@@ -91,18 +99,15 @@ export class VoiceTranscript {
       if (records.sayings > MAX_UNFINISHED) this.#finishOldest();
       return;
     }
-    if (isOpen(said))
-      intoConversation(this.#core, { type: 'assistant.said', itemId, text, saidAt });
-    this.#show(itemId);
+    if (isOpen(said)) this.#said({ itemId, text, saidAt });
+    else this.#show(itemId);
   }
 
   /** A model may begin messages and end none: the words so far of the oldest count as all of it. */
   #finishOldest(): void {
     const [oldest] = this.#core.records.unfinished;
     if (!oldest) return;
-    const { itemId, text, saidAt } = oldest;
-    intoConversation(this.#core, { type: 'assistant.said', itemId, text, saidAt });
-    this.#show(itemId);
+    this.#said(oldest);
     this.#core.reportError(
       new ProviderError(
         'TOO_MANY_MESSAGES',
@@ -120,12 +125,15 @@ export class VoiceTranscript {
     if (said?.role === 'assistant') {
       const text = heardPart(said.text, playedMs / sentMs);
       heard = text;
+      const repliesTo = this.#repliesTo.get(id);
+      this.#repliesTo.delete(id);
       intoConversation(this.#core, {
         type: 'assistant.cut',
         itemId: id,
         text,
         audioHeardMs: playedMs,
         ...(said.partial && { saidAt: said.at }),
+        ...(said.partial && repliesTo !== undefined ? { repliesTo } : {}),
       });
       this.#show(id);
     }
@@ -152,6 +160,20 @@ export class VoiceTranscript {
   note(prompt: Prompt, id = this.#core.host.environment.ids.next('note')): string {
     intoConversation(this.#core, noted(id, prompt, 'system', this.#now()));
     return id;
+  }
+
+  /** Records a message of the model of which no more will come. */
+  #said({ itemId, text, saidAt }: Unfinished): void {
+    const repliesTo = this.#repliesTo.get(itemId);
+    this.#repliesTo.delete(itemId);
+    intoConversation(this.#core, {
+      type: 'assistant.said',
+      itemId,
+      text,
+      saidAt,
+      ...(repliesTo === undefined ? {} : { repliesTo }),
+    });
+    this.#show(itemId);
   }
 
   /** Sends a message of the model to clients. */

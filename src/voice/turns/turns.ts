@@ -272,7 +272,7 @@ export class Turns implements Turn {
         break;
       case 'assistant.transcribed':
         this.responses.sign();
-        this.#transcript.modelSaid(event);
+        this.#transcript.modelSaid(event, this.responses.repliesTo(event.responseId));
         break;
       case 'tool.called':
         this.#modelSpoke(null);

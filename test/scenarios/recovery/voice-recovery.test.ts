@@ -160,6 +160,36 @@ describe('the lead agent', () => {
     await third.close();
   });
 
+  test.each([
+    ['told a result meanwhile', 'report', 'All is well.'],
+    ['replied to earlier words meanwhile', null, 'It is noon.'],
+  ] as const)('owes a reply to words that were typed while it %s', async (_, tool, text) => {
+    const of = world();
+    const before = voiceLife(of, reporting);
+    await before.start();
+    if (tool === null) await before.say('What time is it?');
+    else {
+      await before.use(tool);
+      await before.pause();
+    }
+    expect(before.asked()).not.toBeNull();
+    await of.environment.advance(100);
+    await before.session.sendText('hello');
+    await of.environment.advance(100);
+    // It began before the user typed, and has its first word only now.
+    before.model().speak(text);
+    await of.environment.settle();
+    expect(before.state().transcript.map((item) => item.text)).toEqual(
+      expect.arrayContaining(['hello', text]),
+    );
+    before.kill();
+    const after = voiceLife(of, reporting);
+    await after.start();
+    await of.environment.settle();
+    expect(after.asked()).toBe('reply');
+    await after.close();
+  });
+
   test('does not greet again', async () => {
     const of = world();
     const before = voiceLife(of, { greeting: 'Say hello.' });

@@ -19,6 +19,18 @@ import type { HomeNode } from './stage.ts';
 
 const { store, tellUrl, port, fault } = JSON.parse(process.argv[2] ?? '') as HomeNode;
 const http = createServer();
+// Clients of an earlier life come back at once, before the journal is open.
+const { promise: whenServing, resolve: serving } =
+  Promise.withResolvers<ReturnType<typeof serve>>();
+http.on('request', (request, response) => {
+  void whenServing.then((web) =>
+    web.handle(request, response, () => {
+      // One that is leaving counts.
+      response.end(String(pool.awakeCount > 0));
+    }),
+  );
+});
+http.on('upgrade', (...upgrade) => void whenServing.then((web) => web.upgrade(...upgrade)));
 http.listen(port, '127.0.0.1');
 await once(http, 'listening');
 const address = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
@@ -77,13 +89,7 @@ const web = serve({
   limits: { resumeMs: 50, clientsPerUser: 50 },
   onError: () => {},
 });
-http.on('request', (request, response) =>
-  web.handle(request, response, () => {
-    // One that is leaving counts.
-    response.end(String(pool.awakeCount > 0));
-  }),
-);
-http.on('upgrade', web.upgrade);
+serving(web);
 process.once('SIGTERM', () => {
   void (async () => {
     if (fault === 'closes sessions') for (const session of sessions) await session.close();

@@ -298,11 +298,12 @@ export class CallEffects {
     const { name, output } = call;
     // The model does not respond to the answer of a cancelled call.
     const respond = answer !== 'cancelled' && !isSaidByRuntime(name, output);
-    session.lead.answerTool(callId, output, respond);
     const isOver = session.unit.calls.stateOf(callId)?.done === true;
     // The record of a cancelled call may be gone before the event is applied.
     const isRecorded = isOver && answer !== 'cancelled';
     this.answered(callId, name, output, { status: answer, isOver, isRecorded });
+    // The reply that it may cause has read it (TEXT-LEAD-9).
+    session.lead.answerTool(callId, output, respond);
     if (isOver) session.unit.calls.forget(callId);
   }
 

@@ -25,6 +25,8 @@
 //       waits for subagents.
 //   TEXT-LEAD-8. Each call of a response has an entry of its own, which records whether another one follows.
 //       After a crash between two of them the model is told which were made, and makes the others.
+//   TEXT-LEAD-9. Words of the lead agent are kept with the last item that the model had read: words of the user,
+//       and results, that came meanwhile are owed a reply also after a crash. A telling replies to nothing.
 //   TEXT-RESPONSE-1. Words stand in the conversation where they began: before the calls that follow them, and
 //       before the words of the user meanwhile.
 //   TEXT-RESPONSE-2. A response without words and calls is a failure, unless all was said before the calls
@@ -493,6 +495,7 @@ export class TextLead implements LeadDriver {
     const core = this.#core;
     const { clock, ids } = core.host.environment;
     const telling = offer ? this.#telling : null;
+    const readTo = core.records.conversation.items.at(-1)?.id ?? null;
     // The words were said, and the model only had to see the results of its calls.
     const maySayNothing = telling !== null && telling.said !== null;
     const itemId = ids.next('item');
@@ -566,7 +569,9 @@ export class TextLead implements LeadDriver {
     // For the whole text, not for each delta: two deltas may hold half a character each.
     text = storableText(text);
     if (text !== '') {
-      intoConversation(core, { type: 'assistant.said', itemId, text, saidAt: at });
+      // TEXT-LEAD-9. A reply that is owed again was cut off (TEXT-LEAD-4).
+      const repliesTo = offer || this.#turn.context.isOwed ? null : readTo;
+      intoConversation(core, { type: 'assistant.said', itemId, text, saidAt: at, repliesTo });
       show(true);
     }
     return { itemId, text, hasCalled, isBroken };

@@ -480,5 +480,10 @@ function owesReply({
       );
     return item.id === records.utteranceId || isGreeting(item, agents.current);
   });
-  return asked >= 0 && !items.slice(asked + 1).some(({ role }) => role === 'assistant');
+  const readTo = items.map((item, index) => {
+    if (item.role !== 'assistant' || item.repliesTo === null) return -1;
+    const known = items.findIndex(({ id }) => id === item.repliesTo);
+    return known < 0 ? index : known;
+  });
+  return asked > Math.max(-1, ...readTo);
 }

@@ -191,12 +191,13 @@ export class LiveConversation {
         return note ? log.addNote({ id, role, note, at }) : log.add({ id, role, text, at });
       }
       case 'assistant.said': {
-        const { itemId: id, text, saidAt: at, before } = event;
-        return log.add({ id, role: 'assistant', text, at, before });
+        const { itemId: id, text, saidAt: at, before, repliesTo } = event;
+        return log.add({ id, role: 'assistant', text, at, before, repliesTo });
       }
       case 'assistant.cut': {
-        const { itemId: id, text, audioHeardMs, saidAt: at, before } = event;
-        const begun = at === undefined ? log : log.begin({ id, role: 'assistant', at, before });
+        const { itemId: id, text, audioHeardMs, saidAt: at, before, repliesTo } = event;
+        const place = { id, role: 'assistant', before, repliesTo } as const;
+        const begun = at === undefined ? log : log.begin({ ...place, at });
         return begun.interrupt(id, { text, audioHeardMs });
       }
       case 'tool.called': {

@@ -316,13 +316,20 @@ export const SESSION_SHAPES: EventShapes = {
     saidAt: amount,
     note: maybe(noteSchema),
   }),
-  'assistant.said': z.looseObject({ itemId: text, text, saidAt: amount, before: maybe(text) }),
+  'assistant.said': z.looseObject({
+    itemId: text,
+    text,
+    saidAt: amount,
+    before: maybe(text),
+    repliesTo: maybe(text.nullable()),
+  }),
   'assistant.cut': z.looseObject({
     itemId: text,
     text,
     audioHeardMs: amount,
     saidAt: maybe(amount),
     before: maybe(text),
+    repliesTo: maybe(text.nullable()),
   }),
   'conversation.summarised': z.looseObject({ summary: text, covers: z.array(text) }),
   'tool.called': z.looseObject({
