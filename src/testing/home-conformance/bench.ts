@@ -3,6 +3,7 @@
 import { connect, type SessionClient } from '../../client/index.ts';
 import type { QuestionView, SessionState } from '../../actors/contracts/session-views.ts';
 import { ConformanceError } from '../conformance/conformance-error.ts';
+import { CountingBench } from '../conformance/counting-bench.ts';
 import type { Tell } from '../runs-conformance/travel-agent.ts';
 
 /** An ability of a home that a case needs. */
@@ -133,33 +134,27 @@ export class HomeUser {
   }
 }
 
-export class HomeBench {
+export class HomeBench extends CountingBench {
   readonly #setup: HomeConformanceSetup;
-  readonly #counts = new Map<string, number>();
-  readonly #held = new Map<string, PromiseWithResolvers<void>>();
-  readonly #told: string[] = [];
   readonly #users: HomeUser[] = [];
   /** The session of this case. */
   readonly session: string;
   #stage: HomeStage | null = null;
 
   constructor(setup: HomeConformanceSetup) {
+    super(setup.name);
     this.#setup = setup;
     sessions += 1;
     this.session = `case-${sessions}`;
   }
 
   async open(): Promise<void> {
-    this.#stage = await this.#setup.open(async (what) => {
-      this.#told.push(what);
-      this.#counts.set(what, (this.#counts.get(what) ?? 0) + 1);
-      await this.#held.get(what)?.promise;
-    });
+    this.#stage = await this.#setup.open(this.tell);
   }
 
   async close(): Promise<void> {
     for (const { client } of this.#users) client.close();
-    for (const { resolve } of this.#held.values()) resolve();
+    this.releaseAll();
     await this.#stage?.close?.();
   }
 
@@ -179,7 +174,7 @@ export class HomeBench {
       session: this.session,
       token: name,
       transport: 'websocket',
-      onError: (error) => this.#told.push(String(error)),
+      onError: (error) => this.note(String(error)),
     });
     const user = new HomeUser(this, client);
     this.#users.push(user);
@@ -213,26 +208,6 @@ export class HomeBench {
     }
   }
 
-  /** Calls of this kind wait until the returned function is called. */
-  hold(what: string): () => void {
-    const held = Promise.withResolvers<void>();
-    this.#held.set(what, held);
-    return () => {
-      if (this.#held.get(what) === held) this.#held.delete(what);
-      held.resolve();
-    };
-  }
-
-  count(what: string): number {
-    return this.#counts.get(what) ?? 0;
-  }
-
-  async begun(what: string, times = 1): Promise<void> {
-    await this.until(`${what} to be begun ${times} times`, () =>
-      this.count(what) >= times ? true : undefined,
-    );
-  }
-
   async until<T>(what: string, seen: () => T | undefined): Promise<T> {
     for (let look = 0; ; look += 1) {
       for (const user of this.#users) user.look();
@@ -260,23 +235,11 @@ export class HomeBench {
     return this.#setup.moment();
   }
 
-  expect(isSo: boolean, what: string): void {
-    if (!isSo)
-      throw new ConformanceError(`${this.#setup.name}: expected ${what}; ${this.#story()}`);
-  }
-
-  expectCounts(errand: string, counts: Readonly<Record<string, number>>): void {
-    for (const [what, times] of Object.entries(counts)) {
-      const count = this.count(`${errand}/${what}`);
-      this.expect(count === times, `${what} of ${errand} to be done ${times} times, got ${count}`);
-    }
-  }
-
   #checkPatience(look: number, what: string): void {
     this.expect(look < (this.#setup.patience ?? PATIENCE), what);
   }
 
-  #story(): string {
+  protected get besides(): string {
     const users = this.#users.map(({ client, said, state }) => ({
       ...client.status.get(),
       said,
@@ -284,6 +247,6 @@ export class HomeBench {
       questions: state.questions.map((each) => [each.requestId, each.state]),
       deliveries: state.deliveries.map((each) => [each.deliveryId, each.state]),
     }));
-    return `done: ${JSON.stringify(this.#told.slice(-20))}, users: ${JSON.stringify(users).slice(-2_500)}`;
+    return `users: ${JSON.stringify(users).slice(-2_500)}`;
   }
 }

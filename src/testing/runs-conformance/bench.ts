@@ -7,6 +7,7 @@ import type { Outcome } from '../../actors/contracts/outcome.ts';
 import { JobError } from '../../actors/ports/jobs.ts';
 import { isA } from '../../values/errors.ts';
 import { ConformanceError } from '../conformance/conformance-error.ts';
+import { CountingBench } from '../conformance/counting-bench.ts';
 import { simulatedEnvironment } from '../doubles/simulated-environment.ts';
 import { runsConformanceAgents, type Tell } from './travel-agent.ts';
 
@@ -85,30 +86,28 @@ export interface WatchedRun {
 const PATIENCE = 20_000;
 let stages = 0;
 
-export class RunsBench {
+export class RunsBench extends CountingBench {
   readonly #setup: RunsConformanceSetup;
   readonly #environment = simulatedEnvironment();
-  readonly #counts = new Map<string, number>();
-  readonly #held = new Map<string, PromiseWithResolvers<void>>();
-  readonly #told: string[] = [];
-  readonly #agents = runsConformanceAgents((what) => this.#tell(what));
+  readonly #agents = runsConformanceAgents(this.tell);
   readonly #errors: string[] = [];
   #stage: RunsStage | null = null;
   #runs = 0;
   readonly #tag: string;
 
   constructor(setup: RunsConformanceSetup) {
+    super(setup.name);
     this.#setup = setup;
     stages += 1;
     this.#tag = `s${stages}-${Math.trunc(this.#environment.random.next() * 1e6)}`;
   }
 
   async open(): Promise<void> {
-    this.#stage = await this.#setup.open((what) => this.#tell(what));
+    this.#stage = await this.#setup.open(this.tell);
   }
 
   async close(): Promise<void> {
-    for (const { resolve } of this.#held.values()) resolve();
+    this.releaseAll();
     await this.#stage?.close?.();
   }
 
@@ -119,12 +118,6 @@ export class RunsBench {
   get stage(): RunsStage {
     if (this.#stage) return this.#stage;
     throw new ConformanceError(`${this.#setup.name}: the stage is not open`);
-  }
-
-  async #tell(what: string): Promise<void> {
-    this.#told.push(what);
-    this.#counts.set(what, (this.#counts.get(what) ?? 0) + 1);
-    await this.#held.get(what)?.promise;
   }
 
   /** A new trip: the id of its run, and the prefix of what it tells. */
@@ -200,24 +193,6 @@ export class RunsBench {
     return this.until(`a child of ${runId}`, () => found);
   }
 
-  /** Calls of this kind wait until the returned function is called. */
-  hold(what: string): () => void {
-    const held = Promise.withResolvers<void>();
-    this.#held.set(what, held);
-    return () => {
-      if (this.#held.get(what) === held) this.#held.delete(what);
-      held.resolve();
-    };
-  }
-
-  count(what: string): number {
-    return this.#counts.get(what) ?? 0;
-  }
-
-  async begun(what: string, times = 1): Promise<void> {
-    await this.until(`${what} to be begun`, () => this.count(what) >= times || undefined);
-  }
-
   async until<T>(what: string, seen: () => T | undefined): Promise<T> {
     const { patience = PATIENCE } = this.#setup;
     for (let look = 0; look < patience; look += 1) {
@@ -225,7 +200,7 @@ export class RunsBench {
       if (found !== undefined) return found;
       await this.moment();
     }
-    throw new ConformanceError(`${this.#setup.name}: expected ${what}; ${this.#story()}`);
+    throw this.failed(what);
   }
 
   moment(): Promise<void> {
@@ -269,19 +244,6 @@ export class RunsBench {
     await this.stage.killEngine?.();
   }
 
-  expect(isSo: boolean, what: string): void {
-    if (!isSo)
-      throw new ConformanceError(`${this.#setup.name}: expected ${what}; ${this.#story()}`);
-  }
-
-  expectCounts(trip: string, counts: Readonly<Record<string, number>>): void {
-    for (const [what, times] of Object.entries(counts))
-      this.expect(
-        this.count(`${trip}/${what}`) === times,
-        `${what} to be done ${times} times, got ${this.count(`${trip}/${what}`)}`,
-      );
-  }
-
   expectOutcome(outcome: Outcome, status: Outcome['status'], text?: string): void {
     const { status: got, text: said, error } = outcome;
     this.expect(
@@ -295,8 +257,7 @@ export class RunsBench {
     return toolLedger.map(({ toolName, status }) => `${toolName} ${status}`).join(', ');
   }
 
-  #story(): string {
-    const errors = this.#errors.slice(-5);
-    return `done: ${JSON.stringify(this.#told.slice(-20))}, reported: ${JSON.stringify(errors)}`;
+  protected get besides(): string {
+    return `reported: ${JSON.stringify(this.#errors.slice(-5))}`;
   }
 }

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { createRuntime, runSubagent, type SubagentConfig } from '../../../src/index.ts';
+import { CountedCalls } from '../../../src/testing/conformance/counting-bench.ts';
 import { parent } from './helix.ts';
 import type { LiveEngine, WorkersDo } from './live-engine.ts';
 import { moment } from './processes.ts';
@@ -26,19 +27,12 @@ export function helixOnAnEngine<Live extends LiveEngine>(
     /** What its models have begun, and those that wait. */
     const world = () => {
       const live = engine as Live;
-      const begun: string[] = [];
-      const held = new Map<string, Promise<void>>();
+      const calls = new CountedCalls();
       live.bridge.handler = {
         async do({ key }) {
-          begun.push(key);
-          await held.get(key);
+          await calls.tell(key);
           return { done: '' };
         },
-      };
-      const hold = (what: string): (() => void) => {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        held.set(what, promise);
-        return resolve;
       };
       const start = (id: string, config: SubagentConfig = parent) =>
         runSubagent(config, 'Summarize both, and analyze the sales.', {
@@ -46,17 +40,17 @@ export function helixOnAnEngine<Live extends LiveEngine>(
           engine: live.runs(),
           id,
         });
-      return { live, begun, hold, start };
+      return { live, calls, start };
     };
     const until = async (isSo: () => boolean): Promise<void> => {
       while (!isSo()) await moment();
     };
 
     test('[H7] results are in the order of the calls, whoever ends first, and a failure is { error }', async () => {
-      const { live, begun, hold, start } = world();
-      const release = hold('summarizer-one');
+      const { live, calls, start } = world();
+      const release = calls.hold('summarizer-one');
       const run = start('helix-1');
-      await until(() => begun.includes('summarizer-two') && begun.includes('analyzer'));
+      await until(() => calls.told.includes('summarizer-two') && calls.told.includes('analyzer'));
       release();
       const { status, text } = await run.result;
       expect(status).toBe('completed');
@@ -67,7 +61,7 @@ export function helixOnAnEngine<Live extends LiveEngine>(
         expect.objectContaining({ error: expect.stringContaining('Max steps exceeded') }),
       ]);
       // Each is a run of its own, made once.
-      expect(begun.toSorted()).toEqual([
+      expect(calls.told.toSorted()).toEqual([
         'analyzer',
         'parent',
         'parent',
@@ -79,10 +73,10 @@ export function helixOnAnEngine<Live extends LiveEngine>(
     });
 
     test('[H7] a sub-agent that is abandoned goes on when its parent is closed, and is found by its id', async () => {
-      const { live, begun, hold, start } = world();
-      const release = hold('summarizer-one');
+      const { live, calls, start } = world();
+      const release = calls.hold('summarizer-one');
       const run = start('helix-2');
-      await until(() => begun.includes('summarizer-one'));
+      await until(() => calls.told.includes('summarizer-one'));
       const { signal } = new AbortController();
       let children: readonly string[] = [];
       while (children.length === 0) {

@@ -120,17 +120,19 @@ export function jobsOnAnEngine(
       });
       return { world, engine, program };
     };
-    const totals = ({ count }: Awaited<ReturnType<typeof openWorld>>) =>
-      ['model-1', 'look_up', 'model-2', 'model-3', 'charge', 'model-4'].map(count);
+    const totals = ({ calls }: Awaited<ReturnType<typeof openWorld>>) =>
+      ['model-1', 'look_up', 'model-2', 'model-3', 'charge', 'model-4'].map((what) =>
+        calls.count(what),
+      );
 
     test('is killed in a model call and in a charge: each is made once, and its result is there', async () => {
       const { world, program } = await setUp();
-      const release = world.hold('model-1');
+      const release = world.calls.hold('model-1');
       let life = program.start();
       await world.begun('model-1');
       await life.kill();
       life = program.start();
-      const releaseCharge = world.hold('charge');
+      const releaseCharge = world.calls.hold('charge');
       release();
       await world.begun('charge');
       await life.kill();
@@ -145,12 +147,12 @@ export function jobsOnAnEngine(
 
     test('its worker is killed in a look-up: looked up again; in a charge: in doubt, not again', async () => {
       const { world, engine, program } = await setUp();
-      const release = world.hold('look_up');
+      const release = world.calls.hold('look_up');
       const life = program.start();
       await world.begun('look_up');
       await engine.killWorkers();
       release();
-      world.hold('charge');
+      world.calls.hold('charge');
       await world.begun('charge');
       await engine.killWorkers();
       const { status, text, ledger } = await life.outcome();
@@ -164,7 +166,7 @@ export function jobsOnAnEngine(
 
     test('program, worker and server are killed in a charge: it is charged once', async () => {
       const { world, engine, program } = await setUp();
-      world.hold('charge');
+      world.calls.hold('charge');
       const life = program.start();
       await world.begun('charge');
       await Promise.all([

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { JobHandler, Jobs, RunEngine } from '../../../src/entries/jobs.ts';
 import type { JobsConformanceSetup } from '../../../src/testing/index.ts';
+import { CountedCalls } from '../../../src/testing/conformance/counting-bench.ts';
 import type { Bridge } from './bridge.ts';
 import { moment } from './processes.ts';
 
@@ -95,32 +96,18 @@ export function onLiveEngine(name: string, engine: () => LiveEngine): JobsConfor
 }
 
 /** Counts what the rides do, and lets a call wait. */
-export async function openWorld(port = 0) {
-  const counts = new Map<string, number>();
-  const waiting = new Map<string, Promise<void>>();
+export async function openWorld() {
+  const calls = new CountedCalls();
   const server = createServer((request, response) => {
     const what = request.url?.slice(1) ?? '';
-    counts.set(what, (counts.get(what) ?? 0) + 1);
-    void (waiting.get(what) ?? Promise.resolve()).then(() =>
-      response.end(JSON.stringify({ did: what })),
-    );
+    void calls.tell(what).then(() => response.end(JSON.stringify({ did: what })));
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const count = (what: string): number => counts.get(what) ?? 0;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    count,
-    /** Calls of this kind wait until the returned function is called. */
-    hold(what: string): () => void {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      waiting.set(what, promise);
-      return () => {
-        waiting.delete(what);
-        resolve();
-      };
-    },
-    async begun(what: string, times = 1): Promise<void> {
-      while (count(what) < times) await moment();
+    calls,
+    async begun(what: string): Promise<void> {
+      while (calls.count(what) === 0) await moment();
     },
     close: () =>
       new Promise<void>((resolve) => {

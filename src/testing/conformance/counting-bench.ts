@@ -1,0 +1,87 @@
+// What agents of a suite do, in whatever process: they tell each model call and each tool call, and the suite counts it, and
+// may let it wait.
+
+import { ConformanceError } from './conformance-error.ts';
+
+const TOLD_SHOWN = 20;
+
+export class CountedCalls {
+  readonly #counts = new Map<string, number>();
+  readonly #held = new Map<string, PromiseWithResolvers<void>>();
+  readonly #told: string[] = [];
+
+  /** Gets what an agent does, such as `a1/charge`; resolves when that may go on. */
+  readonly tell = async (what: string): Promise<void> => {
+    this.note(what);
+    this.#counts.set(what, this.count(what) + 1);
+    await this.#held.get(what)?.promise;
+  };
+
+  /** Keeps a line beside the calls, for messages. */
+  note(line: string): void {
+    this.#told.push(line);
+  }
+
+  /** All calls and notes, in order. */
+  get told(): readonly string[] {
+    return this.#told;
+  }
+
+  /** Calls of this kind wait until the returned function is called. */
+  hold(what: string): () => void {
+    const held = Promise.withResolvers<void>();
+    this.#held.set(what, held);
+    return () => {
+      if (this.#held.get(what) === held) this.#held.delete(what);
+      held.resolve();
+    };
+  }
+
+  /** Lets everything go on that waits. */
+  releaseAll(): void {
+    for (const { resolve } of this.#held.values()) resolve();
+  }
+
+  count(what: string): number {
+    return this.#counts.get(what) ?? 0;
+  }
+}
+
+/** What the benches of runs and of homes have in common. */
+export abstract class CountingBench extends CountedCalls {
+  /** The stage, in messages. */
+  readonly name: string;
+
+  constructor(name: string) {
+    super();
+    this.name = name;
+  }
+
+  /** Looks until it is there. @throws {ConformanceError} when the stage has no more patience. */
+  abstract until<T>(what: string, seen: () => T | undefined): Promise<T>;
+  /** What has happened besides the calls, for messages. */
+  protected abstract readonly besides: string;
+
+  async begun(what: string, times = 1): Promise<void> {
+    await this.until(`${what} to be begun ${times} times`, () =>
+      this.count(what) >= times ? true : undefined,
+    );
+  }
+
+  /** @throws {ConformanceError} unless each kind of call of this trip or errand was begun that many times. */
+  expectCounts(whose: string, counts: Readonly<Record<string, number>>): void {
+    for (const [what, times] of Object.entries(counts)) {
+      const count = this.count(`${whose}/${what}`);
+      this.expect(count === times, `${what} of ${whose} to be done ${times} times, got ${count}`);
+    }
+  }
+
+  expect(isSo: boolean, what: string): void {
+    if (!isSo) throw this.failed(what);
+  }
+
+  protected failed(what: string): ConformanceError {
+    const told = JSON.stringify(this.told.slice(-TOLD_SHOWN));
+    return new ConformanceError(`${this.name}: expected ${what}; done: ${told}, ${this.besides}`);
+  }
+}
