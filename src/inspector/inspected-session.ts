@@ -9,7 +9,9 @@
 //   INSPECTED-1. Reading costs at most a twentieth of the time: the next reading waits for 20 times the length of the
 //       last one. Nothing is read unless somebody asks.
 //   INSPECTED-4. Following a session reads and folds what is new, where the journal can tell it (`readAfter`). A session
-//       that was trimmed beyond its latest entry, or has begun anew, is folded again.
+//       that was trimmed beyond its latest entry, or has begun anew, is folded again: its `epoch` is another one.
+//   INSPECTED-5. Where the journal has dropped the beginning, the kept entries are there, and the state from the first
+//       one on with which a replay may begin.
 //   INSPECTED-3. Going back folds from a checkpoint: at most 32 are kept, 1,000 entries apart, twice as many where they
 //       would be more.
 //   INSPECTED-2. With redaction no word of a user or a model leaves: of facts, events, contexts, and ledgers.
@@ -17,8 +19,9 @@
 import type { BudgetLimits } from '../actors/contracts/config.ts';
 import { usageBelow, type Usage, type UsageOf } from '../actors/contracts/usage.ts';
 import type { Clock } from '../actors/ports/environment.ts';
-import type { Journal, JournalEntry } from '../actors/ports/journal.ts';
+import { standsForAll, type Journal, type JournalEntry } from '../actors/ports/journal.ts';
 import {
+  canBegin,
   Replay,
   setAsideReasons,
   type ReplayCheckpoint,
@@ -31,12 +34,15 @@ import {
   type Redact,
 } from '../adapters/inspect/shown-value.ts';
 import { whyWaiting, type Wait, type WaitingState } from '../machines/index.ts';
+import { codeOf } from '../values/errors.ts';
 import type { ChartName } from './charts.ts';
 
 /** An entry as the page gets it. */
 export interface ShownEntry {
   /** Counts from 1. */
   readonly n: number;
+  /** Its number in its unit; with that it is found again, whatever was dropped before it. */
+  readonly seq: number;
   readonly at: number;
   readonly unit: string;
   readonly actor: string;
@@ -45,8 +51,13 @@ export interface ShownEntry {
   readonly ok: boolean;
   /** The facts that it has changed; null: gone. */
   readonly changes: Readonly<Record<string, string | null>>;
-  /** With the first entry of a subagent. */
-  readonly born?: { readonly name: string; readonly parentId: string | null };
+  /** Subagents that are there for the first time, by their ids. */
+  readonly born?: Readonly<Record<string, Born>>;
+}
+
+interface Born {
+  readonly name: string;
+  readonly parentId: string | null;
 }
 
 /** A thing of the session at an entry. */
@@ -91,6 +102,11 @@ export class InspectedSession {
   #entries: JournalEntry[] = [];
   #shown: ShownEntry[] = [];
   #replay = new Replay(new Map());
+  /** Whether the journal has dropped entries for which no kept one stands. */
+  #isCut = false;
+  /** The number of the first entry after which the state is known; null: none (INSPECTED-5). */
+  #stateFrom: number | null = null;
+  #epoch = 0;
   /** The step of the newest entry; it may be read until the next one is taken. */
   #newest: ReplayStep | null = null;
   #past: { readonly replay: Replay; taken: number; step: ReplayStep | null } | null = null;
@@ -124,9 +140,29 @@ export class InspectedSession {
     return this.#shown.slice(after, after + most);
   }
 
-  /** The first entries, at most `most` of them, as they are in the journal. */
-  first(most: number): readonly JournalEntry[] {
-    return this.#entries.slice(0, most);
+  /**
+   * The entries with which a replay leads to the state after entry `n`, as they were in the journal; none if that state
+   * is not known.
+   */
+  upTo(n: number): readonly JournalEntry[] {
+    return this.#stateFrom === null ? [] : this.#entries.slice(this.#stateFrom - 1, n);
+  }
+
+  /** The number of the first entry after which the state is known; null: none. */
+  get stateFrom(): number | null {
+    return this.#stateFrom;
+  }
+
+  /** Whether the journal has dropped entries before the first one here. */
+  get isDropped(): boolean {
+    const [first] = this.#entries;
+    return this.#isCut || (first !== undefined && standsForAll(first));
+  }
+
+  /** Names the entries: with another name, those that were told before are not these. */
+  get epoch(): string {
+    const [first] = this.#entries;
+    return `${this.#epoch} ${first?.unit} ${first?.seq} ${first?.at}`;
   }
 
   get count(): number {
@@ -135,16 +171,18 @@ export class InspectedSession {
 
   /** Returns a thing of the session as it was after entry `n`; null if there is no such entry. */
   subjectAt(n: number, id: string): ShownSubject | null {
+    const entry = this.#entries[n - 1];
+    if (n < 1 || n > this.#shown.length || !entry) return null;
     const step = this.#stepAt(n);
-    if (!step) return null;
-    const { entry, machines } = step;
+    const machines = step?.machines ?? null;
+    const view = step?.view ?? null;
     const waits = machines ? whyWaiting(machines) : [];
     const count = (of: Wait['of']): number => waits.filter((wait) => wait.of === of).length;
     const [chart, state] = machineOf(machines, id);
     const name = subjectIn(id);
     const wait = waits.find((each) => each.of === name.of && each.id === name.id) ?? null;
     const subagent =
-      name.of === 'subagent' ? step.view.subagents.find((each) => each.id === name.id) : undefined;
+      name.of === 'subagent' ? view?.subagents.find((each) => each.id === name.id) : undefined;
     return {
       n,
       at: entry.at,
@@ -161,24 +199,28 @@ export class InspectedSession {
         subagent: count('subagent'),
       },
       budget: subagent?.budget ?? null,
-      usage: usageOf(step.view.subagents, name),
+      usage: usageOf(view?.subagents ?? [], name),
       outcome: subagent?.outcome ? this.#show(subagent.outcome, 'context') : null,
       event: this.#show(entry.event, 'event'),
     };
   }
 
+  /** Null: the state after this entry is not known. */
   #stepAt(n: number): ReplayStep | null {
-    if (n < 1 || n > this.#shown.length) return null;
+    const from = this.#stateFrom;
+    if (from === null || n < from) return null;
     if (n === this.#shown.length) return this.#newest;
+    const before = from - 1;
+    const number = n - before;
     let past = this.#past;
-    const near = this.#checkpoints.findLast(({ number }) => number < n) ?? null;
-    if (!past || past.taken > n || past.taken < (near?.number ?? 0)) {
+    const near = this.#checkpoints.findLast((each) => each.number < number) ?? null;
+    if (!past || past.taken > number || past.taken < (near?.number ?? 0)) {
       const aside = setAsideReasons(this.#entries);
       const replay = near ? Replay.from(near, aside) : new Replay(aside);
       past = { replay, taken: near?.number ?? 0, step: null };
     }
-    while (past.taken < n) {
-      const entry = this.#entries[past.taken];
+    while (past.taken < number) {
+      const entry = this.#entries[before + past.taken];
       if (!entry) return null;
       past.step = past.replay.take(entry);
       past.taken += 1;
@@ -191,20 +233,17 @@ export class InspectedSession {
     const began = this.#clock.now();
     if (began < this.#nextReadAt || this.#failure !== null) return;
     if (!(await this.#follow())) {
-      this.#entries = [...(await this.#journal.read({ scope: this.#scope }))];
       this.#replay = new Replay(setAsideReasons(this.#entries));
+      this.#newest = null;
       this.#shown = [];
       this.#past = null;
       this.#checkpoints = [];
       this.#spacing = CHECKPOINT_EVERY;
+      this.#stateFrom = null;
+      this.#epoch += 1;
     }
     try {
-      for (const entry of this.#entries.slice(this.#shown.length)) {
-        // Before the entry: what is over is still there.
-        if (this.#shown.length > 0 && this.#shown.length % this.#spacing === 0) this.#keep();
-        this.#newest = this.#replay.take(entry);
-        this.#shown.push(this.#shownEntry(this.#newest));
-      }
+      for (const entry of this.#entries.slice(this.#shown.length)) this.#take(entry);
     } catch (error) {
       this.#failure = error;
     }
@@ -212,23 +251,54 @@ export class InspectedSession {
     this.#nextReadAt = now + SHARE_OF_TIME * (now - began);
   }
 
+  #take(entry: JournalEntry): void {
+    const { length } = this.#shown;
+    if (this.#stateFrom === null) {
+      if (this.#isCut && !canBegin(entry)) {
+        this.#shown.push(stateless(entry, length + 1));
+        return;
+      }
+      this.#stateFrom = length + 1;
+    }
+    const taken = length - this.#stateFrom + 1;
+    // Before the entry: what is over is still there.
+    if (taken > 0 && taken % this.#spacing === 0) this.#keep();
+    this.#newest = this.#replay.take(entry);
+    this.#shown.push(this.#shownEntry(this.#newest, length + 1));
+  }
+
   /** INSPECTED-4. Reads what came after the latest entry. Returns whether the replay can go on with it. */
   async #follow(): Promise<boolean> {
     const last = this.#entries.at(-1);
-    if (!last) return false;
-    let later = await this.#journal.readAfter?.(last);
-    if (later === undefined) {
-      const entries = await this.#journal.read({ scope: this.#scope });
+    let later = last && (await this.#journal.readAfter?.(last));
+    if (!later) {
+      const { entries, isCut } = await this.#whole();
       const at = this.#entries.length - 1;
-      later =
-        isSame(entries[0], this.#entries[0]) && isSame(entries[at], last)
-          ? entries.slice(at + 1)
-          : null;
+      if (!last || !isSame(entries[0], this.#entries[0]) || !isSame(entries[at], last)) {
+        this.#entries = [...entries];
+        this.#isCut = isCut;
+        return false;
+      }
+      later = entries.slice(at + 1);
     }
-    // An entry that is set aside was folded with its words.
-    if (!later || setAsideReasons(later).size > 0) return false;
     for (const entry of later) this.#entries.push(entry);
-    return true;
+    // An entry that is set aside was folded with its words.
+    return setAsideReasons(later).size === 0;
+  }
+
+  /** INSPECTED-5. All kept entries. A journal that has dropped the beginning tells them only without a scope. */
+  async #whole(): Promise<{
+    readonly entries: readonly JournalEntry[];
+    readonly isCut: boolean;
+  }> {
+    const scope = this.#scope;
+    try {
+      return { entries: await this.#journal.read({ scope }), isCut: false };
+    } catch (error) {
+      if (codeOf(error) !== 'JOURNAL_CUT') throw error;
+      const all = await this.#journal.read();
+      return { entries: all.filter((entry) => entry.scope === scope), isCut: true };
+    }
   }
 
   /** INSPECTED-3 */
@@ -241,29 +311,39 @@ export class InspectedSession {
     this.#checkpoints = this.#checkpoints.filter(({ number }) => number % this.#spacing === 0);
   }
 
-  #shownEntry({ number: n, entry, isAccepted: ok, changes }: ReplayStep): ShownEntry {
-    const { at, unit, actor, event } = entry;
+  #shownEntry(step: ReplayStep, n: number): ShownEntry {
+    const { entry, isAccepted: ok, changes } = step;
     const shown = Object.entries(changes).map(([name, value]) => [
       name,
       value === null ? null : this.#fact(name, value),
     ]);
-    const { name, parentId } = event as { readonly name?: unknown; readonly parentId?: unknown };
-    const isBirth = event.type === 'subagent.spawned';
+    const born = this.#bornBy(step, n);
     return {
-      n,
-      at,
-      unit,
-      actor,
-      type: event.type,
+      ...stateless(entry, n),
       ok,
       changes: Object.fromEntries(shown) as ShownEntry['changes'],
-      ...(isBirth && {
-        born: {
-          name: String(this.#redact(String(name), ['event', 'toolName'])),
-          parentId: typeof parentId === 'string' ? parentId : null,
-        },
-      }),
+      ...(born && { born }),
     };
+  }
+
+  #bornBy(step: ReplayStep, n: number): ShownEntry['born'] {
+    const { unit, event } = step.entry;
+    const { name, parentId } = event as { readonly name?: unknown; readonly parentId?: unknown };
+    let born: readonly (readonly [id: string, name: string, parentId: unknown])[] = [];
+    if (event.type === 'subagent.spawned') born = [[unit, String(name), parentId]];
+    // Those of a snapshot. The view of all subagents takes long.
+    else if (n === this.#stateFrom)
+      born = step.view.subagents.map((each) => [each.id, each.name, each.parentId]);
+    if (born.length === 0) return undefined;
+    return Object.fromEntries(
+      born.map(([id, named, parent]): [string, Born] => [
+        id,
+        {
+          name: String(this.#redact(named, ['event', 'toolName'])),
+          parentId: typeof parent === 'string' ? parent : null,
+        },
+      ]),
+    );
   }
 
   /** INSPECTED-2. What follows the colon of a fact are words. */
@@ -280,6 +360,11 @@ export class InspectedSession {
   #show(value: unknown, section: string): unknown {
     return shownValue(value, section, this.#redact, { bytesLeft: MAX_SHOWN_BYTES });
   }
+}
+
+/** An entry without what it has changed. */
+function stateless({ seq, at, unit, actor, event }: JournalEntry, n: number): ShownEntry {
+  return { n, seq, at, unit, actor, type: event.type, ok: true, changes: {} };
 }
 
 const isSame = (one: JournalEntry | undefined, other: JournalEntry | undefined): boolean =>

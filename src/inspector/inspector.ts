@@ -137,6 +137,9 @@ const ELK_FILES: ReadonlyMap<string, string> = new Map([
 
 const noJournal: Journal = { append() {}, read: () => [], scopes: () => [] };
 
+const STATE_UNKNOWN =
+  'The state after this entry is not known: the journal has dropped what came before it';
+
 const refusal = (status: number, message: string): Answer => json({ error: { message } }, status);
 
 class Page implements InspectorPage {
@@ -254,6 +257,9 @@ class Page implements InspectorPage {
     return json({
       now: this.#environment.clock.now(),
       count: session.count,
+      epoch: session.epoch,
+      isDropped: session.isDropped,
+      stateFrom: session.stateFrom,
       mayAct: this.#options.act !== undefined,
       mayFork: this.#options.forks === true,
       maySave: this.#redact === redactNothing,
@@ -278,7 +284,9 @@ class Page implements InspectorPage {
     const session = await this.#session(query);
     const n = wholeNumber(query.get('entry')) ?? 0;
     if (!session || n < 1 || n > session.count) return refusal(404, 'There is no such entry');
-    return json(await savedTest(query.get('session') ?? '', session.first(n)));
+    const entries = session.upTo(n);
+    if (entries.length === 0) return refusal(404, STATE_UNKNOWN);
+    return json(await savedTest(query.get('session') ?? '', entries));
   }
 
   async #fork(request: IncomingMessage): Promise<Answer> {
@@ -289,9 +297,19 @@ class Page implements InspectorPage {
     const asked = forkSchema.safeParse(posted.value);
     if (!asked.success) return refusal(400, z.prettifyError(asked.error));
     const { session: from, entry: after, to } = asked.data;
+    const session = await this.#session(new URLSearchParams({ session: from }));
+    if (!session)
+      return json(refused('UNKNOWN_SESSION', `The journal has no session ${JSON.stringify(from)}`));
+    if (after > session.count)
+      return json(refused('INVALID_OPTION', `Expected an entry up to ${session.count}`));
+    // Those of the page: the journal may have dropped some since.
+    const entries = session.upTo(after);
+    if (entries.length === 0) return json(refused('JOURNAL_CUT', STATE_UNKNOWN));
+    const source: Journal = { append() {}, read: () => entries };
     return receiptOf(async () => {
-      await forkSession(this.#journal, { from, after, to });
-      return { session: to, entries: after };
+      const { length } = entries;
+      await forkSession(source, { from, after: length, to, into: this.#journal });
+      return { session: to, entries: length };
     });
   }
 

@@ -13,7 +13,9 @@ const ROW = 24, LANE = 20, HEAD = 22, NAMES = 110, POLL_MS = 700, CHECKPOINT = 5
 
 const state = {
   session: given.get('session'), entries: [], checkpoints: [], at: Number(given.get('entry')) || 0,
-  isLive: !given.get('entry'), chosen: 'session', mayAct: false, charts: {}, placed: {}, own: new Map(), now: 0,
+  isLive: !given.get('entry'), epoch: null, stateFrom: null,
+  wanted: given.get('unit') === null ? null : { unit: given.get('unit'), seq: Number(given.get('seq')) },
+  chosen: 'session', mayAct: false, charts: {}, placed: {}, own: new Map(), now: 0,
   from: 0, to: 1, fits: true, lanes: new Map(), open: new Map(), born: new Map(), asked: 0,
 };
 
@@ -60,9 +62,12 @@ async function listSessions() {
 $('session').addEventListener('change', () => pick($('session').value));
 function pick(session) {
   $('fork-id').value = '';
-  Object.assign(state, { session, entries: [], checkpoints: [], at: 0, isLive: true,
-    chosen: 'session', fits: true, lanes: new Map(), open: new Map(), born: new Map() });
+  Object.assign(state, { session, at: 0, isLive: true, chosen: 'session', fits: true, wanted: null });
+  forget(null);
   void load();
+}
+function forget(epoch) {
+  Object.assign(state, { epoch, entries: [], checkpoints: [], lanes: new Map(), open: new Map(), born: new Map() });
 }
 
 async function poll() {
@@ -84,10 +89,16 @@ async function loadOnce() {
   if (session === null) return say(machines.items.length > 0 ? 'Connected' : 'There is no session yet');
   const got = await ask('entries?' + of({ session, after: state.entries.length }));
   if (session !== state.session) return;
-  if (got.count < state.entries.length) {
-    Object.assign(state, { entries: [], checkpoints: [], lanes: new Map(), open: new Map(), born: new Map() });
-    return;
+  if (got.epoch !== state.epoch) {
+    const chosen = state.isLive ? null : state.entries[state.at - 1];
+    if (chosen) state.wanted = { unit: chosen.unit, seq: chosen.seq };
+    const had = state.entries.length;
+    forget(got.epoch);
+    // These came after the entries of before.
+    if (had > 0) { loading = null; return loadOnce(); }
   }
+  state.stateFrom = got.stateFrom;
+  $('dropped').textContent = droppedIn(got);
   state.mayAct = got.mayAct;
   const may = (allowed, why, ...names) => names.forEach((name) => {
     $(name).disabled = !allowed;
@@ -100,6 +111,9 @@ async function loadOnce() {
   say(got.failure ?? (state.entries.length < got.count ? 'Loading ' + state.entries.length + ' of ' + got.count
     : (got.mayAct ? 'Connected: it may act' : 'Connected: it only looks')));
   if (got.entries.length === 0) return;
+  const { wanted } = state;
+  const found = wanted ? state.entries.findIndex(({ unit, seq }) => unit === wanted.unit && seq === wanted.seq) : -1;
+  if (found >= 0) Object.assign(state, { at: found + 1, isLive: false, wanted: null });
   if (state.isLive || state.at === 0) state.at = state.entries.length;
   state.at = Math.min(state.at, state.entries.length);
   if (state.fits) fit();
@@ -107,11 +121,19 @@ async function loadOnce() {
   if (state.entries.length < got.count) { loading = null; return loadOnce(); }
 }
 
+/** A journal does not keep everything for good, and the page does not hide that. */
+function droppedIn({ isDropped, stateFrom }) {
+  if (!isDropped) return '';
+  const kept = 'The journal has dropped the beginning of this session. ';
+  if (stateFrom === null) return kept + 'Its entries are here; what they led to is not known before its next snapshot.';
+  return kept + (stateFrom === 1 ? 'It goes on from a snapshot.' : 'What entries led to is known from entry ' + stateFrom + ' on, a snapshot.');
+}
+
 // Facts
 
 function take(entry) {
   const n = state.entries.push(entry);
-  if (entry.born) state.born.set(entry.unit, entry.born);
+  for (const [id, born] of Object.entries(entry.born ?? {})) state.born.set(id, born);
   for (const [name, value] of Object.entries(entry.changes)) {
     const before = state.open.get(name);
     if (before) {
@@ -334,7 +356,8 @@ function show() {
   $('live').setAttribute('aria-pressed', String(state.isLive));
   $('back').disabled = $('first').disabled = at === 1;
   $('forth').disabled = at === all.length;
-  $('link').setAttribute('href', '#' + of({ token, session: state.session, entry: String(at) }));
+  const { unit, seq } = all[at - 1];
+  $('link').setAttribute('href', '#' + of({ token, session: state.session, entry: String(at), unit, seq: String(seq) }));
   tree.items = treeOf(factsAt(at));
   tree.selected = tree.items.findIndex(({ id }) => id === state.chosen);
   tree.reveal();
@@ -383,7 +406,7 @@ async function detail() {
     const got = await ask('at?' + of({ session, entry: String(entry), id }));
     if (asked !== state.asked) return;
     const { wait } = got;
-    $('why').textContent = wait ? wait.sentence : got.outcome ? 'over' : got.value === null ? 'not there at this entry' : '';
+    $('why').textContent = state.stateFrom === null || entry < state.stateFrom ? 'Not known: what came before was dropped' : wait ? wait.sentence : got.outcome ? 'over' : got.value === null ? 'not there at this entry' : '';
     $('why').dataset.cause = wait?.cause ?? '';
     $('usage').textContent = [used(got.usage), budgetOf(got.budget)].filter(Boolean).join('. ');
     $('context').textContent = JSON.stringify(got.outcome ?? got.context, null, 2);

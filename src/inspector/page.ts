@@ -30,6 +30,7 @@ export function pageHtml(base: string): string {
   <label>Id of a fork <input id="fork-id" type="text" maxlength="200"></label>
   <button id="fork" type="button">Fork from here</button>
 </nav>
+<p id="dropped"></p>
 <main>
   <section id="left" aria-labelledby="left-title">
     <h2 id="left-title">Actors</h2>
@@ -116,6 +117,8 @@ section { min-width: 0; min-height: 0; padding: 8px 12px; display: flex; flex-di
 #axis { position: sticky; top: 0; display: block; width: 100%; height: 100%; }
 pre { margin: 0; padding: 6px; background: var(--chip); max-height: 260px; min-height: 2em; flex: none; overflow: auto; font-size: 12px; white-space: pre-wrap; overflow-wrap: anywhere; }
 dl { margin: 0; } dt { font-weight: 600; } dd { margin: 0 0 4px 12px; overflow-wrap: anywhere; }
+#dropped { padding: 4px 12px; }
+#dropped:empty { display: none; }
 #usage { margin: 0; }
 #usage:empty { display: none; }
 #why { font-weight: 600; padding: 4px 0; }

@@ -40,6 +40,14 @@ export function isAskedFor(
   );
 }
 
+/** The types of the events that hold the state of a whole scope. */
+const SNAPSHOT_TYPES: ReadonlySet<string> = new Set(['session.snapshot', 'service.snapshot']);
+
+/** Returns whether the entry is a snapshot, which stands for all entries of its scope before it. */
+export function standsForAll({ scope, unit, event }: JournalEntry): boolean {
+  return unit === scope && SNAPSHOT_TYPES.has(event.type);
+}
+
 /** A summary of the entries that are kept of one scope. */
 export interface ScopeSummary {
   readonly scope: string;

@@ -30,7 +30,7 @@ import type { Outcome } from '../contracts/outcome.ts';
 import type { AnswerReceipt } from '../contracts/session-views.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import { journalCut } from '../ports/journal-error.ts';
-import type { JournalEntry } from '../ports/journal.ts';
+import { standsForAll, type JournalEntry } from '../ports/journal.ts';
 import { CommitUnit, type AnyUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
 import { createHost, type Host } from '../runtime/host.ts';
@@ -66,6 +66,7 @@ import {
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import { SubagentLife, stateOf } from '../subagent/subagent-life.ts';
 import type { SubagentUnitSnapshot } from '../subagent/subagent.ts';
+import { treeSnapshotIn } from '../subagents/service-ledger.ts';
 import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
 import {
   Facts,
@@ -150,6 +151,9 @@ function isEntry(entry: JournalEntry | null | undefined): boolean {
     return false;
   }
 }
+
+/** Returns whether a replay may begin with this entry, whatever came before it. */
+export const canBegin = (entry: JournalEntry): boolean => isOpening(entry) || standsForAll(entry);
 
 /** Returns why later entries set entries aside, by their unit and number. */
 export function setAsideReasons(entries: readonly JournalEntry[]): ReadonlyMap<string, string> {
@@ -236,12 +240,18 @@ export class Replay {
   #taken(entry: JournalEntry): Taken {
     const { unit, scope, actor } = entry;
     const isOfService = unit.startsWith(`${scope}/`) || (unit === scope && actor === OF_PROGRAM);
-    if (isOfService) return { isAccepted: true, setAside: null, changes: {} };
+    if (isOfService) {
+      // The entries before the snapshot are not kept.
+      const known = this.#number === 1 ? treeSnapshotIn(entry)?.subagents : undefined;
+      return { isAccepted: true, setAside: null, changes: this.#know(scope, known) };
+    }
     if (unit === scope) return this.#ofSession(entry);
     return this.#ofSubagent(entry);
   }
 
   #ofSession(entry: JournalEntry): Taken {
+    let known: Changes = {};
+    const isNew = !this.#session || isOpening(entry);
     if (isOpening(entry)) {
       // A new life starts without the state of the previous one.
       this.#facts.clear();
@@ -250,19 +260,30 @@ export class Replay {
     } else if (!this.#session) {
       // The entries before the snapshot are not kept.
       this.#session = new ReplayedSession(entry);
-      const known = snapshotIn(entry)?.delegation.subagents ?? [];
-      for (const record of known)
-        this.#subagents.set(record.id, ReplayedSubagent.known(entry.scope, record));
+      known = this.#know(entry.scope, snapshotIn(entry)?.delegation.subagents);
     }
     const session = this.#session;
     this.#facts.forget('session', session.forgetWhatIsOver());
-    const before = session.transcript;
+    // A snapshot brings its conversation.
+    const before = isNew ? null : session.transcript;
     const { isAccepted, setAside } = session.take(entry, this.#reasonOf(entry));
     const { view, batches, transcript } = session;
-    const changes = this.#facts.become('session', sessionFacts(view, batches));
+    const changes = { ...known, ...this.#facts.become('session', sessionFacts(view, batches)) };
     if (transcript === before) return { isAccepted, setAside, changes };
     const said = this.#facts.become('transcript', transcript.map(itemFact));
     return { isAccepted, setAside, changes: { ...changes, ...said } };
+  }
+
+  /** Takes the subagents of a snapshot. Returns the facts of them. */
+  #know(scope: string, records: readonly RecordSnapshot[] = []): Changes {
+    const changes: Record<string, string | null> = {};
+    for (const record of records) {
+      const subagent = ReplayedSubagent.known(scope, record);
+      this.#subagents.set(record.id, subagent);
+      const seen = subagent instanceof ReplayedSubagent ? subagent.view : subagent;
+      Object.assign(changes, this.#facts.become(record.id, [subagentFact(seen)]));
+    }
+    return changes;
   }
 
   #ofSubagent(entry: JournalEntry): Taken {

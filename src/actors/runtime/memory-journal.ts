@@ -6,6 +6,7 @@
 //       scope without kept entries.
 //   MEMORY-JOURNAL-2. A scope is read completely or not at all: from its first entry, or from the one that it
 //       was trimmed to.
+//   MEMORY-JOURNAL-3. A scope that loses its beginning is trimmed to its first kept snapshot, if there is one.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
@@ -13,6 +14,7 @@ import { checkEntry } from '../ports/journal-entry.ts';
 import { JournalError, journalConflict } from '../ports/journal-error.ts';
 import {
   isAskedFor,
+  standsForAll,
   type Journal,
   type JournalEntry,
   type JournalPosition,
@@ -23,8 +25,9 @@ import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 
 export interface MemoryJournalOptions {
   /**
-   * The number of latest entries that are kept, over all scopes. A scope that lost entries cannot be
-   * recovered until it is trimmed; `Infinity` keeps all, and grows until scopes are trimmed or forgotten.
+   * The number of latest entries that are kept, over all scopes. A scope that lost entries begins at its first kept
+   * snapshot; without one it cannot be recovered until it is trimmed. `Infinity` keeps all, and grows until scopes are
+   * trimmed or forgotten.
    * @defaultValue 1000
    */
   readonly keep?: number;
@@ -76,9 +79,13 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
   const wakeTimes = memoryWakeTimes();
 
   /** Records an entry. Returns whether it is new. */
-  const note = ({ scope, unit, seq }: JournalEntry): boolean => {
+  const note = (entry: JournalEntry): boolean => {
+    const { scope, unit, seq } = entry;
     let of = known.get(scope);
-    if (!of) known.set(scope, (of = { beginning: 'there', units: new Map() }));
+    if (!of) {
+      const beginning = standsForAll(entry) ? 'trimmed' : 'there';
+      known.set(scope, (of = { beginning, units: new Map() }));
+    }
     const latest = of.units.get(unit) ?? 0;
     if (seq <= latest) return false;
     // The unit continues from entries that are not kept.
@@ -96,6 +103,9 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
     for (const entry of entries) note(entry);
     for (const [scope, of] of known)
       of.beginning = lost.has(scope) ? 'cut' : (before.get(scope)?.beginning ?? 'cut');
+    // MEMORY-JOURNAL-3
+    const snapshots = entries.filter((entry) => lost.has(entry.scope) && standsForAll(entry));
+    for (const entry of snapshots) if (lost.delete(entry.scope)) journal.trim(entry);
   };
 
   const journal: MemoryJournal = {
@@ -106,6 +116,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
         return;
       }
       entries.push(entry);
+      if (standsForAll(entry) && known.get(entry.scope)?.beginning === 'cut') journal.trim(entry);
       // Cuts the oldest half, so that the average cost of an append does not depend on `keep`.
       if (entries.length > 2 * keep) cut();
     },

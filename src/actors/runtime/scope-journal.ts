@@ -22,14 +22,18 @@
 
 import { OffstageError } from '../../values/errors.ts';
 import { isForGood } from '../ports/journal-error.ts';
-import type { Journal, JournalEntry, JournalPosition, JournalQuery } from '../ports/journal.ts';
+import {
+  standsForAll,
+  type Journal,
+  type JournalEntry,
+  type JournalPosition,
+  type JournalQuery,
+} from '../ports/journal.ts';
 import type { AnyUnit, UnitEvent } from './commit-unit.ts';
 import { callSafely, type Host } from './host.ts';
 import { UNIT, type UnfoldableEntry } from './set-aside.ts';
 
 interface ScopeJournalOptions {
-  /** Returns whether this entry stands for all before it. */
-  standsForAll(entry: JournalEntry): boolean;
   /** Reports that an entry was kept and none is being written. */
   rested(): void;
   /**
@@ -67,7 +71,7 @@ export class ScopeJournal implements Journal {
   }
 
   append(entry: JournalEntry): void | Promise<void> {
-    if (this.#options.standsForAll(entry)) return this.#appendForAll(entry);
+    if (standsForAll(entry)) return this.#appendForAll(entry);
     if (this.#barrier) return this.#barrier.lifted.then(() => this.append(entry));
     const appended = this.#inner.append(entry);
     if (appended === undefined) {

@@ -84,7 +84,6 @@ export class ServiceLedger implements UnitBody {
     service: LedgerOwner,
   ) {
     this.journal = new ScopeJournal(journal, {
-      standsForAll: ({ event }) => event.type === SNAPSHOT,
       rested: () => this.snapshots.entryKept(),
       isTakenOver: () => service.isTakenOver,
     });
@@ -267,7 +266,7 @@ export function readServiceHistory(entries: readonly JournalEntry[], id: string)
 }
 
 /** Returns the state in a snapshot; null: the entry is no snapshot, or one of another version. */
-function treeSnapshotIn(entry: JournalEntry): SubagentTreeSnapshot | null {
+export function treeSnapshotIn(entry: JournalEntry): SubagentTreeSnapshot | null {
   const snapshot = readSnapshot(entry, SNAPSHOT_FORMS);
   return snapshot && (snapshot as SnapshotEvent).delegation;
 }

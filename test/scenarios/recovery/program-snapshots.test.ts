@@ -2,6 +2,7 @@
 // and can be put away on purpose.
 import { THE_LEAD } from '../../../src/entries/subagents.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';
+import { replaySession } from '../../../src/entries/replay.ts';
 import { describe, expect, test } from 'vitest';
 import {
   createRuntime,
@@ -48,6 +49,21 @@ describe('snapshots of a service', () => {
     expect(await after.service.recover()).toEqual(nothing);
     expect(after.errors).toEqual([]);
     await after.close();
+  });
+
+  test('REPLAY-SESSION-1: what is left of a trimmed service is replayed from its snapshot', async () => {
+    const of = world({ snapshots: { afterEntries: 1, trim: true } });
+    const program = programLife(of, { script: turns(never) });
+    await program.service.recover();
+    const id = program.wanted();
+    await of.environment.advance(1000);
+    expect(of.entries[0]?.event.type).toBe('service.snapshot');
+    program.service.cancel(id, THE_LEAD);
+    await of.environment.advance(1000);
+    program.kill();
+    const steps = [...replaySession(of.entries)].map(({ changes }) => changes);
+    expect(Object.keys(steps[0] ?? {})).toEqual([`subagent ${id}`]);
+    expect(JSON.stringify(steps)).toContain('cancelled');
   });
 
   test('P1 P4: a result that nobody has had is among the ended, in each process, until somebody has', async () => {

@@ -48,7 +48,7 @@ import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import { withVerdict } from '../questions/settle-question.ts';
 import { withReading } from '../questions/user-words.ts';
 import { consolidationOf } from '../state/batches.ts';
-import { foldSessionEvent, SNAPSHOT, snapshotOf } from './session-journal.ts';
+import { foldSessionEvent, snapshotOf } from './session-journal.ts';
 import type { Runtime } from '../../admission/runtime.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
@@ -133,7 +133,6 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
     );
     this.id = options.sessionId ?? runtime.environment.ids.next('ses');
     this.journal = new ScopeJournal(runtime.journal, {
-      standsForAll: ({ event }) => event.type === SNAPSHOT,
       rested: () => {
         this.snapshots.entryKept();
         this.awaited.settleWaits();
