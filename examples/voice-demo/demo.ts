@@ -4,12 +4,14 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   OffstageError,
+  memoryJournal,
   VoiceSession,
   type Environment,
   type SessionHooks,
   type VoiceSessionOptions,
 } from 'offstage';
 import { nodeEnvironment } from 'offstage/node';
+import type { LocalServer } from 'offstage/serve';
 import { sqliteJournal } from 'offstage/sqlite-journal';
 import { workingSound } from 'offstage/voice';
 import { sayWhatGoesOn } from './agents/after-a-crash.ts';
@@ -37,9 +39,7 @@ export interface DemoOptions extends Partial<MindOptions> {
   readonly log?: (line: string) => void;
 }
 
-export interface Demo {
-  readonly url: string;
-  readonly token: string;
+export interface Demo extends Pick<LocalServer, 'url' | 'token' | 'inspectorUrl'> {
   readonly about: About;
   readonly session: VoiceSession;
   /** Ends everything that was started. Safe to call twice. */
@@ -62,11 +62,12 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
       await (async () => end())().catch((error) => log(`While closing: ${String(error)}`));
   };
   try {
-    const journal = folder === undefined ? null : openJournal(folder, environment);
-    if (journal) endings.push(() => journal.close());
+    const file = folder === undefined ? null : openJournal(folder, environment);
+    if (file) endings.push(() => file.close());
     else if (folder !== undefined)
       log('Another demo has the kept conversation: nothing of this one is kept');
-    const kept = journal && { folder, crash: options.crash };
+    const kept = file && { folder, crash: options.crash };
+    const journal = options.sessionOptions?.journal ?? file ?? memoryJournal();
     const menu = temporaryFolder(kept?.folder);
     endings.push(menu.remove);
     const world = createWorld();
@@ -80,15 +81,16 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
       subagentConfigs: subagentsIn(createWorkshop(environment, world, pace), menu.path),
       environment,
       // One conversation at a time: one that was closed is over, and the next begins under the same id.
-      ...(journal && { sessionId: 'voice_demo', journal }),
+      ...(file && { sessionId: 'voice_demo' }),
+      journal,
       hooks: terminalHooks(log),
       ...options.sessionOptions,
     });
     endings.push(() => session.close());
     sayWhatGoesOn(session, log);
-    const server = await startDemoServer({ session, world, about, port, log, ...kept });
+    const server = await startDemoServer({ session, journal, world, about, port, log, ...kept });
     endings.push(server.close);
-    return { url: server.url, token: server.token, about, session, close };
+    return { ...server, about, session, close };
   } catch (error) {
     await close();
     throw error;

@@ -14,9 +14,7 @@ function run(port?: number): void {
     execArgv: ['--conditions=offstage-source'],
   });
   let served: number | undefined;
-  child.on('message', (message) => {
-    served = (message as { readonly port: number }).port;
-  });
+  child.on('message', ({ port: taken }: { port: number }) => void (served = taken));
   const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
   process.on('SIGTERM', forward);
   child.on('exit', (status, signal) => {

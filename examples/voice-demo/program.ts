@@ -21,8 +21,9 @@ try {
   });
 } catch (error) {
   // An error that the reader can mend needs no stack.
-  if (isMissingPackage(error)) console.error(`\n${error.message}\nRun \`npm install\` first.\n`);
-  else console.error(error instanceof Error && 'code' in error ? `\n${error.message}\n` : error);
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  const help = code === 'ERR_MODULE_NOT_FOUND' ? 'Run `npm install` first.\n' : '';
+  console.error(code === null ? error : `\n${(error as Error).message}\n${help}`);
   process.exit(1);
 }
 
@@ -46,6 +47,7 @@ Offstage, the voice demo
   Speech      ${speech}
 
   Open        ${demo.url}
+  Look inside ${demo.inspectorUrl}
 
 Things to try:
 
@@ -63,9 +65,4 @@ const end = (signal: NodeJS.Signals): void => {
   print(`\n${signal === 'SIGINT' ? 'Ctrl+C' : signal}: closing.`);
   void demo.close().then(() => process.exit(0));
 };
-process.on('SIGINT', end);
-process.on('SIGTERM', end);
-
-function isMissingPackage(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
-}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);

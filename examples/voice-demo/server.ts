@@ -2,7 +2,7 @@
 // order, and the death of this process.
 
 import { join } from 'node:path';
-import type { VoiceSession } from 'offstage';
+import type { Journal, VoiceSession } from 'offstage';
 import { serveLocally, type LocalServer, type ServedSession } from 'offstage/serve';
 import { z } from 'zod';
 import type { World } from './agents/world.ts';
@@ -10,6 +10,8 @@ import type { About } from './page/about.ts';
 
 export interface DemoServerOptions {
   readonly session: ServedSession & Pick<VoiceSession, 'notifyBackground'>;
+  /** Of the session, for the inspector. */
+  readonly journal: Journal;
   readonly world: World;
   readonly about: About;
   /** The first port to try. */
@@ -38,7 +40,7 @@ const modules = {
 };
 
 export function startDemoServer(options: DemoServerOptions): Promise<LocalServer> {
-  const { session, world, about, port, folder, crash, log } = options;
+  const { session, journal, world, about, port, folder, crash, log } = options;
   return serveLocally({
     session,
     page: { folder: join(import.meta.dirname, 'page'), modules },
@@ -59,6 +61,7 @@ export function startDemoServer(options: DemoServerOptions): Promise<LocalServer
     },
     port,
     user: 'you',
+    inspector: { journal },
     ...(folder !== undefined && { tokenFile: join(folder, 'token') }),
     share: ['error.reported', 'tool.in_doubt'],
     limits: { clients: 8 },

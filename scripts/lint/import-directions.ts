@@ -584,6 +584,7 @@ export const layers: readonly Layer[] = [
       'adapters/node',
       'client/protocol.ts',
       'client/session-state.ts',
+      'inspector',
       'values',
       'voice/audio',
       'voice/voice-session.ts',

@@ -1,6 +1,7 @@
 // An app on one machine, in one call: its sessions, its page, and a link that lets in whoever has it.
 //
 //   http://127.0.0.1:8080/#token      /offstage → serve       `POST /order` → a route of the app       / → the page
+//                                     /inspect → the inspector, if it is wanted
 //
 // Owns:     the server, its port, its token, the headers of the page.
 // Does not: reach beyond 127.0.0.1. An app for others has a server of its own, and `serve` in it.
@@ -26,6 +27,8 @@ import { answerWith, isServedHost } from '../adapters/listen/web-requests.ts';
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import { valueOfJson } from '../client/protocol.ts';
 import { identity } from '../actors/contracts/identity.ts';
+import type { Journal } from '../actors/ports/journal.ts';
+import type { InspectorPage } from '../inspector/index.ts';
 import { aFunction, anObject, check, type ChecksOf } from '../values/checks.ts';
 import { ConfigurationError, messageOf } from '../values/errors.ts';
 import { reporter } from '../values/reporter.ts';
@@ -62,6 +65,11 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
   readonly user?: string;
   /** The file that keeps the token, so that a link outlives the process. @defaultValue each start has another link */
   readonly tokenFile?: string;
+  /**
+   * Serves the page of `offstage/inspector` under `/inspect`, to whoever has the token: it shows the sessions of this journal
+   * with their words, forks them, and acts in the session as `user`. @defaultValue no inspector
+   */
+  readonly inspector?: { readonly journal: Journal };
 }
 
 /** An app that is served on this machine. */
@@ -70,11 +78,14 @@ export interface LocalServer {
   /** The link to open: its fragment holds the token. */
   readonly url: string;
   readonly token: string;
+  /** The link to the inspector; null: there is none. */
+  readonly inspectorUrl: string | null;
   /** Ends all connections, whose clients may connect again. The session stays. Safe to call twice. */
   close(): Promise<void>;
 }
 
 const HOST = '127.0.0.1';
+const INSPECT = '/inspect';
 const DEFAULT_PORT = 3_000;
 const PORTS_TO_TRY = 20;
 const MAX_BODY_BYTES = 65_536;
@@ -104,6 +115,11 @@ const optionsSchema = z.strictObject({
   port: z.int().min(0).max(65_535).optional(),
   user: identity.optional(),
   tokenFile: z.string().min(1).optional(),
+  inspector: z
+    .strictObject({ journal: anObject('the journal of the session', 'read') } satisfies ChecksOf<{
+      readonly journal: Journal;
+    }>)
+    .optional(),
   // Those of `serve`, which checks them.
   path: z.unknown().optional(),
   share: z.unknown().optional(),
@@ -120,7 +136,8 @@ export async function serveLocally<S extends ServedSession>(
   options: ServeLocallyOptions<S>,
 ): Promise<LocalServer> {
   check('serveLocally(options)', optionsSchema, options);
-  const { session, page, routes = {}, port, user = 'user', tokenFile, ...served } = options;
+  const { session, page, routes = {}, port, user = 'user', ...others } = options;
+  const { tokenFile, inspector, ...served } = others;
   const { environment = nodeEnvironment(), onError } = served;
   const { ids, scheduler } = environment;
   const report = reporter(onError);
@@ -133,8 +150,10 @@ export async function serveLocally<S extends ServedSession>(
     authorize: (asked) =>
       isSameSecret(asked.token, token) ? { sessionId: session.id, user, role: 'user' } : null,
   });
+  const inspected = inspector && (await inspectorOf(inspector.journal));
   const http = createServer((request, response) =>
     web.handle(request, response, () => {
+      if (inspected && isWithin(INSPECT, request)) return inspected.handle(request, response);
       answer(request, response).catch((error: unknown) => {
         report(error, 'serveLocally');
         if (response.headersSent) response.destroy();
@@ -153,6 +172,22 @@ export async function serveLocally<S extends ServedSession>(
       }, UPGRADE_TIMEOUT_MS);
   });
   const handler = typeof page === 'function' ? await page(http) : null;
+
+  async function inspectorOf(journal: Journal): Promise<InspectorPage> {
+    // Imported late: a page that nobody asked for costs nothing.
+    const { inspector: pageOf } = await import('../inspector/index.ts');
+    return pageOf({
+      journal,
+      token,
+      user,
+      path: INSPECT,
+      act: (sessionId) => (sessionId === session.id ? session : null),
+      forks: true,
+      redact: false,
+      environment,
+      ...(onError && { onError }),
+    });
+  }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', headers } = request;
@@ -213,12 +248,18 @@ export async function serveLocally<S extends ServedSession>(
       port: taken,
       url: `http://${HOST}:${taken}/#${token}`,
       token,
+      inspectorUrl: inspected ? `http://${HOST}:${taken}${INSPECT}#token=${token}` : null,
       close: () => (closed ??= close()),
     };
   } catch (error) {
     await web.close();
     throw error;
   }
+}
+
+function isWithin(folder: string, { url }: IncomingMessage): boolean {
+  const path = targetOf(url)?.path ?? '';
+  return path === folder || path.startsWith(`${folder}/`);
 }
 
 const headersOfAll = {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { connect, type ClientStatus, type SessionClient } from '../../src/client/index.ts';
-import type { TextSession } from '../../src/index.ts';
+import { createRuntime, memoryJournal, type TextSession } from '../../src/index.ts';
 import { serveLocally, type LocalServer, type ServeLocallyOptions } from '../../src/serve/index.ts';
 import { rideSession } from './support/served.ts';
 
@@ -97,6 +97,32 @@ function status(
     client.status.subscribe((now) => isWanted(now) && resolve(now));
   });
 }
+
+test('LOCAL-1, LOCAL-2: the inspector is for who has the link, and acts in the session', async () => {
+  expect((await ask(await start(), '/inspect')).status).toBe(404);
+  const journal = memoryJournal();
+  const inspected = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
+  onTestFinished(() => inspected.close());
+  await inspected.start();
+  const server = await start({ session: inspected, inspector: { journal }, user: 'ann' });
+  expect(server.inspectorUrl).toBe(`http://127.0.0.1:${server.port}/inspect#token=${server.token}`);
+  expect((await ask(server, '/inspect')).body).toContain('Offstage inspector');
+  const path = '/inspect/api/entries?session=ses_1';
+  const authorization = `Bearer ${server.token}`;
+  expect((await ask(server, path)).status).toBe(401);
+  const headers = { authorization, host: 'evil.example' };
+  expect((await ask(server, path, { headers })).status).toBe(403);
+  const told = await ask(server, path, { headers: { authorization } });
+  expect(JSON.parse(told.body)).toMatchObject({ mayAct: true, mayFork: true, maySave: true });
+  const done = await ask(server, '/inspect/api/act', {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify({ session: 'ses_1', frame: { type: 'send', id: 1, text: 'hello' } }),
+  });
+  expect(JSON.parse(done.body)).toEqual({ ok: true, value: null });
+  expect(JSON.stringify(journal.read())).toContain('"by":"ann"');
+  await expect(start({ inspector: { journal: {} } as never })).rejects.toThrow(/journal/);
+});
 
 describe('the page', () => {
   test('PAGE-FILES-2: runs no inline script but its import map, and is embedded nowhere', async () => {

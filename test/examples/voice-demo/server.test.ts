@@ -4,6 +4,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createWorld } from '../../../examples/voice-demo/agents/world.ts';
 import { startDemoServer, type DemoServerOptions } from '../../../examples/voice-demo/server.ts';
+import { memoryJournal } from '../../../src/index.ts';
 import type { LocalServer } from '../../../src/serve/index.ts';
 import { rideScript } from '../../support/ride.ts';
 import { voiceTalk } from '../../support/voice-talk.ts';
@@ -16,7 +17,16 @@ let server: LocalServer;
 function start(options: Partial<DemoServerOptions> = {}): Promise<LocalServer> {
   const { session } = talk;
   const world = createWorld();
-  return startDemoServer({ session, world, port: 0, about, log: () => undefined, ...options });
+  const journal = memoryJournal();
+  return startDemoServer({
+    session,
+    journal,
+    world,
+    port: 0,
+    about,
+    log: () => undefined,
+    ...options,
+  });
 }
 
 beforeEach(async () => {
