@@ -555,6 +555,12 @@ export const layers: readonly Layer[] = [
     packages: ['zod'],
   },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },
+  // At a server: the session's side of the client's commands.
+  {
+    files: 'client/carry-out.ts',
+    sources: ['actors/contracts', 'actors/session/view', 'client/protocol.ts'],
+    packages: [],
+  },
   // A session over the network. The client is small enough for a page: it knows only types of the rest.
   {
     files: 'client',
@@ -582,6 +588,7 @@ export const layers: readonly Layer[] = [
       'actors/session/view',
       'adapters/listen',
       'adapters/node',
+      'client/carry-out.ts',
       'client/protocol.ts',
       'client/session-state.ts',
       'inspector',
@@ -609,6 +616,7 @@ export const layers: readonly Layer[] = [
       'adapters/inspect/shown-value.ts',
       'adapters/listen',
       'adapters/node',
+      'client/carry-out.ts',
       'client/protocol.ts',
       'machines',
       'values',

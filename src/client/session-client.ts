@@ -20,7 +20,7 @@ import type {
   SessionState,
 } from '../actors/contracts/session-views.ts';
 import type { BudgetLimits } from '../actors/contracts/config.ts';
-import type { RaiseResult, SendResult } from '../actors/contracts/service-types.ts';
+import type { MessageSent, RaiseResult } from '../actors/contracts/service-types.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import {
   CapacityError,
@@ -353,13 +353,13 @@ export class SessionClient {
    * `session.subagents.send`; left out: 'steer'.
    * @throws {OffstageError} as `send` (rejects).
    */
-  async message(subagentId: string, text: string, mode?: MessageMode): Promise<SendResult> {
+  async message(subagentId: string, text: string, mode?: MessageMode): Promise<MessageSent> {
     return (await this.#command({
       type: 'message',
       subagentId,
       text,
       ...(mode !== undefined && { mode }),
-    })) as SendResult;
+    })) as MessageSent;
   }
 
   /**

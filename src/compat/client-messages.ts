@@ -33,6 +33,7 @@ import { messageOf, ProtocolError } from '../values/errors.ts';
 export type ClientSession = Pick<
   BaseSession,
   | 'answer'
+  | 'committed'
   | 'dismiss'
   | 'events'
   | 'listen'
@@ -424,6 +425,7 @@ async function handOver(
       return { accepted: false, reason: 'refused', message };
     }
   }
+  await session.committed();
   return { accepted: true };
 }
 

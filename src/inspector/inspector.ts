@@ -22,13 +22,13 @@ import { identity } from '../actors/contracts/identity.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import type { Journal } from '../actors/ports/journal.ts';
 import { forkSession } from '../actors/replay/fork-session.ts';
-import type { BaseSession } from '../actors/session/view/base-session.ts';
 import { redactNothing, redactWords, type Redact } from '../adapters/inspect/shown-value.ts';
 import { bearerToken, isLoopbackName, isSameSecret, targetOf } from '../adapters/listen/access.ts';
 import { contentSecurityPolicy, pageHeaders } from '../adapters/listen/page-headers.ts';
 import { readBody } from '../adapters/listen/request-body.ts';
 import { nodeEnvironment } from '../adapters/node/environment.ts';
-import { messageIn, readClientFrame, valueOfJson, type CommandFrame } from '../client/protocol.ts';
+import { carryOut, type CommandedSession } from '../client/carry-out.ts';
+import { readClientFrame, valueOfJson } from '../client/protocol.ts';
 import { aFunction, check, type ChecksOf } from '../values/checks.ts';
 import { codeOf, isA, messageOf, OffstageError } from '../values/errors.ts';
 import { chartOf, shownMachines } from './charts.ts';
@@ -41,10 +41,7 @@ import { savedTest } from './saved-test.ts';
 import { reporter } from '../values/reporter.ts';
 
 /** The part of a session that the inspector acts in. */
-export type ActedSession = Pick<
-  BaseSession,
-  'sendText' | 'answer' | 'questionShown' | 'shown' | 'dismiss' | 'subagents'
->;
+export type ActedSession = CommandedSession;
 
 export interface InspectorPageOptions {
   /** The journal of the sessions; with `scopes`, their list. @defaultValue none: the page shows `inspect` alone */
@@ -339,7 +336,12 @@ class Page implements InspectorPage {
     const session = await act(String(posted.session));
     if (!session)
       return json(refused('SESSION_UNKNOWN', 'The session does not run in this process'));
-    return receiptOf(async () => this.#execute(session, frame));
+    const by = { by: this.#options.user ?? 'inspector' };
+    return receiptOf(() => {
+      // Who looks at the page has the question in front of them.
+      if (frame.type === 'answer') session.questionShown(frame.requestId, by);
+      return carryOut(session, frame, by);
+    });
   }
 
   /** Returns what was posted, or the refusal of it. */
@@ -354,32 +356,6 @@ class Page implements InspectorPage {
     return Buffer.isBuffer(body)
       ? { value: valueOfJson(body.toString('utf8')) }
       : refusal(400, `Expected at most ${MAX_BODY_BYTES} bytes`);
-  }
-
-  async #execute(session: ActedSession, frame: CommandFrame): Promise<unknown> {
-    const by = { by: this.#options.user ?? 'inspector' };
-    switch (frame.type) {
-      case 'send':
-        return session.sendText(frame.text, by);
-      case 'answer':
-        // Who looks at the page has the question in front of them.
-        session.questionShown(frame.requestId, by);
-        return session.answer(frame.requestId, frame.answer, by);
-      case 'cancel':
-        return session.subagents.cancel(frame.subagentId, frame.reason, by);
-      case 'message': {
-        const sent = session.subagents.send(frame.subagentId, messageIn(frame), by);
-        return sent.ok ? { ok: true, messageId: sent.messageId } : sent;
-      }
-      case 'raise':
-        return session.subagents.raiseBudget(frame.subagentId, frame.limits, by);
-      case 'dismiss':
-        return session.dismiss(frame.deliveryId, by);
-      case 'shown':
-        return session.shown(frame.deliveryId, by);
-      case 'question.shown':
-        return session.questionShown(frame.requestId, by);
-    }
   }
 }
 

@@ -30,6 +30,7 @@ export type ServedSession = Pick<
   | 'shown'
   | 'dismiss'
   | 'subagents'
+  | 'committed'
 > &
   Partial<Pick<VoiceSession, 'audioIn' | 'audioOut' | 'playout'>>;
 

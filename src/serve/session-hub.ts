@@ -32,7 +32,8 @@ import type {
   ServerFrame,
   WireEvent,
 } from '../client/protocol.ts';
-import { messageIn, PROTOCOL_VERSION, SPEECH_RATE_HZ } from '../client/protocol.ts';
+import { carryOut } from '../client/carry-out.ts';
+import { PROTOCOL_VERSION, SPEECH_RATE_HZ } from '../client/protocol.ts';
 import { patchOf, viewOf } from '../client/session-state.ts';
 import { codeOf, isA, messageOf, OffstageError } from '../values/errors.ts';
 import type { AudioFrame } from '../voice/audio/audio-frame.ts';
@@ -263,40 +264,14 @@ export class SessionHub implements ClientHub {
     }
     try {
       await this.#start();
-      return { type: 'receipt', id, ok: true, value: await this.#execute(client, frame) };
+      const value = await carryOut(this.#session, frame, { by: client.identity.user });
+      return { type: 'receipt', id, ok: true, value };
     } catch (error) {
       if (isA(error, OffstageError))
         return { type: 'receipt', id, ok: false, code: codeOf(error), message: messageOf(error) };
       // Its words are not for a client.
       this.#options.onError(error, `serve: ${frame.type} of ${client.identity.user}`);
       return { type: 'receipt', id, ok: false, code: 'INTERNAL', message: 'The server failed' };
-    }
-  }
-
-  async #execute({ identity }: ServedClient, frame: CommandFrame): Promise<unknown> {
-    const session = this.#session;
-    const by = { by: identity.user };
-    switch (frame.type) {
-      case 'send':
-        await session.sendText(frame.text, by);
-        return null;
-      case 'answer':
-        return session.answer(frame.requestId, frame.answer, by);
-      case 'cancel':
-        return session.subagents.cancel(frame.subagentId, frame.reason, by);
-      case 'message':
-        return session.subagents.send(frame.subagentId, messageIn(frame), by);
-      case 'raise':
-        return session.subagents.raiseBudget(frame.subagentId, frame.limits, by);
-      case 'dismiss':
-        session.dismiss(frame.deliveryId, by);
-        return null;
-      case 'shown':
-        session.shown(frame.deliveryId, by);
-        return null;
-      case 'question.shown':
-        session.questionShown(frame.requestId, by);
-        return null;
     }
   }
 

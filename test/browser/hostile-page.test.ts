@@ -8,6 +8,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createWorld } from '../../examples/voice-demo/agents/world.ts';
 import { startDemoServer } from '../../examples/voice-demo/server.ts';
+import { memoryJournal } from '../../src/index.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { launch } from './support/stage.ts';
@@ -50,6 +51,7 @@ test('an approval and a question of hostile words are text, and accessible in li
     world: createWorld(),
     port: 0,
     about: { transport: hostile, lead: hostile, subagents: hostile, speech: hostile },
+    journal: memoryJournal(),
     log: () => undefined,
   });
   const page = await browser.newPage();

@@ -222,6 +222,11 @@ export type SendResult =
     }
   | Refused;
 
+/** The fate of a message that came over the network. */
+export type MessageSent =
+  | Pick<Extract<SendResult, { ok: true }>, 'ok' | 'messageId' | 'resolvedPending'>
+  | Refused;
+
 export interface AwaitOptions {
   /**
    * For several subagents: `any` waits until one has ended, `all` until all have. A question of one of them

@@ -21,12 +21,15 @@
 //       full mailbox refuses new requests before any part of them has happened.
 //   COMMIT-UNIT-9. An event whose shape does not match its type is refused and leaves no entry. Its texts are
 //       made storable before any component sees it, so that the machines see the same event as the journal.
+//   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the call has its entry, or was refused;
+//       it rejects if the unit is disposed before.
 //   COMMIT-UNIT-10. An entry that cannot be folded, because its shape is wrong or a fold throws, is set aside
 //       by a further entry, and the unit continues as if it had not been written: always in a refold, and in
 //       a running process if the body supports it (`restoreWithout`).
 
 import type { DeadlineInput, MessageIn, Stamped } from '../../machines/index.ts';
 import {
+  CancelledError,
   CapacityError,
   OffstageError,
   ProtocolError,
@@ -86,6 +89,10 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   /** The full mailbox was reported and has not been emptied since. */
   #isBehind = false;
   #committing = false;
+  /** An event has left the mailbox, and is neither kept nor refused yet. */
+  #isHandling = false;
+  /** Those who wait for this many events; null if nobody does. */
+  #waiting: Waiting[] | null = null;
   #scheduled = false;
   #disposed = false;
   #posted: Release[] | null = null;
@@ -161,6 +168,16 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
    */
   checkRoom(): void {
     if (this.#isFull) throw mailboxFull(this.id, 'the unit refuses new input');
+  }
+
+  /** Resolves when all events that are queued now are in the journal, or were refused (COMMIT-UNIT-11). */
+  whenHandled(): Promise<void> {
+    const left = (this.#mailbox?.length ?? 0) + Number(this.#isHandling);
+    if (left === 0) return Promise.resolve();
+    if (this.#disposed) return Promise.reject(notHandled(this.id));
+    return new Promise((resolve, reject) => {
+      (this.#waiting ??= []).push({ left, resolve, reject });
+    });
   }
 
   /** Collects an effect of the event that is being applied. */
@@ -325,6 +342,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
       this.#mailbox = null;
       this.#isBehind = false;
     }
+    this.#isHandling = true;
     const at = this.#host.environment.clock.now();
     const event = { ...message.event, at };
     const refused = this.#refusalOf(message.actor, event);
@@ -333,6 +351,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     else {
       this.#body.ignored?.(event, refused);
       this.#host.ignored(this.id, message.actor, event);
+      this.#handled();
     }
     if (!this.#committing && this.#mailbox) this.#wake();
   }
@@ -352,6 +371,21 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     this.#cancelRetry?.();
     for (const { cancel } of this.#deadlines?.values() ?? []) cancel();
     this.#deadlines = null;
+    const waiting = this.#waiting ?? [];
+    this.#waiting = null;
+    for (const { reject } of waiting) reject(notHandled(this.id));
+  }
+
+  /** The event in hand was kept or refused (COMMIT-UNIT-11). */
+  #handled(): void {
+    if (!this.#isHandling) return;
+    this.#isHandling = false;
+    if (!this.#waiting) return;
+    for (const one of this.#waiting) one.left -= 1;
+    const over = this.#waiting.filter(({ left }) => left === 0);
+    this.#waiting =
+      over.length === this.#waiting.length ? null : this.#waiting.filter(({ left }) => left > 0);
+    for (const { resolve } of over) resolve();
   }
 
   get #isFull(): boolean {
@@ -458,6 +492,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
       return;
     }
     const { seq } = this;
+    this.#handled();
     try {
       this.#enqueue(this.#gather(() => this.#body.apply(actor, event), event.at));
     } catch (error) {
@@ -560,6 +595,18 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
 
 function mailboxFull(id: string, but: string): CapacityError {
   return new CapacityError('MAILBOX_FULL', `${id}: ${MAX_MAILBOX} events wait already; ${but}`);
+}
+
+function notHandled(id: string): CancelledError {
+  return new CancelledError(
+    `${id} ended, or was suspended, before it had kept what was asked of it`,
+  );
+}
+
+interface Waiting {
+  left: number;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
 }
 
 interface Deadline {

@@ -530,6 +530,18 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
+   * Resolves when all that it was sent so far is in the journal, or it has ended.
+   * @throws {CancelledError} (rejects) if it is suspended before.
+   */
+  async whenHandled(): Promise<void> {
+    try {
+      await this.#unit.whenHandled();
+    } catch (error) {
+      if (this.#ended === null) throw error;
+    }
+  }
+
+  /**
    * The time at which it wakes by itself, milliseconds since 1970; `Infinity`: only an event from outside
    * wakes it.
    */

@@ -106,6 +106,14 @@ export class SubagentTree implements SubagentService {
     return this.live.some(({ isBusy }) => isBusy);
   }
 
+  /**
+   * Resolves when all that its subagents were sent so far is in the journal.
+   * @throws {CancelledError} (rejects) if one is suspended before.
+   */
+  async whenHandled(): Promise<void> {
+    await Promise.all(this.live.map((subagent) => subagent.whenHandled()));
+  }
+
   /** True when every live subagent waits for something outside, and no wait for a subagent is open. */
   get isIdle(): boolean {
     const isWaiting = (subagent: Subagent): boolean =>

@@ -232,6 +232,45 @@ describe('a slow journal', () => {
     expect(body.applied).toEqual(['a.go']);
   });
 
+  test('COMMIT-UNIT-11: whoever waits learns when what was queued is kept or refused, and nothing later', async () => {
+    const journal = gatedJournal();
+    const { unit, environment } = unitWith(journal);
+    await unit.whenHandled();
+    journal.shut();
+    const over: string[] = [];
+    const wait = (name: string): void => void unit.whenHandled().then(() => over.push(name));
+    unit.receive('a', { type: 'go' });
+    unit.receive('a', { type: 'refused' });
+    unit.receive('a', { type: 'go' });
+    wait('three');
+    await environment.settle();
+    unit.receive('a', { type: 'go' });
+    wait('four');
+    await environment.settle();
+    expect(over).toEqual([]);
+    journal.keepOne();
+    await environment.settle();
+    // The refused one is over as well; the second `go` is at the journal.
+    expect(over).toEqual([]);
+    wait('the last two');
+    journal.keepOne();
+    await environment.settle();
+    expect(over).toEqual(['three']);
+    journal.keepOne();
+    await environment.settle();
+    expect(over).toEqual(['three', 'four', 'the last two']);
+  });
+
+  test('COMMIT-UNIT-11: whoever waits when the unit is disposed learns that it is not kept', async () => {
+    const journal = gatedJournal();
+    journal.shut();
+    const { unit } = unitWith(journal);
+    unit.receive('a', { type: 'go' });
+    const handled = unit.whenHandled();
+    unit.dispose();
+    await expect(handled).rejects.toMatchObject({ code: 'CANCELLED' });
+  });
+
   test('COMMIT-UNIT-5: an entry that is kept after the unit was disposed is not applied', async () => {
     const journal = gatedJournal();
     journal.shut();

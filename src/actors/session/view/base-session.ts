@@ -392,6 +392,16 @@ export abstract class BaseSession {
     return this.#core.notifyBackground(text, options);
   }
 
+  /**
+   * Resolves when everything that was asked of the session and its subagents so far is in the journal, so that a crash
+   * does not lose it: `cancel`, `shown`, `dismiss`, a notice. Promises of the session, as that of `answer`, resolve no
+   * earlier.
+   * @throws {CancelledError} (rejects) if the session ends or is suspended before.
+   */
+  async committed(): Promise<void> {
+    await Promise.all([this.#core.unit.unit.whenHandled(), this.#core.tree.whenHandled()]);
+  }
+
   /** Refuses a call while the journal is stuck, so that calls do not fill the memory. */
   protected checkRoom(): void {
     this.#core.unit.unit.checkRoom();

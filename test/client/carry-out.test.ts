@@ -1,0 +1,80 @@
+// The receipt of each command of a client follows the entry of what it asks for.
+
+import { describe, expect, test } from 'vitest';
+import { carryOut } from '../../src/client/carry-out.ts';
+import type { CommandFrame } from '../../src/client/protocol.ts';
+import { createRuntime, OffstageError } from '../../src/index.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
+import { turns } from '../support/crashes.ts';
+import { gatedJournal } from '../support/journals.ts';
+import { calls, say } from '../support/subagent-runs.ts';
+import { textTalk } from '../support/text-talk.ts';
+
+/** A subagent that waits for the user, and a notice that nobody has heard. */
+async function waiting() {
+  const journal = gatedJournal();
+  const environment = simulatedEnvironment();
+  const talk = textTalk({
+    environment,
+    runtime: createRuntime({ environment, journal }),
+    subagents: {
+      ride: {
+        script: turns(calls(['ask_user', { question: 'Which class?' }]), say('Booked')),
+        config: { interactive: true, budget: { steps: 3 } },
+      },
+    },
+  });
+  await talk.session.start();
+  await talk.type('use ride');
+  const deliveryId = talk.session.notifyBackground('The order was sent');
+  await environment.settle();
+  const [subagentId = ''] = talk.state().subagents.map(({ id }) => id);
+  return { ...talk, journal, deliveryId, subagentId, requestId: talk.question()?.requestId ?? '' };
+}
+
+type Waiting = Awaited<ReturnType<typeof waiting>>;
+
+const commands: {
+  [T in CommandFrame['type']]: (of: Waiting) => Extract<CommandFrame, { type: T }>;
+} = {
+  send: () => ({ type: 'send', id: 1, text: 'hello' }),
+  answer: ({ requestId }) => ({ type: 'answer', id: 1, requestId, answer: { text: 'economy' } }),
+  cancel: ({ subagentId }) => ({ type: 'cancel', id: 1, subagentId }),
+  message: ({ subagentId }) => ({ type: 'message', id: 1, subagentId, text: 'hurry' }),
+  raise: ({ subagentId }) => ({ type: 'raise', id: 1, subagentId, limits: { steps: 9 } }),
+  dismiss: ({ deliveryId }) => ({ type: 'dismiss', id: 1, deliveryId }),
+  shown: ({ deliveryId }) => ({ type: 'shown', id: 1, deliveryId }),
+  'question.shown': ({ requestId }) => ({ type: 'question.shown', id: 1, requestId }),
+};
+
+describe.each(Object.entries(commands))('%s', (_, frameOf) => {
+  test('COMMIT-UNIT-11: has its receipt when the journal has it', async () => {
+    const of = await waiting();
+    const before = of.journal.kept.length;
+    of.journal.shut();
+    let isOver = false;
+    const receipt = carryOut(of.session, frameOf(of), { by: 'ann' }).then(() => (isOver = true));
+    await of.environment.settle();
+    expect(isOver).toBe(false);
+    expect(of.journal.waiting).toHaveLength(1);
+    of.journal.open();
+    await receipt;
+    expect(of.journal.kept.slice(before)).toContainEqual(
+      expect.objectContaining({ event: expect.objectContaining({ by: 'ann' }) }),
+    );
+    await of.close();
+  });
+
+  test('is refused if the session is suspended before', async () => {
+    const of = await waiting();
+    of.journal.shut();
+    const receipt = carryOut(of.session, frameOf(of), { by: 'ann' });
+    const refused = expect(receipt).rejects.toBeInstanceOf(OffstageError);
+    await of.environment.settle();
+    const gone = of.session.suspend();
+    await of.environment.advance(60_000);
+    of.journal.open();
+    await gone;
+    await refused;
+  });
+});
