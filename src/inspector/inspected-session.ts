@@ -174,7 +174,7 @@ export class InspectedSession {
     const entry = this.#entries[n - 1];
     if (n < 1 || n > this.#shown.length || !entry) return null;
     const step = this.#stepAt(n);
-    const machines = step?.machines ?? null;
+    const machines = this.#hideNames(step?.machines ?? null);
     const view = step?.view ?? null;
     const waits = machines ? whyWaiting(machines) : [];
     const count = (of: Wait['of']): number => waits.filter((wait) => wait.of === of).length;
@@ -196,6 +196,7 @@ export class InspectedSession {
         session: count('session'),
         question: count('question'),
         delivery: count('delivery'),
+        call: count('call'),
         subagent: count('subagent'),
       },
       budget: subagent?.budget ?? null,
@@ -357,6 +358,16 @@ export class InspectedSession {
     return at < 0 ? value : `${value.slice(0, at)}: ${hidden(value.slice(at + 2))}`;
   }
 
+  /** INSPECTED-2. A sentence names those who may answer. */
+  #hideNames(machines: WaitingState | null): WaitingState | null {
+    if (this.#redact === redactNothing || !machines?.answerableBy) return machines;
+    const hidden = [...machines.answerableBy].map(
+      ([id, by]) =>
+        [id, by.map((name) => String(this.#redact(name, ['context', 'answerableBy'])))] as const,
+    );
+    return { ...machines, answerableBy: new Map(hidden) };
+  }
+
   #show(value: unknown, section: string): unknown {
     return shownValue(value, section, this.#redact, { bytesLeft: MAX_SHOWN_BYTES });
   }
@@ -377,7 +388,7 @@ function subjectIn(id: string): Pick<Wait, 'of' | 'id'> {
   const at = id.indexOf(' ');
   const kind = at < 0 ? id : id.slice(0, at);
   const rest = at < 0 ? '' : id.slice(at + 1);
-  if (kind === 'question' || kind === 'delivery' || kind === 'subagent')
+  if (kind === 'question' || kind === 'delivery' || kind === 'call' || kind === 'subagent')
     return { of: kind, id: rest };
   return { of: 'session', id: '' };
 }

@@ -143,4 +143,10 @@ export type {
   TurnNow,
   TurnResponse,
 } from './turn-setup.ts';
-export { whyWaiting, type Wait, type WaitCause, type WaitingState } from './why-waiting.ts';
+export {
+  whyWaiting,
+  type Wait,
+  type WaitCause,
+  type WaitingState,
+  type WorkOf,
+} from './why-waiting.ts';

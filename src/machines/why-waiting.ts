@@ -4,18 +4,20 @@
 // Does not: read a clock, or know words, models and transports.
 //
 // Invariants
-//   WHY-WAITING-1. The session, each question, each delivery and each subagent that has not ended waits for
-//       exactly one cause, in every state that the machines can reach together.
+//   WHY-WAITING-1. The session, each question, delivery, call of the lead agent and subagent that has not ended
+//       waits for exactly one cause, in every state that the machines can reach together.
 //   WHY-WAITING-2. The cause is true: when that which it names happens, the wait becomes another one or ends; and
 //       who makes the named causes true, one after the other, arrives at the end of the wait.
 
+import type { BatchSnapshot } from './batch-machine.ts';
 import type { InteractionSnapshot } from './interaction-machine.ts';
 import type { OutboxSnapshot } from './outbox-machine.ts';
 import { isTold, type Waiting } from './outbox-setup.ts';
 import type { QuestionSnapshot } from './question-machine.ts';
 import type { SessionSnapshot } from './session-machine.ts';
 import type { SubagentSnapshot } from './subagent-machine.ts';
-import { askOf, idsOf, requestIdOf } from './subagent-setup.ts';
+import { askOf, requestIdOf } from './subagent-setup.ts';
+import type { ToolCallSnapshot } from './tool-call-machine.ts';
 
 /** A snapshot, or its persisted form. */
 type StateOf<S extends { readonly value: unknown; readonly context: unknown }> = Pick<
@@ -23,17 +25,44 @@ type StateOf<S extends { readonly value: unknown; readonly context: unknown }> =
   'value' | 'context'
 >;
 
-/** The states of the machines of one session at one moment. */
+/** Facts about the work of a subagent that its machine does not hold. */
+export interface WorkOf {
+  /** The subagent that gave it its task; null: the lead agent, or a program. */
+  readonly parentId: string | null;
+  /** The call that gave it its task; null: no call. */
+  readonly callId: string | null;
+  /** The agent of somebody else that does the work over a relay. @defaultValue null: a model does it */
+  readonly relay?: string | null;
+  /** The engine that makes its model calls as jobs. @defaultValue null: the process makes them */
+  readonly engine?: string | null;
+  /** The tools of the calls of its step, and the engine that runs one as a job. @defaultValue not known */
+  readonly tools?: ReadonlyMap<string, { readonly toolName: string; readonly engine?: string }>;
+  /** The tools that were called, and of which nobody knows whether they have run. @defaultValue none */
+  readonly inDoubt?: readonly string[];
+}
+
+/** The states of the machines of one session, or of the subagents of a program, at one moment. */
 export interface WaitingState {
   /** Now, in milliseconds since 1970. */
   readonly at: number;
-  readonly session: StateOf<SessionSnapshot>;
-  readonly interaction: StateOf<InteractionSnapshot>;
-  readonly outbox: StateOf<OutboxSnapshot>;
+  /** Null, with `interaction` and `outbox`: the subagents work for a program, in a process or on an engine. */
+  readonly session: StateOf<SessionSnapshot> | null;
+  readonly interaction: StateOf<InteractionSnapshot> | null;
+  readonly outbox: StateOf<OutboxSnapshot> | null;
   /** By request id; those that are over may be absent. */
   readonly questions: ReadonlyMap<string, StateOf<QuestionSnapshot>>;
   /** By id; those that are over may be absent. */
   readonly subagents: ReadonlyMap<string, StateOf<SubagentSnapshot>>;
+  /** The lead agent's calls by their id; those that are over may be absent. @defaultValue none is known */
+  readonly calls?: ReadonlyMap<string, StateOf<ToolCallSnapshot>>;
+  /** The calls whose results are told together, by the id of the batch. @defaultValue none */
+  readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
+  /** By the id of the subagent. @defaultValue nothing is known */
+  readonly work?: ReadonlyMap<string, WorkOf>;
+  /** The identities that may answer a question, by its request id. @defaultValue everybody may */
+  readonly answerableBy?: ReadonlyMap<string, readonly string[]>;
+  /** The session was put away, and no process has it. @defaultValue false */
+  readonly isAsleep?: boolean;
   /** The number of subagents of the session that may run at once, if it is known. */
   readonly runSlots?: number;
   /** Since when the user speaks, the model works, the sound plays and nobody is attached, if that is known. */
@@ -42,6 +71,8 @@ export interface WaitingState {
 
 /** That which must happen before the wait goes on. */
 export type WaitCause =
+  /** A process loads the session: it is used, or one of its times has come. */
+  | 'wake'
   /** The session is started. */
   | 'start'
   /** The transport is connected. */
@@ -92,23 +123,39 @@ export type WaitCause =
   | 'run_slot'
   /** The subagent's model answers. */
   | 'model'
+  /** The agent of somebody else goes on. */
+  | 'agent'
+  /** A worker of the engine does the step. */
+  | 'job'
   /** The tools of the step have answered. */
   | 'tools'
   /** The subagents that it waits for have ended. */
   | 'children'
   /** The agent that gave the task answers. */
-  | 'task_giver';
+  | 'task_giver'
+  /** The arguments of the call are checked. */
+  | 'validation'
+  /** The work of the call is accepted or refused. */
+  | 'admission'
+  /** The subagent of the call ends. */
+  | 'result'
+  /** The calls of the same request end, of which `on` is one: their results are told together. */
+  | 'siblings'
+  /** The lead agent has answered the request: it makes no more calls for it. */
+  | 'lead_reply';
 
 /** Why something waits. */
 export interface Wait {
-  readonly of: 'session' | 'question' | 'delivery' | 'subagent';
-  /** The request id, the delivery id or the subagent's id; empty for the session. */
+  readonly of: 'session' | 'question' | 'delivery' | 'call' | 'subagent';
+  /** The request id, the delivery id, the call id or the subagent's id; empty for the session. */
   readonly id: string;
   readonly cause: WaitCause;
   /** The id of that which it waits for, if it has one. */
   readonly on: string | null;
   /** When the wait goes on by itself, in milliseconds since 1970; null: it does not, or that is not known. */
   readonly until: number | null;
+  /** The identities that may answer; null: everybody may, or nobody is to answer. */
+  readonly by: readonly string[] | null;
   /** One sentence in English, without words of users or models. */
   readonly sentence: string;
   /** Why that which it waits for waits itself. */
@@ -116,34 +163,53 @@ export interface Wait {
 }
 
 /** A wait without its subject. */
-type Why = Pick<Wait, 'cause' | 'sentence'> & Partial<Pick<Wait, 'on' | 'until' | 'because'>>;
+type Why = Pick<Wait, 'cause' | 'sentence'> &
+  Partial<Pick<Wait, 'on' | 'until' | 'by' | 'because'>>;
+
+/** The state of a session. */
+type OfSession = WaitingState & {
+  readonly [Part in 'session' | 'interaction' | 'outbox']: NonNullable<WaitingState[Part]>;
+};
 
 /**
- * Returns why the session, its questions, its deliveries and its subagents wait: one wait for each that has not
- * ended, in this order. A pure function: the same states give the same waits.
+ * Returns why the session, its questions, its deliveries, the lead agent's calls and the subagents wait: one wait for
+ * each that has not ended, in this order. A pure function: the same states give the same waits.
  */
 export function whyWaiting(state: WaitingState): readonly Wait[] {
+  if (!isOfSession(state)) return [...subagentWaits(state, new Map()).values()];
   // The session is over, and with it all that waited.
   if (state.session.value.connection === 'closed') return [];
-  const deliveries = new Map(
-    deliveryWhys(state).map(([id, why]) => [id, wait('delivery', id, why)]),
-  );
+  const deliveries = deliveryWaits(state);
   const questions = questionWaits(state, deliveries);
+  const subagents = subagentWaits(state, questions);
+  const calls = new Map(workingCalls(state, subagents));
+  // Results are held back for calls that work, and the call of a result waits as that does.
+  for (const held of heldBack(state, deliveries, calls, subagents)) deliveries.set(held.id, held);
+  for (const told of settledCalls(state, deliveries)) calls.set(told.id, told);
   return [
     wait('session', '', sessionWhy(state)),
     ...questions.values(),
     ...deliveries.values(),
-    ...subagentWaits(state, questions),
+    ...calls.values(),
+    ...subagents.values(),
   ];
 }
 
+const isOfSession = (state: WaitingState): state is OfSession =>
+  state.session !== null && state.interaction !== null && state.outbox !== null;
+
 function wait(of: Wait['of'], id: string, why: Why): Wait {
-  return { of, id, on: null, until: null, because: null, ...why };
+  return { of, id, on: null, until: null, by: null, because: null, ...why };
 }
 
-function sessionWhy(state: WaitingState): Why {
+/** The same wait for the same reason, of something else. */
+function sameAs({ cause, on, until, by, sentence, because }: Wait): Why {
+  return { cause, on, until, by, sentence, because };
+}
+
+function sessionWhy(state: OfSession): Why {
   const { value, context } = state.session;
-  if (value.connection === 'closing')
+  if (value.connection === 'closing' && state.isAsleep !== true)
     return {
       cause: 'end',
       until: context.closeBy,
@@ -152,18 +218,27 @@ function sessionWhy(state: WaitingState): Why {
   return (
     gateWhy(state) ??
     (value.model === 'waiting'
-      ? { cause: 'lead_tool', sentence: "a tool of the lead agent's turn has not answered" }
+      ? {
+          cause: 'lead_tool',
+          on: [...(state.calls ?? [])].find(([, call]) => call.value === 'executing')?.[0] ?? null,
+          sentence: "a tool of the lead agent's turn has not answered",
+        }
       : { cause: 'user', sentence: 'all is quiet: it is for the user to say something' })
   );
 }
 
 /** Returns why the outbox may say nothing; null: it may. In the order in which `gateIsOpen` would have it. */
-function gateWhy(state: WaitingState): Why | null {
+function gateWhy(state: OfSession): Why | null {
   const { session, since = {} } = state;
   const { connection, client, user, model, playout } = session.value;
   const { connectBy, reconnectAt, transferBy, settleBy, failures, maxReconnects } = session.context;
   const forHow = (from: number | undefined): string =>
     from === undefined ? '' : ` for ${duration(state.at - from)}`;
+  if (state.isAsleep === true)
+    return {
+      cause: 'wake',
+      sentence: 'asleep: no process has the session until it is used, or one of its times has come',
+    };
   if (connection === 'created') return { cause: 'start', sentence: 'the session is not started' };
   if (connection === 'connecting')
     return {
@@ -184,8 +259,13 @@ function gateWhy(state: WaitingState): Why | null {
       sentence: `another agent takes the lead: given up ${inTime(state, transferBy)}`,
     };
   if (connection === 'closing') return { cause: 'end', sentence: 'the session closes' };
-  if (client !== 'attached')
-    return { cause: 'client', sentence: `parked: nobody is attached${forHow(since.client)}` };
+  if (client !== 'attached') {
+    const end =
+      client.detached === 'counting'
+        ? `; questions are withdrawn ${inTime(state, state.session.context.detachedUntil)}`
+        : '';
+    return { cause: 'client', sentence: `parked: nobody is attached${forHow(since.client)}${end}` };
+  }
   if (user === 'speaking')
     return {
       cause: 'user_silence',
@@ -213,37 +293,78 @@ function gateWhy(state: WaitingState): Why | null {
   return null;
 }
 
-type Named = readonly [id: string, why: Why];
-
-function deliveryWhys(state: WaitingState): readonly Named[] {
+function deliveryWaits(state: OfSession): Map<string, Wait> {
   const { value, context } = state.outbox;
   const { current, pending } = context;
+  const waits = new Map<string, Wait>();
+  const put = (id: string, why: Why): Wait => {
+    const made = wait('delivery', id, why);
+    waits.set(id, made);
+    return made;
+  };
   const isPlaying = isIn(value.slot, 'speaking') && value.slot.speaking === 'playing';
-  const head: Named | null = current && [
-    current.deliveryId,
-    isPlaying
-      ? { cause: 'hearing', until: context.dueAt, sentence: 'being said' }
-      : {
-          cause: 'telling',
-          until: context.dueAt,
-          sentence: `offered to the lead agent, attempt ${current.attempts} of ${context.maxAttempts}: it has not begun to say it`,
-        },
-  ];
-  let place = head ? 1 : 0;
-  let first = head;
-  const waiting = pending.map((item): Named => {
+  let first =
+    current &&
+    put(
+      current.deliveryId,
+      isPlaying
+        ? { cause: 'hearing', until: context.dueAt, sentence: 'being said' }
+        : {
+            cause: 'telling',
+            until: context.dueAt,
+            sentence: `offered to the lead agent, attempt ${current.attempts} of ${context.maxAttempts}: it has not begun to say it`,
+          },
+    );
+  let place = first ? 1 : 0;
+  for (const item of pending) {
     const { deliveryId: id } = item;
-    if (item.resting) return [id, restingWhy(state, item)];
-    place += 1;
-    if (first) return [id, behind(place, first[0], wait('delivery', ...first))];
-    first = [id, firstWhy(state)];
-    return first;
-  });
-  return head ? [head, ...waiting] : waiting;
+    if (item.resting) put(id, restingWhy(state, item));
+    else {
+      place += 1;
+      if (first) put(id, behind(place, first.id, first));
+      else first = put(id, firstWhy(state));
+    }
+  }
+  return waits;
+}
+
+type Waits = ReadonlyMap<string, Wait>;
+
+/** Why the results wait that are told together with others. */
+function* heldBack(
+  state: OfSession,
+  deliveries: Waits,
+  calls: Waits,
+  subagents: Waits,
+): Generator<Wait, void> {
+  for (const [batchId, batch] of state.batches ?? []) {
+    const { working, asking, parts, dueAt: until } = batch.context;
+    const told = batch.value === 'telling' ? deliveries.get(batchId) : undefined;
+    const late = working.filter((id) => !asking.includes(id));
+    const [on = null] = late;
+    const because = (on === null ? null : (calls.get(on) ?? subagents.get(on))) ?? null;
+    const others = batch.value === 'closing' ? 'are being stopped' : 'still work';
+    const why: Why = told
+      ? { ...sameAs(told), on: told.on ?? batchId }
+      : on === null
+        ? {
+            cause: 'lead_reply',
+            until,
+            sentence: `told with others: the lead agent may make more calls for the request; at the latest ${inTime(state, until)}`,
+          }
+        : {
+            cause: 'siblings',
+            on,
+            until,
+            sentence: `told with others, which ${others}: ${listed(late, 'and')}; at the latest ${inTime(state, until)}`,
+            because,
+          };
+    for (const id of parts) yield wait('delivery', id, why);
+  }
 }
 
 /** Why the next delivery is not said. */
-function firstWhy(state: WaitingState): Why {
+function firstWhy(state: OfSession): Why {
   const gate = gateWhy(state);
   if (gate) return gate;
   const { context } = state.outbox;
@@ -255,7 +376,7 @@ function firstWhy(state: WaitingState): Why {
   };
 }
 
-function restingWhy({ outbox }: WaitingState, item: Waiting): Why {
+function restingWhy({ outbox }: OfSession, item: Waiting): Why {
   if (isTold(item))
     return {
       cause: 'acknowledgement',
@@ -276,7 +397,7 @@ function behind(place: number, on: string, because: Wait | null): Why {
 }
 
 function questionWaits(
-  state: WaitingState,
+  state: OfSession,
   deliveries: ReadonlyMap<string, Wait>,
 ): ReadonlyMap<string, Wait> {
   const waits = new Map<string, Wait>();
@@ -287,12 +408,7 @@ function questionWaits(
   for (const [id, { value, context }] of state.questions) {
     if (value === 'queued') inLine.push(id);
     else if (value === 'presenting') put(id, presentingWhy(deliveries.get(id)));
-    else if (value === 'open')
-      put(id, {
-        cause: 'answer',
-        until: context.dueAt,
-        sentence: `the user has not answered: it expires ${inTime(state, context.dueAt)}`,
-      });
+    else if (value === 'open') put(id, openWhy(state, id, context.dueAt));
     else if (value === 'held')
       put(id, {
         cause: 'reminder',
@@ -313,31 +429,151 @@ function questionWaits(
 }
 
 function presentingWhy(said: Wait | undefined): Why {
-  if (!said) return { cause: 'screen', sentence: 'not said: no client has shown it' };
-  const { cause, on, until, sentence, because } = said;
-  return { cause, on, until, sentence, because };
+  return said ? sameAs(said) : { cause: 'screen', sentence: 'not said: no client has shown it' };
 }
 
-function* subagentWaits(
-  state: WaitingState,
-  questions: ReadonlyMap<string, Wait>,
-): Generator<Wait, void> {
-  const slot = slotWhy(state);
-  for (const [id, subagent] of state.subagents) {
-    const why = subagent.value === 'ready' ? slot : subagentWhy(subagent, questions);
-    if (why) yield wait('subagent', id, why);
+function openWhy(state: OfSession, id: string, until: number): Why {
+  const by = state.answerableBy?.get(id) ?? null;
+  const who =
+    by === null
+      ? 'the user has not answered'
+      : `only ${listed(by, 'or')} may answer, and nobody has`;
+  const sentence = `${who}: it expires ${inTime(state, until)}`;
+  return { cause: 'answer', until, by, sentence };
+}
+
+/** Why the calls of the lead agent wait that have no result. */
+function* workingCalls(
+  state: OfSession,
+  subagents: Waits,
+): Generator<readonly [id: string, Wait], void> {
+  const workers = new Map<string | null, string>();
+  for (const [id, { parentId, callId }] of state.work ?? [])
+    if (parentId === null) workers.set(callId, id);
+  for (const [id, { value, context }] of state.calls ?? [])
+    if (value === 'received')
+      yield [
+        id,
+        wait('call', id, { cause: 'validation', sentence: 'its arguments are being checked' }),
+      ];
+    else if (value === 'executing') {
+      const until = context.dueAt;
+      const sentence = `its tool works: given up ${inTime(state, until)}`;
+      yield [id, wait('call', id, { cause: 'lead_tool', on: id, until, sentence })];
+    } else if (value === 'acknowledged')
+      yield [
+        id,
+        wait('call', id, { cause: 'admission', sentence: 'a subagent is being asked for' }),
+      ];
+    else if (value === 'delegated') {
+      const on = workers.get(id) ?? null;
+      const because = (on === null ? null : subagents.get(on)) ?? null;
+      const sentence = because ? `${on} works on it: ${because.sentence}` : 'its work goes on';
+      yield [id, wait('call', id, { cause: 'result', on, sentence, because })];
+    }
+}
+
+/** Why the calls wait whose result is there: the user has not got it. */
+function* settledCalls({ calls = new Map() }: OfSession, deliveries: Waits): Generator<Wait, void> {
+  for (const [id, { value }] of calls) {
+    if (value !== 'settled') continue;
+    const told = deliveries.get(id);
+    yield wait(
+      'call',
+      id,
+      told
+        ? { ...sameAs(told), on: told.on ?? id }
+        : { cause: 'telling', sentence: 'its result is on its way to the user' },
+    );
   }
 }
 
+function subagentWaits(
+  state: WaitingState,
+  questions: ReadonlyMap<string, Wait>,
+): ReadonlyMap<string, Wait> {
+  const waits = new Map<string, Wait>();
+  const slot = slotWhy(state);
+  const isUnderWay = new Set<string>();
+  const children = new Map<string, string>();
+  for (const [id, { parentId, callId }] of state.work ?? [])
+    if (parentId !== null && callId !== null) children.set(`${parentId} ${callId}`, id);
+
+  /** A parent's wait holds that of the child that it waits for. */
+  function waitOf(id: string): Wait | null {
+    const known = waits.get(id);
+    const subagent = state.subagents.get(id);
+    if (known || !subagent || isUnderWay.has(id)) return known ?? null;
+    isUnderWay.add(id);
+    const why = whyOf(id, subagent);
+    isUnderWay.delete(id);
+    const made = why && wait('subagent', id, why);
+    if (made) waits.set(id, made);
+    return made;
+  }
+
+  function whyOf(id: string, { value, context }: StateOf<SubagentSnapshot>): Why | null {
+    const work = state.work?.get(id);
+    const { calls } = context;
+    if (value === 'ready') return slot;
+    if (value === 'spawning')
+      return { cause: 'preparation', until: context.dueAt, sentence: 'it is being prepared' };
+    if (value === 'waiting_for_children') {
+      const delegations = unsettled(calls, 'delegation').map(({ callId }) => callId);
+      const subjects = delegations.map((callId) => children.get(`${id} ${callId}`) ?? callId);
+      const on = subjects[0] ?? null;
+      const because = on === null ? null : waitOf(on);
+      const why = because ? `; ${because.id}: ${because.sentence}` : '';
+      return {
+        cause: 'children',
+        on,
+        sentence: `waits for other subagents: ${listed(subjects, 'and')}${why}`,
+        because,
+      };
+    }
+    if (isIn(value, 'waiting_for_input')) {
+      if (askOf(calls)?.kind === 'input')
+        return {
+          cause: 'task_giver',
+          on: work?.parentId ?? null,
+          sentence: 'asked the agent that gave the task: no answer yet',
+        };
+      const on = requestIdOf(context.id, context.asked);
+      const because = questions.get(on) ?? null;
+      const relay = work?.relay ?? null;
+      const who = relay === null ? 'asked' : `${relay} asked`;
+      if (because)
+        return {
+          cause: 'answer',
+          on,
+          until: because.until,
+          by: because.by,
+          sentence: `${who} ${on}: ${because.sentence}`,
+          because,
+        };
+      const by = state.answerableBy?.get(on) ?? null;
+      const sentence =
+        state.session === null
+          ? `${who} ${on}: the program that it works for has not answered`
+          : `${who} ${on}: no answer yet`;
+      return { cause: 'answer', on, by, sentence };
+    }
+    return isIn(value, 'running') ? runningWhy(value.running, context, work) : null;
+  }
+
+  for (const id of state.subagents.keys()) waitOf(id);
+  return waits;
+}
+
 /** A subagent holds a run slot exactly while it is running. */
-function slotWhy({ subagents, runSlots }: WaitingState): Why {
+function slotWhy({ subagents, runSlots, work }: WaitingState): Why {
   const cause = 'run_slot';
   let held = 0;
   let holder: Wait | null = null;
   for (const [id, { value, context }] of subagents) {
     if (!isIn(value, 'running')) continue;
     held += 1;
-    holder ??= wait('subagent', id, runningWhy(value.running, context));
+    holder ??= wait('subagent', id, runningWhy(value.running, context, work?.get(id)));
   }
   if (runSlots === undefined) return { cause, sentence: 'waits for a run slot' };
   if (holder && held >= runSlots)
@@ -354,44 +590,37 @@ function slotWhy({ subagents, runSlots }: WaitingState): Why {
 }
 
 /** Why a subagent that has a run slot waits. */
-function runningWhy(part: string, { step, maxSteps, calls, dueAt: until }: SubagentContext): Why {
-  if (part !== 'acting')
-    return { cause: 'model', until, sentence: `step ${step} of ${maxSteps}: its model works` };
-  const tools = unsettled(calls, 'tool');
-  const sentence = `step ${step} of ${maxSteps}: its tools work: ${tools.join(', ')}`;
-  return { cause: 'tools', on: tools[0] ?? null, until, sentence };
+function runningWhy(part: string, context: SubagentContext, work: WorkOf | undefined): Why {
+  const { step, maxSteps, calls, isFinal, dueAt: until } = context;
+  const { relay = null, engine = null, tools = new Map(), inDoubt = [] } = work ?? {};
+  const doubts =
+    inDoubt.length > 0 ? `; nobody knows whether these calls were done: ${inDoubt.join(', ')}` : '';
+  if (part !== 'acting') {
+    const last = isFinal ? '; its budget is used up: it hands in what it has' : '';
+    const about = `${last}${doubts}`;
+    if (relay !== null)
+      return { cause: 'agent', until, sentence: `step ${step}: ${relay} works${about}` };
+    const at = `step ${step} of ${maxSteps}`;
+    return engine === null
+      ? { cause: 'model', until, sentence: `${at}: its model works${about}` }
+      : { cause: 'job', until, sentence: `${at}: a worker of ${engine} calls its model${about}` };
+  }
+  const open = unsettled(calls, 'tool');
+  const on = open[0]?.callId ?? null;
+  const names = open.map(({ callId }) => tools.get(callId)?.toolName ?? callId);
+  const elsewhere = on === null ? undefined : tools.get(on)?.engine;
+  if (relay !== null)
+    return { cause: 'agent', on, until, sentence: `step ${step}: ${relay} runs a tool of its own` };
+  const sentence = `step ${step} of ${maxSteps}: ${
+    elsewhere === undefined ? 'its tools work' : `a worker of ${elsewhere} runs its tools`
+  }: ${names.join(', ')}`;
+  return { cause: elsewhere === undefined ? 'tools' : 'job', on, until, sentence };
 }
 
 type SubagentContext = SubagentSnapshot['context'];
 
-const unsettled = (calls: SubagentContext['calls'], kind: string): readonly string[] =>
-  idsOf(calls.filter((call) => !call.settled && call.kind === kind));
-
-function subagentWhy(
-  { value, context }: StateOf<SubagentSnapshot>,
-  questions: ReadonlyMap<string, Wait>,
-): Why | null {
-  const { calls } = context;
-  if (value === 'spawning')
-    return { cause: 'preparation', until: context.dueAt, sentence: 'it is being prepared' };
-  if (value === 'waiting_for_children') {
-    const delegations = unsettled(calls, 'delegation');
-    return {
-      cause: 'children',
-      on: delegations[0] ?? null,
-      sentence: `waits for other subagents: ${delegations.join(', ')}`,
-    };
-  }
-  if (isIn(value, 'waiting_for_input')) {
-    if (askOf(calls)?.kind === 'input')
-      return { cause: 'task_giver', sentence: 'asked the agent that gave the task: no answer yet' };
-    const on = requestIdOf(context.id, context.asked);
-    const because = questions.get(on) ?? null;
-    const sentence = because ? `asked ${on}: ${because.sentence}` : `asked ${on}: no answer yet`;
-    return { cause: 'answer', on, until: because?.until ?? null, sentence, because };
-  }
-  return isIn(value, 'running') ? runningWhy(value.running, context) : null;
-}
+const unsettled = (calls: SubagentContext['calls'], kind: string): SubagentContext['calls'] =>
+  calls.filter((call) => !call.settled && call.kind === kind);
 
 /** The name of a state that has states of its own. */
 function isIn<Value, Name extends string>(
@@ -401,7 +630,7 @@ function isIn<Value, Name extends string>(
   return typeof value === 'object' && value !== null && name in value;
 }
 
-function inTime({ at }: WaitingState, then: number): string {
+function inTime({ at }: Pick<WaitingState, 'at'>, then: number): string {
   return then <= at ? 'now' : `in ${duration(then - at)}`;
 }
 
@@ -410,6 +639,12 @@ function duration(ms: number): string {
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   const minutes = Math.round(seconds / 60);
   return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
+}
+
+/** `a, b or c` */
+function listed(names: readonly string[], last: 'and' | 'or'): string {
+  const rest = names.slice(0, -1);
+  return rest.length === 0 ? names.join('') : `${rest.join(', ')} ${last} ${names.at(-1)}`;
 }
 
 const counted = (count: number, what: string): string =>

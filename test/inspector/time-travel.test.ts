@@ -32,8 +32,8 @@ test('INSPECTED-3: an entry is the same, whichever way it is reached', async () 
   for (const { number, machines } of replaySession(entries))
     if (machines && wanted.includes(number))
       direct.set(number, [
-        machines.session.value,
-        shownValue(machines.session.context, 'context', redactNothing, { bytesLeft: 32_768 }),
+        machines.session?.value,
+        shownValue(machines.session?.context, 'context', redactNothing, { bytesLeft: 32_768 }),
       ]);
   const jumps = [...wanted, ...wanted.toReversed(), 1100, 2, 1000, 1, 1002, 1001];
   const seen = new Map<number, unknown>();

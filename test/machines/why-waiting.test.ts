@@ -7,7 +7,7 @@ import {
   type WaitCause,
   type WaitingState,
 } from '../../src/machines/index.ts';
-import { checkWaiting, type WaitingOptions } from './support/waiting-system.ts';
+import { allStates, checkWaiting, type WaitingOptions } from './support/waiting-system.ts';
 
 const patience = { timeout: 120_000 };
 
@@ -20,6 +20,7 @@ const scopes = {
     parties: [],
     fails: false,
     subagents: { a: ['question'], b: ['question'], c: ['question'] },
+    revokes: true,
   },
   'a question that may be put off, and a result': {
     parties: ['client'],
@@ -38,6 +39,12 @@ const scopes = {
     tells: true,
   },
   'a result and a connection': { parties: ['start', 'connection', 'client'], results: 1 },
+  'a client that does not come back': {
+    parties: ['client'],
+    fails: false,
+    subagents: { a: ['question'] },
+    givesUp: true,
+  },
   'a session that closes': { parties: ['start', 'close', 'client'], results: 1 },
   'a subagent with tools, another one, and questions': {
     parties: [],
@@ -56,13 +63,70 @@ const scopes = {
     subagents: { a: ['tool'], b: ['delegation'], c: [] },
     runSlots: 2,
   },
+  'a subagent whose steps are jobs, and one behind a relay that wants a permission': {
+    parties: [],
+    fails: false,
+    subagents: { a: ['tool', 'tool'], b: ['approval'] },
+    places: { a: 'engine', b: 'relay' },
+    runSlots: 1,
+  },
+  'a parent that waits for its child, which asks': {
+    parties: ['client'],
+    fails: false,
+    subagents: { a: ['delegation', 'tool'], b: ['question', 'tool'] },
+    children: { a: 'b' },
+  },
+  'questions that only some may answer': {
+    parties: ['client'],
+    fails: false,
+    subagents: { a: ['approval'], b: ['question'] },
+    roles: { 'a.q1': ['carl', 'dora'] },
+  },
+  'a program whose subagents ask': {
+    parties: [],
+    program: true,
+    subagents: { a: ['question', 'tool', 'approval'], b: ['delegation'], c: ['input'] },
+    children: { b: 'c' },
+    roles: { 'a.q2': ['carl'] },
+    places: { a: 'engine' },
+    runSlots: 1,
+  },
+  'a session that is put away with a question and a result, and wakes': {
+    parties: ['sleep', 'client', 'start'],
+    fails: false,
+    subagents: { a: ['question'] },
+    results: 1,
+    silent: true,
+  },
+  'a call that is run at once, and one of a subagent that asks': {
+    parties: ['model'],
+    fails: false,
+    subagents: { a: ['question'] },
+    calls: { i: 'inline', s: { subagent: 'a' } },
+  },
+  'two results that are told together': {
+    parties: ['client'],
+    fails: false,
+    subagents: { a: [], b: [] },
+    calls: { s: { subagent: 'a' }, t: { subagent: 'b' } },
+    batch: 'deliver',
+  },
+  'two results, of which one is stopped when it takes too long': {
+    parties: [],
+    fails: false,
+    subagents: { a: [], b: [] },
+    calls: { s: { subagent: 'a' }, t: { subagent: 'b' } },
+    batch: 'cancel',
+  },
 } satisfies Readonly<Record<string, WaitingOptions>>;
 
 describe('each subject of each state has a cause, and the true one', patience, () => {
   const seen = new Set<WaitCause>();
+  const reached = new Set<string>();
 
   test.each(Object.entries(scopes))('%s', (name, options) => {
-    const { worlds, causes, violations } = checkWaiting(options);
+    const { worlds, causes, violations, ...found } = checkWaiting(options);
+    for (const state of found.reached) reached.add(state);
     console.log(`${name}: ${worlds} states, waiting for ${[...causes].join(', ')}`);
     for (const cause of causes) seen.add(cause);
     expect(violations).toEqual({});
@@ -71,9 +135,23 @@ describe('each subject of each state has a cause, and the true one', patience, (
   test('these scopes reach all causes', () => {
     // `floor` is only seen while messages are under way, which they are not between two entries.
     expect([...seen].toSorted().join(' ')).toBe(
-      'acknowledgement answer children client connection end hearing lead_tool model model_silence ' +
-        'new_attempt pause playout preparation reminder retry run_slot screen start task_giver telling tools transfer turn user user_silence user_words',
+      'acknowledgement admission agent answer children client connection end hearing job lead_reply lead_tool model ' +
+        'model_silence new_attempt pause playout preparation reminder result retry run_slot screen siblings start ' +
+        'task_giver telling tools transfer turn user user_silence user_words validation wake',
     );
+  });
+
+  test('these scopes reach all states of the charts', () => {
+    // No machine rests in these: it leaves them in the transition that enters them, and a question that has to give
+    // the floor back does so in the same unit.
+    expect(allStates().filter((state) => !reached.has(state))).toEqual([
+      'interaction.revoking',
+      'outbox.slot.returning',
+      'batch.gathering.arriving',
+      'batch.releasing',
+      'subagent.running.deciding',
+      'subagent.waiting_for_input.settled',
+    ]);
   });
 });
 
@@ -93,6 +171,14 @@ describe('a wrong cause is caught', patience, () => {
   const isAsking = (value: unknown): boolean =>
     typeof value === 'object' && value !== null && 'waiting_for_input' in value;
   const work = scopes['a subagent with tools, another one, and questions'];
+  const elsewhere =
+    scopes['a subagent whose steps are jobs, and one behind a relay that wants a permission'];
+  const family = scopes['a parent that waits for its child, which asks'];
+  const approval = scopes['questions that only some may answer'];
+  const program = scopes['a program whose subagents ask'];
+  const asleep = scopes['a session that is put away with a question and a result, and wakes'];
+  const calls = scopes['a call that is run at once, and one of a subagent that asks'];
+  const together = scopes['two results that are told together'];
   const faults: readonly (readonly [string, string, WaitingOptions, typeof whyWaiting])[] = [
     [
       'the gate is said to be open while the user speaks',
@@ -188,6 +274,108 @@ describe('a wrong cause is caught', patience, () => {
       'what is named can happen',
       work,
       lie(({ cause, on }) => (cause === 'tools' && on === 'c1' ? { on: 'c0' } : {})),
+    ],
+    [
+      'a model call that a worker makes is said to be made here',
+      'what is named can happen',
+      elsewhere,
+      lie(({ cause, on }) => (cause === 'job' && on === null ? { cause: 'model' } : {})),
+    ],
+    [
+      'a tool that a worker runs is said to be run here',
+      'what is named can happen',
+      elsewhere,
+      lie(({ cause, on }) => (cause === 'job' && on !== null ? { cause: 'tools' } : {})),
+    ],
+    [
+      'an agent of somebody else is said to be a model of ours',
+      'what is named can happen',
+      elsewhere,
+      lie(({ cause }) => (cause === 'agent' ? { cause: 'model' } : {})),
+    ],
+    [
+      'an agent that waits for a permission is said to work',
+      'what is named changes the wait',
+      elsewhere,
+      lie(({ of, id, cause }) =>
+        of === 'subagent' && id === 'b' && cause === 'answer'
+          ? { cause: 'agent', on: null, because: null }
+          : {},
+      ),
+    ],
+    [
+      'a child that asks is said to be the only reason, and to have answered',
+      'what is named can happen',
+      family,
+      lie(({ cause }) => (cause === 'children' ? { because: null } : {})),
+    ],
+    [
+      'everybody is said to be able to answer',
+      'what is named can happen',
+      approval,
+      lie(({ by }) => (by === null ? {} : { by: null, because: null })),
+    ],
+    [
+      'somebody else is said to be able to answer',
+      'what is named can happen',
+      program,
+      lie(({ by }) => (by === null ? {} : { by: ['erin'] })),
+    ],
+    [
+      'a program is said to have the answer of another question',
+      'what is named can happen',
+      program,
+      lie(({ id, cause }) => (cause === 'task_giver' ? { id: `not ${id}` } : {})),
+    ],
+    [
+      'a session that no process has is said to wait for its user',
+      'what is named can happen',
+      asleep,
+      lie(({ cause }) => (cause === 'wake' ? { cause: 'user' } : {})),
+    ],
+    [
+      'a session that no process has is said to wait for a client',
+      'what is named can happen',
+      asleep,
+      lie(({ of, cause }) => (of === 'session' && cause === 'wake' ? { cause: 'client' } : {})),
+    ],
+    [
+      'a call that is being checked is said to run',
+      'what is named can happen',
+      calls,
+      lie(({ cause }) => (cause === 'validation' ? { cause: 'lead_tool' } : {})),
+    ],
+    [
+      'a call without a subagent is said to have one that works',
+      'what is named can happen',
+      calls,
+      lie(({ cause }) => (cause === 'admission' ? { cause: 'result' } : {})),
+    ],
+    [
+      'a call whose subagent asks is said to get its result at once',
+      'what is named can happen',
+      calls,
+      lie(({ cause }) => (cause === 'result' ? { because: null } : {})),
+    ],
+    [
+      'a result that is held back is said to be told now',
+      'what is named can happen',
+      together,
+      lie(({ of, cause }) =>
+        of === 'delivery' && cause === 'siblings' ? { cause: 'pause', because: null } : {},
+      ),
+    ],
+    [
+      'results that nothing holds back but the lead agent are said to wait for a call',
+      'what is named can happen',
+      together,
+      lie(({ cause }) => (cause === 'lead_reply' ? { cause: 'siblings', on: 's' } : {})),
+    ],
+    [
+      'a call whose result is held back has no cause',
+      'each subject has a cause',
+      together,
+      lie(({ of, cause }) => (of === 'call' && cause === 'siblings' ? null : {})),
     ],
   ];
 
@@ -288,6 +476,62 @@ describe('the sentence', () => {
       questions: new Map([['sub_1.q1', question('queued')]]),
     });
     expect(asked).toBe('question sub_1.q1: its turn to ask has come, and begins');
+  });
+
+  test('says where the work is done, and of which call nobody knows whether it was done', () => {
+    const step = { id: 'sub_1', step: 2, maxSteps: 4, isFinal: false, dueAt: 0 };
+    const acting = [
+      { callId: 'c0', kind: 'tool', settled: true },
+      { callId: 'c1', kind: 'tool', settled: false },
+    ];
+    const thinks = { value: { running: 'thinking' }, context: { ...step, calls: [] } };
+    const acts = { value: { running: 'acting' }, context: { ...step, calls: acting } };
+    const of = { parentId: null, callId: null };
+    const said = (subagent: object, work: object): string | undefined =>
+      sentencesOf({
+        subagents: new Map([['sub_1', subagent]]),
+        work: new Map([['sub_1', { ...of, ...work }]]),
+      }).at(-1);
+    const charge = new Map([['c1', { toolName: 'charge' }]]);
+    expect(said(thinks, {})).toBe('subagent sub_1: step 2 of 4: its model works');
+    expect(said(acts, { tools: charge })).toBe(
+      'subagent sub_1: step 2 of 4: its tools work: charge',
+    );
+    expect(said(thinks, { engine: 'restate' })).toBe(
+      'subagent sub_1: step 2 of 4: a worker of restate calls its model',
+    );
+    const there = new Map([['c1', { toolName: 'charge', engine: 'temporal' }]]);
+    expect(said(acts, { tools: there })).toBe(
+      'subagent sub_1: step 2 of 4: a worker of temporal runs its tools: charge',
+    );
+    expect(said(thinks, { relay: 'codex' })).toBe('subagent sub_1: step 2: codex works');
+    expect(said(acts, { relay: 'codex' })).toBe(
+      'subagent sub_1: step 2: codex runs a tool of its own',
+    );
+    expect(said(thinks, { inDoubt: ['charge', 'refund'] })).toBe(
+      'subagent sub_1: step 2 of 4: its model works; nobody knows whether these calls were done: charge, refund',
+    );
+    const last = { ...thinks, context: { ...thinks.context, isFinal: true } };
+    expect(said(last, {})).toBe(
+      'subagent sub_1: step 2 of 4: its model works; its budget is used up: it hands in what it has',
+    );
+  });
+
+  test('says who may answer, that the session sleeps, and what a result waits for', () => {
+    const question = { value: 'open', context: { dueAt: 91_200, remindAt: 0 } };
+    const questions = new Map([['sub_3.q1', question]]);
+    const answerableBy = new Map([['sub_3.q1', ['carl', 'dora', 'erin']]]);
+    expect(sentencesOf({ questions, answerableBy })[1]).toBe(
+      'question sub_3.q1: only carl, dora or erin may answer, and nobody has: it expires in 30.0 s',
+    );
+    expect(sentencesOf({ isAsleep: true })).toEqual([
+      'session : asleep: no process has the session until it is used, or one of its times has come',
+    ]);
+    const context = { working: ['c2', 'c3'], asking: ['c3'], parts: ['c1'], dueAt: 66_200 };
+    const batches = new Map([['b1', { value: { gathering: 'holding' }, context }]]);
+    expect(sentencesOf({ batches }).at(-1)).toBe(
+      'delivery c1: told with others, which still work: c2; at the latest in 5.0 s',
+    );
   });
 
   test('a closed session waits for nothing', () => {

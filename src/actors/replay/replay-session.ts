@@ -16,28 +16,26 @@
 import { z } from 'zod';
 import {
   floorOf,
+  type BatchSnapshot,
   type QuestionSnapshot,
-  type Stamped,
   type SubagentSnapshot,
+  type ToolCallSnapshot,
   type WaitingState,
+  type WorkOf,
 } from '../../machines/index.ts';
 import type { Waiting } from '../../machines/outbox-setup.ts';
 import { check } from '../../values/checks.ts';
 import { ConfigurationError, OffstageError, isA, messageOf } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
-import { raisedLimits } from '../contracts/config.ts';
-import type { Outcome } from '../contracts/outcome.ts';
 import type { AnswerReceipt } from '../contracts/session-views.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import { journalCut } from '../ports/journal-error.ts';
 import { standsForAll, type JournalEntry } from '../ports/journal.ts';
-import { CommitUnit, type AnyUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
 import { misshapen } from '../runtime/event-shapes.ts';
-import { createHost, type Host } from '../runtime/host.ts';
-import type { Effect } from '../runtime/hosting.ts';
-import { UnfoldableEntry, isSetAside } from '../runtime/set-aside.ts';
+import { isSetAside } from '../runtime/set-aside.ts';
 import { isUnreadable, unreadable } from '../runtime/upcasters.ts';
 import {
+  CONTINUES,
   SNAPSHOT,
   SNAPSHOT_FORMS,
   foldSessionEvent,
@@ -56,18 +54,11 @@ import {
   type SessionInputs,
 } from '../session/unit/session-entries.ts';
 import { SessionUnit, SNAPSHOTS } from '../session/unit/session-unit.ts';
-import {
-  SUBAGENT_SHAPES,
-  SPAWNED,
-  SUBAGENT_VERSION,
-  type SpawnedEvent,
-  type SubagentUnitEvent,
-} from '../subagent/subagent-events.ts';
-import { outcomeOf } from '../subagent/outcome-of.ts';
-import { SubagentLife, stateOf } from '../subagent/subagent-life.ts';
-import type { SubagentUnitSnapshot } from '../subagent/subagent.ts';
+import { SUBAGENT_SHAPES, SPAWNED } from '../subagent/subagent-events.ts';
 import { treeSnapshotIn } from '../subagents/service-ledger.ts';
 import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
+import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './entry-by-entry.ts';
+import { ReplayedSubagent } from './replayed-subagent.ts';
 import {
   Facts,
   emptySession,
@@ -99,8 +90,8 @@ export interface ReplayStep {
   /** The whole session after this entry. Computed when it is read; read it before taking the next step. */
   readonly view: ReplayView;
   /**
-   * The states of the machines after this entry, for `whyWaiting`; null if there is no session (a program's
-   * subagents). Computed when it is read; read it before taking the next step.
+   * The states of the machines after this entry, for `whyWaiting`; null before the first one. Computed when it is read;
+   * read it before taking the next step.
    */
   readonly machines: WaitingState | null;
 }
@@ -323,12 +314,20 @@ export class Replay {
   }
 
   #machinesAt(at: number): WaitingState | null {
-    if (!this.#session) return null;
+    if (!this.#session && this.#subagents.size === 0) return null;
+    const machines = this.#session?.machines ?? NO_SESSION;
     const subagents = new Map<string, SubagentSnapshot>();
-    for (const [id, subagent] of this.#subagents)
-      if (subagent instanceof ReplayedSubagent && !subagent.view.outcome)
-        subagents.set(id, subagent.snapshot);
-    return { at, ...this.#session.machines, subagents };
+    const work = new Map<string, WorkOf>();
+    const answerableBy = new Map<string, readonly string[]>();
+    for (const [id, subagent] of this.#subagents) {
+      if (!(subagent instanceof ReplayedSubagent) || subagent.view.outcome) continue;
+      subagents.set(id, subagent.snapshot);
+      work.set(id, subagent.work);
+      const { asking } = subagent;
+      if (asking) answerableBy.set(...asking);
+    }
+    for (const [requestId, by] of machines.answerableBy ?? []) answerableBy.set(requestId, by);
+    return { at, ...machines, answerableBy, subagents, work };
   }
 
   /**
@@ -415,12 +414,21 @@ const NOTHING_KNOWN: SessionInputs = {
   canInterrupt: true,
 };
 
+/** The machines of a program's subagents. */
+const NO_SESSION: Omit<WaitingState, 'at' | 'subagents'> = {
+  session: null,
+  interaction: null,
+  outbox: null,
+  questions: new Map(),
+};
+
 type Since = Partial<Record<'user' | 'model' | 'playout' | 'client', number>>;
 
 class ReplayedSession {
   readonly #unit: SessionUnit;
   readonly #scope: string;
   #since: Since;
+  #isAsleep = false;
   readonly #entries: EntryByEntry;
   readonly #records: SessionRecords;
   /** Cached: most items of a conversation do not change with an entry. */
@@ -476,6 +484,12 @@ class ReplayedSession {
   take(entry: JournalEntry, reason: string | null): TakenEntry {
     const taken = this.#entries.take(entry, reason);
     this.#noteSince(entry.at);
+    const { type, isAsleep } = entry.event as {
+      readonly type: string;
+      readonly isAsleep?: unknown;
+    };
+    if (type === SNAPSHOT) this.#isAsleep = isAsleep === true;
+    else if (CONTINUES.has(type)) this.#isAsleep = false;
     return taken;
   }
 
@@ -490,7 +504,7 @@ class ReplayedSession {
       books: this.#records.toSnapshot(),
       services: {},
       delegation: { subagents: [], gone: [], histories: {} },
-      isAsleep: false,
+      isAsleep: this.#isAsleep,
     };
     const entry: JournalEntry = {
       scope: this.#scope,
@@ -522,21 +536,20 @@ class ReplayedSession {
   }
 
   get machines(): Omit<WaitingState, 'at' | 'subagents'> {
-    const { session, interaction, outbox, questions } = this.#unit;
-    const live = questions.ids.flatMap(
-      (id): [string, Pick<QuestionSnapshot, 'value' | 'context'>][] => {
-        const state = questions.stateOf(id);
-        if (!state || state.done) return [];
-        const value = state.value as QuestionSnapshot['value'];
-        return [[id, { value, context: state.context as QuestionSnapshot['context'] }]];
-      },
-    );
+    const { session, interaction, outbox, questions, calls, batches } = this.#unit;
+    const answerableBy = new Map<string, readonly string[]>();
+    for (const { requestId, answerableBy: by } of this.#records.questions.values())
+      if (by) answerableBy.set(requestId, by);
     const { runSlots } = this.#unit.inputs.books ?? {};
     return {
       session: session.snapshot,
       interaction,
       outbox: outbox.snapshot,
-      questions: new Map(live),
+      questions: liveIn<QuestionSnapshot>(questions),
+      calls: liveIn<ToolCallSnapshot>(calls),
+      batches: liveIn<BatchSnapshot>(batches),
+      answerableBy,
+      isAsleep: this.#isAsleep,
       since: this.#since,
       ...(runSlots !== undefined && { runSlots }),
     };
@@ -626,6 +639,18 @@ class ReplayedSession {
   }
 }
 
+/** The members of a population that are not over, by their ids. */
+function liveIn<S extends { readonly value: unknown; readonly context: unknown }>(
+  population: Pick<SessionUnit['questions'], 'ids' | 'stateOf'>,
+): ReadonlyMap<string, Pick<S, 'value' | 'context'>> {
+  const live = new Map<string, Pick<S, 'value' | 'context'>>();
+  for (const id of population.ids) {
+    const state = population.stateOf(id);
+    if (state && !state.done) live.set(id, { value: state.value, context: state.context });
+  }
+  return live;
+}
+
 /** `{ gathering: 'idle' }` is `gathering.idle`. */
 function nameOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
@@ -647,205 +672,3 @@ function wordsOf(item: ConversationItem): string {
   const { output, toolName } = item;
   return `${toolName}: ${output.type === 'value' ? JSON.stringify(output.value) : output.message}`;
 }
-
-/** The state to continue from. */
-interface Begun extends Pick<RecordSnapshot, 'id' | 'bornAt' | 'birth'> {
-  /** Null: from its birth. */
-  readonly rest: SubagentUnitSnapshot | null;
-}
-
-class ReplayedSubagent implements UnitBody {
-  readonly release = nothingFollows.release;
-  readonly crashed = nothingFollows.crashed;
-  readonly journalRefused = nothingFollows.journalRefused;
-  readonly #id: string;
-  readonly #birth: SpawnedEvent;
-  readonly shapes = SUBAGENT_SHAPES;
-  readonly #unit: CommitUnit;
-  readonly #entries: EntryByEntry;
-  #life: SubagentLife;
-  #outcome: Outcome | null = null;
-  readonly #bornAt: number;
-  /** JSON of its state, as long as that is the same. */
-  #text: string | null = null;
-
-  private constructor(scope: string, { id, bornAt, birth, rest }: Begun, seq: number) {
-    this.#id = id;
-    this.#bornAt = bornAt;
-    this.#birth = birth;
-    const identity = { id, scope, kind: 'subagent', definitionVersion: SUBAGENT_VERSION };
-    this.#unit = new CommitUnit(identity, replayHost(bornAt), this);
-    this.#unit.setSequence(seq);
-    const owner = { path: id, post: (effect: Effect) => this.#unit.post('subagent', effect) };
-    const from = rest ? { id, ...rest.life } : { id, at: bornAt, ...birth.limits };
-    const life = () => new SubagentLife(from, owner);
-    this.#life = life();
-    this.#entries = new EntryByEntry(this.#unit, () => (this.#life = life()));
-  }
-
-  /** @throws {JournalError} `JOURNAL_CUT` if `spawned` is not its birth. */
-  static born(spawned: JournalEntry): ReplayedSubagent {
-    const { scope, unit: id, seq, at: bornAt, event } = spawned;
-    if (event.type !== SPAWNED) throw journalCut(spawned);
-    const birth = event as SpawnedEvent;
-    return new ReplayedSubagent(scope, { id, bornAt, birth, rest: null }, seq - 1);
-  }
-
-  /** Restores it from a snapshot: a live one continues from there, an ended one is only a view. */
-  static known(scope: string, record: RecordSnapshot): ReplayedSubagent | ReplaySubagent {
-    const { rest, ...begun } = record;
-    if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
-    const { name, parentId, callId, task, budget } = record.birth;
-    const { outcome, step } = rest;
-    return {
-      ...(budget && { budget }),
-      id: record.id,
-      name,
-      parentId,
-      callId,
-      task: task.description,
-      state:
-        outcome.status === 'completed' || outcome.status === 'cancelled'
-          ? outcome.status
-          : 'failed',
-      step,
-      messages: 0,
-      settledCalls: outcome.toolLedger.length,
-      usage: outcome.usage,
-      outcome,
-    };
-  }
-
-  /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
-  take(entry: JournalEntry, reason: string | null): TakenEntry {
-    this.#text = null;
-    return this.#entries.take(entry, reason);
-  }
-
-  /** JSON of a `RecordSnapshot`, from which `known` continues. */
-  toText(): string {
-    this.#text ??= JSON.stringify({
-      id: this.#id,
-      bornAt: this.#bornAt,
-      birth: this.#birth,
-      rest: { seq: this.#unit.seq, life: this.#life.toSnapshot() },
-    } satisfies RecordSnapshot);
-    return this.#text;
-  }
-
-  /** Marks it as ended by an entry that is set aside. */
-  endedBy(message: string): void {
-    const { step: steps } = this.#life.snapshot.context;
-    const error = { code: 'INTERNAL', message, retryable: false };
-    this.#outcome ??= outcomeOf({ status: 'failed', steps, error }, this.#life.log);
-  }
-
-  accepts(_actor: string, event: UnitEvent & Stamped): boolean {
-    return event.type === SPAWNED || this.#life.accepts(event);
-  }
-
-  apply(_actor: string, event: UnitEvent & Stamped): void {
-    if (event.type === SPAWNED) return;
-    const snapshot = this.#life.apply(event as SubagentUnitEvent & Stamped);
-    if (snapshot.status === 'done') this.#outcome ??= outcomeOf(snapshot.output, this.#life.log);
-  }
-
-  get snapshot(): SubagentSnapshot {
-    return this.#life.snapshot;
-  }
-
-  get view(): ReplaySubagent {
-    const { snapshot, log } = this.#life;
-    const { name, parentId, callId, task, budget } = this.#birth;
-    return {
-      ...(budget && { budget: raisedLimits(budget, snapshot.context.raised) }),
-      id: this.#id,
-      name,
-      parentId,
-      callId,
-      task: task.description,
-      state: stateOf(snapshot),
-      step: snapshot.context.step,
-      messages: log.messages.length,
-      settledCalls: log.ledger.length,
-      usage: log.usage,
-      outcome: this.#outcome,
-    };
-  }
-}
-
-/** @param at The start of the replay; later times are those of its entries. */
-export function replayHost(at: number): Host {
-  return createHost({
-    environment: {
-      clock: { now: () => at },
-      scheduler: { schedule: () => () => {}, yieldThen: () => {} },
-      ids: { next: (prefix) => `${prefix}_replay` },
-      random: { next: () => 0 },
-    },
-    journal: { append() {}, read: () => [] },
-  });
-}
-
-/** The fate of one entry. */
-interface TakenEntry {
-  /** Whether the unit would accept it here. */
-  readonly isAccepted: boolean;
-  /** The reason why it is set aside; null if it is folded. */
-  readonly setAside: string | null;
-}
-
-/**
- * Folds entries into a replayed unit, one by one. An entry that cannot be folded is set aside: `begin` resets
- * the unit to the state before the entries, and those before it are folded again.
- */
-class EntryByEntry {
-  readonly #unit: AnyUnit;
-  readonly #begin: () => void;
-  readonly #between: () => void;
-  readonly #taken: JournalEntry[] = [];
-
-  /** @param between The work that a running process does before the next entry is folded. */
-  constructor(unit: AnyUnit, begin: () => void, between: () => void = () => {}) {
-    this.#unit = unit;
-    this.#begin = begin;
-    this.#between = between;
-  }
-
-  /** @param reason The reason why a later entry sets it aside; null if none does. */
-  take(entry: JournalEntry, reason: string | null): TakenEntry {
-    if (isSetAside(entry.event)) {
-      this.#unit.refold([entry]);
-      return { isAccepted: true, setAside: null };
-    }
-    if (reason !== null) return this.#without(entry, reason);
-    const isAccepted = this.#unit.wouldAccept(entry);
-    try {
-      const [malformed] = this.#unit.refold([entry]);
-      if (malformed) return { isAccepted: false, setAside: malformed.reason };
-    } catch (error) {
-      if (!(error instanceof UnfoldableEntry)) throw error;
-      this.#begin();
-      for (const before of this.#taken) {
-        this.#between();
-        this.#unit.setSequence(before.seq - 1);
-        this.#unit.refold([before]);
-      }
-      return this.#without(entry, error.entry.reason);
-    }
-    this.#taken.push(entry);
-    return { isAccepted, setAside: null };
-  }
-
-  #without({ seq }: JournalEntry, setAside: string): TakenEntry {
-    this.#unit.setSequence(seq);
-    return { isAccepted: false, setAside };
-  }
-}
-
-/** Handlers that ignore every consequence, for a replayed unit. */
-export const nothingFollows = {
-  release() {},
-  crashed() {},
-  journalRefused() {},
-} satisfies Partial<UnitBody>;

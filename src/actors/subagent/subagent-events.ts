@@ -67,6 +67,10 @@ export interface SpawnedEvent {
   readonly limits: Pick<SubagentInput, 'maxSteps' | 'timeoutMs' | 'maxInputRetries'>;
   /** The limits of its own budget, for readers of the journal; a process takes them from the configuration. */
   readonly budget?: BudgetLimits;
+  /** The agent of somebody else that does the work (`Relay.name`), for readers of the journal. */
+  readonly relay?: string;
+  /** The engine of its model calls (`Jobs.name`), for readers of the journal. */
+  readonly engine?: string;
 }
 
 /** Fields that the log of a subagent keeps of an event; its machine does not read them. */
@@ -160,6 +164,8 @@ export const spawnedShape = z.looseObject({
   messages: maybe(z.array(message)),
   limits: z.looseObject({ maxSteps: amount, timeoutMs: amount, maxInputRetries: amount }),
   budget: maybe(budgetLimits),
+  relay: maybe(text),
+  engine: maybe(text),
 });
 
 export const SUBAGENT_SHAPES: EventShapes = {

@@ -37,6 +37,7 @@ import type {
   SubagentService,
 } from '../contracts/service-types.ts';
 import type { Ids } from '../ports/environment.ts';
+import type { Jobs } from '../ports/jobs.ts';
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
 import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';
 import type { SubagentTask } from '../contracts/task.ts';
@@ -235,7 +236,11 @@ export class SubagentTree implements SubagentService {
       ports: works,
       startedAt: this.#host.now(),
     };
-    const record = new SubagentRecord(admission, subagent, spawnedEvent(admission, request));
+    const record = new SubagentRecord(
+      admission,
+      subagent,
+      spawnedEvent(admission, request, works.host.jobs),
+    );
     registry.add(record);
     instances.enter(record);
     const { description, args } = request.task;
@@ -615,10 +620,14 @@ function rejected(code: DelegationErrorCode, message: string): SpawnReceipt {
 }
 
 /** Builds the entry that records the admission of a subagent. */
-function spawnedEvent(admission: Admission, request: SpawnRequest): SpawnedEvent {
+function spawnedEvent(
+  admission: Admission,
+  request: SpawnRequest,
+  jobs: Jobs | null,
+): SpawnedEvent {
   const { definition, task, title, callId, workstreamId, idempotencyKey, ports, lineage } =
     admission;
-  const { maxSteps, timeout, maxInputRetries, budget } = definition;
+  const { maxSteps, timeout, maxInputRetries, budget, relay, runs } = definition;
   return {
     type: SPAWNED,
     name: definition.name,
@@ -638,5 +647,7 @@ function spawnedEvent(admission: Admission, request: SpawnRequest): SpawnedEvent
     messages: request.messages ?? null,
     limits: { maxSteps, timeoutMs: timeout, maxInputRetries },
     ...(budget === undefined ? {} : { budget: withoutUndefined(budget) }),
+    ...(relay === undefined ? {} : { relay: relay.name }),
+    ...(jobs && runs === 'jobs' ? { engine: jobs.name } : {}),
   };
 }

@@ -13,9 +13,9 @@ function steps(replay: Replay, entries: readonly JournalEntry[]) {
       ...machines,
       questions: [...machines.questions].map(([id, { value, context }]) => [id, value, context]),
       subagents: [...machines.subagents].map(([id, { value, context }]) => [id, value, context]),
-      session: [machines.session.value, machines.session.context],
-      interaction: [machines.interaction.value, machines.interaction.context],
-      outbox: [machines.outbox.value, machines.outbox.context],
+      session: [machines.session?.value, machines.session?.context],
+      interaction: [machines.interaction?.value, machines.interaction?.context],
+      outbox: [machines.outbox?.value, machines.outbox?.context],
     };
     return structuredClone({ number, isAccepted, setAside, changes, view, states });
   });

@@ -9,7 +9,7 @@ import {
   type SnapshotForms,
   type WrittenSnapshot,
 } from '../../../src/actors/runtime/upcasters.ts';
-import { nothingFollows, replayHost } from '../../../src/actors/replay/replay-session.ts';
+import { nothingFollows, replayHost } from '../../../src/actors/replay/entry-by-entry.ts';
 import { SessionRecords } from '../../../src/actors/session/state/session-records.ts';
 import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
 import { replaySession } from '../../../src/entries/replay.ts';

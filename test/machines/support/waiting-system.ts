@@ -5,9 +5,17 @@
 // Time stands still (`at: 0`), but for deadlines, each of which may go off whenever it is armed. Left out of the
 // keys: moments, and the numbers of attempts and grants.
 
-import { initialTransition, transition, type AnyEventObject, type AnyStateMachine } from 'xstate';
+import {
+  createMachine,
+  initialTransition,
+  transition,
+  type AnyEventObject,
+  type AnyStateMachine,
+  type AnyStateNode,
+} from 'xstate';
 import {
   askingFor,
+  batchMachine,
   gateMessage,
   gateOf,
   interactionMachine,
@@ -19,8 +27,10 @@ import {
   sessionMachine,
   shared,
   subagentMachine,
+  toolCallMachine,
   whyWaiting,
   wire,
+  type BatchSnapshot,
   type InteractionSnapshot,
   type OutboxSnapshot,
   type QuestionSnapshot,
@@ -28,9 +38,11 @@ import {
   type SessionSnapshot,
   type StepCall,
   type SubagentSnapshot,
+  type ToolCallSnapshot,
   type Wait,
   type WaitCause,
   type WaitingState,
+  type WorkOf,
 } from '../../../src/machines/index.ts';
 import { explore, Graph, type Edge } from '../../../src/testing/check/explore.ts';
 import type { Delivery, Machines, SystemCheck, World } from '../../../src/testing/check/index.ts';
@@ -40,12 +52,32 @@ import { mutate } from './mutate.ts';
 const at = 0;
 
 /** What of the session changes; all else rests. */
-export type Party = 'user' | 'client' | 'model' | 'playout' | 'connection' | 'start' | 'close';
+export type Party =
+  | 'user'
+  | 'client'
+  | 'model'
+  | 'playout'
+  | 'connection'
+  | 'start'
+  | 'close'
+  | 'sleep';
 
 export interface WaitingOptions {
   readonly parties: readonly Party[];
   /** The calls of each subagent's first step, by its id. */
   readonly subagents?: Readonly<Record<string, readonly StepCall['kind'][]>>;
+  /** Where the work of a subagent is done, by its id. @defaultValue here, by a model */
+  readonly places?: Readonly<Record<string, 'engine' | 'relay'>>;
+  /** The child that the delegation of a subagent waits for, by the id of the parent. */
+  readonly children?: Readonly<Record<string, string>>;
+  /** The identities that may answer a question, by its request id. @defaultValue anybody */
+  readonly roles?: Readonly<Record<string, readonly string[]>>;
+  /** The subagents work for a program: there is no session. */
+  readonly program?: boolean;
+  /** The lead agent's calls: inline, or of these subagents. */
+  readonly calls?: Readonly<Record<string, 'inline' | { readonly subagent: string }>>;
+  /** The results of the calls are told together. */
+  readonly batch?: 'deliver' | 'cancel';
   /** The subagents that may run at once; without it each gets a slot whenever it asks. */
   readonly runSlots?: number;
   readonly results?: number;
@@ -53,6 +85,10 @@ export interface WaitingOptions {
   readonly silent?: boolean;
   /** The user may ask for time. */
   readonly holds?: boolean;
+  /** Open questions are withdrawn when no client was attached for a while. */
+  readonly givesUp?: boolean;
+  /** The session may take the floor away from a question. */
+  readonly revokes?: boolean;
   /** Attempts to say something fail. @defaultValue true */
   readonly fails?: boolean;
   /** What is told in full is not acknowledged at once. */
@@ -65,9 +101,53 @@ type Situation = World<Machines, readonly string[]>;
 export interface WaitingReport {
   readonly worlds: number;
   readonly causes: ReadonlySet<WaitCause>;
+  /** The states of the charts that were reached, as `question.open`. */
+  readonly reached: ReadonlySet<string>;
   /** The first state that each property does not hold in, with the wait. */
   readonly violations: Readonly<Record<string, string>>;
 }
+
+/** The charts whose states are explored. */
+const CHARTS: Readonly<Record<string, AnyStateMachine>> = {
+  session: sessionMachine,
+  interaction: interactionMachine,
+  outbox: outboxMachine,
+  question: questionMachine,
+  call: toolCallMachine,
+  batch: batchMachine,
+  subagent: subagentMachine,
+};
+
+/** The states of the charts without states of their own, but those in which an actor is over. */
+export function allStates(): readonly string[] {
+  const leaves = (node: AnyStateNode): readonly string[] => {
+    const below = Object.values(node.states);
+    if (below.length > 0) return below.flatMap(leaves);
+    return node.type === 'final' ? [] : [node.path.join('.')];
+  };
+  return Object.entries(CHARTS).flatMap(([name, { root }]) =>
+    leaves(root).map((path) => `${name}.${path}`),
+  );
+}
+
+function* statesIn(name: string, value: unknown): Generator<string> {
+  if (typeof value !== 'object' || value === null) yield `${name}.${String(value)}`;
+  else for (const [key, within] of Object.entries(value)) yield* statesIn(`${name}.${key}`, within);
+}
+
+/** What works elsewhere, and reports to the machines. */
+const elsewhere = createMachine({
+  on: { '*': { actions: { type: 'report', params: ({ event }) => ({ event }) } } },
+});
+
+/** The process that has the session. */
+const hostMachine = createMachine({
+  initial: 'awake',
+  states: {
+    awake: { on: { 'host.slept': 'asleep' } },
+    asleep: { on: { 'host.woken': { target: 'awake', actions: 'wake' } } },
+  },
+});
 
 const questionAddress = (id: string): string => `question:${id}`;
 
@@ -94,9 +174,12 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
     { limit: 200_000, name: 'waiting' },
   );
   const why = options.why ?? whyWaiting;
-  const states = graph.worlds.map((world) =>
-    stateOf(world as unknown as Situation, options.runSlots),
-  );
+  const states = graph.worlds.map((world) => stateOf(world as unknown as Situation, options));
+  const reached = new Set<string>();
+  for (const { actors } of graph.worlds as unknown as readonly Situation[])
+    for (const [id, { value }] of Object.entries(actors))
+      for (const state of statesIn(id.length === 1 ? 'subagent' : (id.split(':')[0] ?? ''), value))
+        reached.add(state);
   const waits = states.map((state) => new Map(why(state).map((each) => [nameOf(each), each])));
   const causes = new Set(waits.flatMap((each) => [...each.values()].map(({ cause }) => cause)));
   const violations: Record<string, string> = {};
@@ -110,7 +193,12 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
 
   /** The world after that which the root of the wait names; null if it cannot happen. */
   const after = (index: number, wait: Wait): number | null => {
-    for (const remedy of REMEDIES[rootOf(wait).cause]) {
+    const root = rootOf(wait);
+    const state = states[index];
+    // Those who wait for people wait for them also while no process has the session: they wake it.
+    const isWoken = state?.isAsleep === true && root.of !== 'session' && BY_PEOPLE.has(root.cause);
+    for (const known of REMEDIES[root.cause]) {
+      const remedy = isWoken ? ['host.woken', ...known] : known;
       let now: number | null = index;
       for (const type of remedy) {
         const edge: Edge | undefined =
@@ -119,7 +207,7 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
             : edgesOf[now]?.find(
                 ({ choice }) =>
                   choice.event.type === type &&
-                  isFor(rootOf(wait), model.ids[choice.actor] ?? '', choice.event),
+                  isFor(root, model.ids[choice.actor] ?? '', choice.event, options),
               );
         now = edge?.to ?? null;
       }
@@ -157,7 +245,7 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
       if (!expected.includes(name)) violated('nobody else waits', index, name);
     for (const [name, wait] of given) {
       // Nobody is there who could do something of his own accord.
-      if (wait.cause === 'user' && options.parties.length === 0) continue;
+      if (rootOf(wait).cause === 'user' && options.parties.length === 0) continue;
       const then = after(index, wait);
       if (then === null) violated('what is named can happen', index, show(wait));
       else {
@@ -169,11 +257,12 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
         violated('who follows the causes arrives at the end', index, show(wait));
     }
   }
-  return { worlds: graph.worlds.length, causes, violations };
+  return { worlds: graph.worlds.length, causes, reached, violations };
 }
 
 /** The events that make a cause true, as ways of one event after the other; the first that is possible counts. */
 const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
+  wake: [['host.woken']],
   start: [['session.start']],
   connection: [['transport.ready']],
   retry: [['deadline.reconnect']],
@@ -183,7 +272,7 @@ const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   user_silence: [['utterance.ended']],
   user_words: [['utterance.settled']],
   model_silence: [['response.ended']],
-  lead_tool: [['response.requested']],
+  lead_tool: [['response.requested'], ['call.executed']],
   playout: [['playout.drained']],
   user: [['utterance.started'], ['response.requested'], ['client.detached']],
   turn: [],
@@ -193,8 +282,15 @@ const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   hearing: [['delivery.heard']],
   acknowledgement: [['delivery.heard']],
   screen: [['delivery.shown'], ['question.shown']],
+  validation: [['call.validated']],
+  admission: [['subagent.accepted']],
+  result: [['subagent.ended']],
+  siblings: [['batch.settled'], ['subagent.ended']],
+  lead_reply: [['batch.replied']],
+  agent: [['agent.acted']],
+  job: [['job.done']],
   new_attempt: [['client.attached'], ['utterance.ended'], ['utterance.started', 'utterance.ended']],
-  answer: [['question.answer']],
+  answer: [['question.answer'], ['question.answered']],
   reminder: [['deadline.reminder']],
   preparation: [['subagent.prepared']],
   run_slot: [['slot.granted']],
@@ -204,14 +300,45 @@ const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   task_giver: [['question.answered']],
 };
 
+const BY_PEOPLE: ReadonlySet<WaitCause> = new Set([
+  'answer',
+  'screen',
+  'acknowledgement',
+  'new_attempt',
+  'client',
+  'reminder',
+]);
+
 /** Whether an event for an actor is one that this wait names. */
-function isFor({ of, id, on, cause }: Wait, actor: string, event: AnyEventObject): boolean {
-  if (event.type === 'model.responded') return actor === id && event['calls'].length === 0;
-  if (event.type === 'tool.settled') return actor === id && event['callId'] === on;
-  if (event.type === 'delivery.shown') return event['deliveryId'] === id;
-  if (event.type === 'delivery.heard' && cause === 'acknowledgement') return event['of'] === id;
-  if (event.type === 'delivery.heard') return event['of'] === undefined;
+function isFor(wait: Wait, actor: string, event: AnyEventObject, options: WaitingOptions): boolean {
+  const { of, id, on, by, cause } = wait;
+  const { type } = event;
+  if (type === 'host.woken') return true;
+  if (type === 'job.done' || type === 'agent.acted')
+    return (
+      (event['event'].type === 'tool.settled') === (on !== null) &&
+      isFor(wait, event['to'], event['event'], options)
+    );
+  if (type === 'model.responded') return actor === id && event['calls'].length === 0;
+  if (type === 'tool.settled') {
+    const { callId } = event;
+    return actor === id && (callId === on || (on !== null && options.children?.[id] === on));
+  }
+  if (type === 'delivery.shown') return event['deliveryId'] === id || event['deliveryId'] === on;
+  if (type === 'delivery.heard' && cause === 'acknowledgement')
+    return event['of'] === id || event['of'] === on;
+  if (type === 'delivery.heard') return event['of'] === undefined;
+  if (cause === 'lead_tool')
+    return of === 'call' ? actor === `call:${id}` : type === 'response.requested';
+  if (cause === 'siblings') return actor === `call:${on}`;
+  if (type === 'question.answer') {
+    const isAllowed = by === null ? event['by'] === undefined : by.includes(event['by']);
+    return of === 'question' && actor === questionAddress(id) && isAllowed;
+  }
+  if (type === 'question.answered')
+    return actor === id && (by === null || by.includes(event['by']));
   if (actor.startsWith('question:')) return of === 'question' && actor === questionAddress(id);
+  if (actor.startsWith('call:')) return of === 'call' && actor === `call:${id}`;
   return of !== 'subagent' || actor === id;
 }
 
@@ -226,37 +353,101 @@ function signatureOf(wait: Wait): string {
   return `${nameOf(wait)} ${cause} ${on} ${place} < ${because ? signatureOf(because) : ''}`;
 }
 
-function subjectsIn({ session, outbox, questions, subagents }: WaitingState): readonly string[] {
+function subjectsIn(state: WaitingState): readonly string[] {
+  const { session, outbox, questions, subagents, calls = new Map(), batches = new Map() } = state;
+  const ofSubagents = [...subagents.keys()].map((id) => `subagent ${id}`);
+  if (!session || !outbox) return ofSubagents;
   const { current, pending } = outbox.context;
   if (session.value.connection === 'closed') return [];
+  const parts = [...batches.values()].flatMap(({ context }): readonly string[] => context.parts);
   return [
     'session ',
     ...[...questions.keys()].map((id) => `question ${id}`),
     ...[...(current ? [current] : []), ...pending].map(
       ({ deliveryId }) => `delivery ${deliveryId}`,
     ),
-    ...[...subagents.keys()].map((id) => `subagent ${id}`),
+    ...parts.map((id) => `delivery ${id}`),
+    ...[...calls.keys()].map((id) => `call ${id}`),
+    ...ofSubagents,
   ];
 }
 
-function stateOf({ actors }: Situation, runSlots?: number): WaitingState {
+function stateOf({ actors }: Situation, options: WaitingOptions): WaitingState {
+  const { runSlots, places = {}, children = {}, calls = {}, program = false } = options;
   const questions = new Map<string, QuestionSnapshot>();
   const subagents = new Map<string, SubagentSnapshot>();
+  const made = new Map<string, ToolCallSnapshot>();
+  const batches = new Map<string, BatchSnapshot>();
+  const work = new Map<string, WorkOf>();
   for (const [id, snapshot] of Object.entries(actors)) {
     if (snapshot.status !== 'active') continue;
-    if (id.startsWith('question:') && snapshot.value !== 'unasked')
-      questions.set(id.slice('question:'.length), snapshot as QuestionSnapshot);
-    else if (id.length === 1) subagents.set(id, snapshot as SubagentSnapshot);
+    const [kind = '', name = ''] = id.split(':');
+    if (kind === 'question' && snapshot.value !== 'unasked')
+      questions.set(name, snapshot as QuestionSnapshot);
+    else if (kind === 'call') made.set(name, snapshot as ToolCallSnapshot);
+    else if (kind === 'batch') batches.set(name, snapshot as BatchSnapshot);
+    else if (id.length === 1) {
+      const subagent = snapshot as SubagentSnapshot;
+      subagents.set(id, subagent);
+      const [parentId] = Object.entries(children).find(([, child]) => child === id) ?? [];
+      const [callId] =
+        Object.entries(calls).find(
+          ([, call]) => typeof call === 'object' && call.subagent === id,
+        ) ?? [];
+      const engine = places[id] === 'engine' ? 'engine' : null;
+      const tools = subagent.context.calls.map(
+        ({ callId: call, kind: toolName }) =>
+          [call, { toolName, ...(engine !== null && { engine }) }] as const,
+      );
+      work.set(id, {
+        parentId: parentId ?? null,
+        callId: parentId === undefined ? (callId ?? null) : delegationOf(options, parentId),
+        relay: places[id] === 'relay' ? 'peer' : null,
+        engine,
+        tools: new Map(tools),
+      });
+    }
   }
   return {
     at,
-    session: actors['session'] as SessionSnapshot,
-    interaction: actors['interaction'] as InteractionSnapshot,
-    outbox: actors['outbox'] as OutboxSnapshot,
+    session: program ? null : (actors['session'] as SessionSnapshot),
+    interaction: program ? null : (actors['interaction'] as InteractionSnapshot),
+    outbox: program ? null : (actors['outbox'] as OutboxSnapshot),
     questions,
     subagents,
+    calls: made,
+    batches,
+    work,
+    answerableBy: new Map(Object.entries(options.roles ?? {})),
+    isAsleep: actors['host']?.value === 'asleep',
     ...(runSlots !== undefined && { runSlots }),
   };
+}
+
+/** The first delegation of a subagent's step. */
+const delegationOf = ({ subagents = {} }: WaitingOptions, id: string): string =>
+  `c${subagents[id]?.indexOf('delegation')}`;
+
+/** What a subagent is told by those who do its work. */
+const ELSEWHERE: ReadonlySet<string> = new Set(['model.responded', 'tool.settled']);
+
+/** Whether the session may be put away. */
+function isIdle({ actors }: Situation, ids: readonly string[]): boolean {
+  const { connection, client, user, model, playout } = (actors['session'] as SessionSnapshot).value;
+  const { current, pending } = (actors['outbox'] as OutboxSnapshot).context;
+  const isWaiting = (id: string): boolean => {
+    const { status, value } = actors[id] as SubagentSnapshot;
+    return status !== 'active' || (typeof value === 'object' && 'waiting_for_input' in value);
+  };
+  return (
+    connection === 'active' &&
+    user === 'silent' &&
+    model === 'idle' &&
+    playout === 'drained' &&
+    current === null &&
+    (client !== 'attached' || pending.every(({ resting }) => resting)) &&
+    ids.every(isWaiting)
+  );
 }
 
 /** How many subagents hold a slot. */
@@ -279,7 +470,8 @@ interface Params {
 }
 
 function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly string[]> {
-  const { parties, subagents = {}, results = 0 } = options;
+  const { parties, subagents = {}, results = 0, calls = {}, batch, program = false } = options;
+  const { places = {}, children = {} } = options;
   const has = (party: Party): boolean => parties.includes(party);
   const ids = Object.keys(subagents);
   const results_ = Array.from({ length: results }, (_, index) => `r${index + 1}`);
@@ -295,12 +487,20 @@ function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly strin
     } as never;
   });
   const started = has('start') ? [] : ['session.start', 'transport.ready', 'client.attached'];
-  const actors: Record<string, SystemCheck<Machines>['actors'][string]> = {
+  const background = Object.keys(calls).filter((callId) => calls[callId] !== 'inline');
+  const batchId = batch === undefined ? null : 'b1';
+  const all: Record<string, SystemCheck<Machines>['actors'][string]> = {
+    host: { machine: hostMachine },
     session: {
       machine: session,
       start: restored(
         session,
-        { maxReconnects: 2, settleTimeoutMs: 1, closeGraceMs: 1, detachGraceMs: null },
+        {
+          maxReconnects: 2,
+          settleTimeoutMs: 1,
+          closeGraceMs: 1,
+          detachGraceMs: options.givesUp === true ? 1 : null,
+        },
         started,
       ),
     },
@@ -309,11 +509,30 @@ function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly strin
       start: restored(
         outboxMachine,
         { capacity: 4, quietMs: 1, offerTimeoutMs: 2, playTimeoutMs: 4, maxAttempts: 2 },
-        has('start') ? [] : ['gate.opened'],
+        [...background.map(() => 'outbox.reserve'), ...(has('start') ? [] : ['gate.opened'])],
       ),
     },
     interaction: { machine: interactionMachine },
   };
+  const actors = program ? {} : all;
+  if (Object.values(places).includes('engine')) actors['engine'] = { machine: elsewhere };
+  if (Object.values(places).includes('relay')) actors['peer'] = { machine: elsewhere };
+  for (const callId of Object.keys(calls))
+    actors[`call:${callId}`] = {
+      machine: toolCallMachine,
+      input: { callId, timeoutMs: 1, batchId: calls[callId] === 'inline' ? null : batchId },
+    };
+  if (batch !== undefined && batchId !== null) {
+    let [joined] = initialTransition(batchMachine, {
+      batchId,
+      ceilingMs: 1,
+      graceMs: 1,
+      atCeiling: batch,
+    });
+    for (const callId of background)
+      [joined] = transition(batchMachine, joined, { type: 'batch.joined', at, callId });
+    actors[`batch:${batchId}`] = { machine: batchMachine, start: joined as never };
+  }
   for (const [id, kinds] of Object.entries(subagents)) {
     actors[id] = {
       machine: subagentMachine,
@@ -331,6 +550,11 @@ function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly strin
   const sessionIn = ({ actors: all }: Situation) => all['session'] as SessionSnapshot;
   const outboxIn = ({ actors: all }: Situation) => all['outbox'] as OutboxSnapshot;
   const messagesOf = (from: string, type: string, params: Params, world: Situation) => {
+    if (type === 'report') {
+      const { to, event } = params.event as unknown as Delivery;
+      return [{ to, event }];
+    }
+    if (type === 'wake') return [{ to: 'session', event: { type: 'session.woken' } }];
     if (type === 'changed') {
       const owner = ownerOf(world.actors['interaction'] as InteractionSnapshot);
       const gate = gateOf(sessionIn(world), true);
@@ -347,7 +571,9 @@ function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly strin
       return [{ to: asker, event: { type: `question.${end}`, requestId, approved: true } }];
     }
     const [kind = ''] = from.split(':', 1);
-    return wire(kind, type, params).map(toDelivery);
+    return wire(kind, type, params, (callId) => (background.includes(callId) ? batchId : null)).map(
+      toDelivery,
+    );
   };
   return {
     name: 'waiting',
@@ -361,7 +587,22 @@ function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly strin
         .map(({ to, event }) => ({ to, event: { ...event, at } }));
     },
     external: (world, id) => {
+      if (id === 'host') {
+        if (!has('sleep')) return [];
+        return world.actors['host']?.value === 'asleep'
+          ? [{ type: 'host.woken', at }]
+          : isIdle(world, ids)
+            ? [{ type: 'host.slept', at }]
+            : [];
+      }
+      if (world.actors['host']?.value === 'asleep') return [];
       if (id === 'session') return sessionEvents(sessionIn(world), has);
+      if (id === 'interaction') {
+        const owner = ownerOf(world.actors['interaction'] as InteractionSnapshot);
+        return options.revokes === true && owner !== null
+          ? [{ type: 'interaction.withdraw', at, id: owner }]
+          : [];
+      }
       if (id === 'outbox') {
         const added = results_.filter((one) => !world.ghost.includes(one)).slice(0, 1);
         const mode = options.silent && added[0] === results_.at(-1) ? 'silent' : 'when_idle';
@@ -372,11 +613,46 @@ function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly strin
       }
       if (id.startsWith('question:'))
         return questionEvents(world.actors[id] as QuestionSnapshot, options);
+      if (id.startsWith('call:')) {
+        const callId = id.slice('call:'.length);
+        const call = calls[callId] ?? 'inline';
+        const isOver =
+          call !== 'inline' && (world.actors[call.subagent] as SubagentSnapshot).status === 'done';
+        return callEvents(world.actors[id] as ToolCallSnapshot, call, isOver);
+      }
+      if (id.startsWith('batch:')) return batchEvents(world.actors[id] as BatchSnapshot);
+      const ofSubagent = (subagent: string) => {
+        const isFull = heldIn(world, ids) >= (options.runSlots ?? Infinity);
+        const child = children[subagent];
+        const isChildLive =
+          child !== undefined && (world.actors[child] as SubagentSnapshot).status === 'active';
+        const snapshot = world.actors[subagent] as SubagentSnapshot;
+        return subagentEvents(snapshot, subagents[subagent] ?? [], options).filter(
+          (event) =>
+            (!isFull || event.type !== 'slot.granted') &&
+            !(
+              isChildLive &&
+              event.type === 'tool.settled' &&
+              'callId' in event &&
+              event.callId === delegationOf(options, subagent)
+            ),
+        );
+      };
+      if (id === 'engine' || id === 'peer')
+        return ids
+          .filter((to) => places[to] === (id === 'engine' ? 'engine' : 'relay'))
+          .flatMap((to) =>
+            ofSubagent(to)
+              .filter(({ type }) => ELSEWHERE.has(type))
+              .map((event) => ({
+                type: id === 'engine' ? 'job.done' : 'agent.acted',
+                at,
+                to,
+                event,
+              })),
+          );
       if (!ids.includes(id)) return [];
-      const isFull = heldIn(world, ids) >= (options.runSlots ?? Infinity);
-      return subagentEvents(world.actors[id] as SubagentSnapshot, subagents[id] ?? []).filter(
-        ({ type }) => !isFull || type !== 'slot.granted',
-      );
+      return ofSubagent(id).filter(({ type }) => places[id] === undefined || !ELSEWHERE.has(type));
     },
     ghost: {
       initial: [],
@@ -396,7 +672,7 @@ const toDelivery = ({ actor: to, event }: { actor: string; event: AnyEventObject
 });
 
 function sessionEvents(snapshot: SessionSnapshot, has: (party: Party) => boolean) {
-  const { settleBy, reconnectAt, transferId } = snapshot.context;
+  const { settleBy, reconnectAt, transferId, detachedUntil } = snapshot.context;
   const lost = { error: { code: 'LOST', message: 'Lost', retryable: true }, retryInMs: 1 };
   const of = (party: Party, ...types: readonly string[]) => (has(party) ? types : []);
   return [
@@ -416,6 +692,9 @@ function sessionEvents(snapshot: SessionSnapshot, has: (party: Party) => boolean
           { type: 'transfer.started', at, transferId: 't', to: 'other' },
           { type: 'transfer.ended', at, transferId, error: null },
         ]
+      : []),
+    ...(has('client')
+      ? [{ type: 'deadline.detach', at: detachedUntil, dueAt: detachedUntil }]
       : []),
     ...(has('user') ? [{ type: 'deadline.settle', at: settleBy, dueAt: settleBy }] : []),
   ];
@@ -445,11 +724,17 @@ function outboxEvents({ context }: OutboxSnapshot, options: WaitingOptions) {
   ];
 }
 
-function questionEvents({ context }: QuestionSnapshot, { holds = false }: WaitingOptions) {
-  const { dueAt, remindAt } = context;
+function questionEvents(
+  { context }: QuestionSnapshot,
+  { holds = false, roles = {} }: WaitingOptions,
+) {
+  const { dueAt, remindAt, requestId } = context;
   const answer = { type: 'question.answer', at, utteranceStartedAt: at, decisive: true };
   return [
-    { ...answer, channel: 'button' },
+    // The session passes on what those say who may answer.
+    ...(roles[requestId]?.map((by) => ({ ...answer, channel: 'button', by })) ?? [
+      { ...answer, channel: 'button' },
+    ]),
     { type: 'question.shown', at, startsClock: true },
     { type: 'deadline.answer', at: dueAt, dueAt },
     { type: 'question.withdraw', at, reason: 'cancelled' },
@@ -462,7 +747,11 @@ function questionEvents({ context }: QuestionSnapshot, { holds = false }: Waitin
   ];
 }
 
-function subagentEvents({ context }: SubagentSnapshot, kinds: readonly StepCall['kind'][]) {
+function subagentEvents(
+  { context }: SubagentSnapshot,
+  kinds: readonly StepCall['kind'][],
+  { program = false, roles = {} }: WaitingOptions,
+) {
   const { step, asked, id, calls } = context;
   const made = kinds.map((kind, index): StepCall => ({ callId: `c${index}`, kind }));
   return [
@@ -471,9 +760,46 @@ function subagentEvents({ context }: SubagentSnapshot, kinds: readonly StepCall[
     { type: 'model.responded', at, step, calls: [] },
     ...(step === 1 ? [{ type: 'model.responded', at, step, calls: made }] : []),
     ...calls.map(({ callId }) => ({ type: 'tool.settled', at, step, callId })),
-    ...(kinds.includes('input')
-      ? [{ type: 'question.answered', at, requestId: requestIdOf(id, asked) }]
+    ...(program || kinds.includes('input')
+      ? (roles[requestIdOf(id, asked)] ?? [undefined]).map((by) => ({
+          type: 'question.answered',
+          at,
+          requestId: requestIdOf(id, asked),
+          approved: true,
+          ...(by !== undefined && { by }),
+        }))
       : []),
+  ];
+}
+
+function callEvents(
+  { context: { callId, dueAt } }: ToolCallSnapshot,
+  call: 'inline' | { readonly subagent: string },
+  isOver: boolean,
+) {
+  if (call === 'inline')
+    return [
+      { type: 'call.validated', at, execution: 'inline', acknowledge: false },
+      { type: 'call.invalid', at },
+      { type: 'call.executed', at },
+      { type: 'deadline.execution', at: dueAt, dueAt },
+    ];
+  return [
+    { type: 'call.validated', at, execution: 'background', acknowledge: true },
+    { type: 'subagent.accepted', at },
+    { type: 'subagent.rejected', at },
+    ...(isOver ? [{ type: 'subagent.ended', at, callId }] : []),
+  ];
+}
+
+function batchEvents({ context: { dueAt, working, asking, parts } }: BatchSnapshot) {
+  return [
+    { type: 'batch.replied', at },
+    { type: 'deadline.ceiling', at: dueAt, dueAt },
+    { type: 'deadline.grace', at: dueAt, dueAt },
+    ...working.slice(0, 1).map((callId) => ({ type: 'batch.asking', at, callId })),
+    ...asking.map((callId) => ({ type: 'batch.resumed', at, callId })),
+    ...parts.map((deliveryId) => ({ type: 'delivery.shown', at, deliveryId })),
   ];
 }
 
@@ -504,6 +830,12 @@ function keyOf({ actors, ghost }: Situation): unknown {
       if (id.startsWith('question:')) {
         const { playingSince, shownAt, heard, hasBegun } = (snapshot as QuestionSnapshot).context;
         return [snapshot.value, playingSince !== null, shownAt !== null, heard, hasBegun];
+      }
+      if (id.startsWith('call:')) return snapshot.value;
+      if (id === 'host' || id === 'engine' || id === 'peer') return snapshot.value;
+      if (id.startsWith('batch:')) {
+        const { isReplying, working, asking, parts } = (snapshot as BatchSnapshot).context;
+        return [snapshot.value, isReplying, working, asking, parts];
       }
       if (id === 'session') {
         const { failures, transferId } = (snapshot as SessionSnapshot).context;

@@ -119,7 +119,7 @@ export function snapshotOf(
 }
 
 /** Events with which a process continues a session. */
-const CONTINUES: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
+export const CONTINUES: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 /** The journal of a session, as far as it is folded. */
 export interface SessionHistory {

@@ -2,7 +2,7 @@
 // with everything that goes wrong, each snapshot of them; what follows is looked at both ways.
 
 import { expect, test } from 'vitest';
-import { nothingFollows, replayHost } from '../../../../src/actors/replay/replay-session.ts';
+import { nothingFollows, replayHost } from '../../../../src/actors/replay/entry-by-entry.ts';
 import { SessionRecords } from '../../../../src/actors/session/state/session-records.ts';
 import { SessionUnit } from '../../../../src/actors/session/unit/session-unit.ts';
 import { replaySession, type ReplayView } from '../../../../src/entries/replay.ts';

@@ -1,0 +1,189 @@
+// One subagent of a replay: its machine and its log, folded from its entries.
+//
+// Does not: carry out effects, or know its session (replay-session.ts).
+
+import {
+  requestIdOf,
+  type Stamped,
+  type SubagentSnapshot,
+  type WorkOf,
+} from '../../machines/index.ts';
+import { askOf } from '../../machines/subagent-setup.ts';
+import { raisedLimits } from '../contracts/config.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import { journalCut } from '../ports/journal-error.ts';
+import type { JournalEntry } from '../ports/journal.ts';
+import { CommitUnit, type UnitBody, type UnitEvent } from '../runtime/commit-unit.ts';
+import type { Effect } from '../runtime/hosting.ts';
+import {
+  SPAWNED,
+  SUBAGENT_SHAPES,
+  SUBAGENT_VERSION,
+  type SpawnedEvent,
+  type SubagentUnitEvent,
+} from '../subagent/subagent-events.ts';
+import { outcomeOf } from '../subagent/outcome-of.ts';
+import { SubagentLife, stateOf } from '../subagent/subagent-life.ts';
+import type { SubagentUnitSnapshot } from '../subagent/subagent.ts';
+import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
+import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './entry-by-entry.ts';
+import type { ReplaySubagent } from './replay-view.ts';
+
+/** The state to continue from. */
+interface Begun extends Pick<RecordSnapshot, 'id' | 'bornAt' | 'birth'> {
+  /** Null: from its birth. */
+  readonly rest: SubagentUnitSnapshot | null;
+}
+
+export class ReplayedSubagent implements UnitBody {
+  readonly release = nothingFollows.release;
+  readonly crashed = nothingFollows.crashed;
+  readonly journalRefused = nothingFollows.journalRefused;
+  readonly #id: string;
+  readonly #birth: SpawnedEvent;
+  readonly shapes = SUBAGENT_SHAPES;
+  readonly #unit: CommitUnit;
+  readonly #entries: EntryByEntry;
+  #life: SubagentLife;
+  #outcome: Outcome | null = null;
+  readonly #bornAt: number;
+  /** JSON of its state, as long as that is the same. */
+  #text: string | null = null;
+
+  private constructor(scope: string, { id, bornAt, birth, rest }: Begun, seq: number) {
+    this.#id = id;
+    this.#bornAt = bornAt;
+    this.#birth = birth;
+    const identity = { id, scope, kind: 'subagent', definitionVersion: SUBAGENT_VERSION };
+    this.#unit = new CommitUnit(identity, replayHost(bornAt), this);
+    this.#unit.setSequence(seq);
+    const owner = { path: id, post: (effect: Effect) => this.#unit.post('subagent', effect) };
+    const from = rest ? { id, ...rest.life } : { id, at: bornAt, ...birth.limits };
+    const life = () => new SubagentLife(from, owner);
+    this.#life = life();
+    this.#entries = new EntryByEntry(this.#unit, () => (this.#life = life()));
+  }
+
+  /** @throws {JournalError} `JOURNAL_CUT` if `spawned` is not its birth. */
+  static born(spawned: JournalEntry): ReplayedSubagent {
+    const { scope, unit: id, seq, at: bornAt, event } = spawned;
+    if (event.type !== SPAWNED) throw journalCut(spawned);
+    const birth = event as SpawnedEvent;
+    return new ReplayedSubagent(scope, { id, bornAt, birth, rest: null }, seq - 1);
+  }
+
+  /** Restores it from a snapshot: a live one continues from there, an ended one is only a view. */
+  static known(scope: string, record: RecordSnapshot): ReplayedSubagent | ReplaySubagent {
+    const { rest, ...begun } = record;
+    if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
+    const { name, parentId, callId, task, budget } = record.birth;
+    const { outcome, step } = rest;
+    return {
+      ...(budget && { budget }),
+      id: record.id,
+      name,
+      parentId,
+      callId,
+      task: task.description,
+      state:
+        outcome.status === 'completed' || outcome.status === 'cancelled'
+          ? outcome.status
+          : 'failed',
+      step,
+      messages: 0,
+      settledCalls: outcome.toolLedger.length,
+      usage: outcome.usage,
+      outcome,
+    };
+  }
+
+  /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
+  take(entry: JournalEntry, reason: string | null): TakenEntry {
+    this.#text = null;
+    return this.#entries.take(entry, reason);
+  }
+
+  /** JSON of a `RecordSnapshot`, from which `known` continues. */
+  toText(): string {
+    this.#text ??= JSON.stringify({
+      id: this.#id,
+      bornAt: this.#bornAt,
+      birth: this.#birth,
+      rest: { seq: this.#unit.seq, life: this.#life.toSnapshot() },
+    } satisfies RecordSnapshot);
+    return this.#text;
+  }
+
+  /** Marks it as ended by an entry that is set aside. */
+  endedBy(message: string): void {
+    const { step: steps } = this.#life.snapshot.context;
+    const error = { code: 'INTERNAL', message, retryable: false };
+    this.#outcome ??= outcomeOf({ status: 'failed', steps, error }, this.#life.log);
+  }
+
+  accepts(_actor: string, event: UnitEvent & Stamped): boolean {
+    return event.type === SPAWNED || this.#life.accepts(event);
+  }
+
+  apply(_actor: string, event: UnitEvent & Stamped): void {
+    if (event.type === SPAWNED) return;
+    const snapshot = this.#life.apply(event as SubagentUnitEvent & Stamped);
+    if (snapshot.status === 'done') this.#outcome ??= outcomeOf(snapshot.output, this.#life.log);
+  }
+
+  get snapshot(): SubagentSnapshot {
+    return this.#life.snapshot;
+  }
+
+  get work(): WorkOf {
+    const { snapshot, log } = this.#life;
+    const { parentId, callId, relay = null, engine = null } = this.#birth;
+    const { calls, step } = snapshot.context;
+    const tools = calls.flatMap(
+      ({ callId: id }): [string, { toolName: string; engine?: string }][] => {
+        const call = log.call(id);
+        if (!call) return [];
+        const { toolName, job } = call;
+        return [[id, { toolName, ...(job !== undefined && { engine: job }) }]];
+      },
+    );
+    const inDoubt = log.ledger.filter(
+      (entry) => entry.status === 'in_flight' && entry.step >= step - 1,
+    );
+    return {
+      parentId,
+      callId,
+      relay,
+      engine,
+      tools: new Map(tools),
+      inDoubt: inDoubt.map(({ toolName }) => toolName),
+    };
+  }
+
+  /** The question under way, if only some identities may answer it. */
+  get asking(): readonly [requestId: string, by: readonly string[]] | null {
+    const { snapshot, log } = this.#life;
+    const { calls, asked } = snapshot.context;
+    const by = log.call(askOf(calls)?.callId ?? '')?.answerableBy;
+    return by ? [requestIdOf(this.#id, asked), by] : null;
+  }
+
+  get view(): ReplaySubagent {
+    const { snapshot, log } = this.#life;
+    const { name, parentId, callId, task, budget } = this.#birth;
+    return {
+      ...(budget && { budget: raisedLimits(budget, snapshot.context.raised) }),
+      id: this.#id,
+      name,
+      parentId,
+      callId,
+      task: task.description,
+      state: stateOf(snapshot),
+      step: snapshot.context.step,
+      messages: log.messages.length,
+      settledCalls: log.ledger.length,
+      usage: log.usage,
+      outcome: this.#outcome,
+    };
+  }
+}

@@ -1,0 +1,167 @@
+// `whyWaiting` of what is in a journal: each thing of each state has a cause there, also where the work is done
+// elsewhere, for a program, or by nobody at present.
+
+import { tool } from 'ai';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { jobWorker, localJobs } from '../../../src/entries/jobs.ts';
+import { replaySession, type ReplayView } from '../../../src/entries/replay.ts';
+import type { JournalEntry } from '../../../src/entries/journal.ts';
+import { createRuntime, memoryJournal, runSubagent } from '../../../src/index.ts';
+import { whyWaiting, type Wait } from '../../../src/machines/index.ts';
+import {
+  actsPrompt,
+  scriptedModel,
+  scriptedRelay,
+  simulateOnce,
+  simulatedEnvironment,
+} from '../../../src/testing/index.ts';
+import { sessionEntries } from '../../support/session-entries.ts';
+import { inMidQuestion, wholeRide } from './support.ts';
+
+const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
+
+/** The things of a view that are not over. */
+function subjectsIn({ connection, questions, outbox, calls, subagents }: ReplayView) {
+  const live = subagents
+    .filter(({ outcome }) => outcome === null)
+    .map(({ id }) => `subagent ${id}`);
+  if (connection === 'closed') return [];
+  const { current, pending } = outbox;
+  return [
+    ...questions
+      .filter(({ state }) => !OVER.has(state))
+      .map(({ requestId }) => `question ${requestId}`),
+    ...[...(current ? [current] : []), ...pending].map(
+      ({ deliveryId }) => `delivery ${deliveryId}`,
+    ),
+    ...calls
+      .filter(({ state }) => !['answered', 'delivered', 'cancelled'].includes(state))
+      .map(({ callId }) => `call ${callId}`),
+    ...live,
+  ];
+}
+
+/** Checks each state, and returns the sentences. */
+function sentencesIn(entries: readonly JournalEntry[]): readonly (readonly Wait[])[] {
+  const all: (readonly Wait[])[] = [];
+  for (const { machines, view, number } of replaySession(entries)) {
+    const waits = machines ? whyWaiting(machines) : [];
+    const named = waits.map(({ of, id }) => `${of} ${id}`);
+    const session = machines?.session && view.connection !== 'closed' ? ['session '] : [];
+    expect(named, `entry ${number}`).toEqual(
+      expect.arrayContaining([...session, ...subjectsIn(view)]),
+    );
+    expect(new Set(named).size, `entry ${number}`).toBe(named.length);
+    for (const wait of waits) expect(wait.sentence).not.toMatch(/undefined|null|NaN|^$/);
+    all.push(waits);
+  }
+  return all;
+}
+
+test.each([
+  ['text', 6],
+  ['voice', 4],
+] as const)(
+  'WHY-WAITING-1, by %s: in whole conversations with all that goes wrong',
+  {
+    timeout: 120_000,
+  },
+  async (session, seeds) => {
+    for (let seed = 1; seed <= seeds; seed += 1) {
+      const { record } = await simulateOnce(seed, {
+        session,
+        snapshots: { afterEntries: 12, trim: false },
+      });
+      sentencesIn(sessionEntries(record));
+    }
+  },
+);
+
+test('a call waits for its subagent, that for its child, and that for its turn', async () => {
+  const { of } = await wholeRide();
+  const waits = sentencesIn(of.entries).flat();
+  const sentences = new Set(waits.map(({ of: what, sentence }) => `${what}: ${sentence}`));
+  expect([...sentences]).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(
+        /^subagent: waits for other subagents: sub_2; sub_2: step 1 of 5: its model/,
+      ),
+      'call: sub_1 works on it: step 1 of 5: its model works',
+    ]),
+  );
+  const parent = waits.find(({ cause, because }) => cause === 'children' && because !== null);
+  expect(parent).toMatchObject({ on: 'sub_2', because: { id: 'sub_2' } });
+});
+
+test('a session that was put away is asleep until a process has it again', async () => {
+  const { of, talk } = await inMidQuestion();
+  expect(await talk.session.hibernate()).toBe(true);
+  const [session, question] = sentencesIn(of.entries).at(-1) ?? [];
+  expect(session).toMatchObject({ of: 'session', cause: 'wake' });
+  expect(question).toMatchObject({ of: 'question', cause: 'answer' });
+});
+
+test('a run of a program: its agent behind a relay works, and asks the program', async () => {
+  const environment = simulatedEnvironment();
+  const journal = memoryJournal();
+  const relay = scriptedRelay();
+  const edit = { title: 'Edit notes.txt', kind: 'edit', input: { path: 'notes.txt' } };
+  const { result } = runSubagent(
+    { name: 'coder', instructions: 'Code.', relay },
+    actsPrompt({ permission: edit }, { say: 'Done.' }),
+    {
+      runtime: createRuntime({ environment, journal }),
+      id: 'run',
+      onQuestion: () => ({ approved: true }),
+    },
+  );
+  expect((await result).status).toBe('completed');
+  const waits = sentencesIn(journal.read({ scope: 'run' })).flat();
+  expect(waits.map(({ cause, sentence }) => `${cause}: ${sentence}`)).toEqual(
+    expect.arrayContaining([
+      `agent: step 2: ${relay.name} works`,
+      `agent: step 2: ${relay.name} runs a tool of its own`,
+      expect.stringMatching(/^answer: .+ asked \S+\.q1: the program that it works for has not/),
+    ]),
+  );
+});
+
+test('a subagent whose steps are jobs waits for a worker; an approval names who may give it', async () => {
+  const environment = simulatedEnvironment();
+  const journal = memoryJournal();
+  const pay = tool({
+    description: 'Pays',
+    inputSchema: z.object({}),
+    needsApproval: true,
+    execute: () => 'paid',
+  });
+  const config = {
+    name: 'treasurer',
+    instructions: 'Pay.',
+    runs: 'jobs',
+    answerableBy: ['carl'],
+    interactive: true,
+    tools: { pay: { ...pay, idempotent: true } },
+  } as const;
+  const model = scriptedModel({
+    agents: { treasurer: [{ calls: [{ name: 'pay', input: {} }] }, { text: 'Paid.' }] },
+  });
+  const jobs = localJobs({
+    handler: jobWorker({ environment, configs: { treasurer: config }, model }),
+  });
+  const { result } = runSubagent(config, 'Pay', {
+    runtime: createRuntime({ environment, journal, jobs }),
+    id: 'run',
+    onQuestion: () => ({ approved: true, by: 'carl' }),
+  });
+  expect((await result).text).toBe('Paid.');
+  const waits = sentencesIn(journal.read({ scope: 'run' })).flat();
+  expect(waits.map(({ cause, sentence }) => `${cause}: ${sentence}`)).toEqual(
+    expect.arrayContaining([
+      `job: step 1 of 5: a worker of ${jobs.name} calls its model`,
+      `job: step 1 of 5: a worker of ${jobs.name} runs its tools: pay`,
+    ]),
+  );
+  expect(waits.find(({ cause }) => cause === 'answer')).toMatchObject({ by: ['carl'] });
+});
