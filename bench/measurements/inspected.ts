@@ -166,6 +166,7 @@ async function offstage(n: number): Promise<Numbers> {
       cpu: cpu / (n * ERRANDS),
       followed: percent(followed),
       unheard: percent(unheard - plain),
+      unheardAppend: unheard / plain,
       traced: percent(traced - plain),
     };
     if (round > 0) rounds.push(numbers);
@@ -175,6 +176,7 @@ async function offstage(n: number): Promise<Numbers> {
     cpu: of('cpu'),
     followed: of('followed'),
     unheard: of('unheard'),
+    unheardAppend: of('unheardAppend'),
     traced: of('traced'),
   };
 }
@@ -193,6 +195,13 @@ export const inspected: Measurement = {
       goal: { value: 5 },
     },
     { figure: 'inspected_unheard', unit: '%', number: 'unheard', floor: null, goal: { value: 1 } },
+    {
+      figure: 'inspected_unheard_append',
+      unit: 'x',
+      number: 'unheardAppend',
+      floor: null,
+      goal: null,
+    },
     { figure: 'inspected_traced', unit: '%', number: 'traced', floor: null, goal: null },
   ],
 };

@@ -31,13 +31,18 @@ import {
   type SessionMessage,
 } from './chat-messages.ts';
 
+interface Traced {
+  /** The W3C trace context of the request. */
+  readonly traceparent?: string;
+}
+
 /** The session of a chat: a client, or a session of the same process. */
 export interface ChatSource {
   readonly store: {
     getSnapshot(): { readonly context: SessionState };
     subscribe(listener: () => void): Subscription;
   };
-  send(text: string): Promise<void>;
+  send(text: string, options?: Traced): Promise<void>;
   answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt>;
   shown(deliveryId: string): unknown;
   questionShown(requestId: string): unknown;
@@ -105,6 +110,7 @@ export class ChatFeed {
     text: string,
     id: string,
     signal?: AbortSignal,
+    traced: Traced = {},
   ): Promise<ReadableStream<SessionChunk>> {
     const words: SentWords = {
       id,
@@ -121,7 +127,7 @@ export class ChatFeed {
       this.#wake();
     };
     try {
-      await this.#source.send(text);
+      await this.#source.send(text, traced);
     } catch (error) {
       over();
       throw error;

@@ -44,7 +44,7 @@ export interface ChatSession {
       listener: (event: { readonly type: string; readonly to?: unknown }) => void,
     ): Subscription;
   };
-  sendText(text: string, from: By): Promise<unknown>;
+  sendText(text: string, from: By & Traced): Promise<unknown>;
   answer(requestId: string, answer: ClientAnswer, from: By): Promise<AnswerReceipt>;
   shown(deliveryId: string, from: By): unknown;
   questionShown(requestId: string, from: By): unknown;
@@ -52,6 +52,11 @@ export interface ChatSession {
 
 interface By {
   readonly by: string;
+}
+
+interface Traced {
+  /** The W3C trace context of the request, as its header has it. */
+  readonly traceparent?: string;
 }
 
 /** Whose request it is. */
@@ -133,6 +138,7 @@ interface ChatTurn {
   /** Null: the page asks for what it has not yet. */
   readonly body: Readonly<Record<string, unknown>> | null;
   readonly signal: AbortSignal;
+  readonly traced: Traced;
 }
 
 /** The chats of one session, the one that was used last at the end. */
@@ -155,6 +161,8 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
 
   async function answer(request: Request): Promise<Response> {
     const { method, signal } = request;
+    const traceparent = request.headers.get('traceparent');
+    const traced = traceparent === null ? {} : { traceparent };
     if (method !== 'POST' && method !== 'GET') throw new Refusal(405, 'Expected POST or GET');
     const who = identityOf(await authorize(request), pool);
     if (who === null) throw new Refusal(403, 'This chat is refused');
@@ -165,7 +173,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
     if (typeof chatId !== 'string' || chatId.length > 200)
       throw new Refusal(400, `Expected the id of a chat, got ${shown(chatId)}`);
     const respond = (session: ChatSession, whenOver?: () => void): Promise<Response> =>
-      responseOf({ session, user: who.user, chatId, body, signal }, whenOver);
+      responseOf({ session, user: who.user, chatId, body, signal, traced }, whenOver);
     const { sessionId } = who;
     if (sessionId === undefined) return respond(who.session);
     return new Promise((resolve, reject) => {
@@ -181,7 +189,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
   }
 
   async function responseOf(
-    { session, user, chatId, body, signal }: ChatTurn,
+    { session, user, chatId, body, signal, traced }: ChatTurn,
     whenOver: () => void = () => undefined,
   ): Promise<Response> {
     await session.start();
@@ -194,7 +202,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
       whenOver();
     };
     try {
-      const stream = await streamOf(chat.feed, body, signal);
+      const stream = await streamOf(chat.feed, body, signal, traced);
       if (stream === null) {
         over();
         return new Response(null, { status: 204 });
@@ -217,7 +225,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
       feed: new ChatFeed(
         {
           store: session.store,
-          send: (text) => sent(session, text, from),
+          send: (text, traced) => sent(session, text, { ...from, ...traced }),
           answer: (requestId, given) => session.answer(requestId, given, from),
           shown: (id) => session.shown(id, from),
           questionShown: (id) => session.questionShown(id, from),
@@ -274,7 +282,7 @@ function attachTo(session: ChatSession): () => void {
 }
 
 /** Resolves when the lead agent has begun to reply, or when it will not. */
-async function sent(session: ChatSession, text: string, from: By): Promise<void> {
+async function sent(session: ChatSession, text: string, from: By & Traced): Promise<void> {
   let [isForLead, hasBegun] = [false, false];
   let look = (): void => undefined;
   const isReplying = (): boolean => session.store.getSnapshot().context.floor === 'model';
@@ -306,6 +314,7 @@ async function streamOf(
   feed: ChatFeed,
   body: Readonly<Record<string, unknown>> | null,
   signal: AbortSignal,
+  traced: Traced,
 ): Promise<ReadableStream<SessionChunk> | null> {
   if (body === null) return feed.resume(signal);
   const given = answerIn(body['answer']);
@@ -314,7 +323,7 @@ async function streamOf(
     return feed.resume(signal);
   }
   const { text, id } = wordsOf(body);
-  return feed.send(text, id, signal);
+  return feed.send(text, id, signal, traced);
 }
 
 /** The answer beside the words of a button: `sendMessage({ text: label }, { body: { answer: { requestId, optionId } } })`. */

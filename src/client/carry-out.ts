@@ -33,7 +33,10 @@ async function valueOf(
 ): Promise<unknown> {
   switch (frame.type) {
     case 'send':
-      await session.sendText(frame.text, by);
+      await session.sendText(frame.text, {
+        ...by,
+        ...(frame.traceparent !== undefined && { traceparent: frame.traceparent }),
+      });
       return null;
     case 'answer':
       return session.answer(frame.requestId, frame.answer, by);

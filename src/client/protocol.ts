@@ -61,7 +61,13 @@ export interface HelloFrame {
 
 /** A frame that is answered with a receipt of the same `id`; the same `id` is executed once. */
 export type CommandFrame =
-  | { readonly type: 'send'; readonly id: number; readonly text: string }
+  | {
+      readonly type: 'send';
+      readonly id: number;
+      readonly text: string;
+      /** The W3C trace context of the client. */
+      readonly traceparent?: string;
+    }
   | {
       readonly type: 'answer';
       readonly id: number;
@@ -213,6 +219,9 @@ export interface PostedFrames {
 
 type Check = (value: unknown) => boolean;
 
+/** One that cannot be read is ignored by the session. */
+const MAX_TRACEPARENT_CHARS = 512;
+
 const isText =
   (maxChars: number): Check =>
   (value) =>
@@ -256,7 +265,7 @@ const clientShapes: Readonly<Record<ClientFrame['type'], Shape>> = {
     client: isText(64),
     'after?': (value) => typeof fieldsOf(value, position) === 'object',
   },
-  send: { id: isSerial, text: isWords },
+  send: { id: isSerial, text: isWords, 'traceparent?': isText(MAX_TRACEPARENT_CHARS) },
   answer: { id: isSerial, requestId: isId, answer: isAnswer },
   cancel: { id: isSerial, subagentId: isId, 'reason?': isWords },
   message: { id: isSerial, subagentId: isId, text: isWords, 'mode?': isMode },

@@ -106,6 +106,12 @@ export interface ClientStatus {
   readonly ownsVoice: boolean;
 }
 
+const sendChecks: OptionChecks<{ readonly traceparent?: string }> = {
+  traceparent: optional((value) =>
+    typeof value === 'string' && value !== '' && value.length <= 512 ? null : 'expected a text',
+  ),
+};
+
 const optionChecks: OptionChecks<ConnectOptions> = {
   url: (value) =>
     (typeof value === 'string' && value !== '') || value instanceof URL
@@ -319,12 +325,14 @@ export class SessionClient {
   }
 
   /**
-   * Sends typed words of the user. Resolves when the session has them.
+   * Sends typed words of the user. Resolves when the session has them. `traceparent`: the W3C trace context of the page,
+   * for the trace that the server writes.
    * @throws {OffstageError} the refusal of the session; `FATE_UNKNOWN` if the server restarted meanwhile;
    *   {CapacityError} `TOO_MANY_COMMANDS`; {ConfigurationError} `CLIENT_CLOSED`, `INVALID_ARGUMENT` (rejects).
    */
-  async send(text: string): Promise<void> {
-    await this.#command({ type: 'send', text });
+  async send(text: string, options: { readonly traceparent?: string } = {}): Promise<void> {
+    const { traceparent } = checkOptions('send(text, options)', sendChecks, options);
+    await this.#command({ type: 'send', text, ...(traceparent !== undefined && { traceparent }) });
   }
 
   /**

@@ -59,7 +59,7 @@ const readElsewhere: Readonly<Record<string, readonly string[]>> = {
     'OpenaiRealtimeOptions.transcription.prompt',
   ],
   'the app, which has the agent': ['AcpAgent.close', 'AcpAgent.closed'],
-  'the app, in `open`': ['AcpSessionRequest.cwd'],
+  'the app, in `open`': ['AcpSessionRequest.cwd', 'AcpSessionRequest.traceparent'],
   'the app, in `authorize`': [
     'AuthorizeRequest.headers',
     'AuthorizeRequest.sessionId',

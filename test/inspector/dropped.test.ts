@@ -179,7 +179,7 @@ test('INSPECTED-5: without a snapshot the entries are there, and the state from 
   expect(known).toMatchObject({ stateFrom: from, epoch: cut.epoch, failure: null });
   expect((await at(page, from - 1)).value).toBeNull();
   const values: unknown[] = [];
-  for (const { machines } of replaySession(entries)) values.push(machines?.session.value);
+  for (const { machines } of replaySession(entries)) values.push(machines?.session?.value);
   for (const n of [from, from + 1, known.count - 1, known.count, from + 2]) {
     const { event, value } = await at(page, n);
     expect([(event as { readonly type: string }).type, value]).toEqual([

@@ -11,6 +11,7 @@
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
+import { readTraceparent } from '../../values/traceparent.ts';
 
 const MAX_IDENTITY_CHARS = 200;
 
@@ -33,11 +34,31 @@ export interface VouchedFor {
   readonly by?: string;
 }
 
+/** The caller who sends words. */
+export interface SaidBy extends VouchedFor {
+  /**
+   * The W3C `traceparent` of the caller's span, for the trace that `tracedJournal` writes; one that cannot be read is
+   * ignored. @defaultValue none
+   */
+  readonly traceparent?: string;
+}
+
 const vouchedFor = z.strictObject({ by: identity.optional() });
 
 /** @throws {ConfigurationError} `INVALID_ARGUMENT` */
 export function checkedBy(where: string, options: unknown): string | undefined {
   return check(where, vouchedFor, options, 'INVALID_ARGUMENT').by;
+}
+
+const saidBy = vouchedFor.extend({ traceparent: z.string().optional() });
+
+/**
+ * As `checkedBy`, with the W3C trace context of the caller; one that cannot be read is left out.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT`
+ */
+export function checkedSource(where: string, options: unknown) {
+  const { by, traceparent } = check(where, saidBy, options, 'INVALID_ARGUMENT');
+  return { by, traceparent: readTraceparent(traceparent) };
 }
 
 /** WHO-1 */

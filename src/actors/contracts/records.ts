@@ -265,6 +265,8 @@ export type SessionInputEvent =
        * an earlier version wrote the event.
        */
       readonly putsOff?: string;
+      /** The W3C trace context of the caller. @defaultValue none */
+      readonly traceparent?: string;
       /** The identity of the speaker, if the app vouched for one. */
       readonly by?: string;
     }

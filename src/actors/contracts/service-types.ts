@@ -110,6 +110,11 @@ export interface SpawnRequest {
    * subagent with a parent, or for a call of the lead agent. @defaultValue none
    */
   readonly by?: string;
+  /**
+   * The W3C `traceparent` of the caller's span: the spans of `tracedJournal` of this subagent are below it. One that
+   * cannot be read is ignored. @defaultValue the trace of the scope
+   */
+  readonly traceparent?: string;
 }
 
 export type SpawnReceipt =

@@ -118,6 +118,11 @@ export interface Journal {
    * do the same are then left out of these calls. Absent: it does not.
    */
   tracesModelCalls?(): boolean;
+  /**
+   * Returns the W3C `traceparent` of the span of the work under way in this unit, for agents elsewhere that do part of it.
+   * Null or absent: there is none.
+   */
+  traceparentOf?(scope: string, unit: string): string | null;
 }
 
 /** Returns the entries by unit, in their order; the units in the order of their first entries. */

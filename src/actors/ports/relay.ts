@@ -61,6 +61,11 @@ export interface RelayStart {
   /** Absent: not known. */
   readonly task?: RelayTask;
   readonly signal: AbortSignal;
+  /**
+   * Returns the W3C `traceparent` of the subagent's work under way, to be passed on beside each request, as the protocol
+   * of the agent does it. Undefined or absent: nobody traces.
+   */
+  traceparent?(): string | undefined;
   /** The source of time. */
   readonly scheduler: Scheduler;
   /** The source of ids. */

@@ -86,6 +86,7 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
     forget: journal.forget?.bind(journal),
     wakeTimes: journal.wakeTimes,
     tracesModelCalls: journal.tracesModelCalls?.bind(journal),
+    traceparentOf: journal.traceparentOf?.bind(journal),
   };
 }
 

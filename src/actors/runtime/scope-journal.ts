@@ -107,6 +107,10 @@ export class ScopeJournal implements Journal {
     return this.#inner.tracesModelCalls?.() ?? false;
   }
 
+  traceparentOf(scope: string, unit: string): string | null {
+    return this.#inner.traceparentOf?.(scope, unit) ?? null;
+  }
+
   /**
    * Claims the scope and reads its entries; `check` may refuse them. If any of it fails, the claim is given
    * back, because another process may continue the scope.

@@ -71,6 +71,8 @@ export interface RelayLoopOptions {
   withdrawn(callId: string, reason: string): void;
   /** Any event: a sign of life. */
   alive(): void;
+  /** The W3C `traceparent` of the work under way. */
+  traceparent(): string | undefined;
 }
 
 /** What the subagent has done and been told, at the beginning of a step. */
@@ -277,7 +279,7 @@ export class RelayLoop {
   }
 
   async #open(resume: string | undefined, signal: AbortSignal): Promise<RelaySession> {
-    const { relay, subagentId, task, environment, report } = this.#options;
+    const { relay, subagentId, task, environment, report, traceparent } = this.#options;
     const connection = (this.#connection += 1);
     this.#inbox.clear();
     this.#requests.clear();
@@ -287,6 +289,7 @@ export class RelayLoop {
       ...(resume === undefined ? {} : { resume }),
       task,
       signal,
+      traceparent,
       scheduler: environment.scheduler,
       ids: environment.ids,
       receive: (event) => {

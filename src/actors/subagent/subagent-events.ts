@@ -71,6 +71,8 @@ export interface SpawnedEvent {
   readonly relay?: string;
   /** The engine of its model calls (`Jobs.name`), for readers of the journal. */
   readonly engine?: string;
+  /** The W3C trace context of the caller, for a subagent without a parent. */
+  readonly traceparent?: string;
 }
 
 /** Fields that the log of a subagent keeps of an event; its machine does not read them. */
@@ -166,6 +168,7 @@ export const spawnedShape = z.looseObject({
   budget: maybe(budgetLimits),
   relay: maybe(text),
   engine: maybe(text),
+  traceparent: maybe(text),
 });
 
 export const SUBAGENT_SHAPES: EventShapes = {

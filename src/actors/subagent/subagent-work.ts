@@ -291,6 +291,8 @@ export class SubagentWork {
       },
       withdrawn: (callId, reason) => this.#questionWithdrawn(callId, reason),
       alive: () => this.#ports.activity(this.#worker),
+      traceparent: () =>
+        this.#host.journal.traceparentOf?.(this.#ports.path, this.#worker.id) ?? undefined,
     });
     this.#relayLoop = relayLoop;
     return { ...instance, tools: relayLoop.tools(name) };

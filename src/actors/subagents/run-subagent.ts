@@ -75,6 +75,11 @@ export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
    * @defaultValue none
    */
   readonly by?: string;
+  /**
+   * The W3C `traceparent` of the caller's span: the spans of `tracedJournal` of this run are below it. One that cannot be
+   * read is ignored. Refused beside `engine`. @defaultValue none: a trace of its own
+   */
+  readonly traceparent?: string;
   /** The model of a configuration without a model of its own. */
   readonly model?: LanguageModel;
   /** Cancels the run when it aborts, with its reason, as `cancel` does. @defaultValue none */
@@ -128,7 +133,7 @@ function begun(
   task: RunTask | string,
   options: RunSubagentOptions,
 ): SubagentRun {
-  const { runtime, model, onError, id: keptAs, by, engine, ...rest } = options;
+  const { runtime, model, onError, id: keptAs, by, engine, traceparent, ...rest } = options;
   const own: SubagentConfig =
     config.lifetime === 'session' ? { ...config, lifetime: 'ephemeral' } : config;
   const wanted: SubagentTask = {
@@ -159,6 +164,7 @@ function begun(
     task: wanted,
     caller: THE_LEAD,
     ...(by === undefined ? {} : { by }),
+    ...(traceparent === undefined ? {} : { traceparent }),
   });
   if (receipt.status === 'rejected') {
     const { code, message } = receipt.error;
@@ -195,6 +201,7 @@ const optionsSchema = z.strictObject({
   onError: aFunction.optional(),
   // Checked where it is used.
   by: z.unknown().optional(),
+  traceparent: z.string().optional(),
 } satisfies ChecksOf<RunSubagentOptions>);
 
 const taskSchema = z.union(
@@ -321,7 +328,7 @@ function keptRun(
   const known = runs.get(id);
   if (known) return known;
   checkSubagentConfig(config, config.name);
-  const { onInput = () => null, onError, by, ...serviceOptions } = options;
+  const { onInput = () => null, onError, by, traceparent, ...serviceOptions } = options;
   const { promise: settled, resolve: settle } = Promise.withResolvers<Outcome>();
   const service = ownedService({
     ...serviceOptions,
@@ -354,6 +361,7 @@ function keptRun(
       caller: THE_LEAD,
       idempotencyKey: id,
       ...(by === undefined ? {} : { by }),
+      ...(traceparent === undefined ? {} : { traceparent }),
     });
     if (receipt.status === 'rejected') {
       const { code, message } = receipt.error;

@@ -86,6 +86,7 @@ const schemas = {
     adapterName: z.string().optional(),
     modelName: z.string().optional(),
     by: identity.optional(),
+    traceparent: z.string().optional(),
   }),
 } as const;
 

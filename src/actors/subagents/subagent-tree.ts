@@ -15,6 +15,7 @@ import type { Observable } from 'rxjs';
 import { clip, head } from '../../values/clip.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
+import { readTraceparent } from '../../values/traceparent.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { checkedBy, type VouchedFor } from '../contracts/identity.ts';
 import type {
@@ -628,6 +629,7 @@ function spawnedEvent(
   const { definition, task, title, callId, workstreamId, idempotencyKey, ports, lineage } =
     admission;
   const { maxSteps, timeout, maxInputRetries, budget, relay, runs } = definition;
+  const traceparent = readTraceparent(request.traceparent);
   return {
     type: SPAWNED,
     name: definition.name,
@@ -649,5 +651,6 @@ function spawnedEvent(
     ...(budget === undefined ? {} : { budget: withoutUndefined(budget) }),
     ...(relay === undefined ? {} : { relay: relay.name }),
     ...(jobs && runs === 'jobs' ? { engine: jobs.name } : {}),
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }

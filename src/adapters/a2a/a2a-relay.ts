@@ -73,15 +73,20 @@ async function begin(
   start.signal.throwIfAborted();
   const sdk = await loadSdk('a2aRelay');
   return openInTime({ name, start, timeoutMs: startTimeoutMs }, async (over) => {
-    const connection = await connect(sdk, options, over.signal);
+    const connection = await connect(sdk, options, start, over.signal);
     return A2aSession.open({ sdk, name, ...connection, start, graceMs, pollMs, over });
   });
 }
 
-async function connect(sdk: Sdk, options: A2aRelayOptions, over: AbortSignal) {
+async function connect(
+  sdk: Sdk,
+  options: A2aRelayOptions,
+  { traceparent }: RelayStart,
+  over: AbortSignal,
+) {
   const { url, headers, fetch } = options;
   const given = { url, ...(headers ? { headers } : {}), ...(fetch ? { fetch } : {}) };
-  const fetchImpl = originFetch(given, over);
+  const fetchImpl = originFetch({ ...given, ...(traceparent && { traceparent }) }, over);
   const factory = new sdk.ClientFactory({
     transports: [
       new sdk.JsonRpcTransportFactory({ fetchImpl }),

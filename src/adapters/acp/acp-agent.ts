@@ -17,6 +17,7 @@ import { codeOf, ConfigurationError, messageOf } from '../../values/errors.ts';
 import { loadSdk } from './load-sdk.ts';
 import { ServedSession, type EditorAbilities, type SessionForEditor } from './served-session.ts';
 import { reporter } from '../../values/reporter.ts';
+import { readTraceparent } from '../../values/traceparent.ts';
 
 /** A session that the editor opens. */
 export interface AcpSessionRequest {
@@ -24,6 +25,8 @@ export interface AcpSessionRequest {
   readonly sessionId?: string;
   /** The folder of the editor's project, an absolute path. */
   readonly cwd: string;
+  /** The W3C trace context of the editor's request, for the option of that name of the session. @defaultValue none */
+  readonly traceparent?: string;
 }
 
 export interface AcpAgentOptions {
@@ -95,8 +98,8 @@ class Agent implements AcpAgent {
           authMethods: [],
         };
       })
-      .onRequest(methods.agent.session.new, async ({ params: { cwd } }) => {
-        const served = await this.#open({ cwd });
+      .onRequest(methods.agent.session.new, async ({ params: { cwd, _meta } }) => {
+        const served = await this.#open({ cwd, ...tracedBy(_meta) });
         return { sessionId: served.id };
       })
       .onRequest(methods.agent.session.resume, async ({ params: { sessionId, cwd } }) => {
@@ -114,13 +117,13 @@ class Agent implements AcpAgent {
         await served.leave();
         return {};
       })
-      .onRequest(methods.agent.session.prompt, async ({ params: { sessionId, prompt } }) => {
+      .onRequest(methods.agent.session.prompt, async ({ params: { sessionId, prompt, _meta } }) => {
         const served = await this.#known(sessionId);
         const text = wordsOf(prompt);
         if (text.trim() === '')
           throw sdk.RequestError.invalidParams({ reason: 'the prompt has no words' });
         try {
-          return { stopReason: await served.prompt(text) };
+          return { stopReason: await served.prompt(text, tracedBy(_meta)) };
         } catch (error) {
           throw sdk.RequestError.internalError({ reason: messageOf(error) });
         }
@@ -206,6 +209,12 @@ class Agent implements AcpAgent {
     for (const one of left)
       if (one.status === 'rejected') this.#report(one.reason, 'a session that was left');
   }
+}
+
+/** The trace context that the editor has sent, if it has. */
+function tracedBy(meta: Readonly<Record<string, unknown>> | null | undefined) {
+  const traceparent = readTraceparent(meta?.['traceparent']);
+  return traceparent === undefined ? {} : { traceparent };
 }
 
 /** The words of a prompt: what it embeds is quoted by its address. */

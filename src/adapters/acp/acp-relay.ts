@@ -11,7 +11,7 @@ import { z } from 'zod';
 import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.ts';
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { AcpSession } from './acp-session.ts';
-import { AgentProcess, ownFolder, sweep } from '../agent-process/agent-process.ts';
+import { AgentProcess, ownFolder, sweep, tracedEnv } from '../agent-process/agent-process.ts';
 import { loadSdk } from './load-sdk.ts';
 
 export interface AcpRelayOptions {
@@ -110,7 +110,7 @@ async function begin(
   const removeFolder = (): void => {
     if (own !== null) rmSync(own, { recursive: true, force: true });
   };
-  const env = envOf(options);
+  const env = { ...tracedEnv(start), ...envOf(options) };
   try {
     const agent = await AgentProcess.start({ command, args, cwd, env, marks });
     return await AcpSession.open({

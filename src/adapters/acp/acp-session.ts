@@ -138,7 +138,11 @@ export class AcpSession implements RelaySession {
     const turn = this.#turns;
     this.#turn = turn;
     this.#tools = new ToolTable();
-    const asked = { sessionId: this.id, prompt: [{ type: 'text' as const, text }] };
+    const asked = {
+      sessionId: this.id,
+      prompt: [{ type: 'text' as const, text }],
+      ...this.#meta,
+    };
     this.#connection.agent.request(methods.agent.session.prompt, asked).then(
       (response: unknown) => {
         const { usage, ...ended } = endOf(response);
@@ -214,12 +218,16 @@ export class AcpSession implements RelaySession {
     const mcpServers = [...this.#options.mcpServers] as McpServer[];
     const { resume: sessionId } = start;
     if (sessionId === undefined) {
-      const opened = await agent.request(methods.agent.session.new, { cwd, mcpServers });
+      const opened = await agent.request(methods.agent.session.new, {
+        cwd,
+        mcpServers,
+        ...this.#meta,
+      });
       this.id = readSessionId(name, opened);
       return;
     }
     this.id = sessionId;
-    const known = { sessionId, cwd, mcpServers };
+    const known = { sessionId, cwd, mcpServers, ...this.#meta };
     try {
       if (resumes) await agent.request(methods.agent.session.resume, known);
       else if (loads) await agent.request(methods.agent.session.load, known);
@@ -234,6 +242,12 @@ export class AcpSession implements RelaySession {
         { cause: error },
       );
     }
+  }
+
+  /** The trace of the work goes on in the agent. */
+  get #meta(): { readonly _meta?: { readonly traceparent: string } } {
+    const traceparent = this.#options.start.traceparent?.();
+    return traceparent === undefined ? {} : { _meta: { traceparent } };
   }
 
   /** ACP-SESSION-1 */

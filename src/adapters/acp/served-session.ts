@@ -122,7 +122,10 @@ export class ServedSession {
   }
 
   /** Plays a turn. Returns how it ended. */
-  async prompt(text: string): Promise<'end_turn' | 'cancelled'> {
+  async prompt(
+    text: string,
+    traced: { readonly traceparent?: string } = {},
+  ): Promise<'end_turn' | 'cancelled'> {
     this.#turn?.ended.abort('end_turn');
     const turn: Turn = { ended: new AbortController(), failure: null, hasWords: false };
     const { signal } = turn.ended;
@@ -133,7 +136,7 @@ export class ServedSession {
       const waiting = this.#waiting();
       // A question in words is answered by the prompt, or put again by the session.
       for (const { requestId } of waiting) this.#put.add(requestId);
-      await this.#session.sendText(text);
+      await this.#session.sendText(text, traced);
       this.#putAgain(waiting);
       await this.#quiet(signal);
     } catch (error) {

@@ -24,6 +24,7 @@ import type { Readable, Writable } from 'node:stream';
 import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
 import type { Scheduler } from '../../actors/ports/environment.ts';
+import type { RelayStart } from '../../actors/ports/relay.ts';
 
 export interface AgentCommand {
   readonly command: string;
@@ -44,6 +45,12 @@ export interface Exit {
 /** The processes that run, for the end of this one. */
 const running = new Set<AgentProcess>();
 let isWatching = false;
+
+/** The variable by which the trace of the work goes on in a process (OpenTelemetry, environment variables as carriers). */
+export function tracedEnv({ traceparent }: RelayStart): Readonly<Record<string, string>> {
+  const value = traceparent?.();
+  return value === undefined ? {} : { TRACEPARENT: value };
+}
 
 export class AgentProcess {
   readonly stdin: Writable;

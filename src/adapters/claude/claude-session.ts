@@ -10,7 +10,7 @@
 //   CLAUDE-SESSION-3. A permission changes no settings of Claude. A lasting one is remembered in the session's file, for
 //       calls with the same key, and only for an answer that says so; it is forgotten with the session.
 
-import { AgentProcess } from '../agent-process/agent-process.ts';
+import { AgentProcess, tracedEnv } from '../agent-process/agent-process.ts';
 import type {
   RelayAnswer,
   RelayEvent,
@@ -285,7 +285,8 @@ export class ClaudeSession implements RelaySession {
   }
 
   #start(turn: Turn, prompt: AsyncIterable<unknown>, spawned: (child: AgentProcess) => void) {
-    const { query, cwd, env, marks, more } = this.#options;
+    const { query, cwd, marks, more, start } = this.#options;
+    const env = { ...tracedEnv(start), ...this.#options.env };
     const { id, isBegun } = this.#kept;
     this.#keep({ isBegun: true });
     const options = {

@@ -92,6 +92,7 @@ export function encryptedJournal(journal: Journal, options: EncryptionOptions): 
     forget: journal.forget?.bind(journal),
     wakeTimes: journal.wakeTimes,
     tracesModelCalls: journal.tracesModelCalls?.bind(journal),
+    traceparentOf: journal.traceparentOf?.bind(journal),
   };
 }
 

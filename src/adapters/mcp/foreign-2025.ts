@@ -33,11 +33,20 @@ const polled = taskSchema.extend({ pollInterval: z.number().nullish() });
 const created = z.looseObject({ task: polled });
 const ENDED = new Set<string>(['completed', 'failed', 'cancelled']);
 
+interface Foreign2025Options {
+  readonly heard: Heard;
+  readonly ttlMs: number;
+  readonly signal: AbortSignal;
+  /** The W3C trace context of the work (SEP-414). */
+  readonly traceparent: (() => string | undefined) | undefined;
+}
+
 export class Foreign2025 implements ForeignServer {
   readonly #sdk: ClientSdk;
   readonly #client: Client;
   readonly #heard: Heard;
   readonly #ttlMs: number;
+  readonly #traceparent: Foreign2025Options['traceparent'];
   /** The requests `tasks/result` that wait, by their task: questions come while one does. */
   readonly #results = new Map<string, Promise<CallResult>>();
   readonly #over = new AbortController();
@@ -46,10 +55,10 @@ export class Foreign2025 implements ForeignServer {
   static async open(
     sdk: ClientSdk,
     transport: Transport,
-    options: { readonly heard: Heard; readonly ttlMs: number; readonly signal: AbortSignal },
+    options: Foreign2025Options,
   ): Promise<Foreign2025> {
-    const { heard, ttlMs, signal } = options;
-    const server = new Foreign2025(sdk, heard, ttlMs);
+    const { signal } = options;
+    const server = new Foreign2025(sdk, options);
     const isKnown = transport.sessionId !== undefined;
     const stop = (): void => void server.close('suspended');
     signal.addEventListener('abort', stop, { once: true });
@@ -69,8 +78,9 @@ export class Foreign2025 implements ForeignServer {
     return server;
   }
 
-  private constructor(sdk: ClientSdk, heard: Heard, ttlMs: number) {
+  private constructor(sdk: ClientSdk, { heard, ttlMs, traceparent }: Foreign2025Options) {
     this.#sdk = sdk;
+    this.#traceparent = traceparent;
     this.#heard = heard;
     this.#ttlMs = ttlMs;
     const client = new sdk.Client(
@@ -167,8 +177,10 @@ export class Foreign2025 implements ForeignServer {
     params: object,
     signal: AbortSignal = this.#over.signal,
   ): Promise<unknown> {
+    const traceparent = this.#traceparent?.();
+    const traced = traceparent === undefined ? {} : { _meta: { traceparent } };
     try {
-      return await this.#client.request({ method, params: { ...params } }, anything, {
+      return await this.#client.request({ method, params: { ...params, ...traced } }, anything, {
         timeout: NEVER,
         signal,
         onprogress: ({ message }) => {

@@ -56,6 +56,8 @@ export interface Foreign2026Options {
   /** Ends with the session. */
   readonly fetch: typeof globalThis.fetch;
   readonly heard: Heard;
+  /** The W3C trace context of the work (SEP-414). */
+  readonly traceparent: (() => string | undefined) | undefined;
 }
 
 export class Foreign2026 implements ForeignServer {
@@ -167,6 +169,7 @@ export class Foreign2026 implements ForeignServer {
     this.#requests += 1;
     const id = this.#requests;
     const { url, fetch } = this.#options;
+    const traceparent = this.#options.traceparent?.();
     const named = params['name'] ?? params['taskId'];
     const response = await fetch(url, {
       method: 'POST',
@@ -186,6 +189,7 @@ export class Foreign2026 implements ForeignServer {
         params: {
           ...params,
           _meta: {
+            ...(traceparent === undefined ? {} : { traceparent }),
             [`${META}protocolVersion`]: VERSION,
             [`${META}clientInfo`]: { name: 'offstage', version: '0.1.0' },
             [`${META}clientCapabilities`]: {

@@ -96,11 +96,11 @@ export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedU
       if ('content' in task) return task;
       if (isTask)
         return user.use(async (tasks) => {
-          const id = await tasks.start(params.name, task);
+          const id = await tasks.start(params.name, task, params._meta);
           return { task: wireOf(viewOf(tasks, id), options) };
         });
       return user.wait(async (tasks) => {
-        const id = await tasks.start(params.name, task);
+        const id = await tasks.start(params.name, task, params._meta);
         try {
           const ended = await follow(tasks, id, caller(id, extra, false), extra.signal);
           return resultOf(ended);

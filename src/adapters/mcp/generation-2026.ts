@@ -58,6 +58,7 @@ const callSchema = z.looseObject({
   arguments: record.optional(),
   inputResponses: record.optional(),
   requestState: z.string().optional(),
+  _meta: record.optional(),
 });
 const taskSchema = z.looseObject({ taskId: z.string() });
 const updateSchema = z.looseObject({ taskId: z.string(), inputResponses: record });
@@ -178,7 +179,8 @@ function resultFor(
           called(call, tasks, options, elicitation !== undefined, signal),
         );
       return user.use(async (tasks) => {
-        const id = await tasks.start(call.name, await taskOf(options, call.name, call.arguments));
+        const task = await taskOf(options, call.name, call.arguments);
+        const id = await tasks.start(call.name, task, call._meta);
         return { resultType: 'task', ...baseOf(viewOf(tasks, id), options) };
       });
     }
@@ -230,7 +232,7 @@ async function called(
   let id: string;
   if (requestState === undefined) {
     const task = await taskOf(options, name, call.arguments);
-    id = await tasks.start(name, task);
+    id = await tasks.start(name, task, call._meta);
   } else {
     // MCP-2026-1
     const view = viewOf(tasks, requestState);

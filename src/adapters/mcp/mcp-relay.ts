@@ -104,7 +104,7 @@ async function begin(
       name,
       tool,
       argumentsOf: options.arguments ?? null,
-      connect: (heard, sessionId) => connect(options, heard, sessionId, over.signal),
+      connect: (heard, sessionId) => connect(options, start, heard, sessionId, over.signal),
       start,
       graceMs,
       pollMs,
@@ -115,6 +115,7 @@ async function begin(
 
 async function connect(
   options: McpRelayOptions,
+  { traceparent }: RelayStart,
   heard: Heard,
   sessionId: string | null,
   signal: AbortSignal,
@@ -123,18 +124,18 @@ async function connect(
   if (url === undefined) {
     const [sdk, transport] = [await loadClientSdk(), await options.transport?.()];
     if (!transport) throw new Error('`transport` returned none');
-    return Foreign2025.open(sdk, transport, { heard, ttlMs, signal });
+    return Foreign2025.open(sdk, transport, { heard, ttlMs, signal, traceparent });
   }
   const bound = originFetch(
     { url, ...(headers ? { headers } : {}), ...(fetch ? { fetch } : {}) },
     signal,
   );
-  if (protocol === '2026-07-28') return new Foreign2026({ url, fetch: bound, heard });
+  if (protocol === '2026-07-28') return new Foreign2026({ url, fetch: bound, heard, traceparent });
   const sdk = await loadClientSdk();
   const open = (known: string | null): Promise<ForeignServer> => {
     const given = { fetch: bound, ...(known === null ? {} : { sessionId: known }) };
     const transport = new sdk.StreamableHTTPClientTransport(new URL(url), given);
-    return Foreign2025.open(sdk, transport, { heard, ttlMs, signal });
+    return Foreign2025.open(sdk, transport, { heard, ttlMs, signal, traceparent });
   };
   if (sessionId === null) return open(null);
   // A server that was begun again does not know the session, and may know its tasks.

@@ -25,6 +25,7 @@ import {
   type OwnedSubagentService,
 } from '../../actors/subagents/subagent-service.ts';
 import { OffstageError, ProtocolError, TimeoutError } from '../../values/errors.ts';
+import { readTraceparent } from '../../values/traceparent.ts';
 import type { CheckedMcp } from './options.ts';
 import type { KeptEntries } from './kept-entries.ts';
 
@@ -54,6 +55,8 @@ export interface TaskView {
   readonly questions: readonly TaskQuestion[];
   readonly outcome: Outcome | null;
 }
+
+type Meta = Readonly<Record<string, unknown>> | undefined;
 
 interface OpenQuestion {
   readonly asked: AskedQuestion;
@@ -106,20 +109,23 @@ export class UserTasks {
   }
 
   /**
-   * Starts a task; resolves with its id when it is in the journal.
+   * Starts a task; resolves with its id when it is in the journal. `meta`: `_meta` of the request, which may name the
+   * trace of the client (SEP-414).
    * @throws {OffstageError} the reason for which it was not accepted.
    */
-  async start(name: string, task: SubagentTask): Promise<string> {
+  async start(name: string, task: SubagentTask, meta: Meta = {}): Promise<string> {
     const { configs } = this.#options;
     const config = configs[name];
     if (!config) throw new ProtocolError('NOT_FOUND', `Expected one of the tools, got "${name}"`);
     const begun = this.#kept.begin();
+    const traceparent = readTraceparent(meta?.['traceparent']);
     try {
       const receipt = this.#service.spawn({
         config,
         task,
         caller: THE_LEAD,
         ...this.#by,
+        ...(traceparent === undefined ? {} : { traceparent }),
       });
       if (receipt.status === 'rejected')
         throw new OffstageError(receipt.error.code, receipt.error.message);

@@ -9,6 +9,7 @@
 //       before is only read, so that times are right across a crash.
 //   METERED-JOURNAL-2. A fault of the SDK never reaches the session.
 //   METERED-JOURNAL-3. Without a registered provider nothing is read or measured.
+//   METERED-JOURNAL-4. What an operator is woken for is a log record, without words: docs/tracing.md lists them.
 
 import {
   type Attributes,
@@ -69,16 +70,22 @@ const responded = z.object({
   calls: z.array(z.object({ kind: text })),
   response: z.object({
     usage: z.object({ inputTokens: amount, outputTokens: amount, cost: amount }),
+    calls: z.array(z.object({ callId: text, toolName: text })).catch([]),
   }),
 });
 const failed = z.object({ error: z.object({ code: text }) });
+const lost = failed.extend({ retryInMs: z.number().nullish() });
+const called = z.object({ callId: text, name: text });
+const executed = z.object({ output: z.object({ code: text }) });
+const aside = z.object({ event: text });
 const asked = z.object({ requestId: text, kind: text });
 const closed = z.object({ requestId: text });
 const noted = z.object({ itemId: text });
 const validated = z.object({ execution: text });
 const playing = z.object({ attempt: z.number(), deliveryIds: z.array(text) });
-const settled = z.object({ callId: text, outcome: z.object({ status: text }) });
-const ended = z.object({ outcome: z.object({ status: text }) });
+const code = z.object({ code: text.optional() }).nullish().catch(null);
+const settled = z.object({ callId: text, outcome: z.object({ status: text, error: code }) });
+const ended = z.object({ outcome: z.object({ status: text, error: code }) });
 
 /** The measured part of a question or of a subagent. */
 interface Begun {
@@ -89,8 +96,10 @@ interface Begun {
 /** What the measurements of one scope need of its earlier events. */
 class ScopeMeasures {
   /** Those that have not ended. */
-  readonly subagents = new Map<string, Begun & { isParked: boolean }>();
+  readonly subagents = new Map<string, Begun & { isParked: boolean; readonly root: Attributes }>();
   readonly #questions = new Map<string, Begun>();
+  /** The tools of calls without a result, by the unit and the call. */
+  readonly #tools = new Map<string, string>();
   /** The subagents of calls, and when those of the lead agent ended. */
   readonly #subagentOf = new Map<string, string>();
   readonly #endedAt = new Map<string, number>();
@@ -108,9 +117,20 @@ class ScopeMeasures {
 
   /** Takes an event in. `measured` is null for one that was kept before. */
   take({ scope, unit, actor, at, event }: JournalEntry, measured: Measured | null): void {
-    const log = (name: string, attributes: Attributes): void =>
-      measured?.log(name, at, { [names.CONVERSATION_ID]: scope, ...attributes });
+    const log = (name: string, attributes: Attributes, severity: Severity = 'INFO'): void =>
+      measured?.log(name, at, { [names.CONVERSATION_ID]: scope, ...attributes }, severity);
     const subagent = this.subagents.get(unit);
+    const ofSubagent = { ...subagent?.attributes, [names.SUBAGENT_ID]: unit };
+    const inDoubt = (callId: string, of: Attributes): void =>
+      log(
+        'offstage.call_in_doubt',
+        {
+          ...of,
+          [names.TOOL_CALL_ID]: callId,
+          [names.TOOL_NAME]: this.#tools.get(callKey(unit, callId)),
+        },
+        'ERROR',
+      );
     switch (event.type) {
       case 'utterance.started':
         this.#userEndedAt = null;
@@ -140,6 +160,7 @@ class ScopeMeasures {
         this.#measureBargeIn(measured);
         return;
       case 'session.recovered':
+        log('offstage.session.recovered', {});
         this.#isPlaying = false;
         this.#over = null;
         this.#userEndedAt = null;
@@ -148,11 +169,48 @@ class ScopeMeasures {
         if (readAs(validated, event)?.execution === 'background')
           this.#background.add(actor.replace(/^call:/, ''));
         return;
+      case 'transport.lost': {
+        const { error, retryInMs } = readAs(lost, event) ?? {};
+        const isForGood = retryInMs === null;
+        log(
+          'offstage.connection.lost',
+          { [names.ERROR_TYPE]: error?.code ?? '_OTHER' },
+          isForGood ? 'ERROR' : 'WARN',
+        );
+        return;
+      }
+      case 'entry.set_aside':
+      case 'session.lost':
+        log(
+          `offstage.${event.type}`,
+          { [names.EVENT_TYPE]: readAs(aside, event)?.event ?? '_OTHER' },
+          'ERROR',
+        );
+        return;
+      case 'budget.exhausted':
+        log('offstage.budget.exhausted', ofSubagent, 'WARN');
+        return;
+      case 'delivery.failed':
+        log('offstage.delivery.failed', { [names.ATTEMPT]: this.#attempt }, 'WARN');
+        return;
+      case 'tool.called': {
+        const call = readAs(called, event);
+        if (call) this.#tools.set(callKey(unit, call.callId), call.name);
+        return;
+      }
+      case 'call.executed': {
+        const callId = actor.replace(/^call:/, '');
+        if (readAs(executed, event)?.output.code === IN_DOUBT) inDoubt(callId, {});
+        this.#tools.delete(callKey(unit, callId));
+        return;
+      }
       case 'subagent.spawned': {
         const birth = readAs(spawned, event);
         if (!birth) return;
         const attributes = { [names.AGENT_NAME]: birth.name };
-        this.subagents.set(unit, { at, attributes, isParked: false });
+        const above = this.subagents.get(birth.parentId ?? '');
+        const root = above?.root ?? { [names.ROOT_AGENT]: birth.name };
+        this.subagents.set(unit, { at, attributes, root, isParked: false });
         if (typeof birth.callId === 'string')
           this.#subagentOf.set(callKey(birth.parentId ?? '', birth.callId), unit);
         return;
@@ -166,7 +224,9 @@ class ScopeMeasures {
         const { calls, response, again } = answer;
         const waits = calls.some(({ kind }) => kind === 'question' || kind === 'approval');
         if (subagent) subagent.isParked = waits;
-        measured?.used(response.usage, subagent?.attributes ?? {});
+        for (const { callId, toolName } of response.calls)
+          this.#tools.set(callKey(unit, callId), toolName);
+        measured?.used(response.usage, { ...subagent?.attributes, ...subagent?.root });
         if (calls.length === 0 && again !== true)
           this.#endDetached(unit, 'completed', at, measured);
         return;
@@ -174,6 +234,7 @@ class ScopeMeasures {
       case 'model.failed': {
         const code = readAs(failed, event)?.error.code ?? '_OTHER';
         measured?.failures.add(1, { ...subagent?.attributes, [names.ERROR_TYPE]: code });
+        log('offstage.model.failed', { ...ofSubagent, [names.ERROR_TYPE]: code }, 'WARN');
         this.#endDetached(unit, 'failed', at, measured);
         return;
       }
@@ -187,6 +248,8 @@ class ScopeMeasures {
         const result = readAs(settled, event);
         if (!result) return;
         const status = result.outcome.status === 'ok' ? 'completed' : 'failed';
+        if (result.outcome.error?.code === IN_DOUBT) inDoubt(result.callId, ofSubagent);
+        this.#tools.delete(callKey(unit, result.callId));
         this.#end(callKey(unit, result.callId), status, at, measured);
         return;
       }
@@ -219,8 +282,22 @@ class ScopeMeasures {
       }
       case 'subagent.ended': {
         const callId = actor.replace(/^call:/, '');
-        const status = readAs(ended, event)?.outcome.status;
+        const { status, error } = readAs(ended, event)?.outcome ?? {};
         if (status === undefined) return;
+        const failedId = FAILURES.has(status)
+          ? this.#subagentOf.get(callKey('', callId))
+          : undefined;
+        if (failedId !== undefined)
+          log(
+            'offstage.subagent.failed',
+            {
+              ...this.subagents.get(failedId)?.attributes,
+              [names.SUBAGENT_ID]: failedId,
+              [names.OUTCOME]: status,
+              [names.ERROR_TYPE]: error?.code ?? '_OTHER',
+            },
+            'WARN',
+          );
         this.#endedAt.set(callId, at);
         if (this.#background.delete(callId)) this.unheard.set(callId, at);
         this.#end(callKey('', callId), status, at, measured);
@@ -301,6 +378,13 @@ class ScopeMeasures {
     measured?.duration.record(secondsBetween(subagent.at, at), attributes);
   }
 }
+
+type Severity = keyof typeof SEVERITIES;
+const SEVERITIES = { INFO: 9, WARN: 13, ERROR: 17 } as const;
+
+/** Whether the call has run is not known. */
+const IN_DOUBT = 'NEEDS_RECONCILE';
+const FAILURES: ReadonlySet<string> = new Set(['failed', 'timed_out', 'lost']);
 
 function callKey(unit: string, callId: string): string {
   return `${unit}:${callId}`;
@@ -415,13 +499,8 @@ class Measured {
       .addCallback((result) => result.observe(count(true)));
   }
 
-  log(
-    eventName: string,
-    at: number,
-    attributes: Attributes,
-    severityText: 'INFO' | 'ERROR' = 'INFO',
-  ): void {
-    const severityNumber = severityText === 'INFO' ? 9 : 17;
+  log(eventName: string, at: number, attributes: Attributes, severityText: Severity): void {
+    const severityNumber = SEVERITIES[severityText];
     this.#logger?.emit({
       eventName,
       timestamp: new Date(at),
@@ -489,9 +568,15 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
         });
       const refused = (error: unknown): void =>
         quietly(() => {
-          if (!isA(error, OffstageError) || codeOf(error) !== 'FENCED') return;
-          const attributes = { [names.CONVERSATION_ID]: entry.scope };
-          measured()?.log('offstage.lease.lost', clock?.now() ?? entry.at, attributes, 'ERROR');
+          const isFenced = isA(error, OffstageError) && codeOf(error) === 'FENCED';
+          const attributes = {
+            [names.CONVERSATION_ID]: entry.scope,
+            ...(!isFenced && {
+              [names.ERROR_TYPE]: isA(error, OffstageError) ? codeOf(error) : '_OTHER',
+            }),
+          };
+          const event = isFenced ? 'offstage.lease.lost' : 'offstage.journal.failed';
+          measured()?.log(event, clock?.now() ?? entry.at, attributes, 'ERROR');
         });
       let appended: void | Promise<void>;
       try {
@@ -540,6 +625,7 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
       }),
     wakeTimes: journal.wakeTimes,
     tracesModelCalls: journal.tracesModelCalls?.bind(journal),
+    traceparentOf: journal.traceparentOf?.bind(journal),
   };
 }
 

@@ -17,6 +17,10 @@ export const TOKEN_TYPE = 'gen_ai.token.type';
 export const ERROR_TYPE = 'error.type';
 export const SESSION_ID = 'session.id';
 
+/** The subagent at the top of the subtree. */
+export const ROOT_AGENT = 'offstage.root_agent.name';
+/** The type of an event of the journal. */
+export const EVENT_TYPE = 'offstage.event.type';
 export const SUBAGENT_ID = 'offstage.subagent.id';
 export const STEP = 'offstage.step';
 export const CAUSE = 'offstage.cause';

@@ -3,6 +3,7 @@
 
 import {
   type Attributes,
+  INVALID_SPAN_CONTEXT,
   type Link,
   ROOT_CONTEXT,
   type Span,
@@ -14,6 +15,7 @@ import {
 } from '@opentelemetry/api';
 import { z } from 'zod';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
+import { readTraceparent } from '../../values/traceparent.ts';
 import * as names from './names.ts';
 
 /** The entry to append, and what follows once it is kept. */
@@ -35,10 +37,16 @@ interface Subagent {
   readonly name: string;
   /** The key of the call that spawned it. */
   readonly parent: string;
+  /** The key of the span that its later work is below: the root, or the span of the caller. */
+  readonly home: string;
+  /** An agent of somebody else does the work. */
+  readonly isRemote: boolean;
   /** The calls of its latest step without a result, with their kind. */
   readonly pending: Map<string, { readonly toolName: string; kind: string }>;
   step: number;
   hasWorked: boolean;
+  /** What the work of an agent of somebody else has used since it began or went on. */
+  used: { input: number; output: number };
 }
 
 const ROOT = 'root';
@@ -47,6 +55,8 @@ const TURN = 'turn';
 const REPLY = 'reply';
 /** What the user says. */
 const WORDS = 'words';
+/** The span of the caller who sent the latest words of the user. */
+const CALLER = 'caller';
 /** The contexts that are kept beside the root's; the oldest are forgotten first. */
 const MAX_CONTEXTS = 500;
 
@@ -64,7 +74,13 @@ const accepted = z.object({ subagentId: text });
 const ended = z.object({
   outcome: z.object({ status: text, error: z.object({ code: text }).nullish() }),
 });
-const spawned = z.object({ name: text, callId: text.nullish(), parentId: text.nullish() });
+const spawned = z.object({
+  name: text,
+  callId: text.nullish(),
+  parentId: text.nullish(),
+  relay: text.nullish(),
+  traceparent: text.nullish(),
+});
 const responded = z.object({
   step: z.number(),
   again: z.boolean().nullish(),
@@ -89,9 +105,10 @@ const settled = z.object({
   }),
 });
 const answered = z.object({ approved: z.boolean().nullish() });
+const fromCaller = z.object({ traceparent: text });
 const snapshot = z.object({
   delegation: z.object({
-    subagents: z.array(z.object({ id: text, birth: z.object({ name: text }) })),
+    subagents: z.array(z.object({ id: text, birth: spawned })),
   }),
   books: z.object({ agentName: text }),
 });
@@ -112,12 +129,16 @@ export class ScopeTrace {
   readonly #underWay = new Map<string, { readonly seq: number; readonly observed: Observed }>();
   #agentName = 'lead';
   #hasUserSpoken = false;
+  /** The latest words of the user came from a caller that names its span. */
+  #hasCaller = false;
   #isUserSpeaking = false;
   /** Since the end of the user's last utterance nothing has been heard. */
   #userEndedAt: number | null = null;
   #isPlaying = false;
   /** The deliveries that the turn tells. */
   #told: readonly string[] = [];
+  /** An entry of the scope was seen. */
+  #isKnown = false;
   /** A process before this one began what is running. */
   #isRestored = false;
   #at = 0;
@@ -134,6 +155,7 @@ export class ScopeTrace {
   /** Folds the entries of a process before this one. */
   restore(entries: readonly JournalEntry[]): void {
     this.#isRestored = true;
+    this.#isKnown = true;
     for (const entry of entries) {
       this.#fold(entry);
       const { success, data } = traced.safeParse(entry.event);
@@ -153,7 +175,8 @@ export class ScopeTrace {
     this.#begun = begun;
     this.#following = following;
     try {
-      if (!this.#contexts.has(ROOT)) this.#beginTrace(entry.at);
+      if (!this.#isKnown) this.#beginRoot(entry);
+      this.#isKnown = true;
       if (this.#isRestored || entry.event.type === 'session.recovered') this.#takeUp(entry.at);
       this.#fold(entry);
       // The entries before a snapshot may be trimmed.
@@ -181,8 +204,22 @@ export class ScopeTrace {
     this.#spans.clear();
   }
 
-  #beginTrace(at: number): void {
-    this.#begin(ROOT, 'offstage.session', at, { parent: '', attributes: {} });
+  /** The `traceparent` of the work under way in a unit; null: it does none. */
+  traceparentOf(unit: string): string | null {
+    const span = this.#spans.get(`subagent:${unit}`);
+    return span ? traceparentOf(span.spanContext()) : null;
+  }
+
+  /** A session that a request opened is below its span; a run that a request began has its spans there, and no root. */
+  #beginRoot({ at, event }: JournalEntry): void {
+    const caller = readAs(fromCaller, event) ? this.#comesFrom(CALLER, event) : '';
+    if (event.type !== 'subagent.spawned' || caller === '')
+      this.#beginTrace(at, event.type === 'session.opened' ? caller : '');
+  }
+
+  /** @param caller The key of the span above. */
+  #beginTrace(at: number, caller: string): void {
+    this.#begin(ROOT, 'offstage.session', at, { parent: caller, attributes: {} });
     this.#end(ROOT, at);
   }
 
@@ -197,7 +234,8 @@ export class ScopeTrace {
     for (const [key, work] of running) {
       // A turn of the lead agent ends with its process, and so do its calls and the words of the user.
       if (key === TURN || key === REPLY || key === WORDS || key.startsWith('call:')) continue;
-      const parent = work.parent.startsWith('subagent:') ? work.parent : ROOT;
+      const home = this.#subagents.get(key.replace(/^subagent:/, ''))?.home ?? ROOT;
+      const parent = work.parent.startsWith('subagent:') ? work.parent : home;
       this.#begin(key, work.name, at, { ...work, parent }, this.#linkTo(key, 'continues'));
     }
   }
@@ -215,7 +253,7 @@ export class ScopeTrace {
         this.#agentName = kept.books.agentName;
         for (const { id, birth } of kept.delegation.subagents)
           if (!this.#subagents.has(id))
-            this.#subagents.set(id, newSubagent(birth.name, ROOT, true));
+            this.#subagents.set(id, this.#born(id, birth, { parent: ROOT, hasWorked: true }));
         return;
       }
       case 'agent.entered':
@@ -223,6 +261,7 @@ export class ScopeTrace {
         return;
       case 'user.said':
         this.#hasUserSpoken = true;
+        this.#hasCaller = this.#comesFrom(CALLER, event) === CALLER;
         return;
       case 'utterance.started':
         this.#isUserSpeaking = true;
@@ -319,14 +358,14 @@ export class ScopeTrace {
       case 'subagent.spawned': {
         const birth = readAs(spawned, event);
         if (!birth) return;
-        const { name, callId, parentId } = birth;
+        const { callId, parentId } = birth;
         const parent =
           typeof callId !== 'string'
-            ? ROOT
+            ? null
             : typeof parentId === 'string'
               ? `tool:${parentId}:${callId}`
               : `call:${callId}`;
-        this.#subagents.set(unit, newSubagent(name, parent, false));
+        this.#subagents.set(unit, this.#born(unit, birth, { parent, hasWorked: false }));
         return;
       }
       case 'slot.granted':
@@ -375,22 +414,31 @@ export class ScopeTrace {
     this.#end(REPLY, at);
     this.#end(TURN, at);
     const isAnswer = this.#hasUserSpoken;
+    const caller = isAnswer && this.#hasCaller ? this.#contexts.get(CALLER) : undefined;
+    // A conversation stays in its trace: a caller in another one is linked.
+    const isWithin = caller?.traceId === this.#rootContext(at).traceId;
     const agent = { [names.AGENT_NAME]: this.#agentName };
     this.#begin(
       TURN,
       `invoke_agent ${this.#agentName}`,
       at,
       {
-        parent: ROOT,
+        parent: isWithin ? CALLER : ROOT,
         attributes: {
           ...agent,
           [names.OPERATION]: 'invoke_agent',
           [names.CAUSE]: isAnswer ? 'user' : 'delivery',
         },
       },
-      isAnswer ? this.#linkTo(WORDS, 'answers') : [],
+      isAnswer
+        ? [
+            ...this.#linkTo(WORDS, 'answers'),
+            ...(caller && !isWithin ? this.#linkTo(CALLER, 'request') : []),
+          ]
+        : [],
     );
     this.#hasUserSpoken = false;
+    this.#hasCaller = false;
     this.#told = [];
     const attributes = { ...agent, [names.OPERATION]: 'chat' };
     this.#begin(REPLY, 'chat', at, { kind: SpanKind.CLIENT, parent: TURN, attributes });
@@ -425,7 +473,8 @@ export class ScopeTrace {
       `invoke_agent ${subagent.name}`,
       at,
       {
-        parent: isFirst ? subagent.parent : ROOT,
+        kind: subagent.isRemote ? SpanKind.CLIENT : SpanKind.INTERNAL,
+        parent: isFirst ? subagent.parent : subagent.home,
         attributes: {
           [names.OPERATION]: 'invoke_agent',
           [names.AGENT_NAME]: subagent.name,
@@ -435,6 +484,7 @@ export class ScopeTrace {
       isFirst ? [] : this.#linkTo(key, 'continues'),
     );
     subagent.hasWorked = true;
+    subagent.used = { input: 0, output: 0 };
     for (const [callId, { kind, toolName }] of subagent.pending)
       if (isWork(kind)) this.#beginTool(unit, callId, toolName, at);
     if (subagent.pending.size === 0) this.#beginStep(unit, subagent, at);
@@ -448,6 +498,14 @@ export class ScopeTrace {
   ): void {
     const { finish, usage } = response;
     subagent.step = step;
+    if (subagent.isRemote) {
+      subagent.used.input += usage.inputTokens ?? 0;
+      subagent.used.output += usage.outputTokens ?? 0;
+      this.#note(`subagent:${unit}`, {
+        [names.INPUT_TOKENS]: subagent.used.input,
+        [names.OUTPUT_TOKENS]: subagent.used.output,
+      });
+    }
     this.#end(`step:${unit}`, at, {
       [names.INPUT_TOKENS]: usage.inputTokens,
       [names.OUTPUT_TOKENS]: usage.outputTokens,
@@ -492,6 +550,8 @@ export class ScopeTrace {
   }
 
   #beginStep(unit: string, subagent: Subagent, at: number): void {
+    // No model of ours is called: the work of the other agent is the span above.
+    if (subagent.isRemote) return;
     const work: Omit<Work, 'name'> = {
       kind: SpanKind.CLIENT,
       parent: `subagent:${unit}`,
@@ -527,7 +587,7 @@ export class ScopeTrace {
   ): void {
     this.#running.set(key, { name, kind, parent, attributes });
     if (!this.#begun) return;
-    const above = this.#contexts.get(parent) ?? this.#contexts.get(ROOT);
+    const above = this.#contexts.get(parent) ?? (key === ROOT ? undefined : this.#rootContext(at));
     const span = this.#tracer.startSpan(
       name,
       {
@@ -565,6 +625,42 @@ export class ScopeTrace {
     if (span) this.#following.push(() => void span.setAttributes(attributes));
   }
 
+  /** The root of the trace, which begins with the first span below it. */
+  #rootContext(at: number): SpanContext {
+    const known = this.#contexts.get(ROOT);
+    if (known) return known;
+    this.#beginTrace(at, '');
+    return this.#contexts.get(ROOT) ?? INVALID_SPAN_CONTEXT;
+  }
+
+  /** Remembers the span of the caller that an event names. Returns its key; empty: it names none. */
+  #comesFrom(key: string, event: unknown): string {
+    const context = contextOf(readAs(fromCaller, event)?.traceparent ?? '');
+    if (!context) return '';
+    this.#remember(key, context);
+    return key;
+  }
+
+  #born(
+    unit: string,
+    birth: z.infer<typeof spawned>,
+    { parent, hasWorked }: { readonly parent: string | null; readonly hasWorked: boolean },
+  ): Subagent {
+    const caller = this.#comesFrom(`caller:${unit}`, birth);
+    const above = this.#subagents.get(birth.parentId ?? '')?.home ?? ROOT;
+    const home = caller === '' ? above : caller;
+    return {
+      name: birth.name,
+      parent: parent ?? home,
+      home,
+      isRemote: typeof birth.relay === 'string',
+      pending: new Map(),
+      step: 0,
+      hasWorked,
+      used: { input: 0, output: 0 },
+    };
+  }
+
   #linkTo(key: string, link: string): Link[] {
     const context = this.#contexts.get(key);
     return context ? [{ context, attributes: { [names.LINK]: link } }] : [];
@@ -580,10 +676,6 @@ export class ScopeTrace {
         return;
       }
   }
-}
-
-function newSubagent(name: string, parent: string, hasWorked: boolean): Subagent {
-  return { name, parent, pending: new Map(), step: 0, hasWorked };
 }
 
 /** A call that runs, in contrast to one that waits for somebody. */
@@ -614,9 +706,8 @@ function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
 }
 
-function contextOf(traceparent: string): SpanContext | null {
-  const [, traceId, spanId, flags] =
-    /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent) ?? [];
+function contextOf(given: string): SpanContext | null {
+  const [, traceId, spanId, flags] = readTraceparent(given)?.split('-') ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return null;
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
 }

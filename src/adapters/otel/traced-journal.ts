@@ -10,7 +10,12 @@
 //       next one links to it.
 //   TRACED-JOURNAL-3. A span ends after its last event is kept. A retried event begins no second span.
 //   TRACED-JOURNAL-4. A fault of the SDK never reaches the session.
-//   TRACED-JOURNAL-5. Without a registered provider an event is passed on unchanged.
+//   TRACED-JOURNAL-5. Without a registered provider an event is passed on unchanged, and no span is begun for it. A provider
+//       that is registered later counts from then on.
+//   TRACED-JOURNAL-7. An agent behind a relay is told the span of its subagent's work beside each request, after a crash one
+//       of the same trace: ids, no content. Nobody is told anything where nobody listens.
+//   TRACED-JOURNAL-8. Work for a caller that names its span is below that. A conversation stays in its trace: a caller in
+//       another one is linked. A name that cannot be read is ignored.
 //   TRACED-JOURNAL-6. A model call has a span here, or spans of an integration of the AI SDK, not both, unless the app
 //       says so.
 
@@ -29,11 +34,17 @@ export interface TracedJournalOptions {
    * a trace for each call. @defaultValue false
    */
   readonly sdkSpans?: boolean;
+  /**
+   * Whether agents behind a relay are told the trace of their work (its ids, and nothing else), so that their own spans are
+   * part of it. @defaultValue true
+   */
+  readonly propagates?: boolean;
 }
 
 const optionsSchema = z.strictObject({
   tracerProvider: anObject('a TracerProvider', 'getTracer').optional(),
   sdkSpans: z.boolean().optional(),
+  propagates: z.boolean().optional(),
 } satisfies ChecksOf<TracedJournalOptions>);
 
 /**
@@ -45,17 +56,24 @@ const optionsSchema = z.strictObject({
 export function tracedJournal(journal: Journal, options: TracedJournalOptions = {}): Journal {
   check('tracedJournal(journal, options)', journalSchema, journal);
   check('tracedJournal', optionsSchema, options);
-  const { tracerProvider = trace, sdkSpans = false } = options;
+  const { tracerProvider = trace, sdkSpans = false, propagates = true } = options;
   const tracer = tracerProvider.getTracer('offstage');
   const scopes = new Map<string, ScopeTrace>();
 
-  /** A tracer without a provider returns spans without a context. */
+  let isOn = false;
+  let deaf: TracerProvider | null = null;
+
+  /** A tracer without a provider returns spans without a context. Each provider is tried once (TRACED-JOURNAL-5). */
   const isListening = (): boolean =>
     quietly(() => {
+      const provider = behind(
+        tracerProvider === trace ? trace.getTracerProvider() : tracerProvider,
+      );
+      if (provider === deaf) return false;
+      deaf = provider;
       const probe = tracer.startSpan('offstage.probe', { root: true });
       return isSpanContextValid(probe.spanContext());
     }) ?? false;
-  let isOn = false;
 
   const traceOf = (scope: string): ScopeTrace => {
     let found = scopes.get(scope);
@@ -116,7 +134,17 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
       }),
     wakeTimes: journal.wakeTimes,
     tracesModelCalls: () => !sdkSpans && (isOn ||= isListening()),
+    // The scopes of those who do not listen are empty.
+    traceparentOf: (scope, unit) =>
+      (propagates ? quietly(() => scopes.get(scope)?.traceparentOf(unit)) : null) ?? null,
   };
+}
+
+/** The provider that a proxy of the API stands for: one without a delegate gives the same each time. */
+function behind(provider: TracerProvider): TracerProvider {
+  return 'getDelegate' in provider && typeof provider.getDelegate === 'function'
+    ? (provider.getDelegate() as TracerProvider)
+    : provider;
 }
 
 /** TRACED-JOURNAL-4. */

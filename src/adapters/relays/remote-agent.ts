@@ -17,17 +17,21 @@ interface Origin {
   readonly url: string;
   readonly headers?: HeaderValues | (() => HeaderValues | Promise<HeaderValues>);
   readonly fetch?: typeof globalThis.fetch;
+  /** The header of that name, unless `headers` has one. */
+  readonly traceparent?: () => string | undefined;
 }
 
 /** Makes the `fetch` of one session. Its requests end when `over` aborts. REMOTE-AGENT-1 */
 export function originFetch(options: Origin, over: AbortSignal): typeof globalThis.fetch {
-  const { headers = {}, fetch = globalThis.fetch } = options;
+  const { headers = {}, fetch = globalThis.fetch, traceparent } = options;
   const { origin } = new URL(options.url);
   return async (input, init) => {
     const address = input instanceof Request ? input.url : input;
     const all = new Headers(init?.headers);
     if (new URL(address).origin === origin) {
       const own = typeof headers === 'function' ? await headers() : headers;
+      const traced = traceparent?.();
+      if (traced !== undefined) all.set('traceparent', traced);
       for (const [header, value] of Object.entries(own)) all.set(header, value);
     }
     const signals = init?.signal ? [init.signal, over] : [over];

@@ -1,4 +1,4 @@
-// METERED-JOURNAL-1 to METERED-JOURNAL-3, with the official SDK: what a conversation measures.
+// METERED-JOURNAL-1 to METERED-JOURNAL-4, with the official SDK: what a conversation measures.
 
 import { metrics, type MeterProvider } from '@opentelemetry/api';
 import {
@@ -14,11 +14,19 @@ import {
   LoggerProvider,
   SimpleLogRecordProcessor,
 } from '@opentelemetry/sdk-logs';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
 import { meteredJournal } from '../../../src/adapters/otel/index.ts';
-import { JournalError } from '../../../src/entries/journal.ts';
-import { ConfigurationError, memoryJournal } from '../../../src/index.ts';
-import { simulatedEnvironment } from '../../../src/testing/index.ts';
+import { JournalError, type JournalEntry } from '../../../src/entries/journal.ts';
+import {
+  ConfigurationError,
+  defineSubagent,
+  defineTool,
+  memoryJournal,
+  TextSession,
+  type Journal,
+} from '../../../src/index.ts';
+import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { entry, withEvent } from '../../../src/testing/journal-conformance/case.ts';
 import { call } from './support/call.ts';
 import { ride, storeOf } from './support/ride.ts';
@@ -78,8 +86,11 @@ test('a conversation with a question, an approval and a late result (METERED-JOU
   const all = await measured();
   await session.close();
   expect(all).toMatchObject({
-    'gen_ai.client.token.usage': ['ride_booker chat input 3: 30', 'ride_booker chat output 3: 15'],
-    'offstage.cost': ['ride_booker 1.5'],
+    'gen_ai.client.token.usage': [
+      'ride_booker ride_booker chat input 3: 30',
+      'ride_booker ride_booker chat output 3: 15',
+    ],
+    'offstage.cost': ['ride_booker ride_booker 1.5'],
     'offstage.question.wait': [
       expect.stringMatching(/^question answered 1: 3/),
       expect.stringMatching(/^approval answered 1: 3/),
@@ -121,7 +132,7 @@ test('a process after a crash measures what it appends, with the times from befo
   const all = await measured();
   await second.close();
   // The first step of the subagent was measured, or lost, by the process that died.
-  expect(all['gen_ai.client.token.usage']?.[0]).toBe('ride_booker chat input 2: 20');
+  expect(all['gen_ai.client.token.usage']?.[0]).toBe('ride_booker ride_booker chat input 2: 20');
   const [asked] = all['offstage.question.wait'] ?? [];
   expect(Number(asked?.split(': ')[1])).toBeGreaterThan(50);
 });
@@ -154,6 +165,34 @@ test('subagents below a subagent, and those that no call waits for, are counted 
     'c failed',
     'd cancelled',
   ]);
+});
+
+test('the cost of a subtree is that of its root, however deep (METERED-JOURNAL-1)', async () => {
+  const { meterProvider, measured } = sdk();
+  const journal = meteredJournal(memoryJournal(), { meterProvider });
+  const add = (unit: string, event: Parameters<typeof withEvent>[0], seq: number): void =>
+    void journal.append(withEvent(event, { unit, seq }));
+  const used = (cost: number) => ({
+    type: 'model.responded',
+    step: 1,
+    calls: [{ callId: 'c', kind: 'delegation' }],
+    response: { usage: { cost }, calls: [] },
+  });
+  for (const [unit, parentId] of [
+    ['a', null],
+    ['b', 'a'],
+    ['c', 'b'],
+    ['d', null],
+  ] as const)
+    add(unit, { type: 'subagent.spawned', name: unit, parentId, callId: `${unit}1` }, 1);
+  for (const [unit, cost] of [
+    ['a', 1],
+    ['b', 10],
+    ['c', 100],
+    ['d', 1000],
+  ] as const)
+    add(unit, used(cost), 2);
+  expect((await measured())['offstage.cost']).toEqual(['a a 1', 'b a 10', 'c a 100', 'd d 1000']);
 });
 
 test('a fault of the SDK never reaches the journal (METERED-JOURNAL-2)', async () => {
@@ -289,4 +328,214 @@ test('questions that open and close, and a lost lease, are log records without w
       },
     ]);
   }
+});
+
+describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', () => {
+  /** A session whose subagent pays, and whose lead agent looks something up, until the process is killed. */
+  function paying(journal: Journal) {
+    const { promise: isPaying, resolve: pays } = Promise.withResolvers<void>();
+    const { promise: isLooking, resolve: looks } = Promise.withResolvers<void>();
+    const session = new TextSession({
+      sessionId: 'ses_pay',
+      journal,
+      model: scriptedModel({
+        agents: {
+          payer: ({ results }) =>
+            results.length > 0
+              ? { text: 'Done.' }
+              : { calls: [{ name: 'pay', input: { to: 'the secret shop' } }] },
+        },
+        otherwise: ({ results }) =>
+          results.length > 0
+            ? { text: 'On it.' }
+            : {
+                calls: [
+                  { name: 'payer', input: {} },
+                  { name: 'look', input: {} },
+                ],
+              },
+      }),
+      agents: [
+        {
+          name: 'lead',
+          instructions: 'You talk.',
+          tools: [
+            defineTool({
+              name: 'payer',
+              description: 'Pays',
+              parameters: z.object({}),
+              execution: 'background',
+            }),
+            defineTool({
+              name: 'look',
+              description: 'Looks',
+              parameters: z.object({}),
+              execute: () => {
+                looks();
+                return new Promise<never>(() => {});
+              },
+            }),
+          ],
+        },
+      ],
+      subagentConfigs: {
+        payer: defineSubagent({
+          name: 'payer',
+          instructions: 'You pay.',
+          tools: {
+            pay: {
+              description: 'Pays',
+              inputSchema: z.object({ to: z.string() }),
+              execute: () => {
+                pays();
+                return new Promise<never>(() => {});
+              },
+            },
+          },
+        }),
+      },
+    });
+    return { session, begun: Promise.all([isPaying, isLooking]) };
+  }
+
+  test('a call in doubt after a crash, of a subagent and of the lead agent', async () => {
+    const first = storeOf();
+    const killed = paying(first.journal);
+    await killed.session.start();
+    void killed.session.sendText('pay');
+    await killed.begun;
+    const earlier = JSON.parse(JSON.stringify(first.kept)) as JournalEntry[];
+    const { loggerProvider, written } = logs();
+    const next = paying(meteredJournal(storeOf(earlier).journal, { loggerProvider }));
+    await next.session.start();
+    await next.session.idle();
+    await next.session.close();
+    const doubts = written().filter(({ eventName }) => eventName === 'offstage.call_in_doubt');
+    const of = { severityText: 'ERROR', 'gen_ai.conversation.id': 'ses_pay' };
+    expect(doubts).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          ...of,
+          'gen_ai.tool.name': 'look',
+          'gen_ai.tool.call.id': 'call_2',
+        }),
+        expect.objectContaining({
+          ...of,
+          'gen_ai.tool.name': 'pay',
+          'gen_ai.agent.name': 'payer',
+          'offstage.subagent.id': expect.stringMatching(/^sub_/),
+        }),
+      ]),
+    );
+    expect(doubts).toHaveLength(2);
+    expect(written().map(({ eventName }) => eventName)).toContain('offstage.session.recovered');
+    expect(JSON.stringify(written())).not.toContain('secret');
+    await killed.session.close();
+  });
+
+  const error = { code: 'DOWN', message: 'a secret word', retryable: true };
+  test.each([
+    [{ type: 'transport.lost', error, retryInMs: 100 }, 'offstage.connection.lost', 'WARN', 'DOWN'],
+    [
+      { type: 'transport.lost', error, retryInMs: null },
+      'offstage.connection.lost',
+      'ERROR',
+      'DOWN',
+    ],
+    [{ type: 'model.failed', step: 1, error }, 'offstage.model.failed', 'WARN', 'DOWN'],
+    [
+      { type: 'budget.exhausted', graceful: true, message: 'a secret word' },
+      'offstage.budget.exhausted',
+      'WARN',
+    ],
+    [{ type: 'delivery.failed', generation: 1 }, 'offstage.delivery.failed', 'WARN'],
+    [
+      { type: 'entry.set_aside', seq: 1, event: 'user.said', reason: 'a secret word' },
+      'offstage.entry.set_aside',
+      'ERROR',
+    ],
+    [
+      { type: 'session.lost', seq: 1, event: 'user.said', reason: 'a secret word' },
+      'offstage.session.lost',
+      'ERROR',
+    ],
+  ])('%o', (event, name, severity, code?: string) => {
+    const { loggerProvider, written } = logs();
+    void meteredJournal(memoryJournal(), { loggerProvider }).append(withEvent(event, { seq: 1 }));
+    expect(written()).toEqual([
+      expect.objectContaining({
+        eventName: name,
+        severityText: severity,
+        'gen_ai.conversation.id': 'scope',
+        ...(code !== undefined && { 'error.type': code }),
+      }),
+    ]);
+    expect(JSON.stringify(written())).not.toContain('secret');
+  });
+
+  test('a subagent that fails, and a journal that cannot be written', async () => {
+    const { loggerProvider, written } = logs();
+    const session = new TextSession({
+      sessionId: 'ses_fail',
+      journal: meteredJournal(memoryJournal(), { loggerProvider }),
+      model: scriptedModel({
+        agents: { payer: () => ({ calls: [{ name: 'pay', input: {} }] }) },
+        otherwise: ({ results }) =>
+          results.length > 0 ? { text: 'On it.' } : { calls: [{ name: 'payer', input: {} }] },
+      }),
+      agents: [
+        {
+          name: 'lead',
+          instructions: 'You talk.',
+          tools: [
+            defineTool({
+              name: 'payer',
+              description: 'Pays',
+              parameters: z.object({}),
+              execution: 'background',
+            }),
+          ],
+        },
+      ],
+      subagentConfigs: {
+        payer: defineSubagent({
+          name: 'payer',
+          instructions: 'You pay.',
+          maxSteps: 1,
+          tools: { pay: { description: 'Pays', inputSchema: z.object({}), execute: () => 'x' } },
+        }),
+      },
+    });
+    await session.start();
+    await session.sendText('pay');
+    await session.idle();
+    await session.close();
+    expect(written().filter(({ severityText }) => severityText !== 'INFO')).toEqual([
+      {
+        eventName: 'offstage.subagent.failed',
+        severityText: 'WARN',
+        'gen_ai.conversation.id': 'ses_fail',
+        'gen_ai.agent.name': 'payer',
+        'offstage.subagent.id': expect.stringMatching(/^sub_/),
+        'offstage.outcome': 'failed',
+        'error.type': 'STEP_LIMIT',
+      },
+    ]);
+
+    const full = logs();
+    const down = new JournalError('JOURNAL_UNREACHABLE', 'a secret word', { retryable: true });
+    const refusing = meteredJournal(
+      { read: () => [], append: () => Promise.reject(down) },
+      { loggerProvider: full.loggerProvider },
+    );
+    await expect((async () => refusing.append(entry(1)))()).rejects.toBe(down);
+    expect(full.written()).toEqual([
+      {
+        eventName: 'offstage.journal.failed',
+        severityText: 'ERROR',
+        'gen_ai.conversation.id': 'scope',
+        'error.type': 'JOURNAL_UNREACHABLE',
+      },
+    ]);
+  });
 });

@@ -1,13 +1,13 @@
 // TRACED-JOURNAL-1 to TRACED-JOURNAL-5, with the official SDK: the trace of a conversation, span by span.
 
-import { SpanKind, TraceFlags } from '@opentelemetry/api';
+import { SpanKind, trace, TraceFlags, type TracerProvider } from '@opentelemetry/api';
 import {
   BasicTracerProvider,
   InMemorySpanExporter,
   type ReadableSpan,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { JournalEntry } from '../../../src/actors/ports/journal.ts';
 import { tracedJournal } from '../../../src/adapters/otel/index.ts';
 import { memoryJournal } from '../../../src/index.ts';
@@ -193,6 +193,34 @@ test('without a provider an event is passed on as it is (TRACED-JOURNAL-5)', asy
   const given = entry(1);
   await tracedJournal(store.journal).append(given);
   expect(store.kept[0]).toBe(given);
+});
+
+test('without a provider one span is tried, however many events come; a later provider counts (TRACED-JOURNAL-5)', async () => {
+  const store = storeOf();
+  let tried = 0;
+  const deaf = {
+    getTracer: () => {
+      const { startSpan, startActiveSpan } = trace.getTracer('none');
+      return {
+        startActiveSpan,
+        startSpan: (name: string) => {
+          tried += 1;
+          return startSpan(name);
+        },
+      };
+    },
+  } satisfies TracerProvider;
+  const journal = tracedJournal(store.journal, { tracerProvider: deaf });
+  for (let seq = 1; seq <= 100; seq += 1) await journal.append(entry(seq));
+  expect([tried, store.kept.length]).toEqual([1, 100]);
+
+  const unregistered = tracedJournal(storeOf().journal);
+  await unregistered.append(entry(1));
+  const { exporter, tracerProvider } = sdk();
+  trace.setGlobalTracerProvider(tracerProvider);
+  onTestFinished(() => trace.disable());
+  await unregistered.append(entry(2));
+  expect(exporter.getFinishedSpans().map(({ name }) => name)).toContain('offstage.session');
 });
 
 test('what was not sampled in one process is not sampled in the next one', async () => {

@@ -54,6 +54,7 @@ import type { LeadSession } from '../lead/lead-session.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 import type { SessionInputs } from '../unit/session-entries.ts';
 import { reporter } from '../../../values/reporter.ts';
+import { readTraceparent } from '../../../values/traceparent.ts';
 
 /** The options that voice and text sessions add to those of the app. */
 interface CoreOptions<Lead extends LeadDriver> extends SessionOptions {
@@ -255,6 +256,11 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
 
   get configs(): Readonly<Record<string, SubagentConfig>> {
     return this.#options.subagentConfigs ?? {};
+  }
+
+  /** The trace context of the request that opened the session. */
+  get traceparent(): string | undefined {
+    return readTraceparent(this.#options.traceparent);
   }
 
   /** The user of the session; undefined: no particular user. */

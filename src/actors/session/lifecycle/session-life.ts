@@ -72,6 +72,8 @@ export interface HostedSession extends EffectsSession {
   readonly snapshots: ScopeSnapshots;
   readonly upkeep: Upkeep;
   readonly supervisor: Supervisor;
+  /** The trace context of the request that opened the session. */
+  readonly traceparent: string | undefined;
   readonly workingMemory: WorkingMemory | undefined;
   /** Entries that this process could not apply. */
   readonly setAside: readonly SetAsideEntry[];
@@ -174,7 +176,8 @@ export class SessionLife {
     services.refold(history, snapshot?.services);
     if (history.isNew) {
       unit.begin();
-      unit.unit.resume({ actor: OPENING_ACTOR, event: openedWith(unit.inputs) });
+      const event = openedWith(unit.inputs, core.traceparent);
+      unit.unit.resume({ actor: OPENING_ACTOR, event });
       return null;
     }
     core.agents.checkLeader();

@@ -63,6 +63,11 @@ export interface SessionOptions extends OutcomeOptions {
    * the transport can (`takesSystemMessages`)
    */
   readonly systemAs?: SystemAs;
+  /**
+   * The W3C `traceparent` of the request that opens the session: the trace of `tracedJournal` goes on below it. One that
+   * cannot be read is ignored. A session that goes on stays in its trace. @defaultValue none: a trace of its own
+   */
+  readonly traceparent?: string;
   /** The id of the session in the journal and the inspector. @defaultValue a new id */
   readonly sessionId?: string;
   /** Time that subagents may take to stop on `close()`, in milliseconds. @defaultValue 5000 */
@@ -102,6 +107,7 @@ export const sessionChecks = {
   consolidation: elsewhere,
   speakProgress: z.enum(SPEAK_PROGRESS).optional(),
   systemAs: z.enum(['system', 'user']).optional(),
+  traceparent: z.string().optional(),
   sessionId: scopeName.optional(),
   user: identity.optional(),
   closeGraceMs: durationMs,

@@ -11,7 +11,7 @@
 //       that kept them out. So does an answer, unless its question, or the session, was over.
 
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
-import { mayAnswer } from '../../contracts/identity.ts';
+import { mayAnswer, type SaidBy } from '../../contracts/identity.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
 import type { AnswerReceipt } from '../../contracts/session-views.ts';
@@ -148,7 +148,7 @@ export class UserInput {
    * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the error that
    * ended the session before (rejects).
    */
-  async say(text: string, by?: string): Promise<void> {
+  async say(text: string, { by, traceparent }: SaidBy = {}): Promise<void> {
     const { host, projection, unit } = this.#session;
     const { connection } = projection;
     if (unit.unit.disposed || connection === 'created' || connection === 'closing')
@@ -170,6 +170,7 @@ export class UserInput {
       channel: 'typing',
       startedAt: clock.now(),
       ...(by === undefined ? {} : { by }),
+      ...(traceparent === undefined ? {} : { traceparent }),
     });
     return taken.promise;
   }

@@ -58,12 +58,23 @@ export interface SessionInputs {
   };
 }
 
-/** Builds the first entry of a session. */
-export function openedWith(inputs: SessionInputs): {
+/**
+ * Builds the first entry of a session.
+ * @param traceparent The W3C trace context of the request that opened it.
+ */
+export function openedWith(
+  inputs: SessionInputs,
+  traceparent?: string,
+): {
   readonly type: typeof OPENED;
   readonly inputs: unknown;
+  readonly traceparent?: string;
 } {
-  return { type: OPENED, inputs: JSON.parse(JSON.stringify(inputs, infinityAsText)) as unknown };
+  return {
+    type: OPENED,
+    inputs: JSON.parse(JSON.stringify(inputs, infinityAsText)) as unknown,
+    ...(traceparent !== undefined && { traceparent }),
+  };
 }
 
 /** The actor that the first entry is for. */
@@ -263,7 +274,7 @@ const snapshot = z.looseObject({
 
 export const SESSION_SHAPES: EventShapes = {
   ...deadlines,
-  [OPENED]: z.looseObject({ inputs: inputsShape }),
+  [OPENED]: z.looseObject({ inputs: inputsShape, traceparent: maybe(text) }),
   'session.snapshot': snapshot,
   'session.recovered': z.looseObject({ lastAt: maybe(amount) }),
   'transport.lost': z.looseObject({ error: failure, retryInMs: maybe(amount) }),
@@ -283,6 +294,7 @@ export const SESSION_SHAPES: EventShapes = {
     startedAt: amount,
     language: maybe(text),
     putsOff: maybe(text),
+    traceparent: maybe(text),
   }),
   'answer.given': z.looseObject({
     ticket: text,

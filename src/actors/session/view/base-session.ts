@@ -4,9 +4,15 @@ import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
+import { withoutUndefined } from '../../../values/without-undefined.ts';
 import type { SetDirective } from '../../contracts/directives.ts';
 import type { BudgetLimits } from '../../contracts/config.ts';
-import { checkedBy, type VouchedFor } from '../../contracts/identity.ts';
+import {
+  checkedBy,
+  checkedSource,
+  type SaidBy,
+  type VouchedFor,
+} from '../../contracts/identity.ts';
 import {
   THE_LEAD,
   type RaiseResult,
@@ -306,9 +312,10 @@ export abstract class BaseSession {
    * them (rejects). {OffstageError} the session ended, by a failure or by `CANCELLED`, before it had accepted
    * them (rejects).
    */
-  async sendText(text: string, options: VouchedFor = {}): Promise<void> {
-    const by = checkedBy('sendText(text, options)', options);
-    await this.#core.userInput.say(check('sendText(text)', words, text, 'INVALID_TEXT').trim(), by);
+  async sendText(text: string, options: SaidBy = {}): Promise<void> {
+    const source = withoutUndefined(checkedSource('sendText(text, options)', options));
+    const said = check('sendText(text)', words, text, 'INVALID_TEXT').trim();
+    await this.#core.userInput.say(said, source);
   }
 
   /**

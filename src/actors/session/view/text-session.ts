@@ -6,7 +6,7 @@ import type { Observable } from 'rxjs';
 import { z } from 'zod';
 import { anObject, type ChecksOf } from '../../../values/checks.ts';
 import { checkIsObject } from '../../../values/plain-checks.ts';
-import type { VouchedFor } from '../../contracts/identity.ts';
+import type { SaidBy } from '../../contracts/identity.ts';
 import { checkModel } from '../../model/model.ts';
 import type { Runtime } from '../../admission/runtime.ts';
 import { SessionCore } from '../lifecycle/session-core.ts';
@@ -112,7 +112,7 @@ export class TextSession extends BaseSession {
    * Sends text to the session and reads its reply, until there is nothing more to say at the moment. Later
    * results are in `parts`.
    */
-  async *send(text: string, options: VouchedFor = {}): AsyncGenerator<TextPart, void, undefined> {
+  async *send(text: string, options: SaidBy = {}): AsyncGenerator<TextPart, void, undefined> {
     const { parts, end } = this.#output.read();
     const taken = this.sendText(text, options);
     void taken.then(() => this.#lead.whenIdle(end), end);

@@ -39,7 +39,9 @@ const app = agent({ name: 'test-agent' })
     },
     authMethods: [],
   }))
-  .onRequest(methods.agent.session.new, () => {
+  .onRequest(methods.agent.session.new, ({ params }) => {
+    log('traced', `env ${process.env['TRACEPARENT']}`);
+    log('traced', `new ${String(params._meta?.['traceparent'])}`);
     sessions += 1;
     const sessionId = `s${process.pid}-${sessions}`;
     writeFileSync(fileOf(sessionId), '[]');
@@ -65,6 +67,7 @@ const app = agent({ name: 'test-agent' })
   })
   .onRequest(methods.agent.session.prompt, async ({ params, client }) => {
     const { sessionId } = params;
+    log('traced', `prompt ${String(params._meta?.['traceparent'])}`);
     const turn = new AbortController();
     turns.set(sessionId, turn);
     const update = (changed: SessionNotification['update']) =>

@@ -22,6 +22,8 @@ export interface ActingServer {
   /** The answers that it was given, with the message that asked for them. */
   readonly answers: readonly string[];
   readonly headers: readonly IncomingMessage['headers'][];
+  /** `_meta` of the calls of its tool. */
+  readonly metas: readonly Readonly<Record<string, unknown>>[];
   /** Sessions, or requests that are being answered. */
   running(): number;
   close(): void;
@@ -128,6 +130,7 @@ export async function actingServer({
   loses,
 }: ActingServerOptions): Promise<ActingServer> {
   const headers: IncomingMessage['headers'][] = [];
+  const metas: Readonly<Record<string, unknown>>[] = [];
   const shared: Shared = { told: [], answers: [], die: () => close(), loses };
   const handler = protocol === '2025-11-25' ? tasksOf2025(shared) : tasksOf2026(shared);
   const server = createServer((request, response) => {
@@ -135,7 +138,9 @@ export async function actingServer({
     void (async () => {
       let body = '';
       for await (const chunk of request) body += String(chunk);
-      await handler.handle(request, response, body === '' ? undefined : JSON.parse(body));
+      const message = (body === '' ? undefined : JSON.parse(body)) as Message | undefined;
+      if (message?.method === 'tools/call') metas.push(message.params?._meta ?? {});
+      await handler.handle(request, response, message);
     })().catch(() => response.destroy());
   });
   const close = (): void => {
@@ -147,7 +152,12 @@ export async function actingServer({
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
   const { told, answers } = shared;
-  return { url, told, answers, headers, running: () => handler.running(), close };
+  return { url, told, answers, headers, metas, running: () => handler.running(), close };
+}
+
+interface Message {
+  readonly method?: string;
+  readonly params?: { readonly _meta?: Readonly<Record<string, unknown>> };
 }
 
 /** Tells of tasks that a client cancels. */
