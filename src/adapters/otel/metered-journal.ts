@@ -69,7 +69,14 @@ const responded = z.object({
   again: z.boolean().nullish(),
   calls: z.array(z.object({ kind: text })),
   response: z.object({
-    usage: z.object({ inputTokens: amount, outputTokens: amount, cost: amount }),
+    usage: z.object({
+      inputTokens: amount,
+      outputTokens: amount,
+      cachedInputTokens: amount,
+      cacheWriteTokens: amount,
+      reasoningTokens: amount,
+      cost: amount,
+    }),
     calls: z.array(z.object({ callId: text, toolName: text })).catch([]),
   }),
 });
@@ -83,9 +90,9 @@ const closed = z.object({ requestId: text });
 const noted = z.object({ itemId: text });
 const validated = z.object({ execution: text });
 const playing = z.object({ attempt: z.number(), deliveryIds: z.array(text) });
-const code = z.object({ code: text.optional() }).nullish().catch(null);
-const settled = z.object({ callId: text, outcome: z.object({ status: text, error: code }) });
-const ended = z.object({ outcome: z.object({ status: text, error: code }) });
+const withCode = z.object({ code: text.optional() }).nullish().catch(null);
+const settled = z.object({ callId: text, outcome: z.object({ status: text, error: withCode }) });
+const ended = z.object({ outcome: z.object({ status: text, error: withCode }) });
 
 /** The measured part of a question or of a subagent. */
 interface Begun {
@@ -402,6 +409,7 @@ class Measured {
   readonly interruptions;
   readonly failures;
   readonly #tokens;
+  readonly #tokensOfCall;
   readonly #logger: ReturnType<EventLoggerProvider['getLogger']> | undefined;
   readonly #cost;
 
@@ -450,11 +458,25 @@ class Measured {
     this.failures = meter.createCounter('offstage.model.failures', {
       description: 'Model calls of subagents that failed for good',
     });
-    this.#tokens = meter.createHistogram('gen_ai.client.token.usage', {
-      unit: '{token}',
-      description: 'Tokens of one model call of a subagent',
-      advice: { explicitBucketBoundaries: TOKENS },
-    });
+    const tokens = (kind: string, description: string) =>
+      meter.createCounter(`${names.USED_TOKENS}.${kind}`, { unit: '{token}', description });
+    this.#tokens = {
+      inputTokens: tokens('input_tokens', 'Input of the model calls of subagents'),
+      outputTokens: tokens('output_tokens', 'Output of the model calls of subagents'),
+      cachedInputTokens: tokens('cache_read.input_tokens', 'Input that was read from a cache'),
+      cacheWriteTokens: tokens('cache_write.input_tokens', 'Input that was written to a cache'),
+      reasoningTokens: tokens('reasoning.output_tokens', 'Output that was reasoning'),
+    };
+    const ofCall = (kind: string, description: string) =>
+      meter.createHistogram(`${names.TOKENS_OF_CALL}.${kind}`, {
+        unit: '{token}',
+        description,
+        advice: { explicitBucketBoundaries: TOKENS },
+      });
+    this.#tokensOfCall = {
+      inputTokens: ofCall('input_tokens', 'Input of one model call of a subagent'),
+      outputTokens: ofCall('output_tokens', 'Output of one model call of a subagent'),
+    };
     this.#cost = meter.createCounter('offstage.cost', {
       description: 'Cost of the model calls of subagents, in the currency of `price`',
     });
@@ -510,19 +532,29 @@ class Measured {
     });
   }
 
-  used(
-    { inputTokens, outputTokens, cost }: z.infer<typeof responded>['response']['usage'],
-    of: Attributes,
-  ): void {
-    const attributes = { ...of, [names.OPERATION]: 'chat' };
-    if (inputTokens !== undefined)
-      this.#tokens.record(inputTokens, { ...attributes, [names.TOKEN_TYPE]: 'input' });
-    if (outputTokens !== undefined)
-      this.#tokens.record(outputTokens, { ...attributes, [names.TOKEN_TYPE]: 'output' });
-    if (cost !== undefined) this.#cost.add(cost, of);
+  used(usage: z.infer<typeof responded>['response']['usage'], of: Attributes): void {
+    const ofCall = { ...of, [names.OPERATION]: 'chat' };
+    // The journal has no tokens by modality.
+    const attributes = { ...ofCall, [names.TOKEN_MODALITY]: 'unknown' };
+    for (const kind of ['inputTokens', 'outputTokens'] as const) {
+      const count = usage[kind];
+      if (count !== undefined) this.#tokensOfCall[kind].record(count, ofCall);
+    }
+    for (const kind of TOKEN_KINDS) {
+      const count = usage[kind];
+      if (count !== undefined) this.#tokens[kind].add(count, attributes);
+    }
+    if (usage.cost !== undefined) this.#cost.add(usage.cost, of);
   }
 }
 
+const TOKEN_KINDS = [
+  'inputTokens',
+  'outputTokens',
+  'cachedInputTokens',
+  'cacheWriteTokens',
+  'reasoningTokens',
+] as const;
 const SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86_400];
 const SHORT = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2.5, 5];
 const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576];

@@ -1,6 +1,6 @@
-// The names of attributes. Those of `gen_ai.*` are from the semantic conventions for generative AI, whose
-// status is Development (open-telemetry/semantic-conventions-genai, as they were in November 2026): a release of
-// them may rename any.
+// The names of attributes and of metrics that are not ours alone. Those of `gen_ai.*` are from the semantic conventions for
+// generative AI, release v0.1.0 of open-telemetry/semantic-conventions-genai (with v1.45.0 of the others); the tables of
+// tokens as of commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development: a release may rename any.
 
 export const OPERATION = 'gen_ai.operation.name';
 export const AGENT_NAME = 'gen_ai.agent.name';
@@ -13,7 +13,12 @@ export const INPUT_TOKENS = 'gen_ai.usage.input_tokens';
 export const OUTPUT_TOKENS = 'gen_ai.usage.output_tokens';
 export const CACHED_TOKENS = 'gen_ai.usage.cache_read.input_tokens';
 export const REASONING_TOKENS = 'gen_ai.usage.reasoning.output_tokens';
-export const TOKEN_TYPE = 'gen_ai.token.type';
+export const CACHE_WRITE_TOKENS = 'gen_ai.usage.cache_write.input_tokens';
+export const TOKEN_MODALITY = 'gen_ai.token.modality';
+/** Counters of tokens, by what they are. */
+export const USED_TOKENS = 'gen_ai.client.inference.usage';
+/** Histograms of the tokens of one call. */
+export const TOKENS_OF_CALL = 'gen_ai.client.inference.operation';
 export const ERROR_TYPE = 'error.type';
 export const SESSION_ID = 'session.id';
 

@@ -92,6 +92,7 @@ const responded = z.object({
       inputTokens: count,
       outputTokens: count,
       cachedInputTokens: count,
+      cacheWriteTokens: count,
       reasoningTokens: count,
     }),
   }),
@@ -510,6 +511,7 @@ export class ScopeTrace {
       [names.INPUT_TOKENS]: usage.inputTokens,
       [names.OUTPUT_TOKENS]: usage.outputTokens,
       [names.CACHED_TOKENS]: usage.cachedInputTokens,
+      [names.CACHE_WRITE_TOKENS]: usage.cacheWriteTokens,
       [names.REASONING_TOKENS]: usage.reasoningTokens,
       [names.FINISH_REASONS]: finish === undefined ? undefined : [finish],
     });

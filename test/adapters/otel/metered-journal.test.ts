@@ -86,10 +86,10 @@ test('a conversation with a question, an approval and a late result (METERED-JOU
   const all = await measured();
   await session.close();
   expect(all).toMatchObject({
-    'gen_ai.client.token.usage': [
-      'ride_booker ride_booker chat input 3: 30',
-      'ride_booker ride_booker chat output 3: 15',
-    ],
+    'gen_ai.client.inference.usage.input_tokens': ['ride_booker ride_booker chat unknown 30'],
+    'gen_ai.client.inference.usage.output_tokens': ['ride_booker ride_booker chat unknown 15'],
+    'gen_ai.client.inference.operation.input_tokens': ['ride_booker ride_booker chat 3: 30'],
+    'gen_ai.client.inference.operation.output_tokens': ['ride_booker ride_booker chat 3: 15'],
     'offstage.cost': ['ride_booker ride_booker 1.5'],
     'offstage.question.wait': [
       expect.stringMatching(/^question answered 1: 3/),
@@ -132,7 +132,9 @@ test('a process after a crash measures what it appends, with the times from befo
   const all = await measured();
   await second.close();
   // The first step of the subagent was measured, or lost, by the process that died.
-  expect(all['gen_ai.client.token.usage']?.[0]).toBe('ride_booker ride_booker chat input 2: 20');
+  expect(all['gen_ai.client.inference.operation.input_tokens']).toEqual([
+    'ride_booker ride_booker chat 2: 20',
+  ]);
   const [asked] = all['offstage.question.wait'] ?? [];
   expect(Number(asked?.split(': ')[1])).toBeGreaterThan(50);
 });
@@ -176,7 +178,10 @@ test('the cost of a subtree is that of its root, however deep (METERED-JOURNAL-1
     type: 'model.responded',
     step: 1,
     calls: [{ callId: 'c', kind: 'delegation' }],
-    response: { usage: { cost }, calls: [] },
+    response: {
+      usage: { cost, cachedInputTokens: 4, cacheWriteTokens: 3, reasoningTokens: 2 },
+      calls: [],
+    },
   });
   for (const [unit, parentId] of [
     ['a', null],
@@ -192,7 +197,12 @@ test('the cost of a subtree is that of its root, however deep (METERED-JOURNAL-1
     ['d', 1000],
   ] as const)
     add(unit, used(cost), 2);
-  expect((await measured())['offstage.cost']).toEqual(['a a 1', 'b a 10', 'c a 100', 'd d 1000']);
+  const all = await measured();
+  expect(all['offstage.cost']).toEqual(['a a 1', 'b a 10', 'c a 100', 'd d 1000']);
+  const tokens = 'gen_ai.client.inference.usage';
+  expect(all[`${tokens}.cache_read.input_tokens`]?.[1]).toBe('b a chat unknown 4');
+  expect(all[`${tokens}.cache_write.input_tokens`]?.[1]).toBe('b a chat unknown 3');
+  expect(all[`${tokens}.reasoning.output_tokens`]?.[1]).toBe('b a chat unknown 2');
 });
 
 test('a fault of the SDK never reaches the journal (METERED-JOURNAL-2)', async () => {
