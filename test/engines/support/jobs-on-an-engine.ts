@@ -49,7 +49,6 @@ export function jobsOnAnEngine(
             return { done: `${key} time ${begun.get(key)}` };
           },
         };
-        const patience = AbortSignal.timeout(90_000);
         /** A caller that is gone hears nothing more; the next one asks with a client of its own. */
         let callers = new AbortController();
         const ask = async (key: string, once: boolean): Promise<JobEnd> => {
@@ -57,12 +56,10 @@ export function jobsOnAnEngine(
             const { signal } = callers;
             try {
               const job = { key, name: 'a step', once, body: '{}' };
-              return await live()
-                .jobs()
-                .run(job, { signal: AbortSignal.any([signal, patience]) });
+              return await live().jobs().run(job, { signal });
             } catch (error) {
               const mayAgain = (error as { retryable?: boolean }).retryable === true;
-              if (patience.aborted || (!mayAgain && !signal.aborted)) throw error;
+              if (!mayAgain && !signal.aborted) throw error;
               await moment();
             }
           }

@@ -9,9 +9,21 @@ import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 const { History } = proto.temporal.api.history.v1;
 const workflowsPath = fileURLToPath(new URL('temporal-workflows.js', import.meta.url));
 
+/**
+ * A worker that is killed may hold a task of a workflow: Temporal gives it to another one after this time, ten seconds by default. The
+ * tests kill often.
+ */
+const soon = {
+  start: (input, next) => {
+    const { options } = input;
+    return next({ ...input, options: { ...options, workflowTaskTimeout: 1_000 } });
+  },
+};
+
 export async function connect(address) {
   const connection = await Connection.connect({ address });
-  return { client: new Client({ connection }), close: () => connection.close() };
+  const client = new Client({ connection, interceptors: { workflow: [soon] } });
+  return { client, close: () => connection.close() };
 }
 
 /** Tells whether the server answers, and has its namespace. */
