@@ -91,6 +91,7 @@ export interface ProgramPortsOptions {
   /** When a question was asked first, in milliseconds since 1970, where that outlives the process. @defaultValue now */
   askedAt?(requestId: string): number | undefined;
   readonly standIn?: ScopePorts['standIn'];
+  readonly stepsAreJobs?: ScopePorts['stepsAreJobs'];
   readonly denied?: ScopePorts['denied'];
   ended?(view: SubagentView, outcome: Outcome, disposed: Promise<void>): void;
 }
@@ -135,6 +136,10 @@ export class ProgramPorts implements ScopePorts {
 
   standIn(config: SubagentConfig): SubagentConfig {
     return this.#options.standIn?.(config) ?? config;
+  }
+
+  get stepsAreJobs(): boolean {
+    return this.#options.stepsAreJobs ?? false;
   }
 
   get denied(): ReadonlySet<string> | undefined {

@@ -19,6 +19,9 @@
 //       may answer, and the depth. One under a budget, or with granted or denied tools, is a part of this run (P8).
 //   RUN-WORKER-6. A turn whose journal another version has written, which this one does not read, is left to other workers: while
 //       old and new ones work side by side, no run is lost.
+//   RUN-WORKER-7. A step that an earlier attempt at the turn broke off, for a message to its subagent, is under way again until this
+//       attempt does the same, or nothing else goes on.
+//   RUN-WORKER-8. Subagents that are spawned in the run do their steps as jobs, whatever their configuration says.
 
 import { z } from 'zod';
 import {
@@ -70,6 +73,8 @@ export interface RunWorkerOptions {
 }
 
 const MAX_CHARS = 1_500_000;
+/** Turns of the event loop without a sign, after which a call that waits for subagents has begun. */
+const MAX_BEGINNINGS = 20;
 const MAX_CHILD_ID_CHARS = 200;
 
 const optionsSchema = z.strictObject({
@@ -253,6 +258,8 @@ class TurnPlay {
   /** Requests that were answered in this turn, and do not know it yet (RUN-WORKER-3). */
   readonly #answered = new Set<string>();
   #underWay = 0;
+  /** RUN-WORKER-7. By the keys of the jobs: gives a subagent the end that the engine has. */
+  readonly #brokenOff = new Map<string, () => void>();
   #look: (() => void) | null = null;
 
   constructor(
@@ -297,6 +304,7 @@ class TurnPlay {
       {
         askedAt: (requestId) => askedAt.get(requestId),
         standIn: (wanted) => standIns.get(wanted)?.config ?? wanted,
+        stepsAreJobs: true,
         denied: new Set(denied),
       },
     );
@@ -359,6 +367,7 @@ class TurnPlay {
     return new Promise((resolve, reject) => {
       let isLooking = false;
       let isOver = false;
+      let beginnings = 0;
       const settle = (done: () => void): void => {
         isOver = true;
         this.#look = null;
@@ -376,9 +385,18 @@ class TurnPlay {
         const hasEnd = wakeAt === null ? isAwaiting : wakeAt > clock.now();
         const waiting = [...this.#waiting.values()];
         const children = [...this.#children.values()];
-        if (this.#isAtRest && hasEnd) settle(() => resolve({ waiting, wakeAt, children }));
+        // A call that spawns a subagent, or waits for one, gives no sign of its beginning.
+        if (this.#isAtRest && this.#isBeginningToWait && beginnings < MAX_BEGINNINGS) {
+          beginnings += 1;
+          again();
+        } else if (this.#isAtRest && this.#brokenOff.size > 0) this.#giveUpBrokenOff();
+        else if (this.#isAtRest && hasEnd) settle(() => resolve({ waiting, wakeAt, children }));
         // Entries on their way are written without a sign.
         else if (this.#service.isBusy) again();
+      };
+      const sign = (): void => {
+        beginnings = 0;
+        again();
       };
       const again = (): void => {
         if (isLooking || isOver) return;
@@ -392,21 +410,33 @@ class TurnPlay {
       };
       signal.addEventListener('abort', abort, { once: true });
       if (signal.aborted) abort();
-      this.#look = again;
-      again();
+      this.#look = sign;
+      sign();
     });
   }
 
   /** RUN-WORKER-2. A parent that waits for a subagent waits for whatever that waits for. */
   get #isAtRest(): boolean {
-    if (this.#underWay > 0 || this.#answered.size > 0) return false;
+    if (this.#underWay > this.#brokenOff.size || this.#answered.size > 0) return false;
+    const brokenOff = new Set([...this.#brokenOff.keys()].map((key) => this.#subagentOf(key)));
     return this.#service.live.every(
       ({ id, state, isSettled }) =>
         isSettled &&
         (state === 'waiting_for_input' ||
           state === 'waiting_for_children' ||
-          this.#children.has(id)),
+          this.#children.has(id) ||
+          brokenOff.has(id)),
     );
+  }
+
+  get #isBeginningToWait(): boolean {
+    return this.#service.live.some(
+      ({ id, state }) => state === 'waiting_for_children' && !this.#service.waits.isWaiting(id),
+    );
+  }
+
+  #giveUpBrokenOff(): void {
+    for (const end of this.#brokenOff.values()) end();
   }
 
   #question(question: AskedQuestion, signal: AbortSignal): Promise<ProgramAnswer | null> {
@@ -474,11 +504,16 @@ class TurnPlay {
     return unlessAborted(new Promise<never>(() => {}), signal);
   }
 
-  /** Returns the stand-in whose step a job is. */
-  #standInOf({ key }: Job): [Subagent, StandIn] | null {
+  /** Returns the id of the subagent whose step a job is. */
+  #subagentOf(key: string): string {
     const prefix = `${this.#turn.order.id}/`;
     const [id = ''] = key.startsWith(prefix) ? key.slice(prefix.length).split(':', 1) : [];
-    const subagent = this.#service.get(id);
+    return id;
+  }
+
+  /** Returns the stand-in whose step a job is. */
+  #standInOf({ key }: Job): [Subagent, StandIn] | null {
+    const subagent = this.#service.get(this.#subagentOf(key));
     const standIn = subagent && this.#standIns.get(subagent.definition.source);
     return standIn ? [subagent, standIn] : null;
   }
@@ -498,7 +533,9 @@ class TurnPlay {
         if (found) return this.#ended(...found, options.signal);
         this.#underWay += 1;
         try {
-          return await jobs.run(job, options);
+          const end = await jobs.run(job, options);
+          if (isCancelled(end)) await this.#untilBrokenOff(job, options.signal);
+          return end;
         } finally {
           this.#underWay -= 1;
           this.#look?.();
@@ -506,6 +543,21 @@ class TurnPlay {
       },
     };
   }
+
+  /** RUN-WORKER-7 */
+  async #untilBrokenOff({ key }: Job, signal: AbortSignal): Promise<void> {
+    try {
+      const givenUp = new Promise<void>((resolve) => this.#brokenOff.set(key, resolve));
+      this.#look?.();
+      await unlessAborted(givenUp, signal);
+    } finally {
+      this.#brokenOff.delete(key);
+    }
+  }
+}
+
+function isCancelled(end: JobEnd): boolean {
+  return 'failed' in end && end.failed.code === 'CANCELLED';
 }
 
 /**

@@ -55,6 +55,8 @@ export interface ScopePorts {
    * tools are granted or denied, or that a budget is above. @defaultValue the same
    */
   standIn?(config: SubagentConfig): SubagentConfig;
+  /** Subagents do their steps as jobs here, whatever their configurations say. @defaultValue false */
+  readonly stepsAreJobs?: boolean;
   /** Keys of the calls that the user denied above the subagents of this scope. @defaultValue none */
   readonly denied?: ReadonlySet<string>;
   /** Tells, after a crash, whether the end of a subagent was reported. @defaultValue true */

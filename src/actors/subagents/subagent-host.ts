@@ -241,9 +241,14 @@ export class SubagentHost implements SubagentPorts {
   }
 
   /** Returns the configuration with which a subagent is kept here: its own, or one that stands in for it. */
-  keptAs(granted: SubagentConfig, parent: SubagentRecord | null, ports: ScopePorts) {
-    if (parent === null || this.budgets.of(parent.id) !== null) return granted;
-    return ports.standIn?.(granted) ?? granted;
+  keptAs(
+    granted: SubagentConfig,
+    parent: SubagentRecord | null,
+    ports: ScopePorts,
+  ): SubagentConfig {
+    const hasStandIn = parent !== null && this.budgets.of(parent.id) === null;
+    const kept = (hasStandIn && ports.standIn?.(granted)) || granted;
+    return ports.stepsAreJobs === true && kept.runs !== 'jobs' ? { ...kept, runs: 'jobs' } : kept;
   }
 
   /** The bounds of a subagent that follow from those above it, for one that works elsewhere; null: there is none of this id. */

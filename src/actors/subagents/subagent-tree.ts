@@ -89,7 +89,7 @@ export class SubagentTree implements SubagentService {
   }
 
   /** The open waits for its subagents. */
-  get waits(): Pick<Waits, 'count' | 'isAwaited' | 'isAwaitedByLead' | 'userWaits'> {
+  get waits(): Pick<Waits, 'count' | 'isAwaited' | 'isAwaitedByLead' | 'isWaiting' | 'userWaits'> {
     return this.#host.waits;
   }
 

@@ -129,6 +129,11 @@ export class Waits {
     return this.#graph.on(id).some(({ by }) => by === null);
   }
 
+  /** Tells whether this subagent waits for another one. */
+  isWaiting(id: string): boolean {
+    return this.#graph.by(id).length > 0;
+  }
+
   /** Tells whether the user waits for the lead agent to begin its answer (AWAITING-5). */
   userWaits(waits: boolean): void {
     this.#userWaits = waits;

@@ -71,6 +71,7 @@ export interface RunsScene {
 /** A question or a request, and the way to answer it. */
 interface Put {
   readonly requestId: string;
+  readonly kind: 'question' | 'input';
   readonly isOver: () => boolean;
   answer(answer: object | string | null): void;
 }
@@ -126,31 +127,41 @@ export class RunsBench extends CountingBench {
     return `${this.#tag}-${this.#runs}`;
   }
 
-  /** Asks for the run of this trip, from a process of its own, unless one is given. */
+  /** Asks for the run of this trip, from a process of its own, unless one is given. `answer`: to each of its questions, at once. */
   start(
     trip: string,
     steps: string,
     {
       agent = 'traveller',
       program = this.stage.program(),
-    }: { readonly agent?: string; readonly program?: RunsProgram } = {},
+      answer: each,
+    }: {
+      readonly agent?: string;
+      readonly program?: RunsProgram;
+      readonly answer?: object;
+    } = {},
   ): WatchedRun {
     const put: Put[] = [];
     let isDead = false;
-    const hear = (requestId: string, isOver: () => boolean): Promise<unknown> =>
+    const hear = (
+      kind: Put['kind'],
+      { requestId }: Pick<Put, 'requestId'>,
+      isOver: () => boolean,
+    ): Promise<unknown> =>
       new Promise((resolve) => {
         const answer = (given: object | string | null): void => {
           if (!isDead) resolve(given);
         };
-        if (!isDead) put.push({ requestId, isOver, answer });
+        if (!isDead) put.push({ requestId, kind, isOver, answer });
+        if (each) answer(each);
       });
     const config = this.#agents.configs[agent] ?? { name: agent, instructions: 'None.' };
     const run = runSubagent(config, `Travel [trip ${trip}: ${steps}]`, {
       ...program.options,
       id: trip,
-      onQuestion: async ({ requestId }, signal) =>
-        (await hear(requestId, () => signal.aborted)) as ProgramAnswer | null,
-      onInput: async ({ requestId }) => (await hear(requestId, () => false)) as string | null,
+      onQuestion: async (question, signal) =>
+        (await hear('question', question, () => signal.aborted)) as ProgramAnswer | null,
+      onInput: async (request) => (await hear('input', request, () => false)) as string | null,
       onError: (error, where) => void this.#errors.push(`${where}: ${String(error)}`),
     });
     return {

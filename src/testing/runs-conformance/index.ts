@@ -5,6 +5,7 @@ import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { skippedFor, type ConformanceCase } from '../conformance/transport-conformance.ts';
 import { RunsBench, type RunsConformanceSetup } from './bench.ts';
 import { runsScenes } from './cases.ts';
+import { interruptionScenes } from './interruption-cases.ts';
 
 export type { RunsConformanceSetup, RunsFault, RunsProgram, RunsStage } from './bench.ts';
 export { simulatedRuns, type SimulatedRuns, type SimulatedRunsOptions } from './simulated-runs.ts';
@@ -36,7 +37,7 @@ export function runsConformance(setup: RunsConformanceSetup): readonly Conforman
     ...(setup.isEngine ? ['engine'] : []),
     ...(setup.deletes === true ? ['deletes'] : []),
   ];
-  return runsScenes.map(({ name, needs = [], play }) => ({
+  return [...runsScenes, ...interruptionScenes].map(({ name, needs = [], play }) => ({
     name,
     skipped: skippedFor(setup.name, can, needs),
     async run() {

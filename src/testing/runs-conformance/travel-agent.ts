@@ -1,21 +1,32 @@
 // The subagents of the suite of runs. A task says what the model does, step by step, as `[trip a1: look_up, ask, charge]`, with two
-// calls in one step as `look_up & charge`, and with a subagent's own steps as `guide look_up then ask`; each
-// model call and each tool call is told to the suite, which counts it and may let it wait.
+// calls in one step as `look_up & charge`, and with a subagent's own steps as `guide look_up then ask`; `spawn look_up then ask`
+// is a subagent in the background, `hurry` interrupts it, and `await` waits for it. Each model call and each tool call is told to
+// the suite, which counts it and may let it wait.
 
 import { tool } from 'ai';
 import { z } from 'zod';
 import type { SubagentConfig } from '../../actors/contracts/config.ts';
 import { createChildSubagentToolset } from '../../actors/subagent/child-toolset.ts';
+import { createParentSubagentToolset } from '../../actors/subagents/toolsets/parent-toolset.ts';
 import { createSubAgentTool } from '../../actors/subagents/toolsets/sub-agent-tool.ts';
+import { ProviderError } from '../../values/errors.ts';
 import { scriptedModel, type ScriptedLanguageModel } from '../doubles/scripted-model.ts';
 import type { ScriptedStep } from '../doubles/scripted-steps.ts';
+
+/** Its words reach a subagent at once. */
+const HURRY = 'Be quick about it';
+/** The time that `brief` may work. */
+export const BRIEF_MS = 2_000;
 
 /** Tells the suite that something is being done, such as `a1/charge`; resolves when it may go on. */
 export type Tell = (what: string) => Promise<unknown>;
 
 /** The subagents and the model of the suite, for a program and for the workers of an engine. */
 export interface RunsConformanceAgents {
-  /** By name: `traveller`, and `hurried`, whose questions expire after 300 ms. Both have the tools `guide` and `courier`. */
+  /**
+   * By name: `traveller`, and `scout`, which it spawns; `hurried`, whose questions expire after 300 ms; `brief`, which may work for two seconds; and `patient`, which
+   * tries a failed model call again after ten minutes. Each has the tools `guide`, `courier` and `spawn_subagent`.
+   */
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   readonly model: ScriptedLanguageModel;
 }
@@ -62,7 +73,14 @@ export function runsConformanceAgents(tell: Tell): RunsConformanceAgents {
     );
   const guide = helper('guide', 'cancel');
   const courier = helper('courier', 'abandon');
-  const own = { ...tools, request_input: requestInput, guide, courier };
+  const scout = { ...base, name: 'scout', completion: 'turn' } as const;
+  const own = {
+    ...tools,
+    request_input: requestInput,
+    guide,
+    courier,
+    ...createParentSubagentToolset({ agent: scout }),
+  };
   const model = scriptedModel({
     otherwise: async ({ prompt, results, outputSchema, system }) => {
       const whole = JSON.stringify(prompt);
@@ -72,12 +90,15 @@ export function runsConformanceAgents(tell: Tell): RunsConformanceAgents {
       await tell(`${name}/model-${turn + 1}`);
       const step = steps[turn] ?? '';
       if (step === 'fail') throw new Error('The model is away');
+      if (step === 'busy') throw new ProviderError('RATE_LIMITED', 'Busy', { retryable: true });
+      const [, spawned = ''] = /"subagentId":"([^"]+)"/u.exec(whole) ?? [];
       const calls = step.split(' & ').flatMap((part, at) => {
-        const made = callOf(part, at === 0 ? name : `${name}-${at + 1}`);
+        const made = callOf(part, at === 0 ? name : `${name}-${at + 1}`, spawned);
         return made ? { ...made, id: `call_${turn + 1}${at === 0 ? '' : `_${at + 1}`}` } : [];
       });
       if (calls.length > 0) return { calls } satisfies ScriptedStep;
-      const text = `Done: ${results.length > 1 ? JSON.stringify(results) : JSON.stringify(results[0] ?? null)}`;
+      const done = JSON.stringify(results.length > 1 ? results : (results[0] ?? null));
+      const text = `Done: ${done}${name.endsWith('-scout') && whole.includes(HURRY) ? ', in a hurry' : ''}`;
       const isGuide = outputSchema !== null || system.includes('"text"');
       return { text: isGuide ? JSON.stringify({ text }) : text };
     },
@@ -86,18 +107,35 @@ export function runsConformanceAgents(tell: Tell): RunsConformanceAgents {
     configs: {
       traveller: { ...base, name: 'traveller', tools: own },
       hurried: { ...base, name: 'hurried', inputTimeout: 300, maxInputRetries: 2, tools: own },
+      brief: { ...base, name: 'brief', timeout: BRIEF_MS, tools: own },
+      // Spawned with the tools of its parent, and those of every subagent that is spawned.
+      scout: { ...scout, tools: { ...own, ...createChildSubagentToolset() } },
+      patient: { ...base, name: 'patient', retry: { baseDelayMs: 600_000 }, tools: own },
     },
     model,
   };
 }
 
-function callOf(step: string, trip: string): { name: string; input: unknown } | null {
+/** `spawned`: the subagent that it has spawned. */
+function callOf(
+  step: string,
+  trip: string,
+  spawned: string,
+): { name: string; input: unknown } | null {
+  if (step === 'hurry')
+    return {
+      name: 'send_to_subagent',
+      input: { subagentId: spawned, content: HURRY, mode: 'interrupt' },
+    };
+  if (step === 'await') return { name: 'await_subagent', input: { subagentId: spawned } };
   if (step === 'look_up' || step === 'charge' || step === 'refund')
     return { name: step, input: { trip } };
   if (step === 'ask') return { name: 'ask_user', input: { question: 'Which one?' } };
   if (step === 'input') return { name: 'request_input', input: { question: 'How much?' } };
-  const [, name, task] = /^(guide|courier) (.*)$/u.exec(step) ?? [];
+  const [, name, task] = /^(guide|courier|spawn) (.*)$/u.exec(step) ?? [];
   if (name === undefined || task === undefined) return null;
   const script = task.replaceAll(' then ', ', ');
-  return { name, input: { task: `[trip ${trip}-${name}: ${script}]` } };
+  if (name !== 'spawn') return { name, input: { task: `[trip ${trip}-${name}: ${script}]` } };
+  const scouts = `[trip ${trip}-scout: ${script}]`;
+  return { name: 'spawn_subagent', input: { task: scouts, contextMode: 'fresh' } };
 }

@@ -1,5 +1,6 @@
 // The conformance suite of runs: in process on a journal, and on the engine in memory; each planted fault fails it.
 
+import type { Tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import {
   forgetRun,
@@ -14,6 +15,8 @@ import {
   type Jobs,
   type RunEngine,
   type RunHandler,
+  type RunTurnEnd,
+  type RunWorkerOptions,
 } from '../../../src/entries/jobs.ts';
 import type { Journal } from '../../../src/actors/ports/journal.ts';
 import { createRuntime, memoryJournal } from '../../../src/index.ts';
@@ -84,6 +87,7 @@ interface Faults {
   readonly engine?: (engine: RunEngine) => RunEngine;
   readonly handler?: (handler: RunHandler) => RunHandler;
   readonly jobs?: (jobs: Jobs) => Jobs;
+  readonly worker?: (options: RunWorkerOptions) => RunWorkerOptions;
 }
 
 const simulated = (): RunsConformanceSetup => simulatedWith({});
@@ -92,6 +96,7 @@ function simulatedWith({
   engine: change,
   handler: other,
   jobs: odd,
+  worker: changedWorker = (options) => options,
   packing,
   forgets: storesOf = (stores) => stores,
 }: Faults): RunsConformanceSetup {
@@ -110,12 +115,9 @@ function simulatedWith({
       const worker = jobWorker({ environment, configs, model });
       const bare = simulatedJobs({ handler: own ? packedHandler(worker, own) : worker });
       const jobs = own ? packedJobs(bare, own) : bare;
-      const turns = runWorker({
-        environment,
-        configs,
-        jobs: odd?.(jobs) ?? jobs,
-        onError: () => {},
-      });
+      const turns = runWorker(
+        changedWorker({ environment, configs, jobs: odd?.(jobs) ?? jobs, onError: () => {} }),
+      );
       const handler = own ? packedRunHandler(turns, own) : turns;
       const kept = simulatedRuns({ environment, handler: other?.(handler) ?? handler });
       const engine = own ? packedRuns(kept, own) : kept;
@@ -327,5 +329,214 @@ describe('a planted fault fails a case', () => {
       if (!isPassed) return;
     }
     expect.unreachable('no case failed');
+  });
+});
+
+/** In each step of a turn its worker dies, once; at the end of the turn as well, before that is recorded. */
+function dyingInEachStep(): Faults {
+  /** The step after whose end the worker of a run's turn dies. */
+  const dying = new Map<
+    string,
+    { ends: number; readonly after: number; readonly die: () => void }
+  >();
+  return {
+    jobs: (jobs) => ({
+      ...jobs,
+      async run(job, options) {
+        const end = await jobs.run(job, options);
+        const [runId = ''] = /^.*(?=\/[^/]*$)/u.exec(job.key) ?? [];
+        const death = dying.get(runId);
+        if (death && (death.ends += 1) === death.after) death.die();
+        return end;
+      },
+    }),
+    handler: (handler) => ({
+      async turn(turn, signal) {
+        const { id } = turn.order;
+        const ends: RunTurnEnd[] = [];
+        for (let after = 1; ; after += 1) {
+          const worker = new AbortController();
+          const death = { ends: 0, after, die: () => worker.abort(new Error('the worker died')) };
+          dying.set(id, death);
+          try {
+            ends.push(await handler.turn(turn, AbortSignal.any([signal, worker.signal])));
+          } catch (error) {
+            if (!worker.signal.aborted) throw error;
+          } finally {
+            dying.delete(id);
+          }
+          if (ends.length === 0) continue;
+          // The worker died before its end was recorded: the next one comes to the same state.
+          if (ends.length === 1 && !signal.aborted) continue;
+          const [first, second = first] = ends.map(stateOf);
+          if (!signal.aborted && turn.news.type !== 'cancelled') expect(second).toEqual(first);
+          return ends.at(-1) as RunTurnEnd;
+        }
+      },
+    }),
+  };
+}
+
+/** The end of a turn without what depends on its attempt. */
+function stateOf({ waiting, children, wakeAt, outcome, journal }: RunTurnEnd): unknown {
+  return { waiting, children, wakeAt, outcome, entries: journal.length };
+}
+
+describe('a worker that dies in each step of each turn, and after it', () => {
+  const setup = { ...simulatedWith(dyingInEachStep()), name: 'dying' };
+  // A step that was broken off by time is a cancelled one in the next attempt: the run has failed instead of timed out.
+  const isExact = (name: string): boolean => !name.startsWith('the time of a run is over');
+  const cases = runsConformance(setup).filter(
+    ({ name, skipped }) => skipped === null && isExact(name),
+  );
+  test.each(cases)('$name', ({ run }) => run());
+});
+
+describe('a planted fault is found by its case', () => {
+  /** Each attempt at a turn asks for other jobs. */
+  const forgetful = (): Faults => {
+    let attempt = 0;
+    return {
+      handler: (handler) => ({
+        turn(turn, signal) {
+          attempt += 1;
+          return handler.turn(turn, signal);
+        },
+      }),
+      jobs: (jobs) => ({
+        ...jobs,
+        run: (job, options) => jobs.run({ ...job, key: `${job.key}~${attempt}` }, options),
+        cancel: () => {},
+      }),
+    };
+  };
+  const anotherRun: Faults = {
+    engine: (engine) => {
+      const mine = (salt += 1);
+      // Ids of children begin with that of their run.
+      const own = (id: string): string => (id.includes('/') ? id : `${id}~${mine}`);
+      return {
+        ...engine,
+        start: (order) => engine.start({ ...order, id: own(order.id) }),
+        view: (id, after, signal) => engine.view(own(id), after, signal),
+        answer: (id, answer) => engine.answer(own(id), answer),
+      };
+    },
+  };
+  const deafToCancel: Faults = { engine: (engine) => ({ ...engine, cancel: async () => {} }) };
+  let isCancelled = false;
+  const cancelledLate: Faults = {
+    engine: (engine) => {
+      return {
+        ...engine,
+        async cancel(...given) {
+          isCancelled = true;
+          await engine.cancel(...given);
+        },
+        async view(...given) {
+          const view = await engine.view(...given);
+          const outcome = view.outcome && { ...view.outcome, status: 'cancelled' };
+          return isCancelled ? { ...view, outcome } : view;
+        },
+      };
+    },
+  };
+  const timeStands: Faults = {
+    worker: (options) => {
+      const { scheduler } = options.environment;
+      return {
+        ...options,
+        environment: {
+          ...options.environment,
+          scheduler: {
+            yieldThen: (task) => scheduler.yieldThen(task),
+            schedule: () => () => {},
+          },
+        },
+      };
+    },
+  };
+  const expiryStands: Faults = {
+    handler: (handler) => ({
+      async turn(turn, signal) {
+        const end = await handler.turn(turn, signal);
+        return { ...end, wakeAt: null };
+      },
+    }),
+  };
+  /** What is said at once is read at the next step. */
+  const patient: Faults = {
+    worker: (options) => ({
+      ...options,
+      configs: Object.fromEntries(
+        Object.entries(options.configs).map(([name, config]) => {
+          const { send_to_subagent: send, ...tools } = config.tools ?? {};
+          const { execute, ...rest } = send as Tool & { execute: NonNullable<Tool['execute']> };
+          const steered = {
+            ...rest,
+            execute: (input: object, call: Parameters<typeof execute>[1]) =>
+              execute({ ...input, mode: 'steer' }, call),
+          };
+          return [name, { ...config, tools: { ...tools, send_to_subagent: steered } }];
+        }),
+      ),
+    }),
+  };
+  /** A step that was broken off has ended in another way. */
+  const otherwiseEnded: Faults = {
+    jobs: (jobs) => ({
+      ...jobs,
+      async run(job, options) {
+        const end = await jobs.run(job, options);
+        const isCancelled = 'failed' in end && end.failed.code === 'CANCELLED';
+        return isCancelled ? { failed: { ...end.failed, code: 'STOPPED' } } : end;
+      },
+    }),
+  };
+  test.each<[string, Faults, string]>([
+    ['each attempt at a turn asks for other jobs', forgetful(), 'the workers die in any step'],
+    ['each program has a run of its own', anotherRun, 'the program dies in any step'],
+    ['no time is waited for', expiryStands, 'the workers are dead when the time of a question'],
+    ['no clock goes on', timeStands, 'the time of a run is over'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled at once'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled while a consent'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled while a request'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled in a look-up'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled before a model call'],
+    ['a cancel does nothing', deafToCancel, 'a run is cancelled while it waits for a subagent'],
+    ['a late cancel counts', cancelledLate, 'a run that has ended is cancelled'],
+    [
+      'words wait for the next step',
+      patient,
+      'words reach a subagent of the run at once, in a model call',
+    ],
+    [
+      'words wait for the next step',
+      patient,
+      'words reach a subagent of the run at once, in a look-up',
+    ],
+    [
+      'words wait for the next step',
+      patient,
+      'words reach a subagent of the run at once, in a charge',
+    ],
+    [
+      'words wait for the next step',
+      patient,
+      'words reach a subagent of the run at once, while it asks',
+    ],
+    [
+      'words wait for the next step',
+      patient,
+      'words reach a subagent of the run at once, while it waits',
+    ],
+    [
+      'a step that was broken off has failed',
+      otherwiseEnded,
+      'the workers die when words have reached',
+    ],
+  ])('%s', async (_, faults, name) => {
+    const one = runsConformance(simulatedWith(faults)).find((each) => each.name.startsWith(name));
+    await expect(one?.run()).rejects.toMatchObject({ code: 'NOT_CONFORMANT' });
   });
 });
