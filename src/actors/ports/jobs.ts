@@ -182,11 +182,17 @@ export function readFrom<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const checked = schema.safeParse(value);
   if (checked.success) return checked.data;
-  throw new JobError(
-    'JOB_UNREADABLE',
+  throw jobUnreadable(
     `${engine} gave an answer of another shape: ${z.prettifyError(checked.error)}`,
-    { retryable: false },
   );
+}
+
+/** The error for a text of a job or run, or an answer about one, that is not what the other end writes. */
+export function jobUnreadable(message: string, cause?: unknown): JobError {
+  return new JobError('JOB_UNREADABLE', message, {
+    retryable: false,
+    ...(cause === undefined ? {} : { cause }),
+  });
 }
 
 /** The error for an engine that did not answer, with the innermost cause that is known. */

@@ -14,7 +14,7 @@ import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { isLongerThan, parsedOrText } from '../../values/json.ts';
 import { isA, messageOf } from '../../values/errors.ts';
-import { digestOf, JobError } from '../ports/jobs.ts';
+import { digestOf, JobError, jobUnreadable } from '../ports/jobs.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import { entryRedaction, secretsTaken, type RedactionOptions } from './redacting-journal.ts';
 
@@ -167,16 +167,11 @@ async function sealedBy(codec: JobCodec, text: string): Promise<string> {
   try {
     return await codec.seal(text);
   } catch (error) {
-    const message = `The codec cannot seal it: ${messageOf(error)}`;
-    throw new JobError('JOB_UNREADABLE', message, { retryable: false, cause: error });
+    throw jobUnreadable(`The codec cannot seal it: ${messageOf(error)}`, error);
   }
 }
 
 /** The error for a text that cannot be unpacked. */
 export function unreadable(why: string): JobError {
-  return new JobError(
-    'JOB_UNREADABLE',
-    `A job or run cannot be unpacked: ${why}. Both ends need the same packing`,
-    { retryable: false },
-  );
+  return jobUnreadable(`A job or run cannot be unpacked: ${why}. Both ends need the same packing`);
 }

@@ -12,7 +12,7 @@ import { z } from 'zod';
 import { backoffMs } from '../../machines/index.ts';
 import { isA, messageOf, OffstageError } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
-import { JobError, type Job, type JobEnd, type Jobs } from '../ports/jobs.ts';
+import { JobError, jobUnreadable, type Job, type JobEnd, type Jobs } from '../ports/jobs.ts';
 import type { Caller } from '../model/caller.ts';
 import type { ModelResponse } from '../model/model-step.ts';
 import type { ToolOutcome } from '../model/tool-results.ts';
@@ -118,7 +118,7 @@ const said = z.union([
   z.object({ type: z.literal('preliminary'), output: z.unknown() }),
 ]);
 
-/** @throws {OffstageError} `JOB_UNREADABLE`, for a body that no session wrote. */
+/** @throws {JobError} `JOB_UNREADABLE`, for a body that no session wrote. */
 export function readStepJob({ name: jobName, body }: Pick<Job, 'name' | 'body'>): StepJob {
   return read(stepJob, body, `the body of ${jobName}`) as StepJob;
 }
@@ -132,8 +132,7 @@ function read(schema: z.ZodType, text: string, what: string): unknown {
   }
   const checked = schema.safeParse(parsed);
   if (checked.success) return checked.data;
-  throw new OffstageError(
-    'JOB_UNREADABLE',
+  throw jobUnreadable(
     `${what}: ${z.prettifyError(checked.error)}. The session and its worker may have packed it differently`,
   );
 }

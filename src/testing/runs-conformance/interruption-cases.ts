@@ -213,7 +213,7 @@ export const interruptionScenes: readonly RunsScene[] = [
     },
   })),
   {
-    name: 'the time of a run is over in a model call: what comes later changes nothing',
+    name: 'the time of a run expires in a model call: what comes later changes nothing',
     async play(bench) {
       const trip = bench.trip();
       const release = bench.hold(`${trip}/model-1`);

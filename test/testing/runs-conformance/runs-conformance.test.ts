@@ -385,7 +385,7 @@ function stateOf({ waiting, children, wakeAt, outcome, journal }: RunTurnEnd): u
 describe('a worker that dies in each step of each turn, and after it', () => {
   const setup = { ...simulatedWith(dyingInEachStep()), name: 'dying' };
   // A step that was broken off by time is a cancelled one in the next attempt: the run has failed instead of timed out.
-  const isExact = (name: string): boolean => !name.startsWith('the time of a run is over');
+  const isExact = (name: string): boolean => !name.startsWith('the time of a run expires');
   const cases = runsConformance(setup).filter(
     ({ name, skipped }) => skipped === null && isExact(name),
   );
@@ -497,7 +497,7 @@ describe('a planted fault is found by its case', () => {
     ['each attempt at a turn asks for other jobs', forgetful(), 'the workers die in any step'],
     ['each program has a run of its own', anotherRun, 'the program dies in any step'],
     ['no time is waited for', expiryStands, 'the workers are dead when the time of a question'],
-    ['no clock goes on', timeStands, 'the time of a run is over'],
+    ['no clock goes on', timeStands, 'the time of a run expires'],
     ['a cancel does nothing', deafToCancel, 'a run is cancelled at once'],
     ['a cancel does nothing', deafToCancel, 'a run is cancelled while a consent'],
     ['a cancel does nothing', deafToCancel, 'a run is cancelled while a request'],
