@@ -84,7 +84,12 @@ const CANCELLED_IN: readonly {
   readonly agent?: string;
   readonly there: (bench: RunsBench, trip: string, watched: WatchedRun) => Promise<unknown>;
 }[] = [
-  { state: 'at once', steps: 'charge', there: async () => {} },
+  {
+    state: 'at once',
+    steps: 'charge',
+    // Its first step may begin before the cancel is there.
+    there: async (bench, trip) => bench.hold(`${trip}/model-1`),
+  },
   {
     state: 'while a consent is waited for',
     steps: 'refund, charge',

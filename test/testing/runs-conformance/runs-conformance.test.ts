@@ -157,7 +157,12 @@ function packed(): RunsConformanceSetup {
     }),
   });
   // References of claims have a digest, which Node makes on another thread.
-  return { ...setup, name: 'simulated, packed', patience: 5_000, moment: realMoment(setup.moment) };
+  return {
+    ...setup,
+    name: 'simulated, packed',
+    patience: 100_000,
+    moment: realMoment(setup.moment),
+  };
 }
 
 describe.each([inProcess(), simulated(), packed()])('[H7] $name', (setup) => {
