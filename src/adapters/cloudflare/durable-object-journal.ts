@@ -13,7 +13,7 @@
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { journalConflict } from '../../actors/ports/journal-error.ts';
-import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
+import type { Journal, JournalEntry, JournalPosition } from '../../actors/ports/journal.ts';
 import { AT_ONCE, type WakeTime, type WakeTimes } from '../../actors/ports/wake-times.ts';
 import { checkUnshown, type ChecksOf } from '../../values/checks.ts';
 import { checksumOf, checkWakeTime, entryOf, textOfEntry } from '../journal-rows/stored-rows.ts';
@@ -76,6 +76,17 @@ export function durableObjectJournal(options: DurableObjectJournalOptions): Jour
     const text = pieces.map(({ bytes }) => decoder.decode(bytes as ArrayBuffer, { stream: true }));
     return text.join('') + decoder.decode();
   };
+  const kept = (row: Row): JournalEntry =>
+    entryOf({ ...row, event: textOf(row) }, 'The journal of this object');
+  const idOf = ({ scope, unit, seq }: JournalPosition): number | null => {
+    const [found] = ask(
+      'select id from entries where scope = ? and unit = ? and seq = ?',
+      scope,
+      unit,
+      seq,
+    );
+    return found ? Number(found['id']) : null;
+  };
   const remove = (scope: string, before: number | null): void => {
     const until = before ?? Number.MAX_SAFE_INTEGER;
     ask(
@@ -127,7 +138,7 @@ export function durableObjectJournal(options: DurableObjectJournalOptions): Jour
       const isWhole = bytes === null || bytes.length <= PIECE_BYTES;
       // DURABLE-JOURNAL-2
       storage.transactionSync(() => {
-        const [kept] = ask(
+        const [row] = ask(
           `insert into entries (scope, unit, seq, at, actor, definition_version, event, checksum)
            values (?, ?, ?, ?, ?, ?, ?, ?) returning id`,
           scope,
@@ -142,7 +153,7 @@ export function durableObjectJournal(options: DurableObjectJournalOptions): Jour
         if (isWhole) return;
         for (let part = 0; part * PIECE_BYTES < bytes.length; part += 1) {
           const piece = bytes.slice(part * PIECE_BYTES, (part + 1) * PIECE_BYTES);
-          ask('insert into pieces values (?, ?, ?)', Number(kept?.['id']), part, piece.buffer);
+          ask('insert into pieces values (?, ?, ?)', Number(row?.['id']), part, piece.buffer);
         }
       });
     },
@@ -151,17 +162,20 @@ export function durableObjectJournal(options: DurableObjectJournalOptions): Jour
         'select * from entries where scope = coalesce(?, scope) and unit = coalesce(?, unit) order by id',
         scope ?? null,
         unit ?? null,
-      ).map((row) => entryOf({ ...row, event: textOf(row) }, 'The journal of this object'));
+      ).map(kept);
     },
-    trim({ scope, unit, seq }) {
+    readAfter(position) {
+      const id = idOf(position);
+      if (id === null) return null;
+      const { scope } = position;
+      return ask('select * from entries where scope = ? and id > ? order by id', scope, id).map(
+        kept,
+      );
+    },
+    trim(position) {
       storage.transactionSync(() => {
-        const [to] = ask(
-          'select id from entries where scope = ? and unit = ? and seq = ?',
-          scope,
-          unit,
-          seq,
-        );
-        if (to) remove(scope, Number(to['id']));
+        const id = idOf(position);
+        if (id !== null) remove(position.scope, id);
       });
     },
     scopes: () =>

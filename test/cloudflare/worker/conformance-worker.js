@@ -13,7 +13,7 @@ export class Chat extends DurableObject {
     const results = [];
     const cases = journalConformance({
       name: 'durableObjectJournal',
-      offers: ['scopes', 'trim', 'forget', 'reopen', 'wakeTimes'],
+      offers: ['scopes', 'readAfter', 'trim', 'forget', 'reopen', 'wakeTimes'],
       open() {
         for (const table of TABLES) storage.sql.exec(`drop table if exists ${table}`);
         return { journal: open(), reopen: open };
