@@ -1,9 +1,6 @@
 // The demo's page over a session of the test's own: an approval and a question whose words are hostile, in light and dark, wide
 // and narrow. All words of others are text, and axe finds nothing.
 
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type * as axeModule from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createWorld } from '../../examples/voice-demo/agents/world.ts';
@@ -11,15 +8,10 @@ import { startDemoServer } from '../../examples/voice-demo/server.ts';
 import { memoryJournal } from '../../src/index.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
+import { violationsIn } from '../support/axe.ts';
 import { launch } from './support/stage.ts';
 import { overflowing, Tab } from './support/tab.ts';
 
-declare const axe: typeof axeModule;
-
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
-  'utf8',
-);
 const hostile =
   '<img src=x onerror="document.title=1"><script>document.title=2</script>**{{7*7}}**';
 
@@ -48,6 +40,7 @@ test('an approval and a question of hostile words are text, and accessible in li
   });
   const server = await startDemoServer({
     session: talk.session,
+    journal: memoryJournal(),
     world: createWorld(),
     port: 0,
     about: { transport: hostile, lead: hostile, subagents: hostile, speech: hostile },
@@ -72,16 +65,13 @@ test('an approval and a question of hostile words are text, and accessible in li
         // The theme follows the system.
         await page.locator(`:root[data-theme='${colorScheme}']`).waitFor();
         expect(await overflowing(tab)).toEqual([]);
-        const { violations } = await page.evaluate(() => axe.run());
-        expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+        expect(await violationsIn(page)).toEqual([]);
         const folder = process.env['DEMO_SCREENSHOTS'];
         if (folder)
           await page.screenshot({ path: `${folder}/${what}-${colorScheme}-${width}.png` });
       }
   };
   await tab.button('Type instead').waitFor();
-  // As an extension of the browser would: past the policy of the page.
-  await page.evaluate(axeSource);
   await check('welcome');
   await tab.button('Type instead').click();
   await expect.poll(() => talk.session.isAttached).toBe(true);

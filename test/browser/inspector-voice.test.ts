@@ -1,9 +1,6 @@
 // A spoken conversation of the demo, with a ride, an order and a refund that needs approval, on the page of the inspector:
 // live, with its buttons, and from the entries that a killed process leaves.
 
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type * as axeModule from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startDemo } from '../../examples/voice-demo/demo.ts';
@@ -12,10 +9,9 @@ import type { JournalEntry } from '../../src/entries/journal.ts';
 import { memoryJournal } from '../../src/index.ts';
 import { forgetKeys } from '../examples/voice-demo/support.ts';
 import { mounted } from '../inspector/support.ts';
+import { violationsIn } from '../support/axe.ts';
 import { sayUntil } from './support/say-until.ts';
 import { launch, Stage } from './support/stage.ts';
-
-declare const axe: typeof axeModule;
 
 const engine = createBuiltInEngine();
 let browser: Browser;
@@ -23,11 +19,6 @@ beforeAll(async () => {
   [browser] = await Promise.all([launch(), engine.start()]);
 });
 afterAll(() => Promise.all([browser.close(), engine.close()]));
-
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
-  'utf8',
-);
 
 async function looked(url: string, width: number) {
   const context = await browser.newContext({ bypassCSP: true, viewport: { width, height: 800 } });
@@ -45,9 +36,7 @@ async function looked(url: string, width: number) {
 async function isClean(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    await page.addScriptTag({ content: axeSource });
-    const { violations } = await page.evaluate(() => axe.run());
-    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+    expect(await violationsIn(page)).toEqual([]);
     const folder = process.env['INSPECTOR_SCREENSHOTS'];
     const { width } = page.viewportSize() ?? { width: 0 };
     if (folder)

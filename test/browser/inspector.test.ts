@@ -1,8 +1,5 @@
 // The inspector in Chromium: a running session that is acted in, the same from its journal, and very many of all.
 
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type * as axeModule from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createActor, createMachine } from 'xstate';
@@ -13,15 +10,10 @@ import { mounted } from '../inspector/support.ts';
 import { rideSession } from '../serve/support/served.ts';
 import { turns } from '../support/crashes.ts';
 import { calls, say, simpleTool } from '../support/subagent-runs.ts';
+import { violationsIn } from '../support/axe.ts';
 import { launch } from './support/stage.ts';
 
-declare const axe: typeof axeModule;
-
 let browser: Browser;
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
-  'utf8',
-);
 beforeAll(async () => {
   browser = await launch();
 });
@@ -49,9 +41,7 @@ async function opened(options: Omit<InspectorPageOptions, 'token'>, width = 1280
 async function isClean(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    await page.addScriptTag({ content: axeSource });
-    const { violations } = await page.evaluate(() => axe.run());
-    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html: it }) => it)])).toEqual([]);
+    expect(await violationsIn(page)).toEqual([]);
     const folder = process.env['INSPECTOR_SCREENSHOTS'];
     const { width } = page.viewportSize() ?? { width: 0 };
     if (folder) {

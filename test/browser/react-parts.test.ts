@@ -1,35 +1,20 @@
 // The parts of `offstage/react` that make a whole page, in Chromium with React itself: by keyboard, with axe, in light and dark.
 
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type * as axeModule from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import type { TextSession } from '../../src/index.ts';
 import { rideSession } from '../serve/support/served.ts';
-import { bundle } from '../support/bundle.ts';
+import { violationsIn } from '../support/axe.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { pageOfFile } from './support/page-of-file.ts';
 import type * as partsPage from './support/parts-page.ts';
-import { servedPage } from './support/served-page.ts';
-import { launch } from './support/stage.ts';
 
 declare const bundled: typeof partsPage;
-declare const axe: typeof axeModule;
 
-let browser: Browser;
-let code: string;
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
-  'utf8',
-);
-beforeAll(async () => {
-  ({ code } = await bundle('test/browser/support/parts-page.ts', ['browser']));
-  browser = await launch();
-});
-afterAll(() => browser.close());
+const serve = pageOfFile('test/browser/support/parts-page.ts');
 
 async function stage(session: TextSession) {
-  const served = await servedPage(browser, code, session);
+  const served = await serve(session);
   const page = await served.open();
   await page.evaluate(() => bundled.mount());
   await page.getByText('Ready').or(page.getByText('Connected')).waitFor();
@@ -61,11 +46,9 @@ test('a whole page: questions in line, digits, results, notes; accessible in lig
   expect(await cards.nth(1).getByRole('button', { disabled: false }).count()).toBe(0);
   await cards.nth(0).getByText('say it or press it').waitFor();
   await cards.nth(0).getByRole('progressbar', { name: 'Time to answer' }).waitFor();
-  await page.addScriptTag({ content: axeSource });
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    const { violations } = await page.evaluate(() => axe.run());
-    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+    expect(await violationsIn(page)).toEqual([]);
   }
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
 
@@ -129,7 +112,7 @@ test('words that cannot be sent come back with the reason, and the connection sa
 });
 
 test('a reader keeps the words of a line that was cut off, and asks for it again', async () => {
-  const { tabs, open, problems } = await servedPage(browser, code, rideSession());
+  const { tabs, open, problems } = await serve(rideSession());
   const page = await open();
   expect(tabs).toHaveLength(1);
   await page.evaluate(() =>

@@ -1,36 +1,21 @@
 // `offstage/react` in Chromium: hooks and parts under StrictMode, by keyboard, over a lost connection, in two tabs.
 
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type * as axeModule from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
 import type { TextSession } from '../../src/index.ts';
 import { rideSession } from '../serve/support/served.ts';
-import { bundle } from '../support/bundle.ts';
+import { violationsIn } from '../support/axe.ts';
 import { calls, counting, say, steps } from '../support/subagent-runs.ts';
+import { pageOfFile } from './support/page-of-file.ts';
 import type * as reactPage from './support/react-page.ts';
-import { servedPage } from './support/served-page.ts';
-import { launch } from './support/stage.ts';
 
 declare const bundled: typeof reactPage;
-declare const axe: typeof axeModule;
 
-let browser: Browser;
-let code: string;
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
-  'utf8',
-);
-beforeAll(async () => {
-  ({ code } = await bundle('test/browser/support/react-page.ts', ['browser']));
-  browser = await launch();
-});
-afterAll(() => browser.close());
+const serve = pageOfFile('test/browser/support/react-page.ts');
 
 /** A session with pages that have every hook and part. */
 async function stage(session: TextSession, users?: Readonly<Record<string, string>>) {
-  const served = await servedPage(browser, code, session, users);
+  const served = await serve(session, users);
   return {
     ...served,
     upgrades: () => served.upgrades,
@@ -67,9 +52,7 @@ test('a question is answered by keyboard, over a lost connection, and both tabs 
   await second.getByRole('button', { name: 'Premium' }).waitFor();
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    await page.addScriptTag({ content: axeSource });
-    const { violations } = await page.evaluate(() => axe.run());
-    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html: it }) => it)])).toEqual([]);
+    expect(await violationsIn(page)).toEqual([]);
   }
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   expect(width).toBeLessThanOrEqual(375);

@@ -4,21 +4,14 @@
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type * as axeModule from 'axe-core';
 import { chromium, type Browser, type BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-
-declare const axe: typeof axeModule;
+import { violationsIn } from '../support/axe.ts';
 
 const site = fileURLToPath(new URL('../../docs/site/dist', import.meta.url));
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
-  'utf8',
-);
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html',
   '.js': 'text/javascript',
@@ -150,17 +143,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     await page.waitForFunction(
       `[...document.querySelectorAll('pre')].every((pre) => pre.scrollWidth <= pre.clientWidth || pre.tabIndex === 0)`,
     );
-    await page.addScriptTag({ content: axeSource });
-    const { violations } = await page.evaluate(() => axe.run());
-    expect(
-      violations.map(
-        ({ id, nodes }) =>
-          `${id}: ${nodes
-            .map(({ html }) => html)
-            .slice(0, 3)
-            .join(' ')}`,
-      ),
-    ).toEqual([]);
+    expect(await violationsIn(page)).toEqual([]);
     const wide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
     expect(wide).toBeLessThanOrEqual(0);
     expect(outside).toEqual([]);

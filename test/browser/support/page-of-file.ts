@@ -1,0 +1,22 @@
+// The browser and the bundled script of all pages of a file of tests.
+
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll } from 'vitest';
+import type { TextSession } from '../../../src/index.ts';
+import { bundle } from '../../support/bundle.ts';
+import { servedPage, type ServedPage } from './served-page.ts';
+import { launch } from './stage.ts';
+
+/** @param path of the script. Returns the function that serves pages with it. */
+export function pageOfFile(
+  path: string,
+): (session: TextSession, users?: Readonly<Record<string, string>>) => Promise<ServedPage> {
+  let browser: Browser;
+  let code: string;
+  beforeAll(async () => {
+    ({ code } = await bundle(path, ['browser']));
+    browser = await launch();
+  });
+  afterAll(() => browser.close());
+  return (session, users) => servedPage(browser, code, session, users);
+}
