@@ -19,6 +19,7 @@ import type { LeadSession } from '../actors/session/lead/lead-session.ts';
 import type { ShownImage } from '../actors/session/questions/shown-image.ts';
 import { backoffMs, type Failure } from '../machines/index.ts';
 import { ConfigurationError } from '../values/errors.ts';
+import { withoutUndefined } from '../values/without-undefined.ts';
 import type { AudioFrame } from './audio/audio-frame.ts';
 import type { ConnectionClosed } from './connection/connection.ts';
 import { ConnectionManager, type ConnectionOwner } from './connection/connection-manager.ts';
@@ -293,13 +294,18 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   handle(event: TransportEvent): void {
     const { host, hooks, projection } = this.#core;
     if (event.type === 'usage.reported') {
+      const parts = (of: (part: (typeof PARTS)[number]) => number | undefined) =>
+        withoutUndefined(Object.fromEntries(PARTS.map((part) => [part, of(part)])));
       const used = {
         inputTokens: tokenCount(event.inputTokens) ?? null,
         outputTokens: tokenCount(event.outputTokens) ?? null,
+        ...parts((part) => tokenCount(event[part])),
       };
-      const usage = {
-        inputTokens: sum(this.#usage.inputTokens, used.inputTokens),
-        outputTokens: sum(this.#usage.outputTokens, used.outputTokens),
+      const before = this.#usage;
+      const usage: UsageView = {
+        inputTokens: sum(before.inputTokens, used.inputTokens),
+        outputTokens: sum(before.outputTokens, used.outputTokens),
+        ...parts((part) => sum(before[part] ?? null, tokenCount(event[part]) ?? null) ?? undefined),
       };
       this.#usage = usage;
       projection.emit({ type: 'usage.changed', usage, used });
@@ -386,6 +392,9 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
 }
 
 /** Null: never reported. */
+/** The parts of the tokens, where the wire reports them. */
+const PARTS = ['cachedInputTokens', 'audioInputTokens', 'audioOutputTokens'] as const;
+
 function sum(before: number | null, more: number | null): number | null {
   return more === null ? before : (before ?? 0) + more;
 }

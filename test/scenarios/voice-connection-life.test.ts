@@ -470,6 +470,25 @@ describe('reports of the wire', () => {
     expect(JSON.stringify([told, changes])).not.toContain('sk-1');
   });
 
+  test('so are the parts that a wire reports: the cache, and what is sound', async () => {
+    const { model, state, events } = await talkOver();
+    const sound = { cachedInputTokens: 4, audioInputTokens: 8, audioOutputTokens: 2 };
+    model().events.next({ ...used(10, 3), ...sound });
+    model().events.next(used(1, 1));
+    model().events.next({ ...used(5, 3), audioInputTokens: 5, cachedInputTokens: -1 });
+    expect(state().usage).toEqual({
+      inputTokens: 16,
+      outputTokens: 7,
+      cachedInputTokens: 4,
+      audioInputTokens: 13,
+      audioOutputTokens: 2,
+    });
+    const changes = events.filter(({ type }) => type === 'usage.changed');
+    expect(changes.at(-1)).toMatchObject({
+      used: { inputTokens: 5, outputTokens: 3, audioInputTokens: 5 },
+    });
+  });
+
   test('so are the limits of the provider, the last ones', async () => {
     const told: unknown[] = [];
     const { model, state, events } = await talkOver(

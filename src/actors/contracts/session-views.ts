@@ -149,6 +149,11 @@ export interface DeliveryView {
 export interface UsageView {
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
+  /** The part of the input that the provider read from its cache. Absent: it has not reported that, as of the others. */
+  readonly cachedInputTokens?: number;
+  /** The parts that are sound, which costs more than text. */
+  readonly audioInputTokens?: number;
+  readonly audioOutputTokens?: number;
 }
 
 /** The remaining allowance of the voice model's provider, as last reported. */

@@ -169,11 +169,17 @@ export type RelayEvent =
       readonly mediaType: string;
       readonly content: string;
     }
-  /** Tokens that were used since the last report, and their price, if the agent knows it. */
+  /**
+   * Tokens that were used since the last report, and their price, if the agent knows it. The parts of input and output as
+   * in `Usage`.
+   */
   | {
       readonly type: 'usage';
       readonly inputTokens: number;
       readonly outputTokens: number;
+      readonly cachedInputTokens?: number;
+      readonly cacheWriteTokens?: number;
+      readonly reasoningTokens?: number;
       readonly cost?: number;
     }
   | {

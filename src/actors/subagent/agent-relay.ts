@@ -14,6 +14,7 @@ import type { Agent, ModelMessage, ToolModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { messageOf } from '../../values/errors.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import type {
   Relay,
   RelayAnswer,
@@ -264,8 +265,18 @@ class AgentSession implements RelaySession {
       },
       onStepEnd: ({ response, usage }) => {
         finished.push(...response.messages);
-        const { inputTokens = 0, outputTokens = 0 } = usage;
-        this.#send(turn, { type: 'usage', inputTokens, outputTokens });
+        const { inputTokens = 0, outputTokens = 0, inputTokenDetails, outputTokenDetails } = usage;
+        const parts = {
+          cachedInputTokens: inputTokenDetails?.cacheReadTokens,
+          cacheWriteTokens: inputTokenDetails?.cacheWriteTokens,
+          reasoningTokens: outputTokenDetails?.reasoningTokens,
+        };
+        this.#send(turn, {
+          type: 'usage',
+          inputTokens,
+          outputTokens,
+          ...withoutUndefined(parts),
+        });
       },
     };
 

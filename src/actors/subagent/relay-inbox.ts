@@ -71,6 +71,9 @@ const eventSchema = z.discriminatedUnion('type', [
     type: z.literal('usage'),
     inputTokens: count,
     outputTokens: count,
+    cachedInputTokens: count.optional(),
+    cacheWriteTokens: count.optional(),
+    reasoningTokens: count.optional(),
     cost: count.optional(),
   }),
   z.object({

@@ -21,6 +21,7 @@ import { clip } from '../../values/clip.ts';
 import { messageOf, OffstageError, ProtocolError, ProviderError } from '../../values/errors.ts';
 import { asJson } from '../../values/json.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
+import { addUsage, NO_USAGE, type Usage } from '../contracts/usage.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import { prepareTools } from '../model/tools.ts';
@@ -132,10 +133,8 @@ export class RelayLoop {
   /** Words for the agent that come when its turn has ended. */
   #later: string[] = [];
   #denied: string | null = null;
-  #inputTokens = 0;
-  #outputTokens = 0;
-  /** Null: the agent has reported none. */
-  #cost: number | null = null;
+  /** Since the last step; without a cost, the agent has reported none. */
+  #used: Usage = NO_USAGE;
   #artifacts: Extract<RelayEvent, { readonly type: 'artifact' }>[] = [];
   readonly #requests = new Map<string, Request>();
   readonly #works = new Map<string, Work>();
@@ -643,9 +642,7 @@ export class RelayLoop {
         if (event.text.trim() !== '') this.#options.progressed(event.text);
         return;
       case 'usage':
-        this.#inputTokens += event.inputTokens;
-        this.#outputTokens += event.outputTokens;
-        if (event.cost !== undefined) this.#cost = (this.#cost ?? 0) + event.cost;
+        this.#used = addUsage(this.#used, { ...event, totalTokens: 0 });
         return;
       case 'withdrawn':
         this.#withdrawn(event.requestId, 'withdrawn by the agent');
@@ -746,13 +743,15 @@ export class RelayLoop {
   #respond(calls: readonly ModelCall[], text = this.#words): ModelResponse {
     if (this.#words.trim() !== '') this.#said = this.#words;
     this.#words = '';
-    const inputTokens = Math.round(this.#inputTokens);
-    const outputTokens = Math.round(this.#outputTokens);
-    this.#inputTokens = 0;
-    this.#outputTokens = 0;
-    const cost = this.#cost === null ? {} : { cost: this.#cost };
-    this.#cost = null;
-    const counted = inputTokens + outputTokens;
+    const { cost, totalTokens: _none, ...tokens } = this.#used;
+    this.#used = NO_USAGE;
+    const used = { ...tokens };
+    for (const part of PARTS) {
+      const count = used[part];
+      if (count !== undefined) used[part] = Math.round(count);
+    }
+    const counted = used.inputTokens + used.outputTokens;
+    const priced = cost === undefined ? {} : { cost };
     const estimated = Math.ceil(text.length / CHARACTERS_PER_TOKEN);
     const content = [
       ...(text.trim() === '' ? [] : [{ type: 'text' as const, text }]),
@@ -770,11 +769,20 @@ export class RelayLoop {
       finish: calls.length > 0 ? 'tool-calls' : 'stop',
       usage:
         counted > 0
-          ? { inputTokens, outputTokens, totalTokens: counted, ...cost }
-          : { inputTokens: 0, outputTokens: estimated, totalTokens: estimated, ...cost },
+          ? { ...used, totalTokens: counted, ...priced }
+          : { inputTokens: 0, outputTokens: estimated, totalTokens: estimated, ...priced },
     };
   }
 }
+
+/** The counts of tokens of an agent, which may be no whole numbers. */
+const PARTS = [
+  'inputTokens',
+  'outputTokens',
+  'cachedInputTokens',
+  'cacheWriteTokens',
+  'reasoningTokens',
+] as const;
 
 /** Begins the ids of calls that are questions of an agent whose questions survive. */
 const SURVIVING = 'ask:';

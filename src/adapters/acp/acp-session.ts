@@ -28,6 +28,7 @@ import type {
 } from '../../actors/ports/relay.ts';
 import { messageOf, OffstageError, ProtocolError, TimeoutError } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { AgentProcess } from '../agent-process/agent-process.ts';
 import { fieldsOf, fillIn } from '../relays/form-fields.ts';
 import {
@@ -68,7 +69,14 @@ export class AcpSession implements RelaySession {
   #turns = 0;
   #tools = new ToolTable();
   #requests = 0;
-  #sums = { inputTokens: 0, outputTokens: 0, cost: 0 };
+  #sums = {
+    inputTokens: 0,
+    outputTokens: 0,
+    cachedReadTokens: 0,
+    cachedWriteTokens: 0,
+    thoughtTokens: 0,
+    cost: 0,
+  };
   #isOver = false;
   #isCut = false;
   #cancelGrace: (() => void) | null = null;
@@ -265,17 +273,30 @@ export class AcpSession implements RelaySession {
   }
 
   /** Reports what was used since the last report: the agent tells sums. */
-  #used({ inputTokens, outputTokens }: Tokens, cost: unknown = this.#sums.cost): void {
+  #used(tokens: Tokens, cost: unknown = this.#sums.cost): void {
+    const kept = (name: keyof Tokens): number =>
+      tokens[name] === undefined ? this.#sums[name] : sumOf(tokens[name]);
     const sums = {
-      inputTokens: sumOf(inputTokens),
-      outputTokens: sumOf(outputTokens),
+      inputTokens: kept('inputTokens'),
+      outputTokens: kept('outputTokens'),
+      cachedReadTokens: kept('cachedReadTokens'),
+      cachedWriteTokens: kept('cachedWriteTokens'),
+      thoughtTokens: kept('thoughtTokens'),
       cost: sumOf(cost),
     };
     const since = (name: keyof typeof sums): number => Math.max(0, sums[name] - this.#sums[name]);
+    const part = (name: keyof Tokens) =>
+      typeof tokens[name] === 'number' ? since(name) : undefined;
+    const parts = withoutUndefined({
+      cachedInputTokens: part('cachedReadTokens'),
+      cacheWriteTokens: part('cachedWriteTokens'),
+      reasoningTokens: part('thoughtTokens'),
+    });
     this.#send({
       type: 'usage',
       inputTokens: since('inputTokens'),
       outputTokens: since('outputTokens'),
+      ...parts,
       cost: since('cost'),
     });
     this.#sums = sums;
@@ -286,7 +307,7 @@ export class AcpSession implements RelaySession {
     if (this.#turn === null || sessionId !== this.id) return;
     if (update.sessionUpdate === 'usage_update' && update.cost) {
       const { amount } = update.cost;
-      this.#used(this.#sums, amount);
+      this.#used({}, amount);
     }
     for (const event of this.#tools.events(update)) this.#send(event);
   }

@@ -29,6 +29,9 @@ const ENDS: Readonly<Record<StopReason, EndReason>> = {
 export interface Tokens {
   readonly inputTokens?: unknown;
   readonly outputTokens?: unknown;
+  readonly cachedReadTokens?: unknown;
+  readonly cachedWriteTokens?: unknown;
+  readonly thoughtTokens?: unknown;
 }
 
 // The SDK checks what an agent asks, and not what it answers.

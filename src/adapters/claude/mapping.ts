@@ -121,11 +121,16 @@ export function endOf({ subtype, is_error: isError, stop_reason: stop, result, e
 export function tokensOf({ usage = {} }: Result): {
   readonly inputTokens: number;
   readonly outputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly cacheWriteTokens: number;
 } {
-  const cached = (usage.cache_creation_input_tokens ?? 0) + (usage.cache_read_input_tokens ?? 0);
+  const cachedInputTokens = usage.cache_read_input_tokens ?? 0;
+  const cacheWriteTokens = usage.cache_creation_input_tokens ?? 0;
   return {
-    inputTokens: (usage.input_tokens ?? 0) + cached,
+    inputTokens: (usage.input_tokens ?? 0) + cachedInputTokens + cacheWriteTokens,
     outputTokens: usage.output_tokens ?? 0,
+    cachedInputTokens,
+    cacheWriteTokens,
   };
 }
 

@@ -21,6 +21,7 @@ import type { ToolCalls } from './tool-calls.ts';
 import { UserSpeech } from './user-speech.ts';
 import * as wire from './wire.ts';
 import type { ServerContent, ServerMessage } from './wire.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 
 /** The server reacts to an interrupting client message within this time. */
 const OUR_INTERRUPTION_MS = 2_000;
@@ -296,6 +297,11 @@ export class Translator {
       type: 'usage.reported',
       inputTokens: sum(promptTokenCount, toolUsePromptTokenCount),
       outputTokens: sum(responseTokenCount, thoughtsTokenCount),
+      ...withoutUndefined({
+        cachedInputTokens: usage.cachedContentTokenCount ?? undefined,
+        audioInputTokens: audioOf(usage.promptTokensDetails),
+        audioOutputTokens: audioOf(usage.responseTokensDetails),
+      }),
       raw,
     });
   }
@@ -305,6 +311,16 @@ export class Translator {
     this.#isWorking = isWorking;
     this.#connection.emit({ type: 'model.changed', status: isWorking ? 'working' : 'idle' });
   }
+}
+
+type Modalities = NonNullable<ServerMessage['usageMetadata']>['promptTokensDetails'];
+
+/** The tokens that are sound; undefined: the wire says nothing of parts. */
+function audioOf(parts: Modalities): number | undefined {
+  return parts?.reduce(
+    (total, { modality, tokenCount }) => total + (modality === 'AUDIO' ? tokenCount : 0),
+    0,
+  );
 }
 
 function sum(...counts: readonly (number | null | undefined)[]): number | null {

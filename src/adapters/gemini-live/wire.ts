@@ -266,6 +266,12 @@ const functionCall = z.object({
 
 const count = z.number().nullish();
 
+/** The parts of a count. A form of another version costs the parts, not the whole. */
+const modalities = z
+  .array(z.object({ modality: z.string(), tokenCount: z.number() }))
+  .nullish()
+  .catch(null);
+
 const messageTable = {
   setupComplete: z.object({ sessionId: z.string().nullish() }),
   serverContent: readableOf(contentTable),
@@ -276,6 +282,9 @@ const messageTable = {
     toolUsePromptTokenCount: count,
     responseTokenCount: count,
     thoughtsTokenCount: count,
+    cachedContentTokenCount: count,
+    promptTokensDetails: modalities,
+    responseTokensDetails: modalities,
   }),
   goAway: z.object({ timeLeft: z.string().nullish() }),
   sessionResumptionUpdate: z.object({

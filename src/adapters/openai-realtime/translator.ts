@@ -34,6 +34,7 @@ import { BoundedMap } from '../socket/bounded-map.ts';
 import type { WireConnection } from '../socket/wire.ts';
 import type { ServerEvent } from './wire.ts';
 import * as wire from './wire.ts';
+import { withoutUndefined } from '../../values/without-undefined.ts';
 
 export type ClientEvent = ReturnType<
   | typeof wire.sessionStart
@@ -55,6 +56,10 @@ type Connection = Pick<WireConnection, 'emit' | 'emitAudio' | 'toSessionMs' | 'r
 
 type RateLimit = Extract<ServerEvent, { type: 'rate_limits.updated' }>['rate_limits'][number];
 type Usage = NonNullable<Extract<ServerEvent, { type: 'response.done' }>['response']['usage']>;
+type HeardUsage = Extract<
+  ServerEvent,
+  { type: 'conversation.item.input_audio_transcription.completed' }
+>['usage'];
 
 interface SoundOfItem {
   samples: number;
@@ -401,13 +406,19 @@ export class Translator {
     });
   }
 
-  #onUsage(usage: Usage | null | undefined): void {
+  #onUsage(usage: Partial<Usage> | HeardUsage): void {
     // A transcription may be counted in seconds.
     if (typeof usage?.input_tokens !== 'number' && typeof usage?.output_tokens !== 'number') return;
+    const { input_token_details: input, output_token_details: output }: Partial<Usage> = usage;
     this.#connection.emit({
       type: 'usage.reported',
       inputTokens: usage.input_tokens ?? null,
       outputTokens: usage.output_tokens ?? null,
+      ...withoutUndefined({
+        cachedInputTokens: input?.cached_tokens ?? undefined,
+        audioInputTokens: input?.audio_tokens ?? undefined,
+        audioOutputTokens: output?.audio_tokens ?? undefined,
+      }),
       raw: usage,
     });
   }

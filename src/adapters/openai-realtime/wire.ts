@@ -244,8 +244,20 @@ export function audioAppendText(base64: string): string {
   return `{"type":"input_audio_buffer.append","audio":"${base64}"}`;
 }
 
+/** A form of another version costs the parts, not the whole. */
+const audioTokens = z.object({ audio_tokens: z.number().nullish() }).nullish().catch(null);
+const inputTokens = z
+  .object({ audio_tokens: z.number().nullish(), cached_tokens: z.number().nullish() })
+  .nullish()
+  .catch(null);
+const tokens = {
+  input_tokens: z.number().nullish(),
+  output_tokens: z.number().nullish(),
+};
+/** Of a transcription. */
+const heardUsage = z.object({ ...tokens, input_token_details: audioTokens }).nullish();
 const usage = z
-  .object({ input_tokens: z.number().nullish(), output_tokens: z.number().nullish() })
+  .object({ ...tokens, input_token_details: inputTokens, output_token_details: audioTokens })
   .nullish();
 
 const response = z.object({
@@ -317,7 +329,7 @@ const serverEventTable = {
     type: z.literal('conversation.item.input_audio_transcription.completed'),
     item_id: z.string(),
     transcript: z.string(),
-    usage,
+    usage: heardUsage,
   }),
   'conversation.item.input_audio_transcription.failed': z.object({
     type: z.literal('conversation.item.input_audio_transcription.failed'),

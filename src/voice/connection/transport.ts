@@ -306,6 +306,11 @@ export type TransportEvent =
       readonly type: 'usage.reported';
       readonly inputTokens: number | null;
       readonly outputTokens: number | null;
+      /** The part of the input that the provider read from its cache. @defaultValue not known, as of the others */
+      readonly cachedInputTokens?: number;
+      /** The parts that are sound. */
+      readonly audioInputTokens?: number;
+      readonly audioOutputTokens?: number;
       readonly raw: unknown;
     }
   /** The remaining allowance as the wire reports it. */

@@ -369,7 +369,15 @@ describe('the cost that an agent reports', () => {
         ...options,
         receive: (event) => {
           if (event.type === 'tool_started')
-            receive({ type: 'usage', inputTokens: 10, outputTokens: 5, cost });
+            receive({
+              type: 'usage',
+              inputTokens: 10,
+              outputTokens: 5,
+              cachedInputTokens: 4,
+              cacheWriteTokens: 2,
+              reasoningTokens: 3,
+              cost,
+            });
           receive(event);
         },
       }),
@@ -380,7 +388,13 @@ describe('the cost that an agent reports', () => {
     const config = { relay: charging(relay, 0.75), budget: { cost: 10 } };
     expect(await begin(config).result).toMatchObject({
       status: 'completed',
-      usage: { cost: 1.5, inputTokens: 20 },
+      usage: {
+        cost: 1.5,
+        inputTokens: 20,
+        cachedInputTokens: 8,
+        cacheWriteTokens: 4,
+        reasoningTokens: 6,
+      },
     });
   });
 

@@ -319,7 +319,13 @@ test('tokens are sums over all turns of a session, and cost is that of its updat
       const cost = { amount: turn * 0.5, currency: 'USD' };
       const update = { sessionUpdate: 'usage_update', used: 1, size: 2, cost };
       send({ method: 'session/update', params: { sessionId: 's', update } });
-      const usage = { inputTokens: turn * 100, outputTokens: 'many', totalTokens: 0 };
+      const usage = {
+        inputTokens: turn * 100,
+        outputTokens: 'many',
+        totalTokens: 0,
+        cachedReadTokens: turn * 60,
+        thoughtTokens: 'some',
+      };
       send({ id, result: { stopReason: 'end_turn', usage } });
     });`;
   const session = await acpRelay({
@@ -349,5 +355,6 @@ test('tokens are sums over all turns of a session, and cost is that of its updat
     outputTokens: 0,
     cost,
   });
-  expect(usages).toEqual([usage(0, 0.5), usage(100, 0), usage(0, 0.5), usage(100, 0)]);
+  const ofTurn = { ...usage(100, 0), cachedInputTokens: 60 };
+  expect(usages).toEqual([usage(0, 0.5), ofTurn, usage(0, 0.5), ofTurn]);
 });

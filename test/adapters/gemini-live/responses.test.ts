@@ -100,6 +100,11 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
         promptTokenCount: 10,
         toolUsePromptTokenCount: 2,
         responseTokenCount: 5,
+        promptTokensDetails: [
+          { modality: 'TEXT', tokenCount: 3 },
+          { modality: 'AUDIO', tokenCount: 7 },
+        ],
+        responseTokensDetails: [{ modality: 'AUDIO', tokenCount: 4 }],
       },
     });
     expect(types(call.news())).toEqual([
@@ -111,6 +116,9 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(call.last('usage.reported')).toMatchObject({
       inputTokens: 12,
       outputTokens: 5,
+      cachedInputTokens: 3,
+      audioInputTokens: 7,
+      audioOutputTokens: 4,
       raw: { usageMetadata: { cachedContentTokenCount: 3 } },
     });
   });

@@ -30,6 +30,28 @@ describe('usage and limits', () => {
     expect(await client.next('usage.reported')).toMatchObject({ inputTokens: 7, outputTokens: 2 });
   });
 
+  test('its parts: what came from the cache, and what is sound; a form that is none costs the parts alone', async () => {
+    const { client, peer } = await startCall();
+    const ends = (usage: object): void =>
+      peer.send({ type: 'response.done', response: { id: 'r1', status: 'completed', usage } });
+    peer.send({ type: 'response.created', response: { id: 'r1' } });
+    ends({
+      input_tokens: 120,
+      output_tokens: 34,
+      input_token_details: { audio_tokens: 90, text_tokens: 30, cached_tokens: 64 },
+      output_token_details: { audio_tokens: 30, text_tokens: 4 },
+    });
+    expect(await client.next('usage.reported')).toMatchObject({
+      cachedInputTokens: 64,
+      audioInputTokens: 90,
+      audioOutputTokens: 30,
+    });
+    peer.send({ type: 'response.created', response: { id: 'r1' } });
+    ends({ input_tokens: 1, output_tokens: 2, input_token_details: 'none' });
+    const { type, raw: _raw, ...used } = await client.next('usage.reported');
+    expect([type, used]).toEqual(['usage.reported', { inputTokens: 1, outputTokens: 2 }]);
+  });
+
   test('limits, in milliseconds; one without numbers says nothing', async () => {
     const { client, peer } = await startCall();
     peer.send({
