@@ -37,7 +37,7 @@ interface Foreign2025Options {
   readonly heard: Heard;
   readonly ttlMs: number;
   readonly signal: AbortSignal;
-  /** The W3C trace context of the work (SEP-414). */
+  /** The W3C trace context of the work (SEP 414). */
   readonly traceparent: (() => string | undefined) | undefined;
 }
 

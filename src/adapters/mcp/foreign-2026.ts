@@ -56,7 +56,7 @@ export interface Foreign2026Options {
   /** Ends with the session. */
   readonly fetch: typeof globalThis.fetch;
   readonly heard: Heard;
-  /** The W3C trace context of the work (SEP-414). */
+  /** The W3C trace context of the work (SEP 414). */
   readonly traceparent: (() => string | undefined) | undefined;
 }
 

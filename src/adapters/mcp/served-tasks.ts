@@ -110,7 +110,7 @@ export class UserTasks {
 
   /**
    * Starts a task; resolves with its id when it is in the journal. `meta`: `_meta` of the request, which may name the
-   * trace of the client (SEP-414).
+   * trace of the client (SEP 414).
    * @throws {OffstageError} the reason for which it was not accepted.
    */
   async start(name: string, task: SubagentTask, meta: Meta = {}): Promise<string> {
