@@ -10,17 +10,28 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { sweep } from '../../src/adapters/agent-process/agent-process.ts';
-import { count, linesOf, KILL_TIMEOUT_MS, playKills, SEEDS } from '../support/relay-kills.ts';
+import {
+  count,
+  KILL_TIMEOUT_MS,
+  killProcessesIn,
+  linesOf,
+  playKills,
+  processesIn,
+  requestsTo,
+  SEEDS,
+} from '../support/relay-kills.ts';
 import { messagesEndpoint } from './support/messages-endpoint.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
+
+const marksIn = (folder: string): string => join(folder, 'claude', 'processes');
 
 async function live(folder: string, url: string, killAt: number): Promise<readonly string[]> {
   const program = spawn(process.execPath, [PROGRAM, folder, url], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let count = 0;
-  const marks = join(folder, 'claude', 'processes');
+  const marks = marksIn(folder);
   let running: readonly string[] = [];
   createInterface({ input: program.stdout }).on('line', (line) => {
     count += 1;
@@ -54,13 +65,8 @@ test.each([2, 3, 4])('killed at line %i', async (killAt) => {
   // It was never prompted anew.
   expect(endpoint.prompts.size).toBe(1);
   expect(endpoint.results).toEqual(['permitted. ', 'answer: about Which one?. ', 'denied. ']);
-  expect(readdirSync(join(folder, 'claude', 'processes'))).toEqual([]);
+  expect(processesIn(marksIn(folder))).toEqual([]);
 });
-
-function processesIn(folder: string): readonly number[] {
-  const marks = join(folder, 'claude', 'processes');
-  return existsSync(marks) ? readdirSync(marks).map((name) => Number.parseInt(name, 10)) : [];
-}
 
 function isAlive(pid: number): boolean {
   try {
@@ -80,24 +86,12 @@ test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
     program: PROGRAM,
     args: [endpoint.url],
     // An open question has no process: Claude is at work when it asks its model.
-    watch(moment: () => void) {
-      endpoint.onRequest = moment;
-      return () => {
-        endpoint.onRequest = () => {};
-      };
-    },
+    watch: requestsTo(endpoint),
     killAgent(folder: string) {
-      for (const pid of processesIn(folder)) {
-        seen.add(pid);
-        try {
-          process.kill(-pid, 'SIGKILL');
-        } catch {
-          // It has ended meanwhile.
-        }
-      }
+      for (const pid of killProcessesIn(marksIn(folder))) seen.add(pid);
     },
     afterLife(folder: string) {
-      for (const pid of processesIn(folder)) seen.add(pid);
+      for (const pid of processesIn(marksIn(folder))) seen.add(pid);
     },
   };
   await playKills(kills, ({ folder, told, outcome }) => {
@@ -115,8 +109,8 @@ test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
     expect(new Set(answers)).toEqual(new Set(['answer: about Which one?. ']));
     expect(endpoint.results.filter((result) => result.startsWith('unexpected'))).toEqual([]);
     // Nothing is left running.
-    sweep(join(folder, 'claude', 'processes'));
-    expect(processesIn(folder)).toEqual([]);
+    sweep(marksIn(folder));
+    expect(processesIn(marksIn(folder))).toEqual([]);
     expect([...seen].filter(isAlive)).toEqual([]);
   });
 });

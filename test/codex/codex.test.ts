@@ -12,7 +12,16 @@ import type { AskedQuestion } from '../../src/actors/contracts/records.ts';
 import { createRuntime, runSubagent, type GivenAnswer } from '../../src/index.ts';
 import { taskManager } from '../../src/tasks/index.ts';
 import { actsPrompt, type RelayAct } from '../../src/testing/index.ts';
-import { count, KILL_TIMEOUT_MS, linesOf, playKills, SEEDS } from '../support/relay-kills.ts';
+import {
+  count,
+  KILL_TIMEOUT_MS,
+  killProcessesIn,
+  linesOf,
+  playKills,
+  processesIn,
+  requestsTo,
+  SEEDS,
+} from '../support/relay-kills.ts';
 import { codexRelay } from './support/codex-relay.ts';
 import { responsesEndpoint } from './support/responses-endpoint.ts';
 
@@ -137,27 +146,14 @@ test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
   const log = join(mkdtempSync(join(tmpdir(), 'offstage-test-codex-log-')), 'log');
   const endpoint = await responsesEndpoint(log);
   onTestFinished(() => endpoint.close());
-  const processesIn = (folder: string): readonly number[] => {
-    const marks = join(folder, 'processes');
-    return existsSync(marks) ? readdirSync(marks).map((name) => Number.parseInt(name, 10)) : [];
-  };
+  const marksIn = (folder: string): string => join(folder, 'processes');
   const kills = {
     seed,
     program: PROGRAM,
     args: [endpoint.url],
-    watch(moment: () => void) {
-      endpoint.onRequest = moment;
-      return () => {
-        endpoint.onRequest = () => {};
-      };
-    },
+    watch: requestsTo(endpoint),
     killAgent(folder: string) {
-      for (const pid of processesIn(folder))
-        try {
-          process.kill(-pid, 'SIGKILL');
-        } catch {
-          // It has ended meanwhile.
-        }
+      killProcessesIn(marksIn(folder));
     },
   };
   await playKills(kills, ({ folder, told, outcome }) => {
@@ -166,7 +162,7 @@ test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
     const noted = linesOf(log).length;
     expect(noted).toBeGreaterThanOrEqual(2);
     expect(noted).toBeLessThanOrEqual(count(told, 'approved'));
-    sweep(join(folder, 'processes'));
-    expect(processesIn(folder)).toEqual([]);
+    sweep(marksIn(folder));
+    expect(processesIn(marksIn(folder))).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 // Random kills of a program with a subagent on an agent of somebody else (`relay-life.ts`), under one seed each.
 
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -40,6 +40,33 @@ export function linesOf(path: string): readonly Line[] {
 
 export function count(lines: readonly Line[], what: string): number {
   return lines.filter((line) => line.what === what).length;
+}
+
+/** The processes of an agent, by the marks that `agent-process` keeps of them in a folder. */
+export function processesIn(marks: string): readonly number[] {
+  return existsSync(marks) ? readdirSync(marks).map((name) => Number.parseInt(name, 10)) : [];
+}
+
+/** Kills these processes with their groups. Returns them. */
+export function killProcessesIn(marks: string): readonly number[] {
+  const found = processesIn(marks);
+  for (const pid of found)
+    try {
+      process.kill(-pid, 'SIGKILL');
+    } catch {
+      // It has ended meanwhile.
+    }
+  return found;
+}
+
+/** Each request of an agent to the endpoint of its model is a moment. */
+export function requestsTo(endpoint: { onRequest: () => void }): NonNullable<Kills['watch']> {
+  return (moment) => {
+    endpoint.onRequest = moment;
+    return () => {
+      endpoint.onRequest = () => {};
+    };
+  };
 }
 
 export interface Kills {
