@@ -43,7 +43,7 @@ async function entriesOf(n: number): Promise<readonly JournalEntry[]> {
 async function offstage(n: number): Promise<Numbers> {
   const entries = await entriesOf(n);
   const journal: Journal = { append() {}, read: () => entries };
-  const inspected = new InspectedSession(journal, SESSION, redactNothing, nodeEnvironment().clock);
+  const inspected = new InspectedSession(journal, SESSION, redactNothing, nodeEnvironment());
   const readFrom = performance.now();
   await inspected.refresh();
   const from = performance.now();

@@ -6,8 +6,9 @@
 // Does not: know requests (inspector.ts) or act in the session.
 //
 // Invariants
-//   INSPECTED-1. Reading costs at most a twentieth of the time: the next reading waits for 20 times the length of the
+//   INSPECTED-1. Following costs at most a twentieth of the time: the next reading waits for 20 times the length of the
 //       last one. Nothing is read unless somebody asks.
+//   INSPECTED-6. Folding takes no turn of the event loop for longer than `SLICE_MS`: the app that has the page goes on.
 //   INSPECTED-4. Following a session reads and folds what is new, where the journal can tell it (`readAfter`). A session
 //       that was trimmed beyond its latest entry, or has begun anew, is folded again: its `epoch` is another one.
 //   INSPECTED-5. Where the journal has dropped the beginning, the kept entries are there, and the state from the first
@@ -16,9 +17,7 @@
 //       would be more.
 //   INSPECTED-2. With redaction no word of a user or a model leaves: of facts, events, contexts, and ledgers.
 
-import type { BudgetLimits } from '../actors/contracts/config.ts';
-import { usageBelow, type Usage, type UsageOf } from '../actors/contracts/usage.ts';
-import type { Clock } from '../actors/ports/environment.ts';
+import type { Environment } from '../actors/ports/environment.ts';
 import { standsForAll, type Journal, type JournalEntry } from '../actors/ports/journal.ts';
 import {
   canBegin,
@@ -27,15 +26,10 @@ import {
   type ReplayCheckpoint,
   type ReplayStep,
 } from '../actors/replay/replay-session.ts';
-import {
-  redactNothing,
-  redactWords,
-  shownValue,
-  type Redact,
-} from '../adapters/inspect/shown-value.ts';
-import { whyWaiting, type Wait, type WaitingState } from '../machines/index.ts';
+import { redactNothing, redactWords, type Redact } from '../adapters/inspect/shown-value.ts';
 import { codeOf } from '../values/errors.ts';
-import type { ChartName } from './charts.ts';
+import { clip } from '../values/clip.ts';
+import { subjectOf, type ShownSubject } from './shown-subject.ts';
 
 /** An entry as the page gets it. */
 export interface ShownEntry {
@@ -60,34 +54,12 @@ interface Born {
   readonly parentId: string | null;
 }
 
-/** A thing of the session at an entry. */
-export interface ShownSubject {
-  readonly n: number;
-  readonly at: number;
-  readonly id: string;
-  readonly chart: ChartName | null;
-  /** The value of its machine; null: it has none, or is over. */
-  readonly value: unknown;
-  readonly context: unknown;
-  /** Why it waits; null: it does not. */
-  readonly wait: Wait | null;
-  /** The wait of the session. */
-  readonly session: Wait | null;
-  /** The number of waits of each kind. */
-  readonly waiting: Readonly<Record<Wait['of'], number>>;
-  /** Of a subagent that has ended. */
-  readonly outcome: unknown;
-  /** What the model calls of a subagent have used, or of all subagents, and of those below it; null of anything else. */
-  readonly usage: { readonly own: Usage | null; readonly whole: Usage } | null;
-  /** The limits of a subagent's own budget; null: it has none, or is none. */
-  readonly budget: BudgetLimits | null;
-  /** The event of the entry. */
-  readonly event: unknown;
-}
-
 /** Readings take at most this part of the time (INSPECTED-1). */
 const SHARE_OF_TIME = 20;
-const MAX_SHOWN_BYTES = 32_768;
+/** INSPECTED-6 */
+const SLICE_MS = 10;
+/** Who looks is told what is there after this time, and asks again. */
+const PATIENCE_MS = 200;
 /** INSPECTED-3 */
 const CHECKPOINT_EVERY = 1_000;
 const MAX_CHECKPOINTS = 32;
@@ -98,7 +70,7 @@ export class InspectedSession {
   readonly #journal: Journal;
   readonly #scope: string;
   readonly #redact: Redact;
-  readonly #clock: Clock;
+  readonly #environment: Pick<Environment, 'clock' | 'scheduler'>;
   #entries: JournalEntry[] = [];
   #shown: ShownEntry[] = [];
   #replay = new Replay(new Map());
@@ -115,13 +87,20 @@ export class InspectedSession {
   #spacing = CHECKPOINT_EVERY;
   #nextReadAt = 0;
   #reading: Promise<void> | null = null;
+  /** Resolved when there is more to tell, while the reading goes on. */
+  #some = Promise.withResolvers<void>();
   #failure: unknown = null;
 
-  constructor(journal: Journal, scope: string, redact: Redact, clock: Clock) {
+  constructor(
+    journal: Journal,
+    scope: string,
+    redact: Redact,
+    environment: Pick<Environment, 'clock' | 'scheduler'>,
+  ) {
     this.#journal = journal;
     this.#scope = scope;
     this.#redact = redact;
-    this.#clock = clock;
+    this.#environment = environment;
   }
 
   /** Why no more entries can be told; null: they can. */
@@ -133,6 +112,19 @@ export class InspectedSession {
   async refresh(): Promise<void> {
     this.#reading ??= this.#read().finally(() => (this.#reading = null));
     await this.#reading;
+  }
+
+  /** As `refresh`, but waits no longer than a moment once there is something to tell. */
+  async look(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.refresh().then(resolve, reject);
+      void this.#some.promise.then(resolve);
+    });
+  }
+
+  /** The number of entries that are kept; `count` of them are folded. */
+  get kept(): number {
+    return this.#entries.length;
   }
 
   /** The entries after the first `after`, at most `most` of them. */
@@ -174,35 +166,10 @@ export class InspectedSession {
     const entry = this.#entries[n - 1];
     if (n < 1 || n > this.#shown.length || !entry) return null;
     const step = this.#stepAt(n);
-    const machines = this.#hideNames(step?.machines ?? null);
-    const view = step?.view ?? null;
-    const waits = machines ? whyWaiting(machines) : [];
-    const count = (of: Wait['of']): number => waits.filter((wait) => wait.of === of).length;
-    const [chart, state] = machineOf(machines, id);
-    const name = subjectIn(id);
-    const wait = waits.find((each) => each.of === name.of && each.id === name.id) ?? null;
-    const subagent =
-      name.of === 'subagent' ? view?.subagents.find((each) => each.id === name.id) : undefined;
+    const replay = n === this.#shown.length ? this.#replay : this.#past?.replay;
     return {
       n,
-      at: entry.at,
-      id,
-      chart,
-      value: state?.value ?? null,
-      context: state ? this.#show(state.context, 'context') : null,
-      wait: id === 'interaction' || id === 'outbox' ? null : wait,
-      session: waits.find(({ of }) => of === 'session') ?? null,
-      waiting: {
-        session: count('session'),
-        question: count('question'),
-        delivery: count('delivery'),
-        call: count('call'),
-        subagent: count('subagent'),
-      },
-      budget: subagent?.budget ?? null,
-      usage: usageOf(view?.subagents ?? [], name),
-      outcome: subagent?.outcome ? this.#show(subagent.outcome, 'context') : null,
-      event: this.#show(entry.event, 'event'),
+      ...subjectOf({ entry, step, replay, id, redact: this.#redact }),
     };
   }
 
@@ -231,9 +198,11 @@ export class InspectedSession {
   }
 
   async #read(): Promise<void> {
-    const began = this.#clock.now();
+    const { clock } = this.#environment;
+    const began = clock.now();
     if (began < this.#nextReadAt || this.#failure !== null) return;
-    if (!(await this.#follow())) {
+    const goesOn = await this.#follow();
+    if (!goesOn) {
       this.#replay = new Replay(setAsideReasons(this.#entries));
       this.#newest = null;
       this.#shown = [];
@@ -243,13 +212,39 @@ export class InspectedSession {
       this.#stateFrom = null;
       this.#epoch += 1;
     }
+    const readAt = clock.now();
     try {
-      for (const entry of this.#entries.slice(this.#shown.length)) this.#take(entry);
+      await this.#fold(began);
     } catch (error) {
       this.#failure = error;
     }
-    const now = this.#clock.now();
-    this.#nextReadAt = now + SHARE_OF_TIME * (now - began);
+    const now = clock.now();
+    // What was folded is not folded again.
+    const repeated = goesOn ? now - began : this.#journal.readAfter ? 0 : readAt - began;
+    this.#nextReadAt = now + SHARE_OF_TIME * repeated;
+  }
+
+  /** INSPECTED-6 */
+  async #fold(began: number): Promise<void> {
+    const { clock, scheduler } = this.#environment;
+    let toldAt = began;
+    let until = clock.now() + SLICE_MS;
+    for (let entry = this.#next; entry; entry = this.#next) {
+      this.#take(entry);
+      const now = clock.now();
+      if (now < until) continue;
+      if (now - toldAt >= PATIENCE_MS) {
+        this.#some.resolve();
+        this.#some = Promise.withResolvers<void>();
+        toldAt = now;
+      }
+      await new Promise<void>((resolve) => scheduler.yieldThen(resolve));
+      until = clock.now() + SLICE_MS;
+    }
+  }
+
+  get #next(): JournalEntry | undefined {
+    return this.#entries[this.#shown.length];
   }
 
   #take(entry: JournalEntry): void {
@@ -340,7 +335,7 @@ export class InspectedSession {
       born.map(([id, named, parent]): [string, Born] => [
         id,
         {
-          name: String(this.#redact(named, ['event', 'toolName'])),
+          name: clip(String(this.#redact(named, ['event', 'toolName'])), MAX_NAME),
           parentId: typeof parent === 'string' ? parent : null,
         },
       ]),
@@ -357,61 +352,26 @@ export class InspectedSession {
     const at = value.indexOf(': ');
     return at < 0 ? value : `${value.slice(0, at)}: ${hidden(value.slice(at + 2))}`;
   }
-
-  /** INSPECTED-2. A sentence names those who may answer. */
-  #hideNames(machines: WaitingState | null): WaitingState | null {
-    if (this.#redact === redactNothing || !machines?.answerableBy) return machines;
-    const hidden = [...machines.answerableBy].map(
-      ([id, by]) =>
-        [id, by.map((name) => String(this.#redact(name, ['context', 'answerableBy'])))] as const,
-    );
-    return { ...machines, answerableBy: new Map(hidden) };
-  }
-
-  #show(value: unknown, section: string): unknown {
-    return shownValue(value, section, this.#redact, { bytesLeft: MAX_SHOWN_BYTES });
-  }
 }
+
+/** The characters of a name in a list: a foreign journal may have any. */
+const MAX_NAME = 300;
 
 /** An entry without what it has changed. */
 function stateless({ seq, at, unit, actor, event }: JournalEntry, n: number): ShownEntry {
-  return { n, seq, at, unit, actor, type: event.type, ok: true, changes: {} };
+  return {
+    n,
+    seq,
+    at,
+    unit: clip(unit, MAX_NAME),
+    actor: clip(actor, MAX_NAME),
+    type: clip(event.type, MAX_NAME),
+    ok: true,
+    changes: {},
+  };
 }
 
 const isSame = (one: JournalEntry | undefined, other: JournalEntry | undefined): boolean =>
   one?.unit === other?.unit && one?.seq === other?.seq && one?.at === other?.at;
 
 const hidden = (text: string): string => String(redactWords(text, ['context', 'text']));
-
-/** `question sub_1.q1` is the question of this id; `session`, `interaction` and `outbox` are themselves. */
-function subjectIn(id: string): Pick<Wait, 'of' | 'id'> {
-  const at = id.indexOf(' ');
-  const kind = at < 0 ? id : id.slice(0, at);
-  const rest = at < 0 ? '' : id.slice(at + 1);
-  if (kind === 'question' || kind === 'delivery' || kind === 'call' || kind === 'subagent')
-    return { of: kind, id: rest };
-  return { of: 'session', id: '' };
-}
-
-function usageOf(
-  subagents: readonly UsageOf[],
-  { of, id }: Pick<Wait, 'of' | 'id'>,
-): ShownSubject['usage'] {
-  if (of === 'session') return { own: null, whole: usageBelow(subagents, null) };
-  const subagent = of === 'subagent' && subagents.find((each) => each.id === id);
-  return subagent ? { own: subagent.usage, whole: usageBelow(subagents, id) } : null;
-}
-
-type State = { readonly value: unknown; readonly context: unknown };
-
-function machineOf(
-  machines: WaitingState | null,
-  id: string,
-): readonly [ChartName | null, State | null] {
-  const subject = subjectIn(id);
-  if (subject.of === 'question') return ['question', machines?.questions.get(subject.id) ?? null];
-  if (subject.of === 'subagent') return ['subagent', machines?.subagents.get(subject.id) ?? null];
-  if (subject.of === 'delivery' || id === 'outbox') return ['outbox', machines?.outbox ?? null];
-  if (id === 'interaction') return ['interaction', machines?.interaction ?? null];
-  return ['session', machines?.session ?? null];
-}

@@ -254,6 +254,7 @@ class Page implements InspectorPage {
     return json({
       now: this.#environment.clock.now(),
       count: session.count,
+      kept: session.kept,
       epoch: session.epoch,
       isDropped: session.isDropped,
       stateFrom: session.stateFrom,
@@ -314,8 +315,8 @@ class Page implements InspectorPage {
     const scope = query.get('session') ?? '';
     const known = this.#sessions.get(scope);
     const session =
-      known ?? new InspectedSession(this.#journal, scope, this.#redact, this.#environment.clock);
-    await session.refresh();
+      known ?? new InspectedSession(this.#journal, scope, this.#redact, this.#environment);
+    await session.look();
     if (session.count === 0) return null;
     this.#sessions.delete(scope);
     this.#sessions.set(scope, session);

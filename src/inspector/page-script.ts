@@ -4,16 +4,19 @@
 //   entries ─▶ facts at an entry ─▶ tree         Lists have rows of one height, and only those that are seen
 //           └▶ blocks of the lanes ─▶ canvas     are in the document.
 
+import { axisScript } from './page-axis.ts';
+import { chartScript } from './page-chart.ts';
+
 export const pageScript = String.raw`'use strict';
 const base = document.body.dataset.base;
 const $ = (id) => document.getElementById(id);
 const given = new URLSearchParams(location.hash.slice(1));
 const token = given.get('token') ?? '';
-const ROW = 24, LANE = 20, HEAD = 22, NAMES = 110, POLL_MS = 700, CHECKPOINT = 5000;
+const ROW = 24, LANE = 20, HEAD = 22, NAMES = 110, POLL_MS = 700, LIST_POLLS = 8, SHOW_MS = 1000, CHECKPOINT = 5000;
 
 const state = {
   session: given.get('session'), entries: [], checkpoints: [], at: Number(given.get('entry')) || 0,
-  isLive: !given.get('entry'), epoch: null, stateFrom: null,
+  isLive: !given.get('entry'), isBehind: false, epoch: null, stateFrom: null,
   wanted: given.get('unit') === null ? null : { unit: given.get('unit'), seq: Number(given.get('seq')) },
   chosen: 'session', mayAct: false, charts: {}, placed: {}, own: new Map(), now: 0,
   from: 0, to: 1, fits: true, lanes: new Map(), open: new Map(), born: new Map(), asked: 0,
@@ -27,8 +30,14 @@ async function ask(path, init = {}) {
   if (!answer.ok) throw new Error(body.error?.message ?? 'The inspector does not answer');
   return body;
 }
-const say = (text) => { if ($('status').textContent !== text) $('status').textContent = text; };
+const say = (text) => setText($('status'), text);
 const of = (params) => new URLSearchParams(params).toString();
+
+/** Characters that change the direction of what is around them are told, not obeyed: somebody approves what stands there. */
+const plain = (text) => String(text).replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+  (mark) => '\\u' + mark.charCodeAt(0).toString(16).padStart(4, '0'));
+// A selection of the user stays where nothing has changed.
+const setText = (box, text) => { if (box.textContent !== plain(text)) box.textContent = plain(text); };
 
 function el(name, fields = {}, ...children) {
   const made = document.createElement(name);
@@ -36,7 +45,7 @@ function el(name, fields = {}, ...children) {
     if (key.startsWith('on')) made.addEventListener(key.slice(2), value);
     else if (key === 'class') made.className = value;
     else if (value !== null) made.setAttribute(key, value);
-  made.append(...children);
+  made.append(...children.map((child) => typeof child === 'string' ? plain(child) : child));
   return made;
 }
 
@@ -70,32 +79,41 @@ function forget(epoch) {
   Object.assign(state, { epoch, entries: [], checkpoints: [], lanes: new Map(), open: new Map(), born: new Map() });
 }
 
+let polls = 0;
 async function poll() {
   if (!document.hidden) {
+    // Not while somebody has the list open.
+    if (++polls % LIST_POLLS === 0 && document.activeElement !== $('session')) await listSessions().catch((error) => say(error.message));
     await loadMachines().catch((error) => say(error.message));
     await load();
   }
   setTimeout(poll, POLL_MS);
 }
-let loading = null;
+let loading = null, shownAt = -Infinity;
 function load() {
-  loading ??= loadOnce().catch((error) => say(error.message)).finally(() => { loading = null; });
+  loading ??= loadAll().catch((error) => say(error.message)).finally(() => { loading = null; });
   return loading;
 }
+// One at a time: two would take the same entries.
+async function loadAll() { while (await loadOnce()); }
+/** Returns whether there is more. */
 async function loadOnce() {
   if ($('session').options.length === 0) await listSessions();
   const session = state.session;
   document.body.toggleAttribute('data-bare', session === null);
-  if (session === null) return say(machines.items.length > 0 ? 'Connected' : 'There is no session yet');
+  if (session === null) {
+    say(machines.items.length > 0 ? 'Connected' : 'There is no session yet');
+    return false;
+  }
   const got = await ask('entries?' + of({ session, after: state.entries.length }));
-  if (session !== state.session) return;
+  if (session !== state.session) return true;
   if (got.epoch !== state.epoch) {
     const chosen = state.isLive ? null : state.entries[state.at - 1];
     if (chosen) state.wanted = { unit: chosen.unit, seq: chosen.seq };
     const had = state.entries.length;
     forget(got.epoch);
     // These came after the entries of before.
-    if (had > 0) { loading = null; return loadOnce(); }
+    if (had > 0) return true;
   }
   state.stateFrom = got.stateFrom;
   $('dropped').textContent = droppedIn(got);
@@ -108,17 +126,23 @@ async function loadOnce() {
   may(got.mayFork, 'Not allowed here', 'fork', 'fork-id');
   state.now = got.now;
   for (const entry of got.entries) take(entry);
-  say(got.failure ?? (state.entries.length < got.count ? 'Loading ' + state.entries.length + ' of ' + got.count
+  const isMore = state.entries.length < got.count || got.count < got.kept && got.failure === null;
+  say(got.failure ?? (isMore ? 'Loading ' + state.entries.length + ' of ' + got.kept
     : (got.mayAct ? 'Connected: it may act' : 'Connected: it only looks')));
-  if (got.entries.length === 0) return;
+  if (got.entries.length === 0 && !isMore && !state.isBehind) return false;
   const { wanted } = state;
   const found = wanted ? state.entries.findIndex(({ unit, seq }) => unit === wanted.unit && seq === wanted.seq) : -1;
   if (found >= 0) Object.assign(state, { at: found + 1, isLive: false, wanted: null });
   if (state.isLive || state.at === 0) state.at = state.entries.length;
   state.at = Math.min(state.at, state.entries.length);
   if (state.fits) fit();
-  show();
-  if (state.entries.length < got.count) { loading = null; return loadOnce(); }
+  // While much is read, what is there is shown now and then.
+  state.isBehind = isMore && performance.now() - shownAt < SHOW_MS;
+  if (!state.isBehind) {
+    show();
+    shownAt = performance.now();
+  }
+  return isMore;
 }
 
 /** A journal does not keep everything for good, and the page does not hide that. */
@@ -235,6 +259,41 @@ const entries = list($('entries'), 'option', (entry) => el('div', {},
   el('span', {}, entry.type)));
 entries.choose = (index) => go(entries.items[index].n);
 
+// The entries that are looked for, as far as they were looked at
+const looked = { key: '', upTo: 0, found: [] };
+function foundEntries() {
+  const text = $('find').value.trim().toLowerCase(), id = $('only').checked && !state.chosen.startsWith('machine ') ? state.chosen : null;
+  if (text === '' && id === null) return state.entries;
+  const key = JSON.stringify([text, id, state.session, state.epoch]);
+  if (looked.key !== key) Object.assign(looked, { key, upTo: 0, found: [] });
+  for (; looked.upTo < state.entries.length; looked.upTo += 1) {
+    const entry = state.entries[looked.upTo];
+    if ((id === null || concerns(entry, id)) && (text === '' || wordsIn(entry).includes(text))) looked.found.push(entry);
+  }
+  return looked.found;
+}
+function concerns({ unit, actor, changes }, id) {
+  const at = id.indexOf(' ');
+  const what = at < 0 ? id : id.slice(0, at), rest = id.slice(at + 1);
+  return Object.hasOwn(changes, id) || (what === 'subagent' ? unit === rest : unit === state.session && actor === (at < 0 ? what : what + ':' + rest));
+}
+const wordsIn = ({ unit, actor, type, changes }) =>
+  (unit + ' ' + actor + ' ' + type + ' ' + Object.entries(changes).flat().join(' ')).toLowerCase();
+function listEntries() {
+  const found = foundEntries();
+  entries.items = found;
+  let low = 0, high = found.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (found[middle].n < state.at) low = middle + 1; else high = middle;
+  }
+  entries.selected = found[low]?.n === state.at ? low : -1;
+  entries.reveal();
+  $('found').textContent = found === state.entries ? '' : found.length.toLocaleString() + ' of ' + state.entries.length.toLocaleString();
+}
+$('find').addEventListener('input', listEntries);
+$('only').addEventListener('change', listEntries);
+
 const machines = list($('machines'), 'treeitem', (item) => {
   const made = el('div', { 'aria-level': item.level + 1, 'aria-setsize': item.of, 'aria-posinset': item.place },
     el('span', {}, item.name), el('span', { class: 'chip' }, item.state));
@@ -288,7 +347,10 @@ function treeOf(facts) {
       const asker = 'subagent ' + id.slice(0, id.lastIndexOf('.'));
       add(facts.has(asker) ? asker : 'session', { id: name, label: name, state: value.split(':')[0] });
     } else if (what === 'delivery') add('outbox', { id: name, label: name, state: value.split(/[ ,:]/)[1] ?? '' });
-    else if (what === 'call') add('session', { id: name, label: name, state: value.split(' ').at(-1) });
+    else if (what === 'call') {
+      const at = value.lastIndexOf(' ');
+      add('session', { id: name, label: 'call ' + value.slice(0, at) + ' ' + id, state: value.slice(at + 1) });
+    }
   }
   const first = [
     { id: 'interaction', label: 'interaction', state: facts.get('owner') ?? '' },
@@ -323,8 +385,17 @@ $('entry').addEventListener('change', () => go(Number($('entry').value) || 1));
 $('link').addEventListener('click', (event) => {
   event.preventDefault();
   history.replaceState(null, '', $('link').getAttribute('href'));
-  void navigator.clipboard?.writeText(location.href.replace(/token=[^&]*&?/, '')).catch(() => {});
+  void copy(location.href.replace(/token=[^&]*&?/, ''), 'The link, without its secret');
 });
+async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+    setText($('receipt'), what + ' is copied');
+  } catch (error) {
+    setText($('receipt'), 'Not copied: ' + error.message);
+  }
+}
+$('copy').addEventListener('click', () => void copy($('event').textContent, 'The event'));
 
 $('save').addEventListener('click', async () => {
   try {
@@ -332,9 +403,9 @@ $('save').addEventListener('click', async () => {
     const href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
     el('a', { href, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(href), 60000);
-    $('receipt').textContent = 'Saved as ' + name;
+    setText($('receipt'), 'Saved as ' + name);
   } catch (error) {
-    $('receipt').textContent = 'Not saved: ' + error.message;
+    setText($('receipt'), 'Not saved: ' + error.message);
   }
 });
 $('fork').addEventListener('click', async () => {
@@ -361,9 +432,7 @@ function show() {
   tree.items = treeOf(factsAt(at));
   tree.selected = tree.items.findIndex(({ id }) => id === state.chosen);
   tree.reveal();
-  entries.items = all;
-  entries.selected = at - 1;
-  entries.reveal();
+  listEntries();
   const before = at > 1 ? factsAt(at - 1) : new Map();
   if (!state.chosen.startsWith('machine ')) $('diff').replaceChildren(...Object.entries(all[at - 1].changes).slice(0, 50).flatMap(([name, value]) => [
     el('dt', {}, name), el('dd', {}, (before.get(name) ?? 'none') + ' → ' + (value ?? 'gone')),
@@ -394,7 +463,7 @@ async function detail() {
   if (state.chosen.startsWith('machine ')) return;
   const asked = ++state.asked;
   const { at: entry, chosen: id, session } = state;
-  $('subject').textContent = id;
+  setText($('subject'), id);
   $('diff-title').textContent = 'Changed by this entry';
   $('event-title').textContent = 'Event of this entry';
   // The actions of what was chosen before are not those of this.
@@ -406,11 +475,15 @@ async function detail() {
     const got = await ask('at?' + of({ session, entry: String(entry), id }));
     if (asked !== state.asked) return;
     const { wait } = got;
-    $('why').textContent = state.stateFrom === null || entry < state.stateFrom ? 'Not known: what came before was dropped' : wait ? wait.sentence : got.outcome ? 'over' : got.value === null ? 'not there at this entry' : '';
+    setText($('why'), state.stateFrom === null || entry < state.stateFrom ? 'Not known: what came before was dropped' : wait ? wait.sentence : got.outcome ? 'over' : got.value === null && !got.detail ? 'not there at this entry' : '');
     $('why').dataset.cause = wait?.cause ?? '';
-    $('usage').textContent = [used(got.usage), budgetOf(got.budget)].filter(Boolean).join('. ');
-    $('context').textContent = JSON.stringify(got.outcome ?? got.context, null, 2);
-    $('event').textContent = JSON.stringify(got.event, null, 2);
+    setText($('usage'), [used(got.usage), budgetOf(got.budget)].filter(Boolean).join('. '));
+    $('detail').replaceChildren(...termsOf(got.detail));
+    showWaits(got);
+    showSaid(got.said);
+    const context = got.outcome ?? got.context;
+    setText($('context'), context === null ? '' : JSON.stringify(context, null, 2));
+    setText($('event'), JSON.stringify(got.event, null, 2));
     const changed = Object.hasOwn(state.entries[entry - 1]?.changes ?? {}, id);
     showChart(got.value === null ? null : state.charts[got.chart], got.value, state.placed[got.chart], changed ? [{ event: got.event.type }] : []);
     const acting = state.mayAct && state.isLive;
@@ -418,16 +491,55 @@ async function detail() {
     const key = id + ' ' + acting + ' ' + (wait?.of ?? '') + ' ' + limits;
     if ($('actions').dataset.key !== key) {
       $('actions').dataset.key = key;
-      $('actions').replaceChildren(...actions(id, wait, acting, limits));
+      $('actions').replaceChildren(...actions(id, wait, acting, limits, got.detail));
     }
   } catch (error) {
-    if (asked === state.asked) $('why').textContent = error.message;
+    if (asked === state.asked) setText($('why'), error.message);
   }
+}
+
+/** A question in words, what is to be approved, who has answered: names and values, the words first. */
+function termsOf(detail) {
+  const rank = ([name]) => (FIRST_TERMS.indexOf(name) + 1) || 99;
+  return Object.entries(detail ?? {}).filter(([, value]) => value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0))
+    .sort((one, other) => rank(one) - rank(other))
+    .flatMap(([name, value]) => [el('dt', {}, TERMS[name] ?? name), el('dd', {}, termOf(name, value))]);
+}
+function termOf(name, value) {
+  if (typeof value === 'number' && /At$/.test(name)) return clock(value);
+  if (Array.isArray(value) && value.every((each) => typeof each?.label === 'string'))
+    return value.map(({ label: text, description }) => text + (description ? ' (' + description + ')' : '')).join(', ');
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+const FIRST_TERMS = ['question', 'text', 'task', 'action', 'options', 'answer', 'answeredBy', 'state'];
+const TERMS = { action: 'what is to be approved', answeredBy: 'answered by', askedAt: 'asked at', answerableBy: 'may be answered by', requestId: 'id',
+  subagentName: 'asked by', subagentId: 'of the subagent', dueAt: 'due at', deliveryId: 'id', parentId: 'works for', callId: 'for the call', batchId: 'told with', timeoutMs: 'time to answer in ms' };
+
+function showWaits({ waits, waiting }) {
+  const key = JSON.stringify(waits);
+  if ($('waits').dataset.key === key) return;
+  $('waits').dataset.key = key;
+  const shown = waits.slice(0, 20);
+  const idOf = ({ of, id }) => of === 'session' ? 'session' : of + ' ' + id;
+  const nameOf = (wait) => wait.of === 'subagent' ? label(wait.id) : idOf(wait);
+  $('waits').replaceChildren(...shown.map((wait) => el('li', {},
+    el('button', { type: 'button', onclick: () => choose(idOf(wait)) }, nameOf(wait)), ' ' + wait.sentence)),
+    ...(waiting > shown.length ? [el('li', {}, 'and ' + (waiting - shown.length).toLocaleString() + ' more')] : []));
+  $('idle').textContent = waiting === 0 ? 'Nothing waits.' : '';
+}
+function showSaid(said) {
+  $('said-box').hidden = said.length === 0;
+  $('said-title').textContent = state.chosen === 'session' ? 'Conversation' : 'What its model has read and written';
+  const key = JSON.stringify(said);
+  if ($('said').dataset.key === key) return;
+  $('said').dataset.key = key;
+  $('said').replaceChildren(...said.map(({ role, text }) => el('li', {}, el('b', {}, role), ' ' + text)));
+  $('said').scrollTop = $('said').scrollHeight;
 }
 
 async function machineDetail() {
   const asked = ++state.asked, id = state.chosen.slice('machine '.length);
-  $('subject').textContent = id;
+  setText($('subject'), id);
   $('actions').dataset.key = '';
   $('actions').replaceChildren();
   $('diff-title').textContent = 'Last transition';
@@ -435,8 +547,10 @@ async function machineDetail() {
   try {
     const got = await ask('machine?' + of({ id }));
     if (asked !== state.asked) return;
-    $('why').textContent = got.status === 'active' ? '' : got.status;
-    $('usage').textContent = '';
+    setText($('why'), got.status === 'active' ? '' : got.status);
+    setText($('usage'), '');
+    $('detail').replaceChildren();
+    $('said-box').hidden = true;
     $('diff').replaceChildren(...got.moves.flatMap(({ from, event, to }) => [
       el('dt', {}, event), el('dd', {}, (from || got.name) + ' → ' + (to.join(', ') || 'the same')),
     ]));
@@ -446,141 +560,26 @@ async function machineDetail() {
     const own = await ownChart(got.chart);
     if (asked === state.asked) showChart(own.chart, got.value, own.placed, got.moves);
   } catch (error) {
-    if (asked === state.asked) $('why').textContent = error.message;
+    if (asked === state.asked) setText($('why'), error.message);
   }
 }
-// A selection of the user stays where nothing has changed.
-const setText = (box, text) => { if (box.textContent !== text) box.textContent = text; };
-
-// A chart of an app is placed once, by elkjs, which is loaded for it.
-async function ownChart(name) {
-  const known = state.own.get(name);
-  if (known) return known;
-  const { chart, graph } = await ask('chart?' + of({ of: name }));
-  const own = { chart, placed: null };
-  state.own.set(name, own);
-  if (graph === null) return own;
-  placer().then((elk) => elk.layout(graph)).then(
-    (placed) => { own.placed = placed; if (state.chosen.startsWith('machine ')) void machineDetail(); },
-    (error) => { own.error = error; $('chart-note').textContent = 'Not placed: ' + (error?.message ?? 'npm install elkjs'); },
-  );
-  return own;
-}
-let placing = null;
-function placer() {
-  placing ??= new Promise((done, failed) => {
-    const script = el('script', { src: base + '/elk-api.js' });
-    script.addEventListener('load', () => done(new ELK({ workerUrl: base + '/elk-worker.js', algorithms: ['layered'] })));
-    script.addEventListener('error', () => failed(new Error('npm install elkjs')));
-    document.head.append(script);
-  });
-  return placing;
-}
-
-// The statechart
-
-const within = (node, here, key) => {
-  if (here === null) return null;
-  if (node.type === 'parallel') return Object.hasOwn(Object(here), key) ? here[key] : {};
-  if (here === key) return {};
-  return typeof here === 'object' && Object.hasOwn(here, key) ? here[key] : null;
-};
-function showChart(root, value, placed, moves = []) {
-  const key = JSON.stringify([state.chosen, root?.key, value, Boolean(placed), moves]);
-  if ($('chart').dataset.key === key) return;
-  const isSame = $('chart').dataset.of === state.chosen;
-  const { scrollLeft, scrollTop } = $('chart');
-  $('chart').dataset.key = key;
-  $('chart').dataset.of = state.chosen;
-  $('chart-note').textContent = '';
-  $('chart').replaceChildren();
-  $('moves').replaceChildren();
-  if (!root) return;
-  const taken = [], active = [];
-  const walk = (node, here) => {
-    if (here === null) return;
-    if (node !== root) active.push(node.key);
-    for (const { event, to } of node.on) taken.push(node.key + ': ' + event + (to.length > 0 ? ' → ' + to.join(', ') : ''));
-    for (const child of node.states) walk(child, within(node, here, child.key));
-  };
-  walk(root, value);
-  $('chart').replaceChildren(placed ? picture(root, value, placed, moves, active) : boxes(root, value));
-  $('moves').replaceChildren(...taken.slice(0, 60).map((text) => el('li', {}, text)));
-  if (isSame) $('chart').scrollTo(scrollLeft, scrollTop);
-  const on = [...$('chart').querySelectorAll('.state[data-on]')].at(-1);
-  const shown = on?.getBoundingClientRect(), box = $('chart').getBoundingClientRect();
-  if (shown && (shown.left < box.left || shown.right > box.right || shown.top < box.top || shown.bottom > box.bottom))
-    $('chart').scrollBy(shown.left + shown.width / 2 - box.left - box.width / 2, shown.top + shown.height / 2 - box.top - box.height / 2);
-}
-function boxes(node, here) {
-  return el('div', { class: 'state', 'data-type': node.type, 'data-on': here === null ? null : '' },
-    el('b', {}, node.key), ...node.states.map((child) => boxes(child, within(node, here, child.key))));
-}
-function svg(name, fields = {}, ...children) {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [key, value] of Object.entries(fields)) if (value !== null) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
-// The charts of Offstage have their lines as text, those of elkjs have points.
-const lineOf = ({ sections = [] }) => sections.flatMap(({ startPoint, bendPoints = [], endPoint }) =>
-  [startPoint, ...bendPoints, endPoint]).map(({ x, y }) => x + ' ' + y).join('L');
-function picture(root, value, graph, moves, active) {
-  const margin = 4, width = graph.width + 2 * margin, height = graph.height + 2 * margin;
-  const image = svg('svg', { role: 'img', width, height, viewBox: [-margin, -margin, width, height].join(' '),
-    'aria-label': 'Statechart. Active: ' + (active.join(', ') || 'none') },
-    svg('defs', {}, svg('marker', { id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse' },
-      svg('path', { d: 'M0 0L8 4L0 8z', class: 'tip' }))));
-  // The numbers of states are those of the graph: a state, then its states.
-  const paths = [], on = [];
-  const draw = (node, box, here, path) => {
-    const number = paths.push(path.join('.')) - 1;
-    on[number] = here !== null;
-    const drawn = svg('g', { class: 'state', 'data-type': node.type, 'data-leaf': node.states.length === 0 ? '' : null, 'data-on': here === null ? null : '' },
-      svg('rect', { x: box.x, y: box.y, width: box.width, height: box.height, rx: 5 }),
-      svg('text', { x: box.x + 10, y: box.y + 18 }, node.key.length > 40 ? node.key.slice(0, 39) + '…' : node.key));
-    image.append(drawn);
-    for (const [index, child] of node.states.entries())
-      draw(child, box.children[index], within(node, here, child.key), [...path, child.key]);
-    for (const dot of (box.children ?? []).slice(node.states.length))
-      image.append(svg('circle', { cx: dot.x + 4, cy: dot.y + 4, r: 4, class: 'start' }));
-  };
-  draw(root, graph.children[0], value, []);
-  const numberOf = (id) => Number(id.slice(1));
-  const labels = [];
-  for (const edge of graph.edges ?? []) {
-    const from = paths[numberOf(edge.sources[0])], target = numberOf(edge.targets[0]), to = paths[target];
-    const [label] = edge.labels ?? [];
-    const events = (label?.text ?? '').split('\n');
-    const isLast = moves.some((move) => events.includes(move.event) &&
-      (move.from === undefined ? on[target] : move.from === from && (move.to.length === 0 ? from === to : move.to.includes(to))));
-    image.append(svg('path', { class: 'arrow', 'data-last': isLast ? '' : null, 'marker-end': 'url(#tip)',
-      d: 'M' + (edge.line ?? lineOf(edge)) }));
-    if (!label) continue;
-    labels.push(svg('text', { class: 'event', 'data-last': isLast ? '' : null },
-      ...events.map((text, index) => svg('tspan', { x: label.x, y: label.y + 11 + index * 14 }, text))));
-  }
-  image.append(...labels);
-  return image;
-}
-
 // Actions, by the frames of a client
 
 let serial = 0;
 const act = (frame) => post('act', { session: state.session, frame: { id: ++serial, ...frame } });
 async function post(path, body) {
-  $('receipt').textContent = 'Sent';
+  setText($('receipt'), 'Sent');
   let receipt = null;
   try {
     receipt = await ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-    $('receipt').textContent = receipt.ok ? 'Receipt: ' + JSON.stringify(receipt.value) : 'Refused: ' + receipt.code + ': ' + receipt.message;
+    setText($('receipt'), receipt.ok ? 'Receipt: ' + JSON.stringify(receipt.value) : 'Refused: ' + receipt.code + ': ' + receipt.message);
   } catch (error) {
-    $('receipt').textContent = 'Not sent: ' + error.message;
+    setText($('receipt'), 'Not sent: ' + error.message);
   }
   void load();
   return receipt;
 }
-function actions(id, wait, acting, limits) {
+function actions(id, wait, acting, limits, detail) {
   if (!acting) return state.mayAct ? [el('p', {}, 'To act, go to the latest entry.')] : [];
   const [what, rest = ''] = id.split(' ');
   const button = (label, frame) => el('button', { type: 'button', onclick: () => act(frame()) }, label);
@@ -590,10 +589,13 @@ function actions(id, wait, acting, limits) {
     el('option', { value: 'steer' }, 'before its next step'),
     el('option', { value: 'queue' }, 'after its work'),
     el('option', { value: 'interrupt' }, 'at once'));
-  if (what === 'question' && wait) return [
-    words, button('Answer', () => ({ type: 'answer', requestId: rest, answer: { text: text() } })),
-    button('Approve', () => ({ type: 'answer', requestId: rest, answer: { approved: true } })),
-    button('Refuse', () => ({ type: 'answer', requestId: rest, answer: { approved: false } })),
+  const answer = (label, given) => button(label, () => ({ type: 'answer', requestId: rest, answer: given() }));
+  if (what === 'question' && wait) return detail?.kind === 'approval' ? [
+    answer('Approve', () => ({ approved: true })), answer('Refuse', () => ({ approved: false })),
+  ] : [
+    words, answer('Answer', () => ({ text: text() })),
+    ...(Array.isArray(detail?.options) ? detail.options : []).filter((option) => typeof option?.id === 'string').slice(0, 12)
+      .map((option) => answer('Choose ' + option.label, () => ({ optionId: option.id }))),
   ];
   if (what === 'subagent' && wait) return [
     words, modes, button('Send message', () => ({ type: 'message', subagentId: rest, text: text(), mode: modes.value })),
@@ -612,148 +614,7 @@ function raising(subagentId, limits, button) {
   return [limit, total, button('Raise budget', () => ({ type: 'raise', subagentId, limits: { [limit.value]: Number(total.value) } }))];
 }
 
-// The axis
-
-const FIRST_LANES = ['user', 'lead', 'lead: tools', 'questions', 'deliveries'];
-const COLORS = {
-  speech: '#4c8dff', word: '#1f5fd0', broken: '#c2410c', tool: '#7c5cff', queued: '#b58900', presenting: '#d97706', open: '#e8590c',
-  parked: '#8a8f98', answered: '#2f9e44', expired: '#8a8f98', withdrawn: '#8a8f98', pending: '#b58900', resting: '#8a8f98',
-  offered: '#d97706', playing: '#4c8dff', spawning: '#8a8f98', ready: '#b58900', running: '#2f9e44', waiting_for_input: '#e8590c',
-  waiting_for_children: '#7c5cff', completed: '#2b8a3e', failed: '#c92a2a', cancelled: '#8a8f98',
-};
-const THIN = new Set(['queued', 'parked', 'answered', 'expired', 'withdrawn', 'superseded', 'pending', 'resting', 'ready', 'waiting_for_input', 'waiting_for_children', 'completed', 'failed', 'cancelled']);
-const canvas = $('axis'), scroll = $('axis-scroll');
-const laneNames = () => [...FIRST_LANES.filter((name) => state.lanes.has(name)), ...[...state.lanes.keys()].filter((name) => !FIRST_LANES.includes(name))];
-const endAt = () => state.entries.at(-1)?.at ?? 1;
-function fit() {
-  state.from = state.entries[0]?.at ?? 0;
-  state.to = Math.max(endAt(), state.from + 1);
-}
-const filler = el('div', { role: 'presentation' });
-scroll.append(filler);
-
-function draw() {
-  const ratio = devicePixelRatio || 1;
-  const width = scroll.clientWidth, height = scroll.clientHeight;
-  if (width === 0 || state.entries.length === 0) return;
-  if (canvas.width !== width * ratio || canvas.height !== height * ratio)
-    Object.assign(canvas, { width: width * ratio, height: height * ratio });
-  const names = laneNames();
-  filler.style.height = Math.max(0, names.length * LANE + HEAD - height) + 'px';
-  const style = getComputedStyle(document.documentElement);
-  const dark = matchMedia('(prefers-color-scheme: dark)').matches;
-  const ink = dark ? '#e9ebee' : '#1c1f24', line = dark ? '#3a404a' : '#c9ced6', paper = dark ? '#16181c' : '#fdfdfc';
-  const g = canvas.getContext('2d');
-  g.setTransform(ratio, 0, 0, ratio, 0, 0);
-  g.fillStyle = paper;
-  g.fillRect(0, 0, width, height);
-  g.font = '11px system-ui, sans-serif';
-  g.textBaseline = 'middle';
-  const span = state.to - state.from;
-  const x = (at) => NAMES + ((at - state.from) / span) * (width - NAMES);
-  const first = Math.floor(scroll.scrollTop / LANE);
-  const last = Math.min(names.length, Math.ceil((scroll.scrollTop + height - HEAD) / LANE));
-  for (let index = first; index < last; index += 1) {
-    const y = HEAD + index * LANE - scroll.scrollTop;
-    const name = names[index];
-    const blocks = state.lanes.get(name);
-    let low = 0, high = blocks.length;
-    // Blocks begin in order; an earlier one may reach into the view.
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (blocks[middle].from < state.from) low = middle + 1; else high = middle;
-    }
-    const painted = new Map();
-    for (let each = Math.max(0, low - 200); each < blocks.length; each += 1) {
-      const block = blocks[each];
-      if (block.from > state.to) break;
-      const left = Math.max(NAMES, x(block.from));
-      const right = Math.max(left + 2, x(block.to ?? endAt()));
-      if (right < NAMES) continue;
-      const pixel = Math.floor(right);
-      // At most one rectangle for each kind and column.
-      if (painted.get(block.kind) === pixel && right - left <= 2) continue;
-      painted.set(block.kind, pixel);
-      g.fillStyle = COLORS[block.kind] ?? '#8a8f98';
-      const thin = THIN.has(block.kind);
-      g.fillRect(left, y + (thin ? LANE / 2 - 2 : 3), right - left, thin ? 4 : LANE - 6);
-      if (block.kind === 'broken') for (let at = left - 6; at < left + 10; at += 4) g.fillRect(at, y + 3, 1, LANE - 6);
-    }
-    g.fillStyle = paper;
-    g.fillRect(0, y, NAMES - 2, LANE);
-    g.fillStyle = ink;
-    g.fillText(cutTo(g, label(name), NAMES - 8), 2, y + LANE / 2);
-    g.fillStyle = line;
-    g.fillRect(0, y + LANE - 1, width, 1);
-  }
-  g.fillStyle = paper;
-  g.fillRect(0, 0, width, HEAD);
-  g.fillStyle = ink;
-  const ticks = width < 600 ? 2 : 4;
-  for (let tick = 0; tick <= ticks; tick += 1) {
-    const at = state.from + (span * tick) / ticks;
-    g.textAlign = tick === ticks ? 'right' : 'left';
-    g.fillText(clock(at), x(at), HEAD / 2);
-  }
-  g.textAlign = 'left';
-  const now = state.entries[state.at - 1];
-  if (now && now.at >= state.from && now.at <= state.to) g.fillRect(Math.min(width - 1, x(now.at)), 0, 1, height);
-  $('span').textContent = ((state.to - state.from) / 1000).toFixed(1) + ' s';
-}
-/** A text that is squeezed cannot be read. */
-function cutTo(g, text, width) {
-  if (g.measureText(text).width <= width) return text;
-  let length = text.length;
-  while (length > 1 && g.measureText(text.slice(0, length) + '…').width > width) length -= 1;
-  return text.slice(0, length) + '…';
-}
-function label(lane) {
-  const born = state.born.get(lane);
-  return born ? born.name + ' ' + lane : lane;
-}
-function clock(at) {
-  const ms = Math.max(0, at - (state.entries[0]?.at ?? at));
-  const minutes = Math.floor(ms / 60000);
-  return minutes + ':' + ((ms % 60000) / 1000).toFixed(3).padStart(6, '0');
-}
-function zoom(factor, around = (state.from + state.to) / 2) {
-  state.fits = false;
-  state.from = around - (around - state.from) * factor;
-  state.to = Math.max(state.from + 1, around + (state.to - around) * factor);
-  draw();
-}
-function pan(part) {
-  state.fits = false;
-  const by = (state.to - state.from) * part;
-  state.from += by;
-  state.to += by;
-  draw();
-}
-$('closer').addEventListener('click', () => zoom(0.5));
-$('wider').addEventListener('click', () => zoom(2));
-$('earlier').addEventListener('click', () => pan(-0.5));
-$('later').addEventListener('click', () => pan(0.5));
-$('all').addEventListener('click', () => { state.fits = true; fit(); draw(); });
-scroll.addEventListener('scroll', draw);
-new ResizeObserver(draw).observe(scroll);
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
-canvas.addEventListener('wheel', (event) => {
-  if (!event.ctrlKey) return;
-  event.preventDefault();
-  const box = canvas.getBoundingClientRect();
-  const part = (event.clientX - box.left - NAMES) / (box.width - NAMES);
-  zoom(event.deltaY > 0 ? 1.25 : 0.8, state.from + (state.to - state.from) * part);
-}, { passive: false });
-canvas.addEventListener('click', (event) => {
-  const box = canvas.getBoundingClientRect();
-  const at = state.from + ((event.clientX - box.left - NAMES) / (box.width - NAMES)) * (state.to - state.from);
-  const lane = laneNames()[Math.floor((event.clientY - box.top - HEAD + scroll.scrollTop) / LANE)];
-  const block = (state.lanes.get(lane) ?? []).findLast(({ from }) => from <= at);
-  if (!block) return;
-  if (/^(subagent|question|delivery) /.test(block.name)) state.chosen = block.name;
-  go(block.n);
-});
-
+${chartScript}${axisScript}
 addEventListener('hashchange', () => location.reload());
 void begin();
 `;

@@ -35,6 +35,9 @@ export function pageHtml(base: string): string {
   <section id="left" aria-labelledby="left-title">
     <h2 id="left-title">Actors</h2>
     <div id="tree" class="rows" role="tree" aria-labelledby="left-title" tabindex="0"></div>
+    <h3 id="waits-title">What waits, and why</h3>
+    <p id="idle"></p>
+    <ul id="waits" aria-labelledby="waits-title" tabindex="0"></ul>
     <div id="own" hidden>
       <h3 id="machines-title">Your machines</h3>
       <div id="machines" class="rows" role="tree" aria-labelledby="machines-title" tabindex="0"></div>
@@ -54,6 +57,11 @@ export function pageHtml(base: string): string {
       <canvas id="axis" role="img" aria-label="The conversation on a time axis; the list of entries has the same in words"></canvas>
     </div>
     <h3 id="entries-title">Entries</h3>
+    <p class="tools">
+      <input id="find" type="search" aria-label="Find entries" placeholder="Find" maxlength="200">
+      <label><input id="only" type="checkbox"> Only those of the chosen one</label>
+      <span id="found" role="status"></span>
+    </p>
     <div id="entries" class="rows" role="listbox" aria-labelledby="entries-title" tabindex="0"></div>
   </section>
   <section id="right" aria-labelledby="subject">
@@ -62,6 +70,11 @@ export function pageHtml(base: string): string {
     <p id="usage"></p>
     <div id="actions"></div>
     <p id="receipt" role="status"></p>
+    <dl id="detail"></dl>
+    <div id="said-box" hidden>
+      <h3 id="said-title">Conversation</h3>
+      <ol id="said" aria-labelledby="said-title" tabindex="0"></ol>
+    </div>
     <h3 id="diff-title">Changed by this entry</h3>
     <dl id="diff"></dl>
     <h3>Statechart</h3>
@@ -71,6 +84,7 @@ export function pageHtml(base: string): string {
     <h3>Context</h3>
     <pre id="context" tabindex="0"></pre>
     <h3 id="event-title">Event of this entry</h3>
+    <p class="tools"><button id="copy" type="button">Copy the event</button></p>
     <pre id="event" tabindex="0"></pre>
   </section>
 </main>
@@ -93,9 +107,12 @@ export const pageStyle = `:root {
 * { box-sizing: border-box; }
 html, body { height: 100%; margin: 0; }
 body { display: flex; flex-direction: column; background: var(--paper); color: var(--ink); font: 14px/1.4 system-ui, sans-serif; }
-h1, h2, h3, p { margin: 0; }
+h1, h2, h3, p { margin: 0; overflow-wrap: anywhere; }
 h1 { font-size: 16px; } h2 { font-size: 14px; } h3 { font-size: 12px; color: var(--soft); margin-top: 10px; }
 header, nav { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; padding: 6px 12px; border-bottom: 1px solid var(--line); }
+header > *, nav > * { min-width: 0; max-width: 100%; }
+select { text-overflow: ellipsis; }
+#session { max-width: min(100%, 40ch); }
 button, select, input { font: inherit; color: inherit; background: var(--chip); border: 1px solid var(--line); border-radius: 4px; padding: 2px 8px; min-height: 26px; max-width: 100%; }
 button[aria-pressed="true"] { border-color: var(--mark); color: var(--mark); }
 button:disabled { opacity: .6; }
@@ -111,8 +128,9 @@ section { min-width: 0; min-height: 0; padding: 8px 12px; display: flex; flex-di
 .row[aria-selected="true"] { background: var(--on); }
 .row span { overflow: hidden; text-overflow: ellipsis; }
 .row .n { color: var(--soft); min-width: 4em; text-align: right; }
+.row .chip { flex: none; max-width: 65%; }
 .chip { background: var(--chip); border-radius: 8px; padding: 0 6px; font-size: 12px; }
-.tools { display: flex; flex-wrap: wrap; gap: 6px; padding: 4px 0; }
+.tools { display: flex; flex-wrap: wrap; align-items: center; gap: 6px; padding: 4px 0; }
 #axis-scroll { height: 45%; min-height: 160px; overflow-y: auto; position: relative; }
 #axis { position: sticky; top: 0; display: block; width: 100%; height: 100%; }
 pre { margin: 0; padding: 6px; background: var(--chip); max-height: 260px; min-height: 2em; flex: none; overflow: auto; font-size: 12px; white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -139,7 +157,7 @@ g.state[data-type="parallel"] > rect { stroke-dasharray: 4 3; }
 g.state[data-type="final"] > rect { stroke-width: 3; }
 g.state[data-on] > rect { stroke: var(--mark); stroke-width: 2; }
 g.state[data-on][data-leaf] > rect { fill: var(--on); }
-body[data-bare] nav, body[data-bare] #middle, body[data-bare] #tree { display: none; }
+body[data-bare] nav, body[data-bare] #middle, body[data-bare] #tree, body[data-bare] #waits-title, body[data-bare] #waits, body[data-bare] #idle { display: none; }
 body[data-bare] main { grid-template-columns: minmax(200px, 1fr) minmax(300px, 3fr); }
 body[data-bare] #chart { max-height: none; }
 g.state text { font: 600 12px system-ui, sans-serif; fill: var(--ink); }
@@ -148,6 +166,12 @@ g.state text { font: 600 12px system-ui, sans-serif; fill: var(--ink); }
 .tip, .start { fill: var(--soft); }
 .event { font: 11px system-ui, sans-serif; fill: var(--ink); paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
 .event[data-last] { fill: var(--mark); font-weight: 600; }
+#waits { flex: none; max-height: 30%; overflow: auto; margin: 4px 0; padding: 0; list-style: none; font-size: 12px; overflow-wrap: anywhere; }
+#waits li { margin: 2px 0; }
+#waits button { border: 0; padding: 0 2px; min-height: 24px; background: none; color: var(--mark); text-align: left; overflow-wrap: anywhere; }
+#waits:empty, #idle:empty, #detail:empty { display: none; }
+#said { margin: 0; padding: 6px; list-style: none; max-height: 260px; overflow: auto; background: var(--chip); font-size: 12px; overflow-wrap: anywhere; white-space: pre-wrap; }
+#said-box[hidden] { display: none; }
 #moves { margin: 4px 0 0; padding-left: 18px; font-size: 12px; }
 @media (max-width: 800px) {
   html, body { height: auto; }

@@ -75,7 +75,7 @@ test('a running session is watched and acted in, and its past is stepped through
   await page
     .locator('#why', { hasText: 'was told in full: no client has acknowledged it' })
     .waitFor();
-  await choose(page, /book_ride/);
+  await choose(page, /^book_ride/);
   await page.locator('#why', { hasText: /^asked sub_[\w-]+\.q1/ }).waitFor();
   await page.locator('svg .state[data-on] > text', { hasText: /^waiting_for_input$/ }).waitFor();
   await isClean(page);

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { JournalError, type JournalEntry } from '../../src/entries/journal.ts';
 import { checkRecording, parseRecording, replaySession } from '../../src/entries/replay.ts';
+import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { createRuntime, memoryJournal, type Journal } from '../../src/index.ts';
 import { rideSession } from '../serve/support/served.ts';
 import { mounted, type Mounted } from './support.ts';
@@ -25,6 +26,9 @@ async function long(journal: Journal, afterEntries: number, words = 60) {
   };
   return { session, close };
 }
+
+/** Time stands still: each look reads. */
+const environment = { ...nodeEnvironment(), clock: { now: () => 1_000 } };
 
 interface Told {
   readonly count: number;
@@ -79,7 +83,13 @@ test('INSPECTED-5: what a journal in memory has dropped is told, and all of the 
     read: (query) => whole.read(query),
   };
   const { session, close } = await long(both, 70);
-  const page = await mounted({ journal: kept, redact: false, forks: true, act: () => session });
+  const page = await mounted({
+    journal: kept,
+    redact: false,
+    forks: true,
+    act: () => session,
+    environment,
+  });
   const shown = await told(page);
   expect(shown).toMatchObject({ isDropped: true, stateFrom: 1, failure: null });
   expect(shown.count).toBeLessThan(whole.read().length / 2);
@@ -148,6 +158,7 @@ test('INSPECTED-5: without a snapshot the entries are there, and the state from 
   const page = await mounted({
     redact: false,
     forks: true,
+    environment,
     journal: {
       append() {},
       read({ scope } = {}) {

@@ -51,10 +51,19 @@ test('INSPECTOR-1: nothing leaves without the token, under a foreign name, or fo
   expect(await statusOf(port, path, { host })).toBe(401);
   expect(await statusOf(port, path, { host, authorization: `${authorization}x` })).toBe(401);
   expect(await statusOf(port, `${path}&token=${encodeURIComponent(TOKEN)}`, { host })).toBe(401);
-  expect(await statusOf(port, path, { host: 'evil.example', authorization })).toBe(403);
+  for (const name of [
+    'evil.example',
+    `127.0.0.1.evil.example:${port}`,
+    `localhost.evil.example:${port}`,
+    `evil.example@127.0.0.1:${port}`,
+    '0.0.0.0',
+  ])
+    expect([name, await statusOf(port, path, { host: name, authorization })]).toEqual([name, 403]);
   const origin = 'http://evil.example';
   expect(await statusOf(port, path, { host, authorization, origin })).toBe(403);
   expect(await statusOf(port, path, { host, authorization, origin: 'null' })).toBe(403);
+  expect(await statusOf(port, path, { host, authorization, origin: `http://${host}.x` })).toBe(403);
+  expect(await statusOf(port, path, { host, origin }, 'OPTIONS')).toBe(403);
   const act = { host, authorization, origin, 'content-type': 'application/json' };
   expect(await statusOf(port, '/inspect/api/act', act, 'POST')).toBe(403);
   expect(await statusOf(port, '/inspect', { host }, 'PUT')).toBe(405);

@@ -23,8 +23,8 @@ test('INSPECTED-3: an entry is the same, whichever way it is reached', async () 
   const entries = journal.read({ scope: 'ses_1' });
   expect(entries.length).toBeGreaterThan(1_150);
 
-  const { clock } = simulatedEnvironment();
-  const inspected = new InspectedSession(journal, 'ses_1', redactNothing, clock);
+  const environment = simulatedEnvironment();
+  const inspected = new InspectedSession(journal, 'ses_1', redactNothing, environment);
   await inspected.refresh();
   const ids = ['session', 'outbox', 'interaction', 'subagent sub_1'];
   const wanted = [1, 2, 998, 999, 1000, 1001, 1002, 1100, entries.length];
@@ -44,4 +44,45 @@ test('INSPECTED-3: an entry is the same, whichever way it is reached', async () 
     if (seen.has(n)) expect(shown).toEqual(seen.get(n));
     seen.set(n, shown);
   }
+});
+
+test('INSPECTED-6: a long session is told in parts, and what it is folded in has turns between', async () => {
+  const journal = memoryJournal({ keep: Infinity });
+  const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
+  await session.start();
+  const leave = session.attach();
+  await session.sendText('use book_ride');
+  await session.idle();
+  leave();
+  await session.close();
+  const whole = journal.read().length;
+  // Each entry takes 5 ms.
+  let now = 0;
+  const turns: number[] = [];
+  const environment = {
+    clock: { now: () => (now += 5) },
+    scheduler: {
+      ...simulatedEnvironment().scheduler,
+      yieldThen(task: () => void) {
+        turns.push(inspected.count);
+        queueMicrotask(task);
+      },
+    },
+  };
+  const inspected: InspectedSession = new InspectedSession(
+    journal,
+    'ses_1',
+    redactNothing,
+    environment,
+  );
+  await inspected.look();
+  const early = inspected.count;
+  expect(early).toBeGreaterThan(0);
+  expect(early).toBeLessThan(whole);
+  expect(inspected.kept).toBe(whole);
+  expect(inspected.subjectAt(early, 'session')?.value).toBeTruthy();
+  await inspected.refresh();
+  expect(inspected.count).toBe(whole);
+  const most = turns.map((count, index) => count - (turns[index - 1] ?? 0));
+  expect(Math.max(...most)).toBeLessThan(5);
 });

@@ -50,6 +50,8 @@ export function reportGenerator({ world, work, environment }: Workshop) {
       }),
     },
     maxSteps: 5,
+    // A report that gets too dear ends with what it has.
+    budget: { tokens: 50_000 },
     timeout: 60_000,
   });
 }

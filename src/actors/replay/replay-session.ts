@@ -389,6 +389,12 @@ export class Replay {
     return subagent.snapshot.context.unread.map(({ messageId }) => messageId);
   }
 
+  /** The messages that the model of a live subagent reads next; null: it has ended, or was never there. */
+  messagesOf(subagentId: string): ReplayedSubagent['messages'] | null {
+    const subagent = this.#subagents.get(subagentId);
+    return subagent instanceof ReplayedSubagent ? subagent.messages : null;
+  }
+
   #checkScope({ scope }: JournalEntry): void {
     this.#scope ??= scope;
     if (scope !== this.#scope)

@@ -131,6 +131,10 @@ export class ReplayedSubagent implements UnitBody {
     if (snapshot.status === 'done') this.#outcome ??= outcomeOf(snapshot.output, this.#life.log);
   }
 
+  get messages(): SubagentLife['log']['messages'] {
+    return this.#life.log.messages;
+  }
+
   get snapshot(): SubagentSnapshot {
     return this.#life.snapshot;
   }

@@ -129,9 +129,9 @@ function record(fields: Fields, at: Walk): object {
     at.path.push(key);
     const item = walk(fields[key], at);
     at.path.pop();
-    if (item === undefined || key === '__proto__') continue;
-    // Two keys that are hidden or cut must not collide.
-    shown[name === key ? name : `${name} (${index})`] = item;
+    if (item === undefined) continue;
+    // Two keys that are hidden or cut must not collide, and `__proto__` is no name of a field here.
+    shown[name === key && key !== '__proto__' ? name : `${name} (${index})`] = item;
   }
   return shown;
 }
