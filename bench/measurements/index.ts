@@ -13,6 +13,7 @@ import {
 } from './frame-lateness.ts';
 import { hibernation } from './hibernation.ts';
 import { inspected } from './inspected.ts';
+import { inspectorPage } from './inspector-page.ts';
 import { journalFull, journalNormal } from './journal.ts';
 import { parkedHeap } from './parked-heap.ts';
 import { recovery } from './recovery.ts';
@@ -40,6 +41,7 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   hibernation,
   time_travel: timeTravel,
   inspected,
+  inspector_page: inspectorPage,
   clients,
   voice,
   voice_small_young: voiceSmall,
