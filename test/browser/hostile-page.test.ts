@@ -44,7 +44,6 @@ test('an approval and a question of hostile words are text, and accessible in li
     world: createWorld(),
     port: 0,
     about: { transport: hostile, lead: hostile, subagents: hostile, speech: hostile },
-    journal: memoryJournal(),
     log: () => undefined,
   });
   const page = await browser.newPage();
