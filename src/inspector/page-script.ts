@@ -373,6 +373,7 @@ function treeOf(facts) {
 
 function go(n) {
   const last = state.entries.length;
+  if (last === 0) return;
   state.at = Math.max(1, Math.min(last, n));
   state.isLive = state.at === last;
   show();
