@@ -25,7 +25,13 @@ import { readable } from '../values/plain-checks.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import { type SubagentConfig } from '../actors/contracts/config.ts';
 import { awaitEnd, inScope, type ToolScope } from '../actors/subagents/toolsets/toolset-scope.ts';
-import { DELEGATES, marked, recipeOf, reconfigures } from '../actors/model/tool-flags.ts';
+import {
+  AT_ITS_SESSION,
+  DELEGATES,
+  marked,
+  recipeOf,
+  reconfigures,
+} from '../actors/model/tool-flags.ts';
 import { checkView, USER_SPOKE } from '../actors/subagents/toolsets/parent-views.ts';
 import {
   programChecks,
@@ -173,7 +179,7 @@ export function companions(
             })),
           })),
       }),
-      { idempotent: true },
+      { ...AT_ITS_SESSION, idempotent: true },
     ),
     companion__getChildStatus: marked(
       tool({
@@ -189,7 +195,7 @@ export function companions(
             }),
           ),
       }),
-      { idempotent: true },
+      { ...AT_ITS_SESSION, idempotent: true },
     ),
     companion__terminateChild: marked(
       tool({
@@ -204,7 +210,7 @@ export function companions(
             }),
           ),
       }),
-      { idempotent: true },
+      { ...AT_ITS_SESSION, idempotent: true },
     ),
   };
   if (!agents.some(({ mode }) => mode === 'blocking')) return tools;

@@ -9,7 +9,7 @@ import { anObject, check, type ChecksOf } from '../values/checks.ts';
 import { clip } from '../values/clip.ts';
 import type { Clock } from '../actors/ports/environment.ts';
 import { callerOf } from '../actors/model/caller.ts';
-import { marked, recipeOf, reconfigures } from '../actors/model/tool-flags.ts';
+import { AT_ITS_SESSION, marked, recipeOf, reconfigures } from '../actors/model/tool-flags.ts';
 import type { SubagentService } from '../actors/contracts/service-types.ts';
 import type { SubagentConfig } from '../actors/contracts/config.ts';
 import {
@@ -212,7 +212,11 @@ function spoken<Input>(definition: {
   readonly inputSchema: Schema<Input>;
   readonly execute: (input: Input, call: CallOptions) => Promise<Said>;
 }) {
-  return marked(tool(definition as Tool<Input, Said>), { toModelOutput, idempotent: true });
+  return marked(tool(definition as Tool<Input, Said>), {
+    ...AT_ITS_SESSION,
+    toModelOutput,
+    idempotent: true,
+  });
 }
 
 /** Returns the output as the model reads it. */

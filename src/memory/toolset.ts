@@ -11,7 +11,7 @@
 import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
 import type { Toolset } from '../actors/contracts/task.ts';
-import { marked } from '../actors/model/tool-flags.ts';
+import { AT_ITS_SESSION, marked } from '../actors/model/tool-flags.ts';
 import type {
   MemoryEntryInfo,
   MemoryOwner,
@@ -131,7 +131,7 @@ export function createWorkingMemoryToolset(
           return { saved: true, key: path, bytes, replaced, expiresAt: isoTime(expiresAt) };
         },
       }),
-      { effects: ['memory.saved'], idempotent: true },
+      { ...AT_ITS_SESSION, effects: ['memory.saved'], idempotent: true },
     ),
     get_from_working_memory: marked(
       tool({
@@ -147,7 +147,12 @@ export function createWorkingMemoryToolset(
           return { ...frame, ...pageOf(text, offset, pageBytes, frame) };
         },
       }),
-      { [READS_MEMORY]: true as const, effects: [] as string[], idempotent: true },
+      {
+        ...AT_ITS_SESSION,
+        [READS_MEMORY]: true as const,
+        effects: [] as string[],
+        idempotent: true,
+      },
     ),
     delete_from_working_memory: Object.assign(
       tool({
@@ -161,7 +166,7 @@ export function createWorkingMemoryToolset(
             : { deleted: false, ...errorOf(answer) };
         },
       }),
-      { effects: ['memory.deleted'], idempotent: true },
+      { ...AT_ITS_SESSION, effects: ['memory.deleted'], idempotent: true },
     ),
     list_working_memory: Object.assign(
       tool({
@@ -176,7 +181,7 @@ export function createWorkingMemoryToolset(
           return { entries, total: answer.total, leftOut: answer.total - entries.length };
         },
       }),
-      { effects: [] as string[], idempotent: true },
+      { ...AT_ITS_SESSION, effects: [] as string[], idempotent: true },
     ),
     search_working_memory: Object.assign(
       tool({
@@ -194,7 +199,7 @@ export function createWorkingMemoryToolset(
           return { matches: fit, total: answer.total, leftOut: answer.total - fit.length };
         },
       }),
-      { effects: [] as string[], idempotent: true },
+      { ...AT_ITS_SESSION, effects: [] as string[], idempotent: true },
     ),
   };
 }

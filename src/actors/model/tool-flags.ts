@@ -49,6 +49,9 @@ export interface SubAgentFlag {
   readonly [SUB_AGENT]: SubagentConfig;
 }
 
+/** On a tool that talks to the subagents of its session, or uses its memory: it is done there, also where steps are jobs. */
+export const AT_ITS_SESSION = { runs: 'here' } as const;
+
 /** Returns the same tool with marks. */
 export function marked<T extends object, M extends object>(tool: T, marks: M): T & M {
   return Object.assign(tool, marks);

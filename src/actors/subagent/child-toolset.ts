@@ -11,7 +11,7 @@ import { z } from 'zod';
 import type { Toolset } from '../contracts/task.ts';
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { callerOf } from '../model/caller.ts';
-import { marked, ROLE, roleOf } from '../model/tool-flags.ts';
+import { AT_ITS_SESSION, marked, ROLE, roleOf } from '../model/tool-flags.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import { checkResult } from '../model/output.ts';
@@ -112,7 +112,7 @@ export function createChildSubagentToolset(given: ChildToolsetOptions = {}): Too
             : toolFailure(reported.error.code, reported.error.message);
         },
       }),
-      { idempotent: true },
+      { ...AT_ITS_SESSION, idempotent: true },
     ),
     request_input: marked(
       tool({

@@ -20,7 +20,13 @@ import { tool, zodSchema, type ModelMessage, type Tool } from 'ai';
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../../values/checks.ts';
 import { closeDanglingCalls, toolFailure, type ToolFailure } from '../../model/tool-results.ts';
-import { DELEGATES, marked, recipeOf, reconfigures } from '../../model/tool-flags.ts';
+import {
+  AT_ITS_SESSION,
+  DELEGATES,
+  marked,
+  recipeOf,
+  reconfigures,
+} from '../../model/tool-flags.ts';
 import { awaitManyView, awaitOneView, checkView, keepReceipt, listedView } from './parent-views.ts';
 import type { SubagentService } from '../../contracts/service-types.ts';
 import {
@@ -152,6 +158,7 @@ export function createParentSubagentToolset(
           answer(call, (scope) => spawn(scope, input, call, options)),
       }),
       {
+        ...AT_ITS_SESSION,
         idempotent: true,
         ...reconfigures(SPAWN_RECIPE, spawnRecipe, (input) => {
           const plan = planSpawn({ ...input, task: '' }, options, input.systemPrompt);
@@ -226,7 +233,7 @@ export function createParentSubagentToolset(
 
 /** Creates a tool whose call may be repeated if its outcome is unknown. */
 const repeatable: typeof tool = ((definition: Tool) =>
-  marked(tool(definition), { idempotent: true })) as typeof tool;
+  marked(tool(definition), { ...AT_ITS_SESSION, idempotent: true })) as typeof tool;
 
 function spawn(
   { service, requester, idempotencyKey }: ToolScope,
