@@ -16,3 +16,10 @@ test('docs/engines.md has each case of the suites, in order: `npm run docs:engin
   ]);
   expect(rows).toEqual(expected);
 });
+
+test('the runner shortens long titles to 40 characters: no two cases have the same', () => {
+  for (const { cases } of Object.values(suites)) {
+    const shortened = cases.map(({ name }) => name.slice(0, 39));
+    expect(shortened.filter((one, at) => shortened.indexOf(one) !== at)).toEqual([]);
+  }
+});

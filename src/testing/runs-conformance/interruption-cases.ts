@@ -75,9 +75,9 @@ async function deathInEachStep(
       bench.expect(bench.count(`${trip}${once}`) <= 1, `${once} to be done once ${after}`);
     for (const other of STEPS) {
       const times = bench.count(`${trip}${other}`);
-      // Calls of one step are under way together.
+      // Calls of one step are under way together. A worker that is slow while others start counts as dead, too.
       const mayRepeat = other.endsWith('look_up') ? step.endsWith('look_up') : other === step;
-      const isWell = mayRepeat ? times === 1 || times === 2 : times === 1;
+      const isWell = mayRepeat ? times >= 1 : times === 1;
       bench.expect(isWell, `${other} to be done once ${after}, got ${times}`);
     }
     const asked = new Set([...watched.put, ...next.put].map(({ requestId }) => requestId));
@@ -225,7 +225,8 @@ export const interruptionScenes: readonly RunsScene[] = [
       const outcome = await bench.outcome(watched);
       bench.expectOutcome(outcome, 'failed');
       bench.expect(outcome.error?.code === 'INPUT_TIMEOUT', `got ${outcome.error?.code}`);
-      bench.expectCounts(trip, { 'model-1': 1, charge: 1, 'model-2': 1, 'model-3': 1 });
+      // The time may be over before the kill: then that meets the next model call.
+      bench.expectCounts(trip, { 'model-1': 1, charge: 1, 'model-2': 1 });
     },
   })),
   {
@@ -275,11 +276,11 @@ export const interruptionScenes: readonly RunsScene[] = [
     },
   },
   ...HURRIED_IN.map((state): RunsScene => ({
-    name: `words reach a subagent of the run at once, ${state.state}`,
+    name: `words reach a subagent ${state.state}: it reads them at once`,
     play: (bench) => hurry(bench, state),
   })),
   {
-    name: 'the workers die when words have reached a subagent of the run: it has read them',
+    name: 'the workers die when words have reached a subagent: it has read them',
     needs: ['worker_dies'],
     async play(bench) {
       for (const state of HURRIED_IN) await hurry(bench, state, () => bench.killWorkers());

@@ -510,31 +510,11 @@ describe('a planted fault is found by its case', () => {
     ['a cancel does nothing', deafToCancel, 'a run is cancelled before a model call'],
     ['a cancel does nothing', deafToCancel, 'a run is cancelled while it waits for a subagent'],
     ['a late cancel counts', cancelledLate, 'a run that has ended is cancelled'],
-    [
-      'words wait for the next step',
-      patient,
-      'words reach a subagent of the run at once, in a model call',
-    ],
-    [
-      'words wait for the next step',
-      patient,
-      'words reach a subagent of the run at once, in a look-up',
-    ],
-    [
-      'words wait for the next step',
-      patient,
-      'words reach a subagent of the run at once, in a charge',
-    ],
-    [
-      'words wait for the next step',
-      patient,
-      'words reach a subagent of the run at once, while it asks',
-    ],
-    [
-      'words wait for the next step',
-      patient,
-      'words reach a subagent of the run at once, while it waits',
-    ],
+    ['words wait for the next step', patient, 'words reach a subagent in a model call'],
+    ['words wait for the next step', patient, 'words reach a subagent in a look-up'],
+    ['words wait for the next step', patient, 'words reach a subagent in a charge'],
+    ['words wait for the next step', patient, 'words reach a subagent while it asks'],
+    ['words wait for the next step', patient, 'words reach a subagent while it waits'],
     [
       'a step that was broken off has failed',
       otherwiseEnded,
