@@ -483,10 +483,11 @@ function owesReply({
       );
     return item.id === records.utteranceId || isGreeting(item, agents.current);
   });
+  const places = new Map(items.map(({ id }, index) => [id, index]));
+  // How far the model had read that gave each reply (TEXT-LEAD-9).
   const readTo = items.map((item, index) => {
     if (item.role !== 'assistant' || item.repliesTo === null) return -1;
-    const known = items.findIndex(({ id }) => id === item.repliesTo);
-    return known < 0 ? index : known;
+    return places.get(item.repliesTo ?? '') ?? index;
   });
   return asked > Math.max(-1, ...readTo);
 }
