@@ -76,7 +76,8 @@ export function helixOnAnEngine<Live extends LiveEngine>(
       const { live, calls, start } = world();
       const release = calls.hold('summarizer-one');
       const run = start('helix-2');
-      await until(() => calls.told.includes('summarizer-one'));
+      const begun = ['summarizer-one', 'summarizer-two', 'analyzer'];
+      await until(() => begun.every((name) => calls.told.includes(name)));
       const { signal } = new AbortController();
       let children: readonly string[] = [];
       while (children.length === 0) {
