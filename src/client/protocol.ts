@@ -219,7 +219,7 @@ export interface PostedFrames {
 
 type Check = (value: unknown) => boolean;
 
-/** One that cannot be read is ignored by the session. */
+/** The session ignores a value that it cannot read. */
 const MAX_TRACEPARENT_CHARS = 512;
 
 const isText =

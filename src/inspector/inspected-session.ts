@@ -219,7 +219,7 @@ export class InspectedSession {
       this.#failure = error;
     }
     const now = clock.now();
-    // What was folded is not folded again.
+    // Folded entries are not folded again.
     const repeated = goesOn ? now - began : this.#journal.readAfter ? 0 : readAt - began;
     this.#nextReadAt = now + SHARE_OF_TIME * repeated;
   }

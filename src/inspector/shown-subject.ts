@@ -33,7 +33,7 @@ export interface ShownSubject {
   readonly said: readonly SaidLine[];
   /** Of a subagent that has ended. */
   readonly outcome: unknown;
-  /** What the model calls of a subagent have used, or of all subagents, and of those below it; null of anything else. */
+  /** The usage of a subagent's model calls, or of all subagents, and of those below it; null of anything else. */
   readonly usage: { readonly own: Usage | null; readonly whole: Usage } | null;
   /** The limits of a subagent's own budget; null: it has none, or is none. */
   readonly budget: BudgetLimits | null;
@@ -104,7 +104,7 @@ function hideNames(machines: WaitingState | null, redact: Redact): WaitingState 
   return { ...machines, answerableBy: new Map(hidden) };
 }
 
-/** What is told of a question, a delivery, a call, or the task of a subagent. */
+/** Returns the words of a question, a delivery or a call, or the task of a subagent. */
 function detailOf({ questions, outbox, calls, subagents }: ReplayView, id: string): unknown {
   const [what, rest] = partsOf(id);
   switch (what) {

@@ -142,6 +142,12 @@ export function voiceLife(of: World, options: VoiceTalkOptions = {}) {
   return Object.assign(talk, { isAlive: () => process.isAlive, kill: () => process.kill() });
 }
 
+/** The instants at which a process may die: right before and right after each of so many entries. */
+export const instantsOf = (length: number) =>
+  Array.from({ length }, (_, index) =>
+    (['before', 'after'] as const).map((when) => [when, index + 1] as const),
+  ).flat();
+
 /** What a model answers, by how often it has answered in its prompt: it needs no memory of its own. */
 export function turns(...all: (ScriptedStep | Script)[]): Script {
   return (prompt) => {

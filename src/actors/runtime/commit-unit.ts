@@ -91,7 +91,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   #committing = false;
   /** An event has left the mailbox, and is neither kept nor refused yet. */
   #isHandling = false;
-  /** Those who wait for this many events; null if nobody does. */
+  /** Callers of `whenHandled` that still wait; null: none. */
   #waiting: Waiting[] | null = null;
   #scheduled = false;
   #disposed = false;

@@ -45,7 +45,7 @@ interface Subagent {
   readonly pending: Map<string, { readonly toolName: string; kind: string }>;
   step: number;
   hasWorked: boolean;
-  /** What the work of an agent of somebody else has used since it began or went on. */
+  /** The usage of somebody else's agent since its work began or went on. */
   used: { input: number; output: number };
 }
 

@@ -1,5 +1,5 @@
-// What agents of a suite do, in whatever process: they tell each model call and each tool call, and the suite counts it, and
-// may let it wait.
+// The calls of a suite's agents, in whatever process: an agent tells each model call and each tool call, and the suite counts it,
+// and may let it wait.
 
 import { ConformanceError } from './conformance-error.ts';
 
@@ -47,7 +47,7 @@ export class CountedCalls {
   }
 }
 
-/** What the benches of runs and of homes have in common. */
+/** The common part of the benches of runs and of homes. */
 export abstract class CountingBench extends CountedCalls {
   /** The stage, in messages. */
   readonly name: string;

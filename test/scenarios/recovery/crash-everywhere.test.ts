@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createSubAgentTool, defineTool } from '../../../src/index.ts';
-import { textLife, turns, world, type World } from '../../support/crashes.ts';
+import { instantsOf, textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, say, simpleTool } from '../../support/subagent-runs.ts';
 import { castOf, configOf, type TalkOptions } from '../../support/text-talk.ts';
 
@@ -108,9 +108,7 @@ describe('the process dies at each entry', async () => {
     return entries;
   })();
 
-  const instants = Array.from({ length }, (_, index) =>
-    (['before', 'after'] as const).map((when) => [when, index + 1] as const),
-  ).flat();
+  const instants = instantsOf(length);
 
   test.each(instants)('%s entry %i', async (when, entry) => {
     const of = world();

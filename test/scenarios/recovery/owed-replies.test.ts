@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { SessionState } from '../../../src/index.ts';
 import type { Script } from '../../../src/testing/index.ts';
 import type { ScriptedLanguageModel } from '../../../src/testing/doubles/scripted-model.ts';
-import { textLife, world, type World } from '../../support/crashes.ts';
+import { instantsOf, textLife, world, type World } from '../../support/crashes.ts';
 import { say } from '../../support/subagent-runs.ts';
 
 const THINKS_MS = 1000;
@@ -144,9 +144,7 @@ describe.each(stories)('$name', async (story) => {
     return written;
   })();
 
-  const instants = Array.from({ length }, (_, index) =>
-    (['before', 'after'] as const).map((when) => [when, index + 1] as const),
-  ).flat();
+  const instants = instantsOf(length);
 
   test.each(instants)('%s entry %i', async (when, entry) => {
     const of = world();

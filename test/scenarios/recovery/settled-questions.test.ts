@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { Script } from '../../../src/testing/index.ts';
-import { textLife, turns, world, type World } from '../../support/crashes.ts';
+import { instantsOf, textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { leadScript } from '../../support/text-talk.ts';
 import { voiceTalk } from '../../support/voice-talk.ts';
@@ -82,9 +82,7 @@ describe('SETTLE-3 P3 P9: the process dies at each entry', async () => {
     expect(of.entries.map(({ event }) => event.type)).toContain('question.settled');
   });
 
-  const instants = Array.from({ length }, (_, index) =>
-    (['before', 'after'] as const).map((when) => [when, index + 1] as const),
-  ).flat();
+  const instants = instantsOf(length);
   test.each(instants)('%s entry %i', async (when, entry) => {
     const of = world();
     of.killAt(entry, when);

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { createParentSubagentToolset, leadTools } from '../../../src/index.ts';
 import type { Script } from '../../../src/testing/index.ts';
-import { textLife, turns, world, type World } from '../../support/crashes.ts';
+import { instantsOf, textLife, turns, world, type World } from '../../support/crashes.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { instructionsOf, leadScript, type TalkOptions } from '../../support/text-talk.ts';
 
@@ -63,9 +63,7 @@ describe('the process dies at each entry', async () => {
     expect(tasks(of).toSorted()).toEqual(['first', 'second']);
   });
   await talk.close();
-  const instants = Array.from({ length }, (_, index) =>
-    (['before', 'after'] as const).map((when) => [when, index + 1] as const),
-  ).flat();
+  const instants = instantsOf(length);
   test.each(instants)('%s entry %i', async (when, entry) => {
     const of = world();
     of.killAt(entry, when);
