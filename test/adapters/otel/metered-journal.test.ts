@@ -31,6 +31,13 @@ import { entry, withEvent } from '../../../src/testing/journal-conformance/case.
 import { call } from './support/call.ts';
 import { ride, storeOf } from './support/ride.ts';
 
+const payer = defineTool({
+  name: 'payer',
+  description: 'Pays',
+  parameters: z.object({}),
+  execution: 'background',
+});
+
 function sdk() {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const reader = new PeriodicExportingMetricReader({ exporter });
@@ -370,12 +377,7 @@ describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', ()
           name: 'lead',
           instructions: 'You talk.',
           tools: [
-            defineTool({
-              name: 'payer',
-              description: 'Pays',
-              parameters: z.object({}),
-              execution: 'background',
-            }),
+            payer,
             defineTool({
               name: 'look',
               description: 'Looks',
@@ -497,14 +499,7 @@ describe('what an operator is woken for is a log record (METERED-JOURNAL-4)', ()
         {
           name: 'lead',
           instructions: 'You talk.',
-          tools: [
-            defineTool({
-              name: 'payer',
-              description: 'Pays',
-              parameters: z.object({}),
-              execution: 'background',
-            }),
-          ],
+          tools: [payer],
         },
       ],
       subagentConfigs: {
