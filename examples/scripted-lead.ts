@@ -10,9 +10,22 @@ export function scriptedLead(callsFor: (text: string) => readonly ScriptedCall[]
     if (answers.length > 0) return { text: [...new Set(answers.map(announced))].join(' ') };
     const told = readNotes(user).flatMap(({ quotes }) => newsIn(quotes));
     if (told.length > 0) return { text: `News: ${told.join(' And: ')}` };
-    const calls = callsFor(user);
+    const calls = callsFor(wordsIn(prompt));
     return calls.length > 0 ? { calls } : { text: 'I see.' };
   };
+}
+
+/** The words of the user since the lead agent last spoke: a note after them, about a question, is not the user's. */
+function wordsIn(prompt: ScriptedPrompt['prompt']): string {
+  return prompt
+    .slice(prompt.findLastIndex(({ role }) => role === 'assistant') + 1)
+    .flatMap(({ role, content }) => (role === 'user' ? [textOf(content)] : []))
+    .filter((text) => readNotes(text).length === 0)
+    .join(' ');
+}
+
+function textOf(content: Extract<ScriptedPrompt['prompt'][number], { role: 'user' }>['content']) {
+  return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
 /** The results and errors that a note quotes: of one task, or of several. */

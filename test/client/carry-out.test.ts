@@ -48,7 +48,7 @@ const commands: {
 };
 
 describe.each(Object.entries(commands))('%s', (_, frameOf) => {
-  test('COMMIT-UNIT-11: has its receipt when the journal has it', async () => {
+  test('P9, COMMIT-UNIT-11: has its receipt when the journal has it', async () => {
     const of = await waiting();
     const before = of.journal.kept.length;
     of.journal.shut();
@@ -65,7 +65,19 @@ describe.each(Object.entries(commands))('%s', (_, frameOf) => {
     await of.close();
   });
 
-  test('is refused if the session is suspended before', async () => {
+  test('P9: is refused if the session was suspended before it came', async () => {
+    const of = await waiting();
+    const gone = of.session.suspend();
+    await of.environment.advance(60_000);
+    await gone;
+    const before = of.journal.kept.length;
+    await expect(carryOut(of.session, frameOf(of), { by: 'ann' })).rejects.toBeInstanceOf(
+      OffstageError,
+    );
+    expect(of.journal.kept).toHaveLength(before);
+  });
+
+  test('P9: is refused if the session is suspended before its entry is kept', async () => {
     const of = await waiting();
     of.journal.shut();
     const receipt = carryOut(of.session, frameOf(of), { by: 'ann' }).catch(

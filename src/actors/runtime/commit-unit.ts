@@ -22,7 +22,7 @@
 //   COMMIT-UNIT-9. An event whose shape does not match its type is refused and leaves no entry. Its texts are
 //       made storable before any component sees it, so that the machines see the same event as the journal.
 //   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the call has its entry, or was refused;
-//       it rejects if the unit is disposed before.
+//       it rejects if the unit is disposed by then, or was before the call.
 //   COMMIT-UNIT-10. An entry that cannot be folded, because its shape is wrong or a fold throws, is set aside
 //       by a further entry, and the unit continues as if it had not been written: always in a refold, and in
 //       a running process if the body supports it (`restoreWithout`).
@@ -172,9 +172,10 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
 
   /** Resolves when all events that are queued now are in the journal, or were refused (COMMIT-UNIT-11). */
   whenHandled(): Promise<void> {
+    // An event for a disposed unit was dropped.
+    if (this.#disposed) return Promise.reject(notHandled(this.id));
     const left = (this.#mailbox?.length ?? 0) + Number(this.#isHandling);
     if (left === 0) return Promise.resolve();
-    if (this.#disposed) return Promise.reject(notHandled(this.id));
     return new Promise((resolve, reject) => {
       (this.#waiting ??= []).push({ left, resolve, reject });
     });

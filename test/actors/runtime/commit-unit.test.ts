@@ -271,6 +271,15 @@ describe('a slow journal', () => {
     await expect(handled).rejects.toMatchObject({ code: 'CANCELLED' });
   });
 
+  test('COMMIT-UNIT-11: a unit that was disposed before keeps nothing, and says so', async () => {
+    const { unit, body, environment } = unitWith(gatedJournal());
+    unit.dispose();
+    unit.receive('a', { type: 'go' });
+    await expect(unit.whenHandled()).rejects.toMatchObject({ code: 'CANCELLED' });
+    await environment.settle();
+    expect(body.applied).toEqual([]);
+  });
+
   test('COMMIT-UNIT-5: an entry that is kept after the unit was disposed is not applied', async () => {
     const journal = gatedJournal();
     journal.shut();

@@ -8,7 +8,8 @@
 //   USER-INPUT-1. Each caller is told once: the fate of its words or its answer, or that the session has
 //       ended.
 //   USER-INPUT-2. A call never resolves for words that the session does not have: it rejects with the error
-//       that kept them out. So does an answer, unless its question, or the session, was over.
+//       that kept them out. So does an answer, unless its question is over, or the session was closed: a question of
+//       a suspended session waits for the next process.
 
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
 import { mayAnswer, type SaidBy } from '../../contracts/identity.ts';
@@ -44,6 +45,8 @@ export class UserInput {
   /** The settlements under way of the lead agent, by their calls. */
   readonly #settling = new Map<string, PromiseWithResolvers<Settlement>>();
 
+  /** The reason for which the session left this process; null: it has not, or was closed. */
+  #left: Error | null = null;
   #clients = 0;
   #listeners = 0;
 
@@ -120,11 +123,14 @@ export class UserInput {
 
   /**
    * Answers a question by its button, or in words.
-   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY` (rejects).
+   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the reason for which the
+   * session left this process (rejects).
    */
   async answer(requestId: string, answer: GivenAnswer, by?: string): Promise<AnswerReceipt> {
     const { records, host, projection, unit } = this.#session;
-    if (!records.questions.has(requestId) || unit.unit.disposed)
+    const isKnown = records.questions.has(requestId);
+    if (isKnown && this.#left) throw this.#left;
+    if (!isKnown || unit.unit.disposed)
       return { accepted: false, reason: projection.question(requestId) ? 'over' : 'unknown' };
     const ticket = host.environment.ids.next('ans');
     const { optionId, text, approved } = answer;
@@ -252,11 +258,14 @@ export class UserInput {
   }
 
   /**
-   * Settles all calls at the end of the session (USER-INPUT-1, USER-INPUT-2). `error`: the reason of the end;
-   * null: it was closed.
+   * Settles all calls when the session leaves this process (USER-INPUT-1, USER-INPUT-2). `error`: the reason; null:
+   * it was closed.
    */
   close(error: Error | null): void {
-    for (const { resolve } of this.#receipts.values()) resolve({ accepted: false, reason: 'over' });
+    this.#left = error;
+    for (const { resolve, reject } of this.#receipts.values())
+      if (error) reject(error);
+      else resolve({ accepted: false, reason: 'over' });
     this.#receipts.clear();
     for (const { reject } of this.#settling.values()) reject(error ?? notTakenIn());
     this.#settling.clear();

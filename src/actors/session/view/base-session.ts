@@ -328,6 +328,8 @@ export abstract class BaseSession {
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal (rejects).
    * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the answer, and the question stays
    * open (rejects).
+   * @throws {OffstageError} `SUSPENDED`, or the error that ended the session, if it has left this process before the
+   * answer was kept: the question waits for the next process (rejects).
    */
   async answer(
     requestId: string,
@@ -403,7 +405,8 @@ export abstract class BaseSession {
    * Resolves when everything that was asked of the session and its subagents so far is in the journal, so that a crash
    * does not lose it: `cancel`, `shown`, `dismiss`, a notice. Promises of the session, as that of `answer`, resolve no
    * earlier.
-   * @throws {CancelledError} (rejects) if the session ends or is suspended before.
+   * @throws {CancelledError} (rejects) if the session ends or is suspended by then, or was before the call: what is
+   * asked of it afterwards is dropped.
    */
   async committed(): Promise<void> {
     await Promise.all([this.#core.unit.unit.whenHandled(), this.#core.tree.whenHandled()]);

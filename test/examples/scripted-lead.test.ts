@@ -1,0 +1,39 @@
+// The lead agent of the examples acts on the words of the user, never on what it is told about its own tasks.
+
+import { expect, test } from 'vitest';
+import { scriptedLead } from '../../examples/scripted-lead.ts';
+import { scriptedModel, type ScriptedPrompt } from '../../src/testing/index.ts';
+
+type Messages = ScriptedPrompt['prompt'];
+
+const NOTE = '[note a1-b2] SUBAGENT QUESTION: May the remover remove a.txt?';
+
+const says = (text: string): Messages[number] => ({
+  role: 'user',
+  content: [{ type: 'text', text }],
+});
+const told: Messages = [{ role: 'assistant', content: [{ type: 'text', text: 'I see.' }] }];
+
+async function callsOn(prompt: Messages): Promise<readonly string[]> {
+  const asked: string[] = [];
+  const lead = scriptedLead((text) => {
+    asked.push(text);
+    return [];
+  });
+  await scriptedModel({ otherwise: lead }).doGenerate({ prompt });
+  return asked;
+}
+
+test('a question of a task after the words of the user is not taken for words', async () => {
+  expect(await callsOn([says('Where are we?'), says(NOTE)])).toEqual(['Where are we?']);
+});
+
+test('words that were replied to are not acted on again', async () => {
+  expect(await callsOn([says('remove it'), ...told, says(NOTE)])).toEqual(['']);
+});
+
+test('all words since the last reply are acted on', async () => {
+  expect(
+    await callsOn([says('hello'), ...told, says('remove it'), says(NOTE), says('and quick')]),
+  ).toEqual(['remove it and quick']);
+});
