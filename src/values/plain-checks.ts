@@ -6,6 +6,13 @@
 import { secretRemover } from './secrets.ts';
 import { ConfigurationError, messageOf } from './errors.ts';
 
+// A package manager warns of an old Node.js at most, and a browser says nothing.
+if (typeof Promise.withResolvers !== 'function')
+  throw new ConfigurationError(
+    'UNSUPPORTED_RUNTIME',
+    `Expected Node.js 22.13 or newer, or a browser of 2024, got ${runtimeName()}`,
+  );
+
 /** Characters of a wrong value that an error message shows. */
 const MAX_SHOWN_CHARS = 80;
 const MAX_LOOKED_AT_CHARS = 2000;
@@ -243,4 +250,12 @@ export function shown(value: unknown): string {
     // Even `Array.isArray` throws for a revoked Proxy.
     return `${typeof value} that cannot be read`;
   }
+}
+
+function runtimeName(): string {
+  const { process, navigator } = globalThis as {
+    readonly process?: { readonly version?: string };
+    readonly navigator?: { readonly userAgent?: string };
+  };
+  return process?.version ? `Node.js ${process.version}` : (navigator?.userAgent ?? 'another one');
 }

@@ -10,6 +10,7 @@ import type {
   SessionEvent,
 } from '../../actors/contracts/session-views.ts';
 import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
+import { messageOf } from '../../values/errors.ts';
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import type { Client } from './client.ts';
@@ -103,8 +104,10 @@ export class User {
     if (!session || !this.#ports.client.isThere) return;
     this.#ports.note({ kind: 'said', words, how: 'typing' });
     // A session that is not ready rejects the words: the user tries again.
-    session.sendText(words).catch(() => {
-      if (session === this.#ports.session()) this.#later(RETRY_MS, () => this.types(words));
+    session.sendText(words).catch((error: unknown) => {
+      if (session !== this.#ports.session()) return;
+      this.#ports.note({ kind: 'wordsRefused', why: messageOf(error) });
+      this.#later(RETRY_MS, () => this.types(words));
     });
   }
 

@@ -27,6 +27,8 @@ export type Happening =
   | { readonly kind: 'slept' }
   | { readonly kind: 'event'; readonly event: SessionEvent }
   | { readonly kind: 'said'; readonly words: string; readonly how: 'speech' | 'typing' }
+  /** The session did not take the words. */
+  | { readonly kind: 'wordsRefused'; readonly why: string }
   | { readonly kind: 'clicked'; readonly requestId: string; readonly answer: GivenAnswer }
   | {
       readonly kind: 'receipt';
@@ -133,6 +135,8 @@ function happeningInWords(entry: LogEntry): string | null {
         : brief(entry.event);
     case 'said':
       return `> the user ${entry.how === 'speech' ? 'says' : 'types'} ${JSON.stringify(entry.words)}`;
+    case 'wordsRefused':
+      return `  not taken: ${entry.why}`;
     case 'clicked':
       return `> the user clicks ${brief(entry.answer)} for ${entry.requestId}`;
     case 'receipt':

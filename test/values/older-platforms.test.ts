@@ -1,0 +1,23 @@
+// An app with an older zod, or on an older runtime, is told what is needed, and not that a function is missing.
+
+import { expect, onTestFinished, test, vi } from 'vitest';
+import * as realZod from 'zod';
+
+test('zod 3 is refused by name', async () => {
+  onTestFinished(() => vi.doUnmock('zod'));
+  vi.resetModules();
+  vi.doMock('zod', () => ({ ...realZod, z: { ...realZod.z, looseObject: undefined } }));
+  await expect(import('../../src/values/checks.ts')).rejects.toThrow('npm install zod@4');
+});
+
+test('a runtime without `Promise.withResolvers` is refused by name', async () => {
+  const { withResolvers } = Promise;
+  onTestFinished(() => void (Promise.withResolvers = withResolvers));
+  vi.resetModules();
+  const loaded = import('../../src/values/plain-checks.ts');
+  Reflect.deleteProperty(Promise, 'withResolvers');
+  await expect(loaded).rejects.toMatchObject({
+    code: 'UNSUPPORTED_RUNTIME',
+    message: expect.stringContaining(`got Node.js ${process.version}`),
+  });
+});
