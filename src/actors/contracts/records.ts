@@ -169,6 +169,8 @@ export type ConversationEvent =
       readonly agentName?: string;
       /** The id of the utterance that caused it. @defaultValue null: no utterance */
       readonly requestId?: string | null;
+      /** As of `assistant.said`; absent: unknown, and what it asked for counts as unanswered. */
+      readonly repliesTo?: string | null;
       /** The same response makes another call after it, with an entry of its own. @defaultValue false */
       readonly isFollowed?: boolean;
       /** The time limit of an inline tool, in milliseconds. @defaultValue 30000 */
@@ -222,6 +224,8 @@ export type ConversationEvent =
       readonly failed?: boolean;
       /** Whether no further output of this call follows. */
       readonly isOver: boolean;
+      /** Whether the lead agent is to say something to it. False: the outbox tells it, or nobody. @defaultValue true */
+      readonly wantsReply?: boolean;
     };
 
 /** The events of a session's unit that create an actor or carry text. */

@@ -70,6 +70,10 @@ export type ToolResultInput = {
   readonly callId: string;
   readonly at: number;
   readonly id?: string;
+  /** @defaultValue false */
+  readonly isPending?: boolean;
+  /** @defaultValue true */
+  readonly wantsReply?: boolean | undefined;
 } & (
   | {
       readonly value: unknown;
@@ -248,11 +252,12 @@ export class ConversationLog {
     /** The text for the model while the result is pending. */
     readonly pendingText?: string;
     readonly isFollowed?: boolean | undefined;
+    readonly repliesTo?: string | null | undefined;
     /** @defaultValue the call's id */
     readonly id?: string;
     readonly after?: string | null;
   }): ConversationLog {
-    const { callId, toolName, pendingText, isFollowed = false } = call;
+    const { callId, toolName, pendingText, isFollowed = false, repliesTo } = call;
     if (this.#call(callId)) return this;
     const { value, text } = asJson(call.args);
     const tooLong = text.length > this.limits.maxItemChars;
@@ -265,6 +270,7 @@ export class ConversationLog {
       args: tooLong ? { truncated: clip(text, this.limits.maxItemChars) } : value,
       ...(pendingText === undefined ? {} : { pendingText }),
       ...(isFollowed && { isFollowed }),
+      ...(repliesTo === undefined ? {} : { repliesTo }),
       chars: Math.min(text.length, this.limits.maxItemChars),
     }));
   }
@@ -292,10 +298,12 @@ export class ConversationLog {
       };
       chars = Math.min(text.length, maxItemChars);
     }
+    const { isPending = false, wantsReply = true } = result;
+    const kind = { ...(isPending && { isPending }), ...(!wantsReply && { wantsReply }) };
     const place = { id: result.id ?? `${call.callId}.result`, at: Math.max(result.at, call.at) };
     return this.#insert(place, ({ id, at }): ToolResultItem => {
       const { callId, toolName } = call;
-      return { id, at, role: 'tool_result', callId, toolName, output, chars };
+      return { id, at, role: 'tool_result', callId, toolName, output, ...kind, chars };
     });
   }
 

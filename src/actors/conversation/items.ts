@@ -50,6 +50,8 @@ export interface ToolCallItem extends ItemBase {
   readonly pendingText?: string;
   /** The model made another call after it, in the same response. @defaultValue false */
   readonly isFollowed?: boolean;
+  /** The last item that the model had read when it made the call. Null: it told a delivery. Absent: unknown. */
+  readonly repliesTo?: string | null;
   /** Length of the arguments as JSON text. */
   readonly chars: number;
 }
@@ -65,6 +67,10 @@ export interface ToolResultItem extends ItemBase {
   readonly callId: string;
   readonly toolName: string;
   readonly output: ToolOutput;
+  /** The work goes on, and this only says so. @defaultValue false */
+  readonly isPending?: boolean;
+  /** Whether the lead agent is to say something to it. @defaultValue true */
+  readonly wantsReply?: boolean;
   /** Length of the output as text. */
   readonly chars: number;
 }
@@ -117,6 +123,7 @@ export const conversationItemSchema: z.ZodType<ConversationItem> = z.discriminat
     args: json,
     pendingText: z.string().optional(),
     isFollowed: z.boolean().optional(),
+    repliesTo: z.string().nullable().optional(),
     chars: z.number().int().nonnegative(),
   }),
   z.object({
@@ -128,6 +135,8 @@ export const conversationItemSchema: z.ZodType<ConversationItem> = z.discriminat
       z.object({ type: z.literal('value'), value: json, failed: z.boolean().optional() }),
       z.object({ type: z.literal('error'), message: z.string() }),
     ]),
+    isPending: z.boolean().optional(),
+    wantsReply: z.boolean().optional(),
     chars: z.number().int().nonnegative(),
   }),
   z.object({ ...base, role: z.literal('transfer'), from: z.string(), to: z.string() }),

@@ -465,6 +465,7 @@ export class Turns implements Turn {
     // A known call id is a repetition: the call has its answer, or will have it.
     if (records.calls.has(callId) || records.conversation.get(callId)) return;
     this.chart.send({ type: 'call.made', callId, responseId, of: 'reply' });
+    const repliesTo = this.responses.repliesTo(responseId);
     intoConversation(this.#core, {
       type: 'tool.called',
       callId,
@@ -472,6 +473,7 @@ export class Turns implements Turn {
       arguments: json,
       calledAt: host.environment.clock.now(),
       requestId: records.utteranceId,
+      ...(repliesTo !== undefined && { repliesTo }),
     });
   }
 

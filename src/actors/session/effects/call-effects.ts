@@ -56,6 +56,8 @@ interface Answered {
   readonly status?: CallAnswer;
   readonly isOver?: boolean;
   readonly isRecorded?: boolean;
+  /** Whether the lead agent is to say something to it. @defaultValue true */
+  readonly wantsReply?: boolean;
 }
 
 /** The answer that the model gets instead of the work. */
@@ -113,7 +115,8 @@ export class CallEffects {
   /** Answers a call that was over, if the journal does not say that the model was told. */
   #answerAgain({ callId, name, output, failed }: CallRecord): void {
     const status = failed === true ? 'failed' : 'result';
-    if (output !== null) this.answered(callId, name, output, { status, isOver: true });
+    const wantsReply = !isSaidByRuntime(name, output);
+    if (output !== null) this.answered(callId, name, output, { status, isOver: true, wantsReply });
   }
 
   /** Continues a call: it is run again, with the same key, only if its tool permits that (P6). */
@@ -301,7 +304,8 @@ export class CallEffects {
     const isOver = session.unit.calls.stateOf(callId)?.done === true;
     // The record of a cancelled call may be gone before the event is applied.
     const isRecorded = isOver && answer !== 'cancelled';
-    this.answered(callId, name, output, { status: answer, isOver, isRecorded });
+    const wantsReply = respond;
+    this.answered(callId, name, output, { status: answer, isOver, isRecorded, wantsReply });
     // The reply that it may cause has read it (TEXT-LEAD-9).
     session.lead.answerTool(callId, output, respond);
     if (isOver) session.unit.calls.forget(callId);
@@ -312,11 +316,17 @@ export class CallEffects {
     callId: string,
     name: string,
     output: unknown,
-    { status = 'result', isOver = false, isRecorded = false }: Answered = {},
+    { status = 'result', isOver = false, isRecorded = false, wantsReply = true }: Answered = {},
   ): void {
     const { projection, host, hooks } = this.#session;
     const answeredAt = host.environment.clock.now();
-    const answer = { type: 'call.answered', callId, answeredAt, isOver } as const;
+    const answer = {
+      type: 'call.answered',
+      callId,
+      answeredAt,
+      isOver,
+      ...(!wantsReply && { wantsReply }),
+    } as const;
     const told = FAILURES.has(status) ? { ...answer, failed: true } : answer;
     intoConversation(this.#session, isRecorded ? told : { ...told, output });
     const event = { callId, name, output, status };

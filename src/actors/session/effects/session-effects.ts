@@ -552,7 +552,8 @@ export class SessionEffects {
   #answerLate(delivery: DeliveryRecord): string | null {
     const { callId, answersCall, label: name, text } = delivery;
     if (!answersCall || callId === null) return null;
-    this.#calls.answered(callId, name, text);
+    // The outbox tells it, or the user has it already.
+    this.#calls.answered(callId, name, text, { wantsReply: false });
     return callId;
   }
 

@@ -25,8 +25,9 @@
 //       waits for subagents.
 //   TEXT-LEAD-8. Each call of a response has an entry of its own, which records whether another one follows.
 //       After a crash between two of them the model is told which were made, and makes the others.
-//   TEXT-LEAD-9. Words of the lead agent are kept with the last item that the model had read: words of the user,
-//       and results, that came meanwhile are owed a reply also after a crash. A telling replies to nothing.
+//   TEXT-LEAD-9. Words and calls of the lead agent are kept with the last item that the model had read: words of the
+//       user, and results, that came meanwhile are owed a reply also after a crash. A telling replies to nothing; a
+//       result that the outbox tells, or that the user has, is owed none.
 //   TEXT-RESPONSE-1. Words stand in the conversation where they began: before the calls that follow them, and
 //       before the words of the user meanwhile.
 //   TEXT-RESPONSE-2. A response without words and calls is a failure, unless all was said before the calls
@@ -507,8 +508,9 @@ export class TextLead implements LeadDriver {
     /** Passes the pending call on (TEXT-RESPONSE-4). */
     const handOver = (isFollowed: boolean): void => {
       if (!made) return;
-      if (!offer) this.#call(made, isFollowed, requestId, 'reply');
-      else if (!wasMade(core, offer, made)) this.#call(made, isFollowed, null, 'offer');
+      if (!offer) this.#call(made, isFollowed, { requestId, repliesTo: readTo, of: 'reply' });
+      else if (!wasMade(core, offer, made))
+        this.#call(made, isFollowed, { requestId: null, repliesTo: null, of: 'offer' });
       else this.addNote(alreadyCalledNote(made.name));
       made = null;
     };
@@ -636,7 +638,18 @@ export class TextLead implements LeadDriver {
     this.#turn.send({ type: 'call.made', callId, responseId: '', of });
   }
 
-  #call(call: Call, isFollowed: boolean, requestId: string | null, of: AwaitedCall['of']): void {
+  #call(
+    call: Call,
+    isFollowed: boolean,
+    {
+      requestId,
+      repliesTo,
+      of,
+    }: Pick<AwaitedCall, 'of'> & {
+      readonly requestId: string | null;
+      readonly repliesTo: string | null;
+    },
+  ): void {
     const callId = this.#freshCallId(call.callId);
     this.#awaits(callId, of);
     const calledAt = this.#core.host.environment.clock.now();
@@ -648,6 +661,7 @@ export class TextLead implements LeadDriver {
       agentName: call.agentName,
       calledAt,
       requestId,
+      repliesTo,
       ...(isFollowed && { isFollowed: true }),
     });
   }

@@ -474,20 +474,29 @@ function owesReply({
   unit,
 }: Pick<HostedSession, 'records' | 'agents' | 'unit'>): boolean {
   const { items } = records.conversation;
+  const calls = new Map(
+    items.flatMap((item) => (item.role === 'tool_call' ? [[item.callId, item] as const] : [])),
+  );
   const asked = items.findLastIndex((item) => {
-    // A call in the telling of a due delivery is read when that is told again.
-    if (item.role === 'tool_result')
-      return (
-        unit.calls.stateOf(item.callId)?.value !== 'settled' &&
-        !isOfTelling({ records, unit }, item.callId)
-      );
-    return item.id === records.utteranceId || isGreeting(item, agents.current);
+    if (item.role !== 'tool_result')
+      return item.id === records.utteranceId || isGreeting(item, agents.current);
+    const { callId, isPending = false, wantsReply = true } = item;
+    const state = unit.calls.stateOf(callId)?.value;
+    const isWorkedOn = state !== undefined && state !== 'settled' && state !== 'delivered';
+    // A call in the telling of a due delivery is made again when that is told again.
+    const isOfOffer =
+      calls.get(callId)?.repliesTo === null || isOfTelling({ records, unit }, callId);
+    return wantsReply && !isOfOffer && (isPending ? isWorkedOn : state !== 'settled');
   });
   const places = new Map(items.map(({ id }, index) => [id, index]));
   // How far the model had read that gave each reply (TEXT-LEAD-9).
+  const lastOfModel = items.findLast(({ role }) => role === 'assistant' || role === 'tool_call');
   const readTo = items.map((item, index) => {
-    if (item.role !== 'assistant' || item.repliesTo === null) return -1;
-    return places.get(item.repliesTo ?? '') ?? index;
+    if (item.role === 'assistant')
+      return item.repliesTo === null ? -1 : (places.get(item.repliesTo ?? '') ?? index);
+    // The call is a reply, unless the next one of its response was lost.
+    const isReply = item.role === 'tool_call' && !(item.isFollowed && item === lastOfModel);
+    return isReply ? (places.get(item.repliesTo ?? '') ?? -1) : -1;
   });
   return asked > Math.max(-1, ...readTo);
 }

@@ -201,13 +201,22 @@ export class LiveConversation {
         return begun.interrupt(id, { text, audioHeardMs });
       }
       case 'tool.called': {
-        const { callId, name: toolName, arguments: json, calledAt: at = 0, isFollowed } = event;
-        return log.toolCall({ callId, toolName, args: parsedOrText(json), at, isFollowed });
+        const { callId, name: toolName, arguments: json, calledAt: at = 0 } = event;
+        const { isFollowed, repliesTo } = event;
+        return log.toolCall({
+          callId,
+          toolName,
+          args: parsedOrText(json),
+          at,
+          isFollowed,
+          repliesTo,
+        });
       }
       case 'call.answered': {
-        const { callId, answeredAt: at, failed } = event;
+        const { callId, answeredAt: at, failed, isOver, wantsReply } = event;
         const value = 'output' in event ? event.output : this.#outputOf(callId);
-        return value === undefined ? log : log.toolResult({ callId, at, value, failed });
+        if (value === undefined) return log;
+        return log.toolResult({ callId, at, value, failed, isPending: !isOver, wantsReply });
       }
     }
   }

@@ -351,11 +351,17 @@ export const SESSION_SHAPES: EventShapes = {
     calledAt: maybe(amount),
     agentName: maybe(text),
     requestId: maybe(text),
+    repliesTo: maybe(text.nullable()),
     isFollowed: maybe(flag),
     timeoutMs: maybe(amount),
     isConsolidated: maybe(flag),
   }),
-  'call.answered': z.looseObject({ callId: text, answeredAt: amount, isOver: flag }),
+  'call.answered': z.looseObject({
+    callId: text,
+    answeredAt: amount,
+    isOver: flag,
+    wantsReply: maybe(flag),
+  }),
   'call.validated': z.looseObject({
     execution: z.enum(['inline', 'background']),
     acknowledge: flag,

@@ -1,6 +1,7 @@
 // Checks the promises on the record of a finished run. Those about the whole of it stand here: nothing is lost
 // in a crash, and work ends in bounded time.
 
+import { defaultSessionLimits } from '../../../actors/admission/limits.ts';
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
 import { authority, bounded, endings, families, nothingTwice, services } from './subagents.ts';
 import type { Broken, PromiseCheck } from './broken.ts';
@@ -63,7 +64,7 @@ function* noGaps(log: readonly LogEntry[]): Iterable<Broken> {
 }
 
 /** Checks the state that any process showed against the final state. */
-function* nothingForgotten({ log, state }: RunRecord): Iterable<Broken> {
+function* nothingForgotten({ log, state, app }: RunRecord): Iterable<Broken> {
   if (!state || !log.some(({ kind }) => kind === 'crashed')) return;
   const end = log.findIndex(({ kind }) => kind === 'closing');
   const seen = end < 0 ? log : log.slice(0, end);
@@ -72,6 +73,11 @@ function* nothingForgotten({ log, state }: RunRecord): Iterable<Broken> {
   const knownDeliveries = new Set(state.deliveries.map(({ deliveryId }) => deliveryId));
   const knownItems = new Set(state.transcript.map(({ id }) => id));
   const lost = new Set<string>();
+  const { stateRetentionMs } = { ...defaultSessionLimits, ...app.limits };
+  const forgotten = eventsOf(seen, 'subagent.ended').filter(
+    ({ at }) => at + stateRetentionMs <= (seen.at(-1)?.at ?? 0),
+  );
+  for (const { event } of forgotten) knownSubagents.add(event.subagent.id);
   for (const { event } of eventsOf(seen, 'subagent.changed'))
     // A subagent that was never born cannot be lost.
     if (event.subagent.state !== 'spawning' && !knownSubagents.has(event.subagent.id))

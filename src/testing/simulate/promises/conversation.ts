@@ -319,14 +319,17 @@ export function* interruptions(record: RunRecord): Iterable<Broken> {
 
 function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<Broken> {
   const changes = eventsOf(log, 'floor.changed');
-  const resumed = eventsOf(log, 'speech.resumed');
   // Speech that continues without having been resumed is lowered: it gives way until the words are known. The floor
-  // changes later than that if the entry that says so is kept only at the second attempt.
+  // changes later than that while the entry that says so is on its way to the journal.
+  const stops = log.filter(
+    (entry) =>
+      entry.kind === 'event' &&
+      (entry.event.type === 'playout.clear' || entry.event.type === 'speech.resumed'),
+  );
   const isLowered = ({ itemId, firstAt }: Play): boolean => {
-    const sentSince = firstAt - startedAt - AT_ONCE_MS;
+    const before = stops.findLast(({ at }) => at <= firstAt - startedAt);
     return (
-      itemId.includes('~') &&
-      !resumed.some(({ at }) => at >= sentSince && at <= firstAt - startedAt)
+      itemId.includes('~') && before?.kind === 'event' && before.event.type === 'playout.clear'
     );
   };
   const full = plays.filter((play) => !isLowered(play));
