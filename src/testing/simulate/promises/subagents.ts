@@ -321,6 +321,9 @@ function* counted({ log, app }: RunRecord): Iterable<Broken> {
       const { id, state } = entry.event.subagent;
       states.set(id, state);
     }
+    // The crash came before the entry of its birth.
+    if (entry.kind === 'crashed')
+      for (const [id, state] of states) if (state === 'spawning') states.delete(id);
     if (entry.at === log[index + 1]?.at) continue;
     const all = [...states.values()];
     const counts = [
