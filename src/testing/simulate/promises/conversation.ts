@@ -351,9 +351,10 @@ function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<B
 
 function* workGoesOn({ log, app }: RunRecord): Iterable<Broken> {
   const end = log.findIndex(({ kind }) => kind === 'closing');
+  // A duplicate may be replaced.
   const mayEnd = new Set(
-    Object.values(app.subagentConfigs ?? {}).flatMap(({ onBargeIn, onHung, name }) =>
-      onBargeIn === 'cancel' || onHung === 'cancel' ? [name] : [],
+    Object.values(app.subagentConfigs ?? {}).flatMap(({ onBargeIn, onHung, duplicates, name }) =>
+      onBargeIn === 'cancel' || onHung === 'cancel' || duplicates === 'replace' ? [name] : [],
     ),
   );
   const hasCancelled = log.some((entry) => entry.kind === 'step' && entry.step.do === 'cancel');
@@ -362,10 +363,8 @@ function* workGoesOn({ log, app }: RunRecord): Iterable<Broken> {
     const { id, name, state, parentId, outcome } = event.subagent;
     if (state !== 'cancelled' || seen.has(id)) continue;
     seen.add(id);
-    // A child is cancelled with its parent, or by it; a duplicate may be replaced.
+    // A child is cancelled with its parent, or by it.
     if (parentId !== null || hasCancelled || mayEnd.has(name)) continue;
-    const replaces = app.subagentConfigs?.[name]?.duplicates === 'replace';
-    if (!replaces)
-      yield { promise: 'P5', what: `${id} was cancelled by nobody: ${outcome?.error?.message}` };
+    yield { promise: 'P5', what: `${id} was cancelled by nobody: ${outcome?.error?.message}` };
   }
 }
