@@ -135,7 +135,11 @@ async function restateWorker(): Promise<void> {
   const jobs = restateJobs({ ingress: RESTATE_INGRESS });
   const port = await restate.serve({
     services: [
-      restateJobService({ restate, handler: jobWorker({ environment, configs, model }) }),
+      restateJobService({
+        restate,
+        environment,
+        handler: jobWorker({ environment, configs, model }),
+      }),
       restateRunWorkflow({ restate, handler: runWorker({ environment, configs, jobs }) }),
     ],
     port: 0,

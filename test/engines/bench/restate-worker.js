@@ -48,6 +48,7 @@ await restate.serve({
     bare,
     restateJobService({
       restate,
+      environment,
       handler: jobWorker({ environment, configs, model: ridesModel }),
     }),
     restateRunWorkflow({
