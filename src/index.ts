@@ -59,7 +59,7 @@ export type {
 export type { SubagentTask } from './actors/contracts/task.ts';
 export type { SubagentRun } from './actors/subagents/run-subagent.ts';
 export type { Artifact, LedgerEntry, Outcome } from './actors/contracts/outcome.ts';
-export type { Price, Usage } from './actors/contracts/usage.ts';
+export type { Price, Usage, UsageView } from './actors/contracts/usage.ts';
 export { subtreeUsage } from './actors/subagents/subtree-usage.ts';
 
 // Parents and children, agents that call agents
@@ -95,7 +95,6 @@ export type {
   TranscriptItem,
   UnaddressedReason,
   UnansweredReason,
-  UsageView,
 } from './actors/contracts/session-views.ts';
 
 // Ports, and their built-in implementations

@@ -19,7 +19,10 @@ import {
   type SubagentView,
   type TranscriptItem,
 } from '../actors/contracts/session-views.ts';
+import { NO_LEAD_USAGE, NO_USAGE, usageOfBoth } from '../actors/contracts/usage.ts';
 import type { ViewList, ViewPatch } from './protocol.ts';
+
+const NOTHING_USED = usageOfBoth(NO_LEAD_USAGE, NO_USAGE);
 
 /** The state of a client that knows nothing yet. */
 export const emptySessionState: SessionState = Object.freeze({
@@ -30,7 +33,7 @@ export const emptySessionState: SessionState = Object.freeze({
   subagents: [],
   questions: [],
   deliveries: [],
-  usage: { inputTokens: null, outputTokens: null },
+  usage: NOTHING_USED,
   limits: [],
 });
 

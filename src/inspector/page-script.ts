@@ -442,17 +442,17 @@ function show() {
   void detail();
 }
 
-/** "1,200 tokens, 800 of them cached, cost 0.012; with those below 3,400 tokens, cost 0.04" */
-function used(usage) {
+/** "Lead agent: 1,200 tokens, 800 of them cached, cost 0.012; with all subagents 3,400 tokens, cost 0.04" */
+function used(usage, id) {
   const words = ({ totalTokens, cachedInputTokens, cost }) => [
     totalTokens.toLocaleString() + ' tokens',
     ...(cachedInputTokens > 0 ? [cachedInputTokens.toLocaleString() + ' of them cached'] : []),
     ...(cost === undefined ? [] : ['cost ' + Number(cost.toPrecision(4)).toLocaleString(undefined, { maximumSignificantDigits: 4 })]),
   ].join(', ');
   if (!usage || usage.whole.totalTokens === 0 && usage.whole.cost === undefined) return '';
-  if (!usage.own) return 'All subagents: ' + words(usage.whole);
   const [own, whole] = [words(usage.own), words(usage.whole)];
-  return own === whole ? own : own + '; with those below ' + whole;
+  const [of, below] = id === 'session' ? ['Lead agent: ', '; with all subagents '] : ['', '; with those below '];
+  return of + own + (own === whole ? '' : below + whole);
 }
 
 /** "Budget: 5,000 tokens, 20 steps" */
@@ -478,7 +478,7 @@ async function detail() {
     const { wait } = got;
     setText($('why'), state.stateFrom === null || entry < state.stateFrom ? 'Not known: what came before was dropped' : wait ? wait.sentence : got.outcome ? 'over' : got.value === null && !got.detail ? 'not there at this entry' : '');
     $('why').dataset.cause = wait?.cause ?? '';
-    setText($('usage'), [used(got.usage), budgetOf(got.budget)].filter(Boolean).join('. '));
+    setText($('usage'), [used(got.usage, id), budgetOf(got.budget)].filter(Boolean).join('. '));
     $('detail').replaceChildren(...termsOf(got.detail));
     showWaits(got);
     showSaid(got.said);

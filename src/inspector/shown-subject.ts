@@ -4,7 +4,13 @@
 // Does not: read or fold entries (inspected-session.ts). With redaction no words leave (INSPECTED-2).
 
 import type { BudgetLimits } from '../actors/contracts/config.ts';
-import { usageBelow, type Usage, type UsageOf } from '../actors/contracts/usage.ts';
+import {
+  asUsage,
+  NO_LEAD_USAGE,
+  usageBelow,
+  usageOfBoth,
+  type Usage,
+} from '../actors/contracts/usage.ts';
 import type { JournalEntry } from '../actors/ports/journal.ts';
 import type { Replay, ReplayStep } from '../actors/replay/replay-session.ts';
 import type { ReplayView } from '../actors/replay/replay-view.ts';
@@ -33,8 +39,8 @@ export interface ShownSubject {
   readonly said: readonly SaidLine[];
   /** Of a subagent that has ended. */
   readonly outcome: unknown;
-  /** The usage of a subagent's model calls, or of all subagents, and of those below it; null of anything else. */
-  readonly usage: { readonly own: Usage | null; readonly whole: Usage } | null;
+  /** The usage of a subagent's model calls, or of the lead agents', and with that of all below; null of anything else. */
+  readonly usage: { readonly own: Usage; readonly whole: Usage } | null;
   /** The limits of a subagent's own budget; null: it has none, or is none. */
   readonly budget: BudgetLimits | null;
   /** The event of the entry. */
@@ -88,7 +94,7 @@ export function subjectOf({ entry, step, replay, id, redact }: Subject): Omit<Sh
     detail: detail ? show(detail, 'context') : null,
     said: shownLines(said, redact),
     budget: subagent?.budget ?? null,
-    usage: usageOf(view?.subagents ?? [], id, name),
+    usage: usageOf(view, id, name),
     outcome: subagent?.outcome ? show(subagent.outcome, 'context') : null,
     event: show(entry.event, 'event'),
   };
@@ -172,11 +178,15 @@ function partsOf(id: string): readonly [kind: string, rest: string] {
 }
 
 function usageOf(
-  subagents: readonly UsageOf[],
+  view: Pick<ReplayView, 'subagents' | 'leadUsage'> | null,
   thing: string,
   { of, id }: Pick<Wait, 'of' | 'id'>,
 ): ShownSubject['usage'] {
-  if (thing === 'session') return { own: null, whole: usageBelow(subagents, null) };
+  const { subagents, leadUsage } = view ?? { subagents: [], leadUsage: NO_LEAD_USAGE };
+  if (thing === 'session') {
+    const { total } = usageOfBoth(leadUsage, usageBelow(subagents, null));
+    return { own: asUsage(leadUsage), whole: total };
+  }
   const subagent = of === 'subagent' && subagents.find((each) => each.id === id);
   return subagent ? { own: subagent.usage, whole: usageBelow(subagents, id) } : null;
 }

@@ -10,16 +10,15 @@ import type { Observable } from 'rxjs';
 import type { LeadDriver, Offer } from '../actors/session/lead/lead-driver.ts';
 import type { Prompt } from '../actors/notes/note.ts';
 import type { Utterance, WordsToQuestion } from '../actors/contracts/records.ts';
-import type { UsageView } from '../actors/contracts/session-views.ts';
 import { transferNote } from '../actors/conversation/model-messages.ts';
 import { directivesNote, greetingNote } from '../actors/conversation/prompts.ts';
 import { callSafely } from '../actors/runtime/host.ts';
 import type { Shown } from '../actors/runtime/hosting.ts';
+import { reportUsage } from '../actors/session/lead/lead-usage.ts';
 import type { LeadSession } from '../actors/session/lead/lead-session.ts';
 import type { ShownImage } from '../actors/session/questions/shown-image.ts';
 import { backoffMs, type Failure } from '../machines/index.ts';
 import { ConfigurationError } from '../values/errors.ts';
-import { withoutUndefined } from '../values/without-undefined.ts';
 import type { AudioFrame } from './audio/audio-frame.ts';
 import type { ConnectionClosed } from './connection/connection.ts';
 import { ConnectionManager, type ConnectionOwner } from './connection/connection-manager.ts';
@@ -32,7 +31,6 @@ import type {
 import { replay } from './output/replay.ts';
 import { shownNote } from './output/speech-prompts.ts';
 import { Turns, type TurnsOptions } from './turns/turns.ts';
-import { tokenCount } from '../actors/contracts/usage.ts';
 
 /** A client that will attach has done so by then. */
 const UNATTENDED_MS = 10_000;
@@ -52,8 +50,6 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   readonly #options: VoiceLeadOptions;
   readonly #connections: ConnectionManager;
   readonly #turns: Turns;
-  /** The sums over all connections of the session. */
-  #usage: UsageView = { inputTokens: null, outputTokens: null };
   #transferId = '';
   /** The current lead agent has not said its greeting yet. */
   #owesGreeting = false;
@@ -292,24 +288,16 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
   }
 
   handle(event: TransportEvent): void {
-    const { host, hooks, projection } = this.#core;
+    const { host, hooks, projection, agents } = this.#core;
     if (event.type === 'usage.reported') {
-      const parts = (of: (part: (typeof PARTS)[number]) => number | undefined) =>
-        withoutUndefined(Object.fromEntries(PARTS.map((part) => [part, of(part)])));
-      const used = {
-        inputTokens: tokenCount(event.inputTokens) ?? null,
-        outputTokens: tokenCount(event.outputTokens) ?? null,
-        ...parts((part) => tokenCount(event[part])),
-      };
-      const before = this.#usage;
-      const usage: UsageView = {
-        inputTokens: sum(before.inputTokens, used.inputTokens),
-        outputTokens: sum(before.outputTokens, used.outputTokens),
-        ...parts((part) => sum(before[part] ?? null, tokenCount(event[part]) ?? null) ?? undefined),
-      };
-      this.#usage = usage;
-      projection.emit({ type: 'usage.changed', usage, used });
-      callSafely(host, 'hook onUsage', () => hooks.onUsage?.({ usage, used }));
+      const { transport } = this.#options;
+      const { type: _, raw: __, ...counted } = event;
+      reportUsage(this.#core, {
+        provider: transport.name,
+        modelId: transport.modelId ?? transport.name,
+        name: agents.current.name,
+        counted,
+      });
     } else if (event.type === 'limits.reported') {
       const limits = event.limits.map(({ name, limit, remaining, resetInMs }) => ({
         name,
@@ -389,12 +377,4 @@ export class VoiceLead implements LeadDriver, ConnectionOwner {
       changes.unsubscribe();
     };
   }
-}
-
-/** Null: never reported. */
-/** The parts of the tokens, where the wire reports them. */
-const PARTS = ['cachedInputTokens', 'audioInputTokens', 'audioOutputTokens'] as const;
-
-function sum(before: number | null, more: number | null): number | null {
-  return more === null ? before : (before ?? 0) + more;
 }

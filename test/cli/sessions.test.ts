@@ -70,6 +70,9 @@ describe('a journal', () => {
     const shown = await run('show', '--journal', database, '--session', 'ses');
     expect(shown).toMatchObject({ status: 0, complained: '' });
     expect(shown.printed).toContain('Which class?');
+    expect(shown.printed).toMatch(
+      /usage +lead agent +30 tokens\n +subagents +60 tokens\n +together +90 tokens\n/,
+    );
     expect(shown.printed).toContain(`question ${questionId}`);
     const json = await run('show', '--journal', database, '--session', 'ses', '--json');
     expect(JSON.parse(json.printed)).toMatchObject({

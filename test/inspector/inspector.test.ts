@@ -172,6 +172,18 @@ test('a subagent in line says which run slots are held, and by whom, until it ge
     .poll(() => session.subagents.list().map(({ state }) => state))
     .toEqual(['completed', 'completed']);
   expect(await waitOf('right')).toBeNull();
+  await session.idle();
+  const { usage } = session.store.getSnapshot().context;
+  const { length } = journal.read({ scope: 'ses_1' });
+  await get('entries?session=ses_1');
+  const shown = await get(`at?session=ses_1&entry=${length}&id=session`);
+  expect(usage.subagents.totalTokens).toBe(60);
+  expect(await shown.json()).toMatchObject({
+    usage: {
+      own: { inputTokens: usage.lead.inputTokens, totalTokens: usage.total.totalTokens - 60 },
+      whole: usage.total,
+    },
+  });
   await session.close();
 });
 

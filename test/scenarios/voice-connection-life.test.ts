@@ -451,7 +451,7 @@ describe('reports of the wire', () => {
       {},
       { hooks: { onUsage: (event) => told.push(event) } },
     );
-    expect(state().usage).toEqual({ inputTokens: null, outputTokens: null });
+    expect(state().usage.lead).toEqual({ inputTokens: null, outputTokens: null });
     const first = model();
     first.events.next(used(10, null));
     first.events.next({ type: 'transport.closed', code: 1006, reason: 'lost', retryable: true });
@@ -459,11 +459,15 @@ describe('reports of the wire', () => {
     first.events.next(used(1, 2));
     await environment.advance(1000);
     model().events.next(used(5, 3));
-    expect(state().usage).toEqual({ inputTokens: 16, outputTokens: 5 });
+    expect(state().usage.lead).toEqual({ inputTokens: 16, outputTokens: 5 });
     const changes = events.filter(({ type }) => type === 'usage.changed');
     expect(changes.at(-1)).toEqual({
       type: 'usage.changed',
-      usage: { inputTokens: 16, outputTokens: 5 },
+      usage: {
+        lead: { inputTokens: 16, outputTokens: 5 },
+        subagents: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+        total: { inputTokens: 16, outputTokens: 5, totalTokens: 21 },
+      },
       used: { inputTokens: 5, outputTokens: 3 },
     });
     expect(told).toHaveLength(3);
@@ -476,7 +480,7 @@ describe('reports of the wire', () => {
     model().events.next({ ...used(10, 3), ...sound });
     model().events.next(used(1, 1));
     model().events.next({ ...used(5, 3), audioInputTokens: 5, cachedInputTokens: -1 });
-    expect(state().usage).toEqual({
+    expect(state().usage.lead).toEqual({
       inputTokens: 16,
       outputTokens: 7,
       cachedInputTokens: 4,

@@ -10,6 +10,10 @@ export const emptyState: SessionState = {
   subagents: [],
   questions: [],
   deliveries: [],
-  usage: { inputTokens: null, outputTokens: null },
+  usage: {
+    lead: { inputTokens: null, outputTokens: null },
+    subagents: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+    total: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },
+  },
   limits: [],
 };

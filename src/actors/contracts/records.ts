@@ -12,6 +12,7 @@ import type { Note, Prompt } from '../notes/note.ts';
 import type { QuestionOption } from './session-views.ts';
 import type { Outcome } from './outcome.ts';
 import type { DirectiveScope } from './directives.ts';
+import type { LeadUsage } from './usage.ts';
 
 /** An answer as the subagent that asked reads it. */
 export interface Answer {
@@ -296,6 +297,8 @@ export type SessionInputEvent =
       /** Absent: it counts. */
       readonly refused?: SettleRefusal;
     } & SettledBy)
+  /** The lead agent's model has used this since its last report. */
+  | { readonly type: 'usage.reported'; readonly agentName: string; readonly usage: LeadUsage }
   /** The current lead agent has entered: its `onEnter` is done. */
   | { readonly type: 'agent.entered'; readonly agentName: string }
   | {

@@ -23,6 +23,7 @@ import type {
   WordsToQuestion,
 } from './records.ts';
 import type { AnswerReceipt } from './session-views.ts';
+import type { LeadUsage } from './usage.ts';
 
 /** Fields that the state of the session keeps of an event; its machine does not read them. */
 interface KeptFields {
@@ -101,6 +102,7 @@ export interface SessionProtocol {
   readonly agents: Input<'agent.entered'>;
   readonly directives: Input<'directive.set'>;
   readonly user: Input<'user.said'>;
+  readonly usage: Input<'usage.reported'>;
   readonly answers: Input<'answer.given' | 'question.settled'>;
   /** Its first entry; see `unit/session-entries.ts`. */
   readonly opening: { readonly type: 'session.opened'; readonly inputs: unknown };
@@ -167,6 +169,7 @@ const WORDS: { readonly [A in Words]: ReadonlySet<SessionProtocol[A]['type']> } 
   agents: new Set(['agent.entered'] as const),
   directives: new Set(['directive.set'] as const),
   user: new Set(['user.said'] as const),
+  usage: new Set(['usage.reported'] as const),
   answers: new Set(['answer.given', 'question.settled'] as const),
   opening: new Set(['session.opened'] as const),
   snapshots: new Set(['session.snapshot'] as const),
@@ -202,6 +205,8 @@ export interface UnitEffects {
   readonly 'notices.posted': { readonly deliveryId: string };
   /** A snapshot is in the journal, under this number. */
   readonly 'snapshots.written': { readonly seq: number };
+  /** The lead agent's model has used this. */
+  readonly 'usage.reported': { readonly used: LeadUsage };
   /** The lead agent answers these words. `about`: the question that had the floor. */
   readonly 'user.heardUser': { readonly utterance: Utterance; readonly about?: string };
   /** These words answer the question of a subagent. */

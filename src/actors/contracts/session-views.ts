@@ -13,7 +13,7 @@ import type {
 } from '../../machines/index.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { Outcome } from './outcome.ts';
-import type { Usage } from './usage.ts';
+import type { LeadUsage, Usage, UsageView } from './usage.ts';
 
 /** One line of the conversation. */
 export interface TranscriptItem {
@@ -140,20 +140,6 @@ export interface DeliveryView {
   /** Whether it could not be said and is to be shown. */
   readonly card: boolean;
   readonly at: number;
-}
-
-/**
- * Tokens of the lead agent's voice model; null if its wire has not reported them. Subagents have budgets of
- * their own.
- */
-export interface UsageView {
-  readonly inputTokens: number | null;
-  readonly outputTokens: number | null;
-  /** The part of the input that the provider read from its cache. Absent: it has not reported that, as of the others. */
-  readonly cachedInputTokens?: number;
-  /** The parts that are sound, which costs more than text. */
-  readonly audioInputTokens?: number;
-  readonly audioOutputTokens?: number;
 }
 
 /** The remaining allowance of the voice model's provider, as last reported. */
@@ -303,8 +289,8 @@ export type SessionEvent =
       readonly utteranceId: string | null;
       readonly reason: UnansweredReason;
     }
-  /** The voice model reports `used` since its previous report, and `usage` in this session. */
-  | { readonly type: 'usage.changed'; readonly usage: UsageView; readonly used: UsageView }
+  /** `used`: by the lead agent's model since its last report. Absent: a subagent has used more. */
+  | { readonly type: 'usage.changed'; readonly usage: UsageView; readonly used?: LeadUsage }
   | { readonly type: 'limits.changed'; readonly limits: readonly LimitView[] }
   /** An error that the session survives. */
   | {
@@ -363,7 +349,7 @@ export interface SessionState {
   readonly subagents: readonly SubagentView[];
   readonly questions: readonly QuestionView[];
   readonly deliveries: readonly DeliveryView[];
-  /** The usage of the whole session, over all its connections. */
+  /** The usage of the whole session, by the lead agent, by subagents and together. */
   readonly usage: UsageView;
   /** Empty until the wire has reported limits. */
   readonly limits: readonly LimitView[];

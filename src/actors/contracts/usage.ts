@@ -40,6 +40,89 @@ const USAGE_PARTS = [
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
 
+/** The part of a usage that came after another one. */
+export function usageSince(all: Usage, before: Usage): Usage {
+  const since: Record<string, number> = {};
+  for (const part of USAGE_PARTS)
+    if (all[part] !== undefined) since[part] = Math.max(0, all[part] - (before[part] ?? 0));
+  return { ...NO_USAGE, ...since };
+}
+
+/** Tokens of the lead agent's model; null if its wire has not reported them. */
+export interface LeadUsage {
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  /** The part of the input that the provider read from its cache. Absent: it has not reported that, as of the others. */
+  readonly cachedInputTokens?: number;
+  /** The part of the input that the provider wrote to its cache. */
+  readonly cacheWriteTokens?: number;
+  /** The reasoning part of the output. */
+  readonly reasoningTokens?: number;
+  /** The parts that are sound, which costs more than text. */
+  readonly audioInputTokens?: number;
+  readonly audioOutputTokens?: number;
+  /** What `price` of the runtime returned, in the currency of the app. Absent: there is no `price`. */
+  readonly cost?: number;
+}
+
+/** The usage of a conversation so far, over all its processes and connections. */
+export interface UsageView {
+  /** Of the lead agent's model, in text or voice. */
+  readonly lead: LeadUsage;
+  /** Of all subagents, also of those that are no longer in the state. */
+  readonly subagents: Usage;
+  /** Both together; what the lead agent's wire does not report counts as 0. */
+  readonly total: Usage;
+}
+
+const LEAD_PARTS = [
+  'inputTokens',
+  'outputTokens',
+  'cachedInputTokens',
+  'cacheWriteTokens',
+  'reasoningTokens',
+  'audioInputTokens',
+  'audioOutputTokens',
+  'cost',
+] as const satisfies readonly (keyof LeadUsage)[];
+
+export const NO_LEAD_USAGE: LeadUsage = { inputTokens: null, outputTokens: null };
+
+/** Returns the usage in these numbers; null: they have none. Nothing else of them is kept. */
+export function leadUsageIn(
+  reported: Readonly<Partial<Record<keyof LeadUsage, unknown>>>,
+): LeadUsage | null {
+  const parts: Record<string, number> = {};
+  for (const part of LEAD_PARTS) {
+    const { [part]: value } = reported;
+    const count = part === 'cost' ? value : tokenCount(value);
+    if (typeof count === 'number') parts[part] = count;
+  }
+  return Object.keys(parts).length === 0 ? null : { ...NO_LEAD_USAGE, ...parts };
+}
+
+/** The sum of two; a count that neither has stays unknown. */
+export function addLeadUsage(left: LeadUsage, right: LeadUsage): LeadUsage {
+  const sum: Record<string, number> = {};
+  for (const part of LEAD_PARTS) {
+    const [one, other] = [left[part] ?? null, right[part] ?? null];
+    if (one !== null || other !== null) sum[part] = (one ?? 0) + (other ?? 0);
+  }
+  return { ...NO_LEAD_USAGE, ...sum };
+}
+
+/** The usage of a lead agent as that of a model: what is not known counts as 0. */
+export function asUsage(usage: LeadUsage): Usage {
+  const { audioInputTokens: _, audioOutputTokens: __, ...parts } = usage;
+  const [inputTokens, outputTokens] = [parts.inputTokens ?? 0, parts.outputTokens ?? 0];
+  return { ...parts, inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
+}
+
+/** The usage of a conversation whose parts are these. */
+export function usageOfBoth(lead: LeadUsage, subagents: Usage): UsageView {
+  return { lead, subagents, total: addUsage(asUsage(lead), subagents) };
+}
+
 /** A view of a subagent, as far as its usage is concerned. */
 export interface UsageOf {
   readonly id: string;
@@ -72,19 +155,23 @@ export function tokenCount(count: unknown): number | undefined {
 export interface PricedCall {
   /**
    * The provider of the model, as the AI SDK names it; `gateway` for a model that is named by a string, `unknown` for
-   * one that only a worker elsewhere has.
+   * one that only a worker elsewhere has. For a voice model the name of its transport.
    */
   readonly provider: string;
   /** The model as its provider names it; for `unknown`, the name of the configuration. */
   readonly modelId: string;
-  /** As the provider counted it; estimated from the length of the texts if it counted nothing. */
-  readonly usage: Omit<Usage, 'cost'>;
-  /** The name of the subagent's configuration. */
+  /**
+   * As the provider counted it; estimated from the length of the texts if it counted nothing. Of a voice model: since
+   * its last report, with the parts that are sound.
+   */
+  readonly usage: Omit<Usage, 'cost'> & Pick<LeadUsage, 'audioInputTokens' | 'audioOutputTokens'>;
+  /** The name of the subagent's configuration, or of the lead agent. */
   readonly name: string;
 }
 
 /**
  * Returns what a model call costs, in a currency of the app's choice: a number that is not negative. Called once for each
- * call that a provider has read, not for those of relays; the journal keeps the answer, so that a later price changes no earlier cost.
+ * call of a subagent or a lead agent that a provider has read, not for those of relays; the journal keeps the answer, so
+ * that a later price changes no earlier cost.
  */
 export type Price = (call: PricedCall) => number;

@@ -279,7 +279,7 @@ function isRepeatable(part: AssistantPart): boolean {
   return part.type !== 'text' || part.providerOptions !== undefined || part.text.trim() !== '';
 }
 
-function toUsage({
+export function toUsage({
   inputTokens = 0,
   outputTokens = 0,
   totalTokens = inputTokens + outputTokens,

@@ -574,6 +574,7 @@ class ReplayedSession {
       calls: this.#calls,
       outbox: this.#outbox,
       transcript: this.transcript,
+      leadUsage: this.#records.usage,
     };
   }
 

@@ -7,7 +7,7 @@ import type { DeliveryKind, DeliveryPriority } from '../../machines/index.ts';
 import { clip } from '../../values/clip.ts';
 import type { BudgetLimits } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import type { Usage } from '../contracts/usage.ts';
+import { NO_LEAD_USAGE, type LeadUsage, type Usage } from '../contracts/usage.ts';
 import type { ConnectionState, QuestionView, SubagentState } from '../contracts/session-views.ts';
 
 /** A line of the conversation as the lead model reads it: words, calls, their results. */
@@ -89,6 +89,8 @@ export interface ReplayView {
     readonly reserved: number;
   };
   readonly transcript: readonly ReplayItem[];
+  /** What the models of the lead agents have used. */
+  readonly leadUsage: LeadUsage;
   /** All subagents, including those that have ended. */
   readonly subagents: readonly ReplaySubagent[];
 }
@@ -104,6 +106,7 @@ export const emptySession: Omit<ReplayView, 'at' | 'subagents'> = {
   calls: [],
   outbox: { current: null, pending: [], reserved: 0 },
   transcript: [],
+  leadUsage: NO_LEAD_USAGE,
 };
 
 /** The new value of each fact that has changed; null: the fact is gone. */

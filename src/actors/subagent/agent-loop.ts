@@ -18,7 +18,7 @@ import { isA, messageOf, OffstageError } from '../../values/errors.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { AgentLoop, CallSettings } from '../contracts/agent-loop.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
-import { addUsage, NO_USAGE, type Usage } from '../contracts/usage.ts';
+import { addUsage, NO_USAGE, usageSince, type Usage } from '../contracts/usage.ts';
 import { aModel } from '../model/model.ts';
 import type { Needed } from '../model/approval.ts';
 import type { ModelCall, ModelResponse, ModelSettings } from '../model/model-step.ts';
@@ -304,7 +304,7 @@ export class AgentRun {
       const of = (type: string) => content.filter((part) => part.type === type);
       const calls = of('tool-call');
       const {
-        usage = at === 0 && missing > 0 ? minus(log.usage, counted) : NO_USAGE,
+        usage = at === 0 && missing > 0 ? usageSince(log.usage, counted) : NO_USAGE,
         finishReason = calls.length > 0 ? 'tool-calls' : 'stop',
         model = nameOf(usual),
         providerMetadata,
@@ -377,14 +377,6 @@ function textOf({ text = '' }: Part): string {
 function answersOf(said: readonly ModelMessage[], answer: ModelMessage): ModelMessage[] {
   const after = said[said.indexOf(answer) + 1];
   return after?.role === 'tool' ? [answer, after] : [answer];
-}
-
-function minus(all: Usage, part: Usage): Usage {
-  return {
-    inputTokens: all.inputTokens - part.inputTokens,
-    outputTokens: all.outputTokens - part.outputTokens,
-    totalTokens: all.totalTokens - part.totalTokens,
-  };
 }
 
 function sdkUsage(usage: Usage): object {

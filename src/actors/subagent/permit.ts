@@ -4,10 +4,7 @@ import type { ModelMessage } from 'ai';
 import type { Budget } from '../admission/budget.ts';
 import type { Usage } from '../contracts/usage.ts';
 import type { ModelResponse } from '../model/model-step.ts';
-
-const CHARACTERS_PER_TOKEN = 4;
-/** Tokens counted for an image or a file, whose size does not tell its tokens. */
-const TOKENS_PER_FILE = 1_000;
+import { countedUsage, estimateTokens } from '../model/price.ts';
 
 /** A model call that may be made. */
 export interface Granted {
@@ -35,14 +32,10 @@ interface Asking {
 
 /** Asks the budget for permission before a model call. */
 export function permitFor({ budget, instructions, messages, final }: Asking): Permit {
-  const estimate = (): number => estimateTokens(instructions, messages);
-  const counted: Granted['counted'] = ({ usage, text }) => {
-    if (usage.totalTokens > 0) return usage;
-    const [inputTokens, outputTokens] = [estimate(), tokensIn(text.length)];
-    return { ...usage, inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
-  };
+  const counted: Granted['counted'] = ({ usage, text }) =>
+    countedUsage(usage, { instructions, messages, written: text });
   if (!budget) return { ok: true, maxOutputTokens: undefined, counted, settle() {}, failed() {} };
-  const inputTokens = estimate();
+  const inputTokens = estimateTokens(instructions, messages);
   const call = final ? budget.beginFinalCall() : budget.beginCall(inputTokens);
   if (!call.ok) return { ok: false, message: call.error.message };
   return {
@@ -56,26 +49,4 @@ export function permitFor({ budget, instructions, messages, final }: Asking): Pe
       else call.settle(0);
     },
   };
-}
-
-/** Estimates the number of tokens that a model reads. */
-export function estimateTokens(instructions: string, messages: readonly ModelMessage[]): number {
-  let characters = instructions.length;
-  let files = 0;
-  for (const { content } of messages) {
-    if (typeof content === 'string') {
-      characters += content.length;
-      continue;
-    }
-    for (const part of content) {
-      if (part.type === 'file' || part.type === 'image') files += 1;
-      else if ('text' in part) characters += part.text.length;
-      else characters += JSON.stringify(part).length;
-    }
-  }
-  return tokensIn(characters) + files * TOKENS_PER_FILE;
-}
-
-function tokensIn(characters: number): number {
-  return Math.ceil(characters / CHARACTERS_PER_TOKEN);
 }

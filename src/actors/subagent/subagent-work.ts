@@ -14,14 +14,7 @@
 
 import type { JSONValue, LanguageModel, ModelMessage } from 'ai';
 import { clip } from '../../values/clip.ts';
-import {
-  ConfigurationError,
-  isA,
-  messageOf,
-  OffstageError,
-  TimeoutError,
-} from '../../values/errors.ts';
-import { shown } from '../../values/plain-checks.ts';
+import { isA, messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
 import type { Budget } from '../admission/budget.ts';
@@ -36,6 +29,7 @@ import {
   type ModelCall,
   type ModelResponse,
 } from '../model/model-step.ts';
+import { costOf, namesOf } from '../model/price.ts';
 import type { CallSettings } from '../contracts/agent-loop.ts';
 import { AgentRun, NOT_STOPPED, settingsWithin, type PreparedStep } from './agent-loop.ts';
 import { checkOutput, structuredOutput } from '../model/output.ts';
@@ -466,25 +460,8 @@ export class SubagentWork {
 
   /** Returns null where nobody knows it. */
   #priceOf({ model, definition: { name } }: Instance, usage: Usage): number | null {
-    const { price } = this.#host;
-    if (!price) return null;
-    const [provider, modelId] =
-      model === null
-        ? ['unknown', name]
-        : typeof model === 'string'
-          ? ['gateway', model]
-          : [model.provider, model.modelId];
-    try {
-      const cost: unknown = price({ provider, modelId, usage, name });
-      if (typeof cost === 'number' && Number.isFinite(cost) && cost >= 0) return cost;
-      throw new ConfigurationError(
-        'INVALID_PRICE',
-        `Expected \`price\` to return a number of at least 0, got ${shown(cost)}`,
-      );
-    } catch (error) {
-      this.#host.report(error, `price of a model call of ${name}`);
-      return null;
-    }
+    const of = model === null ? { provider: 'unknown', modelId: name } : namesOf(model);
+    return costOf(this.#host, { ...of, usage, name }) ?? null;
   }
 
   /** Reports that the budget refused a call: this step is the last one. */

@@ -301,11 +301,13 @@ export class SubagentHost implements SubagentPorts {
   changed({ id, progress }: SubagentHandle): void {
     const record = this.#recordOf(id);
     if (progress !== null) record.said = null;
+    this.registry.count(record);
     record.admission.ports.changed(viewOf(record));
   }
 
   stepped({ id }: SubagentHandle, report: StepReport): void {
     const record = this.#recordOf(id);
+    this.registry.count(record);
     record.admission.ports.stepped(viewOf(record), report);
   }
 
@@ -328,6 +330,7 @@ export class SubagentHost implements SubagentPorts {
     this.#closeRequest(record, 'withdrawn');
     this.messages.ended(record);
     registry.ended(record, outcome, at);
+    registry.count(record);
     this.#cascade.ended(record);
     this.#cascade.begin(
       record,

@@ -20,7 +20,7 @@
 import type { ModelMessage } from 'ai';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import { type Outcome } from '../contracts/outcome.ts';
-import { NO_USAGE } from '../contracts/usage.ts';
+import { addUsage, NO_USAGE, usageSince, type Usage } from '../contracts/usage.ts';
 import type {
   PendingInput,
   ProgressNote,
@@ -60,6 +60,8 @@ interface ForgottenSubagents {
   readonly steps: number;
   /** Absent in snapshots of earlier versions. */
   readonly cost?: number;
+  /** All that they used. Absent in snapshots of earlier versions, which have `tokens` and `cost` of it. */
+  readonly usage?: Usage;
 }
 
 /** The facts of one subagent that are fixed at its admission. */
@@ -119,7 +121,7 @@ export interface SubagentTreeSnapshot {
 }
 
 const nothingSaid: readonly ProgressNote[] = [];
-const nothingUsed = { agents: 0, tokens: 0, steps: 0, cost: 0 };
+const nothingUsed = { agents: 0, tokens: 0, steps: 0, cost: 0, usage: NO_USAGE };
 
 export class SubagentRecord {
   readonly admission: Admission;
@@ -143,6 +145,8 @@ export class SubagentRecord {
   endedAt: number | null = null;
   /** The model step during which it ended. */
   lastStep = 0;
+  /** The part of its usage that is in the sum of its scope. */
+  counted = NO_USAGE;
   /** Time at which its result reached its addressee, or no addressee was left. */
   deliveredAt: number | null = null;
 
@@ -193,6 +197,7 @@ export class SubagentRegistry {
   readonly #delivered = new Map<SubagentRecord, number>();
   readonly #undelivered = new Set<SubagentRecord>();
   #liveCount = 0;
+  #usage = NO_USAGE;
 
   constructor(clock: Clock, limits: RegistryLimits) {
     this.#clock = clock;
@@ -241,14 +246,36 @@ export class SubagentRegistry {
   /** Adds subagents that were forgotten, by this process or another one. */
   remember(gone: ForgottenSubagents): void {
     const { parentId } = gone;
-    const { agents, tokens, steps, cost = 0 } = this.#forgotten.get(parentId) ?? nothingUsed;
+    const before = this.#forgotten.get(parentId) ?? nothingUsed;
+    const { agents, tokens, steps, cost = 0 } = before;
     this.#forgotten.set(parentId, {
       parentId,
       agents: agents + gone.agents,
       tokens: tokens + gone.tokens,
       steps: steps + gone.steps,
       cost: cost + (gone.cost ?? 0),
+      usage: addUsage(usageOfForgotten(before), usageOfForgotten(gone)),
     });
+  }
+
+  /** The sum over all subagents, with those that are forgotten; the same object until one has used more. */
+  get usage(): Usage {
+    return this.#usage;
+  }
+
+  /** Adds what a subagent has used since it was counted last. */
+  count(record: SubagentRecord): void {
+    const usage = usageIn(record);
+    if (usage.totalTokens === record.counted.totalTokens && usage.cost === record.counted.cost)
+      return;
+    this.#usage = addUsage(this.#usage, usageSince(usage, record.counted));
+    record.counted = usage;
+  }
+
+  /** Adds what those of an earlier process have used that are restored, or were forgotten. */
+  countRestored(gone: readonly ForgottenSubagents[]): void {
+    for (const record of this.#records.values()) this.count(record);
+    for (const group of gone) this.#usage = addUsage(this.#usage, usageOfForgotten(group));
   }
 
   /** All records, oldest first. */
@@ -417,8 +444,9 @@ export class SubagentRegistry {
     const { id, parentId, admission, outcome, lastStep } = record;
     const { idempotencyKey } = admission;
     if (!this.#records.delete(id)) return;
-    const { totalTokens: tokens, cost = 0 } = outcome?.usage ?? NO_USAGE;
-    this.remember({ parentId, agents: 1, tokens, steps: lastStep, cost });
+    const usage = outcome?.usage ?? NO_USAGE;
+    const { totalTokens: tokens, cost = 0 } = usage;
+    this.remember({ parentId, agents: 1, tokens, steps: lastStep, cost, usage });
     // The usage of its forgotten children counts for its own parent.
     const below = this.#forgotten.get(id);
     if (below && this.#forgotten.delete(id)) this.remember({ ...below, parentId });
@@ -473,6 +501,18 @@ export function pendingOf(request: OpenRequest): PendingInput {
   return pending;
 }
 
+function usageIn({ outcome, subagent }: SubagentRecord): Usage {
+  return outcome?.usage ?? subagent?.usage ?? NO_USAGE;
+}
+
+function usageOfForgotten({
+  usage,
+  tokens,
+  cost = 0,
+}: ForgottenSubagents | typeof nothingUsed): Usage {
+  return usage ?? { ...NO_USAGE, totalTokens: tokens, ...(cost > 0 && { cost }) };
+}
+
 export function viewOf(record: SubagentRecord): SubagentView {
   const { id, admission, parentId, depth, subagent, outcome } = record;
   const { definition, task, title, callId, startedAt } = admission;
@@ -493,7 +533,7 @@ export function viewOf(record: SubagentRecord): SubagentView {
     startedAt,
     endedAt: record.endedAt,
     progress: subagent?.progress ?? record.said,
-    usage: outcome?.usage ?? subagent?.usage ?? NO_USAGE,
+    usage: usageIn(record),
     outcome,
   };
 }

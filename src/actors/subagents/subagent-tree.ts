@@ -42,6 +42,7 @@ import type { Jobs } from '../ports/jobs.ts';
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
 import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';
 import type { SubagentTask } from '../contracts/task.ts';
+import type { Usage } from '../contracts/usage.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import { checkPriced, checkSubagentConfig } from '../subagent/config.ts';
 import { SPAWNED, type SpawnedEvent } from '../subagent/subagent-events.ts';
@@ -101,6 +102,11 @@ export class SubagentTree implements SubagentService {
   /** All subagents, including ended ones that are still kept. */
   get views(): readonly SubagentView[] {
     return this.#host.registry.all.map(viewOf);
+  }
+
+  /** The usage of all subagents, also of those that are no longer known; the same object until one has used more. */
+  get usage(): Usage {
+    return this.#host.registry.usage;
   }
 
   /** True while a subagent has something that is not in the journal yet. */
@@ -440,6 +446,7 @@ export class SubagentTree implements SubagentService {
     instances.remember(histories);
     budgets.continue(awakeMs);
     const restored = restoreSubagents(this.#host, units, scopes);
+    registry.countRestored(gone);
     // After the restoration, because their budgets were cut from those of restored subagents.
     for (const group of gone) {
       registry.remember(group);

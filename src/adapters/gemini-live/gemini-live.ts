@@ -45,6 +45,7 @@ export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport
   const dial: DialSettings = { ...settings, inputSampleRateHz: INPUT_SAMPLE_RATE_HZ };
   return {
     name: 'gemini-live',
+    modelId: settings.model,
     capabilities: capabilitiesOf(settings.traits),
     connect: (configuration, context) =>
       new SocketConnection(

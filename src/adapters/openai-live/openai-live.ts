@@ -59,6 +59,7 @@ export function openaiLive(options: OpenaiLiveOptions = {}): OpenaiLiveTransport
   const settings = resolveOptions(options);
   return {
     name: 'openai-live',
+    modelId: settings.model,
     capabilities: openaiLiveCapabilities(settings),
     connect(configuration, context) {
       const stored = storedSession(context.resume);

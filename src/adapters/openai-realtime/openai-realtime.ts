@@ -56,6 +56,7 @@ export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealt
   };
   return {
     name: 'openai-realtime',
+    modelId: settings.model,
     capabilities: openaiRealtimeCapabilities(settings.output),
     connect: (configuration, context) =>
       new SocketConnection(

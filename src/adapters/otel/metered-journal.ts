@@ -65,18 +65,22 @@ const amount = z.number().optional().catch(undefined);
 
 /** The fields that are measured; an event in another form is passed over. */
 const spawned = z.object({ name: text, callId: text.nullish(), parentId: text.nullish() });
+const usageShape = z.object({
+  inputTokens: amount,
+  outputTokens: amount,
+  cachedInputTokens: amount,
+  cacheWriteTokens: amount,
+  reasoningTokens: amount,
+  audioInputTokens: amount,
+  audioOutputTokens: amount,
+  cost: amount,
+});
+const reported = z.object({ agentName: text, usage: usageShape });
 const responded = z.object({
   again: z.boolean().nullish(),
   calls: z.array(z.object({ kind: text })),
   response: z.object({
-    usage: z.object({
-      inputTokens: amount,
-      outputTokens: amount,
-      cachedInputTokens: amount,
-      cacheWriteTokens: amount,
-      reasoningTokens: amount,
-      cost: amount,
-    }),
+    usage: usageShape,
     calls: z.array(z.object({ callId: text, toolName: text })).catch([]),
   }),
 });
@@ -236,6 +240,15 @@ class ScopeMeasures {
         measured?.used(response.usage, { ...subagent?.attributes, ...subagent?.root });
         if (calls.length === 0 && again !== true)
           this.#endDetached(unit, 'completed', at, measured);
+        return;
+      }
+      case 'usage.reported': {
+        const report = readAs(reported, event);
+        const agent = {
+          [names.AGENT_NAME]: report?.agentName,
+          [names.ROOT_AGENT]: report?.agentName,
+        };
+        if (report) measured?.used(report.usage, agent);
         return;
       }
       case 'model.failed': {
@@ -461,8 +474,8 @@ class Measured {
     const tokens = (kind: string, description: string) =>
       meter.createCounter(`${names.USED_TOKENS}.${kind}`, { unit: '{token}', description });
     this.#tokens = {
-      inputTokens: tokens('input_tokens', 'Input of the model calls of subagents'),
-      outputTokens: tokens('output_tokens', 'Output of the model calls of subagents'),
+      inputTokens: tokens('input_tokens', 'Input of model calls'),
+      outputTokens: tokens('output_tokens', 'Output of model calls'),
       cachedInputTokens: tokens('cache_read.input_tokens', 'Input that was read from a cache'),
       cacheWriteTokens: tokens('cache_write.input_tokens', 'Input that was written to a cache'),
       reasoningTokens: tokens('reasoning.output_tokens', 'Output that was reasoning'),
@@ -474,11 +487,11 @@ class Measured {
         advice: { explicitBucketBoundaries: TOKENS },
       });
     this.#tokensOfCall = {
-      inputTokens: ofCall('input_tokens', 'Input of one model call of a subagent'),
-      outputTokens: ofCall('output_tokens', 'Output of one model call of a subagent'),
+      inputTokens: ofCall('input_tokens', 'Input of one model call'),
+      outputTokens: ofCall('output_tokens', 'Output of one model call'),
     };
     this.#cost = meter.createCounter('offstage.cost', {
-      description: 'Cost of the model calls of subagents, in the currency of `price`',
+      description: 'Cost of model calls, in the currency of `price`',
     });
     const count = (isParked: boolean): number => {
       let found = 0;
@@ -532,19 +545,27 @@ class Measured {
     });
   }
 
-  used(usage: z.infer<typeof responded>['response']['usage'], of: Attributes): void {
+  used(used: z.infer<typeof usageShape>, of: Attributes): void {
     const ofCall = { ...of, [names.OPERATION]: 'chat' };
-    // The journal has no tokens by modality.
-    const attributes = { ...ofCall, [names.TOKEN_MODALITY]: 'unknown' };
+    const sound: { readonly [kind in TokenKind]?: number | undefined } = {
+      inputTokens: used.audioInputTokens,
+      outputTokens: used.audioOutputTokens,
+    };
     for (const kind of ['inputTokens', 'outputTokens'] as const) {
-      const count = usage[kind];
+      const count = used[kind];
       if (count !== undefined) this.#tokensOfCall[kind].record(count, ofCall);
     }
     for (const kind of TOKEN_KINDS) {
-      const count = usage[kind];
-      if (count !== undefined) this.#tokens[kind].add(count, attributes);
+      const count = used[kind];
+      if (count === undefined) continue;
+      const { [kind]: heard = 0 } = sound;
+      const ofModality = (modality: string) => ({ ...ofCall, [names.TOKEN_MODALITY]: modality });
+      if (heard > 0) this.#tokens[kind].add(heard, ofModality('audio'));
+      // Whether the rest is text, the journal does not have.
+      if (count > heard || heard === 0)
+        this.#tokens[kind].add(Math.max(0, count - heard), ofModality('unknown'));
     }
-    if (usage.cost !== undefined) this.#cost.add(usage.cost, of);
+    if (used.cost !== undefined) this.#cost.add(used.cost, of);
   }
 }
 
@@ -555,12 +576,13 @@ const TOKEN_KINDS = [
   'cacheWriteTokens',
   'reasoningTokens',
 ] as const;
+type TokenKind = (typeof TOKEN_KINDS)[number];
 const SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86_400];
 const SHORT = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2.5, 5];
 const TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576];
 
 /**
- * Records metrics of all sessions on `journal`: tokens and cost of the model calls of subagents, how long questions
+ * Records metrics of all sessions on `journal`: tokens and cost of the model calls, how long questions
  * wait, how long subagents take, when results are heard, how soon there is sound, and how many subagents run or wait.
  * Attributes are names, kinds and codes, no ids and no words. With a `loggerProvider` also writes what alerts are
  * made of: questions that open and close, deliveries that are offered and heard, lost leases, with their ids. Put it

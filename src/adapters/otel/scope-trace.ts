@@ -81,6 +81,14 @@ const spawned = z.object({
   relay: text.nullish(),
   traceparent: text.nullish(),
 });
+const usageShape = z.object({
+  inputTokens: count,
+  outputTokens: count,
+  cachedInputTokens: count,
+  cacheWriteTokens: count,
+  reasoningTokens: count,
+});
+const reported = z.object({ usage: usageShape });
 const responded = z.object({
   step: z.number(),
   again: z.boolean().nullish(),
@@ -88,13 +96,7 @@ const responded = z.object({
   response: z.object({
     finish: text.optional(),
     calls: z.array(z.object({ callId: text, toolName: text })),
-    usage: z.object({
-      inputTokens: count,
-      outputTokens: count,
-      cachedInputTokens: count,
-      cacheWriteTokens: count,
-      reasoningTokens: count,
-    }),
+    usage: usageShape,
   }),
 });
 const failed = z.object({ error: z.object({ code: text }) });
@@ -115,6 +117,14 @@ const snapshot = z.object({
 });
 const traced = z.object({ traceparents: z.record(text, text) });
 
+const USED = [
+  ['inputTokens', names.INPUT_TOKENS],
+  ['outputTokens', names.OUTPUT_TOKENS],
+  ['cachedInputTokens', names.CACHED_TOKENS],
+  ['cacheWriteTokens', names.CACHE_WRITE_TOKENS],
+  ['reasoningTokens', names.REASONING_TOKENS],
+] as const;
+
 export class ScopeTrace {
   readonly #tracer: Tracer;
   readonly #scope: string;
@@ -129,6 +139,8 @@ export class ScopeTrace {
   /** Appended and not yet kept, by unit. */
   readonly #underWay = new Map<string, { readonly seq: number; readonly observed: Observed }>();
   #agentName = 'lead';
+  /** The tokens of the reply. */
+  #replyUsed: Record<string, number> = {};
   #hasUserSpoken = false;
   /** The latest words of the user came from a caller that names its span. */
   #hasCaller = false;
@@ -280,6 +292,9 @@ export class ScopeTrace {
       case 'response.requested':
         this.#reply(at);
         return;
+      case 'usage.reported':
+        this.#used(readAs(reported, event)?.usage ?? {});
+        return;
       case 'response.waiting':
         this.#end(REPLY, at);
         return;
@@ -410,6 +425,16 @@ export class ScopeTrace {
     }
   }
 
+  /** A turn may take several responses, and a voice model may report after its last one. */
+  #used(more: z.infer<typeof usageShape>): void {
+    for (const [name, attribute] of USED) {
+      const { [name]: tokens } = more;
+      if (tokens !== undefined)
+        this.#replyUsed[attribute] = (this.#replyUsed[attribute] ?? 0) + tokens;
+    }
+    this.#note(this.#running.has(REPLY) ? REPLY : TURN, { ...this.#replyUsed });
+  }
+
   /** Begins a turn of the lead agent, with its model call. */
   #reply(at: number): void {
     this.#end(REPLY, at);
@@ -441,6 +466,7 @@ export class ScopeTrace {
     this.#hasUserSpoken = false;
     this.#hasCaller = false;
     this.#told = [];
+    this.#replyUsed = {};
     const attributes = { ...agent, [names.OPERATION]: 'chat' };
     this.#begin(REPLY, 'chat', at, { kind: SpanKind.CLIENT, parent: TURN, attributes });
   }
@@ -508,11 +534,7 @@ export class ScopeTrace {
       });
     }
     this.#end(`step:${unit}`, at, {
-      [names.INPUT_TOKENS]: usage.inputTokens,
-      [names.OUTPUT_TOKENS]: usage.outputTokens,
-      [names.CACHED_TOKENS]: usage.cachedInputTokens,
-      [names.CACHE_WRITE_TOKENS]: usage.cacheWriteTokens,
-      [names.REASONING_TOKENS]: usage.reasoningTokens,
+      ...Object.fromEntries(USED.map(([name, attribute]) => [attribute, usage[name]])),
       [names.FINISH_REASONS]: finish === undefined ? undefined : [finish],
     });
     subagent.pending.clear();

@@ -3,6 +3,13 @@
 
 import type { JournalEntry } from '../../entries/journal.ts';
 import type { ReplayStep, ReplayView } from '../../entries/replay.ts';
+import {
+  asUsage,
+  usageBelow,
+  usageOfBoth,
+  type Usage,
+  type UsageView,
+} from '../../actors/contracts/usage.ts';
 import { cell, COLUMNS, filled, fitted, offset, counted, moment } from './lines.ts';
 
 const NUMBER = 6;
@@ -139,11 +146,24 @@ const STATE = 20;
 
 const ROLE = 12;
 
+/** The rows of what a conversation has used; none if nothing is known of that. */
+export function usageRows({ lead, subagents, total }: UsageView): readonly string[] {
+  if (total.totalTokens === 0 && total.cost === undefined) return [];
+  const words = ({ totalTokens, cost }: Usage): string =>
+    `${counted(totalTokens, 'token')}${cost === undefined ? '' : `, cost ${Number(cost.toPrecision(6))}`}`;
+  return [
+    row('usage', 'lead agent', words(asUsage(lead))),
+    row('', 'subagents', words(subagents)),
+    row('', 'together', words(total)),
+  ];
+}
+
 /** Prints the whole state of a session at one moment. */
 export function picture(view: ReplayView): string {
   const { connection, client, floor, agent, owner, questions, calls, outbox, subagents } = view;
   const { current, pending, reserved } = outbox;
   const said = [...(current ? [current] : []), ...pending];
+  const used = usageOfBoth(view.leadUsage, usageBelow(subagents, null));
   const isOwner = owner === null ? 'the lead agent’s' : `the answer to ${owner}`;
   return [
     `At ${moment(view.at)}`,
@@ -151,6 +171,7 @@ export function picture(view: ReplayView): string {
     row('connection', connection, `the client is ${client}`),
     row('floor', floor, `what the user says is ${isOwner}`),
     row('agent', agent ?? 'nobody', 'leads'),
+    ...usageRows(used),
     ...section(
       'questions',
       questions.map(({ requestId, state, subagentName, question }) =>

@@ -8,6 +8,7 @@ import type { MessageMode } from '../../client/protocol.ts';
 import { OffstageError } from '../../values/errors.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import { cell, COLUMNS, fitted } from '../replay/lines.ts';
+import { usageRows } from '../replay/story.ts';
 
 /** An action in a session. */
 export type Deed =
@@ -95,14 +96,24 @@ export class RunningSession {
   }
 
   get picture(): string {
-    const { sessionId, connection, floor, agent, questions, subagents, deliveries, transcript } =
-      this.state;
+    const {
+      sessionId,
+      connection,
+      floor,
+      agent,
+      questions,
+      subagents,
+      deliveries,
+      transcript,
+      usage,
+    } = this.state;
     const rows = (title: string, lines: readonly string[]): string =>
       `\n${title}\n${(lines.length > 0 ? lines : ['none']).map((text) => `  ${text}\n`).join('')}`;
     const row = (name: string, state: string, text: string): string =>
       `${cell(name, 24)} ${cell(state, 20)} ${fitted(text, COLUMNS - 50)}`.trimEnd();
     return [
       `${sessionId ?? ''}: ${connection}, the floor is ${floor}, ${agent ?? 'nobody'} leads\n`,
+      ...usageRows(usage).map((text) => `${text}\n`),
       rows(
         'questions',
         questions.map(({ requestId, state, subagentName, question }) =>

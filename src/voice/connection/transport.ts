@@ -364,8 +364,10 @@ export interface TransportConnection {
 
 /** A factory of connections to a voice model. An adapter constructs it; it holds no connection of its own. */
 export interface Transport {
-  /** For logs and the inspector only. */
+  /** For logs, the inspector, and `price` of the runtime. */
   readonly name: string;
+  /** The model as its provider names it, for `price` of the runtime. @defaultValue `name` */
+  readonly modelId?: string;
   readonly capabilities: TransportCapabilities;
   /** The voice that speaks for the model, if it is the session's: fillers can use the same voice then. */
   readonly voice?: Voice;

@@ -73,10 +73,12 @@ async function wholeStory(talk: ReturnType<typeof noticed>, let_: () => Promise<
 const kinds = (entries: readonly JournalEntry[]): string[] =>
   entries.map(({ unit, seq, actor, event }) => `${unit} ${seq} ${actor} ${event.type}`);
 
-function perUnit(entries: readonly JournalEntry[]): Record<string, string[]> {
+/** Without the reports of usage, which come beside what the calls of the same response lead to. */
+function perUnit(all: readonly JournalEntry[]): Record<string, string[]> {
+  const entries = all.filter(({ event }) => event.type !== 'usage.reported');
   const units: Record<string, string[]> = {};
   for (const [index, line] of kinds(entries).entries())
-    (units[entries[index]?.unit ?? ''] ??= []).push(line);
+    (units[entries[index]?.unit ?? ''] ??= []).push(line.replace(/ \d+ /, ' '));
   return units;
 }
 

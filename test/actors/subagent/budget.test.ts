@@ -2,7 +2,8 @@
 // step hands in what there is.
 
 import { describe, expect, test } from 'vitest';
-import { estimateTokens, permitFor } from '../../../src/actors/subagent/permit.ts';
+import { estimateTokens } from '../../../src/actors/model/price.ts';
+import { permitFor } from '../../../src/actors/subagent/permit.ts';
 import { Budget } from '../../../src/actors/admission/budget.ts';
 import type { Usage } from '../../../src/actors/contracts/usage.ts';
 import type { ScriptedStep } from '../../../src/testing/index.ts';

@@ -93,11 +93,23 @@ test('a conversation with a question, an approval and a late result (METERED-JOU
   const all = await measured();
   await session.close();
   expect(all).toMatchObject({
-    'gen_ai.client.inference.usage.input_tokens': ['ride_booker ride_booker chat unknown 30'],
-    'gen_ai.client.inference.usage.output_tokens': ['ride_booker ride_booker chat unknown 15'],
-    'gen_ai.client.inference.operation.input_tokens': ['ride_booker ride_booker chat 3: 30'],
-    'gen_ai.client.inference.operation.output_tokens': ['ride_booker ride_booker chat 3: 15'],
-    'offstage.cost': ['ride_booker ride_booker 1.5'],
+    'gen_ai.client.inference.usage.input_tokens': [
+      'lead lead chat unknown 30',
+      'ride_booker ride_booker chat unknown 30',
+    ],
+    'gen_ai.client.inference.usage.output_tokens': [
+      'lead lead chat unknown 15',
+      'ride_booker ride_booker chat unknown 15',
+    ],
+    'gen_ai.client.inference.operation.input_tokens': [
+      'lead lead chat 3: 30',
+      'ride_booker ride_booker chat 3: 30',
+    ],
+    'gen_ai.client.inference.operation.output_tokens': [
+      'lead lead chat 3: 15',
+      'ride_booker ride_booker chat 3: 15',
+    ],
+    'offstage.cost': ['lead lead 1.5', 'ride_booker ride_booker 1.5'],
     'offstage.question.wait': [
       expect.stringMatching(/^question answered 1: 3/),
       expect.stringMatching(/^approval answered 1: 3/),
@@ -141,6 +153,7 @@ test('a process after a crash measures what it appends, with the times from befo
   // The first step of the subagent was measured, or lost, by the process that died.
   expect(all['gen_ai.client.inference.operation.input_tokens']).toEqual([
     'ride_booker ride_booker chat 2: 20',
+    'lead lead chat 1: 10',
   ]);
   const [asked] = all['offstage.question.wait'] ?? [];
   expect(Number(asked?.split(': ')[1])).toBeGreaterThan(50);
@@ -210,6 +223,22 @@ test('the cost of a subtree is that of its root, however deep (METERED-JOURNAL-1
   expect(all[`${tokens}.cache_read.input_tokens`]?.[1]).toBe('b a chat unknown 4');
   expect(all[`${tokens}.cache_write.input_tokens`]?.[1]).toBe('b a chat unknown 3');
   expect(all[`${tokens}.reasoning.output_tokens`]?.[1]).toBe('b a chat unknown 2');
+});
+
+test('the tokens of a voice model: those that are sound, and the rest', async () => {
+  const { meterProvider, measured } = sdk();
+  const journal = meteredJournal(memoryJournal(), { meterProvider });
+  const usage = { inputTokens: 10, outputTokens: 3, audioInputTokens: 8, audioOutputTokens: 3 };
+  const event = { type: 'usage.reported', agentName: 'lead', usage: { ...usage, cost: 2 } };
+  void journal.append(withEvent(event, { unit: 'ses', seq: 1 }));
+  const all = await measured();
+  const tokens = 'gen_ai.client.inference.usage';
+  expect(all[`${tokens}.input_tokens`]).toEqual([
+    'lead lead chat audio 8',
+    'lead lead chat unknown 2',
+  ]);
+  expect(all[`${tokens}.output_tokens`]).toEqual(['lead lead chat audio 3']);
+  expect(all['offstage.cost']).toEqual(['lead lead 2']);
 });
 
 test('a fault of the SDK never reaches the journal (METERED-JOURNAL-2)', async () => {

@@ -40,6 +40,7 @@ import { checkServiceConfigs, type ServiceSubagentConfig } from '../../services/
 import { SessionServices } from '../../services/session-services.ts';
 import { postNotice } from './notices.ts';
 import { notActive } from '../lead/lead-agents.ts';
+import { showUsage } from '../lead/lead-usage.ts';
 import { settlementOf, settlementRefused } from '../lead/settle-tool.ts';
 import type { Settlement } from '../questions/user-input.ts';
 import { questionView } from '../state/projection.ts';
@@ -191,6 +192,12 @@ export class SessionEffects {
       'directives.changed': () => lead.configure(),
       'conversation.summarised': ({ summary, covers }) =>
         session.projection.emit({ type: 'conversation.summarised', items: covers.length, summary }),
+      'usage.reported': ({ used }) => {
+        const { host, hooks, projection } = session;
+        showUsage(session, used);
+        const { usage } = projection;
+        callSafely(host, 'hook onUsage', () => hooks.onUsage?.({ usage, used }));
+      },
       'user.heardUser': ({ utterance, about }) => {
         this.#showUtterance(utterance, 'lead');
         lead.heardUser(utterance, about);

@@ -5,6 +5,7 @@
 // Does not: run subagents, or decide what is told when (batch, outbox).
 
 import { callSafely } from '../../runtime/host.ts';
+import { showUsage } from '../lead/lead-usage.ts';
 import type { SpeakProgress } from '../../contracts/config.ts';
 import type { SubagentView } from '../../contracts/session-views.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
@@ -34,6 +35,7 @@ export class SubagentEvents {
     const { projection, unit } = this.#session;
     const before = projection.subagent(view.id);
     projection.emit({ type: 'subagent.changed', subagent: view });
+    showUsage(this.#session);
     if (view.progress !== null && view.progress !== before?.progress)
       this.progressed(view, { update: view.progress, percent: null });
     const { callId } = view;
@@ -103,6 +105,7 @@ export class SubagentEvents {
     const { host, hooks, projection, unit } = this.#session;
     this.#dropUnspoken(view.id);
     projection.emit({ type: 'subagent.changed', subagent: { ...view, outcome } });
+    showUsage(this.#session);
     callSafely(host, 'hook onSubagentEnd', () =>
       hooks.onSubagentEnd?.({ subagentId: view.id, subagentName: view.name, outcome }),
     );

@@ -9,9 +9,9 @@ import type {
   DoubtfulCall,
   LimitView,
   SubagentView,
-  UsageView,
 } from '../../contracts/session-views.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
+import type { LeadUsage, UsageView } from '../../contracts/usage.ts';
 
 export interface SessionHooks {
   readonly onSessionStart?: (event: { sessionId: string }) => void;
@@ -56,8 +56,8 @@ export interface SessionHooks {
   readonly onTransfer?: (event: { from: string; to: string; error: Failure | null }) => void;
   /** Called when the model has completed its turn. `turn` counts from 1. */
   readonly onTurnEnd?: (event: { turn: number; agentName: string }) => void;
-  /** Called when the voice model reports its usage: `used` since its last report, `usage` in this session. */
-  readonly onUsage?: (event: { usage: UsageView; used: UsageView }) => void;
+  /** Called when the lead agent's model has reported what it `used` since its last report; `usage` is the whole so far. */
+  readonly onUsage?: (event: { usage: UsageView; used: LeadUsage }) => void;
   /** Called when the provider of the voice model reports its remaining limits. */
   readonly onLimits?: (event: { limits: readonly LimitView[] }) => void;
   /**

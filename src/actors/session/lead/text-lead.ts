@@ -28,6 +28,8 @@
 //   TEXT-LEAD-9. Words and calls of the lead agent are kept with the last item that the model had read: words of the
 //       user, and results, that came meanwhile are owed a reply also after a crash. A telling replies to nothing; a
 //       result that the outbox tells, or that the user has, is owed none.
+//   TEXT-LEAD-10. The usage of a response that the provider has counted has an entry of its own, before its words:
+//       after a crash between the two the response is asked for again, and both have used tokens.
 //   TEXT-RESPONSE-1. Words stand in the conversation where they began: before the calls that follow them, and
 //       before the words of the user meanwhile.
 //   TEXT-RESPONSE-2. A response without words and calls is a failure, unless all was said before the calls
@@ -41,7 +43,8 @@ import { streamText, type LanguageModel } from 'ai';
 import { CancelledError, ConfigurationError, isA, ProviderError } from '../../../values/errors.ts';
 import { storable, storableId, storableText } from '../../../values/storable.ts';
 import { callKey } from '../../model/approval.ts';
-import { toStepError } from '../../model/model-step.ts';
+import { toStepError, toUsage } from '../../model/model-step.ts';
+import { countedUsage, namesOf } from '../../model/price.ts';
 import { telemetryOf, telemetryOff } from '../../model/telemetry.ts';
 import type { Prompt } from '../../notes/note.ts';
 import { callSafely } from '../../runtime/host.ts';
@@ -73,6 +76,7 @@ import {
 } from '../../../machines/index.ts';
 import type { LeadSession } from './lead-session.ts';
 import { modelToolsOf } from './lead-tools.ts';
+import { reportUsage } from './lead-usage.ts';
 import { settleNote, withStepNote } from './settle-tool.ts';
 import type { TextOutput, TextPart } from './text-output.ts';
 import { TurnChart } from './turn-chart.ts';
@@ -583,12 +587,15 @@ export class TextLead implements LeadDriver {
     const { agents, notes, records, host } = this.#core;
     const { name: agentName, providerOptions } = agents.current;
     const context = settleNote(this.#core);
-    const messages = records.conversation.toModelMessages({ notes });
+    const conversation = records.conversation.toModelMessages({ notes });
+    const messages = context ? withStepNote(conversation, context, notes) : conversation;
+    const instructions = agents.instructionsOf(agentName);
+    let written = '';
     const { stream } = streamText({
       model: this.#model,
-      instructions: agents.instructionsOf(agentName),
+      instructions,
       ...(providerOptions && { providerOptions }),
-      messages: context ? withStepNote(messages, context, notes) : messages,
+      messages,
       allowSystemInMessages: notes.systemAs === 'system',
       tools: modelToolsOf(agents.standingToolsOf(agentName)),
       toolChoice: mayCall ? 'auto' : 'none',
@@ -600,12 +607,23 @@ export class TextLead implements LeadDriver {
     for await (const part of stream) {
       if (signal.aborted) throw signal.reason;
       this.#watchdog.touch();
-      if (part.type === 'text-delta' && part.text !== '') yield { type: 'text', text: part.text };
-      else if (part.type === 'error') throw part.error;
+      if (part.type === 'text-delta' && part.text !== '') {
+        written += part.text;
+        yield { type: 'text', text: part.text };
+      } else if (part.type === 'error') throw part.error;
       else if (part.type === 'abort') throw signal.reason;
       else if (part.type === 'finish') {
         const { finishReason, rawFinishReason, totalUsage } = part;
         const tokens = totalUsage.inputTokens ?? totalUsage.outputTokens;
+        // TEXT-LEAD-10
+        const { inputTokens, outputTokens } = totalUsage;
+        const usage = toUsage(totalUsage);
+        reportUsage(this.#core, {
+          ...namesOf(this.#model),
+          name: agentName,
+          counted: { ...usage, inputTokens, outputTokens },
+          estimated: countedUsage(usage, { instructions, messages, written }),
+        });
         if (hasJustEnded(finishReason, rawFinishReason, tokens)) throw cutOff();
       } else if (part.type === 'tool-call') {
         const { toolCallId, toolName, input } = part;

@@ -49,6 +49,7 @@ import { setAsideIn, UnfoldableEntry } from '../../runtime/set-aside.ts';
 import { restoredUnits } from '../../subagents/restoration.ts';
 import type { EffectsSession } from '../effects/effects-session.ts';
 import type { SessionEffects } from '../effects/session-effects.ts';
+import { showUsage } from '../lead/lead-usage.ts';
 import { isOfTelling } from '../lead/text-lead.ts';
 import type { Recovery } from '../lead/lead-agents.ts';
 import { lostBy, openedWith, OPENING_ACTOR, SESSION_VERSION } from '../unit/session-entries.ts';
@@ -208,6 +209,7 @@ export class SessionLife {
       takesOverFrom: core.records.takesOverFrom,
     };
     for (const subagent of tree.views) core.projection.emit({ type: 'subagent.changed', subagent });
+    showUsage(core);
     effects.resume(isAsleep);
     const { live, untold, lost } = restored;
     const continuing = [...live, ...untold, ...lost.map(({ record }) => record)];

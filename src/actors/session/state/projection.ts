@@ -20,6 +20,7 @@ import { createStore } from '@xstate/store';
 import { Subject, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../../values/errors.ts';
 import type { QuestionRecord } from '../../contracts/records.ts';
+import { NO_LEAD_USAGE, NO_USAGE, usageOfBoth } from '../../contracts/usage.ts';
 import type { Host } from '../../runtime/host.ts';
 import {
   KEPT_VIEWS,
@@ -31,6 +32,8 @@ import {
   type TranscriptItem,
 } from '../../contracts/session-views.ts';
 
+const NOTHING_USED = usageOfBoth(NO_LEAD_USAGE, NO_USAGE);
+
 export class Projection {
   readonly #host: Pick<Host, 'environment' | 'report'>;
   readonly #events = new Subject<SessionEvent>();
@@ -41,7 +44,7 @@ export class Projection {
   #connection: SessionState['connection'] = 'created';
   #floor: SessionState['floor'] = 'nobody';
   #agent: string | null = null;
-  #usage: SessionState['usage'] = { inputTokens: null, outputTokens: null };
+  #usage = NOTHING_USED;
   #limits: SessionState['limits'] = [];
   #created: CreatedStore | null = null;
   /** True while the store lacks a change. */
@@ -65,6 +68,10 @@ export class Projection {
 
   get connection(): SessionState['connection'] {
     return this.#connection;
+  }
+
+  get usage(): SessionState['usage'] {
+    return this.#usage;
   }
 
   get transcript(): readonly TranscriptItem[] {
@@ -126,6 +133,7 @@ export class Projection {
         this.#agent = event.agentName;
         break;
       case 'usage.changed':
+        if (event.used === undefined && isSameUse(this.#usage, event.usage)) return;
         this.#usage = event.usage;
         break;
       case 'limits.changed':
@@ -214,6 +222,10 @@ export class Projection {
       }),
     );
   }
+}
+
+function isSameUse(before: SessionState['usage'], after: SessionState['usage']): boolean {
+  return before.lead === after.lead && before.subagents === after.subagents;
 }
 
 /** Tells whether a screen would show both in the same way. */

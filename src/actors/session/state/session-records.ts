@@ -35,6 +35,7 @@ import type {
   ToldResult,
 } from '../../contracts/records.ts';
 import type { EventFor, Received, SessionMessage } from '../../contracts/session-protocol.ts';
+import { addLeadUsage, NO_LEAD_USAGE, type LeadUsage } from '../../contracts/usage.ts';
 import {
   resultWords,
   saidOf,
@@ -56,6 +57,8 @@ export interface SessionRecordsSnapshot {
   /** @defaultValue false */
   readonly requestIsTyped?: boolean;
   readonly turns: number;
+  /** @defaultValue none */
+  readonly usage?: LeadUsage;
   readonly successor: Successor;
   /** @defaultValue false */
   readonly hasEntered?: boolean;
@@ -88,6 +91,8 @@ export class SessionRecords {
   answered: readonly AnsweredQuestion[] = [];
   /** Number of completed turns of the model. */
   turns = 0;
+  /** What the models of the lead agents have used. */
+  usage = NO_LEAD_USAGE;
   /** The first agent's `onEnter` is done. */
   hasEntered = false;
   /** The previous lead agent, until the current one has entered; null: it has. */
@@ -121,6 +126,7 @@ export class SessionRecords {
       requestId,
       ...(this.utteranceIsTyped && { requestIsTyped: true }),
       turns,
+      ...(this.usage !== NO_LEAD_USAGE && { usage: this.usage }),
       successor: this.#successor,
       hasEntered,
       takesOverFrom,
@@ -141,6 +147,7 @@ export class SessionRecords {
     this.utteranceIsTyped = false;
     this.answered = [];
     this.turns = 0;
+    this.usage = NO_LEAD_USAGE;
     this.hasEntered = false;
     this.takesOverFrom = null;
     this.#successor = null;
@@ -157,6 +164,7 @@ export class SessionRecords {
     this.utteranceIsTyped = snapshot.requestIsTyped === true;
     this.answered = snapshot.answered ?? [];
     this.turns = snapshot.turns;
+    this.usage = snapshot.usage ?? NO_LEAD_USAGE;
     this.hasEntered = snapshot.hasEntered === true;
     this.takesOverFrom = snapshot.takesOverFrom ?? null;
     this.directives = Directives.of(snapshot.directives);
@@ -263,6 +271,9 @@ export class SessionRecords {
         if (event.type === 'conversation.summarised')
           this.#conversation.change((log) => log.setSummary(event.summary, event.covers));
         else this.#said(event);
+        return [];
+      case 'usage':
+        this.usage = addLeadUsage(this.usage, event.usage);
         return [];
       // These change machines only, or are words that `userSaid` and its like take in.
       case 'interaction':

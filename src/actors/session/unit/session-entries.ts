@@ -214,6 +214,17 @@ const deadlines = Object.fromEntries(
   ].map((name) => [`deadline.${name}`, deadline]),
 );
 
+const leadUsage = z.looseObject({
+  inputTokens: maybe(amount),
+  outputTokens: maybe(amount),
+  cachedInputTokens: maybe(amount),
+  cacheWriteTokens: maybe(amount),
+  reasoningTokens: maybe(amount),
+  audioInputTokens: maybe(amount),
+  audioOutputTokens: maybe(amount),
+  cost: maybe(amount),
+});
+
 /** The name of a state: an empty name is none. */
 const name = z.string().min(1);
 
@@ -258,6 +269,7 @@ const snapshot = z.looseObject({
     agentName: text,
     requestId: maybe(text),
     turns: amount,
+    usage: maybe(leadUsage),
     directives: z.array(z.looseObject({ key: text, value: text })),
     questions: z.array(asked.extend({ answer: maybe(answer) })),
     answered: maybe(z.array(asked.extend({ answer, answeredAt: amount }))),
@@ -295,6 +307,10 @@ export const SESSION_SHAPES: EventShapes = {
     language: maybe(text),
     putsOff: maybe(text),
     traceparent: maybe(text),
+  }),
+  'usage.reported': z.looseObject({
+    agentName: text,
+    usage: leadUsage,
   }),
   'answer.given': z.looseObject({
     ticket: text,

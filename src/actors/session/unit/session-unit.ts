@@ -381,6 +381,7 @@ export class SessionUnit implements UnitBody {
       case 'agents':
       case 'directives':
       case 'user':
+      case 'usage':
       case 'answers':
       case 'opening':
       case 'snapshots':
@@ -471,6 +472,9 @@ export class SessionUnit implements UnitBody {
         this.post('notices.posted', { deliveryId });
         break;
       }
+      case 'usage':
+        this.post('usage.reported', { used: event.usage });
+        break;
       case 'snapshots':
         this.post('snapshots.written', { seq: this.unit.seq });
         break;

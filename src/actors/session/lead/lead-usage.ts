@@ -1,0 +1,75 @@
+// What the model of a lead agent uses: an entry of the session for each report, with its cost, and the sums for screens.
+//
+// LEAD-USAGE-1. What was used is counted once, by its entry, whichever process it was in. Screens and hooks get it when
+//     it is in the journal.
+
+import {
+  asUsage,
+  leadUsageIn,
+  usageOfBoth,
+  type LeadUsage,
+  type PricedCall,
+  type Usage,
+} from '../../contracts/usage.ts';
+import type { Receiver } from '../../contracts/session-protocol.ts';
+import { costOf } from '../../model/price.ts';
+import type { Host } from '../../runtime/host.ts';
+import type { Projection } from '../state/projection.ts';
+import type { SessionRecords } from '../state/session-records.ts';
+
+type Reported = Readonly<Partial<Record<keyof LeadUsage, unknown>>>;
+
+/** A report of a lead agent's model. */
+interface Report extends Pick<PricedCall, 'provider' | 'modelId' | 'name'> {
+  /** As the provider counted it; anything else than a count is passed over. */
+  readonly counted: Reported;
+  /** For `price`, where the provider has counted nothing. @defaultValue as it was counted */
+  readonly estimated?: Usage;
+}
+
+/** Puts what the model has used into the journal. */
+export function reportUsage(
+  session: Receiver & { readonly host: Pick<Host, 'price' | 'report'> },
+  { counted, estimated, ...names }: Report,
+): void {
+  const usage = leadUsageIn(counted);
+  const cost =
+    usage || estimated ? costOf(session.host, pricedCall(names, usage, estimated)) : undefined;
+  const used = leadUsageIn({ ...usage, cost });
+  if (used)
+    session.receive('usage', { type: 'usage.reported', agentName: names.name, usage: used });
+}
+
+function pricedCall(
+  names: Pick<PricedCall, 'provider' | 'modelId' | 'name'>,
+  usage: LeadUsage | null,
+  estimated: Usage | undefined,
+): PricedCall {
+  if (!usage) return { ...names, usage: estimated ?? asUsage({ inputTokens: 0, outputTokens: 0 }) };
+  const { audioInputTokens, audioOutputTokens } = usage;
+  return {
+    ...names,
+    usage: {
+      ...(estimated ?? asUsage(usage)),
+      ...(audioInputTokens !== undefined && { audioInputTokens }),
+      ...(audioOutputTokens !== undefined && { audioOutputTokens }),
+    },
+  };
+}
+
+/** Shows what the conversation has used so far. `used`: by the lead agent's model just now. */
+export function showUsage(
+  {
+    records,
+    tree,
+    projection,
+  }: {
+    readonly records: Pick<SessionRecords, 'usage'>;
+    readonly tree: { readonly usage: Usage };
+    readonly projection: Projection;
+  },
+  used?: LeadUsage,
+): void {
+  const usage = usageOfBoth(records.usage, tree.usage);
+  projection.emit({ type: 'usage.changed', usage, ...(used && { used }) });
+}
