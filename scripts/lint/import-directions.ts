@@ -172,6 +172,7 @@ export const layers: readonly Layer[] = [
   {
     files: 'actors/session/unit',
     sources: [
+      'actors/admission',
       'actors/contracts',
       'actors/conversation',
       'actors/ports',

@@ -88,11 +88,11 @@ export type CommandFrame =
       /** When the subagent reads it. @defaultValue 'steer' */
       readonly mode?: MessageMode;
     }
-  /** Raises limits of a subagent's budget to new totals; for the role `operator`. */
+  /** Raises limits of a subagent's budget, or (null) of the session's own, to new totals; for the role `operator`. */
   | {
       readonly type: 'raise';
       readonly id: number;
-      readonly subagentId: string;
+      readonly subagentId: string | null;
       readonly limits: BudgetLimits;
     }
   | { readonly type: 'dismiss'; readonly id: number; readonly deliveryId: string }
@@ -227,6 +227,7 @@ const isText =
   (value) =>
     typeof value === 'string' && value.length > 0 && value.length <= maxChars;
 const isId = isText(MAX_ID_CHARS);
+const isIdOrNull: Check = (value) => value === null || isId(value);
 const isWords: Check = (value) => isText(MAX_TEXT_CHARS)(value) && String(value).trim() !== '';
 const isCount: Check = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
 const isSerial: Check = (value) => isCount(value) && value !== 0;
@@ -269,7 +270,7 @@ const clientShapes: Readonly<Record<ClientFrame['type'], Shape>> = {
   answer: { id: isSerial, requestId: isId, answer: isAnswer },
   cancel: { id: isSerial, subagentId: isId, 'reason?': isWords },
   message: { id: isSerial, subagentId: isId, text: isWords, 'mode?': isMode },
-  raise: { id: isSerial, subagentId: isId, limits: isLimits },
+  raise: { id: isSerial, subagentId: isIdOrNull, limits: isLimits },
   dismiss: { id: isSerial, deliveryId: isId },
   shown: { id: isSerial, deliveryId: isId },
   'question.shown': { id: isSerial, requestId: isId },

@@ -371,11 +371,11 @@ export class SessionClient {
   }
 
   /**
-   * Raises limits of a subagent's budget to new totals, as `session.subagents.raiseBudget`. Resolves with the
-   * budget, or why it was not raised. For clients that `authorize` knows as operators.
+   * Raises limits of a subagent's budget to new totals, as `session.subagents.raiseBudget`; null: of the session's own
+   * budget. Resolves with the budget, or why it was not raised. For clients that `authorize` knows as operators.
    * @throws {OffstageError} as `send`, `NOT_ALLOWED` (rejects).
    */
-  async raiseBudget(subagentId: string, limits: BudgetLimits): Promise<RaiseResult> {
+  async raiseBudget(subagentId: string | null, limits: BudgetLimits): Promise<RaiseResult> {
     return (await this.#command({ type: 'raise', subagentId, limits })) as RaiseResult;
   }
 

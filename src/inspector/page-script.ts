@@ -604,7 +604,10 @@ function actions(id, wait, acting, limits, detail) {
     ...(limits.length > 0 ? raising(rest, limits, button) : []),
   ];
   if (what === 'delivery' && wait) return [button('Dismiss', () => ({ type: 'dismiss', deliveryId: rest }))];
-  if (what === 'session') return [words, button('Say as the user', () => ({ type: 'send', text: text() }))];
+  if (what === 'session') return [
+    words, button('Say as the user', () => ({ type: 'send', text: text() })),
+    ...(limits.length > 0 ? raising(null, limits, button) : []),
+  ];
   return [];
 }
 

@@ -41,7 +41,7 @@ export interface ShownSubject {
   readonly outcome: unknown;
   /** The usage of a subagent's model calls, or of the lead agents', and with that of all below; null of anything else. */
   readonly usage: { readonly own: Usage; readonly whole: Usage } | null;
-  /** The limits of a subagent's own budget; null: it has none, or is none. */
+  /** The limits of a subagent's own budget, or the session's; null: there are none, or it is something else. */
   readonly budget: BudgetLimits | null;
   /** The event of the entry. */
   readonly event: unknown;
@@ -93,7 +93,7 @@ export function subjectOf({ entry, step, replay, id, redact }: Subject): Omit<Sh
     waiting: waits.length,
     detail: detail ? show(detail, 'context') : null,
     said: shownLines(said, redact),
-    budget: subagent?.budget ?? null,
+    budget: (id === 'session' ? view : subagent)?.budget ?? null,
     usage: usageOf(view, id, name),
     outcome: subagent?.outcome ? show(subagent.outcome, 'context') : null,
     event: show(entry.event, 'event'),

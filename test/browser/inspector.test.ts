@@ -164,6 +164,7 @@ test('each button has its receipt: approve, refuse, a message of each kind, a ra
   const session = rideSession({
     sessionId: 'ses_1',
     runtime: createRuntime({ journal }),
+    budget: { tokens: 500_000 },
     subagents: Object.fromEntries(
       ['pay', 'pack', 'wait'].map((name) => [
         name,
@@ -221,6 +222,18 @@ test('each button has its receipt: approve, refuse, a message of each kind, a ra
   await total.fill('');
   await press('Raise budget', /Refused: INVALID_ARGUMENT|Not sent: Expected a frame/);
   await isClean(page);
+  // That of the whole session, where the lead agent's tokens are, too.
+  await choose(page, 'ses_1');
+  await page
+    .locator('#usage', { hasText: /Lead agent: .* tokens; with all subagents .* tokens/ })
+    .waitFor();
+  await page.locator('#usage', { hasText: 'Budget: 500,000 tokens' }).waitFor();
+  await total.fill('600000');
+  await press('Raise budget', '"tokens":{"granted":600000');
+  await isEvent('budget.raised', { limits: { tokens: 600_000 } });
+  await page.locator('#usage', { hasText: 'Budget: 600,000 tokens' }).waitFor();
+  await isClean(page);
+  await choose(page, new RegExp(`pay ${pay}`));
   for (const mode of ['queue', 'steer', 'interrupt']) {
     await page.getByRole('textbox', { name: 'Words' }).fill(`Read this: ${mode}`);
     await page.getByRole('combobox', { name: 'When it is read' }).selectOption(mode);

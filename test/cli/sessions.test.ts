@@ -105,6 +105,8 @@ describe('a journal', () => {
     ]);
     const raised = await run('raise', 'sub_1', '--tokens', '5000', ...at);
     expect(raised).toMatchObject({ status: 1, complained: 'sub_1: refused: over\n' });
+    const own = await run('raise', 'session', '--tokens', '5000', ...at);
+    expect(own).toMatchObject({ status: 1, complained: 'session: refused: no_such_limit\n' });
     const twice = await run('answer', questionId, '--text', 'coach', ...at);
     expect(twice).toEqual({ status: 1, printed: '', complained: `${questionId}: refused: over\n` });
     expect(await run('cancel', 'sub_1', ...at)).toMatchObject({ status: 1 });

@@ -150,17 +150,28 @@ test('a subagent in line says which run slots are held, and by whom, until it ge
   await session.sendText('use left and right');
   const idOf = (wanted: string) =>
     session.subagents.list().find(({ name }) => name === wanted)?.id ?? '';
-  await expect.poll(() => session.subagents.list().length).toBe(2);
+  const isOver = (): boolean =>
+    session.subagents.list().every(({ state }) => state === 'completed');
   const { ask: get } = await mounted({ journal });
-  const waitOf = async (wanted: string): Promise<Wait | null> => {
+  /** INSPECTED-1: it reads again after a while, and is asked until it has read all. */
+  const read = async (): Promise<number> => {
     const { length } = journal.read({ scope: 'ses_1' });
-    await get('entries?session=ses_1');
-    const id = encodeURIComponent(`subagent ${idOf(wanted)}`);
-    const shown = await get(`at?session=ses_1&entry=${length}&id=${id}`);
-    return shown.ok ? ((await shown.json()) as { wait: Wait | null }).wait : null;
+    for (;;) {
+      const asked = await get('entries?session=ses_1');
+      if (((await asked.json()) as { count: number }).count >= length) return length;
+    }
   };
+  const at = async <T>(id: string): Promise<T> =>
+    (await (
+      await get(`at?session=ses_1&entry=${await read()}&id=${encodeURIComponent(id)}`)
+    ).json()) as T;
+  const waitOf = async (wanted: string): Promise<Wait | null> =>
+    (await at<{ wait: Wait | null }>(`subagent ${idOf(wanted)}`)).wait;
+  // Where the processor is busy, both take their time.
+  const patience = { timeout: 60_000 };
+  await expect.poll(() => session.subagents.list().length, patience).toBe(2);
   await expect
-    .poll(() => waitOf('right'))
+    .poll(() => waitOf('right'), patience)
     .toMatchObject({
       cause: 'run_slot',
       on: idOf('left'),
@@ -168,17 +179,12 @@ test('a subagent in line says which run slots are held, and by whom, until it ge
       because: { of: 'subagent', id: idOf('left'), cause: 'tools' },
     });
   worked.resolve();
-  await expect
-    .poll(() => session.subagents.list().map(({ state }) => state))
-    .toEqual(['completed', 'completed']);
+  await expect.poll(isOver, patience).toBe(true);
   expect(await waitOf('right')).toBeNull();
   await session.idle();
   const { usage } = session.store.getSnapshot().context;
-  const { length } = journal.read({ scope: 'ses_1' });
-  await get('entries?session=ses_1');
-  const shown = await get(`at?session=ses_1&entry=${length}&id=session`);
   expect(usage.subagents.totalTokens).toBe(60);
-  expect(await shown.json()).toMatchObject({
+  expect(await at('session')).toMatchObject({
     usage: {
       own: { inputTokens: usage.lead.inputTokens, totalTokens: usage.total.totalTokens - 60 },
       whole: usage.total,

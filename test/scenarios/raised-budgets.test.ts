@@ -1,11 +1,11 @@
-// The budget of a subagent is raised: by the app, by an operator over the network, and in a journal that no process has.
+// The budget of a subagent, or of a session, is raised: by the app, by an operator over the network, and in a journal that no process has.
 
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { RestingSession } from '../../src/actors/replay/resting-session.ts';
 import { replaySession } from '../../src/entries/replay.ts';
 import { createRuntime, memoryJournal } from '../../src/index.ts';
 import { rideSession, served, testClient } from '../serve/support/served.ts';
-import { textLife, turns, world } from '../support/crashes.ts';
+import { instantsOf, textLife, turns, world, type World } from '../support/crashes.ts';
 import { calls, say } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
 
@@ -149,9 +149,15 @@ test('over the network: an operator raises it, a user and a watcher do not', asy
   const { id = '' } = session.subagents.list()[0] ?? {};
   for (const token of ['ann', 'eve']) {
     const { it } = testClient({ url, token });
-    await expect(it.raiseBudget(id, { steps: 3 })).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
+    for (const of of [id, null])
+      await expect(it.raiseBudget(of, { steps: 3 })).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
   }
   const { it } = testClient({ url, token: 'root' });
+  // The session has no budget of its own.
+  expect(await it.raiseBudget(null, { steps: 3 })).toMatchObject({
+    ok: false,
+    error: { code: 'INVALID_STATE', message: expect.stringContaining('it has no budget') },
+  });
   expect(await it.raiseBudget(id, { steps: 3 })).toMatchObject({
     ok: true,
     budget: { steps: { granted: 3 } },
@@ -166,4 +172,216 @@ test('over the network: an operator raises it, a user and a watcher do not', asy
   await expect
     .poll(() => journal.read().map(({ event }) => event))
     .toContainEqual(expect.objectContaining({ type: 'budget.raised', by: 'root' }));
+});
+
+describe("a session's own budget", () => {
+  /** It has steps for the question of its subagent, and none for the answer. */
+  const own: TalkOptions = {
+    subagents: {
+      ride: {
+        script: turns(calls(['ask_user', { question: 'Which class?' }, 'r1']), say('Booked.')),
+        config: { interactive: true },
+      },
+    },
+    budget: { steps: 1, tokens: 100_000 },
+  };
+
+  async function begun(of = world(), options = own) {
+    const talk = textLife(of, options);
+    await talk.start();
+    await talk.type('use ride');
+    await of.environment.advance(1_000);
+    const answer = async (later = talk): Promise<unknown> => {
+      await later.session.answer(opened(later.state()), { text: 'comfort' });
+      await of.environment.advance(1_000);
+      return later.state().subagents[0]?.outcome;
+    };
+    return { of, talk, answer };
+  }
+
+  test('as it is, it is used up by the question', async () => {
+    const { answer } = await begun();
+    expect(await answer()).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
+  });
+
+  test('BUDGETS-13: raised, the subagent goes on; the journal, and a replay, have it with the name', async () => {
+    const { of, talk, answer } = await begun();
+    const { subagents } = talk.session;
+    expect(subagents.raiseBudget(null, { steps: 3 }, { by: 'ann' })).toMatchObject({
+      ok: true,
+      budget: {
+        steps: { granted: 3, spent: 1, reserved: 0, left: 2 },
+        tokens: { granted: 100_000 },
+      },
+    });
+    expect(await answer()).toMatchObject({ status: 'completed', text: 'Booked.' });
+    expect(of.entries.filter(({ event }) => event.type === 'budget.raised')).toMatchObject([
+      { unit: 'ses', actor: 'budget', event: { limits: { steps: 3 }, by: 'ann' } },
+    ]);
+    const facts: unknown[] = [];
+    let last;
+    for (const { view, changes } of replaySession(of.entries)) {
+      if (changes['budget'] !== undefined) facts.push(changes['budget']);
+      last = view.budget;
+    }
+    expect(facts).toEqual(['tokens 100000, steps 1', 'tokens 100000, steps 3']);
+    expect(last).toEqual({ steps: 3, tokens: 100_000 });
+  });
+
+  test.each([
+    [{ steps: 0 }, 'INVALID_ARGUMENT'],
+    [{ steps: '3' }, 'INVALID_ARGUMENT'],
+    [{ steps: 3, wings: 2 }, 'INVALID_ARGUMENT'],
+    [{}, 'INVALID_ARGUMENT'],
+    [null, 'INVALID_ARGUMENT'],
+    [{ cost: Infinity }, 'INVALID_ARGUMENT'],
+  ])('%j is refused by name, and nothing is written', async (limits, code) => {
+    const { of, talk } = await begun();
+    const { length } = of.entries;
+    let thrown: unknown;
+    try {
+      talk.session.subagents.raiseBudget(null, limits as never);
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toMatchObject({ code, message: expect.stringContaining('raiseBudget(null') });
+    expect(of.entries).toHaveLength(length);
+  });
+
+  test('lower, or of something else, or too early, or too late: refused, and nothing is written', async () => {
+    const of = world();
+    const early = textLife(of, own);
+    expect(early.session.subagents.raiseBudget(null, { steps: 3 })).toMatchObject({
+      error: { code: 'INVALID_STATE', message: expect.stringContaining('the session is created') },
+    });
+    const { talk } = await begun(of);
+    const { length } = of.entries;
+    const raise = (limits: object) => talk.session.subagents.raiseBudget(null, limits);
+    expect(raise({ tokens: 99_999 })).toMatchObject({ error: { code: 'INVALID_STATE' } });
+    expect(raise({ steps: 9, agents: 3 })).toMatchObject({
+      error: { code: 'INVALID_STATE', message: expect.stringContaining('no limit of agents') },
+    });
+    expect(of.entries).toHaveLength(length);
+    await talk.close();
+    const { length: all } = of.entries;
+    expect(raise({ steps: 9 })).toMatchObject({ ok: false });
+    expect(of.entries).toHaveLength(all);
+  });
+
+  test.each([Infinity, 1])(
+    'is raised after a crash, with a snapshot after %s entries, and not twice',
+    async (afterEntries) => {
+      const of = world({ snapshots: { afterEntries, trim: true } });
+      const { talk, answer } = await begun(of);
+      expect(talk.session.subagents.raiseBudget(null, { steps: 2 })).toMatchObject({ ok: true });
+      await of.environment.settle();
+      talk.kill();
+      // A process with a higher limit has that.
+      const higher = textLife(of, { ...own, budget: { steps: 7, tokens: 100_000 } });
+      await higher.start();
+      const { subagents } = higher.session;
+      expect(subagents.raiseBudget(null, { steps: 7 })).toMatchObject({
+        budget: { steps: { granted: 7, spent: 1 } },
+      });
+      higher.kill();
+      const later = textLife(of, own);
+      await later.start();
+      expect(later.session.subagents.raiseBudget(null, { steps: 7 })).toMatchObject({
+        budget: { steps: { granted: 7, spent: 1 } },
+      });
+      expect(await answer(later)).toMatchObject({ status: 'completed', text: 'Booked.' });
+    },
+  );
+
+  test('a time limit that was raised ends later', async () => {
+    const timed: TalkOptions = { ...own, budget: { timeMs: 10_000 } };
+    const { of, talk } = await begun(world(), timed);
+    expect(talk.session.subagents.raiseBudget(null, { timeMs: 60_000 })).toMatchObject({
+      ok: true,
+    });
+    await of.environment.advance(20_000);
+    expect(talk.state().subagents[0]?.state).toBe('waiting_for_input');
+    talk.kill();
+    const later = textLife(of, timed);
+    await later.start();
+    await of.environment.advance(10_000);
+    expect(later.state().subagents[0]?.state).toBe('waiting_for_input');
+    await of.environment.advance(60_000);
+    expect(later.state().subagents[0]?.outcome?.error?.code).toBe('BUDGET_EXHAUSTED');
+  });
+
+  test('a journal that no process has: the next one has the raise', async () => {
+    const { of, talk, answer } = await begun();
+    talk.kill();
+    const { journal } = of.begin().runtime;
+    const resting = await RestingSession.claim(journal, 'ses', of.environment);
+    const by = { by: 'ann' };
+    const { length } = of.entries;
+    expect(await resting.raiseBudget(null, { agents: 3 }, by)).toMatchObject({
+      reason: 'no_such_limit',
+    });
+    expect(await resting.raiseBudget(null, { tokens: 1 }, by)).toMatchObject({ reason: 'lower' });
+    await expect(resting.raiseBudget(null, {}, by)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+    });
+    expect(of.entries).toHaveLength(length);
+    expect(await resting.raiseBudget(null, { steps: 3 }, by)).toEqual({
+      accepted: true,
+      limits: { steps: 3, tokens: 100_000 },
+      by: 'ann',
+    });
+    await resting.release();
+    const later = textLife(of, own);
+    await later.start();
+    expect(await answer(later)).toMatchObject({ status: 'completed' });
+  });
+
+  /** Of costs: a call that a crash interrupts counts for nothing, and takes no step from the next attempt. */
+  const costly: TalkOptions = { ...own, budget: { cost: 1 } };
+
+  /** An operator raises it at the question, until that has a receipt; then the user answers. */
+  async function live(of: World) {
+    let isRaised = false;
+    for (;;) {
+      const life = textLife(of, costly);
+      void life.start().catch(() => {});
+      await of.environment.settle();
+      for (let rounds = 0; life.isAlive() && rounds < 20; rounds += 1) {
+        const { transcript, questions, subagents } = life.state();
+        const open = questions.find(({ state }) => state === 'open');
+        if (subagents[0]?.outcome) return { life, isRaised };
+        if (!transcript.some(({ role }) => role === 'user'))
+          void life.session.sendText('use ride').catch(() => {});
+        else if (open && !isRaised) {
+          const raised = life.session.subagents.raiseBudget(null, { cost: 2 });
+          if (raised.ok) void life.session.committed().then(() => (isRaised = true));
+        } else if (open)
+          void life.session.answer(open.requestId, { text: 'comfort' }).catch(() => {});
+        await of.environment.advance(1_000);
+      }
+      if (life.isAlive()) throw new Error('Expected an end');
+    }
+  }
+
+  describe('a process dies', async () => {
+    const of = world({ price: () => 1 });
+    const { life } = await live(of);
+    const { written } = of;
+    await life.close();
+
+    test.each(instantsOf(written))('%s entry %i', async (when, entry) => {
+      const dying = world({ price: () => 1 });
+      dying.killAt(entry, when);
+      const ended = await live(dying);
+      expect(ended.isRaised).toBe(true);
+      expect(ended.life.state().subagents).toMatchObject([
+        { outcome: { status: 'completed', text: 'Booked.' }, step: 2 },
+      ]);
+      // Raised once, however often it was asked for.
+      expect(ended.life.session.subagents.raiseBudget(null, { cost: 2 })).toMatchObject({
+        budget: { cost: { granted: 2, spent: 2, left: 0 } },
+      });
+      await ended.life.close();
+    });
+  });
 });

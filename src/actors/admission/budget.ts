@@ -27,14 +27,19 @@
 //   BUDGETS-10. The end of a time limit is reported once, unless the subagent has ended.
 //   BUDGETS-11. The time of the scope counts only while it is loaded in a process: a scope that sleeps, or
 //        whose process has died, uses none. The time of a subagent continues.
-//   BUDGETS-13. A raise sets limits of a subagent's own to new totals, all of them or none, and never lowers one:
+//   BUDGETS-13. A raise sets limits of a subagent's own, or of the scope, to new totals, all of them or none, and never lowers one:
 //        repeated, it changes nothing. What shares the limits shares the raise.
 //   BUDGETS-14. The end of a subagent closes the accounts that were cut for it, and none that it shares.
 
 import { z } from 'zod';
 import type { Failure } from '../../machines/index.ts';
 import { check } from '../../values/checks.ts';
-import type { BudgetLimits, BudgetReport, BudgetUse } from '../contracts/config.ts';
+import {
+  raisedLimits,
+  type BudgetLimits,
+  type BudgetReport,
+  type BudgetUse,
+} from '../contracts/config.ts';
 import type { Environment } from '../ports/environment.ts';
 
 /** An amount that is held until its cost is known. */
@@ -478,12 +483,14 @@ export class Budgets {
   }
 
   /**
-   * Sets the time for which the scope was loaded before, in milliseconds. Must precede the first admission.
+   * Sets the time for which the scope was loaded before, in milliseconds, and the limits that were raised meanwhile.
+   * Must precede the first admission.
    */
-  continue(awakeMs: number): void {
+  continue(awakeMs: number, raised?: BudgetLimits): void {
     const now = (): number => this.#environment.clock.now();
     this.#startedAt = now() - awakeMs;
-    this.#scope = this.#limits && Budget.create(this.#limits, now, this.#startedAt);
+    this.#scope =
+      this.#limits && Budget.create(raisedLimits(this.#limits, raised), now, this.#startedAt);
   }
 
   /** The time for which the scope was loaded, in milliseconds. */
@@ -547,10 +554,10 @@ export class Budgets {
     return this.#entries.get(id)?.budget ?? null;
   }
 
-  /** Raises limits of a subagent (BUDGETS-13). Returns why that is refused; null: it is done. */
-  raise(id: string, limits: BudgetLimits): Failure | null {
-    const entry = this.#entries.get(id);
-    const refused = entry ? entry.budget.raise(limits) : notRaised('it has no budget');
+  /** Raises limits of a subagent, or (null) of the scope (BUDGETS-13). Returns why that is refused; null: it is done. */
+  raise(id: string | null, limits: BudgetLimits): Failure | null {
+    const budget = id === null ? this.#scope : this.of(id);
+    const refused = budget ? budget.raise(limits) : notRaised('it has no budget');
     if (refused) return refused.error;
     // Those below it may share its time.
     for (const each of this.#entries.values()) this.#arm(each);

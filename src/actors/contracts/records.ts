@@ -12,6 +12,7 @@ import type { Note, Prompt } from '../notes/note.ts';
 import type { QuestionOption } from './session-views.ts';
 import type { Outcome } from './outcome.ts';
 import type { DirectiveScope } from './directives.ts';
+import type { BudgetLimits } from './config.ts';
 import type { LeadUsage } from './usage.ts';
 
 /** An answer as the subagent that asked reads it. */
@@ -299,6 +300,13 @@ export type SessionInputEvent =
     } & SettledBy)
   /** The lead agent's model has used this since its last report. */
   | { readonly type: 'usage.reported'; readonly agentName: string; readonly usage: LeadUsage }
+  /** Limits of the session's budget have new totals. */
+  | {
+      readonly type: 'budget.raised';
+      readonly limits: BudgetLimits;
+      /** The identity that the app vouched for. */
+      readonly by?: string;
+    }
   /** The current lead agent has entered: its `onEnter` is done. */
   | { readonly type: 'agent.entered'; readonly agentName: string }
   | {

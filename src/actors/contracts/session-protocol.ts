@@ -103,6 +103,7 @@ export interface SessionProtocol {
   readonly directives: Input<'directive.set'>;
   readonly user: Input<'user.said'>;
   readonly usage: Input<'usage.reported'>;
+  readonly budget: Input<'budget.raised'>;
   readonly answers: Input<'answer.given' | 'question.settled'>;
   /** Its first entry; see `unit/session-entries.ts`. */
   readonly opening: { readonly type: 'session.opened'; readonly inputs: unknown };
@@ -170,6 +171,7 @@ const WORDS: { readonly [A in Words]: ReadonlySet<SessionProtocol[A]['type']> } 
   directives: new Set(['directive.set'] as const),
   user: new Set(['user.said'] as const),
   usage: new Set(['usage.reported'] as const),
+  budget: new Set(['budget.raised'] as const),
   answers: new Set(['answer.given', 'question.settled'] as const),
   opening: new Set(['session.opened'] as const),
   snapshots: new Set(['session.snapshot'] as const),

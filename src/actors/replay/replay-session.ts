@@ -27,6 +27,7 @@ import type { Waiting } from '../../machines/outbox-setup.ts';
 import { check } from '../../values/checks.ts';
 import { ConfigurationError, OffstageError, isA, messageOf } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
+import { raisedLimits } from '../contracts/config.ts';
 import type { AnswerReceipt } from '../contracts/session-views.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import { journalCut } from '../ports/journal-error.ts';
@@ -563,6 +564,7 @@ class ReplayedSession {
 
   get view(): Omit<ReplayView, 'at' | 'subagents'> {
     const { session } = this.#unit;
+    const { budget } = this.#unit.inputs.books ?? {};
     const snapshot = session.snapshot;
     return {
       connection: snapshot.value.connection,
@@ -575,6 +577,7 @@ class ReplayedSession {
       outbox: this.#outbox,
       transcript: this.transcript,
       leadUsage: this.#records.usage,
+      ...(budget && { budget: raisedLimits(budget, this.#records.raised) }),
     };
   }
 

@@ -91,6 +91,8 @@ export interface ReplayView {
   readonly transcript: readonly ReplayItem[];
   /** What the models of the lead agents have used. */
   readonly leadUsage: LeadUsage;
+  /** The limits of the session's budget, with the totals to which they were raised. Absent: none, or not known. */
+  readonly budget?: BudgetLimits;
   /** All subagents, including those that have ended. */
   readonly subagents: readonly ReplaySubagent[];
 }
@@ -155,7 +157,7 @@ export function sessionFacts(
   view: Omit<ReplayView, 'at' | 'subagents' | 'transcript'>,
   batches: readonly BatchFact[],
 ): readonly Fact[] {
-  const { connection, client, floor, agent, owner, questions, calls, outbox } = view;
+  const { connection, client, floor, agent, owner, questions, calls, outbox, budget } = view;
   const { current, pending, reserved } = outbox;
   return [
     ['connection', connection],
@@ -164,6 +166,7 @@ export function sessionFacts(
     ['agent', agent ?? 'nobody'],
     ['owner', owner ?? 'lead agent'],
     ['reserved', String(reserved)],
+    ...(budget ? [['budget', limitsIn(budget).join(', ')] as const] : []),
     ...questions.map(({ requestId, state, answer }): Fact => [
       `question ${requestId}`,
       answer === null ? state : `${state}: ${words(answer)}`,
@@ -174,9 +177,12 @@ export function sessionFacts(
   ];
 }
 
+const limitsIn = (budget: BudgetLimits): readonly string[] =>
+  Object.entries(budget).map(([limit, total]) => `${limit} ${total}`);
+
 export function subagentFact(subagent: ReplaySubagent): Fact {
   const { id, name, state, step, messages, settledCalls, outcome, budget = {} } = subagent;
-  const limits = Object.entries(budget).map(([limit, total]) => `, ${limit} ${total}`);
+  const limits = limitsIn(budget).map((limit) => `, ${limit}`);
   const work = `step ${step} (${messages} messages, ${settledCalls} calls${limits.join('')})`;
   const end = outcome && (outcome.error?.message ?? outcome.text);
   return [`subagent ${id}`, `${name} ${state}, ${work}${end ? `: ${words(end)}` : ''}`];

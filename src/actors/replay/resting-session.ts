@@ -196,21 +196,23 @@ export class RestingSession {
   }
 
   /**
-   * Raises limits of a subagent's budget to new totals, as `session.subagents.raiseBudget` does. The process that
+   * Raises limits of a subagent's budget, or (null) of the session's own, to new totals, as
+   * `session.subagents.raiseBudget` does. The process that
    * continues the session takes them from the budget above; what is not left there is shared with it.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    */
   async raiseBudget(
-    subagentId: string,
+    subagentId: string | null,
     limits: BudgetLimits,
     options: VouchedFor = {},
   ): Promise<RestingRaise> {
     const raised = argument('limits', 'raiseBudget(subagentId, limits)', limits);
     const by = checkedBy('raiseBudget(subagentId, limits, options)', options);
     const { subagents } = this.view;
-    const subagent = subagents.find(({ id }) => id === subagentId);
-    if (!subagent || !this.#replay.unreadOf(subagentId)) return this.#gone(subagentId);
-    const { budget = {} } = subagent;
+    const owner = subagentId === null ? this.view : subagents.find(({ id }) => id === subagentId);
+    if (subagentId !== null && (!owner || !this.#replay.unreadOf(subagentId)))
+      return this.#gone(subagentId);
+    const { budget = {} } = owner ?? {};
     const used = usageBelow(subagents, subagentId);
     const least: BudgetLimits = { tokens: used.totalTokens, cost: used.cost ?? 0 };
     for (const name of Object.keys(raised) as (keyof BudgetLimits)[]) {
@@ -225,7 +227,9 @@ export class RestingSession {
       ...(by === undefined ? {} : { by }),
       at: this.#now(),
     };
-    return (await this.#write(subagentId, 'subagent', event))
+    const [unit, actor] =
+      subagentId === null ? [this.#sessionId, 'budget'] : [subagentId, 'subagent'];
+    return (await this.#write(unit, actor, event))
       ? { accepted: true, limits: { ...budget, ...raised }, ...(by !== undefined && { by }) }
       : { accepted: false, reason: 'over' };
   }

@@ -42,6 +42,7 @@ import type { Jobs } from '../ports/jobs.ts';
 import type { SubagentState, SubagentView } from '../contracts/session-views.ts';
 import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';
 import type { SubagentTask } from '../contracts/task.ts';
+import type { Failure } from '../../machines/index.ts';
 import type { Usage } from '../contracts/usage.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
 import { checkPriced, checkSubagentConfig } from '../subagent/config.ts';
@@ -376,13 +377,17 @@ export class SubagentTree implements SubagentService {
       return refusal('INVALID_STATE', `The budget of ${id} is used up: it hands in what it has`);
     subagent.checkRoom();
     const refused = budgets.raise(id, limits);
-    if (refused)
-      return refusal(
-        refused.code === 'BUDGET_EXCEEDED' ? refused.code : 'INVALID_STATE',
-        refused.message,
-      );
+    if (refused) return notRaised(refused);
     subagent.raiseBudget(limits, by);
     return { ok: true, budget: budgets.of(id)?.report ?? {} };
+  }
+
+  /** Raises limits of the budget of all; it is the scope that writes it down, for `restore`. */
+  raiseOwnBudget(limits: BudgetLimits): RaiseResult {
+    const { budgets } = this.#host;
+    if (this.#isStopping) return refusal('SESSION_CLOSED', 'The session is being closed');
+    const refused = budgets.raise(null, limits);
+    return refused ? notRaised(refused) : { ok: true, budget: budgets.report };
   }
 
   report(
@@ -434,17 +439,21 @@ export class SubagentTree implements SubagentService {
 
   /**
    * Restores the subagents of the journal, by the scopes that they work for. None of them continues yet.
-   * `known`: the facts of other processes about kept instances and forgotten subagents.
+   * `known`: the facts of other processes about kept instances and forgotten subagents, and what the budget of all was
+   * raised to.
    */
   restore(
     units: RestoredUnits,
     scopes: readonly ScopePorts[],
-    known: Omit<SubagentTreeSnapshot, 'subagents'> = { gone: [], histories: {} },
+    known: Omit<SubagentTreeSnapshot, 'subagents'> & { readonly raised?: BudgetLimits } = {
+      gone: [],
+      histories: {},
+    },
   ): Restored {
     const { registry, supervisor, budgets, instances } = this.#host;
-    const { gone, histories, awakeMs = 0 } = known;
+    const { gone, histories, awakeMs = 0, raised } = known;
     instances.remember(histories);
-    budgets.continue(awakeMs);
+    budgets.continue(awakeMs, raised);
     const restored = restoreSubagents(this.#host, units, scopes);
     registry.countRestored(gone);
     // After the restoration, because their budgets were cut from those of restored subagents.
@@ -575,6 +584,10 @@ export class SubagentTree implements SubagentService {
       subagent?.lose({ code: 'NOT_RECOVERABLE', message, retryable: true });
     }
   }
+}
+
+function notRaised({ code, message }: Failure): Refused {
+  return refusal(code === 'BUDGET_EXCEEDED' ? code : 'INVALID_STATE', message);
 }
 
 function notFound(id: string): Refused {

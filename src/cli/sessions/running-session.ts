@@ -20,7 +20,8 @@ export type Deed =
       readonly text: string;
       readonly mode: MessageMode;
     }
-  | { readonly type: 'raise'; readonly subagentId: string; readonly limits: BudgetLimits };
+  /** `subagentId`: null for the budget of the session. */
+  | { readonly type: 'raise'; readonly subagentId: string | null; readonly limits: BudgetLimits };
 
 /** Its outcome. */
 export type Receipt =

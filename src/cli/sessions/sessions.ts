@@ -26,7 +26,8 @@ const usage = `offstage sessions <verb> --journal <file or address> | --url <add
   answer <question>             answers a question: --option, --text, --approve or --deny
   cancel <subagent>             cancels a subagent: --reason
   message <subagent> <text>     writes to a subagent: --mode
-  raise <subagent>              raises its budget to new totals: --tokens, --steps, --time-ms, --agents, --cost
+  raise <subagent>, raise session
+                                raises its budget to new totals: --tokens, --steps, --time-ms, --agents, --cost
 
   --journal <file>   a SQLite file, or postgres://…: acts in sessions that no process has; the process that
                      continues the session carries it out
@@ -227,7 +228,7 @@ async function show(
 
 function told(receipt: Receipt, deed: Deed, json: boolean, print: Print, complain: Print): number {
   if (json) print(jsonOf(receipt));
-  const of = deed.type === 'answer' ? deed.requestId : deed.subagentId;
+  const of = deed.type === 'answer' ? deed.requestId : (deed.subagentId ?? 'session');
   if (receipt.accepted && !json)
     print(`${of}: ${DONE[deed.type]}${receipt.by === undefined ? '' : ` as ${receipt.by}`}\n`);
   if (!receipt.accepted && !json) complain(`${of}: refused: ${receipt.reason}\n`);
@@ -270,7 +271,7 @@ const VERBS: ReadonlyMap<string, readonly string[]> = new Map([
   ['answer', ['the id of a question']],
   ['cancel', ['the id of a subagent']],
   ['message', ['the id of a subagent', 'the words']],
-  ['raise', ['the id of a subagent']],
+  ['raise', ['the id of a subagent, or `session`']],
 ]);
 
 function callOf(args: readonly string[]) {
@@ -300,7 +301,8 @@ function deedOf(
 ): Deed | null {
   if (verb === 'answer') return { type: 'answer', requestId: id, answer: answerOf(values) };
   const { reason = 'cancelled on the command line', mode = 'steer' } = values;
-  if (verb === 'raise') return { type: 'raise', subagentId: id, limits: limitsOf(values) };
+  if (verb === 'raise')
+    return { type: 'raise', subagentId: id === 'session' ? null : id, limits: limitsOf(values) };
   if (verb === 'cancel') return { type: 'cancel', subagentId: id, reason };
   if (verb !== 'message') return null;
   if (mode !== 'queue' && mode !== 'steer' && mode !== 'interrupt')

@@ -31,9 +31,10 @@ export function rideSession(
       ...options.subagents,
     },
   };
-  const { sessionId, runtime, limits } = options;
+  const { sessionId, runtime, limits, budget } = options;
   return new TextSession({
     ...(limits && { limits }),
+    ...(budget && { budget }),
     ...(sessionId !== undefined && { sessionId }),
     ...(runtime && { runtime }),
     model: castOf(talk),

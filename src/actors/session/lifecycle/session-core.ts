@@ -22,7 +22,11 @@ import { ScopeSnapshots } from '../../runtime/scope-journal.ts';
 import { servicesOf } from '../effects/session-effects.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import type { SetAsideEntry } from '../../contracts/session-views.ts';
-import type { SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
+import type { BudgetLimits, SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
+import type { VouchedFor } from '../../contracts/identity.ts';
+import type { RaiseResult } from '../../contracts/service-types.ts';
+import { refusal } from '../../subagents/refusal.ts';
+import { argument } from '../../subagents/service-arguments.ts';
 import { sessionLimits } from '../../admission/limits.ts';
 import { Awaited } from '../lead/awaited.ts';
 import { SessionRecords } from '../state/session-records.ts';
@@ -54,6 +58,7 @@ import type { LeadSession } from '../lead/lead-session.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 import type { SessionInputs } from '../unit/session-entries.ts';
 import { reporter } from '../../../values/reporter.ts';
+import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { readTraceparent } from '../../../values/traceparent.ts';
 
 /** The options that voice and text sessions add to those of the app. */
@@ -213,6 +218,7 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
           limits: conversation.limits,
           promptStyle: options.promptStyle ?? 'notice',
           runSlots: limits.maxConcurrentPerSession,
+          ...(options.budget && { budget: withoutUndefined(options.budget) }),
         },
       },
       {
@@ -301,6 +307,26 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
   notifyBackground(text: string, options?: NoticeOptions): string {
     this.unit.unit.checkRoom();
     return postNotice(this, checkedNotice(text, options));
+  }
+
+  /**
+   * Raises limits of the session's own budget to new totals.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   */
+  raiseBudget(given: BudgetLimits, { by }: VouchedFor): RaiseResult {
+    const limits = argument('limits', 'raiseBudget(null, limits)', given);
+    const { connection } = this.projection;
+    if (connection === 'created' || connection === 'closed' || connection === 'suspended')
+      return refusal('INVALID_STATE', `The budget was not raised: the session is ${connection}`);
+    this.unit.unit.checkRoom();
+    const raised = this.tree.raiseOwnBudget(limits);
+    if (raised.ok)
+      this.receive('budget', {
+        type: 'budget.raised',
+        limits,
+        ...(by === undefined ? {} : { by }),
+      });
+    return raised;
   }
 
   /** Returns the newest remembered facts of the user. */

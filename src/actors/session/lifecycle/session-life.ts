@@ -189,6 +189,7 @@ export class SessionLife {
       gone: known?.gone ?? [],
       histories: known?.histories ?? {},
       awakeMs: history.awakeMs,
+      raised: core.records.raised,
     });
     // A running tool is examined separately: it may have had an effect (P6).
     unit.unit.releaseDue(unit.underWay.filter(({ effect }) => effect.name !== 'execute'));

@@ -23,6 +23,7 @@ import {
   readBackText,
 } from '../../conversation/prompts.ts';
 import type { Note } from '../../notes/note.ts';
+import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { Directives, type Directive } from '../../contracts/directives.ts';
 import { LiveConversation, type Unfinished } from './live-conversation.ts';
 import type {
@@ -35,6 +36,7 @@ import type {
   ToldResult,
 } from '../../contracts/records.ts';
 import type { EventFor, Received, SessionMessage } from '../../contracts/session-protocol.ts';
+import type { BudgetLimits } from '../../contracts/config.ts';
 import { addLeadUsage, NO_LEAD_USAGE, type LeadUsage } from '../../contracts/usage.ts';
 import {
   resultWords,
@@ -59,6 +61,8 @@ export interface SessionRecordsSnapshot {
   readonly turns: number;
   /** @defaultValue none */
   readonly usage?: LeadUsage;
+  /** @defaultValue none */
+  readonly raised?: BudgetLimits;
   readonly successor: Successor;
   /** @defaultValue false */
   readonly hasEntered?: boolean;
@@ -93,6 +97,8 @@ export class SessionRecords {
   turns = 0;
   /** What the models of the lead agents have used. */
   usage = NO_LEAD_USAGE;
+  /** The limits of the session's budget that were raised, with their totals. */
+  raised: BudgetLimits = {};
   /** The first agent's `onEnter` is done. */
   hasEntered = false;
   /** The previous lead agent, until the current one has entered; null: it has. */
@@ -127,6 +133,7 @@ export class SessionRecords {
       ...(this.utteranceIsTyped && { requestIsTyped: true }),
       turns,
       ...(this.usage !== NO_LEAD_USAGE && { usage: this.usage }),
+      ...(Object.keys(this.raised).length > 0 && { raised: this.raised }),
       successor: this.#successor,
       hasEntered,
       takesOverFrom,
@@ -148,6 +155,7 @@ export class SessionRecords {
     this.answered = [];
     this.turns = 0;
     this.usage = NO_LEAD_USAGE;
+    this.raised = {};
     this.hasEntered = false;
     this.takesOverFrom = null;
     this.#successor = null;
@@ -165,6 +173,7 @@ export class SessionRecords {
     this.answered = snapshot.answered ?? [];
     this.turns = snapshot.turns;
     this.usage = snapshot.usage ?? NO_LEAD_USAGE;
+    this.raised = snapshot.raised ?? {};
     this.hasEntered = snapshot.hasEntered === true;
     this.takesOverFrom = snapshot.takesOverFrom ?? null;
     this.directives = Directives.of(snapshot.directives);
@@ -274,6 +283,9 @@ export class SessionRecords {
         return [];
       case 'usage':
         this.usage = addLeadUsage(this.usage, event.usage);
+        return [];
+      case 'budget':
+        this.raised = { ...this.raised, ...withoutUndefined(event.limits) };
         return [];
       // These change machines only, or are words that `userSaid` and its like take in.
       case 'interaction':

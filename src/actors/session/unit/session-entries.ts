@@ -6,6 +6,8 @@
 
 import { z } from 'zod';
 import { DELIVERY_MODES, type OutboxInput, type SessionInput } from '../../../machines/index.ts';
+import { budgetLimits } from '../../admission/budget.ts';
+import type { BudgetLimits } from '../../contracts/config.ts';
 import { noteSchema, type ConversationLimits } from '../../conversation/items.ts';
 import type { JournalEntry } from '../../ports/journal.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
@@ -55,6 +57,8 @@ export interface SessionInputs {
     readonly promptStyle: PromptStyle;
     /** `maxConcurrentPerSession`. @defaultValue unknown */
     readonly runSlots?: number;
+    /** The session's budget. @defaultValue none, or unknown */
+    readonly budget?: BudgetLimits;
   };
 }
 
@@ -154,6 +158,7 @@ const inputsShape = z.looseObject({
       limits: z.record(z.string(), z.union([z.int().positive(), z.literal('Infinity')])),
       promptStyle: z.enum(['notice', 'turn']),
       runSlots: maybe(amount),
+      budget: maybe(budgetLimits),
     }),
   ),
 });
@@ -270,6 +275,7 @@ const snapshot = z.looseObject({
     requestId: maybe(text),
     turns: amount,
     usage: maybe(leadUsage),
+    raised: maybe(budgetLimits),
     directives: z.array(z.looseObject({ key: text, value: text })),
     questions: z.array(asked.extend({ answer: maybe(answer) })),
     answered: maybe(z.array(asked.extend({ answer, answeredAt: amount }))),
@@ -308,6 +314,7 @@ export const SESSION_SHAPES: EventShapes = {
     putsOff: maybe(text),
     traceparent: maybe(text),
   }),
+  'budget.raised': z.looseObject({ limits: budgetLimits, by: maybe(text) }),
   'usage.reported': z.looseObject({
     agentName: text,
     usage: leadUsage,

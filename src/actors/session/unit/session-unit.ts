@@ -382,6 +382,7 @@ export class SessionUnit implements UnitBody {
       case 'directives':
       case 'user':
       case 'usage':
+      case 'budget':
       case 'answers':
       case 'opening':
       case 'snapshots':
@@ -484,6 +485,7 @@ export class SessionUnit implements UnitBody {
       case 'agents':
       case 'directives':
       case 'user':
+      case 'budget':
       case 'answers':
       case 'opening':
         break;

@@ -79,10 +79,11 @@ export interface SessionSubagents {
    */
   send(id: string, message: SendRequest, options?: VouchedFor): SendResult;
   /**
-   * Raises limits of a subagent's budget to new totals: `raiseBudget` of the service, as the lead agent's.
+   * Raises limits of a subagent's budget to new totals, as `raiseBudget` of the service does for the lead agent; null: of
+   * the session's own budget.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
    */
-  raiseBudget(id: string, limits: BudgetLimits, options?: VouchedFor): RaiseResult;
+  raiseBudget(id: string | null, limits: BudgetLimits, options?: VouchedFor): RaiseResult;
   /** The service of the subagents, with waits, progress, streams and more; the app calls it as `THE_LEAD`. */
   readonly service: SubagentService;
 }
@@ -421,9 +422,9 @@ export abstract class BaseSession {
 // A class, not an object with getters of its own: V8 keeps such a getter among the old objects from the start,
 // and with it the session that it reads, until the next full collection.
 class SubagentsOfSession implements SessionSubagents {
-  readonly #core: Pick<SessionCore, 'projection' | 'tree' | 'user'>;
+  readonly #core: Pick<SessionCore, 'projection' | 'tree' | 'user' | 'raiseBudget'>;
 
-  constructor(core: Pick<SessionCore, 'projection' | 'tree' | 'user'>) {
+  constructor(core: Pick<SessionCore, 'projection' | 'tree' | 'user' | 'raiseBudget'>) {
     this.#core = core;
   }
 
@@ -457,8 +458,9 @@ class SubagentsOfSession implements SessionSubagents {
     return this.#core.tree.send(id, message, THE_LEAD, by);
   }
 
-  raiseBudget(id: string, limits: BudgetLimits, options: VouchedFor = {}): RaiseResult {
+  raiseBudget(id: string | null, limits: BudgetLimits, options: VouchedFor = {}): RaiseResult {
     const by = this.#by('subagents.raiseBudget(id, limits, options)', options);
+    if (id === null) return this.#core.raiseBudget(limits, by);
     return this.#core.tree.raiseBudget(id, limits, THE_LEAD, by);
   }
 
