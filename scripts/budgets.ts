@@ -38,7 +38,8 @@ await import(new URL('../dist/index.js', import.meta.url).href);
 
 const rows: readonly (readonly [name: string, is: number, most: number, unit: string])[] = [
   ['packed file', pack.size / 1e6, 3.5, 'MB'],
-  ['unpacked', pack.unpackedSize / 1e6, 13, 'MB'],
+  // 13 until whole runs had their steps in the run's own workflow: 0.1 MB, most of it source maps and declarations.
+  ['unpacked', pack.unpackedSize / 1e6, 13.3, 'MB'],
   ["import 'offstage', files", files, 640, ''],
   ["import 'offstage', loaded", bytes / 1e6, 5, 'MB'],
 ];

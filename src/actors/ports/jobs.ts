@@ -122,13 +122,13 @@ export class JobError extends OffstageError {
 
 /** @throws {JobError} `JOB_TOO_LARGE` (JOBS-5). */
 export function checkJobSize({ name, body }: Job, maxBytes: number): void {
-  if (isLongerThan(body, maxBytes)) throw tooLarge(name, body, maxBytes);
+  if (isLongerThan(body, maxBytes)) throw jobTooLarge(name, body, maxBytes);
 }
 
 /** Returns the end, or a failure in place of an end whose text is larger than the engine keeps. */
 export function endWithin(job: Job, end: JobEnd, maxBytes: number): JobEnd {
   if (!('done' in end) || !isLongerThan(end.done, maxBytes)) return end;
-  const { code, message, retryable } = tooLarge(`the result of ${job.name}`, end.done, maxBytes);
+  const { code, message, retryable } = jobTooLarge(`the result of ${job.name}`, end.done, maxBytes);
   return { failed: { code, message, retryable } };
 }
 
@@ -207,7 +207,8 @@ export function cancelledEnd(): JobEnd {
   return { failed: { code: 'CANCELLED', message: 'The job was cancelled', retryable: false } };
 }
 
-function tooLarge(what: string, text: string, maxBytes: number): JobError {
+/** The error for a text that the engine does not keep. */
+export function jobTooLarge(what: string, text: string, maxBytes: number): JobError {
   return new JobError(
     'JOB_TOO_LARGE',
     `${what}: expected at most ${maxBytes} bytes, got ${byteLength(text)}: give packedJobs(…) and packedHandler(…) the same \`claims\`, which keep large texts`,

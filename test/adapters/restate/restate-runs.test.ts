@@ -86,14 +86,25 @@ function contextOf(call: Call = () => Promise.reject(new Error('there is no othe
 async function openRestate(handler: RunHandler) {
   const { name, handlers } = restateRunWorkflow({ restate: sdk, handler, service: 'trips' });
   const runs = new Map<string, ReturnType<typeof contextOf>>();
+  const outcomes = new Map<string, Promise<unknown>>();
   const call: Call = async (key, handler, input) => {
     const isNew = handler === 'run' && !runs.has(key);
     const ctx = runs.get(key) ?? contextOf(call);
     runs.set(key, ctx);
-    return handler === 'run' && !isNew ? null : copied(await handlers[handler](ctx, copied(input)));
+    if (handler === 'run' && !isNew) return null;
+    const result = handlers[handler](ctx, copied(input)).then(copied);
+    if (handler === 'run') outcomes.set(key, result);
+    return result;
   };
   const server = createServer((request, response) => {
     const answer = async (): Promise<void> => {
+      const attach = /^\/restate\/workflow\/trips\/([^/]+)\/attach$/u.exec(request.url ?? '');
+      if (attach) {
+        const outcome = outcomes.get(decodeURIComponent(attach[1] ?? ''));
+        return void (outcome
+          ? response.end(JSON.stringify(await outcome))
+          : response.writeHead(404).end('no such run'));
+      }
       const [, service, path = '', handler = '', send] = (request.url ?? '').split('/');
       const input: unknown = JSON.parse(await text(request));
       expect(service).toBe(name);
@@ -113,7 +124,7 @@ async function openRestate(handler: RunHandler) {
   return { ingress: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, runs };
 }
 
-describe('conformance', () => {
+describe.each(['steps', 'jobs'] as const)('conformance, with `%s`', (by) => {
   const environment = nodeEnvironment();
   const cases = runsConformance({
     name: 'restate',
@@ -122,8 +133,9 @@ describe('conformance', () => {
     moment: () => new Promise((resolve) => setImmediate(resolve)),
     async open(tell) {
       const { configs, model } = runsConformanceAgents(tell);
-      const jobs = simulatedJobs({ handler: jobWorker({ environment, configs, model }) });
-      const { ingress } = await openRestate(runWorker({ environment, configs, jobs }));
+      const steps = jobWorker({ environment, configs, model });
+      const does = by === 'steps' ? { steps } : { jobs: simulatedJobs({ handler: steps }) };
+      const { ingress } = await openRestate(runWorker({ environment, configs, ...does }));
       const engine = restateRuns({ ingress, service: 'trips' });
       const program = () => ({
         options: { runtime: createRuntime({ environment }), engine },

@@ -82,6 +82,10 @@ function inProcess(): RunsConformanceSetup {
 let salt = 0;
 
 interface Faults {
+  /** The steps that a turn does itself. @defaultValue all, as jobs */
+  readonly steps?: 'one' | 'none';
+  /** No process keeps a run between two turns. */
+  readonly forgetful?: boolean;
   readonly packing?: () => JobPacking;
   readonly forgets?: (stores: ForgetRunStores) => ForgetRunStores;
   readonly engine?: (engine: RunEngine) => RunEngine;
@@ -98,6 +102,8 @@ function simulatedWith({
   jobs: odd,
   worker: changedWorker = (options) => options,
   packing,
+  steps,
+  forgetful = false,
   forgets: storesOf = (stores) => stores,
 }: Faults): RunsConformanceSetup {
   const environment = simulatedEnvironment();
@@ -115,11 +121,23 @@ function simulatedWith({
       const worker = jobWorker({ environment, configs, model });
       const bare = simulatedJobs({ handler: own ? packedHandler(worker, own) : worker });
       const jobs = own ? packedJobs(bare, own) : bare;
-      const turns = runWorker(
-        changedWorker({ environment, configs, jobs: odd?.(jobs) ?? jobs, onError: () => {} }),
-      );
-      const handler = own ? packedRunHandler(turns, own) : turns;
-      const kept = simulatedRuns({ environment, handler: other?.(handler) ?? handler });
+      const start = (): RunHandler => {
+        const does = steps ? { steps: worker } : { jobs: odd?.(jobs) ?? jobs };
+        const turns = runWorker(
+          changedWorker({ environment, configs, ...does, onError: () => {} }),
+        );
+        return own ? packedRunHandler(turns, own) : turns;
+      };
+      let living = start();
+      const handler: RunHandler = {
+        turn: (turn, signal) => (forgetful ? start() : living).turn(turn, signal),
+        ...(steps ? { step: (job, signal) => living.step!(job, signal) } : {}),
+      };
+      const kept = simulatedRuns({
+        environment,
+        handler: other?.(handler) ?? handler,
+        ...(steps ? { steps } : {}),
+      });
       const engine = own ? packedRuns(kept, own) : kept;
       return {
         forget: (id) => forgetRun(id, storesOf({ engine, jobs })),
@@ -139,6 +157,7 @@ function simulatedWith({
           };
         },
         killWorkers() {
+          living = start();
           kept.killWorkers();
           bare.killWorkers();
         },
@@ -147,8 +166,14 @@ function simulatedWith({
   };
 }
 
-function packed(): RunsConformanceSetup {
+const recorded = (steps: 'one' | 'none', forgetful = false): RunsConformanceSetup => ({
+  ...simulatedWith({ steps, forgetful }),
+  name: `simulated, ${steps} of the steps in a turn${forgetful ? ', played from the journal each time' : ''}`,
+});
+
+function packed(faults: Faults = {}): RunsConformanceSetup {
   const setup = simulatedWith({
+    ...faults,
     packing: () => ({
       codec: testCodec('a key'),
       claims: memoryClaims(),
@@ -165,7 +190,22 @@ function packed(): RunsConformanceSetup {
   };
 }
 
-describe.each([inProcess(), simulated(), packed()])('[H7] $name', (setup) => {
+const packedSteps = (steps: 'one' | 'none', forgetful = false): RunsConformanceSetup => ({
+  ...packed({ steps, forgetful }),
+  name: `${recorded(steps, forgetful).name}, packed`,
+});
+
+describe.each([
+  inProcess(),
+  simulated(),
+  packed(),
+  recorded('one'),
+  recorded('none'),
+  recorded('one', true),
+  recorded('none', true),
+  packedSteps('one'),
+  packedSteps('none', true),
+])('[H7] $name', (setup) => {
   test.each(runsConformance(setup).filter(({ skipped }) => skipped === null))('$name', ({ run }) =>
     run(),
   );
