@@ -232,12 +232,13 @@ export class RunPlay {
     return this.#journal;
   }
 
-  /** Leaves the run to the journal, with a snapshot at its end. */
-  leave(): Promise<void> {
+  /** Leaves the run to the journal; `isTaken`: with a snapshot at its end. */
+  leave(isTaken = false): Promise<void> {
     const { report } = this.#setup;
-    return (this.#leaving ??= this.#service
-      .suspend()
-      .catch((error: unknown) => report(error, `run ${this.#turn.order.id}`)));
+    const leave = isTaken ? this.#service.suspend() : this.#service.leave();
+    return (this.#leaving ??= leave.catch((error: unknown) =>
+      report(error, `run ${this.#turn.order.id}`),
+    ));
   }
 
   /** When it goes on by itself, in milliseconds since 1970; null: never. */

@@ -162,7 +162,7 @@ class RunWorker implements RunHandler {
       if ('outcome' in rest) return this.#ended(rest.outcome);
       // A snapshot at its end is shorter than a long journal.
       const isLong = play.journal.chars > maxChars;
-      if (isLong || !turn.steps) await play.leave();
+      if (isLong || !turn.steps) await play.leave(true);
       if (isLong && play.journal.chars > maxChars)
         return this.#ended(
           lostBy(

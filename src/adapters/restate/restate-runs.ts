@@ -90,7 +90,6 @@ export interface RestateWorkflowSdk<Workflow = unknown> {
 
 interface KeptPromise<T> {
   get(): DurablePromise<T>;
-  peek(): Promise<T | undefined>;
   resolve(value: T): Promise<void>;
 }
 
@@ -176,11 +175,21 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
     const asked = { body, ...(signal ? { signal } : {}) };
     return ingress.ask(`/${service}/${key}/${handler}`, schema, asked);
   };
-  /** Resolves with the last view, once the run has ended. */
-  const outcomeOf = async (id: string, signal: AbortSignal): Promise<RunView> => {
-    const key = encodeURIComponent(await engineKeyOf(id, MAX_KEY_CHARS));
-    const path = `/restate/workflow/${service}/${key}/attach`;
-    return patient(() => ingress.ask(path, runViewSchema, { method: 'GET', signal }));
+  const outcomes = new Map<string, Promise<RunView>>();
+  /** Resolves with the last view, once the run has ended. One request for all views of a run. */
+  const outcomeOf = (id: string, signal: AbortSignal): Promise<RunView> => {
+    const known = outcomes.get(id);
+    if (known) return known;
+    const attach = async (): Promise<RunView> => {
+      const key = encodeURIComponent(await engineKeyOf(id, MAX_KEY_CHARS));
+      const path = `/restate/workflow/${service}/${key}/attach`;
+      return patient(() => ingress.ask(path, runViewSchema, { method: 'GET', signal }));
+    };
+    const outcome = attach();
+    outcomes.set(id, outcome);
+    const settled = (): boolean => outcomes.delete(id);
+    outcome.then(settled, settled);
+    return outcome;
   };
   return {
     name: 'restate',
@@ -189,19 +198,19 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
       await ask(order.id, 'run/send', z.looseObject({ invocationId: z.string() }), order);
     },
     async view(id, after, signal) {
-      // The requests that are not needed any more.
-      const rest = new AbortController();
-      const until = AbortSignal.any([signal, rest.signal]);
-      const over = outcomeOf(id, until);
+      const over = outcomeOf(id, signal);
       // A child may not have begun yet: its next view says when it has ended.
       const isOver = over.catch(() => new Promise<never>(() => {}));
+      const rest = new AbortController();
+      const until = AbortSignal.any([signal, rest.signal]);
       try {
         const next = patient(() =>
           ask(id, 'view', z.union([overSchema, runViewSchema]), after, until),
         );
-        // oxlint-disable-next-line eslint/no-restricted-properties -- both are over with this call
+        // oxlint-disable-next-line eslint/no-restricted-properties -- a reaction for each view of one run
         const view = await Promise.race([isOver, next]);
-        return 'isOver' in view ? await outcomeOf(id, signal) : view;
+        if (!('isOver' in view)) return view;
+        return await over.catch(() => outcomeOf(id, signal));
       } finally {
         rest.abort();
       }
@@ -295,7 +304,6 @@ export function restateRunWorkflow<Workflow>(
 
 /** Resolves a promise of the workflow. Returns false if it was resolved before. */
 async function settle<T>(promise: KeptPromise<T>, value: T): Promise<boolean> {
-  if ((await promise.peek()) !== undefined) return false;
   try {
     await promise.resolve(value);
     return true;
