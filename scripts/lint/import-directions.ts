@@ -33,7 +33,6 @@ const runtimePackages = ['xstate', '@xstate/store', 'ai', 'zod', 'rxjs'];
 /** What an adapter sees of the rest: ports, and pure helpers for sound, speech and words. */
 const portSources = [
   'adapters/agent-process',
-  'adapters/engine-texts',
   'adapters/journal-rows',
   'adapters/listen',
   'adapters/relays',

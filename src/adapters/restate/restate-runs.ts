@@ -37,7 +37,6 @@ import {
   type RunView,
 } from '../../actors/ports/run-engine.ts';
 import { playRun } from '../../actors/ports/run-flow.ts';
-import { unzipped, zipped } from '../engine-texts/zipped-text.ts';
 import { RestateAdmin, sqlText, type Invocation } from './restate-admin.ts';
 import {
   headersSchema,
@@ -343,9 +342,8 @@ function driverOf(
       );
       await RestatePromise.race([end, ...stops]);
       const ended = await end;
-      const read = typeof ended === 'string' ? (JSON.parse(unzipped(ended)) as RunTurnEnd) : ended;
-      ({ mark } = read);
-      return read;
+      ({ mark } = ended);
+      return ended;
     },
     show(view) {
       const open = view.waiting.map(({ requestId }) => requestId);
@@ -411,7 +409,7 @@ interface UnderWay<T> {
 /** The turns and steps that this process does. */
 class Desk {
   readonly #handler: RunHandler;
-  readonly #turns = new Map<string, UnderWay<RunTurnEnd | string>>();
+  readonly #turns = new Map<string, UnderWay<RunTurnEnd>>();
   readonly #steps = new Map<string, UnderWay<JobEnd>>();
   /** Cancelled before they were begun in this process, by the reason. */
   readonly #cancelled = new Map<string, string>();
@@ -422,8 +420,7 @@ class Desk {
     this.#handler = handler;
   }
 
-  /** Returns the end as Restate keeps it. */
-  turn(turn: RunTurn): Promise<RunTurnEnd | string> {
+  turn(turn: RunTurn): Promise<RunTurnEnd> {
     return this.#join(this.#turns, turnKey(turn), async (signal, reason) => {
       const permitted = this.#permitted(turn);
       const news: RunNews = reason === undefined ? permitted : { type: 'cancelled', reason };
@@ -433,7 +430,7 @@ class Desk {
         throw new JobError('JOBS_UNREACHABLE', `The turn needs ${missing}`, { retryable: true });
       for (const { key, once } of steps)
         if (once && !turn.underWay?.includes(key)) this.#permits.add(`${mark} ${key}`);
-      return turn.steps ? zipped(JSON.stringify(end)) : end;
+      return end;
     });
   }
 

@@ -28,7 +28,6 @@ import {
   type RunTurnEnd,
   type RunView,
 } from '../../actors/ports/run-engine.ts';
-import { unzippedEntries, zippedEntries } from '../engine-texts/zipped-text.ts';
 import {
   filterText,
   TemporalDeletions,
@@ -48,6 +47,7 @@ import {
   type TemporalActivity,
 } from './temporal-sdk.ts';
 import { RUN_PREFIX, RUN_UPDATES, RUN_VIEW } from './workflow.ts';
+import { unzippedEntries, zippedEntries } from './zipped-text.ts';
 
 export interface TemporalRunsOptions {
   /** The client: `new Client({ connection })` of `@temporalio/client`. */

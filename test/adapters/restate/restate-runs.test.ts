@@ -189,6 +189,84 @@ describe('the workflow', () => {
     expect(turns).toBe(1);
   });
 
+  /** Plays what Restate has recorded, and runs the rest. */
+  const recordedThen = (ends: readonly unknown[]) => {
+    const ctx = contextOf();
+    let at = 0;
+    const run = (name: string, action: () => Promise<unknown>) => {
+      const isRecorded = at < ends.length;
+      const end = ends[at];
+      at += 1;
+      return isRecorded ? durable(Promise.resolve(end)) : ctx.run(name, action);
+    };
+    return { ...ctx, run };
+  };
+  const rest = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: null };
+  const charge = { key: 'r/sub:1:call', name: 'tool charge', once: true };
+
+  test('RESTATE-RUNS-3: a step that must not be repeated is begun by the process that did the turn before, and once', async () => {
+    const news: unknown[] = [];
+    const handler = (mark: string): RunHandler => ({
+      step: () => Promise.reject(new Error('the turn does it')),
+      async turn(turn) {
+        news.push(turn.news);
+        return turn.number === 1 ? { ...rest, steps: [charge], mark } : over;
+      },
+    });
+    const { handlers } = restateRunWorkflow({ restate: sdk, handler: handler('m1') });
+    await handlers.run(contextOf(), order);
+    expect(news).toEqual([{ type: 'begun' }, { type: 'next', step: charge }]);
+    const lost = { type: 'ended', ends: [{ key: charge.key, end: { lost: true } }] };
+    // The same process again, after its permission was used; then another process.
+    for (const again of [
+      handlers,
+      restateRunWorkflow({ restate: sdk, handler: handler('m2') }).handlers,
+    ]) {
+      news.length = 0;
+      await again.run(recordedThen([{ ...rest, steps: [charge], mark: 'm1' }]), order);
+      expect(news).toEqual([lost]);
+    }
+    // A process whose own attempt at the turn was not recorded: another one's was.
+    news.length = 0;
+    const { handlers: third } = restateRunWorkflow({ restate: sdk, handler: handler('m3') });
+    const never = new Promise<never>(() => {});
+    const cut = {
+      ...contextOf(),
+      run: (_: string, action: () => Promise<unknown>) => durable(action().then(() => never)),
+    };
+    void third.run(cut, order);
+    await new Promise((resolve) => setImmediate(resolve));
+    await third.run(recordedThen([{ ...rest, steps: [charge], mark: 'm4' }]), order);
+    expect(news).toEqual([{ type: 'begun' }, lost]);
+  });
+
+  test('RESTATE-RUNS-3: side by side, it is lost in another process, and the others are done there', async () => {
+    const done: string[] = [];
+    const news: unknown[] = [];
+    const steps = [
+      { ...charge, body: '{}' },
+      { key: 'r/sub:1:other', name: 'tool look_up', once: false, body: '{}' },
+    ];
+    const handler: RunHandler = {
+      async step({ key }) {
+        done.push(key);
+        return { done: 'yes' };
+      },
+      async turn(turn) {
+        news.push(turn.news);
+        const left = steps.filter(({ key }) => turn.underWay?.includes(key));
+        return left.length > 0 ? { ...rest, steps: left, mark: 'm2' } : over;
+      },
+    };
+    const { handlers } = restateRunWorkflow({ restate: sdk, handler });
+    await handlers.run(recordedThen([{ ...rest, steps, mark: 'm1' }]), order);
+    expect(done).toEqual(['r/sub:1:other']);
+    expect(news).toEqual([
+      { type: 'ended', ends: [{ key: charge.key, end: { lost: true } }] },
+      { type: 'ended', ends: [{ key: 'r/sub:1:other', end: { done: 'yes' } }] },
+    ]);
+  });
+
   test('a turn that was cancelled in an earlier process begins with the cancel', async () => {
     const news: unknown[] = [];
     const handler: RunHandler = {

@@ -1,4 +1,4 @@
-// Texts that an engine keeps of a run, made short: deflated, with the words that the entries of a journal are made of, and
+// Texts that Temporal keeps of a run, made short: deflated, with the words that the entries of a journal are made of, and
 // written as base64.
 //
 // Invariants
@@ -46,7 +46,7 @@ export function unzipped(text: string): string {
     const bytes = Buffer.from(text.slice(FIRST.length), 'base64');
     return inflateRawSync(bytes, { dictionary: WORDS }).toString();
   } catch (error) {
-    const message = `The engine gave a text that was changed: ${messageOf(error)}`;
+    const message = `Temporal gave a text that was changed: ${messageOf(error)}`;
     throw new JobError('JOB_UNREADABLE', message, { retryable: false, cause: error });
   }
 }
