@@ -8,7 +8,10 @@ export interface TemporalActivity {
   readonly Context: {
     current(): {
       readonly cancellationSignal: AbortSignal;
-      readonly info: { readonly heartbeatTimeoutMs?: number | undefined };
+      readonly info: {
+        readonly heartbeatTimeoutMs?: number | undefined;
+        readonly isLocal?: boolean | undefined;
+      };
       heartbeat(details?: unknown): void;
       sleep(ms: number): Promise<void>;
     };
@@ -39,12 +42,13 @@ export const clientSchema: z.ZodType = z.custom(
   { error: 'expected a client: new Client({ connection }) of @temporalio/client' },
 );
 
-/** Does the work of an activity, and says that it is alive until that has ended. */
+/** Does the work of an activity, and says that it is alive until that has ended. A local one is in the process of its workflow. */
 export async function withHeartbeats<T>(
   activity: TemporalActivity,
   work: () => Promise<T>,
 ): Promise<T> {
   const context = activity.Context.current();
+  if (context.info.isLocal === true) return work();
   let isOver = false;
   const beat = async (): Promise<void> => {
     const everyMs = (context.info.heartbeatTimeoutMs ?? HEARTBEAT_TIMEOUT_MS) / HEARTBEATS;

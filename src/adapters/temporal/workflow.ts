@@ -12,6 +12,8 @@
 //       of one step is not waited for: another one takes the cancel, as after the death of its worker.
 //   TEMPORAL-WORKFLOW-4. A child run is a child workflow; while one is under way, or a step, the history is not begun anew.
 //   TEMPORAL-WORKFLOW-5. A history that was begun before there were steps is played again as it was (`patched`).
+//   TEMPORAL-WORKFLOW-6. A run with steps asks for no cancel of activities when it ends: the end of the workflow stops them, at their
+//       next heartbeat. (Temporal's test server hangs for ever when such a request meets the end of the activity.)
 
 import {
   firstTurn,
@@ -312,22 +314,19 @@ class RunOnTemporal {
   async #turnOfOne(turn: RunTurn): Promise<RunTurnEnd> {
     const { news, underWay } = turn;
     if (news.type === 'cancelled' || news.type === 'ended' || underWay) return this.#between(turn);
-    const { CancellationScope, condition } = this.#workflow;
+    const { condition } = this.#workflow;
     const { step } = news.type === 'next' ? news : { step: null };
-    const scope = new CancellationScope();
     const { offstageTurn } = this.#activities(step?.once === true);
     let done: RunTurnEnd | null = null;
     let failure: unknown = null;
-    scope
-      .run(() => offstageTurn(turn))
-      .then(
-        (end) => {
-          done = end;
-        },
-        (error: unknown) => {
-          failure = error;
-        },
-      );
+    offstageTurn(turn).then(
+      (end) => {
+        done = end;
+      },
+      (error: unknown) => {
+        failure = error;
+      },
+    );
     await condition(() => done !== null || failure !== null || this.#cancelled !== null);
     const end = done as RunTurnEnd | null;
     if (end && end.missing !== 'another worker') return end;
@@ -335,7 +334,6 @@ class RunOnTemporal {
       await condition(() => this.#cancelled !== null, ANOTHER_MS);
       return this.#turnOfOne(turn);
     }
-    scope.cancel();
     // TEMPORAL-WORKFLOW-3
     if (this.#cancelled !== null)
       return this.#between({ ...turn, news: { type: 'cancelled', reason: this.#cancelled } });
@@ -401,7 +399,8 @@ class RunOnTemporal {
       stopStep: (key) => {
         const scope = this.#steps.get(key);
         this.#steps.delete(key);
-        scope?.cancel();
+        // TEMPORAL-WORKFLOW-6
+        if (this.#view.outcome === null) scope?.cancel();
       },
     };
   }

@@ -62,6 +62,11 @@ interface Held {
   wake: (() => void) | null;
 }
 
+/** Attempts at a turn or step that are made at once. */
+const MAX_AT_ONCE = 20;
+/** The time before each later one. */
+const AGAIN_MS = 1_000;
+
 const optionsSchema = z.strictObject({
   environment: z.unknown(),
   handler: anObject('a handler such as that of runWorker({ … })', 'turn'),
@@ -82,8 +87,15 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
 
   const cancelled = (reason: string): JobError =>
     new JobError('CANCELLED', reason, { retryable: false });
+  /** Before another attempt: a handler that always fails must not keep its program from everything else. */
+  const before = (attempt: number): Promise<void> =>
+    new Promise((resolve) => {
+      if (attempt > MAX_AT_ONCE) scheduler.schedule(resolve, AGAIN_MS);
+      else scheduler.yieldThen(resolve);
+    });
   const copied = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
   const turn = async (held: Held, given: RunTurn): Promise<RunTurnEnd> => {
+    let attempt = 1;
     for (;;) {
       const worker = new AbortController();
       held.worker = worker;
@@ -95,12 +107,17 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
           : permitted(held, given);
         const signal = isCancelled ? new AbortController().signal : worker.signal;
         const end = await handler.turn(copied(what), signal);
-        if (held.worker !== worker || end.missing) continue;
+        if (held.worker !== worker) continue;
+        if (end.missing) {
+          await before((attempt += 1));
+          continue;
+        }
         recorded += 1;
         held.mayBegin = end.mark ?? null;
         return copied(end);
       } catch {
         // The worker died: another one does the turn.
+        await before((attempt += 1));
       } finally {
         if (held.worker === worker) held.worker = null;
       }
@@ -124,6 +141,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       held.ends.push({ key, end: copied(end) });
       held.wake?.();
     };
+    let attempt = 1;
     for (;;) {
       const worker = new AbortController();
       held.steps.set(key, worker);
@@ -134,6 +152,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       } catch {
         if (held.steps.get(key) !== worker) return;
         if (once) return over({ lost: true });
+        await before((attempt += 1));
       }
     }
   };

@@ -14,10 +14,12 @@ import {
   jobWorker,
   runWorker,
   type Job,
+  type JobHandler,
   type RunHandler,
   type RunTurn,
 } from '../../../src/entries/jobs.ts';
-import { createRuntime } from '../../../src/index.ts';
+import { firstTurn } from '../../../src/actors/ports/run-flow.ts';
+import { createRuntime, runSubagent, type SubagentConfig } from '../../../src/index.ts';
 import {
   runsConformance,
   runsConformanceAgents,
@@ -36,6 +38,8 @@ interface Execution {
   stop(): void;
   isOver: boolean;
   renewals: number;
+  /** The activities under way that it has asked to stop. */
+  stopped: number;
   readonly ended: PromiseWithResolvers<unknown>;
 }
 
@@ -54,6 +58,7 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isOld = fal
       stop: () => stop(named('CancelledFailure')),
       isOver: false,
       renewals: (from?.renewals ?? -1) + 1,
+      stopped: from?.stopped ?? 0,
       ended: from?.ended ?? Promise.withResolvers(),
     };
     const closing: (() => Execution)[] = [];
@@ -61,23 +66,30 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isOld = fal
     let controller = new AbortController();
     let turns = 0;
     let scope: ((cancel: () => void) => void) | null = null;
-    const within = (): void => {
+    /** Those under way: the end of the workflow stops them. */
+    const underWay = new Set<AbortController>();
+    const within = <T>(work: () => Promise<T>): Promise<T> => {
+      const mine = new AbortController();
+      underWay.add(mine);
+      controller.signal.addEventListener('abort', () => {
+        if (underWay.has(mine)) one.stopped += 1;
+        mine.abort(new Error('CANCELLED'));
+      });
       context = {
-        cancellationSignal: controller.signal,
+        cancellationSignal: mine.signal,
         info: {},
         heartbeat() {},
         sleep: () => new Promise(() => {}),
       };
+      return work().finally(() => underWay.delete(mine));
     };
     const inContext = () => ({
       offstageTurn(turn: RunTurn) {
         turns += 1;
-        within();
-        return activities.offstageTurn(copied(turn) as RunTurn).then(copied);
+        return within(() => activities.offstageTurn(copied(turn) as RunTurn)).then(copied);
       },
       offstageStep(step: Job) {
-        within();
-        return activities.offstageStep(copied(step) as Job).then(copied);
+        return within(() => activities.offstageStep(copied(step) as Job)).then(copied);
       },
     });
     const workflow: TemporalRunWorkflow = {
@@ -134,6 +146,7 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isOld = fal
     void runWorkflow(workflow)(order as never, limits as never, carried as never).then((last) => {
       one.isOver = true;
       for (const child of closing) child().stop();
+      for (const activity of underWay) activity.abort(new Error('NOT_FOUND'));
       one.ended.resolve(copied(last));
     });
   };
@@ -232,6 +245,64 @@ describe('the workflow', () => {
     const [one] = executions.values();
     while (!one?.isOver) await turnOfTheLoop();
     expect(news).toEqual([{ type: 'begun' }, { type: 'cancelled', reason: 'not needed' }]);
+  });
+});
+
+describe('TEMPORAL-WORKFLOW-6: a run is cancelled in a model call', () => {
+  test.each([
+    ['with `steps`, the end of the workflow stops it', false, 0, 'NOT_FOUND'],
+    ['with the history of an earlier version, a request does', true, 1, 'CANCELLED'],
+  ])('%s', async (_, isOld, stopped, reason) => {
+    let held: AbortSignal | undefined;
+    const { configs } = runsConformanceAgents(() => Promise.resolve());
+    const steps: JobHandler = {
+      do: (__, signal) => {
+        held = signal;
+        return new Promise((___, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason as Error));
+        });
+      },
+    };
+    const jobs = simulatedJobs({ handler: steps });
+    const handler = runWorker({ environment, configs, steps, jobs, onError: () => {} });
+    const { client, executions } = openTemporal(handler, { isOld });
+    const engine = temporalRuns({ client, lookMs: 5 });
+    const run = runSubagent(configs['traveller'] as SubagentConfig, 'Travel', {
+      runtime: createRuntime({ environment }),
+      engine,
+      id: 'held',
+    });
+    while (!held) await turnOfTheLoop();
+    run.cancel('not needed');
+    expect((await run.result).status).toBe('cancelled');
+    const [one] = executions.values();
+    expect(one?.stopped).toBe(stopped);
+    expect(held.aborted).toBe(true);
+    if (!isOld) expect(held.reason).toMatchObject({ message: reason });
+  });
+});
+
+describe('an activity says that it is alive', () => {
+  test.each([
+    ['a local one does not', true, 0],
+    ['another one does', false, 1],
+  ])('%s', async (_, isLocal, times) => {
+    let beats = 0;
+    const activity: TemporalActivity = {
+      Context: {
+        current: () => ({
+          cancellationSignal: new AbortController().signal,
+          info: { isLocal },
+          heartbeat: () => void (beats += 1),
+          sleep: () => new Promise(() => {}),
+        }),
+      },
+    };
+    const end = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'failed' } };
+    const handler: RunHandler = { turn: () => Promise.resolve(end) };
+    const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
+    await temporalRunActivities({ activity, handler }).offstageTurn(firstTurn(order, 'none'));
+    expect(beats).toBe(times);
   });
 });
 
