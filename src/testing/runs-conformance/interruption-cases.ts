@@ -276,7 +276,11 @@ export const interruptionScenes: readonly RunsScene[] = [
       const releases = [guide, courier].map((one) => bench.hold(`${one}/model-1`));
       const second = isGuideFirst ? 'courier' : 'guide';
       const watched = bench.start(trip, `${first} charge & ${second} charge`);
-      await bench.begun(`${isGuideFirst ? guide : courier}/model-1`);
+      let isOver = false;
+      void watched.run.result.then(() => (isOver = true));
+      // It may be cancelled before the first one has come to its model.
+      const begins = `${isGuideFirst ? guide : courier}/model-1`;
+      await bench.until(begins, () => isOver || bench.count(begins) > 0 || undefined);
       watched.run.cancel('not needed');
       bench.expectOutcome(await bench.outcome(watched), 'cancelled');
       await bench.begun(`${courier}/model-1`);
