@@ -135,7 +135,7 @@ async function restateWorker(): Promise<void> {
   const steps = jobWorker({ environment, configs, model });
   const port = await restate.serve({
     services: [
-      restateJobService({ restate, handler: steps }),
+      restateJobService({ restate, environment, handler: steps }),
       restateRunWorkflow({ restate, handler: runWorker({ environment, configs, steps }) }),
     ],
     port: 0,

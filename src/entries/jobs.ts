@@ -7,6 +7,7 @@ export {
   type JobEnd,
   type JobFailure,
   type JobHandler,
+  type JobRefusal,
   type JobRunOptions,
   type Jobs,
 } from '../actors/ports/jobs.ts';

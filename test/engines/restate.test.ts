@@ -1,6 +1,8 @@
 // restateJobs and restateRuns on a real Restate server: the conformance suites, and programs, workers and servers that are
 // killed.
 
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { gate } from '../../src/testing/jobs-conformance/bench.ts';
 import { exampleOnAnEngine } from './support/example-on-an-engine.ts';
 import { helixOnAnEngine } from './support/helix-on-an-engine.ts';
 import { jobsOnAnEngine } from './support/jobs-on-an-engine.ts';
@@ -9,6 +11,33 @@ import { privacyOnAnEngine } from './support/privacy-on-an-engine.ts';
 import { runsOnAnEngine } from './support/runs-on-an-engine.ts';
 
 jobsOnAnEngine('restate', openRestate);
+describe('restate: jobs', () => {
+  test('RESTATE-JOBS-2: the server dies while a job goes on that must not be repeated: its end is there', async () => {
+    const engine = await openRestate('bridge');
+    onTestFinished(() => engine.close());
+    const [begun, ends] = [gate(), gate()];
+    let times = 0;
+    engine.bridge.handler = {
+      async do() {
+        times += 1;
+        begun.open();
+        await ends.passed;
+        return { done: `time ${times}` };
+      },
+    };
+    const { signal } = new AbortController();
+    const job = { key: 'ses/sub:1', name: 'charge', once: true, body: '{}' };
+    const asked = engine.jobs().run(job, { signal });
+    const answered = asked.catch((error: unknown) => error);
+    await begun.passed;
+    const back = engine.killEngine();
+    ends.open();
+    await back;
+    expect(await answered).toMatchObject({ code: 'JOBS_UNREACHABLE' });
+    expect(await engine.jobs().run(job, { signal })).toEqual({ done: 'time 1' });
+    expect(times).toBe(1);
+  });
+});
 runsOnAnEngine('restate', openRestate);
 exampleOnAnEngine('restate', openRestate);
 privacyOnAnEngine('restate', openRestate);

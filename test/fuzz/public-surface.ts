@@ -350,16 +350,18 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
     },
     restateJobService: {
-      args: () => [
+      args: ({ environment }) => [
         {
           restate: {
             service: (definition: unknown) => definition,
             RestatePromise: { race: () => null },
           },
           handler: { do: () => ({ done: '' }) },
+          environment,
           service: 'jobs',
           keepMs: 1_000,
           longestMs: 1_000,
+          offerMs: 1_000,
           maxBytes: 1_000,
         },
       ],

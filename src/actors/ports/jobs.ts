@@ -14,6 +14,10 @@
 //   JOBS-4. `run` rejects with a `JobError` or the reason of the signal, and with nothing else.
 //   JOBS-5. A body of more than `maxBytes` is refused before it is begun (`JOB_TOO_LARGE`).
 //   JOBS-6. After `forget`, the engine gives nothing of the jobs with these keys to anybody, and has none of them under way.
+//   JOBS-7. A job that takes longer than the engine permits is asked to stop, and ends at once: with `JOB_TIMEOUT`, or as
+//       `lost` if it has `once`. Its result counts nothing afterwards, and it is not begun again.
+//   JOBS-8. A job that a worker refuses was not begun, and loses nothing: it is offered to the workers again, with `once`,
+//       too. Where none takes it in time, its end is the failure that the last one gave.
 
 import { z } from 'zod';
 import { messageOf, OffstageError } from '../../values/errors.ts';
@@ -44,21 +48,26 @@ export interface JobFailure {
 export type JobEnd =
   | { readonly done: string }
   | { readonly failed: JobFailure }
-  /** It was begun, and its worker died: nobody knows whether it was done. */
+  /** It was begun, and its worker died or did not end it in time: nobody knows whether it was done. */
   | { readonly lost: true };
 
-/** Reads an end as an engine gives it back. */
+/** A worker lacks what a job needs, and a worker of another version may have it. The job was not begun (JOBS-8). */
+export interface JobRefusal {
+  readonly refused: Pick<JobFailure, 'code' | 'message'>;
+}
+
+/** Reads an end as an engine gives it back. A worker of a later version may add fields, which say nothing here. */
 export const jobEndSchema: z.ZodType<JobEnd> = z.union([
-  z.strictObject({ done: z.string() }),
-  z.strictObject({
-    failed: z.strictObject({
+  z.object({ done: z.string() }),
+  z.object({
+    failed: z.object({
       code: z.string(),
       message: z.string(),
       retryable: z.boolean(),
       retryAfterMs: z.number().optional(),
     }),
   }),
-  z.strictObject({ lost: z.literal(true) }),
+  z.object({ lost: z.literal(true) }),
 ]);
 
 export interface JobRunOptions {
@@ -97,10 +106,10 @@ export interface Jobs {
 /** The end where jobs are done. */
 export interface JobHandler {
   /**
-   * Does the job. Rejects with the reason of the signal, soon after that has aborted, and with nothing else. `said`
-   * never throws.
+   * Does the job, or refuses it before it has begun it. Rejects with the reason of the signal, soon after that has aborted,
+   * and with nothing else. `said` never throws.
    */
-  do(job: Job, signal: AbortSignal, said?: (text: string) => void): Promise<JobEnd>;
+  do(job: Job, signal: AbortSignal, said?: (text: string) => void): Promise<JobEnd | JobRefusal>;
 }
 
 /**
@@ -126,7 +135,11 @@ export function checkJobSize({ name, body }: Job, maxBytes: number): void {
 }
 
 /** Returns the end, or a failure in place of an end whose text is larger than the engine keeps. */
-export function endWithin(job: Job, end: JobEnd, maxBytes: number): JobEnd {
+export function endWithin<End extends JobEnd | JobRefusal>(
+  job: Job,
+  end: End,
+  maxBytes: number,
+): End | JobEnd {
   if (!('done' in end) || !isLongerThan(end.done, maxBytes)) return end;
   const { code, message, retryable } = jobTooLarge(`the result of ${job.name}`, end.done, maxBytes);
   return { failed: { code, message, retryable } };
@@ -200,6 +213,69 @@ export function unreachable(engine: string, error: unknown): JobError {
   const { cause } = (error ?? {}) as { readonly cause?: unknown };
   const message = `${engine} does not answer: ${messageOf(cause ?? error)}`;
   return new JobError('JOBS_UNREACHABLE', message, { retryable: true, cause: error });
+}
+
+/** The end of a job that took longer than it may (JOBS-7). */
+export function overdueEnd({ name, once }: Pick<Job, 'name' | 'once'>, longestMs: number): JobEnd {
+  if (once) return { lost: true };
+  const message = `${name}: expected its end within ${longestMs} ms; it was told to stop`;
+  return { failed: { code: 'JOB_TIMEOUT', message, retryable: true } };
+}
+
+/** How long a job that workers refuse is offered, unless the app says otherwise: a deploy takes less. */
+export const OFFER_MS = 600_000;
+const MIN_OFFER_PAUSE_MS = 500;
+const MAX_OFFER_PAUSE_MS = 30_000;
+
+/** The pause after the nth offer that was refused, from 1. */
+export function offerPauseMs(nth: number): number {
+  return Math.min(MIN_OFFER_PAUSE_MS * 2 ** (nth - 1), MAX_OFFER_PAUSE_MS);
+}
+
+/** The end of a job that no worker took (JOBS-8). */
+export function refusedEnd({ refused: { code, message } }: JobRefusal): JobEnd {
+  return { failed: { code, message, retryable: false } };
+}
+
+/**
+ * Does a step of a whole run. One that the worker refuses was not begun (JOBS-8): it is thrown, for another worker to do; one that
+ * must not be repeated, which the engine takes for begun, fails as the worker says.
+ */
+export async function doStep(handler: JobHandler, step: Job, signal: AbortSignal): Promise<JobEnd> {
+  const end = await handler.do(step, signal);
+  if (!('refused' in end)) return end;
+  if (step.once) return refusedEnd(end);
+  const { code, message } = end.refused;
+  throw new JobError(code, message, { retryable: true });
+}
+
+export interface JobTimeLimit {
+  readonly signal: AbortSignal;
+  readonly longestMs: number;
+  /** Runs a task after so many milliseconds. Returns a function that cancels it. */
+  readonly later: (task: () => void, delayMs: number) => () => void;
+}
+
+/** Does a job with a signal that also aborts when its time is over; then its end is there at once (JOBS-7). */
+export async function doInTime<End>(
+  job: Job,
+  work: (signal: AbortSignal) => Promise<End>,
+  { signal, longestMs, later }: JobTimeLimit,
+): Promise<End | JobEnd> {
+  if (longestMs === Infinity) return work(signal);
+  const late = new AbortController();
+  const untimer = later(() => {
+    const message = `${job.name} took longer than ${longestMs} ms`;
+    late.abort(new JobError('JOB_TIMEOUT', message, { retryable: true }));
+  }, longestMs);
+  try {
+    return await unlessAborted(work(AbortSignal.any([signal, late.signal])), late.signal);
+  } catch (error) {
+    if (late.signal.aborted && !signal.aborted) return overdueEnd(job, longestMs);
+    throw error;
+  } finally {
+    untimer();
+  }
 }
 
 /** The end of a job that was cancelled. */

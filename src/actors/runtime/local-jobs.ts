@@ -5,13 +5,16 @@
 // Does not: keep ends: after a crash of the process the rules of calls in doubt apply.
 
 import { z } from 'zod';
-import { anObject, check, type ChecksOf } from '../../values/checks.ts';
-import { messageOf } from '../../values/errors.ts';
+import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
+import { ConfigurationError, messageOf } from '../../values/errors.ts';
+import type { Environment } from '../ports/environment.ts';
 import {
   cancelledEnd,
   checkJobSize,
+  doInTime,
   endWithin,
   JobError,
+  refusedEnd,
   type Job,
   type JobEnd,
   type JobHandler,
@@ -24,6 +27,13 @@ export interface LocalJobsOptions {
   readonly handler: JobHandler;
   /** The limit of a body, in bytes. @defaultValue Infinity */
   readonly maxBytes?: number;
+  /**
+   * The longest time that a job may take, in milliseconds (JOBS-7). Needs the `environment`.
+   * @defaultValue Infinity: the limits of the subagent stop it
+   */
+  readonly longestMs?: number;
+  /** Time and chance, for `longestMs`: `nodeEnvironment()` of `offstage/node`. */
+  readonly environment?: Environment;
 }
 
 interface UnderWay {
@@ -35,6 +45,8 @@ interface UnderWay {
 const optionsSchema = z.strictObject({
   handler: anObject('a handler such as that of jobWorker({ … })', 'do'),
   maxBytes: z.union([z.number().positive(), z.literal(Infinity)]).optional(),
+  longestMs: z.union([z.number().int().min(1), z.literal(Infinity)]).optional(),
+  environment: z.unknown().optional(),
 } satisfies ChecksOf<LocalJobsOptions>);
 
 /**
@@ -43,7 +55,15 @@ const optionsSchema = z.strictObject({
  */
 export function localJobs(options: LocalJobsOptions): Jobs {
   check('localJobs(options)', optionsSchema, options);
-  const { handler, maxBytes = Infinity } = options;
+  const { handler, maxBytes = Infinity, longestMs = Infinity, environment } = options;
+  if (environment !== undefined) checkEnvironment('localJobs(options): environment', environment);
+  else if (longestMs !== Infinity)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      'localJobs(options): expected an environment beside longestMs, got none',
+    );
+  const later = (task: () => void, delayMs: number): (() => void) =>
+    environment?.scheduler.schedule(task, delayMs, { isBackground: true }) ?? (() => {});
   const jobs = new Map<string, UnderWay>();
 
   const toEnd = async (
@@ -52,7 +72,10 @@ export function localJobs(options: LocalJobsOptions): Jobs {
     say: (text: string) => void,
   ): Promise<JobEnd> => {
     try {
-      return endWithin(job, await handler.do(job, signal, say), maxBytes);
+      const work = (own: AbortSignal) => handler.do(job, own, say);
+      const end = await doInTime(job, work, { signal, longestMs, later });
+      // No other worker is there to be asked.
+      return 'refused' in end ? refusedEnd(end) : endWithin(job, end, maxBytes);
     } catch (error) {
       if (signal.aborted) return cancelledEnd();
       // It may have been done.

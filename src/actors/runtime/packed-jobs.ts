@@ -3,9 +3,15 @@
 
 import { aFunction, anObject, check } from '../../values/checks.ts';
 import { z } from 'zod';
-import { isA } from '../../values/errors.ts';
-import { JobError, type JobEnd, type JobHandler, type Jobs } from '../ports/jobs.ts';
-import { Packer, type JobPacking } from './packing.ts';
+import { isA, messageOf } from '../../values/errors.ts';
+import {
+  JobError,
+  type JobEnd,
+  type JobHandler,
+  type JobRefusal,
+  type Jobs,
+} from '../ports/jobs.ts';
+import { isPacked, Packer, type JobPacking } from './packing.ts';
 import { raceAbort } from './race-abort.ts';
 
 const method = aFunction;
@@ -38,8 +44,7 @@ export function packedJobs(jobs: Jobs, packing: JobPacking): Jobs {
       // What is said on the way is not packed, so it stays with the engines that carry none of it.
       const hear = packer.isSealing ? undefined : said;
       const end = await jobs.run({ ...job, body }, { signal, said: hear });
-      if (!('done' in end)) return end;
-      return { done: await raceAbort(packer.unpack(end.done), signal) };
+      return raceAbort(unpackedEnd(packer, end), signal);
     },
     cancel: (key) => jobs.cancel(key),
     async ended(prefix) {
@@ -69,22 +74,57 @@ export function packedHandler(handler: JobHandler, packing: JobPacking): JobHand
   );
   const packer = new Packer('packedHandler(…, packing)', packing);
   return {
-    async do(job, signal, said): Promise<JobEnd> {
-      let isDone = false;
+    async do(job, signal, said): Promise<JobEnd | JobRefusal> {
+      let body: string;
       try {
-        const body = await raceAbort(packer.unpack(job.body), signal);
-        const end = await handler.do({ ...job, body }, signal, packer.isSealing ? undefined : said);
-        if (!('done' in end)) return end;
-        isDone = true;
-        return { done: await raceAbort(packer.pack(`${job.key}/end`, end.done), signal) };
+        body = await raceAbort(packer.unpack(job.body), signal);
       } catch (error) {
-        if (signal.aborted) throw error;
+        if (signal.aborted || !isA(error, JobError)) throw error;
+        const { code, message, retryable } = error;
+        // A worker of another version may have the key.
+        return retryable
+          ? { failed: { code, message, retryable } }
+          : { refused: { code, message } };
+      }
+      const end = await handler.do({ ...job, body }, signal, packer.isSealing ? undefined : said);
+      try {
+        return await raceAbort(packedEnd(packer, `${job.key}/end`, end), signal);
+      } catch (error) {
         // It was done, and its result cannot be told.
-        if (isDone && job.once) return { lost: true };
-        if (!isA(error, JobError)) throw error;
+        if ('done' in end && job.once && !signal.aborted) return { lost: true };
+        if (signal.aborted || !isA(error, JobError)) throw error;
         const { code, message, retryable } = error;
         return { failed: { code, message, retryable } };
       }
     },
   };
+}
+
+/** What a failure says may be the words of a user or of a provider: it is hidden like a result. */
+async function packedEnd<End extends JobEnd | JobRefusal>(
+  packer: Packer,
+  reference: string,
+  end: End,
+): Promise<End | JobEnd> {
+  if ('done' in end) return { done: await packer.pack(reference, end.done) };
+  if (!('failed' in end) || !packer.isHiding) return end;
+  const message = await packer.packJson(reference, end.failed.message);
+  return { failed: { ...end.failed, message } };
+}
+
+async function unpackedEnd(packer: Packer, end: JobEnd): Promise<JobEnd> {
+  if ('done' in end) return { done: await packer.unpack(end.done) };
+  // The engine's own failures are not packed.
+  if (!('failed' in end) || !isPacked(end.failed.message)) return end;
+  return { failed: { ...end.failed, message: await unpackedMessage(packer, end.failed.message) } };
+}
+
+/** The code of a failure counts, whatever became of its message. */
+async function unpackedMessage(packer: Packer, packed: string): Promise<string> {
+  try {
+    return String(JSON.parse(await packer.unpack(packed)));
+  } catch (error) {
+    if (isA(error, JobError) && error.retryable) throw error;
+    return `Its message cannot be read: ${messageOf(error)}`;
+  }
 }

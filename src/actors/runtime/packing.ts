@@ -85,6 +85,11 @@ export class Packer {
     return this.#packing.codec !== undefined;
   }
 
+  /** Something of a text is not for the engine. */
+  get isHiding(): boolean {
+    return this.isSealing || this.#redact !== null;
+  }
+
   pack(reference: string, text: string): Promise<string> {
     if (!this.#redact) return this.#pack(reference, text);
     return this.#pack(reference, JSON.stringify(this.#redact(parsedOrText(text))));

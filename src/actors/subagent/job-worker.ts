@@ -5,8 +5,8 @@
 //
 // Invariants
 //   JOB-WORKER-1. A job uses the tools that it names and that the worker knows, and no other one.
-//   JOB-WORKER-2. A configuration or a tool that the worker does not know ends the job with `NOT_RECOVERABLE`, without
-//       a call.
+//   JOB-WORKER-2. The worker refuses a job whose configuration, tool or form it does not know, without a call: a worker of
+//       another version may take it (JOBS-8).
 //   JOB-WORKER-3. `do` resolves, whatever the model or the tool does, unless its signal aborts.
 
 import type { LanguageModel, ToolSet } from 'ai';
@@ -22,9 +22,9 @@ import { runModelStep, toStepError } from '../model/model-step.ts';
 import { structuredOutput } from '../model/output.ts';
 import { subAgentOf } from '../model/tool-flags.ts';
 import { runToolCall } from '../model/tool-run.ts';
-import type { PreparedTools } from '../model/tools.ts';
+import type { PreparedTools, ToolEntry } from '../model/tools.ts';
 import type { Environment } from '../ports/environment.ts';
-import type { Job, JobEnd, JobHandler } from '../ports/jobs.ts';
+import type { Job, JobEnd, JobHandler, JobRefusal } from '../ports/jobs.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
 import { checkSubagentConfig } from './config.ts';
 import { toolsOf } from './instance.ts';
@@ -49,7 +49,10 @@ export interface JobWorkerOptions {
   readonly tools?: Readonly<Record<string, unknown>>;
   /** The model of a configuration without a model of its own. */
   readonly model?: LanguageModel;
-  /** Receives errors that end no job: a provider that refuses structured output, a preliminary output that is no JSON. */
+  /**
+   * Receives errors that end no job: a job that it refuses, a provider that refuses structured output, a preliminary output
+   * that is no JSON.
+   */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -94,20 +97,27 @@ class JobWorker implements JobHandler {
     this.#shared = toolsOf(checkSubagentConfig({ name, instructions: '', tools }, name));
   }
 
-  async do(job: Job, signal: AbortSignal, say?: (text: string) => void): Promise<JobEnd> {
+  async do(
+    job: Job,
+    signal: AbortSignal,
+    say?: (text: string) => void,
+  ): Promise<JobEnd | JobRefusal> {
     signal.throwIfAborted();
-    let step: StepJob;
-    let known: Known;
-    try {
-      step = readStepJob(job);
-      known = this.#allowed(step);
-    } catch (error) {
-      return failed(codeOf(error, 'NOT_RECOVERABLE'), messageOf(error));
-    }
     const tell = say && ((said: StepSaid): void => say(JSON.stringify(said)));
-    return step.kind === 'model'
-      ? this.#think(step, known, signal, tell)
-      : this.#act(step, known, signal, tell);
+    let work: () => Promise<JobEnd>;
+    try {
+      const step = readStepJob(job);
+      const known = this.#allowed(step);
+      if (step.kind === 'model') work = () => this.#think(step, known, signal, tell);
+      else {
+        const called = calledIn(known, step.toolName);
+        work = () => this.#act(step, known.definition, called, signal, tell);
+      }
+    } catch (error) {
+      this.#report(error, job.name);
+      return { refused: { code: codeOf(error, 'NOT_RECOVERABLE'), message: messageOf(error) } };
+    }
+    return work();
   }
 
   /** Also learns the configurations of the tools that run subagents. */
@@ -139,7 +149,7 @@ class JobWorker implements JobHandler {
         `This worker has no configuration "${config}": expected one of ${quoted([...this.#known.keys()])}`,
       );
     const modelTools: ToolSet = {};
-    const execution = new Map<string, NonNullable<ReturnType<PreparedTools['execution']['get']>>>();
+    const execution = new Map<string, ToolEntry>();
     for (const name of names) {
       const source = [known.tools, this.#shared].find(
         ({ modelTools: offered }) => offered && Object.hasOwn(offered, name),
@@ -222,13 +232,11 @@ class JobWorker implements JobHandler {
 
   async #act(
     { toolName, callId, input, raw, timeoutMs, caller, messages }: ToolJob,
-    { definition, tools }: Known,
+    definition: SubagentDefinition,
+    tool: ToolEntry,
     signal: AbortSignal,
     tell: ((said: StepSaid) => void) | undefined,
   ): Promise<JobEnd> {
-    const tool = tools.execution.get(toolName);
-    if (!tool || tool.delegates || tool.role)
-      return failed('NOT_RECOVERABLE', `"${toolName}" of ${definition.name} is no tool for a job`);
     const outcome = await raceAbort(
       runToolCall({
         tool,
@@ -252,6 +260,16 @@ class JobWorker implements JobHandler {
     signal.throwIfAborted();
     return { done: JSON.stringify(outcome) };
   }
+}
+
+/** JOB-WORKER-2 */
+function calledIn({ definition, tools }: Known, toolName: string): ToolEntry {
+  const tool = tools.execution.get(toolName);
+  if (tool && !tool.delegates && !tool.role) return tool;
+  throw new OffstageError(
+    'NOT_RECOVERABLE',
+    `"${toolName}" of ${definition.name} is no tool for a job at this worker`,
+  );
 }
 
 /** A tool at a worker has no subagents to talk to. */

@@ -6,6 +6,9 @@
 // Invariants
 //   STEP-JOBS-1. An engine that cannot be reached is asked again under the same key, until the signal aborts.
 //   STEP-JOBS-2. A worker's answer is read as a stranger's: what has another shape is a failure.
+//   STEP-JOBS-3. A body with a field that this version does not know is unreadable, since a step that is done without that field
+//       would be another step; a worker of the version that wrote it takes the job. A field that is new is optional, and is
+//       written only where it says something: bodies of earlier versions stay readable.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -62,8 +65,9 @@ const name = z.string().min(1);
 const base = { config: name, tools: z.array(name) };
 const messages = z.array(z.custom<ModelMessage>((value) => typeof value === 'object'));
 const identity = z.string().nullable();
+/** STEP-JOBS-3 */
 const stepJob = z.discriminatedUnion('kind', [
-  z.object({
+  z.strictObject({
     kind: z.literal('model'),
     ...base,
     instructions: z.string(),
@@ -72,7 +76,7 @@ const stepJob = z.discriminatedUnion('kind', [
     maxOutputTokens: z.number().optional(),
     stream: z.boolean(),
   }),
-  z.object({
+  z.strictObject({
     kind: z.literal('tool'),
     ...base,
     toolName: name,
@@ -81,7 +85,7 @@ const stepJob = z.discriminatedUnion('kind', [
     raw: z.boolean(),
     timeoutMs: z.number().positive().optional(),
     messages,
-    caller: z.object({
+    caller: z.strictObject({
       sessionId: z.string(),
       subagentId: identity,
       parentId: identity,

@@ -11,7 +11,7 @@
 import { z } from 'zod';
 import { aFunction, anObject, check } from '../../values/checks.ts';
 import { isA } from '../../values/errors.ts';
-import { JobError, readFrom } from '../ports/jobs.ts';
+import { doStep, JobError, readFrom } from '../ports/jobs.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type {
   RunAnswer,
@@ -108,7 +108,7 @@ export function packedRunHandler(handler: RunHandler, packing: JobPacking): RunH
   const { step } = handler;
   const steps = step && packedHandler({ do: (job, signal) => step(job, signal) }, packing);
   return {
-    step: steps && ((job, signal) => steps.do(job, signal)),
+    step: steps && ((job, signal) => doStep(steps, job, signal)),
     holds: (turn) => handler.holds?.(turn) ?? false,
     async turn(turn, signal) {
       let end: RunTurnEnd;

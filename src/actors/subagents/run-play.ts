@@ -20,6 +20,7 @@ import { runOfItsOwn, subAgentOf, type OnParentClose } from '../model/tool-flags
 import type { Environment } from '../ports/environment.ts';
 import {
   cancelledEnd,
+  doStep,
   endWithin,
   JobError,
   unlessAborted,
@@ -440,7 +441,7 @@ export class RunPlay {
   async #done(job: Job, signal: AbortSignal): Promise<JobEnd> {
     try {
       const { steps, maxEndBytes } = this.#setup;
-      return steps ? endWithin(job, await steps.do(job, signal), maxEndBytes) : { lost: true };
+      return steps ? endWithin(job, await doStep(steps, job, signal), maxEndBytes) : { lost: true };
     } catch (error) {
       if (signal.aborted) return cancelledEnd();
       if (job.once) return { lost: true };

@@ -39,7 +39,7 @@ import type { SubagentConfig } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { subAgentOf } from '../model/tool-flags.ts';
 import type { Environment } from '../ports/environment.ts';
-import { JobError, type JobHandler, type Jobs } from '../ports/jobs.ts';
+import { doStep, JobError, type JobHandler, type Jobs } from '../ports/jobs.ts';
 import type { RunHandler, RunTurn, RunTurnEnd } from '../ports/run-engine.ts';
 import { unreadable } from '../runtime/packing.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
@@ -142,7 +142,7 @@ class RunWorker implements RunHandler {
     this.#known = known;
     this.#standIns = standInsOf(known);
     const { steps } = options;
-    this.step = steps && ((step, signal) => steps.do(step, signal));
+    this.step = steps && ((step, signal) => doStep(steps, step, signal));
   }
 
   holds({ order, mark }: RunTurn): boolean {

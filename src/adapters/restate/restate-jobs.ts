@@ -8,22 +8,31 @@
 //
 // Invariants
 //   RESTATE-JOBS-1. A job that must not be repeated is begun only by the process whose permission to begin it is in
-//       Restate's journal: the permission is used up by beginning, and dies with the process (JOBS-2).
-//   RESTATE-JOBS-2. Another attempt at an invocation in the same process joins the job that is under way.
+//       Restate's journal: the permission is used up by beginning, and dies with the process (JOBS-2). One that was given
+//       in an attempt that Restate has not recorded is of no use to a later attempt.
+//   RESTATE-JOBS-2. Another attempt at an invocation in the same process joins the job that is under way there. If it must not
+//       be repeated, it also gets an end that Restate could not record: a connection that breaks, or a dead server, loses none.
+//   RESTATE-JOBS-3. A job that this worker refuses is offered in another attempt, which may reach another worker (JOBS-8).
 
 import { z } from 'zod';
-import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
+import type { Environment } from '../../actors/ports/environment.ts';
 import {
   cancelledEnd,
   checkJobSize,
+  doInTime,
   endWithin,
   engineKeyOf,
   enginePrefixOf,
   JobError,
   jobEndSchema,
+  OFFER_MS,
+  offerPauseMs,
+  refusedEnd,
   type Job,
   type JobEnd,
   type JobHandler,
+  type JobRefusal,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
 import { RestateAdmin, sqlText } from './restate-admin.ts';
@@ -63,12 +72,22 @@ export interface RestateJobServiceOptions<Service = unknown> {
   readonly restate: RestateSdk<Service>;
   /** Does the jobs: `jobWorker({ … })`. */
   readonly handler: JobHandler;
+  /** Time and chance: `nodeEnvironment()` of `offstage/node`. */
+  readonly environment: Environment;
   /** The name of the service. @defaultValue 'offstage_jobs' */
   readonly service?: string;
   /** How long Restate keeps the end of a job, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
-  /** The longest time that a job may take, in milliseconds; then it is begun again. @defaultValue 3600000, an hour */
+  /**
+   * The longest time that a job may take, in milliseconds; then it ends with `JOB_TIMEOUT`, or is lost if it must not be
+   * repeated. @defaultValue 3600000, an hour
+   */
   readonly longestMs?: number;
+  /**
+   * How long a job is offered to workers that refuse it, in milliseconds; then it fails as they say. Longer than a deploy
+   * takes. @defaultValue 600000, ten minutes
+   */
+  readonly offerMs?: number;
   /** The limit of a result, in bytes. @defaultValue 4000000 */
   readonly maxBytes?: number;
 }
@@ -80,7 +99,10 @@ export interface RestateSdk<Service = unknown> {
 }
 
 interface Context {
+  /** `id`: of the invocation, the same in all its attempts. */
+  request(): { readonly id: string };
   run<T>(name: string, action: () => T | Promise<T>): DurablePromise<T>;
+  sleep(ms: number): DurablePromise<void>;
   cancel(invocationId: string): void;
   cancellation(): DurablePromise<void>;
 }
@@ -89,6 +111,10 @@ const SERVICE = 'offstage_jobs';
 const MAX_BYTES = 4_000_000;
 /** Names of steps in Restate's pages. */
 const MAX_NAME_CHARS = 200;
+/** A worker that does not end a job so long after its time is taken for dead. */
+const GRACE_MS = 60_000;
+/** Of the ends that Restate may not have recorded. */
+const MAX_UNRECORDED_CHARS = 32_000_000;
 
 const jobsOptions = z.strictObject({
   ingress: ingressAddress,
@@ -100,9 +126,11 @@ const jobsOptions = z.strictObject({
 const serviceOptions = z.strictObject({
   restate: sdkSchema('service'),
   handler: anObject('a handler such as that of jobWorker({ … })', 'do'),
+  environment: z.unknown(),
   service: serviceName.optional(),
   keepMs: z.number().int().min(1).optional(),
   longestMs: z.number().int().min(1).optional(),
+  offerMs: z.number().int().min(0).optional(),
   maxBytes: z.number().int().min(1).optional(),
 } satisfies ChecksOf<RestateJobServiceOptions>);
 
@@ -190,29 +218,55 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
  */
 export function restateJobService<Service>(options: RestateJobServiceOptions<Service>): Service {
   check('restateJobService(options)', serviceOptions, options);
+  checkEnvironment('restateJobService(options): environment', options.environment);
   const {
     restate,
-    handler,
     service = SERVICE,
     keepMs = WEEK_MS,
     longestMs = HOUR_MS,
-    maxBytes = MAX_BYTES,
+    offerMs = OFFER_MS,
   } = options;
-  const desk = new Desk(handler, maxBytes);
+  const desk = new Desk(options);
+  /** Offers a job to this worker once. `isHere`: it was asked in this very attempt. */
+  const offer = async (ctx: Context, job: Job) => {
+    let isHere = false;
+    // A job that was deleted, and is asked for anew, has the id of the old one, and another permission.
+    const id = job.once
+      ? await ctx.run('may begin', () => desk.permit(ctx.request().id))
+      : ctx.request().id;
+    const end = ctx.run(job.name.slice(0, MAX_NAME_CHARS), () => {
+      isHere = true;
+      return desk.do(id, job);
+    });
+    const cancelled = ctx.cancellation().map(() => desk.cancel(id));
+    await restate.RestatePromise.race([end, cancelled]);
+    const given = await end;
+    desk.recorded(id);
+    return { given, isHere };
+  };
   const definition = {
     name: service,
     options: {
       explicitCancellation: true,
       idempotencyRetention: keepMs,
-      inactivityTimeout: longestMs,
+      // The worker ends the job; one that does not is asked for in another attempt.
+      inactivityTimeout: longestMs + GRACE_MS,
     },
     handlers: {
       run: async (ctx: Context, job: Job): Promise<JobEnd> => {
-        if (job.once) await ctx.run('may begin', () => desk.permit(job.key));
-        const end = ctx.run(job.name.slice(0, MAX_NAME_CHARS), () => desk.do(job));
-        const cancelled = ctx.cancellation().map(() => desk.cancel(job.key));
-        await restate.RestatePromise.race([end, cancelled]);
-        return end;
+        let offeredMs = 0;
+        for (let times = 1; ; times += 1) {
+          const { given, isHere } = await offer(ctx, job);
+          if (!('refused' in given)) return given;
+          if (offeredMs >= offerMs) return refusedEnd(given);
+          const pauseMs = Math.min(offerPauseMs(times), offerMs - offeredMs);
+          offeredMs += pauseMs;
+          const stopped = ctx.cancellation().map(() => true);
+          if (await restate.RestatePromise.race([ctx.sleep(pauseMs).map(() => false), stopped]))
+            return cancelledEnd();
+          // RESTATE-JOBS-3
+          if (isHere) throw new Error(given.refused.message);
+        }
       },
       cancel: (ctx: Context, invocationId: string): Promise<void> => {
         ctx.cancel(invocationId);
@@ -223,54 +277,101 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
   return restate.service(definition);
 }
 
-/** The jobs that a worker's process knows of. */
+interface Held {
+  readonly end: Promise<JobEnd | JobRefusal>;
+  readonly controller: AbortController;
+}
+
+/**
+ * The jobs that a worker's process knows of: by the ids of their invocations, or by their permissions, if they must not be
+ * repeated.
+ */
 class Desk {
-  readonly #handler: JobHandler;
-  readonly #maxBytes: number;
-  readonly #permitted = new Set<string>();
+  readonly #options: RestateJobServiceOptions;
+  /** The newest permission that it gave to each invocation, unless that was used. */
+  readonly #permits = new Map<string, string>();
   /** Cancelled before they were begun. */
   readonly #cancelled = new Set<string>();
-  readonly #underWay = new Map<
-    string,
-    { readonly end: Promise<JobEnd>; readonly controller: AbortController }
-  >();
+  /** Those under way, and those whose end Restate may not have recorded. */
+  readonly #held = new Map<string, Held>();
+  /** The sizes of ends that Restate may not have recorded, the oldest first. */
+  readonly #unrecorded = new Map<string, number>();
+  #unrecordedChars = 0;
 
-  constructor(handler: JobHandler, maxBytes: number) {
-    this.#handler = handler;
-    this.#maxBytes = maxBytes;
+  constructor(options: RestateJobServiceOptions) {
+    this.#options = options;
   }
 
-  /** RESTATE-JOBS-1 */
-  permit(key: string): null {
-    this.#permitted.add(key);
-    return null;
+  /** RESTATE-JOBS-1: no two processes give the same permission. */
+  permit(invocationId: string): string {
+    const permit = `${invocationId}/${this.#options.environment.ids.next('permit')}`;
+    this.#permits.set(invocationId, permit);
+    return permit;
   }
 
-  do(job: Job): Promise<JobEnd> {
+  do(id: string, job: Job): Promise<JobEnd | JobRefusal> {
     // RESTATE-JOBS-2
-    const known = this.#underWay.get(job.key);
+    const known = this.#held.get(id);
     if (known) return known.end;
-    if (this.#cancelled.delete(job.key)) return Promise.resolve(cancelledEnd());
-    if (job.once && !this.#permitted.delete(job.key)) return Promise.resolve({ lost: true });
+    const isPermitted = !job.once || this.#useUp(id);
+    if (this.#cancelled.delete(id)) return Promise.resolve(cancelledEnd());
+    if (!isPermitted) return Promise.resolve({ lost: true });
     const controller = new AbortController();
     const end = this.#do(job, controller.signal);
-    this.#underWay.set(job.key, { end, controller });
-    const over = (): boolean => this.#underWay.delete(job.key);
-    end.then(over, over);
+    this.#held.set(id, { end, controller });
+    end.then(
+      (how) => {
+        if (job.once) this.#keep(id, JSON.stringify(how).length);
+        else this.#held.delete(id);
+      },
+      () => this.#held.delete(id),
+    );
     return end;
   }
 
-  cancel(key: string): null {
+  #useUp(permit: string): boolean {
+    const [invocationId = ''] = permit.split('/');
+    return this.#permits.get(invocationId) === permit && this.#permits.delete(invocationId);
+  }
+
+  /** Restate has the end, and gives it to later attempts itself. */
+  recorded(id: string): void {
+    this.#held.delete(id);
+    this.#cancelled.delete(id);
+    this.#unrecordedChars -= this.#unrecorded.get(id) ?? 0;
+    this.#unrecorded.delete(id);
+  }
+
+  cancel(id: string): null {
     const reason = new JobError('CANCELLED', 'The job was cancelled', { retryable: false });
-    const known = this.#underWay.get(key);
+    const known = this.#held.get(id);
     if (known) known.controller.abort(reason);
-    else this.#cancelled.add(key);
+    else this.#cancelled.add(id);
     return null;
   }
 
-  async #do(job: Job, signal: AbortSignal): Promise<JobEnd> {
+  /** Another process may have recorded it, so nobody may ever ask. */
+  #keep(id: string, chars: number): void {
+    // It was recorded first.
+    if (!this.#held.has(id)) return;
+    this.#unrecorded.set(id, chars);
+    this.#unrecordedChars += chars;
+    for (const oldest of this.#unrecorded.keys()) {
+      if (this.#unrecordedChars <= MAX_UNRECORDED_CHARS) return;
+      this.recorded(oldest);
+    }
+  }
+
+  async #do(job: Job, signal: AbortSignal): Promise<JobEnd | JobRefusal> {
+    const { handler, environment, maxBytes = MAX_BYTES, longestMs = HOUR_MS } = this.#options;
     try {
-      return endWithin(job, await this.#handler.do(job, signal), this.#maxBytes);
+      const end = await doInTime(job, (own) => handler.do(job, own), {
+        signal,
+        longestMs,
+        later: (task, delayMs) =>
+          environment.scheduler.schedule(task, delayMs, { isBackground: true }),
+      });
+      return endWithin(job, end, maxBytes);
     } catch (error) {
       if (signal.aborted) return cancelledEnd();
       if (job.once) return { lost: true };

@@ -13,16 +13,19 @@ import { messageOf } from '../../values/errors.ts';
 import {
   cancelledEnd,
   checkJobSize,
+  doInTime,
   endWithin,
   engineKeyOf,
   enginePrefixOf,
   jobEndSchema,
+  OFFER_MS,
   readFrom,
   unlessAborted,
   unreachable,
   type Job,
   type JobEnd,
   type JobHandler,
+  type JobRefusal,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
 import { filterText, TemporalDeletions, type TemporalClientOf } from './temporal-deletions.ts';
@@ -48,8 +51,16 @@ export interface TemporalJobsOptions {
   readonly workflowType?: string;
   /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
   readonly heartbeatTimeoutMs?: number;
-  /** The longest time that a job may take, in milliseconds. @defaultValue 3600000, an hour */
+  /**
+   * The longest time that a job may take, in milliseconds; then it ends with `JOB_TIMEOUT`, or is lost if it must not be
+   * repeated. @defaultValue 3600000, an hour
+   */
   readonly longestMs?: number;
+  /**
+   * How long a job is offered to workers that refuse it, in milliseconds; then it fails as they say. Longer than a deploy
+   * takes. @defaultValue 600000, ten minutes
+   */
+  readonly offerMs?: number;
   /** The limit of a body and of a result, in bytes. Temporal refuses 2 MB. @defaultValue 1800000 */
   readonly maxBytes?: number;
 }
@@ -74,7 +85,8 @@ export interface TemporalJobActivitiesOptions {
 
 /** The activities of a worker, by name. */
 export interface TemporalJobActivities {
-  offstageDoJob(job: Job): Promise<JobEnd>;
+  /** `limits`: none from a workflow of an earlier version. */
+  offstageDoJob(job: Job, limits?: { readonly longestMs: number }): Promise<JobEnd | JobRefusal>;
 }
 
 const WORKFLOW_TYPE = 'offstageJob';
@@ -85,6 +97,7 @@ const jobsOptions = z.strictObject({
   workflowType: z.string().min(1).optional(),
   heartbeatTimeoutMs: z.number().int().min(100).optional(),
   longestMs: z.number().int().min(1).optional(),
+  offerMs: z.number().int().min(0).optional(),
   maxBytes: z.number().int().min(1).optional(),
 } satisfies ChecksOf<TemporalJobsOptions>);
 const activitiesOptions = z.strictObject({
@@ -105,6 +118,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     workflowType = WORKFLOW_TYPE,
     heartbeatTimeoutMs = HEARTBEAT_TIMEOUT_MS,
     longestMs = HOUR_MS,
+    offerMs = OFFER_MS,
     maxBytes = MAX_BYTES,
   } = options;
   const deletions = TemporalDeletions.of(client);
@@ -116,7 +130,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
       await client.workflow.start(workflowType, {
         workflowId,
         taskQueue,
-        args: [job, { heartbeatTimeoutMs, longestMs }],
+        args: [job, { heartbeatTimeoutMs, longestMs, offerMs }],
         workflowIdReusePolicy: 'REJECT_DUPLICATE',
         workflowIdConflictPolicy: 'USE_EXISTING',
       });
@@ -190,10 +204,20 @@ export function temporalJobActivities(
   check('temporalJobActivities(options)', activitiesOptions, options);
   const { activity, handler, maxBytes = MAX_BYTES } = options;
   return {
-    async offstageDoJob(job) {
+    async offstageDoJob(job, { longestMs = Infinity } = { longestMs: Infinity }) {
       const signal = activity.Context.current().cancellationSignal;
+      let late = (): void => {};
+      const later = (task: () => void): (() => void) => {
+        late = task;
+        return () => {};
+      };
+      const work = (own: AbortSignal) => handler.do(job, own);
       try {
-        const end = await withHeartbeats(activity, () => handler.do(job, signal));
+        const end = await withHeartbeats(
+          activity,
+          () => doInTime(job, work, { signal, longestMs, later }),
+          { afterMs: longestMs, call: () => late() },
+        );
         return endWithin(job, end, maxBytes);
       } catch (error) {
         if (isCancel(signal)) return cancelledEnd();

@@ -42,19 +42,29 @@ export const clientSchema: z.ZodType = z.custom(
   { error: 'expected a client: new Client({ connection }) of @temporalio/client' },
 );
 
-/** Does the work of an activity, and says that it is alive until that has ended. A local one is in the process of its workflow. */
+/**
+ * Does the work of an activity, and says that it is alive until that has ended. A local one is in the process of its workflow.
+ * `late`: called once, if it has not ended by then.
+ */
 export async function withHeartbeats<T>(
   activity: TemporalActivity,
   work: () => Promise<T>,
+  late?: { readonly afterMs: number; readonly call: () => void },
 ): Promise<T> {
   const context = activity.Context.current();
   if (context.info.isLocal === true) return work();
   let isOver = false;
   const beat = async (): Promise<void> => {
     const everyMs = (context.info.heartbeatTimeoutMs ?? HEARTBEAT_TIMEOUT_MS) / HEARTBEATS;
+    let leftMs = late?.afterMs ?? Infinity;
     while (!isOver) {
       context.heartbeat();
-      await context.sleep(everyMs);
+      const ms = Math.min(everyMs, leftMs);
+      await context.sleep(ms);
+      leftMs -= ms;
+      if (leftMs > 0 || isOver) continue;
+      leftMs = Infinity;
+      late?.call();
     }
   };
   // The sleep rejects when the activity is cancelled: then nobody waits for a heartbeat.

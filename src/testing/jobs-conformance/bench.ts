@@ -1,6 +1,6 @@
 // One case of the suite of jobs: what its workers were told to do, and what they have begun.
 
-import type { Job, JobEnd, JobHandler, Jobs } from '../../actors/ports/jobs.ts';
+import type { Job, JobEnd, JobHandler, JobRefusal, Jobs } from '../../actors/ports/jobs.ts';
 import { isA, messageOf } from '../../values/errors.ts';
 import { JobError } from '../../actors/ports/jobs.ts';
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
@@ -23,8 +23,10 @@ export interface Execution {
   readonly say: (text: string) => void;
 }
 
-/** What a worker does with a job. `nth`: how often it was begun, from 1. */
-export type Act = (execution: Execution, nth: number) => JobEnd | Promise<JobEnd>;
+type Ends = JobEnd | JobRefusal;
+
+/** What a worker does with a job. `nth`: how often it was given to one, from 1. */
+export type Act = (execution: Execution, nth: number) => Ends | Promise<Ends>;
 
 const PATIENCE = 20_000;
 const neverAborted = new AbortController().signal;
@@ -34,6 +36,8 @@ export class JobsBench implements JobHandler {
   readonly #setup: JobsConformanceSetup;
   readonly #environment = simulatedEnvironment();
   readonly #acts = new Map<string, Act>();
+  /** The jobs that go on when they are told to stop. */
+  readonly #deaf = new Set<string>();
   readonly #begun: Execution[] = [];
   #stage: JobsStage | null = null;
 
@@ -50,17 +54,30 @@ export class JobsBench implements JobHandler {
     throw new ConformanceError(`${this.#setup.name}: the stage is not open`);
   }
 
-  async do(job: Job, signal: AbortSignal, said?: (text: string) => void): Promise<JobEnd> {
+  async do(job: Job, signal: AbortSignal, said?: (text: string) => void): Promise<Ends> {
     const execution = { job, signal, say: said ?? ((): void => {}) };
     this.#begun.push(execution);
     const act = this.#acts.get(job.key) ?? (() => ({ done: job.body }));
     const nth = this.executions(job.key).length;
-    return raceAbort((async () => act(execution, nth))(), signal);
+    const work = (async () => act(execution, nth))();
+    return this.#deaf.has(job.key) ? work : raceAbort(work, signal);
   }
 
   /** Tells the workers what to do with the job of this key. By default its end is its body. */
   act(key: string, act: Act): void {
     this.#acts.set(key, act);
+  }
+
+  /** Lets the job of this key go on when it is told to stop. */
+  deafen(key: string): void {
+    this.#deaf.add(key);
+  }
+
+  /** The engine for jobs that may not take long. */
+  hasty(): Jobs {
+    const { hasty } = this.stage;
+    if (hasty) return hasty();
+    throw new ConformanceError(`${this.#setup.name}: expected hasty() of the stage`);
   }
 
   executions(key: string): readonly Execution[] {

@@ -1,7 +1,7 @@
 // The cases of the suite: what a session relies on, whatever engine does its jobs.
 
-import type { JobEnd } from '../../actors/ports/jobs.ts';
-import { codeIn, gate, type Act, type JobsScene } from './bench.ts';
+import type { JobEnd, JobRefusal } from '../../actors/ports/jobs.ts';
+import { codeIn, gate, type Act, type JobsBench, type JobsScene } from './bench.ts';
 
 const never: Act = () => new Promise<JobEnd>(() => {});
 const text = (done: string): JobEnd => ({ done });
@@ -9,6 +9,17 @@ const text = (done: string): JobEnd => ({ done });
 /** Ends with the number of the time that it was begun, after the first time has waited for ever. */
 const dieFirst: Act = (_, nth) =>
   nth === 1 ? new Promise<JobEnd>(() => {}) : text(`done at time ${nth}`);
+
+const refusal: JobRefusal = {
+  refused: { code: 'NOT_RECOVERABLE', message: 'This worker has no configuration "new"' },
+};
+const refuseFirst: Act = (_, nth) => (nth === 1 ? refusal : text(`time ${nth}`));
+
+/** Both kinds of jobs, by what follows a colon in their keys. */
+const KINDS = [
+  { key: 's/sub:again', once: false },
+  { key: 's/sub:once', once: true },
+] as const;
 
 const ODD_KEYS = [
   'a key/with: spaces, and "quotes"',
@@ -391,4 +402,108 @@ export const jobsScenes: readonly JobsScene[] = [
       bench.expectEnd(await bench.ask('s/sub:1', { body: '"well"' }), text('"well"'), 'an end');
     },
   },
+  {
+    name: 'JOBS-7: a job that hangs is told to stop and ends with JOB_TIMEOUT; one that must not be repeated is lost',
+    needs: ['job_hangs'],
+    async play(bench) {
+      for (const { key, once } of KINDS) {
+        bench.act(key, never);
+        const end = await bench.ask(key, { once, jobs: bench.hasty() });
+        expectOverdue(bench, end, once);
+        const [execution] = bench.executions(key);
+        await bench.until('its signal to abort', () => execution?.signal.aborted || undefined);
+        bench.expect(bench.executions(key).length === 1, 'one execution');
+      }
+    },
+  },
+  {
+    name: 'JOBS-7: a job that hangs, whatever it is told, ends in time; its late result counts nothing, and it is not begun again',
+    needs: ['job_hangs'],
+    async play(bench) {
+      const wait = gate();
+      for (const { key, once } of KINDS) {
+        bench.deafen(key);
+        bench.act(key, async () => {
+          await wait.passed;
+          return text('too late');
+        });
+        expectOverdue(bench, await bench.ask(key, { once, jobs: bench.hasty() }), once);
+      }
+      wait.open();
+      await bench.quiet();
+      if (!bench.stage.jobs().keepsResults) return;
+      for (const { key, once } of KINDS) {
+        expectOverdue(bench, await bench.ask(key, { once, jobs: bench.hasty() }), once);
+        bench.expect(bench.executions(key).length === 1, `one execution of ${key}`);
+      }
+    },
+  },
+  {
+    name: 'JOBS-8: a job that no worker takes fails as they say, and is kept',
+    needs: ['job_hangs'],
+    async play(bench) {
+      for (const { key, once } of KINDS) {
+        bench.act(key, () => refusal);
+        const failed: JobEnd = { failed: { ...refusal.refused, retryable: false } };
+        const end = await bench.ask(key, { once, jobs: bench.hasty() });
+        bench.expectEnd(end, failed, 'the reason of the worker');
+        if (!bench.stage.jobs().keepsResults) continue;
+        const before = bench.executions(key).length;
+        const again = await bench.ask(key, { once, jobs: bench.hasty() });
+        bench.expectEnd(again, failed, 'the kept end');
+        bench.expect(bench.executions(key).length === before, 'no further offer');
+      }
+    },
+  },
+  {
+    name: 'JOBS-8: what an old worker refuses is done by a new one, once',
+    needs: ['worker_refuses'],
+    async play(bench) {
+      for (const { key, once } of KINDS) {
+        bench.act(key, refuseFirst);
+        bench.expectEnd(await bench.ask(key, { once }), text('time 2'), 'the end of the new one');
+        bench.expectEnd(await bench.ask(key, { once }), text('time 2'), 'the kept end');
+        bench.expect(bench.executions(key).length === 2, 'a refusal and an execution');
+      }
+    },
+  },
+  {
+    name: 'JOBS-8: the workers that refused a job are replaced by new ones, which do it once',
+    needs: ['worker_refuses', 'worker_dies'],
+    async play(bench) {
+      const asked = KINDS.map(({ key, once }) => {
+        bench.act(key, refuseFirst);
+        return bench.ask(key, { once });
+      });
+      for (const { key } of KINDS) await bench.begun(key);
+      await bench.killWorkers();
+      const [again, once] = await Promise.all(asked);
+      bench.expect(again !== undefined && 'done' in again, 'the end of a new one');
+      // They may have died before the refusal, or the end, was recorded.
+      bench.expect(once !== undefined && !('failed' in once), 'done, or lost');
+      bench.expect(bench.executions('s/sub:once').length <= 2, 'a refusal and one execution');
+    },
+  },
+  {
+    name: 'JOBS-8: a job that is offered is cancelled',
+    needs: ['worker_refuses'],
+    async play(bench) {
+      const jobs = bench.stage.jobs();
+      bench.act('s/sub:1', () => refusal);
+      const asked = bench.ask('s/sub:1', { jobs, once: true });
+      await bench.begun('s/sub:1');
+      jobs.cancel('s/sub:1');
+      const end = await asked;
+      bench.expect('failed' in end && end.failed.code === 'CANCELLED', 'a cancelled end');
+    },
+  },
 ];
+
+/** JOBS-7 */
+function expectOverdue(bench: JobsBench, end: JobEnd, once: boolean): void {
+  if (once) bench.expectEnd(end, { lost: true }, 'lost');
+  else {
+    const isTyped = 'failed' in end && end.failed.code === 'JOB_TIMEOUT' && end.failed.retryable;
+    bench.expect(isTyped, `JOB_TIMEOUT, which is retryable, got ${JSON.stringify(end)}`);
+  }
+}

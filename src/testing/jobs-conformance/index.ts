@@ -10,9 +10,11 @@ import type { JobsConformanceSetup, JobsFault } from './stage.ts';
 export type { JobsConformanceSetup, JobsFault, JobsStage } from './stage.ts';
 export { simulatedJobs, type SimulatedJobs, type SimulatedJobsOptions } from './simulated-jobs.ts';
 
+const FAULTS = ['worker_dies', 'engine_dies', 'job_hangs', 'worker_refuses'] as const;
+
 const setupSchema = z.strictObject({
   name: z.string(),
-  shows: z.array(z.enum(['worker_dies', 'engine_dies'])),
+  shows: z.array(z.enum(FAULTS)),
   patience: z.number().int().min(1).optional(),
   moment: aFunction.optional(),
   open: aFunction,
@@ -36,7 +38,7 @@ export function jobsConformance(setup: JobsConformanceSetup): readonly Conforman
 }
 
 function isFault(need: string): need is JobsFault {
-  return need === 'worker_dies' || need === 'engine_dies';
+  return (FAULTS as readonly string[]).includes(need);
 }
 
 /** A case for an ability that the engine does not have has nothing to check. */

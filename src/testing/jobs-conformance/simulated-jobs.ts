@@ -2,20 +2,24 @@
 // It outlives the sessions of a test, as an engine outlives processes.
 //
 // Owns:     the jobs and their ends.
-// Does not: run in time of its own: a job is begun in the turn after it was asked for.
+// Does not: run in time of its own: a job is begun in the turn after it was asked for, and one that its workers refuse is
+//           offered so many times.
 
 import { z } from 'zod';
-import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
 import {
   cancelledEnd,
   checkJobSize,
+  doInTime,
   endWithin,
   JobError,
+  refusedEnd,
   type Job,
   type JobEnd,
   type JobHandler,
   type Jobs,
 } from '../../actors/ports/jobs.ts';
+import type { Environment } from '../../actors/ports/environment.ts';
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
 
 export interface SimulatedJobsOptions {
@@ -23,6 +27,12 @@ export interface SimulatedJobsOptions {
   readonly handler: JobHandler;
   /** The limit of a body, and of the text of an end. @defaultValue 1000000 */
   readonly maxBytes?: number;
+  /** How often a job that the workers refuse is offered to them. @defaultValue 1: there is one version of them */
+  readonly offers?: number;
+  /** The longest time that a job may take, in milliseconds of the `environment`. @defaultValue Infinity */
+  readonly longestMs?: number;
+  /** For `longestMs`, and the pause between two offers. @defaultValue none: a job is offered again at once */
+  readonly environment?: Environment;
 }
 
 /** One time that a worker has begun a job. */
@@ -50,11 +60,19 @@ interface Held {
   controller: AbortController;
   /** The number of the time that it was begun; a worker that died has an older one. */
   nth: number;
+  offers: number;
+  /** No worker has it: the last one has refused it. */
+  isOffered: boolean;
 }
+
+const OFFER_PAUSE_MS = 1;
 
 const optionsSchema = z.strictObject({
   handler: anObject('a handler such as that of jobWorker({ … })', 'do'),
   maxBytes: z.number().int().min(1).optional(),
+  offers: z.number().int().min(1).optional(),
+  longestMs: z.number().int().min(1).optional(),
+  environment: z.unknown().optional(),
 } satisfies ChecksOf<SimulatedJobsOptions>);
 
 /**
@@ -63,7 +81,14 @@ const optionsSchema = z.strictObject({
  */
 export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
   check('simulatedJobs(options)', optionsSchema, options);
-  const { handler, maxBytes = 1_000_000 } = options;
+  const { handler, maxBytes = 1_000_000, offers = 1, longestMs = Infinity, environment } = options;
+  if (longestMs !== Infinity || environment !== undefined)
+    checkEnvironment('simulatedJobs(options): environment', environment);
+  const later = (task: () => void, delayMs: number): (() => void) => {
+    if (environment) return environment.scheduler.schedule(task, delayMs);
+    task();
+    return () => {};
+  };
   const known = new Map<string, Held>();
   const begun: SimulatedExecution[] = [];
 
@@ -74,18 +99,36 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
   const begin = (held: Held): void => {
     const { job } = held;
     held.nth += 1;
+    held.isOffered = false;
     held.controller = new AbortController();
     const { nth } = held;
     const isCurrent = (): boolean => !held.isEnded && held.nth === nth;
     const say = (text: string): void => {
       if (isCurrent()) for (const listener of held.listeners) listener(text);
     };
-    begun.push({ ...job });
+    const execution = { ...job };
+    begun.push(execution);
+    const work = (signal: AbortSignal) => handler.do(job, signal, say);
+    const { signal } = held.controller;
     void Promise.resolve()
-      .then(() => handler.do(job, held.controller.signal, say))
+      .then(() => doInTime(job, work, { signal, longestMs, later }))
       .then(
         (how) => {
-          if (isCurrent()) end(held, how);
+          if (!isCurrent()) return;
+          if (!('refused' in how)) {
+            end(held, how);
+            return;
+          }
+          // JOBS-8: it was not begun.
+          begun.splice(begun.indexOf(execution), 1);
+          held.offers += 1;
+          held.isOffered = true;
+          if (held.isCancelled) end(held, cancelledEnd());
+          else if (held.offers >= offers) end(held, refusedEnd(how));
+          else
+            later(() => {
+              if (isCurrent()) begin(held);
+            }, OFFER_PAUSE_MS);
         },
         () => {
           if (isCurrent()) settleDeath(held);
@@ -108,6 +151,8 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
       isCancelled: false,
       controller: new AbortController(),
       nth: 0,
+      offers: 0,
+      isOffered: false,
     };
     known.set(job.key, held);
     begin(held);
@@ -134,6 +179,7 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
       const held = known.get(key);
       if (!held || held.isEnded) return;
       held.isCancelled = true;
+      if (held.isOffered) end(held, cancelledEnd());
       held.controller.abort(
         new JobError('CANCELLED', 'The job was cancelled', { retryable: false }),
       );
@@ -148,7 +194,8 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
       }
     },
     killWorkers() {
-      for (const held of known.values()) if (!held.isEnded) settleDeath(held);
+      // What no worker has loses none.
+      for (const held of known.values()) if (!held.isEnded && !held.isOffered) settleDeath(held);
     },
   };
 }

@@ -7,11 +7,17 @@ export type JobsFault =
   /** All workers are killed at once, without a signal, and others take their place. */
   | 'worker_dies'
   /** The engine is killed, and starts again on what it had stored. */
-  | 'engine_dies';
+  | 'engine_dies'
+  /** A job takes longer than it may: `hasty`. */
+  | 'job_hangs'
+  /** A worker refuses a job, and the engine offers it to the workers again. */
+  | 'worker_refuses';
 
 export interface JobsStage {
   /** Returns the engine as another process sees it, each time anew. */
   jobs(): Jobs;
+  /** `job_hangs`. Returns the engine for jobs that may take a second or so, and are offered no longer than that. */
+  hasty?(): Jobs;
   /** `worker_dies`. Resolves when the workers are gone; those that follow may still be starting. */
   killWorkers?(): void | Promise<void>;
   /** `engine_dies`. Resolves when the engine is gone; it may still be starting again. */

@@ -8,10 +8,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   restateJobs,
   restateJobService,
+  type RestateJobServiceOptions,
   type RestateSdk,
 } from '../../../src/adapters/restate/index.ts';
 import type { Job, JobHandler } from '../../../src/entries/jobs.ts';
-import { jobsConformance } from '../../../src/testing/index.ts';
+import { jobsConformance, simulatedEnvironment } from '../../../src/testing/index.ts';
+import { realMoment } from '../../support/job-packing.ts';
 
 interface Service {
   readonly name: string;
@@ -52,15 +54,32 @@ async function ingress(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+/** Time passes while a case looks. */
+const environment = simulatedEnvironment();
+const moment = realMoment(() => environment.advance(1));
+
+const made = (handler: JobHandler, more: Partial<RestateJobServiceOptions> = {}): Service =>
+  restateJobService({
+    restate,
+    environment,
+    handler,
+    maxBytes: 100_000,
+    ...more,
+  }) as Service;
+
 /** Invocations by idempotency key, and their ends. A worker that dies leaves only what was written down. */
 async function openRestate(handler: JobHandler) {
-  const made = () => restateJobService({ restate, handler, maxBytes: 100_000 }) as Service;
-  let service = made();
+  const services = (): Readonly<Record<string, Service>> => ({
+    offstage_jobs: made(handler),
+    hasty: made(handler, { service: 'hasty', longestMs: 50, offerMs: 1_000 }),
+  });
+  let workers = services();
   const invocations = new Map<
     string,
     {
       readonly job: Job;
-      readonly steps: Map<string, unknown>;
+      readonly service: string;
+      readonly steps: Map<number, unknown>;
       readonly end: PromiseWithResolvers<unknown>;
       readonly cancel: PromiseWithResolvers<void>;
       life: number;
@@ -74,14 +93,16 @@ async function openRestate(handler: JobHandler) {
     const { life, steps } = one;
     const never = new Promise<never>(() => {});
     const isDead = (): boolean => life !== one.life;
-    const run = (name: string, action: () => unknown): Durable<unknown> => {
+    let count = 0;
+    const run = (_: string, action: () => unknown): Durable<unknown> => {
+      const number = (count += 1);
       const step = async (): Promise<unknown> => {
-        if (steps.has(name)) return steps.get(name);
+        if (steps.has(number)) return steps.get(number);
         for (;;)
           try {
             const did = await action();
             if (isDead()) return await never;
-            steps.set(name, did);
+            steps.set(number, did);
             return did;
           } catch {
             // It is called again.
@@ -89,20 +110,33 @@ async function openRestate(handler: JobHandler) {
       };
       return durable(step());
     };
-    const ctx = { run, cancellation: () => durable(one.cancel.promise) };
-    void service.handlers.run(ctx, one.job).then((end) => {
-      if (isDead()) return;
-      one.isEnded = true;
-      one.end.resolve(end);
-    });
+    const ctx = {
+      run,
+      request: () => ({ id }),
+      sleep: () => durable(moment()),
+      cancellation: () => durable(one.cancel.promise),
+    };
+    void workers[one.service]?.handlers.run(ctx, one.job).then(
+      (end) => {
+        if (isDead()) return;
+        one.isEnded = true;
+        one.end.resolve(end);
+      },
+      // Another attempt.
+      () => {
+        if (!isDead()) invoke(id);
+      },
+    );
   };
   const url = await ingress(async (path, headers, body) => {
-    if (path === '/offstage_jobs/run' || path === '/offstage_jobs/run/send') {
-      const id = `inv_${String(headers['idempotency-key'])}`;
+    const [, service = '', called] = path.split('/');
+    if (called === 'run') {
+      const id = `inv_${service}_${String(headers['idempotency-key'])}`;
       const status = invocations.has(id) ? 'PreviouslyAccepted' : 'Accepted';
       if (!invocations.has(id)) {
         invocations.set(id, {
           job: JSON.parse(body) as Job,
+          service,
           steps: new Map(),
           end: Promise.withResolvers(),
           cancel: Promise.withResolvers(),
@@ -111,32 +145,140 @@ async function openRestate(handler: JobHandler) {
         });
         invoke(id);
       }
-      if (path === '/offstage_jobs/run')
+      if (!path.endsWith('/send'))
         return [200, JSON.stringify(await invocations.get(id)?.end.promise)];
       return [202, JSON.stringify({ invocationId: id, status })];
     }
-    if (path === '/offstage_jobs/cancel/send') {
+    if (called === 'cancel') {
       const cancel = (id: string): void => invocations.get(id)?.cancel.resolve();
-      await service.handlers.cancel({ cancel }, JSON.parse(body) as string);
+      await workers[service]?.handlers.cancel({ cancel }, JSON.parse(body) as string);
       return [202, '{"invocationId":"inv_c","status":"Accepted"}'];
     }
     return [404, '{}'];
   });
   return {
     jobs: () => restateJobs({ ingress: url, maxBytes: 100_000 }),
+    hasty: () => restateJobs({ ingress: url, maxBytes: 100_000, service: 'hasty' }),
     killWorkers() {
-      service = made();
+      workers = services();
       for (const id of invocations.keys()) invoke(id);
     },
   };
 }
 
 describe('conformance', () => {
-  const moment = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-  const setup = { name: 'restate', shows: ['worker_dies'] as const, moment, open: openRestate };
+  const shows = ['worker_dies', 'job_hangs', 'worker_refuses'] as const;
+  const setup = { name: 'restate', shows, moment, open: openRestate };
   test.each(jobsConformance(setup).filter(({ skipped }) => skipped === null))('$name', ({ run }) =>
     run(),
   );
+});
+
+describe('attempts that Restate has not recorded', () => {
+  /** The end of the connection, in the nth step of an attempt: that was done, and is recorded or not. */
+  interface Cut {
+    readonly at: number;
+    readonly isRecorded: boolean;
+  }
+  const PERMISSION = 0;
+  const THE_JOB = 1;
+  const asked = { key: 'ses/sub:1', name: 'charge', once: true, body: '{}' };
+
+  /** One invocation: returns the attempts at it, which have what was recorded before them. */
+  function invocation(id: string, job: Job = asked) {
+    const steps: unknown[] = [];
+    return (worker: Service, cut?: Cut): Promise<unknown> => {
+      const { promise: isCut, resolve } = Promise.withResolvers<string>();
+      let count = 0;
+      const run = (_: string, action: () => unknown): Durable<unknown> => {
+        const number = count;
+        count += 1;
+        const step = async (): Promise<unknown> => {
+          if (number in steps) return steps[number];
+          const did = await action();
+          if (cut?.at !== number) return (steps[number] = did);
+          if (cut.isRecorded) steps[number] = did;
+          resolve('cut');
+          return new Promise(() => {});
+        };
+        return durable(step());
+      };
+      const ctx = {
+        run,
+        request: () => ({ id }),
+        sleep: () => durable(moment()),
+        cancellation: () => durable(new Promise(() => {})),
+      };
+      return Promise.race([worker.handlers.run(ctx, job), isCut]);
+    };
+  }
+  const counting = () => {
+    let times = 0;
+    const handler: JobHandler = { do: async () => ({ done: `time ${(times += 1)}` }) };
+    return { worker: () => made(handler), begun: () => times };
+  };
+
+  test('RESTATE-JOBS-1: a permission that was not recorded is of no use, once another process has begun the job', async () => {
+    const { worker, begun } = counting();
+    const [first, second] = [worker(), worker()];
+    const attempt = invocation('inv_1');
+    expect(await attempt(first, { at: PERMISSION, isRecorded: false })).toBe('cut');
+    expect(await attempt(second, { at: THE_JOB, isRecorded: false })).toBe('cut');
+    expect(await attempt(first)).toEqual({ lost: true });
+    expect(begun()).toBe(1);
+  });
+
+  test.each([true, false])(
+    'RESTATE-JOBS-1: a job whose permission was cut off (recorded: %s) is begun once, by the process that has it',
+    async (isRecorded) => {
+      const { worker, begun } = counting();
+      const [first, second] = [worker(), worker()];
+      const attempt = invocation('inv_1');
+      expect(await attempt(first, { at: PERMISSION, isRecorded })).toBe('cut');
+      expect(await attempt(first)).toEqual({ done: 'time 1' });
+      expect(await attempt(second)).toEqual({ done: 'time 1' });
+      expect(begun()).toBe(1);
+    },
+  );
+
+  test('RESTATE-JOBS-2: an end that was not recorded is there for the next attempt in that process, once', async () => {
+    const { worker, begun } = counting();
+    const only = worker();
+    const attempt = invocation('inv_1');
+    expect(await attempt(only, { at: THE_JOB, isRecorded: false })).toBe('cut');
+    expect(await attempt(only)).toEqual({ done: 'time 1' });
+    expect(begun()).toBe(1);
+  });
+
+  test('JOBS-6: a job that was deleted while it was under way is not joined by the next one of its key', async () => {
+    const open: (() => void)[] = [];
+    const handler: JobHandler = {
+      do: () =>
+        new Promise((resolve) => {
+          const number = open.length;
+          open.push(() => resolve({ done: `time ${number}` }));
+        }),
+    };
+    const only = made(handler);
+    void invocation('inv_1')(only);
+    while (open.length === 0) await moment();
+    const next = invocation('inv_1')(only);
+    while (open.length === 1) await moment();
+    for (const end of open) end();
+    expect(await next).toEqual({ done: 'time 1' });
+  });
+
+  test('ends that nobody asks for again are not kept for ever', async () => {
+    let times = 0;
+    const handler: JobHandler = {
+      do: async () => ({ done: String((times += 1)).repeat(20_000_000) }),
+    };
+    const only = made(handler, { maxBytes: 30_000_000 });
+    const old = invocation('inv_1');
+    await old(only, { at: THE_JOB, isRecorded: false });
+    await invocation('inv_2')(only, { at: THE_JOB, isRecorded: false });
+    expect(await old(only)).toEqual({ lost: true });
+  });
 });
 
 describe('an ingress that does not do as it should', () => {
@@ -157,12 +299,9 @@ describe('an ingress that does not do as it should', () => {
     await expect(asked([...answer])).rejects.toMatchObject({ name: 'JobError', code, retryable });
   });
 
-  test.each(['{}', '{"done":7}', '{"lost":false}', '[]', 'null', '{"done":"x","more":1}'])(
-    'the end %s',
-    async (end) => {
-      await expect(asked([200, end])).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
-    },
-  );
+  test.each(['{}', '{"done":7}', '{"lost":false}', '[]', 'null'])('the end %s', async (end) => {
+    await expect(asked([200, end])).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
+  });
 
   test('an invocation that an operator has killed is a cancelled job', async () => {
     expect(await asked([409, '{"message":"killed"}'])).toMatchObject({
@@ -206,5 +345,6 @@ test('a service without an SDK or handler is refused by name', () => {
   const handler = { do: () => Promise.resolve({ done: '' }) };
   expect(() => restateJobService({ handler } as never)).toThrow(/restate/);
   expect(() => restateJobService({ restate } as never)).toThrow(/handler/);
-  expect(() => restateJobService({ restate, handler, keepMs: -1 })).toThrow(/keepMs/);
+  expect(() => made(handler, { keepMs: -1 })).toThrow(/keepMs/);
+  expect(() => restateJobService({ restate, handler } as never)).toThrow(/environment/);
 });

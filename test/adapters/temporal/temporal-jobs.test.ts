@@ -12,8 +12,12 @@ import { jobWorkflow } from '../../../src/adapters/temporal/workflow.ts';
 import type { Job, JobHandler } from '../../../src/entries/jobs.ts';
 import { jobsConformance } from '../../../src/testing/index.ts';
 
+const moment = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 const named = (name: string, message = name, cause?: unknown): Error =>
   Object.assign(new Error(message, { cause }), { name });
+
+type Limits = { readonly longestMs: number };
 
 interface ActivityOptions {
   readonly retry: { readonly maximumAttempts?: number };
@@ -28,12 +32,17 @@ function openTemporal(handler: JobHandler) {
   const running = new Set<Attempt>();
   const workflows = new Map<
     string,
-    { readonly result: Promise<unknown>; isEnded: boolean; attempt: Attempt | null }
+    {
+      readonly result: Promise<unknown>;
+      readonly stop: (reason: Error) => void;
+      isEnded: boolean;
+      attempt: Attempt | null;
+    }
   >();
   let context: ReturnType<TemporalActivity['Context']['current']> | null = null;
   const activity: TemporalActivity = { Context: { current: () => context! } };
   const activities = temporalJobActivities({ activity, handler, maxBytes: 100_000 });
-  const attempt = (id: string, job: Job): Promise<unknown> => {
+  const attempt = (id: string, job: Job, limits: Limits): Promise<unknown> => {
     const controller = new AbortController();
     const { promise: dead, reject } = Promise.withResolvers<never>();
     const own: Attempt = { controller, dies: () => reject(named('ActivityFailure')) };
@@ -43,16 +52,17 @@ function openTemporal(handler: JobHandler) {
       cancellationSignal: controller.signal,
       info: { heartbeatTimeoutMs: 1000 },
       heartbeat() {},
-      sleep: () => new Promise(() => {}),
+      // Only what is in a hurry passes.
+      sleep: (ms) => (ms < 100 ? moment() : new Promise(() => {})),
     };
     const over = (): boolean => running.delete(own);
-    return Promise.race([activities.offstageDoJob(job), dead]).finally(over);
+    return Promise.race([activities.offstageDoJob(job, limits), dead]).finally(over);
   };
   const proxyOf = (id: string) => (options: ActivityOptions) => ({
-    async offstageDoJob(job: Job) {
+    async offstageDoJob(job: Job, limits: Limits) {
       for (;;)
         try {
-          return await attempt(id, job);
+          return await attempt(id, job, limits);
         } catch (error) {
           if (options.retry.maximumAttempts === 1) throw error;
         }
@@ -66,13 +76,15 @@ function openTemporal(handler: JobHandler) {
         const known = workflows.get(workflowId);
         if (known?.isEnded) throw named('WorkflowExecutionAlreadyStartedError');
         if (known) return;
-        const isCancellation = (): boolean => false;
+        const { promise: stopped, reject: stop } = Promise.withResolvers<never>();
+        stopped.catch(() => {});
         const workflow = jobWorkflow({
           proxyActivities: proxyOf(workflowId),
-          isCancellation,
+          isCancellation: (error) => (error as Error).name === 'CancelledFailure',
+          sleep: () => Promise.race([moment(), stopped]),
         });
         const result = Promise.resolve().then(() => workflow(...args));
-        workflows.set(workflowId, { result, isEnded: false, attempt: null });
+        workflows.set(workflowId, { result, stop, isEnded: false, attempt: null });
         const over = (): void => {
           workflows.get(workflowId)!.isEnded = true;
         };
@@ -88,12 +100,14 @@ function openTemporal(handler: JobHandler) {
           const known = workflows.get(id);
           if (!known || known.isEnded) throw named('WorkflowNotFoundError');
           known.attempt?.controller.abort(new Error('CANCELLED'));
+          known.stop(named('CancelledFailure'));
         },
       }),
     },
   };
   return {
     jobs: () => temporalJobs({ client, maxBytes: 100_000 }),
+    hasty: () => temporalJobs({ client, maxBytes: 100_000, longestMs: 50, offerMs: 1_000 }),
     killWorkers() {
       for (const one of running) one.dies();
     },
@@ -101,7 +115,11 @@ function openTemporal(handler: JobHandler) {
 }
 
 describe('conformance', () => {
-  const setup = { name: 'temporal', shows: ['worker_dies'] as const, open: openTemporal };
+  const setup = {
+    name: 'temporal',
+    shows: ['worker_dies', 'job_hangs', 'worker_refuses'] as const,
+    open: openTemporal,
+  };
   test.each(jobsConformance(setup).filter(({ skipped }) => skipped === null))('$name', ({ run }) =>
     run(),
   );

@@ -21,7 +21,8 @@ export function jobsOnAnEngine(
   open: (handler: WorkersDo, world?: string) => Promise<LiveEngine>,
   { engineDies = true, deletes = true }: LiveAbilities = {},
 ): void {
-  const shows: readonly JobsFault[] = engineDies ? ['worker_dies', 'engine_dies'] : ['worker_dies'];
+  const always: readonly JobsFault[] = ['worker_dies', 'job_hangs', 'worker_refuses'];
+  const shows = engineDies ? [...always, 'engine_dies' as const] : always;
   describe(`${name}: conformance`, () => {
     let engine: LiveEngine | undefined;
     beforeAll(async () => {

@@ -43,6 +43,8 @@ export interface LiveEngine {
   /** The folder in which the server keeps everything; null: it is in memory. */
   readonly directory: string | null;
   jobs(): Jobs;
+  /** For jobs that may take a second, and are offered no longer. */
+  hasty(): Jobs;
   runs(): RunEngine;
   /** Whatever the server still gives of jobs and runs, as one text. */
   kept(): Promise<string>;
@@ -76,7 +78,7 @@ export function onLiveEngine(name: string, engine: () => LiveEngine): JobsConfor
   let number = 0;
   return {
     name,
-    shows: ['worker_dies', 'engine_dies'],
+    shows: ['worker_dies', 'engine_dies', 'job_hangs', 'worker_refuses'],
     patience: 18_000,
     moment,
     open(handler) {
@@ -85,6 +87,7 @@ export function onLiveEngine(name: string, engine: () => LiveEngine): JobsConfor
       live.bridge.handler = withoutPrefix(handler, prefix);
       return {
         jobs: () => withPrefix(live.jobs(), prefix),
+        hasty: () => withPrefix(live.hasty(), prefix),
         killWorkers: () => live.killWorkers(),
         killEngine: () => live.killEngine(),
         close: () => {

@@ -3,7 +3,7 @@
 import { isCancellation, proxyActivities, sleep } from '@temporalio/workflow';
 import { jobWorkflow } from '../../../src/adapters/temporal/workflow.ts';
 
-const job = jobWorkflow({ isCancellation, proxyActivities });
+const job = jobWorkflow({ isCancellation, proxyActivities, sleep });
 
 export async function offstageJob(...given) {
   await sleep(1000);

@@ -85,6 +85,7 @@ bind-port = ${admin}
     bridge,
     directory: join(directory, 'data'),
     jobs: () => jobsPackedIf(packed, restateJobs({ ingress: ingressUrl, admin: adminUrl })),
+    hasty: () => restateJobs({ ingress: ingressUrl, service: 'hasty' }),
     runs: () => runsPackedIf(packed, restateRuns({ ingress: ingressUrl, admin: adminUrl })),
     kept: () => keptBy(adminUrl),
     async killWorkers() {

@@ -108,6 +108,8 @@ export async function openTemporal(
     client,
     directory: development === undefined ? null : directory,
     jobs: () => jobsPackedIf(packed, temporalJobs({ client, heartbeatTimeoutMs: 1_000 })),
+    hasty: () =>
+      temporalJobs({ client, heartbeatTimeoutMs: 1_000, longestMs: 1_000, offerMs: 1_000 }),
     runs: () =>
       runsPackedIf(packed, temporalRuns({ client, heartbeatTimeoutMs: 1_000, lookMs: 50 })),
     kept: async () => rowsOf(database),

@@ -1,7 +1,7 @@
 // Subagents whose model calls and tool calls are jobs: the decisions stay with the session, and what was begun before
 // a crash is neither repeated nor lost.
 
-import { tool } from 'ai';
+import { APICallError, tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
@@ -263,17 +263,20 @@ describe('a worker', () => {
     ['a configuration', { config: 'unknown' }],
     ['a tool', { tools: ['fly'], toolName: 'fly' }],
     ['a tool that the session did not grant', { tools: ['look_up'] }],
-  ])('JOB-WORKER-2: %s that it does not know ends the job, without a call', async (_, wrong) => {
-    const { tools, done } = rides();
-    const handler = jobWorker({
-      environment: simulatedEnvironment(),
-      configs: { rides: config({ tools }) },
-    });
-    expect(await once(handler, toolStep(wrong))).toMatchObject({
-      failed: { code: 'NOT_RECOVERABLE', retryable: false },
-    });
-    expect(done).toEqual([]);
-  });
+  ])(
+    'JOB-WORKER-2: a job with %s that it does not know is refused, without a call',
+    async (_, wrong) => {
+      const { tools, done } = rides();
+      const handler = jobWorker({
+        environment: simulatedEnvironment(),
+        configs: { rides: config({ tools }) },
+      });
+      expect(await once(handler, toolStep(wrong))).toMatchObject({
+        refused: { code: 'NOT_RECOVERABLE' },
+      });
+      expect(done).toEqual([]);
+    },
+  );
 
   test('JOB-WORKER-1: the model sees the tools that the job names, and no other one', async () => {
     const { tools } = rides();
@@ -306,7 +309,7 @@ describe('a worker', () => {
     for (const body of ['', 'no JSON', '{}', '{"kind":"model","config":7}', '[]', 'null'])
       expect(
         await handler.do({ key: 'k', name: 'x', once: false, body }, new AbortController().signal),
-      ).toMatchObject({ failed: { code: 'JOB_UNREADABLE' } });
+      ).toMatchObject({ refused: { code: 'JOB_UNREADABLE' } });
   });
 
   test('a tool sees its caller, and is refused the service of the session', async () => {
@@ -647,5 +650,257 @@ describe('after a crash', () => {
     expect(it.prompts.length).toBe(1);
     expect(JSON.stringify([it.jobs.begun, it.prompts])).not.toContain('sesame');
     expect(it.prompts[0]).toContain('[redacted]');
+  });
+});
+
+describe('a step that fails for good', () => {
+  const SECRET = 'sk-planted-key';
+  const apiError = (statusCode: number): APICallError =>
+    new APICallError({
+      message: 'Your PLANTED words are too many',
+      url: `https://models.test/v1?key=${SECRET}`,
+      requestBodyValues: { prompt: SECRET, apiKey: SECRET },
+      responseHeaders: { 'x-request': SECRET },
+      responseBody: SECRET,
+      statusCode,
+      isRetryable: statusCode === 429,
+      cause: new Error(SECRET),
+    });
+  /** Runs to the end; `stored`: whatever the engine had of it. */
+  const failing = async (script: Script, subagent: SubagentConfig, packing?: JobPacking) => {
+    const it = engine(script, subagent, packing);
+    const stored: string[] = [];
+    const { run } = it.jobs;
+    Object.assign(it.jobs, {
+      async run(...given: Parameters<typeof run>) {
+        const end = await run(...given);
+        stored.push(JSON.stringify([given[0], end]));
+        return end;
+      },
+    });
+    const runtime = createRuntime({ environment: it.environment, jobs: it.seen });
+    const { result } = runSubagent(subagent, 'Go', { runtime });
+    await it.environment.advance(600_000);
+    return { ...it, outcome: await result, stored };
+  };
+
+  test.each([
+    [429, 'RATE_LIMITED', 3],
+    [401, 'PROVIDER_UNAUTHORIZED', 1],
+  ])(
+    'a model that answers %i: its code and message arrive, and nothing else of the worker',
+    async (status, code, times) => {
+      const script: Script = () => {
+        throw apiError(status);
+      };
+      const { outcome, stored, jobs } = await failing(
+        script,
+        config({ retry: { maxAttempts: 3 } }),
+      );
+      expect(outcome).toMatchObject({
+        status: 'failed',
+        error: { code, message: expect.stringContaining('too many') },
+      });
+      expect(jobs.begun.length).toBe(times);
+      expect(stored.join()).toContain('too many');
+      expect([JSON.stringify(outcome), ...stored].join()).not.toContain(SECRET);
+    },
+  );
+
+  test('a tool that throws: the model reads its message, and nothing else of the worker', async () => {
+    const charge = tool({
+      inputSchema: z.object({}),
+      execute: (): string => {
+        throw Object.assign(new Error('the card was refused'), { card: SECRET, cause: SECRET });
+      },
+    });
+    const script = turns(calls(['charge', {}]), ({ results }) => say(JSON.stringify(results)));
+    const { outcome, stored } = await failing(script, config({ tools: { charge } }));
+    expect(outcome).toMatchObject({
+      status: 'completed',
+      text: expect.stringContaining('the card was refused'),
+      toolLedger: [{ status: 'error' }],
+    });
+    expect(stored.join()).not.toContain(SECRET);
+  });
+
+  test.each<[string, JobPacking]>([
+    ['a codec', { codec: testCodec('a key') }],
+    ['redaction', { redact: { values: ['PLANTED words'] } }],
+  ])('PACKING-1: with %s, the words of a failure are not in the engine', async (kind, packing) => {
+    const script: Script = () => {
+      throw apiError(401);
+    };
+    const { outcome, stored } = await failing(script, config(), packing);
+    expect(stored.join()).not.toContain('PLANTED');
+    const words = kind === 'a codec' ? 'Your PLANTED words are' : 'Your [redacted] are';
+    expect(outcome.error).toMatchObject({
+      code: 'PROVIDER_UNAUTHORIZED',
+      message: expect.stringContaining(words),
+    });
+  });
+
+  test('JOBS-7: a model that hangs is asked again as another job, and fails with JOB_TIMEOUT', async () => {
+    const { environment } = engine(() => never(), config());
+    const keys: string[] = [];
+    const worker = jobWorker({
+      environment,
+      configs: { rides: config() },
+      model: scriptedModel([() => never(), () => never()]),
+    });
+    const handler: JobHandler = {
+      do: (job, signal) => (keys.push(job.key), worker.do(job, signal)),
+    };
+    const jobs = localJobs({ handler, environment, longestMs: 5_000 });
+    const runtime = createRuntime({ environment, jobs });
+    const { result } = runSubagent(config({ retry: { maxAttempts: 2 } }), 'Go', { runtime });
+    await environment.advance(600_000);
+    expect((await result).error).toMatchObject({
+      code: 'JOB_TIMEOUT',
+      message: expect.stringContaining('model of rides: expected its end within 5000 ms'),
+    });
+    expect(keys.map((key) => key.split('#')[1])).toEqual(['1', '2']);
+  });
+
+  test('JOBS-7: a tool that hangs, and must not be repeated, is in doubt, and not begun again', async () => {
+    const { environment } = engine(booking, config());
+    let begun = 0;
+    const charge = tool({
+      inputSchema: z.object({}),
+      execute: (): Promise<string> => {
+        begun += 1;
+        return new Promise(() => {});
+      },
+    });
+    const script = turns(calls(['charge', {}]), ({ results }) => say(JSON.stringify(results)));
+    const subagent = config({ tools: { charge } });
+    const handler = jobWorker({
+      environment,
+      configs: { rides: subagent },
+      model: scriptedModel({ scripts: [{ when: INSTRUCTIONS, script }] }),
+    });
+    const jobs = localJobs({ handler, environment, longestMs: 5_000 });
+    const doubts: string[] = [];
+    const { result } = runSubagent(subagent, 'Go', {
+      runtime: createRuntime({ environment, jobs }),
+      onCallInDoubt: ({ toolName }) => doubts.push(toolName),
+    });
+    await environment.advance(600_000);
+    expect(await result).toMatchObject({
+      status: 'completed',
+      text: expect.stringContaining('not known'),
+    });
+    expect([doubts, begun]).toEqual([['charge'], 1]);
+  });
+});
+
+describe('old and new workers side by side', () => {
+  const caller = {
+    sessionId: 'ses',
+    subagentId: 'sub',
+    parentId: null,
+    depth: 1,
+    requester: null,
+    approver: null,
+    idempotencyKey: 'sub:2:call',
+  };
+  /** As version 0.1.0 writes them. */
+  const bodies = {
+    model:
+      '{"kind":"model","config":"rides","tools":["charge","look_up"],"instructions":"You book rides.","messages":[{"role":"user","content":"Go"}],"final":false,"stream":false}',
+    tool: '{"kind":"tool","config":"rides","tools":["charge"],"toolName":"charge","callId":"call","input":{"dollars":7},"raw":false,"caller":{"sessionId":"ses","parentId":null,"depth":1,"requester":null,"subagentId":"sub","approver":null,"idempotencyKey":"sub:2:call"},"messages":[]}',
+  };
+  const worker = (more: Partial<SubagentConfig> = {}, model = scriptedModel([say('done')])) => {
+    const own = rides();
+    const configs = { rides: config({ tools: own.tools, ...more }) };
+    const refusals: string[] = [];
+    return {
+      ...own,
+      refusals,
+      handler: jobWorker({
+        environment: simulatedEnvironment(),
+        configs,
+        model,
+        onError: (error) => refusals.push(String(error)),
+      }),
+    };
+  };
+  const ask = (handler: JobHandler, body: string): Promise<unknown> =>
+    handler.do({ key: 'k', name: 'a step', once: true, body }, new AbortController().signal);
+
+  test.each(Object.entries(bodies))(
+    'a new worker does the %s job of an old session',
+    async (_, body) => {
+      expect(await ask(worker().handler, body)).toMatchObject({ done: expect.any(String) });
+    },
+  );
+
+  test.each([
+    ['a field', { effort: 'high' }],
+    ['a field of the caller', { caller: { ...caller, tenant: 'acme' } }],
+    ['a kind of step', { kind: 'voice' }],
+  ])('STEP-JOBS-3: an old worker refuses a job with %s that it does not know', async (_, more) => {
+    const { handler, done, refusals } = worker();
+    const body = JSON.stringify({ ...(JSON.parse(bodies.tool) as object), ...more });
+    expect(await ask(handler, body)).toMatchObject({ refused: { code: 'JOB_UNREADABLE' } });
+    expect(done).toEqual([]);
+    expect(refusals.length).toBe(1);
+  });
+
+  test('JOBS-8: a tool that the old worker has not got is run by the new one, once', async () => {
+    const own = rides();
+    const subagent = config({ tools: own.tools });
+    const { charge: _, ...before } = own.tools;
+    const { environment } = engine(booking, subagent);
+    const model = scriptedModel({ scripts: [{ when: INSTRUCTIONS, script: booking }] });
+    const of = (tools: SubagentConfig['tools']) =>
+      jobWorker({ environment, model, configs: { rides: config({ tools }) } });
+    const [old, current] = [of(before), of(own.tools)];
+    let offers = 0;
+    const jobs = simulatedJobs({
+      // In turn, as a queue gives jobs to the workers of a deploy.
+      handler: { do: (job, signal) => ((offers += 1) % 2 === 1 ? old : current).do(job, signal) },
+      offers: 9,
+    });
+    const doubts: string[] = [];
+    const { result } = runSubagent(subagent, 'Go', {
+      runtime: createRuntime({ environment, jobs }),
+      onCallInDoubt: ({ toolName }) => doubts.push(toolName),
+    });
+    expect(await result).toMatchObject({ status: 'completed', text: 'Booked: {"charged":7}' });
+    expect(own.done.filter((what) => what.startsWith('charge')).length).toBe(1);
+    expect(doubts).toEqual([]);
+  });
+
+  test('an old session reads the end of a worker that says more', async () => {
+    const it = engine(turns(say('done')), config());
+    const jobs = simulatedJobs({
+      handler: {
+        async do(job, signal) {
+          const [end, later] = [await worker().handler.do(job, signal), { region: 'eu' }];
+          if (!('done' in end)) return end;
+          const said = JSON.stringify({ ...(JSON.parse(end.done) as object), ...later });
+          return { done: said, ...later };
+        },
+      },
+    });
+    const runtime = createRuntime({ environment: it.environment, jobs });
+    expect((await runSubagent(config(), 'Go', { runtime }).result).text).toBe('done');
+  });
+
+  test('no version changes the keys of jobs: what was begun before a deploy is found after it', async () => {
+    const own = rides();
+    const subagent = config({ tools: own.tools });
+    const { jobs, environment } = engine(booking, subagent);
+    const runtime = createRuntime({ environment, jobs });
+    void runSubagent(subagent, 'Go', { runtime, id: 'ride-1' });
+    await environment.settle();
+    expect(jobs.begun.map(({ key }) => key)).toEqual([
+      'ride-1/sub_1:1:1#1',
+      'ride-1/sub_1:1:call_look',
+      'ride-1/sub_1:2:3#1',
+      'ride-1/sub_1:2:call_charge',
+      'ride-1/sub_1:3:5#1',
+    ]);
   });
 });

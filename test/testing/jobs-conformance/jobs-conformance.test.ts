@@ -10,20 +10,29 @@ import {
 } from '../../../src/entries/jobs.ts';
 import {
   jobsConformance,
+  simulatedEnvironment,
   simulatedJobs,
   type JobsConformanceSetup,
   type JobsStage,
 } from '../../../src/testing/index.ts';
 import { memoryClaims, realMoment, testCodec } from '../../support/job-packing.ts';
 
+/** Time passes while a case looks. */
+const environment = simulatedEnvironment();
+const moment = realMoment(() => environment.advance(1));
+const HURRIED_BYTES = 99_999;
+const inAHurry = { environment, longestMs: 10, maxBytes: HURRIED_BYTES };
+
 const simulated = (change: (jobs: Jobs, handler: JobHandler) => Jobs = (jobs) => jobs) => ({
   name: 'simulated',
-  shows: ['worker_dies'] as const,
+  shows: ['worker_dies', 'job_hangs', 'worker_refuses'] as const,
   patience: 300,
+  moment,
   open(handler: JobHandler): JobsStage {
-    const engine = simulatedJobs({ handler, maxBytes: 100_000 });
+    const engine = simulatedJobs({ handler, maxBytes: 100_000, offers: 50, environment });
     const jobs = change(engine, handler);
-    return { jobs: () => jobs, killWorkers: () => engine.killWorkers() };
+    const hasty = change(simulatedJobs({ handler, offers: 3, ...inAHurry }), handler);
+    return { jobs: () => jobs, hasty: () => hasty, killWorkers: () => engine.killWorkers() };
   },
 });
 
@@ -36,10 +45,12 @@ const packing = () => ({
 const setups: readonly JobsConformanceSetup[] = [
   {
     name: 'local',
-    shows: [],
+    shows: ['job_hangs'],
+    moment,
     open: (handler) => {
       const jobs = localJobs({ handler, maxBytes: 100_000 });
-      return { jobs: () => jobs };
+      const hasty = localJobs({ handler, ...inAHurry });
+      return { jobs: () => jobs, hasty: () => hasty };
     },
   },
   simulated(),
@@ -47,12 +58,14 @@ const setups: readonly JobsConformanceSetup[] = [
     ...simulated(),
     name: 'simulated, packed',
     patience: 5_000,
-    moment: realMoment(),
+    moment,
     open(handler) {
       const own = packing();
-      const engine = simulatedJobs({ handler: packedHandler(handler, own) });
+      const packed = packedHandler(handler, own);
+      const engine = simulatedJobs({ handler: packed, offers: 50, environment });
       const jobs = { ...packedJobs(engine, own), maxBytes: Infinity };
-      return { jobs: () => jobs, killWorkers: () => engine.killWorkers() };
+      const hasty = packedJobs(simulatedJobs({ handler: packed, offers: 3, ...inAHurry }), own);
+      return { jobs: () => jobs, hasty: () => hasty, killWorkers: () => engine.killWorkers() };
     },
   },
 ];
@@ -153,6 +166,53 @@ const faults: Readonly<Record<string, (jobs: Jobs, handler: JobHandler) => Jobs>
       forget: (prefix) => (underWay.size > 0 ? undefined : jobs.forget?.(prefix)),
     };
   },
+  'lets a job hang': (jobs, handler) => ({
+    ...jobs,
+    ...(jobs.maxBytes === HURRIED_BYTES ? simulatedJobs({ handler }) : {}),
+  }),
+  'begins a job that hangs again': (jobs) => {
+    let times = 0;
+    return {
+      ...jobs,
+      async run(job, options) {
+        const end = await jobs.run(job, options);
+        const isOverdue = 'failed' in end && end.failed.code === 'JOB_TIMEOUT';
+        return isOverdue ? jobs.run({ ...job, key: `${job.key}~${(times += 1)}` }, options) : end;
+      },
+    };
+  },
+  'says that a job that hangs has failed, though it must not be repeated': (jobs) => ({
+    ...jobs,
+    async run(job, options) {
+      const end = await jobs.run(job, options);
+      const failed = { code: 'JOB_TIMEOUT', message: 'late', retryable: true };
+      return 'lost' in end && jobs.maxBytes === HURRIED_BYTES ? { failed } : end;
+    },
+  }),
+  'takes a refusal for an end': (jobs, handler) =>
+    simulatedJobs({ handler, maxBytes: jobs.maxBytes }),
+  'takes a refused job for begun': (jobs, handler) => ({
+    ...jobs,
+    ...simulatedJobs({
+      handler: {
+        async do(job, signal, said) {
+          const end = await handler.do(job, signal, said);
+          return 'refused' in end && job.once ? { lost: true } : end;
+        },
+      },
+      maxBytes: jobs.maxBytes,
+      offers: 50,
+      environment,
+    }),
+  }),
+  'hides why no worker takes a job': (jobs) => ({
+    ...jobs,
+    async run(job, options) {
+      const end = await jobs.run(job, options);
+      if (!('failed' in end) || end.failed.code !== 'NOT_RECOVERABLE') return end;
+      return { failed: { ...end.failed, message: 'it failed' } };
+    },
+  }),
   'rejects with any error': (jobs) => ({
     ...jobs,
     async run(job, options) {

@@ -1,5 +1,6 @@
 // The conformance suite of runs: in process on a journal, and on the engine in memory; each planted fault fails it.
 
+import { doStep } from '../../../src/actors/ports/jobs.ts';
 import type { Tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import {
@@ -465,7 +466,7 @@ function dyingInEachStep(steps?: 'one'): Faults {
     }),
     own: (handler) => ({
       async do(job, signal) {
-        const end = known.get(job.key) ?? (await handler.do(job, signal));
+        const end = known.get(job.key) ?? (await doStep(handler, job, signal));
         if (!signal.aborted) known.set(job.key, end);
         ended(job.key);
         return end;
