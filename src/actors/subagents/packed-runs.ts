@@ -26,7 +26,7 @@ import type {
   RunView,
   RunWait,
 } from '../ports/run-engine.ts';
-import { packedHandler } from '../runtime/packed-jobs.ts';
+import { packedHandler, unpackedEnd } from '../runtime/packed-jobs.ts';
 import { isPacked, Packer, unreadable, type JobPacking } from '../runtime/packing.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
 import { lostBy } from './refusal.ts';
@@ -267,7 +267,7 @@ class RunTexts {
         ends: await Promise.all(
           news.ends.map(async ({ key, end }) => ({
             key,
-            end: 'done' in end ? { done: await this.#packer.unpack(end.done) } : end,
+            end: await unpackedEnd(this.#packer, end),
           })),
         ),
       };
