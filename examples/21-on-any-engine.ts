@@ -132,15 +132,11 @@ function onSqlite(jobs?: Jobs): Runtime {
 async function restateWorker(): Promise<void> {
   const restate = await imported('@restatedev/restate-sdk');
   await reached(`Restate at ${RESTATE_ADMIN}`, fetch(`${RESTATE_ADMIN}/health`));
-  const jobs = restateJobs({ ingress: RESTATE_INGRESS });
+  const steps = jobWorker({ environment, configs, model });
   const port = await restate.serve({
     services: [
-      restateJobService({
-        restate,
-        environment,
-        handler: jobWorker({ environment, configs, model }),
-      }),
-      restateRunWorkflow({ restate, handler: runWorker({ environment, configs, jobs }) }),
+      restateJobService({ restate, environment, handler: steps }),
+      restateRunWorkflow({ restate, handler: runWorker({ environment, configs, steps }) }),
     ],
     port: 0,
   });
@@ -159,20 +155,14 @@ async function temporalWorker(): Promise<TemporalClient & TemporalRunsClient> {
   const address = TEMPORAL_ADDRESS;
   const connection = await reached(`Temporal at ${address}`, Connection.connect({ address }));
   const client = new Client({ connection });
-  const jobs = temporalJobs({ client });
+  const steps = jobWorker({ environment, configs, model });
   const worker = await Worker.create({
     connection: await NativeConnection.connect({ address }),
     taskQueue: 'offstage-jobs',
     workflowsPath: fileURLToPath(new URL('temporal-workflows.js', import.meta.url)),
     activities: {
-      ...temporalJobActivities({
-        activity,
-        handler: jobWorker({ environment, configs, model }),
-      }),
-      ...temporalRunActivities({
-        activity,
-        handler: runWorker({ environment, configs, jobs }),
-      }),
+      ...temporalJobActivities({ activity, handler: steps }),
+      ...temporalRunActivities({ activity, handler: runWorker({ environment, configs, steps }) }),
     },
   });
   void worker.run();

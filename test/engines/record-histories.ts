@@ -74,7 +74,9 @@ const run = (id: string, steps: string) =>
       onQuestion: () => ({ text: 'The cheap one' }),
     },
   );
-const statuses = [(await run('answered', 'look_up, ask, charge').result).status];
+// Side by side.
+const statuses = [(await run('beside', 'look_up & charge, look_up').result).status];
+statuses.push((await run('answered', 'look_up, ask, charge').result).status);
 const stopped = run('stopped', 'charge');
 await until('stopped/model-1');
 stopped.cancel();
@@ -84,9 +86,10 @@ const left = run('guide-stopped', 'guide charge');
 await until('guide-stopped-guide/model-1');
 left.cancel();
 statuses.push((await left.result).status);
-for (const id of ['answered', 'stopped', 'guided', 'guide-stopped']) {
+// `run-….json` are of a version that did all steps of a turn as jobs: they are played again, and not recorded any more.
+for (const id of ['beside', 'answered', 'stopped', 'guided', 'guide-stopped']) {
   const history = await historyOf(withRuns.client, `run/${id}`);
-  await writeFile(`${folder}/run-${id}.json`, `${JSON.stringify(history, null, 1)}\n`);
+  await writeFile(`${folder}/steps-${id}.json`, `${JSON.stringify(history, null, 1)}\n`);
 }
 await withRuns.close();
 process.stdout.write(`${JSON.stringify(statuses)}\n`);

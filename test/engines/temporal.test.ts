@@ -24,6 +24,7 @@ describe('the workflow in the sandbox, without a server', () => {
     expect(warnings).toEqual([]);
     expect(code).toContain('offstageDoJob');
     expect(code).toContain('offstageTurn');
+    expect(code).toContain('offstageStep');
     for (const other of ['zod', 'xstate', 'node_modules/ai/', 'node:'])
       expect(code.includes(`${other}/`)).toBe(false);
   });
@@ -37,6 +38,11 @@ describe('the workflow in the sandbox, without a server', () => {
     'run-stopped',
     'run-guided',
     'run-guide-stopped',
+    'steps-beside',
+    'steps-answered',
+    'steps-stopped',
+    'steps-guided',
+    'steps-guide-stopped',
   ])('TEMPORAL-WORKFLOW-2: the history `%s` of a live server is played again', async (name) => {
     const text = await readFile(join(histories, `${name}.json`), 'utf8');
     await replay(JSON.parse(text));

@@ -248,6 +248,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
         {
           environment,
           configs: { own: { name: 'own', instructions: 'Work.', runs: 'jobs' } },
+          steps: { do: () => Promise.resolve({ done: '' }) },
           jobs: simulatedJobs({ handler: { do: () => Promise.resolve({ done: '' }) } }),
           maxChars: 1_000,
           onError: () => {},

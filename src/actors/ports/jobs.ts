@@ -131,7 +131,7 @@ export class JobError extends OffstageError {
 
 /** @throws {JobError} `JOB_TOO_LARGE` (JOBS-5). */
 export function checkJobSize({ name, body }: Job, maxBytes: number): void {
-  if (isLongerThan(body, maxBytes)) throw tooLarge(name, body, maxBytes);
+  if (isLongerThan(body, maxBytes)) throw jobTooLarge(name, body, maxBytes);
 }
 
 /** Returns the end, or a failure in place of an end whose text is larger than the engine keeps. */
@@ -141,7 +141,7 @@ export function endWithin<End extends JobEnd | JobRefusal>(
   maxBytes: number,
 ): End | JobEnd {
   if (!('done' in end) || !isLongerThan(end.done, maxBytes)) return end;
-  const { code, message, retryable } = tooLarge(`the result of ${job.name}`, end.done, maxBytes);
+  const { code, message, retryable } = jobTooLarge(`the result of ${job.name}`, end.done, maxBytes);
   return { failed: { code, message, retryable } };
 }
 
@@ -237,6 +237,18 @@ export function refusedEnd({ refused: { code, message } }: JobRefusal): JobEnd {
   return { failed: { code, message, retryable: false } };
 }
 
+/**
+ * Does a step of a whole run. One that the worker refuses was not begun (JOBS-8): it is thrown, for another worker to do; one that
+ * must not be repeated, which the engine takes for begun, fails as the worker says.
+ */
+export async function doStep(handler: JobHandler, step: Job, signal: AbortSignal): Promise<JobEnd> {
+  const end = await handler.do(step, signal);
+  if (!('refused' in end)) return end;
+  if (step.once) return refusedEnd(end);
+  const { code, message } = end.refused;
+  throw new JobError(code, message, { retryable: true });
+}
+
 export interface JobTimeLimit {
   readonly signal: AbortSignal;
   readonly longestMs: number;
@@ -271,7 +283,8 @@ export function cancelledEnd(): JobEnd {
   return { failed: { code: 'CANCELLED', message: 'The job was cancelled', retryable: false } };
 }
 
-function tooLarge(what: string, text: string, maxBytes: number): JobError {
+/** The error for a text that the engine does not keep. */
+export function jobTooLarge(what: string, text: string, maxBytes: number): JobError {
   return new JobError(
     'JOB_TOO_LARGE',
     `${what}: expected at most ${maxBytes} bytes, got ${byteLength(text)}: give packedJobs(…) and packedHandler(…) the same \`claims\`, which keep large texts`,

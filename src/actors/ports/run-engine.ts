@@ -12,16 +12,28 @@
 //   RUN-ENGINE-6. After `forget`, the engine gives nothing of the run and of its child runs to anybody.
 
 import { z } from 'zod';
-import { JobError } from './jobs.ts';
-import type { RunAnswer, RunOrder, RunTurn, RunTurnEnd, RunView, RunWait } from './run-flow.ts';
+import { isLongerThan } from '../../values/json.ts';
+import { JobError, jobTooLarge, type Job, type JobEnd } from './jobs.ts';
+import type {
+  RunAnswer,
+  RunOrder,
+  RunStep,
+  RunTurn,
+  RunTurnEnd,
+  RunView,
+  RunWait,
+} from './run-flow.ts';
 
 export type {
   RunAnswer,
   RunBounds,
   RunChild,
   RunDriver,
+  RunEntries,
   RunNews,
   RunOrder,
+  RunStep,
+  RunStepEnd,
   RunTurn,
   RunTurnEnd,
   RunView,
@@ -63,6 +75,26 @@ export interface RunHandler {
    * with another reason, the turn rejects with that, and is done again elsewhere.
    */
   turn(turn: RunTurn, signal: AbortSignal): Promise<RunTurnEnd>;
+  /**
+   * Does a step that a turn has left to the engine, as a `JobHandler` does a job. @defaultValue none: its turns do all
+   * steps, as jobs of another engine
+   */
+  readonly step?: ((step: Job, signal: AbortSignal) => Promise<JobEnd>) | undefined;
+  /** Tells whether this process has kept the run since the turn before. @defaultValue it keeps none */
+  holds?(turn: RunTurn): boolean;
+}
+
+/** Returns the end of a turn with a refusal in place of each step whose body is larger than the engine keeps. */
+export function stepsWithin(end: RunTurnEnd, maxBytes: number): RunTurnEnd {
+  const isLarge = ({ body = '' }: RunStep): boolean => isLongerThan(body, maxBytes);
+  if (!end.steps?.some(isLarge)) return end;
+  const steps = end.steps.map((step): RunStep => {
+    if (!isLarge(step)) return step;
+    const { key, name, once, body = '' } = step;
+    const { code, message, retryable } = jobTooLarge(name, body, maxBytes);
+    return { key, name, once, refused: { code, message, retryable } };
+  });
+  return { ...end, steps };
 }
 
 const anyObject = z.custom<object>((value) => typeof value === 'object' && value !== null);

@@ -2,9 +2,10 @@
 // that replays functions (Temporal, in its sandbox) bundles it alone, and so that a new version of Offstage's machines
 // changes no recorded history.
 //
-// A turn takes the journal of the run and one piece of news, and goes on until the run has ended or waits for people: it
-// returns the journal as it then is. A turn that is repeated after a crash gets the ends of its steps from the engine, by
-// their keys.
+// A turn takes the journal of the run and one piece of news, and goes on until the run has ended, waits for people, or wants
+// steps that the engine has to record first (`RunTurn.steps`): it returns the entries that it has added to the journal. So a
+// step is one entry of the engine's own history: what was done before it is recorded, and its end comes with the turn that
+// reads it. In a turn without `steps` all steps are jobs, whose ends a repeated turn gets from their engine by their keys.
 //
 // Invariants
 //   RUN-FLOW-1. A turn begins with the journal of the last turn that was recorded, and with one piece of news.
@@ -12,7 +13,10 @@
 //   RUN-FLOW-3. The calls to the engine depend on what it returned, and on nothing else.
 //   RUN-FLOW-4. A child run is begun once, after the turn that wants it was recorded, and its outcome is news once. A child
 //       that is no longer wanted is cancelled, unless the run has ended and its children are abandoned.
+//   RUN-FLOW-5. A step that a turn leaves to the engine is begun after that turn was recorded, once for each time that it is
+//       wanted, and its end is news once. A step that is no longer wanted is told to stop.
 
+import type { Job, JobEnd, JobFailure } from './jobs.ts';
 import type { JournalEntry } from './journal.ts';
 
 /** The run as it was asked for. Plain JSON. */
@@ -59,9 +63,30 @@ export interface RunAnswer {
   readonly packed?: string;
 }
 
+/** A step that a turn leaves to the engine. */
+export interface RunStep extends Pick<Job, 'key' | 'name' | 'once'> {
+  /** Its content, as that of a job. @defaultValue none: it is under way, or the next turn does it itself */
+  readonly body?: string;
+  /** It is not begun: this is its end. @defaultValue it is begun */
+  readonly refused?: JobFailure;
+}
+
+/** The end of a step that the engine did. */
+export interface RunStepEnd {
+  readonly key: string;
+  readonly end: JobEnd;
+}
+
+/** Entries of a run's journal; a text: as `packedRunHandler` wrote them. */
+export type RunEntries = readonly JournalEntry[] | string;
+
 /** What a turn begins with. */
 export type RunNews =
   | { readonly type: 'begun' }
+  /** The turn is to do the one step that the last one has left to it. */
+  | { readonly type: 'next'; readonly step: RunStep }
+  /** Steps that the engine did have ended. */
+  | { readonly type: 'ended'; readonly ends: readonly RunStepEnd[] }
   | { readonly type: 'answered'; readonly answer: RunAnswer }
   /** A time has come that the run waited for. */
   | { readonly type: 'due' }
@@ -83,17 +108,38 @@ export interface RunTurn {
   readonly order: RunOrder;
   /** Counts from 1. */
   readonly number: number;
-  /** A text: as `packedRunHandler` wrote it at the end of the last turn. */
-  readonly journal: readonly JournalEntry[] | string;
+  readonly journal: RunEntries;
+  /** What later turns have added to the journal. @defaultValue none */
+  readonly since?: readonly RunEntries[];
   readonly waiting: readonly RunWait[];
   readonly news: RunNews;
+  /**
+   * The steps that the turn does itself: one at the most, or none; the engine records between two of them.
+   * @defaultValue all of them, as jobs of an engine that keeps their ends
+   */
+  readonly steps?: 'one' | 'none';
+  /** The steps that the engine does now, by their keys. @defaultValue none */
+  readonly underWay?: readonly string[];
+  /** The mark of the last turn's end. @defaultValue none */
+  readonly mark?: string;
 }
 
 export interface RunTurnEnd {
   /** When the turn ended, in milliseconds since 1970. */
   readonly at: number;
   /** The journal of the run; empty once it has ended. */
-  readonly journal: readonly JournalEntry[] | string;
+  readonly journal: RunEntries;
+  /** `journal` is what this turn has added. @defaultValue false: it is all that there is */
+  readonly isMore?: boolean;
+  /** Names this end: another attempt at the turn has another one. @defaultValue none */
+  readonly mark?: string;
+  /** The steps that the run waits for now; one without a body is done by the next turn. @defaultValue none */
+  readonly steps?: readonly RunStep[];
+  /**
+   * Nothing was done: the turn needs a worker that does all its steps in it, as jobs; or another worker than this one, which
+   * cannot do it, where the engine makes one attempt. @defaultValue nothing is missing
+   */
+  readonly missing?: 'all steps' | 'another worker';
   readonly waiting: readonly RunWait[];
   /** The children that the run waits for now. @defaultValue none */
   readonly children?: readonly RunChild[];
@@ -105,7 +151,7 @@ export interface RunTurnEnd {
 
 /** The run as programs see it. */
 export interface RunView {
-  /** The number of turns that are over. */
+  /** Grows with each view of the run. */
   readonly turn: number;
   readonly waiting: readonly RunWait[];
   /** The ids of the children that it waits for: their questions are in their own views. @defaultValue none */
@@ -115,13 +161,15 @@ export interface RunView {
 
 /** What the flow needs of an engine. Every call is durable: at a replay it returns what it returned before. */
 export interface RunDriver {
+  /** The steps that a turn does itself. @defaultValue all of them */
+  readonly steps?: RunTurn['steps'];
   /** Does a turn. A cancel during the turn reaches it. */
   turn(turn: RunTurn): Promise<RunTurnEnd>;
   /** Shows the run to programs. */
   show(view: RunView): void | Promise<void>;
   /**
-   * The first answer to one of these, the end of one of these children, a cancel, or `due` after that time; null: no time
-   * is waited for.
+   * The first answer to one of these, the end of one of these children, the ends of steps, a cancel, or `due` after that
+   * time; null: no time is waited for.
    */
   news(
     requestIds: readonly string[],
@@ -132,53 +180,135 @@ export interface RunDriver {
   begin(child: RunChild): void | Promise<void>;
   /** Cancels a child that was begun, and whose outcome is no longer waited for. */
   stop(childId: string, reason: string): void | Promise<void>;
+  /** Begins a step, which has a body or was refused. Needed with `steps`. */
+  beginStep?(step: RunStep): void;
+  /** Tells a step to stop. Its end is no news any more. Needed with `steps`. */
+  stopStep?(key: string): void;
+}
+
+/** The run before its first turn, or where a history that is begun anew goes on. */
+export interface RunStart {
+  readonly turn: RunTurn;
+  readonly view: RunView | null;
 }
 
 const STOPPED = 'the run that it worked for no longer waits for it';
 
-/** Plays a run on an engine, and returns its last view. `from`: the turn with which a history that is begun anew goes on. */
+/** Returns the first turn of a run. */
+export function firstTurn(order: RunOrder, steps?: RunTurn['steps']): RunTurn {
+  const turn = { order, number: 1, journal: [], waiting: [], news: { type: 'begun' } } as const;
+  return steps ? { ...turn, steps } : turn;
+}
+
+/** Plays a run on an engine, and returns its last view. `from`: where a history that is begun anew goes on. */
 export async function playRun(
   order: RunOrder,
   driver: RunDriver,
-  from?: RunTurn,
+  from: RunStart = { turn: firstTurn(order, driver.steps), view: null },
 ): Promise<RunView> {
-  let turn: RunTurn = from ?? {
-    order,
-    number: 1,
-    journal: [],
-    waiting: [],
-    news: { type: 'begun' },
-  };
+  let { turn, view } = from;
   const begun = new Map<string, RunChild>();
+  const underWay = new Set<string>();
   for (;;) {
-    const { at, journal, waiting, children = [], wakeAt, outcome } = await driver.turn(turn);
-    const wanted = new Set(children.map((child) => child.order.id));
-    // RUN-FLOW-4
-    for (const child of children) {
-      if (begun.has(child.order.id)) continue;
-      begun.set(child.order.id, child);
-      await driver.begin(child);
-    }
-    for (const [id, { onParentClose }] of begun) {
-      if (wanted.has(id)) continue;
-      begun.delete(id);
-      if (outcome === null || onParentClose === 'cancel') await driver.stop(id, STOPPED);
-    }
+    const end = await driver.turn(turn);
+    const { at, waiting, steps = [], wakeAt, outcome } = end;
+    await followChildren(driver, end, begun);
     const childIds = [...begun.keys()];
-    const hasChildren = childIds.length > 0;
-    const view: RunView = {
-      turn: turn.number,
+    // A driver whose turns do all steps shows each turn.
+    const isShown: boolean = !driver.steps || isNews(end, childIds, view, turn.news);
+    const before: number = view?.turn ?? 0;
+    view = {
+      turn: !driver.steps ? turn.number : isShown ? before + 1 : before,
       waiting,
       outcome,
-      ...(hasChildren ? { children: childIds } : {}),
+      ...(childIds.length > 0 ? { children: childIds } : {}),
     };
-    await driver.show(view);
+    if (isShown) await driver.show(view);
+    const wanted = new Set(steps.map(({ key }) => key));
+    // RUN-FLOW-5
+    for (const key of underWay)
+      if (!wanted.has(key) && underWay.delete(key)) driver.stopStep?.(key);
     if (outcome !== null) return view;
-    const ids = waiting.map(({ requestId }) => requestId);
-    const dueInMs = wakeAt === null ? null : Math.max(0, wakeAt - at);
-    const news = await driver.news(ids, dueInMs, childIds);
+    const [first] = steps;
+    let news: RunNews;
+    if (first && !underWay.has(first.key) && first.body === undefined && !first.refused)
+      news = { type: 'next', step: first };
+    else {
+      for (const step of steps) {
+        if (underWay.has(step.key)) continue;
+        underWay.add(step.key);
+        driver.beginStep?.(step);
+      }
+      const ids = waiting.map(({ requestId }) => requestId);
+      const dueInMs = wakeAt === null ? null : Math.max(0, wakeAt - at);
+      news = await driver.news(ids, dueInMs, childIds);
+    }
     // It has ended: there is nothing to stop.
     if (news.type === 'child') begun.delete(news.id);
-    turn = { order, number: turn.number + 1, journal, waiting, news };
+    if (news.type === 'ended') for (const { key } of news.ends) underWay.delete(key);
+    turn = turnAfter(turn, end, news, [...underWay]);
   }
+}
+
+/** RUN-FLOW-4 */
+async function followChildren(
+  driver: RunDriver,
+  { children = [], outcome }: RunTurnEnd,
+  begun: Map<string, RunChild>,
+): Promise<void> {
+  const wanted = new Set(children.map((child) => child.order.id));
+  for (const child of children) {
+    if (begun.has(child.order.id)) continue;
+    begun.set(child.order.id, child);
+    await driver.begin(child);
+  }
+  for (const [id, { onParentClose }] of begun) {
+    if (wanted.has(id)) continue;
+    begun.delete(id);
+    if (outcome === null || onParentClose === 'cancel') await driver.stop(id, STOPPED);
+  }
+}
+
+/**
+ * Tells whether programs have to see the run: it asks or waits for something else than before. That an answer or the end of a
+ * child was taken is seen with the next view.
+ */
+function isNews(
+  { waiting, outcome }: RunTurnEnd,
+  childIds: readonly string[],
+  before: RunView | null,
+  news: RunNews,
+): boolean {
+  if (outcome !== null) return true;
+  const ids = (wait: readonly RunWait[], children: readonly string[] = []): readonly string[] => [
+    ...wait.map(({ requestId }) => `request ${requestId}`),
+    ...children.map((id) => `child ${id}`),
+  ];
+  const taken =
+    news.type === 'answered'
+      ? `request ${news.answer.requestId}`
+      : `child ${news.type === 'child' ? news.id : ''}`;
+  const expected = ids(before?.waiting ?? [], before?.children).filter((id) => id !== taken);
+  return expected.join('\n') !== ids(waiting, childIds).join('\n');
+}
+
+function turnAfter(
+  { order, number, journal, since = [], steps }: RunTurn,
+  end: RunTurnEnd,
+  news: RunNews,
+  underWay: readonly string[],
+): RunTurn {
+  const { isMore = false, mark, waiting } = end;
+  const later = isMore && end.journal.length > 0 ? [...since, end.journal] : since;
+  return {
+    order,
+    number: number + 1,
+    journal: isMore ? journal : end.journal,
+    waiting,
+    news,
+    ...(isMore && later.length > 0 ? { since: later } : {}),
+    ...(steps ? { steps } : {}),
+    ...(underWay.length > 0 ? { underWay } : {}),
+    ...(mark === undefined ? {} : { mark }),
+  };
 }

@@ -112,7 +112,7 @@ async function packedEnd<End extends JobEnd | JobRefusal>(
   return { failed: { ...end.failed, message } };
 }
 
-async function unpackedEnd(packer: Packer, end: JobEnd): Promise<JobEnd> {
+export async function unpackedEnd(packer: Packer, end: JobEnd): Promise<JobEnd> {
   if ('done' in end) return { done: await packer.unpack(end.done) };
   // The engine's own failures are not packed.
   if (!('failed' in end) || !isPacked(end.failed.message)) return end;

@@ -127,6 +127,11 @@ export class SubagentWork {
     return this.#activity === null;
   }
 
+  /** The number of events that the activity has still to report. */
+  get owes(): number {
+    return this.#activity?.expected ?? 0;
+  }
+
   /** Marks the subagent as restored. `inDoubt`: calls were under way. */
   restored(inDoubt: boolean): void {
     this.#isRestored = true;

@@ -554,6 +554,11 @@ export class Subagent implements UnitBody, Worker {
     return !this.isBusy && this.#life !== null && this.#ended?.isReported !== false;
   }
 
+  /** The number of ends of its steps that it still waits for. */
+  get owes(): number {
+    return this.#work.owes;
+  }
+
   /** Its machine and log; null before it is in the journal. */
   get life(): SubagentLife | null {
     return this.#life;

@@ -5,25 +5,28 @@
 //   PACKED-RUNS-1. Task, user, bounds, journal, questions, answers, reasons and outcomes reach the engine packed only.
 //   PACKED-RUNS-2. What cannot be unpacked ends the run as lost (`JOB_UNREADABLE`); claims that cannot be reached make
 //       the engine do the turn again.
-//   PACKED-RUNS-3. The claims of a turn are kept until the turn after the next one, and those of the last one until the run
-//       is deleted.
+//   PACKED-RUNS-3. The claims of a run are kept until it is deleted; those of a turn whose journal replaces the one before, until
+//       the turn after the next one.
 
 import { z } from 'zod';
 import { aFunction, anObject, check } from '../../values/checks.ts';
 import { isA } from '../../values/errors.ts';
-import { JobError, readFrom } from '../ports/jobs.ts';
+import { doStep, JobError, readFrom } from '../ports/jobs.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type {
   RunAnswer,
   RunEngine,
+  RunEntries,
   RunHandler,
   RunNews,
   RunOrder,
+  RunStep,
   RunTurn,
   RunTurnEnd,
   RunView,
   RunWait,
 } from '../ports/run-engine.ts';
+import { packedHandler, unpackedEnd } from '../runtime/packed-jobs.ts';
 import { isPacked, Packer, unreadable, type JobPacking } from '../runtime/packing.ts';
 import { raceAbort } from '../runtime/race-abort.ts';
 import { lostBy } from './refusal.ts';
@@ -102,17 +105,23 @@ export function packedRunHandler(handler: RunHandler, packing: JobPacking): RunH
     handler,
   );
   const texts = new RunTexts(new Packer('packedRunHandler(…, packing)', packing), packing);
+  const { step } = handler;
+  const steps = step && packedHandler({ do: (job, signal) => step(job, signal) }, packing);
   return {
+    step: steps && ((job, signal) => doStep(steps, job, signal)),
+    holds: (turn) => handler.holds?.(turn) ?? false,
     async turn(turn, signal) {
       let end: RunTurnEnd;
       try {
-        const given = await raceAbort(texts.unpackTurn(turn), signal);
+        const isHeld = handler.holds?.(turn) ?? false;
+        const given = await raceAbort(texts.unpackTurn(turn, isHeld), signal);
         end = await handler.turn(given, texts.readableReason(signal));
       } catch (error) {
         if (signal.aborted || !isA(error, JobError) || error.retryable) throw error;
         // PACKED-RUNS-2. Its time is that of no clock: nothing is waited for any more.
         end = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: lostBy(error) };
       }
+      if (end.missing) return end;
       await texts.dropBefore(turn);
       return texts.packEnd(turn, end);
     },
@@ -151,19 +160,23 @@ class RunTexts {
     return { ...view, waiting, outcome };
   }
 
-  async unpackTurn(turn: RunTurn): Promise<RunTurn> {
-    const { order, number, journal, waiting, news } = turn;
+  /** `isHeld`: the handler has the journal. */
+  async unpackTurn(turn: RunTurn, isHeld: boolean): Promise<RunTurn> {
+    const { order, journal, since = [], waiting, news } = turn;
+    const unpacked = async (entries: RunEntries): Promise<RunEntries> =>
+      isHeld || entries.length === 0 ? [] : this.#unpackEntries(entries);
     return {
+      ...turn,
       order: await this.#unpackOrder(order),
-      number,
-      journal: journal.length === 0 ? [] : await this.#unpackEntries(journal),
+      journal: await unpacked(journal),
+      since: await Promise.all(since.map(unpacked)),
       waiting: await Promise.all(waiting.map((wait) => this.#unpackWait(wait))),
       news: await this.#unpackNews(news),
     };
   }
 
   async packEnd({ order, number }: RunTurn, end: RunTurnEnd): Promise<RunTurnEnd> {
-    const { journal, waiting, children, outcome } = end;
+    const { journal, waiting, children, steps, outcome } = end;
     const beginning = `${order.id}/run:${number}/`;
     const packed = async (name: string, json: object): Promise<{ readonly packed: string }> => ({
       packed: await this.#packer.packJson(`${beginning}${name}`, json),
@@ -172,7 +185,10 @@ class RunTexts {
     return {
       ...end,
       journal:
-        outcome === null ? await this.#packer.packEntries(`${beginning}journal`, journal) : [],
+        outcome === null && journal.length > 0
+          ? await this.#packer.packEntries(`${beginning}journal`, journal)
+          : [],
+      ...(steps ? { steps: await Promise.all(steps.map((step) => this.#packStep(step))) } : {}),
       waiting: await Promise.all(
         waiting.map(async (wait) => ({ ...wait, asked: await packed(wait.requestId, wait.asked) })),
       ),
@@ -190,8 +206,18 @@ class RunTexts {
     };
   }
 
+  /** As `packedJobs` packs it, for `packedHandler`. */
+  async #packStep(step: RunStep): Promise<RunStep> {
+    const { key, body } = step;
+    return body === undefined
+      ? step
+      : { ...step, body: await this.#packer.pack(`${key}/body`, body) };
+  }
+
   /** PACKED-RUNS-3 */
-  async dropBefore({ order, number, journal }: RunTurn): Promise<void> {
+  async dropBefore({ order, number, journal, steps }: RunTurn): Promise<void> {
+    // The entries of a turn are read in all turns that follow.
+    if (steps) return;
     const { claims } = this.#packing;
     const isClaimed = typeof journal === 'string' && this.#packer.isClaim(journal);
     // The turn before is recorded, and may be under way at a worker that is not: it reads the end of the one before that.
@@ -219,7 +245,7 @@ class RunTexts {
     return { ...body, id, config };
   }
 
-  async #unpackEntries(journal: RunTurn['journal']): Promise<readonly JournalEntry[]> {
+  async #unpackEntries(journal: RunEntries): Promise<readonly JournalEntry[]> {
     if (typeof journal !== 'string') throw unreadable('the journal is not packed');
     return this.#unpackJson(journal, entriesSchema);
   }
@@ -235,6 +261,16 @@ class RunTexts {
       const answer = await this.#unpackJson(packed, answerSchema);
       return { type: 'answered', answer: { ...answer, requestId } };
     }
+    if (news.type === 'ended')
+      return {
+        type: 'ended',
+        ends: await Promise.all(
+          news.ends.map(async ({ key, end }) => ({
+            key,
+            end: await unpackedEnd(this.#packer, end),
+          })),
+        ),
+      };
     if (news.type === 'child')
       return { ...news, outcome: news.outcome && (await this.#unpackObject(news.outcome)) };
     if (news.type === 'cancelled')

@@ -315,6 +315,11 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     await (this.#leaving ??= this.#suspend(this.#ledger));
   }
 
+  /** As `suspend`, without a snapshot: the journal says all. */
+  async leave(): Promise<void> {
+    await (this.#leaving ??= this.#ledger ? this.#suspend(this.#ledger, false) : Promise.resolve());
+  }
+
   async #close(reason: string): Promise<void> {
     const { id, supervisor, graceMs = DEFAULT_GRACE_MS } = this.#options;
     const { scheduler } = this.#ports.host.environment;
@@ -336,10 +341,10 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     await this.#briefly('release', () => ledger.journal.releaseSafely(this.id, ledger.host));
   }
 
-  async #suspend(ledger: ServiceLedger): Promise<void> {
+  async #suspend(ledger: ServiceLedger, isTaken = true): Promise<void> {
     const { snapshots } = ledger;
     await this.#recovered();
-    if (this.#isOpen) await snapshots.takeLast(() => ledger.unit.isBusy || this.isBusy);
+    if (this.#isOpen && isTaken) await snapshots.takeLast(() => ledger.unit.isBusy || this.isBusy);
     this.#isOpen = false;
     this.release();
     this.#ports.suspend();
@@ -364,6 +369,11 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
   /** Waits for a claim that is on its way before it is given back. */
   async #recovered(): Promise<void> {
     await this.#recovery?.catch(() => {});
+  }
+
+  /** True when everything that it has accepted is in the journal. */
+  get isWritten(): boolean {
+    return !this.isBusy && this.#ledger?.unit.isBusy !== true;
   }
 
   get isTakenOver(): boolean {

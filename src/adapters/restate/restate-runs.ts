@@ -1,25 +1,37 @@
-// Runs on Restate: a workflow for each run, whose key is the id of the run. It keeps the journal, and asks a worker for one
-// turn after the other; answers and cancels are promises of the workflow.
+// Runs on Restate: a workflow for each run, whose key is the id of the run. It keeps the journal, and does one turn after the
+// other; answers and cancels are promises of the workflow. A turn is a `ctx.run`, which does one step of the run: what the turn adds
+// to the journal of the run is the entry in Restate's. Steps side by side are a `ctx.run` each. (With `runWorker({ jobs })` a turn
+// does all steps, as invocations of the service of jobs.)
 //
-// Owns:     at a worker, the turns that this process does.
+// Owns:     at a worker, the turns and steps that this process does, and those that it may begin.
 // Does not: keep anything: Restate does.
 //
 // Invariants
 //   RESTATE-RUNS-1. The handler asks Restate for the same things in the same order, whatever its process has done before.
-//   RESTATE-RUNS-2. Another attempt at a turn in the same process joins the one that is under way.
+//   RESTATE-RUNS-2. Another attempt at a turn or step in the same process joins the one that is under way.
+//   RESTATE-RUNS-3. A step that must not be repeated is begun only by the process that did the turn before it, as Restate has
+//       recorded that (its mark), and once.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
-import { engineKeyOf, JobError } from '../../actors/ports/jobs.ts';
+import {
+  cancelledEnd,
+  endWithin,
+  engineKeyOf,
+  JobError,
+  type JobEnd,
+} from '../../actors/ports/jobs.ts';
 import {
   runUnderWay,
   runViewSchema,
+  stepsWithin,
   type RunAnswer,
   type RunDriver,
   type RunEngine,
   type RunHandler,
   type RunNews,
   type RunOrder,
+  type RunStep,
   type RunTurn,
   type RunTurnEnd,
   type RunView,
@@ -77,17 +89,29 @@ export interface RestateWorkflowSdk<Workflow = unknown> {
 
 interface KeptPromise<T> {
   get(): DurablePromise<T>;
-  peek(): Promise<T | undefined>;
   resolve(value: T): Promise<void>;
 }
 
+/** The state of the workflow. */
+interface Shown {
+  /** The number of the newest view, which is in the promise of its name. */
+  readonly turn: number;
+  /** The requests that are open. */
+  readonly open: readonly string[];
+}
+
+/** In place of the last view, which is the result of the workflow. */
+interface Over {
+  readonly isOver: true;
+}
+
 interface SharedContext {
-  get(name: string): Promise<RunView | null>;
+  get(name: string): Promise<Shown | null>;
   promise<T>(name: string): KeptPromise<T>;
 }
 
 interface WorkflowContext extends SharedContext {
-  set(name: string, value: RunView): void;
+  set(name: string, value: Shown): void;
   run<T>(name: string, action: () => T | Promise<T>): DurablePromise<T>;
   sleep(ms: number): DurablePromise<void>;
   cancellation(): DurablePromise<void>;
@@ -107,6 +131,11 @@ interface WorkflowContext extends SharedContext {
 
 const SERVICE = 'offstage_runs';
 const BY_OPERATOR = 'cancelled at the engine';
+/** Of the body and of the end of a step. */
+const MAX_BYTES = 4_000_000;
+/** Names of entries in Restate's pages. */
+const MAX_NAME_CHARS = 200;
+const SHOWN = 'shown';
 
 const runsOptions = z.strictObject({
   ingress: ingressAddress,
@@ -121,6 +150,8 @@ const workflowOptions = z.strictObject({
   keepMs: z.number().int().min(1).optional(),
   longestMs: z.number().int().min(1).optional(),
 } satisfies ChecksOf<RestateRunWorkflowOptions>);
+
+const overSchema: z.ZodType<Over> = z.object({ isOver: z.literal(true) });
 
 /**
  * Keeps runs on Restate: for `runSubagent(…, { id, engine })`.
@@ -143,6 +174,22 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
     const asked = { body, ...(signal ? { signal } : {}) };
     return ingress.ask(`/${service}/${key}/${handler}`, schema, asked);
   };
+  const outcomes = new Map<string, Promise<RunView>>();
+  /** Resolves with the last view, once the run has ended. One request for all views of a run. */
+  const outcomeOf = (id: string, signal: AbortSignal): Promise<RunView> => {
+    const known = outcomes.get(id);
+    if (known) return known;
+    const attach = async (): Promise<RunView> => {
+      const key = encodeURIComponent(await engineKeyOf(id, MAX_KEY_CHARS));
+      const path = `/restate/workflow/${service}/${key}/attach`;
+      return patient(() => ingress.ask(path, runViewSchema, { method: 'GET', signal }));
+    };
+    const outcome = attach();
+    outcomes.set(id, outcome);
+    const settled = (): boolean => outcomes.delete(id);
+    outcome.then(settled, settled);
+    return outcome;
+  };
   return {
     name: 'restate',
     async start(order) {
@@ -150,12 +197,22 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
       await ask(order.id, 'run/send', z.looseObject({ invocationId: z.string() }), order);
     },
     async view(id, after, signal) {
-      for (;;)
-        try {
-          return await ask(id, 'view', runViewSchema, after, signal);
-        } catch (error) {
-          if (!isSlow(error)) throw error;
-        }
+      const over = outcomeOf(id, signal);
+      // A child may not have begun yet: its next view says when it has ended.
+      const isOver = over.catch(() => new Promise<never>(() => {}));
+      const rest = new AbortController();
+      const until = AbortSignal.any([signal, rest.signal]);
+      try {
+        const next = patient(() =>
+          ask(id, 'view', z.union([overSchema, runViewSchema]), after, until),
+        );
+        // oxlint-disable-next-line eslint/no-restricted-properties -- a reaction for each view of one run
+        const view = await Promise.race([isOver, next]);
+        if (!('isOver' in view)) return view;
+        return await over.catch(() => outcomeOf(id, signal));
+      } finally {
+        rest.abort();
+      }
     },
     answer: (id, answer) => ask(id, 'answer', z.boolean(), answer),
     async cancel(id, reason) {
@@ -163,6 +220,16 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
     },
     ...(admin ? { forget: (id: string) => forgetRun(admin, service, id) } : {}),
   };
+}
+
+/** Asks again after the platform's own limit of a request. */
+async function patient<T>(ask: () => Promise<T>): Promise<T> {
+  for (;;)
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isSlow(error)) throw error;
+    }
 }
 
 /** RUN-ENGINE-6. The run itself goes last: as long as it is there, its child runs are found. */
@@ -203,7 +270,7 @@ export function restateRunWorkflow<Workflow>(
 ): Workflow {
   check('restateRunWorkflow(options)', workflowOptions, options);
   const { restate, handler, service = SERVICE, keepMs = WEEK_MS, longestMs = HOUR_MS } = options;
-  const turns = new Turns(handler);
+  const desk = new Desk(handler);
   const passing = <Shared>(shared: Shared): Shared =>
     restate.handlers.workflow.shared({ journalRetention: 0 }, shared);
   const definition = {
@@ -214,16 +281,16 @@ export function restateRunWorkflow<Workflow>(
       inactivityTimeout: longestMs,
     },
     handlers: {
-      run: async (ctx: WorkflowContext, order: RunOrder): Promise<RunView> =>
-        playRun(order, driverOf(ctx, restate, turns, service)),
-      view: passing(async (ctx: SharedContext, after: number): Promise<RunView> => {
-        const view = await ctx.get('view');
-        if (view && view.turn > after) return view;
-        return ctx.promise<RunView>(`turn/${after + 1}`).get();
+      run: async (ctx: WorkflowContext, order: RunOrder): Promise<RunView> => {
+        const steps = handler.step ? 'one' : undefined;
+        return playRun(order, driverOf(ctx, restate, desk, service, steps));
+      },
+      view: passing(async (ctx: SharedContext, after: number): Promise<RunView | Over> => {
+        const turn = (await ctx.get(SHOWN))?.turn ?? 0;
+        return ctx.promise<RunView | Over>(`turn/${Math.max(turn, after + 1)}`).get();
       }),
       answer: passing(async (ctx: SharedContext, answer: RunAnswer): Promise<boolean> => {
-        const view = await ctx.get('view');
-        const isOpen = view?.waiting.some(({ requestId }) => requestId === answer.requestId);
+        const isOpen = (await ctx.get(SHOWN))?.open.includes(answer.requestId);
         return isOpen === true && settle(ctx.promise(`answer/${answer.requestId}`), answer);
       }),
       cancel: passing(async (ctx: SharedContext, reason: string): Promise<boolean> =>
@@ -236,7 +303,6 @@ export function restateRunWorkflow<Workflow>(
 
 /** Resolves a promise of the workflow. Returns false if it was resolved before. */
 async function settle<T>(promise: KeptPromise<T>, value: T): Promise<boolean> {
-  if ((await promise.peek()) !== undefined) return false;
   try {
     await promise.resolve(value);
     return true;
@@ -250,28 +316,41 @@ async function settle<T>(promise: KeptPromise<T>, value: T): Promise<boolean> {
 function driverOf(
   ctx: WorkflowContext,
   { RestatePromise }: Pick<RestateWorkflowSdk, 'RestatePromise'>,
-  turns: Turns,
+  desk: Desk,
   service: string,
+  steps: RunDriver['steps'],
 ): RunDriver {
   const workflow = { name: service };
   const ends = new Map<string, DurablePromise<RunNews>>();
-  const cancels = (): DurablePromise<string>[] => [
+  const stepEnds = new Map<string, DurablePromise<RunNews>>();
+  const cancels = [
     ctx
       .promise<string>('cancel')
       .get()
       .map((reason = '') => reason),
     ctx.cancellation().map(() => BY_OPERATOR),
   ];
+  let orderId = '';
+  let mark: string | undefined;
   return {
+    ...(steps ? { steps } : {}),
     async turn(turn) {
-      const end = ctx.run(`turn ${turn.number}`, () => turns.do(turn));
-      const stops = cancels().map((stop) => stop.map((reason = '') => turns.cancel(turn, reason)));
+      orderId = turn.order.id;
+      const end = ctx.run(nameOf(turn), () => desk.turn(turn));
+      const stops = cancels.map((stop) =>
+        stop.map((reason = '') => desk.cancel(turnKey(turn), reason)),
+      );
       await RestatePromise.race([end, ...stops]);
-      return end;
+      const ended = await end;
+      ({ mark } = ended);
+      return ended;
     },
-    async show(view) {
-      ctx.set('view', view);
-      await ctx.promise<RunView>(`turn/${view.turn}`).resolve(view);
+    show(view) {
+      const open = view.waiting.map(({ requestId }) => requestId);
+      ctx.set(SHOWN, { turn: view.turn, open });
+      // Nobody else resolves it: Restate has it when it has what comes after.
+      const shown = view.outcome === null ? view : { isOver: true as const };
+      void ctx.promise<RunView | Over>(`turn/${view.turn}`).resolve(shown);
     },
     // Ids of children are short: their keys need no digest.
     begin({ order }) {
@@ -285,6 +364,19 @@ function driverOf(
     stop(childId, reason) {
       ctx.workflowSendClient(workflow, encodeURIComponent(childId)).cancel(reason);
     },
+    beginStep(step) {
+      const { key, name } = step;
+      const permit = mark;
+      const end = ctx.run(name.slice(0, MAX_NAME_CHARS), () => desk.step(orderId, step, permit));
+      stepEnds.set(
+        key,
+        end.map((ended = { lost: true }) => ({ type: 'ended', ends: [{ key, end: ended }] })),
+      );
+    },
+    stopStep(key) {
+      stepEnds.delete(key);
+      desk.cancel(stepKey(orderId, key), 'the run no longer waits for it');
+    },
     async news(requestIds, dueInMs, childIds) {
       const first: DurablePromise<RunNews | undefined>[] = requestIds.map((requestId) =>
         ctx
@@ -292,53 +384,116 @@ function driverOf(
           .get()
           .map((answer) => answer && { type: 'answered', answer }),
       );
-      first.push(...childIds.flatMap((id) => ends.get(id) ?? []));
-      for (const stop of cancels())
+      first.push(...childIds.flatMap((id) => ends.get(id) ?? []), ...stepEnds.values());
+      for (const stop of cancels)
         first.push(stop.map((reason = '') => ({ type: 'cancelled', reason })));
       if (dueInMs !== null) first.push(ctx.sleep(dueInMs).map(() => ({ type: 'due' })));
-      return (await RestatePromise.race(first)) as RunNews;
+      const news = (await RestatePromise.race(first)) as RunNews;
+      if (news.type === 'ended') for (const { key } of news.ends) stepEnds.delete(key);
+      return news;
     },
   };
 }
 
-/** The turns that this process does. */
-class Turns {
+/** The name of a turn in Restate's pages: a turn does the step that it begins with, or the first one that it comes to. */
+function nameOf({ number, news }: RunTurn): string {
+  const what = news.type === 'next' ? news.step.name : news.type;
+  return `turn ${number}: ${what}`.slice(0, MAX_NAME_CHARS);
+}
+
+interface UnderWay<T> {
+  readonly end: Promise<T>;
+  readonly controller: AbortController;
+}
+
+/** The turns and steps that this process does. */
+class Desk {
   readonly #handler: RunHandler;
-  readonly #underWay = new Map<
-    string,
-    { readonly end: Promise<RunTurnEnd>; readonly controller: AbortController }
-  >();
+  readonly #turns = new Map<string, UnderWay<RunTurnEnd>>();
+  readonly #steps = new Map<string, UnderWay<JobEnd>>();
   /** Cancelled before they were begun in this process, by the reason. */
   readonly #cancelled = new Map<string, string>();
+  /** RESTATE-RUNS-3. By the mark of the turn's end and the key of the step. */
+  readonly #permits = new Set<string>();
 
   constructor(handler: RunHandler) {
     this.#handler = handler;
   }
 
-  do(turn: RunTurn): Promise<RunTurnEnd> {
-    const key = keyOf(turn);
-    // RESTATE-RUNS-2
-    const known = this.#underWay.get(key);
+  turn(turn: RunTurn): Promise<RunTurnEnd> {
+    return this.#join(this.#turns, turnKey(turn), async (signal, reason) => {
+      const permitted = this.#permitted(turn);
+      const news: RunNews = reason === undefined ? permitted : { type: 'cancelled', reason };
+      const end = stepsWithin(await this.#handler.turn({ ...turn, news }, signal), MAX_BYTES);
+      const { mark, missing, steps = [] } = end;
+      if (missing)
+        throw new JobError('JOBS_UNREACHABLE', `The turn needs ${missing}`, { retryable: true });
+      for (const { key, once } of steps)
+        if (once && !turn.underWay?.includes(key)) this.#permits.add(`${mark} ${key}`);
+      return end;
+    });
+  }
+
+  step(
+    orderId: string,
+    { key, name, once, body = '', refused }: RunStep,
+    mark: string | undefined,
+  ): Promise<JobEnd> {
+    return this.#join(this.#steps, stepKey(orderId, key), async (signal, reason) => {
+      if (refused) return { failed: refused };
+      if (reason !== undefined) return cancelledEnd();
+      if (once && !this.#permits.delete(`${mark} ${key}`)) return { lost: true };
+      const job = { key, name, once, body };
+      try {
+        const end = await this.#handler.step?.(job, signal);
+        return end ? endWithin(job, end, MAX_BYTES) : { lost: true };
+      } catch (error) {
+        if (signal.aborted) return cancelledEnd();
+        if (once) return { lost: true };
+        throw error;
+      }
+    });
+  }
+
+  /** Cancels a turn or a step. */
+  cancel(key: string, reason: string): null {
+    const known = this.#turns.get(key) ?? this.#steps.get(key);
+    if (known) known.controller.abort(new JobError('CANCELLED', reason, { retryable: false }));
+    else this.#cancelled.set(key, reason);
+    return null;
+  }
+
+  /** RESTATE-RUNS-3 */
+  #permitted({ news, mark }: RunTurn): RunNews {
+    if (news.type !== 'next' || !news.step.once) return news;
+    const { key } = news.step;
+    if (this.#permits.delete(`${mark} ${key}`)) return news;
+    return { type: 'ended', ends: [{ key, end: { lost: true } }] };
+  }
+
+  /** RESTATE-RUNS-2 */
+  #join<T>(
+    all: Map<string, UnderWay<T>>,
+    key: string,
+    work: (signal: AbortSignal, cancelled: string | undefined) => Promise<T>,
+  ): Promise<T> {
+    const known = all.get(key);
     if (known) return known.end;
     const reason = this.#cancelled.get(key);
     this.#cancelled.delete(key);
     const controller = new AbortController();
-    const news: RunNews = reason === undefined ? turn.news : { type: 'cancelled', reason };
-    const end = this.#handler.turn({ ...turn, news }, controller.signal);
-    this.#underWay.set(key, { end, controller });
-    const over = (): boolean => this.#underWay.delete(key);
+    const end = work(controller.signal, reason);
+    all.set(key, { end, controller });
+    const over = (): boolean => all.delete(key);
     end.then(over, over);
     return end;
   }
-
-  cancel(turn: RunTurn, reason: string): null {
-    const known = this.#underWay.get(keyOf(turn));
-    if (known) known.controller.abort(new JobError('CANCELLED', reason, { retryable: false }));
-    else this.#cancelled.set(keyOf(turn), reason);
-    return null;
-  }
 }
 
-function keyOf({ order, number }: RunTurn): string {
+function turnKey({ order, number }: RunTurn): string {
   return `${number}/${order.id}`;
+}
+
+function stepKey(orderId: string, key: string): string {
+  return `step/${orderId}/${key}`;
 }

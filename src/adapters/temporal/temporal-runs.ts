@@ -1,26 +1,32 @@
-// Runs on Temporal: a workflow for each run (`runWorkflow` of `workflow.ts`), whose turns are activities. Answers and cancels
-// are updates, the view is in the memo of the workflow.
+// Runs on Temporal: a workflow for each run (`runWorkflow` of `workflow.ts`), whose steps are activities. Answers and cancels
+// are updates. A program waits for the next view in an update and for the outcome in the result of the workflow; a view is also
+// in the memo of the workflow, which needs no worker.
 //
-// Owns:     nothing: a run is found by its id.
+// Owns:     the waits of this process for views and outcomes: a run is found by its id.
 // Does not: keep anything: Temporal does, for the retention of the namespace.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { messageOf } from '../../values/errors.ts';
 import {
+  endWithin,
   engineKeyOf,
   JobError,
   readFrom,
   unlessAborted,
   unreachable,
+  type Job,
+  type JobEnd,
 } from '../../actors/ports/jobs.ts';
 import {
   runUnderWay,
   runViewSchema,
+  stepsWithin,
   type RunEngine,
   type RunHandler,
   type RunTurn,
   type RunTurnEnd,
+  type RunView,
 } from '../../actors/ports/run-engine.ts';
 import {
   filterText,
@@ -41,6 +47,7 @@ import {
   type TemporalActivity,
 } from './temporal-sdk.ts';
 import { RUN_PREFIX, RUN_UPDATES, RUN_VIEW } from './workflow.ts';
+import { unzippedEntries, zippedEntries } from './zipped-text.ts';
 
 export interface TemporalRunsOptions {
   /** The client: `new Client({ connection })` of `@temporalio/client`. */
@@ -65,6 +72,7 @@ export interface TemporalRunHandle {
     Partial<TemporalExecution> & { readonly memo?: Readonly<Record<string, unknown>> | undefined }
   >;
   executeUpdate(name: string, options: { readonly args: unknown[] }): Promise<unknown>;
+  result(): Promise<unknown>;
 }
 
 export interface TemporalRunActivitiesOptions {
@@ -77,8 +85,10 @@ export interface TemporalRunActivitiesOptions {
 /** The activities of a worker, by name. */
 export interface TemporalRunActivities {
   offstageTurn(turn: RunTurn): Promise<RunTurnEnd>;
+  offstageStep(step: Job): Promise<JobEnd>;
 }
 
+const MAX_BYTES = 1_800_000;
 const WORKFLOW_TYPE = 'offstageRun';
 const LOOK_MS = 1_000;
 
@@ -123,6 +133,16 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
       throw unreachable('Temporal', error);
     }
   };
+  const watches = new Watches();
+  const shownBy = async (handle: TemporalRunHandle, signal: AbortSignal): Promise<RunView> => {
+    try {
+      const { memo } = await unlessAborted(handle.describe(), signal);
+      return readFrom('Temporal', runViewSchema, memo?.[RUN_VIEW] ?? NOTHING);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error instanceof JobError ? error : unreachable('Temporal', error);
+    }
+  };
   return {
     name: 'temporal',
     lookMs,
@@ -142,18 +162,16 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
           throw unreachable('Temporal', error);
       }
     },
-    async view(id, _, signal) {
+    async view(id, after, signal) {
       signal.throwIfAborted();
       const handle = await handleOf(id);
-      let memo: Readonly<Record<string, unknown>> | undefined;
-      try {
-        ({ memo } = await unlessAborted(handle.describe(), signal));
-      } catch (error) {
-        signal.throwIfAborted();
-        throw unreachable('Temporal', error);
+      // It may have been shown long ago, and no worker need live.
+      if (after === 0) {
+        const shown = await shownBy(handle, signal);
+        if (shown.turn > 0) return shown;
       }
-      const nothing = { turn: 0, waiting: [], outcome: null };
-      return readFrom('Temporal', runViewSchema, memo?.[RUN_VIEW] ?? nothing);
+      const next = await unlessAborted(watches.next(handle, id, after), signal);
+      return next ?? (await shownBy(handle, signal));
     },
     answer: (id, answer) => update(id, RUN_UPDATES.answer, answer),
     async cancel(id, reason) {
@@ -161,6 +179,55 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
     },
     ...(deletions ? { forget: (id: string) => forgetRun(deletions, id) } : {}),
   };
+}
+
+const NOTHING: RunView = { turn: 0, waiting: [], outcome: null };
+
+/** The waits of this process: one for each outcome, and one for each next view. */
+class Watches {
+  readonly #outcomes = new Map<string, Promise<RunView>>();
+  readonly #views = new Map<string, Promise<RunView | null>>();
+
+  /** Resolves with the next view, or the last one; null: the memo says what there is. */
+  next(handle: TemporalRunHandle, id: string, after: number): Promise<RunView | null> {
+    const outcome = kept(this.#outcomes, id, async () => {
+      const last = await answered(() => handle.result());
+      return readFrom('Temporal', runViewSchema, last);
+    });
+    const view = kept(this.#views, `${after}/${id}`, async () => {
+      let next: unknown;
+      try {
+        next = await handle.executeUpdate(RUN_UPDATES.view, { args: [after] });
+      } catch (error) {
+        // It has ended. Or its worker is of an earlier version, or it has too many who wait.
+        if (isOver(error)) return outcome;
+        return null;
+      }
+      return next === null ? outcome : readFrom('Temporal', runViewSchema, next);
+    });
+    // oxlint-disable-next-line eslint/no-restricted-properties -- a reaction for each view of one run
+    return Promise.race([outcome, view]);
+  }
+}
+
+/** One wait for all who ask, until it is over. */
+function kept<T>(waits: Map<string, Promise<T>>, key: string, wait: () => Promise<T>): Promise<T> {
+  const known = waits.get(key);
+  if (known) return known;
+  const made = wait();
+  waits.set(key, made);
+  const over = (): boolean => waits.delete(key);
+  made.then(over, over);
+  return made;
+}
+
+/** @throws {JobError} */
+async function answered<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw unreachable('Temporal', error);
+  }
 }
 
 /** RUN-ENGINE-6. The run itself goes last: as long as it is there, its child runs are found. */
@@ -200,22 +267,42 @@ export function temporalRunActivities(
 ): TemporalRunActivities {
   check('temporalRunActivities(options)', activitiesOptions, options);
   const { activity, handler } = options;
+  const doing = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    const signal = activity.Context.current().cancellationSignal;
+    const controller = new AbortController();
+    const abort = (): void => {
+      const cancelled = new JobError('CANCELLED', 'cancelled', { retryable: false });
+      controller.abort(isCancel(signal) ? cancelled : signal.reason);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    try {
+      return await withHeartbeats(activity, () => work(controller.signal));
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  };
   return {
     async offstageTurn(turn) {
-      const signal = activity.Context.current().cancellationSignal;
-      const controller = new AbortController();
-      const abort = (): void => {
-        const cancelled = new JobError('CANCELLED', 'cancelled', { retryable: false });
-        controller.abort(isCancel(signal) ? cancelled : signal.reason);
-      };
-      signal.addEventListener('abort', abort, { once: true });
-      if (signal.aborted) abort();
-      try {
-        return await withHeartbeats(activity, () => handler.turn(turn, controller.signal));
-      } finally {
-        signal.removeEventListener('abort', abort);
-      }
+      const given = handler.holds?.(turn)
+        ? { ...turn, journal: [], since: [] }
+        : {
+            ...turn,
+            journal: unzippedEntries(turn.journal),
+            since: turn.since?.map(unzippedEntries) ?? [],
+          };
+      const end = stepsWithin(await doing((signal) => handler.turn(given, signal)), MAX_BYTES);
+      // An earlier version reads the journals of its turns.
+      return turn.steps ? { ...end, journal: zippedEntries(end.journal) } : end;
     },
+    offstageStep: (step) =>
+      doing(async (signal) => {
+        const end = await handler.step?.(step, signal);
+        if (end) return endWithin(step, end, MAX_BYTES);
+        throw new JobError('JOBS_UNREACHABLE', 'expected runWorker({ steps }) at this worker', {
+          retryable: true,
+        });
+      }),
   };
 }
 

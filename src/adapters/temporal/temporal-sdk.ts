@@ -8,7 +8,10 @@ export interface TemporalActivity {
   readonly Context: {
     current(): {
       readonly cancellationSignal: AbortSignal;
-      readonly info: { readonly heartbeatTimeoutMs?: number | undefined };
+      readonly info: {
+        readonly heartbeatTimeoutMs?: number | undefined;
+        readonly isLocal?: boolean | undefined;
+      };
       heartbeat(details?: unknown): void;
       sleep(ms: number): Promise<void>;
     };
@@ -40,8 +43,8 @@ export const clientSchema: z.ZodType = z.custom(
 );
 
 /**
- * Does the work of an activity, and says that it is alive until that has ended. `late`: called once, if it has not ended by
- * then.
+ * Does the work of an activity, and says that it is alive until that has ended. A local one is in the process of its workflow.
+ * `late`: called once, if it has not ended by then.
  */
 export async function withHeartbeats<T>(
   activity: TemporalActivity,
@@ -49,6 +52,7 @@ export async function withHeartbeats<T>(
   late?: { readonly afterMs: number; readonly call: () => void },
 ): Promise<T> {
   const context = activity.Context.current();
+  if (context.info.isLocal === true) return work();
   let isOver = false;
   const beat = async (): Promise<void> => {
     const everyMs = (context.info.heartbeatTimeoutMs ?? HEARTBEAT_TIMEOUT_MS) / HEARTBEATS;

@@ -1,18 +1,30 @@
 // The workflows of one job and of one run. Temporal bundles this file for its sandbox: it imports the flow of runs, which
 // imports nothing, and is given the functions of `@temporalio/workflow` by the app's workflows file.
 //
+// A turn of a run is an activity, which does one step of the run: what it adds to the journal of the run is its result. Steps side by
+// side are an activity each, and the turns between them local ones, which take no round trip to the server. A run that an earlier
+// version began, or whose workers do its steps as jobs, has all steps of a turn in one activity.
+//
 // Invariants
-//   TEMPORAL-WORKFLOW-1. A job that must not be repeated has one attempt; if that fails, its end is `lost` (JOBS-2). One that
-//       a worker refuses was not begun, and is offered in an activity of its own (JOBS-8).
+//   TEMPORAL-WORKFLOW-1. A job or step that must not be repeated has one attempt; if that fails, its end is `lost` (JOBS-2). One
+//       that a worker refuses was not begun, and is offered in an activity of its own (JOBS-8).
 //   TEMPORAL-WORKFLOW-2. The commands depend on the input and on what has happened, and on nothing else: it replays.
-//   TEMPORAL-WORKFLOW-3. A cancel reaches the turn under way; a turn whose worker died after that begins with the cancel.
-//   TEMPORAL-WORKFLOW-4. A child run is a child workflow; while one is under way, the history is not begun anew.
+//   TEMPORAL-WORKFLOW-3. A cancel reaches the turn under way; a turn whose worker died after that begins with the cancel. A turn
+//       of one step is not waited for: another one takes the cancel, as after the death of its worker.
+//   TEMPORAL-WORKFLOW-4. A child run is a child workflow; while one is under way, or a step, the history is not begun anew.
+//   TEMPORAL-WORKFLOW-5. A history that was begun before there were steps is played again as it was (`patched`).
+//   TEMPORAL-WORKFLOW-6. A run with steps asks for no cancel of activities when it ends: the end of the workflow stops them, at their
+//       next heartbeat. (Temporal's test server hangs for ever when such a request meets the end of the activity.)
 
 import {
+  firstTurn,
   playRun,
   type RunAnswer,
+  type RunDriver,
   type RunNews,
   type RunOrder,
+  type RunStep,
+  type RunStepEnd,
   type RunTurn,
   type RunTurnEnd,
   type RunView,
@@ -53,6 +65,8 @@ interface Activities {
 }
 
 const MAX_PAUSE_MS = 30_000;
+/** Before a step is given to another worker. */
+const ANOTHER_MS = 1_000;
 const MIN_OFFER_PAUSE_MS = 500;
 const OFFER_MS = 600_000;
 /** A worker that does not end a job so long after its time is taken for dead. */
@@ -106,12 +120,14 @@ export function jobWorkflow({
 /** The part of `@temporalio/workflow` that a run uses: `import * as workflow from '@temporalio/workflow'`. */
 export interface TemporalRunWorkflow {
   proxyActivities(options: object): unknown;
+  proxyLocalActivities(options: object): unknown;
+  patched(patchId: string): boolean;
   isCancellation(error: unknown): boolean;
   condition(isSo: () => boolean): Promise<unknown>;
   condition(isSo: () => boolean, timeoutMs: number): Promise<unknown>;
   upsertMemo(memo: Readonly<Record<string, unknown>>): void;
   defineUpdate(name: string): unknown;
-  setHandler(definition: unknown, handler: unknown): void;
+  setHandler(definition: unknown, handler: unknown, options?: object): void;
   workflowInfo(): { readonly continueAsNewSuggested: boolean; readonly workflowType: string };
   startChild(workflowType: string, options: object): Promise<{ result(): Promise<unknown> }>;
   continueAsNew(...args: unknown[]): Promise<unknown>;
@@ -129,6 +145,7 @@ interface Scope {
 
 interface RunActivities {
   offstageTurn(turn: RunTurn): Promise<RunTurnEnd>;
+  offstageStep(step: WorkflowJob): Promise<RunStepEnd['end']>;
 }
 
 /** The state of a run whose history is begun anew. */
@@ -140,13 +157,19 @@ interface CarriedRun {
 }
 
 /** The updates by which a program reaches the workflow of a run. */
-export const RUN_UPDATES = { answer: 'offstageAnswer', cancel: 'offstageCancel' } as const;
+export const RUN_UPDATES = {
+  answer: 'offstageAnswer',
+  cancel: 'offstageCancel',
+  view: 'offstageView',
+} as const;
 /** The beginning of the ids of the workflows of runs. Jobs have ids of another form: theirs hold a colon. */
 export const RUN_PREFIX = 'run/';
 /** The entry of the memo in which programs read the view: no worker need live for that. */
 export const RUN_VIEW = 'offstageView';
 
 const BY_OPERATOR = 'cancelled at the engine';
+/** TEMPORAL-WORKFLOW-5 */
+const STEPS = 'offstage-steps';
 
 /**
  * Returns the workflow that keeps a run: export it from the app's workflows file as `offstageRun`.
@@ -159,105 +182,308 @@ const BY_OPERATOR = 'cancelled at the engine';
 export function runWorkflow(
   workflow: TemporalRunWorkflow,
 ): (order: RunOrder, limits: Limits, carried?: CarriedRun) => Promise<RunView> {
-  const { CancellationScope, condition, isCancellation } = workflow;
-  return async (order, limits, carried) => {
-    let view: RunView = carried?.view ?? { turn: 0, waiting: [], outcome: null };
-    let cancelled = carried?.cancelled ?? null;
-    let underWay: Scope | null = null;
-    const answers: RunAnswer[] = [...(carried?.answers ?? [])];
-    const answered = new Set(answers.map(({ requestId }) => requestId));
-    const cancel = (reason: string): void => {
-      cancelled ??= reason;
-      underWay?.cancel();
-    };
-    const { offstageTurn } = workflow.proxyActivities({
-      startToCloseTimeout: limits.longestMs,
-      heartbeatTimeout: limits.heartbeatTimeoutMs,
-      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
-      retry: { initialInterval: 100, maximumInterval: MAX_PAUSE_MS },
-    }) as RunActivities;
-    workflow.setHandler(workflow.defineUpdate(RUN_UPDATES.answer), (answer: RunAnswer) => {
-      const { requestId } = answer;
-      const isOpen = view.waiting.some((wait) => wait.requestId === requestId);
-      if (!isOpen || answered.has(requestId)) return false;
-      answered.add(requestId);
-      answers.push(answer);
-      return true;
-    });
-    workflow.setHandler(workflow.defineUpdate(RUN_UPDATES.cancel), (reason: string) => {
-      cancel(reason);
-      return true;
-    });
-    CancellationScope.current().cancelRequested.catch(() => cancel(BY_OPERATOR));
-
-    const turn = async (what: RunTurn): Promise<RunTurnEnd> => {
-      // The outcomes of children reach this execution only.
-      if (children.size === 0 && workflow.workflowInfo().continueAsNewSuggested)
-        await workflow.continueAsNew(order, limits, { turn: what, view, answers, cancelled });
-      // TEMPORAL-WORKFLOW-3
-      for (;;) {
-        const scope = new CancellationScope();
-        const given: RunTurn =
-          cancelled === null ? what : { ...what, news: { type: 'cancelled', reason: cancelled } };
-        underWay = cancelled === null ? scope : null;
-        try {
-          return await scope.run(() => offstageTurn(given));
-        } catch (error) {
-          if (!isCancellation(error)) throw error;
-        } finally {
-          underWay = null;
-        }
-      }
-    };
-    const children = new Map<string, Scope>();
-    const ends: (RunNews & { readonly type: 'child' })[] = [];
-    const hasNews = (): boolean => cancelled !== null || answers.length > 0 || ends.length > 0;
-    return CancellationScope.nonCancellable(() =>
-      playRun(
-        order,
-        {
-          turn,
-          show(next) {
-            view = next;
-            workflow.upsertMemo({ [RUN_VIEW]: next });
-          },
-          async begin({ order: child, onParentClose }) {
-            const { id } = child;
-            const scope = new CancellationScope();
-            children.set(id, scope);
-            const { workflowType } = workflow.workflowInfo();
-            const handle = await scope.run(() =>
-              workflow.startChild(workflowType, {
-                // Ids of children are short: theirs need no digest, which the sandbox lacks.
-                workflowId: `${RUN_PREFIX}${encodeURIComponent(id)}`,
-                args: [child, limits],
-                parentClosePolicy: onParentClose === 'cancel' ? 'REQUEST_CANCEL' : 'ABANDON',
-              }),
-            );
-            const end = (outcome: object | null): void => {
-              if (children.delete(id)) ends.push({ type: 'child', id, outcome });
-            };
-            handle.result().then(
-              (last) => end((last as RunView).outcome),
-              () => end(null),
-            );
-          },
-          stop(childId) {
-            const scope = children.get(childId);
-            children.delete(childId);
-            scope?.cancel();
-          },
-          async news(_, dueInMs) {
-            if (dueInMs === null) await condition(hasNews);
-            else await condition(hasNews, Math.max(1, Math.ceil(dueInMs)));
-            if (cancelled !== null) return { type: 'cancelled', reason: cancelled };
-            const answer = answers.shift();
-            if (answer) return { type: 'answered', answer };
-            return ends.shift() ?? { type: 'due' };
-          },
-        },
-        carried?.turn,
-      ),
-    );
+  const { CancellationScope } = workflow;
+  return (order, limits, carried) => {
+    const run = new RunOnTemporal(workflow, order, limits, carried);
+    return CancellationScope.nonCancellable(() => run.play());
   };
+}
+
+class RunOnTemporal {
+  readonly #workflow: TemporalRunWorkflow;
+  readonly #order: RunOrder;
+  readonly #limits: Limits;
+  readonly #carried: CarriedRun | undefined;
+  readonly #far: RunActivities;
+  #view: RunView;
+  #cancelled: string | null;
+  /** A turn that may be cancelled. */
+  #underWay: Scope | null = null;
+  readonly #answers: RunAnswer[];
+  readonly #answered: Set<string>;
+  readonly #children = new Map<string, Scope>();
+  readonly #ends: (RunNews & { readonly type: 'child' })[] = [];
+  readonly #steps = new Map<string, Scope>();
+  readonly #stepEnds: RunStepEnd[] = [];
+  /** Programs that wait for the next view. */
+  #watching = 0;
+  #isLeaving = false;
+
+  constructor(
+    workflow: TemporalRunWorkflow,
+    order: RunOrder,
+    limits: Limits,
+    carried: CarriedRun | undefined,
+  ) {
+    this.#workflow = workflow;
+    this.#order = order;
+    this.#limits = limits;
+    this.#carried = carried;
+    this.#view = carried?.view ?? { turn: 0, waiting: [], outcome: null };
+    this.#cancelled = carried?.cancelled ?? null;
+    this.#answers = [...(carried?.answers ?? [])];
+    this.#answered = new Set(this.#answers.map(({ requestId }) => requestId));
+    this.#far = this.#activities(false);
+    this.#listen();
+  }
+
+  async play(): Promise<RunView> {
+    const from = this.#carried;
+    const start = from && { turn: from.turn, view: from.view };
+    if (from ? from.turn.steps === undefined : !this.#workflow.patched(STEPS))
+      return this.#over(await playRun(this.#order, this.#driver(), start));
+    if (from) return this.#over(await playRun(this.#order, this.#driverOfSteps(), start));
+    const turn = firstTurn(this.#order, 'one');
+    const first = await this.#turnOfOne(turn);
+    // Its workers do all steps of a turn, as jobs.
+    if (first.missing === 'all steps')
+      return this.#over(await playRun(this.#order, this.#driver()));
+    const begun = { turn, view: null };
+    return this.#over(await playRun(this.#order, this.#driverOfSteps(first), begun));
+  }
+
+  /** Lets programs know before the run is over. */
+  async #over(view: RunView): Promise<RunView> {
+    await this.#unwatched();
+    return view;
+  }
+
+  /** An update that this execution does not answer fails. */
+  async #unwatched(): Promise<void> {
+    this.#isLeaving = true;
+    await this.#workflow.condition(() => this.#watching === 0);
+  }
+
+  #activities(once: boolean): RunActivities {
+    return this.#workflow.proxyActivities({
+      startToCloseTimeout: this.#limits.longestMs,
+      heartbeatTimeout: this.#limits.heartbeatTimeoutMs,
+      cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+      // TEMPORAL-WORKFLOW-1
+      retry: once
+        ? { maximumAttempts: 1 }
+        : { initialInterval: 100, maximumInterval: MAX_PAUSE_MS },
+    }) as RunActivities;
+  }
+
+  #listen(): void {
+    const { defineUpdate, setHandler, condition, CancellationScope } = this.#workflow;
+    setHandler(defineUpdate(RUN_UPDATES.answer), (answer: RunAnswer) => {
+      const { requestId } = answer;
+      const isOpen = this.#view.waiting.some((wait) => wait.requestId === requestId);
+      if (!isOpen || this.#answered.has(requestId)) return false;
+      this.#answered.add(requestId);
+      this.#answers.push(answer);
+      return true;
+    });
+    setHandler(defineUpdate(RUN_UPDATES.cancel), (reason: string) => {
+      this.#cancel(reason);
+      return true;
+    });
+    setHandler(defineUpdate(RUN_UPDATES.view), async (after: number) => {
+      this.#watching += 1;
+      try {
+        await condition(() => this.#isLeaving || this.#view.turn > after);
+      } finally {
+        this.#watching -= 1;
+      }
+      // The outcome is the result of the workflow.
+      return this.#view.outcome === null ? this.#view : null;
+    });
+    CancellationScope.current().cancelRequested.catch(() => this.#cancel(BY_OPERATOR));
+  }
+
+  #cancel(reason: string): void {
+    this.#cancelled ??= reason;
+    this.#underWay?.cancel();
+  }
+
+  /** TEMPORAL-WORKFLOW-4 */
+  async #renew(turn: RunTurn): Promise<void> {
+    // The outcomes of children and steps reach this execution only.
+    if (this.#children.size + this.#steps.size > 0) return;
+    if (!this.#workflow.workflowInfo().continueAsNewSuggested) return;
+    await this.#unwatched();
+    await this.#workflow.continueAsNew(this.#order, this.#limits, {
+      turn,
+      view: this.#view,
+      answers: this.#answers,
+      cancelled: this.#cancelled,
+    });
+  }
+
+  /** Does a turn with all its steps. */
+  async #turn(what: RunTurn): Promise<RunTurnEnd> {
+    await this.#renew(what);
+    // TEMPORAL-WORKFLOW-3
+    for (;;) {
+      const scope = new this.#workflow.CancellationScope();
+      const reason = this.#cancelled;
+      const given: RunTurn =
+        reason === null ? what : { ...what, news: { type: 'cancelled', reason } };
+      this.#underWay = reason === null ? scope : null;
+      try {
+        return await scope.run(() => this.#far.offstageTurn(given));
+      } catch (error) {
+        if (!this.#workflow.isCancellation(error)) throw error;
+      } finally {
+        this.#underWay = null;
+      }
+    }
+  }
+
+  /** Does a turn of at most one step. */
+  async #turnOfOne(turn: RunTurn): Promise<RunTurnEnd> {
+    const { news, underWay } = turn;
+    if (news.type === 'cancelled' || news.type === 'ended' || underWay) return this.#between(turn);
+    const { condition } = this.#workflow;
+    const { step } = news.type === 'next' ? news : { step: null };
+    const { offstageTurn } = this.#activities(step?.once === true);
+    let done: RunTurnEnd | null = null;
+    let failure: unknown = null;
+    offstageTurn(turn).then(
+      (end) => {
+        done = end;
+      },
+      (error: unknown) => {
+        failure = error;
+      },
+    );
+    await condition(() => done !== null || failure !== null || this.#cancelled !== null);
+    const end = done as RunTurnEnd | null;
+    if (end && end.missing !== 'another worker') return end;
+    if (end) {
+      await condition(() => this.#cancelled !== null, ANOTHER_MS);
+      return this.#turnOfOne(turn);
+    }
+    // TEMPORAL-WORKFLOW-3
+    if (this.#cancelled !== null)
+      return this.#between({ ...turn, news: { type: 'cancelled', reason: this.#cancelled } });
+    if (step?.once !== true) throw failure;
+    // TEMPORAL-WORKFLOW-1
+    const ends = [{ key: step.key, end: { lost: true } as const }];
+    return this.#between({ ...turn, news: { type: 'ended', ends } });
+  }
+
+  /** Does a turn without a step. */
+  async #between(what: RunTurn): Promise<RunTurnEnd> {
+    const turn: RunTurn = { ...what, steps: 'none' };
+    const near = this.#workflow.proxyLocalActivities({
+      startToCloseTimeout: this.#limits.longestMs,
+      retry: { maximumAttempts: 1 },
+    }) as RunActivities;
+    try {
+      return await near.offstageTurn(turn);
+    } catch {
+      // This worker cannot do it; another one may.
+      return this.#far.offstageTurn(turn);
+    }
+  }
+
+  #driver(): RunDriver {
+    return {
+      turn: (turn) => this.#turn(turn),
+      show: (view) => {
+        this.#view = view;
+        this.#workflow.upsertMemo({ [RUN_VIEW]: view });
+      },
+      begin: ({ order, onParentClose }) => this.#begin(order, onParentClose),
+      stop: (childId) => this.#stop(childId),
+      news: async (_, dueInMs) => {
+        const hasNews = (): boolean => this.#hasNews;
+        if (dueInMs === null) await this.#workflow.condition(hasNews);
+        else await this.#workflow.condition(hasNews, Math.max(1, Math.ceil(dueInMs)));
+        return this.#news() ?? { type: 'due' };
+      },
+    };
+  }
+
+  /** `first`: the end of the first turn, which was done before. */
+  #driverOfSteps(first?: RunTurnEnd): RunDriver {
+    const { show: inMemo, ...driver } = this.#driver();
+    let known = first;
+    return {
+      ...driver,
+      steps: 'one',
+      turn: async (turn) => {
+        const end = known;
+        known = undefined;
+        if (end) return end;
+        await this.#renew(turn);
+        return this.#turnOfOne(turn);
+      },
+      show: (view) => {
+        // The result of the workflow has the outcome.
+        if (view.outcome === null) return inMemo(view);
+        this.#view = view;
+      },
+      beginStep: (step) => this.#beginStep(step),
+      stopStep: (key) => {
+        const scope = this.#steps.get(key);
+        this.#steps.delete(key);
+        // TEMPORAL-WORKFLOW-6
+        if (this.#view.outcome === null) scope?.cancel();
+      },
+    };
+  }
+
+  get #hasNews(): boolean {
+    const { length } = this.#stepEnds;
+    return this.#cancelled !== null || this.#answers.length + this.#ends.length + length > 0;
+  }
+
+  #news(): RunNews | null {
+    if (this.#cancelled !== null) return { type: 'cancelled', reason: this.#cancelled };
+    const answer = this.#answers.shift();
+    if (answer) return { type: 'answered', answer };
+    if (this.#stepEnds.length > 0) return { type: 'ended', ends: this.#stepEnds.splice(0) };
+    return this.#ends.shift() ?? null;
+  }
+
+  #beginStep({ key, name, once, body = '', refused }: RunStep): void {
+    const { CancellationScope, isCancellation } = this.#workflow;
+    const scope = new CancellationScope();
+    this.#steps.set(key, scope);
+    const over = (end: RunStepEnd['end']): void => {
+      if (this.#steps.delete(key)) this.#stepEnds.push({ key, end });
+    };
+    if (refused) return over({ failed: refused });
+    const { offstageStep } = this.#activities(once);
+    scope
+      .run(() => offstageStep({ key, name, once, body }))
+      .then(over, (error: unknown) => {
+        const isCancelled = isCancellation(error);
+        if (once && !isCancelled) return over({ lost: true });
+        const code = isCancelled ? 'CANCELLED' : 'JOBS_REFUSED';
+        over({ failed: { code, message: `The step was not done: ${code}`, retryable: false } });
+      });
+  }
+
+  async #begin(child: RunOrder, onParentClose: 'cancel' | 'abandon'): Promise<void> {
+    const { id } = child;
+    const scope = new this.#workflow.CancellationScope();
+    this.#children.set(id, scope);
+    const { workflowType } = this.#workflow.workflowInfo();
+    const handle = await scope.run(() =>
+      this.#workflow.startChild(workflowType, {
+        // Ids of children are short: theirs need no digest, which the sandbox lacks.
+        workflowId: `${RUN_PREFIX}${encodeURIComponent(id)}`,
+        args: [child, this.#limits],
+        parentClosePolicy: onParentClose === 'cancel' ? 'REQUEST_CANCEL' : 'ABANDON',
+      }),
+    );
+    const end = (outcome: object | null): void => {
+      if (this.#children.delete(id)) this.#ends.push({ type: 'child', id, outcome });
+    };
+    handle.result().then(
+      (last) => end((last as RunView).outcome),
+      () => end(null),
+    );
+  }
+
+  #stop(childId: string): void {
+    const scope = this.#children.get(childId);
+    this.#children.delete(childId);
+    scope?.cancel();
+  }
 }

@@ -263,6 +263,35 @@ export const interruptionScenes: readonly RunsScene[] = [
       for (const one of [trip, `${trip}-scout`]) bench.expectCounts(one, { charge: 0, refund: 0 });
     },
   })),
+  ...(['guide', 'courier'] as const).map((first): RunsScene => ({
+    name: `a ${first} begins first when its run is cancelled: the guide stops, the courier goes on`,
+    needs: ['engine'],
+    async play(bench) {
+      const trip = bench.trip();
+      // The trip of a second call in one step has another name.
+      const isGuideFirst = first === 'guide';
+      const [guide, courier] = isGuideFirst
+        ? [`${trip}-guide`, `${trip}-2-courier`]
+        : [`${trip}-2-guide`, `${trip}-courier`];
+      const releases = [guide, courier].map((one) => bench.hold(`${one}/model-1`));
+      const second = isGuideFirst ? 'courier' : 'guide';
+      const watched = bench.start(trip, `${first} charge & ${second} charge`);
+      let isOver = false;
+      void watched.run.result.then(() => (isOver = true));
+      // It may be cancelled before the first one has come to its model.
+      const begins = `${isGuideFirst ? guide : courier}/model-1`;
+      await bench.until(begins, () => isOver || bench.count(begins) > 0 || undefined);
+      watched.run.cancel('not needed');
+      bench.expectOutcome(await bench.outcome(watched), 'cancelled');
+      await bench.begun(`${courier}/model-1`);
+      for (const release of releases) release();
+      await bench.begun(`${courier}/model-2`);
+      await bench.quiet();
+      bench.expectCounts(guide, { charge: 0 });
+      bench.expectCounts(courier, { charge: 1, 'model-1': 1, 'model-2': 1 });
+      bench.expectCounts(trip, { 'model-1': 1, 'model-2': 0 });
+    },
+  })),
   {
     name: 'a run that has ended is cancelled: its outcome stays',
     async play(bench) {

@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { JobError } from '../../actors/ports/jobs.ts';
+import { JobError, type JobEnd } from '../../actors/ports/jobs.ts';
 import {
   runUnderWay,
   type RunChild,
@@ -14,11 +14,12 @@ import {
   type RunHandler,
   type RunNews,
   type RunOrder,
+  type RunStep,
   type RunTurn,
   type RunTurnEnd,
   type RunView,
 } from '../../actors/ports/run-engine.ts';
-import { playRun } from '../../actors/ports/run-flow.ts';
+import { playRun, type RunDriver, type RunStepEnd } from '../../actors/ports/run-flow.ts';
 import { raceAbort } from '../../actors/runtime/race-abort.ts';
 
 export interface SimulatedRunsOptions {
@@ -26,6 +27,11 @@ export interface SimulatedRunsOptions {
   readonly environment: Environment;
   /** Does the turns: those of `runWorker({ … })`. */
   readonly handler: RunHandler;
+  /**
+   * The steps that a turn does itself, with a handler of `runWorker({ steps })`; the engine records between two of them.
+   * @defaultValue all of them, for a handler of `runWorker({ jobs })`
+   */
+  readonly steps?: 'one' | 'none';
 }
 
 export interface SimulatedRuns extends RunEngine {
@@ -47,13 +53,24 @@ interface Held {
   cancelled: string | null;
   /** The turn under way. */
   worker: AbortController | null;
+  /** The steps under way, by their keys, and those that have ended. */
+  readonly steps: Map<string, AbortController>;
+  readonly ends: RunStepEnd[];
+  /** The worker that did the last turn lives: a step of it that must not be repeated was not begun. */
+  mayBegin: string | null;
   /** Called when there is news. */
   wake: (() => void) | null;
 }
 
+/** Attempts at a turn or step that are made at once. */
+const MAX_AT_ONCE = 20;
+/** The time before each later one. */
+const AGAIN_MS = 1_000;
+
 const optionsSchema = z.strictObject({
   environment: z.unknown(),
   handler: anObject('a handler such as that of runWorker({ … })', 'turn'),
+  steps: z.enum(['one', 'none']).optional(),
 } satisfies ChecksOf<SimulatedRunsOptions>);
 
 /**
@@ -63,15 +80,22 @@ const optionsSchema = z.strictObject({
 export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
   check('simulatedRuns(options)', optionsSchema, options);
   checkEnvironment('simulatedRuns(options): environment', options.environment);
-  const { handler } = options;
+  const { handler, steps } = options;
   const { scheduler } = options.environment;
   const runs = new Map<string, Held>();
   let recorded = 0;
 
   const cancelled = (reason: string): JobError =>
     new JobError('CANCELLED', reason, { retryable: false });
+  /** Before another attempt: a handler that always fails must not keep its program from everything else. */
+  const before = (attempt: number): Promise<void> =>
+    new Promise((resolve) => {
+      if (attempt > MAX_AT_ONCE) scheduler.schedule(resolve, AGAIN_MS);
+      else scheduler.yieldThen(resolve);
+    });
   const copied = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
   const turn = async (held: Held, given: RunTurn): Promise<RunTurnEnd> => {
+    let attempt = 1;
     for (;;) {
       const worker = new AbortController();
       held.worker = worker;
@@ -80,16 +104,55 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
         const isCancelled = worker.signal.aborted;
         const what: RunTurn = isCancelled
           ? { ...given, news: { type: 'cancelled', reason: held.cancelled ?? '' } }
-          : given;
+          : permitted(held, given);
         const signal = isCancelled ? new AbortController().signal : worker.signal;
         const end = await handler.turn(copied(what), signal);
         if (held.worker !== worker) continue;
+        if (end.missing) {
+          await before((attempt += 1));
+          continue;
+        }
         recorded += 1;
+        held.mayBegin = end.mark ?? null;
         return copied(end);
       } catch {
         // The worker died: another one does the turn.
+        await before((attempt += 1));
       } finally {
         if (held.worker === worker) held.worker = null;
+      }
+    }
+  };
+  /** A step that must not be repeated is begun once, by the worker that had its turn recorded. */
+  const permitted = (held: Held, given: RunTurn): RunTurn => {
+    const { news: what, mark } = given;
+    const isPermitted = held.mayBegin === (mark ?? null);
+    held.mayBegin = null;
+    if (what.type !== 'next' || !what.step.once || isPermitted) return given;
+    const { key } = what.step;
+    return { ...given, news: { type: 'ended', ends: [{ key, end: { lost: true } }] } };
+  };
+  const step = async (
+    held: Held,
+    { key, name, once, body = '', refused }: RunStep,
+  ): Promise<void> => {
+    const over = (end: JobEnd): void => {
+      if (!held.steps.delete(key)) return;
+      held.ends.push({ key, end: copied(end) });
+      held.wake?.();
+    };
+    let attempt = 1;
+    for (;;) {
+      const worker = new AbortController();
+      held.steps.set(key, worker);
+      if (refused) return over({ failed: refused });
+      try {
+        const done = handler.step?.(copied({ key, name, once, body }), worker.signal);
+        return over((await done) ?? { lost: true });
+      } catch {
+        if (held.steps.get(key) !== worker) return;
+        if (once) return over({ lost: true });
+        await before((attempt += 1));
       }
     }
   };
@@ -109,6 +172,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
         if (held.cancelled !== null) return settle({ type: 'cancelled', reason: held.cancelled });
         const first = held.news.shift();
         if (first) return settle(first);
+        if (held.ends.length > 0) return settle({ type: 'ended', ends: held.ends.splice(0) });
         const id = childIds.find((one) => runs.get(one)?.view.outcome);
         if (id !== undefined)
           settle({ type: 'child', id, outcome: copied(runs.get(id)?.view.outcome ?? null) });
@@ -127,9 +191,13 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       cancelled: null,
       worker: null,
       wake: null,
+      steps: new Map(),
+      ends: [],
+      mayBegin: null,
     };
     runs.set(order.id, held);
-    const driver = {
+    const driver: RunDriver = {
+      ...(steps ? { steps } : {}),
       turn: (what: RunTurn) => turn(held, what),
       show(view: RunView) {
         held.view = view;
@@ -144,6 +212,12 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
         begin(copied(child.order), held);
       },
       stop: (childId: string, reason: string) => stop(known(childId), reason),
+      beginStep: (wanted) => void step(held, wanted),
+      stopStep(key) {
+        const worker = held.steps.get(key);
+        held.steps.delete(key);
+        worker?.abort(cancelled('the run no longer waits for it'));
+      },
     };
     void playRun(copied(order), driver);
   };
@@ -203,7 +277,9 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       for (const held of runs.values()) {
         const { worker } = held;
         held.worker = null;
+        held.mayBegin = null;
         worker?.abort(new Error('the worker died'));
+        for (const own of held.steps.values()) own.abort(new Error('the worker died'));
       }
     },
   };

@@ -60,7 +60,8 @@ describe('runWorker refuses', () => {
     z.object({}),
   );
   test.each([
-    [{ environment, configs: {} }, 'jobs'],
+    [{ environment, configs: {} }, 'expected `steps`, such as jobWorker({ … }), or `jobs`'],
+    [{ environment, configs: {}, steps: {} }, 'a handler such as that of jobWorker'],
     [
       {
         environment,
@@ -223,6 +224,112 @@ describe('a run on an engine', () => {
     expect(refused).toBe(1);
     const charges = jobs.begun.filter(({ name }) => name.startsWith('tool charge'));
     expect(charges).toHaveLength(1);
+  });
+
+  test('RUN-WORKER-6: a turn that was begun another way is left to other workers', async () => {
+    const { environment, configs, jobs } = setUp();
+    const steps = jobWorker({ environment, configs });
+    const order = {
+      id: 'r',
+      config: 'traveller',
+      task: { description: '', toolName: '', args: {} },
+    };
+    const turn = { order, number: 2, journal: [], waiting: [], news: { type: 'due' } } as const;
+    const { signal } = new AbortController();
+    const left = { code: 'JOBS_UNREACHABLE', retryable: true };
+    const ofSteps = runWorker({ environment, configs, steps });
+    await expect(ofSteps.turn(turn, signal)).rejects.toMatchObject(left);
+    const ofJobs = runWorker({ environment, configs, jobs });
+    await expect(ofJobs.turn({ ...turn, steps: 'one' }, signal)).rejects.toMatchObject(left);
+    // Its run can still be begun the other way.
+    const first = await ofJobs.turn({ ...turn, number: 1, steps: 'one' }, signal);
+    expect(first.missing).toBe('all steps');
+  });
+
+  test('RUN-WORKER-7: a run is played on from memory only after the turn that was recorded', async () => {
+    const { environment, runtime, traveller } = setUp();
+    const { configs, model } = runsConformanceAgents(() => Promise.resolve());
+    const steps = jobWorker({ environment, configs, model });
+    const handler = runWorker({ environment, configs, steps });
+    const held: boolean[] = [];
+    let strays = 0;
+    const engine = simulatedRuns({
+      environment,
+      steps: 'one',
+      handler: {
+        step: handler.step,
+        async turn(turn, signal) {
+          if (turn.number > 1) held.push(handler.holds?.(turn) ?? false);
+          const end = await handler.turn(turn, signal);
+          if (turn.number !== 2 || strays > 0) return end;
+          // Another attempt at this turn, by another process, is the one that is recorded.
+          strays += 1;
+          return runWorker({ environment, configs, steps }).turn(turn, signal);
+        },
+      },
+    });
+    const { result } = runSubagent(traveller, 'Go [trip t: look_up, look_up, charge]', {
+      runtime,
+      engine,
+      id: 'r',
+    });
+    const { status, toolLedger } = await result;
+    expect([status, toolLedger.length]).toEqual(['completed', 3]);
+    // The third turn is not that of the process that did the second one.
+    expect(held.slice(0, 3)).toEqual([true, false, true]);
+  });
+
+  test('RUN-FLOW-5: calls of one answer are begun side by side, each once, and one after the other where they are alone', async () => {
+    const { environment, runtime, traveller } = setUp();
+    const under = new Set<string>();
+    let most = 0;
+    const { configs, model } = runsConformanceAgents(async (what) => {
+      if (what.includes('model')) return;
+      under.add(what);
+      most = Math.max(most, under.size);
+      await environment.advance(10);
+      under.delete(what);
+    });
+    const steps = jobWorker({ environment, configs, model });
+    const engine = simulatedRuns({
+      environment,
+      steps: 'one',
+      handler: runWorker({ environment, configs, steps }),
+    });
+    const { result } = runSubagent(traveller, 'Go [trip t: look_up & look_up & charge, charge]', {
+      runtime,
+      engine,
+      id: 'r',
+    });
+    const { status, toolLedger } = await result;
+    expect(status).toBe('completed');
+    expect(toolLedger.map((one) => one.status)).toEqual(['ok', 'ok', 'ok', 'ok']);
+    expect(most).toBe(3);
+  });
+
+  test('a result that the engine does not keep is a failure of its call, and the run goes on', async () => {
+    const { environment, runtime } = setUp();
+    const { model } = runsConformanceAgents(() => Promise.resolve());
+    const look = tool({
+      description: 'l',
+      inputSchema: z.object({ trip: z.string() }),
+      execute: () => 'x'.repeat(50_000),
+    });
+    const configs = { traveller: { ...config, name: 'traveller', tools: { look_up: look } } };
+    const steps = jobWorker({ environment, configs, model });
+    const engine = simulatedRuns({
+      environment,
+      steps: 'one',
+      handler: runWorker({ environment, configs, steps, maxChars: 20_000 }),
+    });
+    const { result } = runSubagent(configs.traveller, 'Go [trip t: look_up]', {
+      runtime,
+      engine,
+      id: 'r',
+    });
+    const { status, toolLedger } = await result;
+    expect([status, toolLedger[0]?.status]).toEqual(['completed', 'error']);
+    expect(JSON.stringify(toolLedger)).toContain('expected at most 20000 bytes');
   });
 
   test('RUN-WORKER-1: a turn gives up no job, for it may be done again', async () => {

@@ -86,14 +86,25 @@ function contextOf(call: Call = () => Promise.reject(new Error('there is no othe
 async function openRestate(handler: RunHandler) {
   const { name, handlers } = restateRunWorkflow({ restate: sdk, handler, service: 'trips' });
   const runs = new Map<string, ReturnType<typeof contextOf>>();
+  const outcomes = new Map<string, Promise<unknown>>();
   const call: Call = async (key, handler, input) => {
     const isNew = handler === 'run' && !runs.has(key);
     const ctx = runs.get(key) ?? contextOf(call);
     runs.set(key, ctx);
-    return handler === 'run' && !isNew ? null : copied(await handlers[handler](ctx, copied(input)));
+    if (handler === 'run' && !isNew) return null;
+    const result = handlers[handler](ctx, copied(input)).then(copied);
+    if (handler === 'run') outcomes.set(key, result);
+    return result;
   };
   const server = createServer((request, response) => {
     const answer = async (): Promise<void> => {
+      const attach = /^\/restate\/workflow\/trips\/([^/]+)\/attach$/u.exec(request.url ?? '');
+      if (attach) {
+        const outcome = outcomes.get(decodeURIComponent(attach[1] ?? ''));
+        return void (outcome
+          ? response.end(JSON.stringify(await outcome))
+          : response.writeHead(404).end('no such run'));
+      }
       const [, service, path = '', handler = '', send] = (request.url ?? '').split('/');
       const input: unknown = JSON.parse(await text(request));
       expect(service).toBe(name);
@@ -113,7 +124,7 @@ async function openRestate(handler: RunHandler) {
   return { ingress: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, runs };
 }
 
-describe('conformance', () => {
+describe.each(['steps', 'jobs'] as const)('conformance, with `%s`', (by) => {
   const environment = nodeEnvironment();
   const cases = runsConformance({
     name: 'restate',
@@ -122,8 +133,9 @@ describe('conformance', () => {
     moment: () => new Promise((resolve) => setImmediate(resolve)),
     async open(tell) {
       const { configs, model } = runsConformanceAgents(tell);
-      const jobs = simulatedJobs({ handler: jobWorker({ environment, configs, model }) });
-      const { ingress } = await openRestate(runWorker({ environment, configs, jobs }));
+      const steps = jobWorker({ environment, configs, model });
+      const does = by === 'steps' ? { steps } : { jobs: simulatedJobs({ handler: steps }) };
+      const { ingress } = await openRestate(runWorker({ environment, configs, ...does }));
       const engine = restateRuns({ ingress, service: 'trips' });
       const program = () => ({
         options: { runtime: createRuntime({ environment }), engine },
@@ -175,6 +187,84 @@ describe('the workflow', () => {
     gate.resolve();
     await Promise.all(both);
     expect(turns).toBe(1);
+  });
+
+  /** Plays what Restate has recorded, and runs the rest. */
+  const recordedThen = (ends: readonly unknown[]) => {
+    const ctx = contextOf();
+    let at = 0;
+    const run = (name: string, action: () => Promise<unknown>) => {
+      const isRecorded = at < ends.length;
+      const end = ends[at];
+      at += 1;
+      return isRecorded ? durable(Promise.resolve(end)) : ctx.run(name, action);
+    };
+    return { ...ctx, run };
+  };
+  const rest = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: null };
+  const charge = { key: 'r/sub:1:call', name: 'tool charge', once: true };
+
+  test('RESTATE-RUNS-3: a step that must not be repeated is begun by the process that did the turn before, and once', async () => {
+    const news: unknown[] = [];
+    const handler = (mark: string): RunHandler => ({
+      step: () => Promise.reject(new Error('the turn does it')),
+      async turn(turn) {
+        news.push(turn.news);
+        return turn.number === 1 ? { ...rest, steps: [charge], mark } : over;
+      },
+    });
+    const { handlers } = restateRunWorkflow({ restate: sdk, handler: handler('m1') });
+    await handlers.run(contextOf(), order);
+    expect(news).toEqual([{ type: 'begun' }, { type: 'next', step: charge }]);
+    const lost = { type: 'ended', ends: [{ key: charge.key, end: { lost: true } }] };
+    // The same process again, after its permission was used; then another process.
+    for (const again of [
+      handlers,
+      restateRunWorkflow({ restate: sdk, handler: handler('m2') }).handlers,
+    ]) {
+      news.length = 0;
+      await again.run(recordedThen([{ ...rest, steps: [charge], mark: 'm1' }]), order);
+      expect(news).toEqual([lost]);
+    }
+    // A process whose own attempt at the turn was not recorded: another one's was.
+    news.length = 0;
+    const { handlers: third } = restateRunWorkflow({ restate: sdk, handler: handler('m3') });
+    const never = new Promise<never>(() => {});
+    const cut = {
+      ...contextOf(),
+      run: (_: string, action: () => Promise<unknown>) => durable(action().then(() => never)),
+    };
+    void third.run(cut, order);
+    await new Promise((resolve) => setImmediate(resolve));
+    await third.run(recordedThen([{ ...rest, steps: [charge], mark: 'm4' }]), order);
+    expect(news).toEqual([{ type: 'begun' }, lost]);
+  });
+
+  test('RESTATE-RUNS-3: side by side, it is lost in another process, and the others are done there', async () => {
+    const done: string[] = [];
+    const news: unknown[] = [];
+    const steps = [
+      { ...charge, body: '{}' },
+      { key: 'r/sub:1:other', name: 'tool look_up', once: false, body: '{}' },
+    ];
+    const handler: RunHandler = {
+      async step({ key }) {
+        done.push(key);
+        return { done: 'yes' };
+      },
+      async turn(turn) {
+        news.push(turn.news);
+        const left = steps.filter(({ key }) => turn.underWay?.includes(key));
+        return left.length > 0 ? { ...rest, steps: left, mark: 'm2' } : over;
+      },
+    };
+    const { handlers } = restateRunWorkflow({ restate: sdk, handler });
+    await handlers.run(recordedThen([{ ...rest, steps, mark: 'm1' }]), order);
+    expect(done).toEqual(['r/sub:1:other']);
+    expect(news).toEqual([
+      { type: 'ended', ends: [{ key: charge.key, end: { lost: true } }] },
+      { type: 'ended', ends: [{ key: 'r/sub:1:other', end: { done: 'yes' } }] },
+    ]);
   });
 
   test('a turn that was cancelled in an earlier process begins with the cancel', async () => {

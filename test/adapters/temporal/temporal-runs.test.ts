@@ -10,8 +10,16 @@ import {
   type TemporalRunsClient,
 } from '../../../src/adapters/temporal/index.ts';
 import { runWorkflow, type TemporalRunWorkflow } from '../../../src/adapters/temporal/workflow.ts';
-import { jobWorker, runWorker, type RunHandler, type RunTurn } from '../../../src/entries/jobs.ts';
-import { createRuntime } from '../../../src/index.ts';
+import {
+  jobWorker,
+  runWorker,
+  type Job,
+  type JobHandler,
+  type RunHandler,
+  type RunTurn,
+} from '../../../src/entries/jobs.ts';
+import { firstTurn } from '../../../src/actors/ports/run-flow.ts';
+import { createRuntime, runSubagent, type SubagentConfig } from '../../../src/index.ts';
 import {
   runsConformance,
   runsConformanceAgents,
@@ -19,6 +27,7 @@ import {
 } from '../../../src/testing/index.ts';
 
 const named = (name: string, message = name): Error => Object.assign(new Error(message), { name });
+const environment = nodeEnvironment();
 const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const copied = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
 
@@ -29,10 +38,12 @@ interface Execution {
   stop(): void;
   isOver: boolean;
   renewals: number;
+  /** The activities under way that it has asked to stop. */
+  stopped: number;
   readonly ended: PromiseWithResolvers<unknown>;
 }
 
-function openTemporal(handler: RunHandler, { renewsAfter = Infinity } = {}) {
+function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isOld = false } = {}) {
   const executions = new Map<string, Execution>();
   let context: ReturnType<TemporalActivity['Context']['current']> | null = null;
   const activity: TemporalActivity = { Context: { current: () => context! } };
@@ -47,26 +58,44 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity } = {}) {
       stop: () => stop(named('CancelledFailure')),
       isOver: false,
       renewals: (from?.renewals ?? -1) + 1,
+      stopped: from?.stopped ?? 0,
       ended: from?.ended ?? Promise.withResolvers(),
     };
-    const closing: Execution[] = [];
+    const closing: (() => Execution)[] = [];
     executions.set(id, one);
     let controller = new AbortController();
     let turns = 0;
     let scope: ((cancel: () => void) => void) | null = null;
+    /** Those under way: the end of the workflow stops them. */
+    const underWay = new Set<AbortController>();
+    const within = <T>(work: () => Promise<T>): Promise<T> => {
+      const mine = new AbortController();
+      underWay.add(mine);
+      controller.signal.addEventListener('abort', () => {
+        if (underWay.has(mine)) one.stopped += 1;
+        mine.abort(new Error('CANCELLED'));
+      });
+      context = {
+        cancellationSignal: mine.signal,
+        info: {},
+        heartbeat() {},
+        sleep: () => new Promise(() => {}),
+      };
+      return work().finally(() => underWay.delete(mine));
+    };
+    const inContext = () => ({
+      offstageTurn(turn: RunTurn) {
+        turns += 1;
+        return within(() => activities.offstageTurn(copied(turn) as RunTurn)).then(copied);
+      },
+      offstageStep(step: Job) {
+        return within(() => activities.offstageStep(copied(step) as Job)).then(copied);
+      },
+    });
     const workflow: TemporalRunWorkflow = {
-      proxyActivities: () => ({
-        offstageTurn(turn: RunTurn) {
-          turns += 1;
-          context = {
-            cancellationSignal: controller.signal,
-            info: {},
-            heartbeat() {},
-            sleep: () => new Promise(() => {}),
-          };
-          return activities.offstageTurn(copied(turn) as RunTurn).then(copied);
-        },
-      }),
+      proxyActivities: () => inContext(),
+      proxyLocalActivities: () => inContext(),
+      patched: () => !isOld,
       isCancellation: (error) => (error as Error).name === 'CancelledFailure',
       async condition(isSo: () => boolean) {
         while (!isSo()) await turnOfTheLoop();
@@ -85,10 +114,11 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity } = {}) {
         expect(type).toBe('offstageRun');
         const { workflowId, args, parentClosePolicy } = options as Record<string, unknown>;
         begin(workflowId as string, copied(args) as unknown[]);
-        const child = executions.get(workflowId as string)!;
-        scope?.(() => child.stop());
+        // Its history may be begun anew.
+        const child = (): Execution => executions.get(workflowId as string)!;
+        scope?.(() => child().stop());
         if (parentClosePolicy === 'REQUEST_CANCEL') closing.push(child);
-        return { result: () => child.ended.promise };
+        return { result: () => child().ended.promise };
       },
       continueAsNew(...args) {
         begin(id, copied(args) as unknown[], one);
@@ -97,11 +127,14 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity } = {}) {
       CancellationScope: class {
         static current = () => ({ cancelRequested });
         static nonCancellable = <T>(work: () => Promise<T>): Promise<T> => work();
-        readonly #controller = (controller = new AbortController());
+        readonly #controller = new AbortController();
         run<T>(work: () => Promise<T>): Promise<T> {
           scope = (cancel) => this.#controller.signal.addEventListener('abort', cancel);
+          controller = this.#controller;
           const done = work();
           scope = null;
+          // What is begun outside is not cancelled.
+          controller = new AbortController();
           return done;
         }
         cancel() {
@@ -112,7 +145,8 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity } = {}) {
     const [order, limits, carried] = given;
     void runWorkflow(workflow)(order as never, limits as never, carried as never).then((last) => {
       one.isOver = true;
-      for (const child of closing) child.stop();
+      for (const child of closing) child().stop();
+      for (const activity of underWay) activity.abort(new Error('NOT_FOUND'));
       one.ended.resolve(copied(last));
     });
   };
@@ -131,18 +165,20 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity } = {}) {
           if (!one || one.isOver) throw named('WorkflowNotFoundError');
           return one.updates.get(name)?.(copied(args[0]));
         },
+        result: () => executions.get(id)?.ended.promise ?? Promise.reject(new Error('no such run')),
       }),
     },
   };
   return { client, executions };
 }
 
-const environment = nodeEnvironment();
-
 describe.each([
-  ['conformance', Infinity],
-  ['conformance, with a history that is begun anew for each turn', 1],
-])('%s', (_, renewsAfter) => {
+  ['conformance, with `steps`', 'steps', Infinity],
+  ['conformance, with `steps` and a history that is begun anew for each turn', 'steps', 1],
+  ['conformance, with `jobs`', 'jobs', Infinity],
+  ['conformance, with `jobs` and a history that is begun anew for each turn', 'jobs', 1],
+  ['conformance, with the history of an earlier version', 'an old history', Infinity],
+] as const)('%s', (_, by, renewsAfter) => {
   const cases = runsConformance({
     name: 'temporal',
     shows: [],
@@ -150,9 +186,10 @@ describe.each([
     moment: turnOfTheLoop,
     open(tell) {
       const { configs, model } = runsConformanceAgents(tell);
-      const jobs = simulatedJobs({ handler: jobWorker({ environment, configs, model }) });
-      const handler = runWorker({ environment, configs, jobs });
-      const { client } = openTemporal(handler, { renewsAfter });
+      const steps = jobWorker({ environment, configs, model });
+      const does = by === 'steps' ? { steps } : { jobs: simulatedJobs({ handler: steps }) };
+      const handler = runWorker({ environment, configs, ...does });
+      const { client } = openTemporal(handler, { renewsAfter, isOld: by === 'an old history' });
       const engine = temporalRuns({ client, lookMs: 5 });
       return {
         program: () => ({
@@ -173,15 +210,14 @@ describe('the workflow', () => {
 
   test('TEMPORAL-WORKFLOW-3: a cancel by an operator reaches the turn under way', async () => {
     let reason: unknown;
-    const { client, executions } = openTemporal({
-      turn: (_, signal) =>
-        new Promise((resolve) => {
-          signal.addEventListener('abort', () => {
-            ({ reason } = signal);
-            resolve(over);
-          });
-        }),
-    });
+    const turn: RunHandler['turn'] = (_, signal) =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () => {
+          ({ reason } = signal);
+          resolve(over);
+        });
+      });
+    const { client, executions } = openTemporal({ turn }, { isOld: true });
     await temporalRuns({ client }).start(order);
     await turnOfTheLoop();
     const [one] = executions.values();
@@ -192,7 +228,7 @@ describe('the workflow', () => {
 
   test('TEMPORAL-WORKFLOW-3: a turn whose worker died after a cancel begins with the cancel', async () => {
     const news: unknown[] = [];
-    const { client, executions } = openTemporal({
+    const handler: RunHandler = {
       turn(turn, signal) {
         news.push(turn.news);
         if (turn.news.type === 'cancelled') return Promise.resolve(over);
@@ -200,7 +236,8 @@ describe('the workflow', () => {
           signal.addEventListener('abort', () => reject(named('CancelledFailure')));
         });
       },
-    });
+    };
+    const { client, executions } = openTemporal(handler, { isOld: true });
     const engine = temporalRuns({ client });
     await engine.start(order);
     await turnOfTheLoop();
@@ -208,6 +245,64 @@ describe('the workflow', () => {
     const [one] = executions.values();
     while (!one?.isOver) await turnOfTheLoop();
     expect(news).toEqual([{ type: 'begun' }, { type: 'cancelled', reason: 'not needed' }]);
+  });
+});
+
+describe('TEMPORAL-WORKFLOW-6: a run is cancelled in a model call', () => {
+  test.each([
+    ['with `steps`, the end of the workflow stops it', false, 0, 'NOT_FOUND'],
+    ['with the history of an earlier version, a request does', true, 1, 'CANCELLED'],
+  ])('%s', async (_, isOld, stopped, reason) => {
+    let held: AbortSignal | undefined;
+    const { configs } = runsConformanceAgents(() => Promise.resolve());
+    const steps: JobHandler = {
+      do: (__, signal) => {
+        held = signal;
+        return new Promise((___, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason as Error));
+        });
+      },
+    };
+    const jobs = simulatedJobs({ handler: steps });
+    const handler = runWorker({ environment, configs, steps, jobs, onError: () => {} });
+    const { client, executions } = openTemporal(handler, { isOld });
+    const engine = temporalRuns({ client, lookMs: 5 });
+    const run = runSubagent(configs['traveller'] as SubagentConfig, 'Travel', {
+      runtime: createRuntime({ environment }),
+      engine,
+      id: 'held',
+    });
+    while (!held) await turnOfTheLoop();
+    run.cancel('not needed');
+    expect((await run.result).status).toBe('cancelled');
+    const [one] = executions.values();
+    expect(one?.stopped).toBe(stopped);
+    expect(held.aborted).toBe(true);
+    if (!isOld) expect(held.reason).toMatchObject({ message: reason });
+  });
+});
+
+describe('an activity says that it is alive', () => {
+  test.each([
+    ['a local one does not', true, 0],
+    ['another one does', false, 1],
+  ])('%s', async (_, isLocal, times) => {
+    let beats = 0;
+    const activity: TemporalActivity = {
+      Context: {
+        current: () => ({
+          cancellationSignal: new AbortController().signal,
+          info: { isLocal },
+          heartbeat: () => void (beats += 1),
+          sleep: () => new Promise(() => {}),
+        }),
+      },
+    };
+    const end = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'failed' } };
+    const handler: RunHandler = { turn: () => Promise.resolve(end) };
+    const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
+    await temporalRunActivities({ activity, handler }).offstageTurn(firstTurn(order, 'none'));
+    expect(beats).toBe(times);
   });
 });
 
@@ -241,6 +336,7 @@ describe('options and errors', () => {
             getHandle: () => ({
               describe: describeIt,
               executeUpdate: () => Promise.reject(new Error('14 UNAVAILABLE')),
+              result: () => Promise.reject(new Error('14 UNAVAILABLE')),
             }),
           },
         },

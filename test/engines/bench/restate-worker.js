@@ -2,15 +2,11 @@
 
 import * as restate from '@restatedev/restate-sdk';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
-import {
-  restateJobs,
-  restateJobService,
-  restateRunWorkflow,
-} from '../../../src/adapters/restate/index.ts';
+import { restateRunWorkflow } from '../../../src/adapters/restate/index.ts';
 import { jobWorker, runWorker } from '../../../src/entries/jobs.ts';
 import { bareResult, bareThink, charge, lookUp, rides, ridesModel } from './work.js';
 
-const { PORT, INGRESS } = process.env;
+const { PORT } = process.env;
 const environment = nodeEnvironment();
 const configs = { rides };
 
@@ -46,14 +42,13 @@ const bare = restate.workflow({
 await restate.serve({
   services: [
     bare,
-    restateJobService({
-      restate,
-      environment,
-      handler: jobWorker({ environment, configs, model: ridesModel }),
-    }),
     restateRunWorkflow({
       restate,
-      handler: runWorker({ environment, configs, jobs: restateJobs({ ingress: INGRESS }) }),
+      handler: runWorker({
+        environment,
+        configs,
+        steps: jobWorker({ environment, configs, model: ridesModel }),
+      }),
     }),
   ],
   port: Number(PORT),

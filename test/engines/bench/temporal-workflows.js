@@ -1,9 +1,8 @@
 // The workflows on Temporal: both manners.
 
 import * as workflow from '@temporalio/workflow';
-import { jobWorkflow, runWorkflow } from '../../../src/adapters/temporal/workflow.ts';
+import { runWorkflow } from '../../../src/adapters/temporal/workflow.ts';
 
-export const offstageJob = jobWorkflow(workflow);
 export const offstageRun = runWorkflow(workflow);
 
 const { think, lookUp } = workflow.proxyActivities({ startToCloseTimeout: 60_000 });

@@ -50,7 +50,7 @@ function bareHandsOf(env: Env): JobHandler {
   };
 }
 
-/** Null: it does no turns of runs. */
+/** Null: it does no turns of runs. `jobs`: for runs that were begun without `steps`. */
 export function runHandlerOf(env: Env, jobs: Jobs): RunHandler | null {
   if (!doesRuns(env)) return null;
   const { configs } = agentsOf(env);
@@ -58,6 +58,7 @@ export function runHandlerOf(env: Env, jobs: Jobs): RunHandler | null {
   const handler = runWorker({
     environment: nodeEnvironment(),
     configs,
+    steps: bareHandsOf(env),
     jobs: jobsPackedIf(isPacked, jobs),
     onError: () => {},
   });

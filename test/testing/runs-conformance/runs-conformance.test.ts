@@ -1,5 +1,6 @@
 // The conformance suite of runs: in process on a journal, and on the engine in memory; each planted fault fails it.
 
+import { doStep } from '../../../src/actors/ports/jobs.ts';
 import type { Tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import {
@@ -12,7 +13,10 @@ import {
   runWorker,
   type ForgetRunStores,
   type JobPacking,
+  type JobEnd,
+  type JobHandler,
   type Jobs,
+  type RunChild,
   type RunEngine,
   type RunHandler,
   type RunTurnEnd,
@@ -82,11 +86,17 @@ function inProcess(): RunsConformanceSetup {
 let salt = 0;
 
 interface Faults {
+  /** The steps that a turn does itself. @defaultValue all, as jobs */
+  readonly steps?: 'one' | 'none';
+  /** No process keeps a run between two turns. */
+  readonly forgetful?: boolean;
   readonly packing?: () => JobPacking;
   readonly forgets?: (stores: ForgetRunStores) => ForgetRunStores;
   readonly engine?: (engine: RunEngine) => RunEngine;
   readonly handler?: (handler: RunHandler) => RunHandler;
   readonly jobs?: (jobs: Jobs) => Jobs;
+  /** With `steps`, in place of `jobs`. */
+  readonly own?: (steps: JobHandler) => JobHandler;
   readonly worker?: (options: RunWorkerOptions) => RunWorkerOptions;
 }
 
@@ -96,8 +106,11 @@ function simulatedWith({
   engine: change,
   handler: other,
   jobs: odd,
+  own: oddSteps,
   worker: changedWorker = (options) => options,
   packing,
+  steps,
+  forgetful = false,
   forgets: storesOf = (stores) => stores,
 }: Faults): RunsConformanceSetup {
   const environment = simulatedEnvironment();
@@ -115,11 +128,25 @@ function simulatedWith({
       const worker = jobWorker({ environment, configs, model });
       const bare = simulatedJobs({ handler: own ? packedHandler(worker, own) : worker });
       const jobs = own ? packedJobs(bare, own) : bare;
-      const turns = runWorker(
-        changedWorker({ environment, configs, jobs: odd?.(jobs) ?? jobs, onError: () => {} }),
-      );
-      const handler = own ? packedRunHandler(turns, own) : turns;
-      const kept = simulatedRuns({ environment, handler: other?.(handler) ?? handler });
+      const start = (): RunHandler => {
+        const does = steps
+          ? { steps: oddSteps?.(worker) ?? worker }
+          : { jobs: odd?.(jobs) ?? jobs };
+        const turns = runWorker(
+          changedWorker({ environment, configs, ...does, onError: () => {} }),
+        );
+        return own ? packedRunHandler(turns, own) : turns;
+      };
+      let living = start();
+      const handler: RunHandler = {
+        turn: (turn, signal) => (forgetful ? start() : living).turn(turn, signal),
+        ...(steps ? { step: (job, signal) => living.step!(job, signal) } : {}),
+      };
+      const kept = simulatedRuns({
+        environment,
+        handler: other?.(handler) ?? handler,
+        ...(steps ? { steps } : {}),
+      });
       const engine = own ? packedRuns(kept, own) : kept;
       return {
         forget: (id) => forgetRun(id, storesOf({ engine, jobs })),
@@ -139,6 +166,7 @@ function simulatedWith({
           };
         },
         killWorkers() {
+          living = start();
           kept.killWorkers();
           bare.killWorkers();
         },
@@ -147,8 +175,14 @@ function simulatedWith({
   };
 }
 
-function packed(): RunsConformanceSetup {
+const recorded = (steps: 'one' | 'none', forgetful = false): RunsConformanceSetup => ({
+  ...simulatedWith({ steps, forgetful }),
+  name: `simulated, ${steps} of the steps in a turn${forgetful ? ', played from the journal each time' : ''}`,
+});
+
+function packed(faults: Faults = {}): RunsConformanceSetup {
   const setup = simulatedWith({
+    ...faults,
     packing: () => ({
       codec: testCodec('a key'),
       claims: memoryClaims(),
@@ -165,7 +199,22 @@ function packed(): RunsConformanceSetup {
   };
 }
 
-describe.each([inProcess(), simulated(), packed()])('[H7] $name', (setup) => {
+const packedSteps = (steps: 'one' | 'none', forgetful = false): RunsConformanceSetup => ({
+  ...packed({ steps, forgetful }),
+  name: `${recorded(steps, forgetful).name}, packed`,
+});
+
+describe.each([
+  inProcess(),
+  simulated(),
+  packed(),
+  recorded('one'),
+  recorded('none'),
+  recorded('one', true),
+  recorded('none', true),
+  packedSteps('one'),
+  packedSteps('none', true),
+])('[H7] $name', (setup) => {
   test.each(runsConformance(setup).filter(({ skipped }) => skipped === null))('$name', ({ run }) =>
     run(),
   );
@@ -182,12 +231,75 @@ const salted = (jobs: Jobs): Jobs => ({
   run: (job, options) => jobs.run({ ...job, key: `${job.key}~${(salt += 1)}` }, options),
 });
 
+/** Both ways of play; faults in `jobs` are played with them alone, and those in `own` with `steps`. */
+function inBothWays(faults: Faults): readonly Faults[] {
+  if (faults.jobs || faults.forgets) return [faults];
+  if (faults.own) return [{ ...faults, steps: 'one' }];
+  return [faults, { ...faults, steps: 'one' }];
+}
+
+const wayOf = ({ steps }: Faults): string => (steps ? 'with `steps`' : 'with `jobs`');
+
+/** No process keeps the run, and what the last turn has added to its journal is lost. */
+const losesTheLastTurn: Faults = {
+  steps: 'one',
+  forgetful: true,
+  handler: (handler) => ({
+    ...handler,
+    turn: ({ since = [], ...turn }, signal) =>
+      handler.turn({ ...turn, since: since.slice(0, -1) }, signal),
+  }),
+};
+
+/** Whatever process has the turn begins the step that must not be repeated. */
+const beginsTwice: Faults = {
+  steps: 'one',
+  handler: (handler) => ({
+    ...handler,
+    turn(turn, signal) {
+      const { news } = turn;
+      const [lost] = news.type === 'ended' ? news.ends : [];
+      if (!lost || !('lost' in lost.end)) return handler.turn(turn, signal);
+      const step = { key: lost.key, name: '', once: true };
+      return handler.turn({ ...turn, news: { type: 'next', step } }, signal);
+    },
+  }),
+};
+
+const withPolicy = (
+  end: RunTurnEnd,
+  policyOf: (child: RunChild, at: number) => RunChild | null,
+): RunTurnEnd => {
+  const { children } = end;
+  return children
+    ? { ...end, children: children.flatMap((one, at) => policyOf(one, at) ?? []) }
+    : end;
+};
+
+const withPolicies = (onParentClose: RunChild['onParentClose']): Faults => ({
+  handler: (handler) => ({
+    ...handler,
+    turn: async (turn, signal) =>
+      withPolicy(await handler.turn(turn, signal), (child) => ({ ...child, onParentClose })),
+  }),
+});
+
+/** As if a cancel broke off the beginning after the first one. */
+const beginsFewer: Faults = {
+  handler: (handler) => ({
+    ...handler,
+    turn: async (turn, signal) =>
+      withPolicy(await handler.turn(turn, signal), (child, at) => (at === 0 ? child : null)),
+  }),
+};
+
 describe('a planted fault fails a case', () => {
-  test.each<[string, Faults]>([
+  const planted: readonly [string, Faults][] = [
     [
       'answers are lost on the way to the worker',
       {
         handler: (handler) => ({
+          ...handler,
           turn(turn, signal) {
             const news = turn.news.type === 'answered' ? ({ type: 'due' } as const) : turn.news;
             return handler.turn({ ...turn, news }, signal);
@@ -199,16 +311,24 @@ describe('a planted fault fails a case', () => {
       'the journal is lost, and so are the ends of jobs',
       {
         handler: (handler) => ({
+          ...handler,
           turn: (turn, signal) => handler.turn({ ...turn, journal: [] }, signal),
         }),
         jobs: salted,
       },
     ],
     ['a job that is asked for again is another job', { jobs: salted }],
+    ['what the last turn has added is lost', losesTheLastTurn],
+    ['a step is begun by whatever process has its turn', beginsTwice],
+    [
+      'the end of a step is another one',
+      { own: () => ({ do: async () => ({ done: JSON.stringify({ text: 'Done' }) }) }) },
+    ],
     [
       'the time of a question begins anew in each turn',
       {
         handler: (handler) => ({
+          ...handler,
           turn: (turn, signal) => {
             const { clock } = simulatedEnvironment({ startAt: 4_000_000_000_000 });
             const waiting = turn.waiting.map((wait) => ({ ...wait, askedAt: clock.now() }));
@@ -277,6 +397,7 @@ describe('a planted fault fails a case', () => {
       'the outcome of a child is lost',
       {
         handler: (handler) => ({
+          ...handler,
           turn(turn, signal) {
             const { news } = turn;
             const lost = news.type === 'child' ? { ...news, outcome: null } : news;
@@ -289,6 +410,7 @@ describe('a planted fault fails a case', () => {
       'a child gets another outcome',
       {
         handler: (handler) => ({
+          ...handler,
           async turn(turn, signal) {
             const end = await handler.turn(turn, signal);
             if (!turn.order.above || end.outcome === null) return end;
@@ -297,34 +419,13 @@ describe('a planted fault fails a case', () => {
         }),
       },
     ],
-    [
-      'a child is not cancelled with its run',
-      {
-        handler: (handler) => ({
-          turn(turn, signal) {
-            if (!turn.order.above) return handler.turn(turn, signal);
-            const news = turn.news.type === 'cancelled' ? ({ type: 'due' } as const) : turn.news;
-            return handler.turn({ ...turn, news }, new AbortController().signal);
-          },
-        }),
-      },
-    ],
-    [
-      'every child is cancelled with its run',
-      {
-        handler: (handler) => ({
-          async turn(turn, signal) {
-            const end = await handler.turn(turn, signal);
-            const children = end.children?.map((child) => ({
-              ...child,
-              onParentClose: 'cancel' as const,
-            }));
-            return children ? { ...end, children } : end;
-          },
-        }),
-      },
-    ],
-  ])('%s', async (_, faults) => {
+    ['a child is not cancelled with its run', withPolicies('abandon')],
+    ['every child is cancelled with its run', withPolicies('cancel')],
+  ];
+  const all = planted.flatMap(([name, faults]) =>
+    (faults.steps ? [faults] : inBothWays(faults)).map((way) => [name, wayOf(way), way] as const),
+  );
+  test.each(all)('%s, %s', async (_name, _way, faults) => {
     const cases = runsConformance(simulatedWith(faults)).filter(({ skipped }) => skipped === null);
     for (const { run } of cases) {
       const isPassed = await run().then(
@@ -337,27 +438,46 @@ describe('a planted fault fails a case', () => {
   });
 });
 
-/** In each step of a turn its worker dies, once; at the end of the turn as well, before that is recorded. */
-function dyingInEachStep(): Faults {
+/**
+ * In each step of a turn its worker dies, once; at the end of the turn as well, before that is recorded. A step that is done again has
+ * the same end. With `steps`, the engine gives no worker a second attempt at one that must not be repeated.
+ */
+function dyingInEachStep(steps?: 'one'): Faults {
   /** The step after whose end the worker of a run's turn dies. */
   const dying = new Map<
     string,
     { ends: number; readonly after: number; readonly die: () => void }
   >();
+  const ended = (key: string): void => {
+    const [runId = ''] = /^.*(?=\/[^/]*$)/u.exec(key) ?? [];
+    const death = dying.get(runId);
+    if (death && (death.ends += 1) === death.after) death.die();
+  };
+  const known = new Map<string, JobEnd>();
   return {
+    ...(steps ? { steps } : {}),
     jobs: (jobs) => ({
       ...jobs,
       async run(job, options) {
         const end = await jobs.run(job, options);
-        const [runId = ''] = /^.*(?=\/[^/]*$)/u.exec(job.key) ?? [];
-        const death = dying.get(runId);
-        if (death && (death.ends += 1) === death.after) death.die();
+        ended(job.key);
+        return end;
+      },
+    }),
+    own: (handler) => ({
+      async do(job, signal) {
+        const end = known.get(job.key) ?? (await doStep(handler, job, signal));
+        if (!signal.aborted) known.set(job.key, end);
+        ended(job.key);
         return end;
       },
     }),
     handler: (handler) => ({
+      ...handler,
       async turn(turn, signal) {
         const { id } = turn.order;
+        const { news } = turn;
+        if (news.type === 'next' && news.step.once) return handler.turn(turn, signal);
         const ends: RunTurnEnd[] = [];
         for (let after = 1; ; after += 1) {
           const worker = new AbortController();
@@ -374,7 +494,8 @@ function dyingInEachStep(): Faults {
           // The worker died before its end was recorded: the next one comes to the same state.
           if (ends.length === 1 && !signal.aborted) continue;
           const [first, second = first] = ends.map(stateOf);
-          if (!signal.aborted && turn.news.type !== 'cancelled') expect(second).toEqual(first);
+          if (!signal.aborted && news.type !== 'cancelled') expect(second).toEqual(first);
+          for (const key of known.keys()) if (key.startsWith(`${id}/`)) known.delete(key);
           return ends.at(-1) as RunTurnEnd;
         }
       },
@@ -382,19 +503,47 @@ function dyingInEachStep(): Faults {
   };
 }
 
-/** The end of a turn without what depends on its attempt. */
-function stateOf({ waiting, children, wakeAt, outcome, journal }: RunTurnEnd): unknown {
-  return { waiting, children, wakeAt, outcome, entries: journal.length };
+/** The end of a turn without what depends on its attempt: marks, and whether the run was played from the journal. */
+function stateOf({ waiting, children, wakeAt, outcome, journal, steps }: RunTurnEnd): unknown {
+  const kept = steps ? { steps: steps.map(({ key }) => key) } : { entries: journal.length };
+  return { waiting, children, wakeAt, outcome, ...kept };
 }
 
-describe('a worker that dies in each step of each turn, and after it', () => {
-  const setup = { ...simulatedWith(dyingInEachStep()), name: 'dying' };
-  // A step that was broken off by time is a cancelled one in the next attempt: the run has failed instead of timed out.
-  const isExact = (name: string): boolean => !name.startsWith('the time of a run expires');
-  const cases = runsConformance(setup).filter(
-    ({ name, skipped }) => skipped === null && isExact(name),
+describe.each([undefined, 'one'] as const)(
+  'a worker that dies in each step of each turn, and after it (steps: %s)',
+  (steps) => {
+    const setup = { ...simulatedWith(dyingInEachStep(steps)), name: 'dying' };
+    // A step that was broken off by time is a cancelled one in the next attempt: the run has failed instead of timed out.
+    const isExact = (name: string): boolean => !name.startsWith('the time of a run expires');
+    const cases = runsConformance(setup).filter(
+      ({ name, skipped }) => skipped === null && isExact(name),
+    );
+    test.each(cases)('$name', ({ run }) => run());
+  },
+);
+
+describe('RUN-FLOW-4: the cancel comes in the call that begins the first subagent', () => {
+  const atOnce = (faults: Faults): Faults => {
+    let known: RunEngine | null = null;
+    return {
+      ...faults,
+      engine: (engine) => (known = engine),
+      handler: (handler) => ({
+        ...handler,
+        turn(turn, signal) {
+          const [runId] = turn.order.id.split('/');
+          if (turn.order.above && turn.number === 1) void known?.cancel(runId ?? '', 'at once');
+          return handler.turn(turn, signal);
+        },
+      }),
+    };
+  };
+  const cases = inBothWays({}).flatMap((way) =>
+    runsConformance(simulatedWith(atOnce(way)))
+      .filter(({ name }) => /^a (guide|courier) begins first/u.test(name))
+      .map((one) => ({ ...one, way: wayOf(way) })),
   );
-  test.each(cases)('$name', ({ run }) => run());
+  test.each(cases)('$name, $way', ({ run }) => run());
 });
 
 describe('a planted fault is found by its case', () => {
@@ -403,6 +552,7 @@ describe('a planted fault is found by its case', () => {
     let attempt = 0;
     return {
       handler: (handler) => ({
+        ...handler,
         turn(turn, signal) {
           attempt += 1;
           return handler.turn(turn, signal);
@@ -463,6 +613,7 @@ describe('a planted fault is found by its case', () => {
   };
   const expiryStands: Faults = {
     handler: (handler) => ({
+      ...handler,
       async turn(turn, signal) {
         const end = await handler.turn(turn, signal);
         return { ...end, wakeAt: null };
@@ -498,7 +649,7 @@ describe('a planted fault is found by its case', () => {
       },
     }),
   };
-  test.each<[string, Faults, string]>([
+  const planted: readonly [string, Faults, string][] = [
     ['each attempt at a turn asks for other jobs', forgetful(), 'the workers die in any step'],
     ['each program has a run of its own', anotherRun, 'the program dies in any step'],
     ['no time is waited for', expiryStands, 'the workers are dead when the time of a question'],
@@ -520,7 +671,29 @@ describe('a planted fault is found by its case', () => {
       otherwiseEnded,
       'the workers die when words have reached',
     ],
-  ])('%s', async (_, faults, name) => {
+    ['words wait for the next step', patient, 'the workers die when words have reached'],
+    ['what the last turn has added is lost', losesTheLastTurn, 'the workers die in any step'],
+    ['a step is begun by whatever process', beginsTwice, 'the workers die in a charge'],
+    [
+      'a run that is cancelled begins no subagent any more',
+      beginsFewer,
+      'a guide begins first when its run is cancelled',
+    ],
+    ...(['guide', 'courier'] as const).flatMap((first): [string, Faults, string][] => {
+      const begins = `a ${first} begins first when its run is cancelled`;
+      return [
+        ['a cancel does nothing', deafToCancel, begins],
+        ['no subagent is cancelled with its run', withPolicies('abandon'), begins],
+        ['every subagent is cancelled with its run', withPolicies('cancel'), begins],
+      ];
+    }),
+  ];
+  const all = planted.flatMap(([fault, faults, name]) =>
+    (faults.steps ? [faults] : inBothWays(faults)).map(
+      (way) => [fault, name, wayOf(way), way] as const,
+    ),
+  );
+  test.each(all)('%s: %s, %s', async (_fault, name, _way, faults) => {
     const one = runsConformance(simulatedWith(faults)).find((each) => each.name.startsWith(name));
     await expect(one?.run()).rejects.toMatchObject({ code: 'NOT_CONFORMANT' });
   });

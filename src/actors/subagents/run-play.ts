@@ -1,0 +1,704 @@
+// One run of an engine at a worker: the runtime of every other run, on the journal that the engine has, from the news of a
+// turn until it rests. With steps that the engine records, it may be played on from memory in the next turn.
+//
+// A subagent of the run that a tool runs (`createSubAgentTool`) is a run of its own, beside this one. Here a stand-in has its
+// place: it has the limits of none, and its one step is the whole work of the other run. So the run waits, is cancelled and goes
+// on after a crash as with any subagent.
+//
+// Owns:     the runtime of the run, the steps that it waits for, and the one that it does itself.
+// Does not: decide which process plays (run-worker.ts, whose invariants it keeps), or keep anything.
+
+import { z } from 'zod';
+import { codeOf, isA, OffstageError } from '../../values/errors.ts';
+import { defaultSessionLimits } from '../admission/limits.ts';
+import { createRuntime } from '../admission/runtime.ts';
+import type { SubagentConfig } from '../contracts/config.ts';
+import type { Outcome } from '../contracts/outcome.ts';
+import type { AskedQuestion } from '../contracts/records.ts';
+import { THE_LEAD } from '../contracts/service-types.ts';
+import { runOfItsOwn, subAgentOf, type OnParentClose } from '../model/tool-flags.ts';
+import type { Environment } from '../ports/environment.ts';
+import {
+  cancelledEnd,
+  doStep,
+  endWithin,
+  JobError,
+  unlessAborted,
+  type Job,
+  type JobEnd,
+  type JobHandler,
+  type Jobs,
+} from '../ports/jobs.ts';
+import type { Journal, JournalEntry } from '../ports/journal.ts';
+import type {
+  RunAnswer,
+  RunChild,
+  RunOrder,
+  RunStep,
+  RunTurn,
+  RunTurnEnd,
+  RunWait,
+} from '../ports/run-engine.ts';
+import type { Subagent } from '../subagent/subagent.ts';
+import type { ProgramAnswer, ProgramRequest } from './program-ports.ts';
+import { lostBy } from './refusal.ts';
+import { ownedService, type OwnedSubagentTree } from './subagent-service.ts';
+
+const MAX_CHILD_ID_CHARS = 200;
+/** Turns of the event loop without a sign, after which a call that waits for subagents has begun. */
+const MAX_BEGINNINGS = 20;
+/** The name of the engine in the journals of runs whose steps it records. */
+const ENGINE_OF_STEPS = 'run';
+
+/** A subagent with a run of its own, as the run that it works for has it. */
+interface StandIn {
+  readonly config: SubagentConfig;
+  readonly onParentClose: OnParentClose;
+}
+
+/** By the configurations of the tools that run them. */
+export type StandIns = ReadonlyMap<SubagentConfig, StandIn>;
+
+/** In the run of its own it has its own limit. */
+const NO_TIMEOUT_MS = Number.MAX_SAFE_INTEGER;
+
+export function standInsOf(known: ReadonlyMap<string, SubagentConfig>): StandIns {
+  const standIns = new Map<SubagentConfig, StandIn>();
+  for (const { tools = {} } of known.values())
+    for (const tool of Object.values(tools)) {
+      const onParentClose = runOfItsOwn(tool);
+      const nested = subAgentOf(tool);
+      if (!nested || !onParentClose) continue;
+      const { name, title, inputSchema } = nested;
+      const config: SubagentConfig = {
+        name,
+        instructions: '',
+        runs: 'jobs',
+        ...(title ? { title } : {}),
+        inputSchema,
+        // The run of its own has checked it.
+        outputSchema: z.unknown(),
+        structured: 'off',
+        timeout: NO_TIMEOUT_MS,
+        retry: { maxAttempts: 1 },
+      };
+      standIns.set(nested, { config, onParentClose });
+    }
+  return standIns;
+}
+
+/** The answer of the one step of a stand-in. */
+function endOf(outcome: Outcome | null): JobEnd {
+  if (outcome?.status === 'completed') {
+    const text = JSON.stringify(outcome.output);
+    const message = { role: 'assistant', content: text };
+    const { usage } = outcome;
+    return {
+      done: JSON.stringify({
+        text,
+        assistantMessages: [message],
+        calls: [],
+        finish: 'stop',
+        usage,
+      }),
+    };
+  }
+  const { code, message } = outcome?.error ?? {
+    code: outcome ? 'CANCELLED' : 'JOB_LOST',
+    message: outcome ? `The subagent was ${outcome.status}` : 'The engine lost the subagent',
+  };
+  return { failed: { code, message, retryable: false } };
+}
+
+/** The end of a turn: the run has ended, or rests. */
+type Rest =
+  | { readonly outcome: Outcome }
+  | (Pick<RunTurnEnd, 'waiting' | 'wakeAt' | 'children'> & { readonly steps: readonly RunStep[] });
+
+export interface RunPlaySetup {
+  readonly standIns: StandIns;
+  readonly environment: Environment;
+  /** Does all steps; null: `steps` does those that a turn may do, and the engine the others. */
+  readonly jobs: Jobs | null;
+  readonly steps: JobHandler | null;
+  /** The limit of the end of a step. */
+  readonly maxEndBytes: number;
+  readonly report: (error: unknown, where: string) => void;
+}
+
+/** A step that the run waits for, and that it does not do itself. */
+interface Wanted {
+  readonly job: Job;
+  readonly subagentId: string;
+  settle(end: JobEnd | Promise<JobEnd>): void;
+}
+
+/** A question or request that people have. */
+interface Asked {
+  readonly wait: RunWait;
+  answer(answer: RunAnswer): void;
+}
+
+interface AwaitedChild {
+  readonly child: RunChild;
+  settle(end: JobEnd): void;
+}
+
+export class RunPlay {
+  /** The mark of the last turn's end; null before the first one. */
+  mark: string | null = null;
+  #turn: RunTurn;
+  readonly #config: SubagentConfig;
+  readonly #setup: RunPlaySetup;
+  readonly #journal: PlayJournal;
+  readonly #service: OwnedSubagentTree;
+  readonly #standIns: ReadonlyMap<SubagentConfig, StandIn>;
+  readonly #asked = new Map<string, Asked>();
+  /** The runs that are waited for, by the subagents of this run that they are. */
+  readonly #children = new Map<string, AwaitedChild>();
+  /** By the keys of the steps. */
+  readonly #wanted = new Map<string, Wanted>();
+  /** Requests that were answered in this turn, and do not know it yet (RUN-WORKER-3). */
+  readonly #answered = new Set<string>();
+  /** Steps that this process does now. */
+  readonly #own = new Map<string, AbortController>();
+  #underWay = 0;
+  /** RUN-WORKER-7. By the keys of the jobs: gives a subagent the end that the engine has. */
+  readonly #brokenOff = new Map<string, () => void>();
+  /** The one step of this turn was begun. */
+  #hasBegunOne = false;
+  #hasBegun = false;
+  #fail: ((error: unknown) => void) | null = null;
+  /** Another attempt at the turn is needed. */
+  #isFailed = false;
+  #look: (() => void) | null = null;
+  #leaving: Promise<void> | null = null;
+
+  constructor(turn: RunTurn, config: SubagentConfig, setup: RunPlaySetup) {
+    this.#turn = turn;
+    this.#config = config;
+    this.#setup = setup;
+    const { environment, standIns, jobs, report } = setup;
+    this.#standIns = new Map([...standIns.values()].map((standIn) => [standIn.config, standIn]));
+    const { order, waiting, journal, since = [] } = turn;
+    const { depth = 0, denied = [] } = order.above ?? {};
+    const entries = [journal, ...since].flatMap((part) => (typeof part === 'string' ? [] : part));
+    // Whatever happens is an entry.
+    this.#journal = new PlayJournal(entries, () => this.#look?.());
+    const askedAt = new Map(waiting.map((wait) => [wait.requestId, wait.askedAt]));
+    const runtime = createRuntime({
+      environment: withNamedIds(environment, order.id),
+      journal: this.#journal,
+      jobs: jobs ? this.#watched(jobs) : this.#recorded(),
+      snapshots: { trim: true },
+      // The engine limits how many steps are done at once.
+      maxTotalActive: Number.MAX_SAFE_INTEGER,
+    });
+    this.#service = ownedService(
+      {
+        runtime,
+        id: order.id,
+        configs: { [config.name]: config },
+        constraints: {
+          maxConcurrentPerSession: Number.MAX_SAFE_INTEGER,
+          maxDepth: Math.max(1, defaultSessionLimits.maxDepth - depth),
+        },
+        onQuestion: (question, signal) => this.#question(question, signal),
+        // The run that waits for a child does not answer it.
+        onInput: (request) => (order.above ? null : this.#input(request)),
+        onError: report,
+      },
+      {
+        askedAt: (requestId) => askedAt.get(requestId),
+        standIn: (wanted) => standIns.get(wanted)?.config ?? wanted,
+        stepsAreJobs: true,
+        denied: new Set(denied),
+      },
+    );
+    this.#service.events.subscribe((chunk) => {
+      if (chunk.type === 'input.settled') {
+        this.#asked.delete(chunk.requestId);
+        this.#answered.delete(chunk.requestId);
+      }
+      this.#look?.();
+    });
+  }
+
+  /** The step that the turn does itself was begun. */
+  get hasBegunStep(): boolean {
+    return this.#hasBegunOne;
+  }
+
+  get journal(): PlayJournal {
+    return this.#journal;
+  }
+
+  /** Leaves the run to the journal; `isTaken`: with a snapshot at its end. */
+  leave(isTaken = false): Promise<void> {
+    const { report } = this.#setup;
+    const leave = isTaken ? this.#service.suspend() : this.#service.leave();
+    return (this.#leaving ??= leave.catch((error: unknown) =>
+      report(error, `run ${this.#turn.order.id}`),
+    ));
+  }
+
+  /** When it goes on by itself, in milliseconds since 1970; null: never. */
+  get #wakeAt(): number | null {
+    const due = [...this.#asked.values()].map(({ wait: { kind, asked, askedAt } }) =>
+      kind === 'question' ? askedAt + (asked as AskedQuestion).timeoutMs : Infinity,
+    );
+    const next = Math.min(this.#service.nextDueAt, ...due);
+    // A stand-in has no time of its own.
+    return next >= NO_TIMEOUT_MS ? null : next;
+  }
+
+  /** Plays on until the run has ended or rests. */
+  async untilRest(turn: RunTurn, signal: AbortSignal): Promise<Rest> {
+    this.#turn = turn;
+    this.#hasBegunOne = false;
+    const { order, news } = turn;
+    const service = this.#service;
+    try {
+      if (this.#hasBegun) this.#hear();
+      else {
+        this.#hasBegun = true;
+        await service.recover();
+      }
+      const receipt = service.spawn({
+        config: this.#config,
+        task: order.task,
+        caller: THE_LEAD,
+        idempotencyKey: order.id,
+        ...(order.by === undefined ? {} : { by: order.by }),
+      });
+      if (receipt.status === 'rejected')
+        throw new OffstageError(receipt.error.code, receipt.error.message);
+      if (news.type === 'cancelled') this.#cancel(news.reason);
+      return await this.#rest(receipt.subagentId, signal);
+    } catch (error) {
+      // RUN-WORKER-6
+      if (signal.aborted || this.#isFailed || codeOf(error) === 'JOURNAL_VERSION') throw error;
+      return { outcome: lostBy(error) };
+    }
+  }
+
+  /** Gives the news to those who have waited since an earlier turn. */
+  #hear(): void {
+    const { news } = this.#turn;
+    if (news.type === 'ended')
+      for (const { key, end } of news.ends) this.#wanted.get(key)?.settle(end);
+    if (news.type === 'child')
+      for (const { child, settle } of this.#children.values())
+        if (child.order.id === news.id) settle(endOf(news.outcome as Outcome | null));
+    if (news.type !== 'answered') return;
+    const asked = this.#asked.get(news.answer.requestId);
+    if (!asked) return;
+    this.#answered.add(news.answer.requestId);
+    asked.answer(news.answer);
+  }
+
+  #cancel(reason: string): void {
+    for (const { id, parentId } of this.#service.list(THE_LEAD))
+      if (parentId === null) this.#service.cancel(id, THE_LEAD, reason);
+  }
+
+  #rest(subagentId: string, signal: AbortSignal): Promise<Rest> {
+    const { scheduler, clock } = this.#setup.environment;
+    return new Promise((resolve, reject) => {
+      let isLooking = false;
+      let isOver = false;
+      let beginnings = 0;
+      const settle = (done: () => void): void => {
+        isOver = true;
+        this.#look = null;
+        signal.removeEventListener('abort', abort);
+        done();
+      };
+      const fail = (error: unknown): void => {
+        this.#isFailed = true;
+        for (const own of this.#own.values()) own.abort(error);
+        // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason of the signal, or the step's own
+        if (!isOver) settle(() => reject(error));
+      };
+      const look = (): void => {
+        isLooking = false;
+        if (isOver) return;
+        const checked = this.#service.check(subagentId, THE_LEAD);
+        const outcome = checked.ok ? checked.report.outcome : null;
+        if (outcome) return settle(() => this.#service.whenEnded(() => resolve({ outcome })));
+        const wakeAt = this.#wakeAt;
+        const isAwaiting = this.#asked.size + this.#children.size + this.#wanted.size > 0;
+        const hasEnd = wakeAt === null ? isAwaiting : wakeAt > clock.now();
+        // A call that spawns a subagent, or waits for one, gives no sign of its beginning.
+        if (this.#isAtRest && this.#isBeginningToWait && beginnings < MAX_BEGINNINGS) {
+          beginnings += 1;
+          again();
+        } else if (this.#isAtRest && this.#brokenOff.size > 0) this.#giveUpBrokenOff();
+        else if (this.#isAtRest && hasEnd) {
+          const own = this.#stepOfThisTurn;
+          if (own) return this.#begin(own);
+          const waiting = [...this.#asked.values()].map(({ wait }) => wait);
+          const children = [...this.#children.values()].map(({ child }) => child);
+          settle(() => resolve({ waiting, wakeAt, children, steps: this.#left }));
+        }
+        // Entries on their way are written without a sign.
+        else if (!this.#service.isWritten) again();
+      };
+      const sign = (): void => {
+        beginnings = 0;
+        again();
+      };
+      const again = (): void => {
+        if (isLooking || isOver) return;
+        isLooking = true;
+        scheduler.yieldThen(look);
+      };
+      const abort = (): void => {
+        const { reason } = signal;
+        if (isA(reason, JobError) && reason.code === 'CANCELLED') this.#cancel(reason.message);
+        else fail(reason);
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      if (signal.aborted) abort();
+      this.#look = sign;
+      this.#fail = fail;
+      sign();
+    });
+  }
+
+  /** RUN-WORKER-2. A parent that waits for a subagent waits for whatever that waits for. */
+  get #isAtRest(): boolean {
+    const isWorking = this.#underWay > this.#brokenOff.size;
+    if (isWorking || this.#answered.size > 0 || !this.#service.isWritten) return false;
+    const brokenOff = new Set([...this.#brokenOff.keys()].map((key) => this.#subagentOf(key)));
+    const wanted = new Map<string, number>();
+    for (const { subagentId } of this.#wanted.values())
+      wanted.set(subagentId, (wanted.get(subagentId) ?? 0) + 1);
+    return this.#service.live.every(
+      ({ id, state, isSettled, owes }) =>
+        isSettled &&
+        (state === 'waiting_for_input' ||
+          state === 'waiting_for_children' ||
+          this.#children.has(id) ||
+          brokenOff.has(id) ||
+          (owes > 0 && wanted.get(id) === owes)),
+    );
+  }
+
+  get #isBeginningToWait(): boolean {
+    return this.#service.live.some(
+      ({ id, state }) => state === 'waiting_for_children' && !this.#service.waits.isWaiting(id),
+    );
+  }
+
+  #giveUpBrokenOff(): void {
+    for (const end of this.#brokenOff.values()) end();
+  }
+
+  /** The only thing that the run waits for is a step, and the engine has nothing else of it. */
+  get #lone(): Wanted | null {
+    const { steps, underWay = [] } = this.#turn;
+    const others = this.#asked.size + this.#children.size + underWay.length;
+    if (steps !== 'one' || others > 0 || this.#wanted.size !== 1) return null;
+    const [lone = null] = this.#wanted.values();
+    return lone;
+  }
+
+  /** RUN-WORKER-1. The step that this turn does itself. */
+  get #stepOfThisTurn(): Wanted | null {
+    const { news } = this.#turn;
+    const lone = this.#lone;
+    if (!lone || this.#hasBegunOne) return null;
+    const isRecorded = news.type === 'next' && news.step.key === lone.job.key;
+    return lone.job.once && !isRecorded ? null : lone;
+  }
+
+  /** The steps that the turn leaves to the next one, or to the engine. */
+  get #left(): readonly RunStep[] {
+    const { underWay = [] } = this.#turn;
+    const lone = this.#lone;
+    return [...this.#wanted.values()].map(({ job: { key, name, once, body } }) =>
+      lone || underWay.includes(key) ? { key, name, once } : { key, name, once, body },
+    );
+  }
+
+  #begin(wanted: Wanted): void {
+    this.#hasBegunOne = true;
+    const controller = new AbortController();
+    const { key } = wanted.job;
+    this.#own.set(key, controller);
+    wanted.settle(
+      this.#under(async () => {
+        try {
+          return await this.#done(wanted.job, controller.signal);
+        } finally {
+          this.#own.delete(key);
+        }
+      }),
+    );
+  }
+
+  async #done(job: Job, signal: AbortSignal): Promise<JobEnd> {
+    try {
+      const { steps, maxEndBytes } = this.#setup;
+      return steps ? endWithin(job, await doStep(steps, job, signal), maxEndBytes) : { lost: true };
+    } catch (error) {
+      if (signal.aborted) return cancelledEnd();
+      if (job.once) return { lost: true };
+      // Another attempt at the turn does it again.
+      this.#fail?.(error);
+      throw error;
+    }
+  }
+
+  /** Work of this process keeps the turn from its rest. */
+  async #under<T>(work: () => Promise<T>): Promise<T> {
+    this.#underWay += 1;
+    try {
+      return await work();
+    } finally {
+      this.#underWay -= 1;
+      this.#look?.();
+    }
+  }
+
+  #question(question: AskedQuestion, signal: AbortSignal): Promise<ProgramAnswer | null> {
+    const { requestId } = question;
+    signal.addEventListener('abort', () => {
+      this.#asked.delete(requestId);
+      this.#answered.delete(requestId);
+      this.#look?.();
+    });
+    const answered = this.#ask({ requestId, kind: 'question', asked: question });
+    return answered.then(({ given }) => given ?? null);
+  }
+
+  #input(request: ProgramRequest): Promise<string | null> {
+    const { requestId } = request;
+    const answered = this.#ask({ requestId, kind: 'input', asked: request });
+    return answered.then(({ content }) => content ?? null);
+  }
+
+  /** Resolves in the turn that has the answer. */
+  #ask(asked: Omit<RunWait, 'askedAt'>): Promise<RunAnswer> {
+    const { requestId } = asked;
+    const { news, waiting } = this.#turn;
+    if (news.type === 'answered' && news.answer.requestId === requestId) {
+      this.#answered.add(requestId);
+      return Promise.resolve(news.answer);
+    }
+    const known = waiting.find((wait) => wait.requestId === requestId);
+    const askedAt = known?.askedAt ?? this.#setup.environment.clock.now();
+    return new Promise((answer) => {
+      this.#asked.set(requestId, { wait: { ...asked, askedAt }, answer });
+      this.#look?.();
+    });
+  }
+
+  /** RUN-WORKER-4. Resolves in the turn that has the outcome. */
+  async #ended(
+    subagent: Subagent,
+    { onParentClose }: StandIn,
+    signal: AbortSignal,
+  ): Promise<JobEnd> {
+    const { order, news } = this.#turn;
+    const { id: subagentId, definition, task } = subagent;
+    const id = childIdOf(order.id, subagentId);
+    if (news.type === 'child' && news.id === id) return endOf(news.outcome as Outcome | null);
+    // RUN-WORKER-5
+    const bounds = this.#service.boundsOf(subagentId);
+    if (!bounds) throw new OffstageError('INTERNAL', `there is no subagent ${subagentId}`);
+    const above = { ...bounds, depth: bounds.depth + (order.above?.depth ?? 0) };
+    const { by } = order;
+    const own: RunOrder = {
+      id,
+      config: definition.name,
+      task,
+      ...(by === undefined ? {} : { by }),
+      above,
+    };
+    const { promise, resolve } = Promise.withResolvers<JobEnd>();
+    const over = (): boolean => this.#children.delete(subagentId);
+    this.#children.set(subagentId, {
+      child: { order: own, onParentClose },
+      settle(end) {
+        over();
+        resolve(end);
+      },
+    });
+    this.#look?.();
+    signal.addEventListener('abort', over, { once: true });
+    return unlessAborted(promise, signal);
+  }
+
+  /** Returns the id of the subagent whose step a job is. */
+  #subagentOf(key: string): string {
+    const prefix = `${this.#turn.order.id}/`;
+    const [id = ''] = key.startsWith(prefix) ? key.slice(prefix.length).split(':', 1) : [];
+    return id;
+  }
+
+  /** Returns the stand-in whose step a job is. */
+  #standInOf(job: Job): [Subagent, StandIn] | null {
+    const subagent = this.#service.get(this.#subagentOf(job.key));
+    const standIn = subagent && this.#standIns.get(subagent.definition.source);
+    return standIn ? [subagent, standIn] : null;
+  }
+
+  /**
+   * The same engine; steps under way keep the turn from its rest. The step of a stand-in is another run. Until the turn is
+   * recorded, it may be done again and ask for the ends of all its jobs: none is given up.
+   */
+  #watched(jobs: Jobs): Jobs {
+    return {
+      name: jobs.name,
+      keepsResults: jobs.keepsResults,
+      maxBytes: jobs.maxBytes,
+      cancel: (key) => jobs.cancel(key),
+      run: async (job, options) => {
+        const found = this.#standInOf(job);
+        if (found) return this.#ended(...found, options.signal);
+        return this.#under(async () => {
+          const end = await jobs.run(job, options);
+          if (isCancelled(end)) await this.#untilBrokenOff(job, options.signal);
+          return end;
+        });
+      },
+    };
+  }
+
+  /** RUN-WORKER-7. With steps that the engine records, no attempt at a turn leaves an end behind. */
+  async #untilBrokenOff({ key }: Job, signal: AbortSignal): Promise<void> {
+    try {
+      const givenUp = new Promise<void>((resolve) => this.#brokenOff.set(key, resolve));
+      this.#look?.();
+      await unlessAborted(givenUp, signal);
+    } finally {
+      this.#brokenOff.delete(key);
+    }
+  }
+
+  /** The engine that records each step in the history of the run. */
+  #recorded(): Jobs {
+    return {
+      name: ENGINE_OF_STEPS,
+      keepsResults: true,
+      maxBytes: Infinity,
+      cancel: (key) =>
+        this.#own
+          .get(key)
+          ?.abort(new JobError('CANCELLED', 'The step was cancelled', { retryable: false })),
+      run: async (job, { signal }) => {
+        const found = this.#standInOf(job);
+        if (found) return this.#ended(...found, signal);
+        const { news } = this.#turn;
+        const known =
+          news.type === 'ended' ? news.ends.find(({ key }) => key === job.key) : undefined;
+        return known ? known.end : this.#wait(job, signal);
+      },
+    };
+  }
+
+  /** Resolves in the turn that does the step, or has its end. */
+  #wait(job: Job, signal: AbortSignal): Promise<JobEnd> {
+    const { promise, resolve } = Promise.withResolvers<JobEnd>();
+    const { key } = job;
+    const over = (): boolean => this.#wanted.delete(key);
+    this.#wanted.set(key, {
+      job,
+      subagentId: this.#subagentOf(job.key),
+      settle(end) {
+        over();
+        resolve(end);
+      },
+    });
+    this.#look?.();
+    signal.addEventListener('abort', over, { once: true });
+    return unlessAborted(promise, signal);
+  }
+}
+
+function isCancelled(end: JobEnd): boolean {
+  return 'failed' in end && end.failed.code === 'CANCELLED';
+}
+
+/**
+ * Returns the id of the run that a subagent is, the same in every turn. An engine's workflow can write it without a digest,
+ * which its sandbox may lack.
+ */
+function childIdOf(runId: string, subagentId: string): string {
+  const id = `${runId}/${subagentId}`;
+  if (encodeURIComponent(id).length <= MAX_CHILD_ID_CHARS) return id;
+  return `${hashed(runId)}${hashed(`above ${runId}`)}/${subagentId}`;
+}
+
+/** The journal of a run at a worker: the entries that the engine has, and those since. */
+class PlayJournal implements Journal {
+  #entries: JournalEntry[];
+  /** The number of entries that the engine has. */
+  #known: number;
+  /** What the engine has is longer at its beginning. */
+  #isTrimmed = false;
+  /** The size of the entries as JSON. */
+  #chars = 0;
+
+  readonly #appended: () => void;
+
+  constructor(entries: readonly JournalEntry[], appended: () => void) {
+    this.#appended = appended;
+    this.#entries = [...entries];
+    this.#known = entries.length;
+    for (const entry of entries) this.#chars += JSON.stringify(entry).length;
+  }
+
+  get chars(): number {
+    return this.#chars;
+  }
+
+  append(entry: JournalEntry): void {
+    this.#entries.push(entry);
+    this.#chars += JSON.stringify(entry).length;
+    this.#appended();
+  }
+
+  read(): readonly JournalEntry[] {
+    return [...this.#entries];
+  }
+
+  trim({ unit, seq }: Pick<JournalEntry, 'unit' | 'seq'>): void {
+    const at = this.#entries.findIndex((entry) => entry.unit === unit && entry.seq === seq);
+    if (at <= 0) return;
+    for (const entry of this.#entries.splice(0, at)) this.#chars -= JSON.stringify(entry).length;
+    this.#isTrimmed = true;
+  }
+
+  /** Returns what the engine does not have yet; or all, if that replaces what it has. */
+  taken(): Pick<RunTurnEnd, 'journal' | 'isMore'> {
+    const isMore = !this.#isTrimmed && this.#known > 0;
+    const journal = isMore ? this.#entries.slice(this.#known) : [...this.#entries];
+    this.#known = this.#entries.length;
+    this.#isTrimmed = false;
+    return isMore ? { journal, isMore } : { journal };
+  }
+}
+
+/** RUN-WORKER-1 */
+function withNamedIds(environment: Environment, runId: string): Environment {
+  const { clock, scheduler, ids, random } = environment;
+  const named = {
+    next: (prefix: string) => ids.next(prefix),
+    of: (prefix: string, key: string) => `${prefix}_${hashed(`${runId}\n${key}`)}`,
+  };
+  return { clock, scheduler, ids: named, random };
+}
+
+/** Two FNV-1a of 32 bits, from either end: enough for the subagents of one run. */
+function hashed(text: string): string {
+  let one = 0x811c9dc5;
+  let other = 0x811c9dc5 ^ text.length;
+  for (let at = 0; at < text.length; at += 1) {
+    one = Math.imul(one ^ text.charCodeAt(at), 0x01000193);
+    other = Math.imul(other ^ text.charCodeAt(text.length - 1 - at), 0x01000193);
+  }
+  return (one >>> 0).toString(36).padStart(7, '0') + (other >>> 0).toString(36).padStart(7, '0');
+}

@@ -1,0 +1,30 @@
+// A step of a whole run that its worker refuses: it was not begun, and is not taken for lost.
+
+import { expect, test } from 'vitest';
+import { doStep, type Job, type JobHandler } from '../../../src/actors/ports/jobs.ts';
+
+const refuses: JobHandler = {
+  do: () =>
+    Promise.resolve({ refused: { code: 'NOT_RECOVERABLE', message: 'no tool "pay" here' } }),
+};
+const step = (once: boolean): Job => ({ key: 'run/1/0', name: 'pay', once, body: '{}' });
+const { signal } = new AbortController();
+
+test('JOBS-8: another worker may do it', async () => {
+  await expect(doStep(refuses, step(false), signal)).rejects.toMatchObject({
+    code: 'NOT_RECOVERABLE',
+    message: 'no tool "pay" here',
+    retryable: true,
+  });
+});
+
+test('JOBS-8: one that must not be repeated fails as the worker says', async () => {
+  expect(await doStep(refuses, step(true), signal)).toEqual({
+    failed: { code: 'NOT_RECOVERABLE', message: 'no tool "pay" here', retryable: false },
+  });
+});
+
+test('an end is passed on', async () => {
+  const ends: JobHandler = { do: () => Promise.resolve({ done: '1' }) };
+  expect(await doStep(ends, step(true), signal)).toEqual({ done: '1' });
+});

@@ -1,0 +1,57 @@
+// Short texts: what is read is what was written, whatever it is, by this version and by those before.
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  unzipped,
+  unzippedEntries,
+  zipped,
+  zippedEntries,
+} from '../../../src/adapters/temporal/zipped-text.ts';
+import type { JournalEntry } from '../../../src/entries/journal.ts';
+
+const entry: JournalEntry = {
+  scope: 'r',
+  unit: 'sub_1',
+  seq: 3,
+  at: 1_795_839_931_662,
+  actor: 'subagent',
+  definitionVersion: 3,
+  event: { type: 'slot.granted' },
+};
+
+describe('zipped', () => {
+  test('ZIPPED-TEXT-2: any text comes back, and is not longer', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (given) => {
+        const text = given.toWellFormed();
+        const short = zipped(text);
+        expect(unzipped(short)).toBe(text);
+        if (!text.startsWith('z1:')) expect(short.length).toBeLessThanOrEqual(text.length);
+      }),
+    );
+  });
+
+  test('ZIPPED-TEXT-2: a text that looks like one of its own comes back', () => {
+    for (const text of ['z1:', 'z1:AAAA', `z1:${'x'.repeat(500)}`])
+      expect(unzipped(zipped(text))).toBe(text);
+  });
+
+  test('ZIPPED-TEXT-1: a text of the first version is read', () => {
+    const written = 'z1:i0Y4uwjV3YYwhxvDHW5qYWxpaWxoZmZEgRdQitja2lgA';
+    expect(unzippedEntries(written)).toEqual([entry]);
+  });
+
+  test('entries are a third of their size, those that are packed come back as they are', () => {
+    const short = zippedEntries([entry]);
+    expect(JSON.stringify(short).length * 2).toBeLessThan(JSON.stringify([entry]).length);
+    expect(unzippedEntries(short)).toEqual([entry]);
+    const packed = JSON.stringify({ sealed: true, text: 'abc' });
+    expect(unzippedEntries(zippedEntries(packed))).toBe(packed);
+    expect(unzippedEntries([])).toEqual([]);
+  });
+
+  test('a text that was changed is unreadable', () => {
+    expect(() => unzipped('z1:!!!!')).toThrow(expect.objectContaining({ code: 'JOB_UNREADABLE' }));
+  });
+});
