@@ -48,12 +48,18 @@ test('what its subagents cost is in their views, and limits the session', async 
   });
   await start();
   await type('use search');
-  const { subagents } = state();
+  const { subagents, usage } = state();
   expect(subagents[0]?.outcome?.error?.message).toContain('no cost left');
   // Five calls, and the last one.
   expect(subagents[0]?.usage.cost).toBe(3);
   expect(subtreeUsage(subagents, null).cost).toBe(3);
-  expect(calls_).toBe(6);
+  // The lead agent's three count for the conversation, and not for the limit.
+  expect(usage).toMatchObject({
+    lead: { cost: 1.5 },
+    subagents: { cost: 3 },
+    total: { cost: 4.5 },
+  });
+  expect(calls_).toBe(9);
 });
 
 test('a limit of costs without a price is refused', () => {
