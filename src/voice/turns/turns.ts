@@ -465,7 +465,9 @@ export class Turns implements Turn {
     // A known call id is a repetition: the call has its answer, or will have it.
     if (records.calls.has(callId) || records.conversation.get(callId)) return;
     this.chart.send({ type: 'call.made', callId, responseId, of: 'reply' });
-    const repliesTo = this.responses.repliesTo(responseId);
+    const readTo = this.responses.repliesTo(responseId);
+    // A model that began by itself has read everything.
+    const repliesTo = readTo === undefined ? records.conversation.items.at(-1)?.id : readTo;
     intoConversation(this.#core, {
       type: 'tool.called',
       callId,

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { defineTool } from '../../../src/index.ts';
 import type { Script } from '../../../src/testing/index.ts';
 import { textLife, turns, voiceLife, world, type World } from '../../support/crashes.ts';
+import { BY_ITSELF, FakeTransport } from '../../support/fake-transport.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { leadScript, type ScriptedSubagent, type TalkOptions } from '../../support/text-talk.ts';
 
@@ -136,17 +137,31 @@ describe('by text, while a subagent works', () => {
   });
 });
 
-describe('by voice', () => {
+describe.each([
+  ['when asked', true, {}],
+  ['by itself', false, BY_ITSELF],
+] as const)('by voice, a model that responds %s', (_, isAsked, capabilities) => {
   test.each([null, 'On it.'])('a result, pending message: %s', async (pending) => {
     const of = world();
-    const before = voiceLife(of, report(pending));
+    const options = {
+      ...report(pending),
+      transport: new FakeTransport(capabilities),
+    };
+    const before = voiceLife(of, options);
     await before.start();
-    await before.use('report');
+    if (isAsked) await before.use('report');
+    else {
+      await before.say('use report');
+      const call = { callId: 'call_1', name: 'report', arguments: '{}', responseId: 'resp_x' };
+      before.model().events.next({ type: 'tool.called', ...call });
+      await of.environment.settle();
+      if (pending !== null) await before.play(before.model().speakByItself(pending));
+    }
     await before.pause();
     await before.speak('Sales are up.');
     expect(before.result()).toMatchObject({ state: 'delivered' });
     before.kill();
-    const after = voiceLife(of, report(pending));
+    const after = voiceLife(of, options);
     await after.start();
     await after.pause();
     await of.environment.advance(60_000);
