@@ -209,7 +209,7 @@ describe('LEAD-USAGE-1: a process dies', async () => {
     life.kill();
     const later = textLife(of, story);
     await later.start();
-    // What is told again counts, too.
+    // A response that is made again counts, too.
     const then = usageIn(of.entries);
     expect(costsOf(later.state().usage)).toEqual({ ...then, total: then.lead + then.subagents });
     await later.close();

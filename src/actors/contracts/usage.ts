@@ -61,7 +61,7 @@ export interface LeadUsage {
   /** The parts that are sound, which costs more than text. */
   readonly audioInputTokens?: number;
   readonly audioOutputTokens?: number;
-  /** What `price` of the runtime returned, in the currency of the app. Absent: there is no `price`. */
+  /** The sum that `price` of the runtime returned, in the currency of the app. Absent: there is no `price`. */
   readonly cost?: number;
 }
 

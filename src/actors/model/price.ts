@@ -11,7 +11,7 @@ const CHARACTERS_PER_TOKEN = 4;
 /** Tokens counted for an image or a file, whose size does not tell its tokens. */
 const TOKENS_PER_FILE = 1_000;
 
-/** What a model has read and written. */
+/** The texts that a model has read and written. */
 export interface Exchanged {
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];

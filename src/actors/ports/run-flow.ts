@@ -109,7 +109,7 @@ export interface RunTurn {
   /** Counts from 1. */
   readonly number: number;
   readonly journal: RunEntries;
-  /** What later turns have added to the journal. @defaultValue none */
+  /** The entries that later turns have added to the journal. @defaultValue none */
   readonly since?: readonly RunEntries[];
   readonly waiting: readonly RunWait[];
   readonly news: RunNews;

@@ -89,7 +89,7 @@ export interface ReplayView {
     readonly reserved: number;
   };
   readonly transcript: readonly ReplayItem[];
-  /** What the models of the lead agents have used. */
+  /** The usage of the lead agents' models. */
   readonly leadUsage: LeadUsage;
   /** The limits of the session's budget, with the totals to which they were raised. Absent: none, or not known. */
   readonly budget?: BudgetLimits;

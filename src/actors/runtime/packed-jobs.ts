@@ -100,7 +100,7 @@ export function packedHandler(handler: JobHandler, packing: JobPacking): JobHand
   };
 }
 
-/** What a failure says may be the words of a user or of a provider: it is hidden like a result. */
+/** The message of a failure may hold words of a user or of a provider: it is hidden like a result. */
 async function packedEnd<End extends JobEnd | JobRefusal>(
   packer: Packer,
   reference: string,

@@ -183,7 +183,7 @@ export class RunPlay {
     const { order, waiting, journal, since = [] } = turn;
     const { depth = 0, denied = [] } = order.above ?? {};
     const entries = [journal, ...since].flatMap((part) => (typeof part === 'string' ? [] : part));
-    // Whatever happens is an entry.
+    // Everything that happens is an entry.
     this.#journal = new PlayJournal(entries, () => this.#look?.());
     const askedAt = new Map(waiting.map((wait) => [wait.requestId, wait.askedAt]));
     const runtime = createRuntime({
@@ -517,15 +517,26 @@ export class RunPlay {
       ...(by === undefined ? {} : { by }),
       above,
     };
-    const { promise, resolve } = Promise.withResolvers<JobEnd>();
-    const over = (): boolean => this.#children.delete(subagentId);
-    this.#children.set(subagentId, {
+    return this.#endIn(this.#children, subagentId, signal, (settle) => ({
       child: { order: own, onParentClose },
-      settle(end) {
-        over();
-        resolve(end);
-      },
-    });
+      settle,
+    }));
+  }
+
+  /** Puts something that the run waits for into `waiting`, until it has its end or the signal aborts. */
+  #endIn<Waiting>(
+    waiting: Map<string, Waiting>,
+    key: string,
+    signal: AbortSignal,
+    made: (settle: (end: JobEnd | Promise<JobEnd>) => void) => Waiting,
+  ): Promise<JobEnd> {
+    const { promise, resolve } = Promise.withResolvers<JobEnd>();
+    const over = (): boolean => waiting.delete(key);
+    const settle = (end: JobEnd | Promise<JobEnd>): void => {
+      over();
+      resolve(end);
+    };
+    waiting.set(key, made(settle));
     this.#look?.();
     signal.addEventListener('abort', over, { once: true });
     return unlessAborted(promise, signal);
@@ -601,20 +612,9 @@ export class RunPlay {
 
   /** Resolves in the turn that does the step, or has its end. */
   #wait(job: Job, signal: AbortSignal): Promise<JobEnd> {
-    const { promise, resolve } = Promise.withResolvers<JobEnd>();
     const { key } = job;
-    const over = (): boolean => this.#wanted.delete(key);
-    this.#wanted.set(key, {
-      job,
-      subagentId: this.#subagentOf(job.key),
-      settle(end) {
-        over();
-        resolve(end);
-      },
-    });
-    this.#look?.();
-    signal.addEventListener('abort', over, { once: true });
-    return unlessAborted(promise, signal);
+    const subagentId = this.#subagentOf(key);
+    return this.#endIn(this.#wanted, key, signal, (settle) => ({ job, subagentId, settle }));
   }
 }
 
@@ -637,7 +637,7 @@ class PlayJournal implements Journal {
   #entries: JournalEntry[];
   /** The number of entries that the engine has. */
   #known: number;
-  /** What the engine has is longer at its beginning. */
+  /** The engine's journal is longer at its beginning. */
   #isTrimmed = false;
   /** The size of the entries as JSON. */
   #chars = 0;

@@ -348,7 +348,7 @@ function driverOf(
     show(view) {
       const open = view.waiting.map(({ requestId }) => requestId);
       ctx.set(SHOWN, { turn: view.turn, open });
-      // Nobody else resolves it: Restate has it when it has what comes after.
+      // No other call resolves it: Restate has this before whatever comes after.
       const shown = view.outcome === null ? view : { isOver: true as const };
       void ctx.promise<RunView | Over>(`turn/${view.turn}`).resolve(shown);
     },

@@ -25,7 +25,7 @@ export interface Execution {
 
 type Ends = JobEnd | JobRefusal;
 
-/** What a worker does with a job. `nth`: how often it was given to one, from 1. */
+/** The work of a worker on a job. `nth`: how often it was given to one, from 1. */
 export type Act = (execution: Execution, nth: number) => Ends | Promise<Ends>;
 
 const PATIENCE = 20_000;

@@ -194,7 +194,7 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
       }
     },
     killWorkers() {
-      // What no worker has loses none.
+      // A job that no worker has is not lost.
       for (const held of known.values()) if (!held.isEnded && !held.isOffered) settleDeath(held);
     },
   };

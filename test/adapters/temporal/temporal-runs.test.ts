@@ -133,7 +133,7 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isOld = fal
           controller = this.#controller;
           const done = work();
           scope = null;
-          // What is begun outside is not cancelled.
+          // Work that is begun outside is not cancelled.
           controller = new AbortController();
           return done;
         }

@@ -99,7 +99,7 @@ async function toRest(of: World, options: TalkOptions, words: readonly string[])
   return life;
 }
 
-describe('by text', () => {
+describe('P10: by text', () => {
   test.each(stories)('%s', async (_, options, words) => {
     const of = world();
     const before = await toRest(of, options, words);
@@ -117,7 +117,7 @@ describe('by text', () => {
   });
 });
 
-describe('by text, while a subagent works', () => {
+describe('P10: by text, while a subagent works', () => {
   test.each([null, 'On it.'])('pending message: %s', async (pending) => {
     const of = world();
     const slowly = async () => {
@@ -140,7 +140,7 @@ describe('by text, while a subagent works', () => {
 describe.each([
   ['when asked', true, {}],
   ['by itself', false, BY_ITSELF],
-] as const)('by voice, a model that responds %s', (_, isAsked, capabilities) => {
+] as const)('P10: by voice, a model that responds %s', (_, isAsked, capabilities) => {
   test.each([null, 'On it.'])('a result, pending message: %s', async (pending) => {
     const of = world();
     const options = {

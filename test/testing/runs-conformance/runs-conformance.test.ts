@@ -251,7 +251,7 @@ const losesTheLastTurn: Faults = {
   }),
 };
 
-/** Whatever process has the turn begins the step that must not be repeated. */
+/** Any process that has the turn begins the step that must not be repeated. */
 const beginsTwice: Faults = {
   steps: 'one',
   handler: (handler) => ({

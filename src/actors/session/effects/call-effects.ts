@@ -300,14 +300,13 @@ export class CallEffects {
     if (!call) return;
     const { name, output } = call;
     // The model does not respond to the answer of a cancelled call.
-    const respond = answer !== 'cancelled' && !isSaidByRuntime(name, output);
+    const wantsReply = answer !== 'cancelled' && !isSaidByRuntime(name, output);
     const isOver = session.unit.calls.stateOf(callId)?.done === true;
     // The record of a cancelled call may be gone before the event is applied.
     const isRecorded = isOver && answer !== 'cancelled';
-    const wantsReply = respond;
     this.answered(callId, name, output, { status: answer, isOver, isRecorded, wantsReply });
     // The reply that it may cause has read it (TEXT-LEAD-9).
-    session.lead.answerTool(callId, output, respond);
+    session.lead.answerTool(callId, output, wantsReply);
     if (isOver) session.unit.calls.forget(callId);
   }
 

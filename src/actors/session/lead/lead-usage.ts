@@ -1,6 +1,6 @@
-// What the model of a lead agent uses: an entry of the session for each report, with its cost, and the sums for screens.
+// The usage of a lead agent's model: an entry of the session for each report, with its cost, and the sums for screens.
 //
-// LEAD-USAGE-1. What was used is counted once, by its entry, whichever process it was in. Screens and hooks get it when
+// LEAD-USAGE-1. Usage is counted once, by its entry, whichever process it was in. Screens and hooks get it when
 //     it is in the journal.
 
 import {

@@ -95,7 +95,7 @@ export class SessionRecords {
   answered: readonly AnsweredQuestion[] = [];
   /** Number of completed turns of the model. */
   turns = 0;
-  /** What the models of the lead agents have used. */
+  /** The usage of the lead agents' models. */
   usage = NO_LEAD_USAGE;
   /** The limits of the session's budget that were raised, with their totals. */
   raised: BudgetLimits = {};
