@@ -188,6 +188,15 @@ export class RunsBench extends CountingBench {
     return this.until(`an outcome of ${run.id}`, () => outcome);
   }
 
+  /** Waits for a call, or for the end of the run without it. */
+  async begunOrOver(what: string, { run }: WatchedRun): Promise<void> {
+    let isOver = false;
+    void run.result.then(() => {
+      isOver = true;
+    });
+    await this.until(what, () => isOver || this.count(what) > 0 || undefined);
+  }
+
   /** Returns the id of the one child run that a run waits for. */
   async childOf(runId: string): Promise<string> {
     const { engine } = this.stage.program().options;
