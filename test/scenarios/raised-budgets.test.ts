@@ -149,8 +149,10 @@ test('over the network: an operator raises it, a user and a watcher do not', asy
   const { id = '' } = session.subagents.list()[0] ?? {};
   for (const token of ['ann', 'eve']) {
     const { it } = testClient({ url, token });
-    for (const of of [id, null])
-      await expect(it.raiseBudget(of, { steps: 3 })).rejects.toMatchObject({ code: 'NOT_ALLOWED' });
+    for (const owner of [id, null])
+      await expect(it.raiseBudget(owner, { steps: 3 })).rejects.toMatchObject({
+        code: 'NOT_ALLOWED',
+      });
   }
   const { it } = testClient({ url, token: 'root' });
   // The session has no budget of its own.

@@ -39,8 +39,8 @@ describe('a request', () => {
   test.each(['wss://example.com/call', 'wss://example.com:443/call'])(
     'may be an upgrade, with the usual port or without it: %s',
     (url) => {
-      for (const of of ['wss://example.com/call', 'wss://example.com:443/call'])
-        expect(isTwilioRequest('key', { url, signature: signed(of) })).toBe(true);
+      for (const signedUrl of ['wss://example.com/call', 'wss://example.com:443/call'])
+        expect(isTwilioRequest('key', { url, signature: signed(signedUrl) })).toBe(true);
       const other = signed('wss://example.com:8443/call');
       expect(isTwilioRequest('key', { url, signature: other })).toBe(false);
     },
