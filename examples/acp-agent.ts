@@ -1,6 +1,7 @@
 // An agent that speaks the Agent Client Protocol, for 18-acp-agent.ts, 22-agent-by-voice.ts and the voice demo. It keeps
 // the menu in its folder, menu.txt: it reads it, and asks for permission before it puts something on it. It understands
-// `Put soup on the menu.`, and no more. Put in a real one: claude-agent-acp, codex-acp, gemini --acp, …
+// `Put soup on the menu.`, and no more. Put in a real one: claude-agent-acp (in its mode `default`, in which it asks), codex-acp,
+// gemini --acp, …
 
 import { agent, methods, ndJsonStream } from '@agentclientprotocol/sdk';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';

@@ -35,6 +35,12 @@ export interface AcpRelayOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The MCP servers that the agent connects to, as in `session/new`. @defaultValue [] */
   readonly mcpServers?: readonly Readonly<Record<string, unknown>>[];
+  /**
+   * The options of its sessions, by the agent's own ids and values, such as `{ mode: 'default', model: 'sonnet' }`; they are set
+   * before the first prompt of each process. A session whose agent does not set one fails (`RELAY_FAILED`, with the values that the
+   * agent offers). Some agents start in a mode in which they ask for no permission. @defaultValue the agent's own
+   */
+  readonly configOptions?: Readonly<Record<string, string | boolean>>;
   /** Whether its sessions can be taken up again. @defaultValue true */
   readonly resumes?: boolean;
   /** The time to start and to open a session, in milliseconds. @defaultValue 60000 */
@@ -63,6 +69,7 @@ const optionsSchema = z.strictObject({
   inheritEnv: z.array(z.string().min(1)).optional(),
   env: z.record(z.string(), z.string()).optional(),
   mcpServers: z.array(z.record(z.string(), z.unknown())).optional(),
+  configOptions: z.record(z.string().min(1), z.union([z.string(), z.boolean()])).optional(),
   resumes: z.boolean().optional(),
   startTimeoutMs: milliseconds,
   graceMs: milliseconds,
@@ -96,7 +103,8 @@ async function begin(
   options: AcpRelayOptions,
   start: RelayStart,
 ): Promise<RelaySession> {
-  const { command, args = [], mcpServers = [], startTimeoutMs = 60_000, graceMs = 5_000 } = options;
+  const { command, args = [], mcpServers = [], configOptions = {} } = options;
+  const { startTimeoutMs = 60_000, graceMs = 5_000 } = options;
   start.signal.throwIfAborted();
   const sdk = await loadSdk('acpRelay');
   const marks = options.stateFolder ?? ownFolder('processes');
@@ -120,6 +128,7 @@ async function begin(
       start,
       cwd,
       mcpServers,
+      configOptions,
       startTimeoutMs,
       graceMs,
       removeFolder,

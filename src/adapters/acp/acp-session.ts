@@ -6,6 +6,8 @@
 //   ACP-SESSION-2. Updates between turns, and those of a replay, are no events.
 //   ACP-SESSION-3. An agent that cannot be read any more is ended, and what it had written before its end is read.
 //   ACP-SESSION-4. An answer of the agent that is not as the protocol says ends the turn or the start, and is named.
+//   ACP-SESSION-5. No prompt is sent before the session has the options that the app named: an agent whose mode cannot be set
+//       might ask for no permission.
 
 import { Readable, Writable } from 'node:stream';
 import type * as Sdk from '@agentclientprotocol/sdk';
@@ -38,6 +40,7 @@ import {
   permissionOutcome,
   readAbilities,
   readSessionId,
+  readSessionOptions,
   ToolTable,
   type Tokens,
 } from './mapping.ts';
@@ -49,6 +52,7 @@ interface AcpSessionOptions {
   readonly start: RelayStart;
   readonly cwd: string;
   readonly mcpServers: readonly Readonly<Record<string, unknown>>[];
+  readonly configOptions: Readonly<Record<string, string | boolean>>;
   readonly startTimeoutMs: number;
   readonly graceMs: number;
   removeFolder(): void;
@@ -232,13 +236,15 @@ export class AcpSession implements RelaySession {
         ...this.#meta,
       });
       this.id = readSessionId(name, opened);
+      await this.#configure(opened);
       return;
     }
     this.id = sessionId;
     const known = { sessionId, cwd, mcpServers, ...this.#meta };
+    let opened: unknown;
     try {
-      if (resumes) await agent.request(methods.agent.session.resume, known);
-      else if (loads) await agent.request(methods.agent.session.load, known);
+      if (resumes) opened = await agent.request(methods.agent.session.resume, known);
+      else if (loads) opened = await agent.request(methods.agent.session.load, known);
       else throw new Error('it can neither resume nor load a session');
     } catch (error) {
       const isUnknown = (error as { readonly code?: unknown } | null)?.code === RESOURCE_NOT_FOUND;
@@ -249,6 +255,46 @@ export class AcpSession implements RelaySession {
         }`,
         { cause: error },
       );
+    }
+    await this.#configure(opened);
+  }
+
+  /** ACP-SESSION-5. Some options change others (a model that has not the mode), so all are looked at in the end. */
+  async #configure(opened: unknown): Promise<void> {
+    const { sdk, name, configOptions } = this.#options;
+    const { setConfigOption, setMode } = sdk.methods.agent.session;
+    const { agent } = this.#connection;
+    const sessionId = this.id;
+    let options = readSessionOptions(opened);
+    const current = (id: string) => options.find((one) => one.id === id);
+    const failed = (id: string, value: string | boolean, why: string, cause?: unknown): Error => {
+      const { values = null } = current(id) ?? {};
+      const offered = values ?? options.map((one) => one.id);
+      const offers = offered.length > 0 ? `; it offers ${offered.join(', ')}` : '';
+      const message = `${name} does not set its option "${id}" to ${JSON.stringify(value)}: ${why}${clip(offers, 1_000)}`;
+      return new OffstageError('RELAY_FAILED', message, { cause });
+    };
+    for (const [id, value] of Object.entries(configOptions)) {
+      const option = current(id);
+      if (option?.current === value) continue;
+      try {
+        if (option?.isBareMode === true && typeof value === 'string') {
+          await agent.request(setMode, { sessionId, modeId: value });
+          options = options.map((one) => (one === option ? { ...one, current: value } : one));
+        } else {
+          const typed =
+            typeof value === 'boolean' ? { type: 'boolean' as const, value } : { value };
+          const bare = options.filter(({ isBareMode }) => isBareMode);
+          const set = await agent.request(setConfigOption, { sessionId, configId: id, ...typed });
+          options = [...readSessionOptions(set), ...bare];
+        }
+      } catch (error) {
+        throw failed(id, value, messageOf(error), error);
+      }
+    }
+    for (const [id, value] of Object.entries(configOptions)) {
+      const is = current(id)?.current;
+      if (is !== value) throw failed(id, value, `it says ${JSON.stringify(is ?? null)}`);
     }
   }
 
@@ -369,6 +415,7 @@ export class AcpSession implements RelaySession {
       input,
       ...(lasting === undefined ? {} : { lasting }),
     }));
+    if (answer.type !== 'permitted') this.#tools.refused(toolCall.toolCallId);
     return permissionOutcome(options, answer);
   }
 

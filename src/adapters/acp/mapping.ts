@@ -92,6 +92,54 @@ export function readSessionId(name: string, response: unknown): string {
   return readAnswer(name, newSessionResponse, response).sessionId;
 }
 
+/** An option of a session, such as its mode or its model. */
+export interface SessionOption {
+  readonly id: string;
+  readonly current: string | boolean | null;
+  /** The values of a choice; null: it is on or off. */
+  readonly values: readonly string[] | null;
+  /** The agent has modes only, as before there were options: `session/set_mode` sets this one. */
+  readonly isBareMode: boolean;
+}
+
+const choice = z.looseObject({ value: z.string() }).transform(({ value }) => [value]);
+const choices = z
+  .looseObject({ options: z.array(choice) })
+  .transform((group) => group.options.flat());
+const withOptions = z.looseObject({
+  configOptions: z.array(
+    z.looseObject({
+      id: z.string(),
+      currentValue: z.union([z.string(), z.boolean()]).nullable().catch(null),
+      options: z
+        .array(z.union([choice, choices]))
+        .nullish()
+        .catch([]),
+    }),
+  ),
+});
+const withModes = z.looseObject({
+  modes: z.looseObject({
+    currentModeId: z.string(),
+    availableModes: z.array(z.looseObject({ id: z.string() })),
+  }),
+});
+
+/** Reads the options of a session from the answer that opened it, or that set one of them. */
+export function readSessionOptions(response: unknown): readonly SessionOption[] {
+  const listed = withOptions.safeParse(response).data?.configOptions ?? [];
+  const known = listed.map(({ id, currentValue, options }): SessionOption => ({
+    id,
+    current: currentValue,
+    values: options?.flat() ?? null,
+    isBareMode: false,
+  }));
+  const bare = withModes.safeParse(response).data?.modes;
+  if (!bare || known.some(({ id }) => id === 'mode')) return known;
+  const values = bare.availableModes.map(({ id }) => id);
+  return [...known, { id: 'mode', current: bare.currentModeId, values, isBareMode: true }];
+}
+
 function readAnswer<Schema extends z.ZodType>(
   name: string,
   schema: Schema,
@@ -117,7 +165,7 @@ const CHOICES = {
 
 /** What is known of a tool of the agent. */
 interface KnownTool extends RelayTool {
-  state: 'pending' | 'running' | 'ended';
+  state: 'pending' | 'refused' | 'running' | 'ended';
 }
 
 /** The tools of one turn: updates tell only what changed. */
@@ -144,6 +192,12 @@ export class ToolTable {
     return this.#known(toolCall);
   }
 
+  /** A tool that waited for a permission has not got it: if it fails then, it was never begun. */
+  refused(toolId: string): void {
+    const known = this.#tools.get(toolId);
+    if (known?.state === 'pending') known.state = 'refused';
+  }
+
   #toolEvents(
     update: Extract<Update, { readonly sessionUpdate: 'tool_call' | 'tool_call_update' }>,
   ): readonly RelayEvent[] {
@@ -155,7 +209,11 @@ export class ToolTable {
     // `pending`: it waits for a permission, or its arguments are still being written.
     if (status === undefined || status === null || status === 'pending' || state === 'ended')
       return events;
-    if (state === 'pending') {
+    if (state === 'refused' && status === 'failed') {
+      known.state = 'ended';
+      return events;
+    }
+    if (state !== 'running') {
       known.state = 'running';
       events.push({ type: 'tool_started', toolId, title, kind, input });
     }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { acpRelay, type AcpRelayOptions } from '../../../src/adapters/acp/index.ts';
 import { startByPs, sweep } from '../../../src/adapters/agent-process/agent-process.ts';
-import { lastingIn, permissionOutcome } from '../../../src/adapters/acp/mapping.ts';
+import { lastingIn, permissionOutcome, ToolTable } from '../../../src/adapters/acp/mapping.ts';
 import { fieldsOf, NOT_LISTED } from '../../../src/adapters/relays/form-fields.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
@@ -247,6 +247,26 @@ describe('a permission', () => {
     expect(permissionOutcome([option('allow_once')], denied)).toEqual({
       outcome: { outcome: 'cancelled' },
     });
+  });
+});
+
+describe('a tool', () => {
+  const started = (status: 'in_progress' | 'completed' | 'failed', refused: boolean) => {
+    const tools = new ToolTable();
+    const update = { toolCallId: 't', title: 'Edit', kind: 'edit' } as const;
+    tools.events({ sessionUpdate: 'tool_call', ...update, status: 'pending' });
+    if (refused) tools.refused('t');
+    return tools
+      .events({ sessionUpdate: 'tool_call_update', toolCallId: 't', status })
+      .map(({ type }) => type);
+  };
+
+  test('that was refused and fails was never begun; one that goes on all the same was', () => {
+    expect(started('failed', true)).toEqual([]);
+    expect(started('in_progress', true)).toEqual(['tool_started']);
+    expect(started('completed', true)).toEqual(['tool_started', 'tool_ended']);
+    // One that reports no beginning may have done something before it failed.
+    expect(started('failed', false)).toEqual(['tool_started', 'tool_ended']);
   });
 });
 

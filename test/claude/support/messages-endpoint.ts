@@ -211,19 +211,20 @@ function questionOf({ question, options = [] }: Extract<RelayAct, { readonly que
 }
 
 function outcomeOf(act: RelayAct, result: Block | undefined): string {
-  const said =
-    typeof result?.content === 'string' ? result.content : JSON.stringify(result?.content);
+  // Without a result the program asks what its user might say next.
+  if (!result) return '';
+  const said = typeof result.content === 'string' ? result.content : JSON.stringify(result.content);
   // Claude closed the call because its input was closed: the program that it worked for was killed.
   if (said.includes("doesn't want to take this action right now")) return 'cut off. ';
   if ('permission' in act) {
     if (said.includes('done')) return 'permitted. ';
     if (said.includes('Nobody')) return 'cancelled. ';
-    return /ot permit|taken back/.test(said) ? 'denied. ' : `unexpected: ${said}`;
+    return /ot permit|taken back|refused permission/.test(said) ? 'denied. ' : `unexpected: ${said}`;
   }
   if (!('question' in act)) return '';
   const [, answer] = /\\?"=\\?"(.*?)\\?"/.exec(said) ?? [];
   // CLAUDE-SESSION-2: a question that was put off in a turn that is over.
   if (answer === undefined)
-    return /Nobody|taken back/.test(said) ? 'no answer. ' : `unexpected: ${said}`;
+    return /Nobody|taken back|aborted/.test(said) ? 'no answer. ' : `unexpected: ${said}`;
   return `answer: ${act.options?.find(({ label }) => label === answer)?.id ?? answer}. `;
 }

@@ -1,5 +1,5 @@
 // An MCP server on standard input and output, with the tools of an agent that acts: `run` and `ask` say that they are
-// done, `fail` fails, `hang` never ends, and `die` kills the program that asked for it. What it does it writes into the
+// done, `fail` fails, `hang` never ends, and `die` kills its process group. What it does it writes into the
 // file of its argument, if it has one.
 
 import { appendFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     const { name, arguments: given = {} } = params;
     const [, , log] = process.argv;
     if (log) appendFileSync(log, `${name} ${JSON.stringify(given)}\n`);
-    if (name === 'die') process.kill(process.ppid, 'SIGKILL');
+    if (name === 'die') process.kill(0, 'SIGKILL');
     else if (name !== 'hang')
       send({ id, result: { content: [{ type: 'text', text: 'done' }], isError: name === 'fail' } });
   } else send({ id, error: { code: -32601, message: 'no such method' } });

@@ -1,0 +1,150 @@
+// The ACP relay on the real Claude Code behind the Agent Client Protocol (`claude-agent-acp`): the suite of relays, its mode, and
+// random kills of the program or of Claude.
+
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { AcpRelayOptions } from '../../src/adapters/acp/index.ts';
+import { sweep } from '../../src/adapters/agent-process/agent-process.ts';
+import { nodeEnvironment } from '../../src/adapters/node/index.ts';
+import type { AskedQuestion } from '../../src/actors/contracts/records.ts';
+import type { Relay, RelayEvent } from '../../src/entries/subagents.ts';
+import { createRuntime, runSubagent } from '../../src/index.ts';
+import { actsPrompt, relayConformance } from '../../src/testing/index.ts';
+import {
+  count,
+  KILL_TIMEOUT_MS,
+  killProcessesIn,
+  linesOf,
+  playKills,
+  processesIn,
+  requestsTo,
+  SEEDS,
+} from '../support/relay-kills.ts';
+import { claudeAcpRelay } from './support/claude-acp-relay.ts';
+import { messagesEndpoint } from './support/messages-endpoint.ts';
+
+const PROGRAM = fileURLToPath(new URL('support/killed-acp-program.ts', import.meta.url));
+
+async function stage(options: Partial<AcpRelayOptions> = {}) {
+  const endpoint = await messagesEndpoint();
+  const folder = mkdtempSync(join(tmpdir(), 'offstage-test-claude-acp-'));
+  const log = join(folder, 'log');
+  mkdirSync(join(folder, 'processes'));
+  const close = (): void => {
+    endpoint.close();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  };
+  const running = (): number => readdirSync(join(folder, 'processes')).length;
+  return { relay: claudeAcpRelay(folder, endpoint.url, log, options), log, running, close };
+}
+
+describe('the suite of relays', () => {
+  const cases = relayConformance({
+    name: 'Claude behind ACP',
+    // The program itself is not ours to make deaf, nor its wire to spoil.
+    shows: ['die'],
+    graceMs: 5_000,
+    patience: 5_000_000,
+    async open() {
+      const { relay, ...rest } = await stage();
+      return {
+        ...rest,
+        relay: {
+          ...relay,
+          // The acts name their tools in words that no tool of Claude can have.
+          start: (start: Parameters<Relay['start']>[0]) =>
+            relay.start({
+              ...start,
+              receive: (event: RelayEvent) =>
+                start.receive('title' in event ? { ...event, title: 'Edit notes.txt' } : event),
+            }),
+        },
+      };
+    },
+  });
+  for (const { name, skipped } of cases)
+    if (skipped !== null) console.warn(`Left out: ${name}: ${skipped}`);
+  test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
+});
+
+describe('ACP-SESSION-5: its mode', () => {
+  async function play(configOptions: Readonly<Record<string, string | boolean>>) {
+    const { relay, log, running, close } = await stage({ configOptions });
+    onTestFinished(close);
+    const asked: AskedQuestion[] = [];
+    const permission = { title: 'ask', kind: 'other', input: { path: 'a' } };
+    const outcome = await runSubagent(
+      { name: 'coder', instructions: 'You write code.', relay },
+      actsPrompt({ permission }, { say: 'Done.' }),
+      {
+        runtime: createRuntime({ environment: nodeEnvironment() }),
+        onQuestion(question) {
+          asked.push(question);
+          return { approved: true };
+        },
+      },
+    ).result;
+    expect(running()).toBe(0);
+    return { outcome, asked, done: linesOf(log).map(({ what }) => what) };
+  }
+
+  test('`default` asks the user', async () => {
+    const { outcome, asked, done } = await play({ mode: 'default' });
+    expect(outcome).toMatchObject({ status: 'completed', text: 'permitted. Done.' });
+    expect(asked).toHaveLength(1);
+    expect(done).toEqual(['ask']);
+  });
+
+  test('`bypassPermissions` asks nobody, and so the mode is what was set', async () => {
+    const { outcome, asked, done } = await play({ mode: 'bypassPermissions' });
+    expect(outcome).toMatchObject({ status: 'completed', text: 'permitted. Done.' });
+    expect(asked).toEqual([]);
+    expect(done).toEqual(['ask']);
+  });
+
+  test('one that it does not have is an error that names those it has, and nothing is begun', async () => {
+    const { outcome, done } = await play({ mode: 'cautious' });
+    expect(outcome).toMatchObject({
+      status: 'failed',
+      error: {
+        code: 'RELAY_FAILED',
+        message: expect.stringMatching(
+          /option "mode" to "cautious".*default, acceptEdits/,
+        ) as string,
+      },
+    });
+    expect(done).toEqual([]);
+  });
+});
+
+test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
+  const endpoint = await messagesEndpoint();
+  onTestFinished(() => endpoint.close());
+  const marksIn = (folder: string): string => join(folder, 'claude', 'processes');
+  const kills = {
+    seed,
+    program: PROGRAM,
+    args: [endpoint.url],
+    watch: requestsTo(endpoint),
+    killAgent(folder: string) {
+      killProcessesIn(marksIn(folder));
+    },
+  };
+  await playKills(kills, ({ folder, told, outcome }) => {
+    expect(outcome).toMatchObject({
+      status: 'completed',
+      text: expect.stringMatching(/^denied\. Done\.$/) as string,
+    });
+    // Nobody but the user gives a permission, and each is used once.
+    const done = linesOf(join(folder, 'agent.log'));
+    expect(done.filter(({ detail }) => detail !== '{"path":"a"}')).toEqual([]);
+    expect(done.length).toBeLessThanOrEqual(count(told, 'approved'));
+    const answers = endpoint.results.filter((result) => result.startsWith('answer: '));
+    expect(new Set(answers)).toEqual(new Set(['answer: about Which one?. ']));
+    sweep(marksIn(folder));
+    expect(processesIn(marksIn(folder))).toEqual([]);
+  });
+});
