@@ -219,7 +219,9 @@ function outcomeOf(act: RelayAct, result: Block | undefined): string {
   if ('permission' in act) {
     if (said.includes('done')) return 'permitted. ';
     if (said.includes('Nobody')) return 'cancelled. ';
-    return /ot permit|taken back|refused permission/.test(said) ? 'denied. ' : `unexpected: ${said}`;
+    return /ot permit|taken back|refused permission/.test(said)
+      ? 'denied. '
+      : `unexpected: ${said}`;
   }
   if (!('question' in act)) return '';
   const [, answer] = /\\?"=\\?"(.*?)\\?"/.exec(said) ?? [];
