@@ -54,6 +54,7 @@ export interface ProgramHandlers {
   ) => ProgramAnswer | null | Promise<ProgramAnswer | null>;
   /** Answers a request to the parent (`request_input`), where that is the program; null: no answer. */
   readonly onInput?: (request: ProgramRequest) => string | null | Promise<string | null>;
+  /** Gets the progress of a subagent: what it reports itself, and what its tools or the agent behind its relay report (`percent` null). */
   readonly onProgress?: (note: ProgressNote, subagentId: string) => void;
   readonly onStep?: (report: StepReport, subagentId: string) => void;
   /**
@@ -111,6 +112,8 @@ export class ProgramPorts implements ScopePorts {
   readonly outcomes: OutcomeProcessor;
   readonly #options: ProgramPortsOptions;
   readonly #questions = new Map<string, OpenQuestion>();
+  /** The last progress of each subagent that works: the same words in its view are no news. */
+  readonly #progress = new Map<string, string>();
 
   constructor(options: ProgramPortsOptions) {
     this.host = options.host;
@@ -256,11 +259,16 @@ export class ProgramPorts implements ScopePorts {
     });
   }
 
-  progressed({ id }: SubagentView, note: ProgressNote): void {
+  progressed({ id }: Pick<SubagentView, 'id'>, note: ProgressNote): void {
+    this.#progress.set(id, note.update);
     callSafely(this.host, 'onProgress', () => this.#options.handlers.onProgress?.(note, id));
   }
 
-  changed(): void {}
+  /** The view alone has the progress of a tool, or of an agent behind a relay. */
+  changed({ id, progress: update }: SubagentView): void {
+    if (update === null || update === this.#progress.get(id)) return;
+    this.progressed({ id }, { update, percent: null, at: this.host.environment.clock.now() });
+  }
 
   stepped({ id }: SubagentView, report: StepReport): void {
     callSafely(this.host, 'onStep', () => this.#options.handlers.onStep?.(report, id));
@@ -269,6 +277,7 @@ export class ProgramPorts implements ScopePorts {
   ended(view: SubagentView, outcome: Outcome, { disposed }: EndFacts): void {
     for (const [requestId, { subagentId }] of this.#questions)
       if (subagentId === view.id) this.withdraw(requestId);
+    this.#progress.delete(view.id);
     this.#options.ended?.(view, outcome, disposed);
   }
 }

@@ -479,7 +479,7 @@ export function reportOf(record: SubagentRecord): SubagentReport {
     step: subagent?.step ?? record.lastStep,
     hung: record.isHung,
     pendingRequest: request && pendingOf(request),
-    progress: record.progress,
+    progress: notesOf(record),
     depth: record.depth,
     parentId: record.parentId,
     callId: admission.callId,
@@ -493,6 +493,17 @@ export function reportOf(record: SubagentRecord): SubagentReport {
     ...(partial === undefined ? {} : { partial }),
     outcome,
   };
+}
+
+/** Returns the notes of a subagent, the last of which may be what its tool has reported just now. */
+function notesOf({
+  progress,
+  subagent,
+  lastActiveAt: at,
+}: SubagentRecord): readonly ProgressNote[] {
+  const update = subagent?.progress ?? null;
+  if (update === null || update === progress.at(-1)?.update) return progress;
+  return [...progress, { update, percent: null, at }];
 }
 
 /** Copies a request without its internal properties. */

@@ -97,6 +97,20 @@ describe('a turn', () => {
     expect(prompts(relay)[0]).toContain('You write code.');
   });
 
+  test('its progress reaches the program once, while it works', async () => {
+    const { begin, progress, environment } = relayed([
+      { progress: 'looking' },
+      { untilCancelled: true },
+    ]);
+    const run = begin();
+    await environment.settle();
+    await environment.advance(1_000);
+    expect(progress).toEqual(['looking']);
+    run.cancel('enough');
+    await run.result;
+    expect(progress).toEqual(['looking']);
+  });
+
   test('its tools are in the ledger', async () => {
     const { begin } = relayed([{ tool: EDIT }, { tool: BOOK, fails: true }, { say: 'Done.' }]);
     const outcome = await begin().result;

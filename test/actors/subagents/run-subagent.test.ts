@@ -55,6 +55,33 @@ function setUp(script: Script, runtimeOptions: Partial<RuntimeOptions> = {}) {
 }
 
 describe('a run', () => {
+  test('what a tool reports of its progress reaches the program, once for each news', async () => {
+    const { environment, run } = setUp(({ results: [walked] }) =>
+      walked === undefined ? call('walk', {}) : { text: 'Done.' },
+    );
+    const notes: string[] = [];
+    const walk = tool({
+      description: 'Walks',
+      inputSchema: z.object({}),
+      async *execute() {
+        for (const progress of ['Half way', 'Half way', 'Nearly there']) {
+          yield { progress };
+          await new Promise<void>((resolve) =>
+            environment.scheduler.schedule(() => resolve(), 100),
+          );
+        }
+        yield { progress: 'There', at: 'home' };
+      },
+    });
+    const { result } = run(
+      { tools: { walk } },
+      { onProgress: ({ update, percent }, id) => notes.push(`${update} ${percent} ${id !== ''}`) },
+    );
+    await environment.advance(1_000);
+    expect((await result).status).toBe('completed');
+    expect(notes).toEqual(['Half way null true', 'Nearly there null true']);
+  });
+
   test('works step by step, and its outcome tells all that it did', async () => {
     const prompts: unknown[] = [];
     const steps: number[] = [];

@@ -268,6 +268,10 @@ describe('tasks', () => {
     const { url } = await served();
     const one = await connected(url);
     const id = await begun(one, 'worker', { what: 'everything' });
+    // What its tool reports.
+    await expect
+      .poll(async () => (await one.tasks.getTask(id)).statusMessage, { interval: 5 })
+      .toBe('Working on it');
     expect(await one.tasks.cancelTask(id)).toMatchObject({ taskId: id, status: 'cancelled' });
     await expect(one.tasks.cancelTask(id)).rejects.toMatchObject({ code: -32602 });
     const result = await one.tasks.getTaskResult(id, CallToolResultSchema);

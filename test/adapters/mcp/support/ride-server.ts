@@ -50,10 +50,12 @@ const worker: SubagentConfig = {
     work: tool({
       description: 'Works until it is told to stop',
       inputSchema: z.object({}),
-      execute: (_input, { abortSignal }) =>
-        new Promise((_resolve, reject) => {
+      async *execute(_input, { abortSignal }) {
+        yield { progress: 'Working on it' };
+        await new Promise((_resolve, reject) => {
           abortSignal?.addEventListener('abort', () => reject(new Error('stopped')));
-        }),
+        });
+      },
     }),
   },
 };
