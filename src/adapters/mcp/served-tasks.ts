@@ -268,14 +268,14 @@ export class UserTasks {
   }
 
   #viewOf(report: SubagentReport, parents: ReadonlyMap<string, string | null>): TaskView {
-    const { id, name, state, startedAt, lastActiveAt, endedAt, outcome, progress } = report;
+    const { id, name, startedAt, lastActiveAt, endedAt, outcome, progress } = report;
     const questions = outcome ? [] : this.#questionsOf(report, parents);
     const last = progress.at(-1)?.update ?? null;
     return {
       id,
       name,
       status: outcome ? statusOf(outcome) : questions.length > 0 ? 'input_required' : 'working',
-      message: outcome?.error?.message ?? questions[0]?.text ?? last ?? state,
+      message: outcome?.error?.message ?? questions[0]?.text ?? last,
       createdAt: startedAt,
       updatedAt: endedAt ?? lastActiveAt,
       questions,

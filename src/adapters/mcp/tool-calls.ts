@@ -51,7 +51,7 @@ export interface CallResult {
 export function resultOf({ outcome, status, message }: TaskView): CallResult {
   if (outcome?.status !== 'completed') {
     const { partial = '' } = outcome ?? {};
-    const text = `${status}: ${message ?? 'no reason is known'}`;
+    const text = message === null ? status : `${status}: ${message}`;
     return failedCall(partial === '' ? text : `${text}\n\nWhat there is so far:\n${partial}`);
   }
   const { output, text, artifacts = [] } = outcome;

@@ -134,6 +134,16 @@ describe('tools', () => {
     ]);
   });
 
+  test('its progress is what somebody said, and no state', async () => {
+    const { url } = await served();
+    const { client } = await connected(url, { answer: answers('premium') });
+    const told: (string | undefined)[] = [];
+    await client.callTool({ name: 'ride_booker', arguments: { task: 'x' } }, undefined, {
+      onprogress: ({ message }) => told.push(message),
+    });
+    expect(told).toEqual(['Economy or Premium?']);
+  });
+
   test('a client that cannot be asked: the question gets no answer, and the work goes on', async () => {
     const { url } = await served();
     const { client } = await connected(url);
