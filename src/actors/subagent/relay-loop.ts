@@ -639,7 +639,7 @@ export class RelayLoop {
     this.#options.alive();
     switch (event.type) {
       case 'progress':
-        if (event.text.trim() !== '') this.#options.progressed(event.text);
+        if (event.text.trim() !== '' && !this.#isReleased) this.#options.progressed(event.text);
         return;
       case 'usage':
         this.#used = addUsage(this.#used, { ...event, totalTokens: 0 });

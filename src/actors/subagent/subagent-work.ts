@@ -173,7 +173,7 @@ export class SubagentWork {
   stop(reason: () => Error, why: 'ended' | 'suspended' = 'ended'): void {
     const activity = this.#activity;
     this.#activity = null;
-    this.progress = null;
+    if (!this.#reportsProgress) this.progress = null;
     if (!activity || activity.expected === 0) return;
     activity.isLeft = why === 'suspended' && this.#host.jobs?.keepsResults === true;
     activity.controller.abort(reason());
@@ -285,9 +285,7 @@ export class SubagentWork {
       interactive,
       environment,
       report: (error) => this.#host.report(error, `relay of ${name}`),
-      progressed: (text) => {
-        if (this.#activity) this.#progressed(clip(text.trim(), MAX_PROGRESS_CHARS));
-      },
+      progressed: (text) => this.#progressed(clip(text.trim(), MAX_PROGRESS_CHARS)),
       withdrawn: (callId, reason) => this.#questionWithdrawn(callId, reason),
       alive: () => this.#ports.activity(this.#worker),
       traceparent: () =>
@@ -796,7 +794,10 @@ export class SubagentWork {
     };
   }
 
-  /** Reports progress once in a turn of the event loop, however often a tool reports it. */
+  /**
+   * Reports progress once in a turn of the event loop, however often a tool reports it. The step in which it came may have ended by
+   * then: an agent reports its progress and asks in one breath.
+   */
   #progressed(words: string): void {
     this.progress = words;
     this.#ports.activity(this.#worker);
@@ -805,6 +806,7 @@ export class SubagentWork {
     this.#host.environment.scheduler.yieldThen(() => {
       this.#reportsProgress = false;
       if (!this.#worker.outcome) this.#ports.changed(this.#worker);
+      if (!this.#activity) this.progress = null;
     });
   }
 }

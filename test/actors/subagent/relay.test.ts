@@ -111,6 +111,23 @@ describe('a turn', () => {
     expect(progress).toEqual(['looking']);
   });
 
+  test('its progress reaches the program, also if the agent asks or ends in the same breath', async () => {
+    const { begin, progress, environment, answer } = relayed([
+      { progress: 'looking' },
+      { question: 'Which one?' },
+      { progress: 'booking' },
+      { say: 'Done.' },
+    ]);
+    const { result } = begin();
+    await environment.settle();
+    expect(progress).toEqual(['looking']);
+    answer({ text: 'The first' });
+    await environment.settle();
+    expect((await result).status).toBe('completed');
+    expect(progress[0]).toBe('looking');
+    expect(progress.length).toBeLessThanOrEqual(2);
+  });
+
   test('its tools are in the ledger', async () => {
     const { begin } = relayed([{ tool: EDIT }, { tool: BOOK, fails: true }, { say: 'Done.' }]);
     const outcome = await begin().result;

@@ -79,7 +79,7 @@ describe('a run', () => {
     );
     await environment.advance(1_000);
     expect((await result).status).toBe('completed');
-    expect(notes).toEqual(['Half way null true', 'Nearly there null true']);
+    expect(notes).toEqual(['Half way null true', 'Nearly there null true', 'There null true']);
   });
 
   test('works step by step, and its outcome tells all that it did', async () => {
