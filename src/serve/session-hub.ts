@@ -164,6 +164,8 @@ export class SessionHub implements ClientHub {
     if (after?.epoch !== this.#epoch || !this.#resume(client, after.seq)) this.#welcome(client);
     if (!client.isWatcher && !client.isGone) this.#listening.set(client, this.#listen());
     client.joined(this);
+    // It did not read what it had missed, and was cut off before the hub was told of it.
+    if (client.isGone) this.left(client);
   }
 
   command(client: ServedClient, frame: CommandFrame): void {
