@@ -78,14 +78,7 @@ test('a host whose sound fails in any way is silent, and can be started again', 
   expect(await nowhere.it.start()).toBe('silent');
   nowhere.it.stop();
   const { it, contexts } = speaker();
-  vi.stubGlobal(
-    'AudioWorkletNode',
-    class {
-      constructor() {
-        throw new TypeError('no such processor');
-      }
-    },
-  );
+  vi.stubGlobal('AudioWorkletNode', undefined);
   expect(await it.start()).toBe('silent');
   expect(contexts()).toBe(0);
   it.stop();
