@@ -12,7 +12,7 @@ import {
   type Jobs,
 } from '../ports/jobs.ts';
 import { isPacked, Packer, type JobPacking } from './packing.ts';
-import { raceAbort } from './race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 
 const method = aFunction;
 const jobsSchema = z.looseObject({

@@ -23,7 +23,7 @@ import { aModel } from '../model/model.ts';
 import type { Needed } from '../model/approval.ts';
 import type { ModelCall, ModelResponse, ModelSettings } from '../model/model-step.ts';
 import type { PreparedTools } from '../model/tools.ts';
-import { raceAbort } from '../runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { approvalStatus, callChecks, checkNames, loopChecks } from './agent-settings.ts';
 import { completionToolIn } from './child-toolset.ts';
 import type { Instance } from './instance.ts';

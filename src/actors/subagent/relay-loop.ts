@@ -36,7 +36,7 @@ import type {
   RelayTask,
   RelayTool,
 } from '../ports/relay.ts';
-import { raceAbort } from '../runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { AGENT_TOOL, ASK_USER } from './ask-user.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
 import {
