@@ -541,7 +541,7 @@ export const layers: readonly Layer[] = [
       'actors/admission',
       'actors/pool',
       'client/protocol.ts',
-      'serve/client-desk.ts',
+      'serve/connected-clients.ts',
       'serve/options.ts',
       'serve/served-client.ts',
       'serve/session-hub.ts',
