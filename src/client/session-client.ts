@@ -149,7 +149,7 @@ const optionChecks: OptionChecks<ConnectOptions> = {
   onError: optional(aFunction),
 };
 
-/** What a page or a worker has, and Node.js has not. */
+/** The globals of a page or a worker; Node.js has none of them. */
 const host = globalThis as {
   readonly location?: { readonly href: string };
   addEventListener?(type: 'online', listener: () => void): void;

@@ -107,7 +107,7 @@ export class Speaker {
         this.#status.set({ state: 'blocked' });
         return 'blocked';
       }
-      // Between the two: what the old one has not played is said again.
+      // Between the two: sound that the old one has not played is said again.
       this.#output?.clear();
       this.#output?.close();
       this.#output = opened.output;

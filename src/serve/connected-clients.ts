@@ -54,7 +54,7 @@ export interface ConnectedClientsOptions {
   greeted(client: ServedClient, hello: HelloFrame): void;
 }
 
-/** What becomes of an upgrade. `expel`: the open socket says so. */
+/** The decision on an upgrade. `expel`: the open socket says so. */
 export type Admission =
   | { readonly type: 'open'; readonly identity: ServedIdentity }
   | { readonly type: 'expel' }

@@ -182,7 +182,7 @@ export class SessionHub implements ClientHub {
     const execution = this.#receiptOf(client, frame).then((receipt) => {
       this.#executing.delete(execution);
       visitor.receipts.set(frame.id, receipt);
-      // What it changed comes before it.
+      // Its changes come before it.
       this.#flush();
       visitor.client?.send(receipt);
     });
@@ -349,7 +349,7 @@ export class SessionHub implements ClientHub {
     if (event.type === 'session.suspended') this.#isSuspended = true;
     if (!this.#options.shared.has(event.type)) return;
     this.#pending.push(this.#wireEvent(event));
-    // What is said must end at once.
+    // Speech must end at once.
     if (event.type === 'playout.clear') return this.#flush();
     if (this.#isFlushDue) return;
     this.#isFlushDue = true;

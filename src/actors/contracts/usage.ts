@@ -1,4 +1,4 @@
-// What model calls use and cost. The app has the prices; the runtime asks for each call, and keeps the answer with it.
+// The usage and the cost of model calls. The app has the prices; the runtime asks for each call, and keeps the answer with it.
 
 /** Tokens as the provider counted them; 0 if it gave no count. */
 export interface Usage {

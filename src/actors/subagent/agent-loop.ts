@@ -93,7 +93,7 @@ export class AgentRun {
   #toolsContext: Readonly<Record<string, Context>> | undefined;
   /** The messages that a step has put in the place of the first ones of the log. */
   #instead: { readonly messages: readonly ModelMessage[]; readonly of: number } | null = null;
-  /** What this process knows of the steps, by their number. */
+  /** The steps, as far as this process knows them, by their number. */
   readonly #known: Known[] = [];
   /** Steps that the stop conditions have seen. */
   #judged = 0;

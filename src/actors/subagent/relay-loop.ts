@@ -76,7 +76,7 @@ export interface RelayLoopOptions {
   traceparent(): string | undefined;
 }
 
-/** What the subagent has done and been told, at the beginning of a step. */
+/** The work and the messages of the subagent so far, at the beginning of a step. */
 export interface RelayStep {
   readonly step: number;
   readonly instructions: string;
