@@ -249,7 +249,7 @@ test.each([
     },
   ],
   // Vitest reports a rejection that is not handled.
-  ['rejects', () => Promise.reject(new Error('the log is full'))],
+  ['rejects', (): unknown => Promise.reject(new Error('the log is full'))],
 ])('a page has its answer when `onError` %s', async (_how, onError) => {
   const handle = chatHandler({
     authorize: () => {

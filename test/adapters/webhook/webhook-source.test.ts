@@ -106,7 +106,7 @@ describe('[B76] a signed request becomes an event', () => {
         throw new Error('the log is full');
       },
     ],
-    ['rejects', () => Promise.reject(new Error('the log is full'))],
+    ['rejects', (): unknown => Promise.reject(new Error('the log is full'))],
   ])(
     'a listener of refusals that %s is reported, and the sender has its answer',
     async (_how, onRefused) => {
