@@ -89,8 +89,8 @@ export class SessionHub implements ClientHub {
   #started: Promise<void> | null = null;
   #cancelAlive: () => void = () => undefined;
   #cancelLinger: () => void = () => undefined;
-  #isOver = false;
-  #isSuspended = false;
+  /** Why it has ended; null: it has not. */
+  #over: Farewell | null = null;
 
   constructor(session: ServedSession, options: CheckedServe, { parks = false, ended }: HubOptions) {
     this.#session = session;
@@ -104,7 +104,7 @@ export class SessionHub implements ClientHub {
         complete: () => this.#sessionEnded(),
       }),
     );
-    if (this.#isOver) return;
+    if (this.isOver) return;
     if (session.audioOut)
       this.#subscriptions.push(
         session.audioOut
@@ -117,7 +117,7 @@ export class SessionHub implements ClientHub {
   }
 
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#over !== null;
   }
 
   get hasVoice(): boolean {
@@ -132,7 +132,7 @@ export class SessionHub implements ClientHub {
   add(client: ServedClient, hello: HelloFrame): void {
     const { limits } = this.#options;
     const { user } = client.identity;
-    if (this.#isOver) return client.bye('SESSION_ENDED', 'The session has ended');
+    if (this.#over) return farewell(client, this.#over);
     const own = [...this.#clients].filter(({ identity }) => identity.user === user);
     if (own.length >= limits.clientsPerUser)
       return client.bye(
@@ -237,14 +237,14 @@ export class SessionHub implements ClientHub {
 
   /** Ends all connections; clients may connect again. */
   close(code: string, message: string, retry: boolean): void {
-    this.#end((client) => client.bye(code, message, { retry }));
+    this.#end({ code, message, retry });
   }
 
-  #end(part: (client: ServedClient) => void): void {
-    if (this.#isOver) return;
+  #end(over: Farewell, part = farewell): void {
+    if (this.#over) return;
     this.#flush();
-    this.#isOver = true;
-    for (const client of this.#clients) part(client);
+    this.#over = over;
+    for (const client of this.#clients) part(client, over);
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     for (const { forget } of this.#visitors.values()) forget();
     this.#visitors.clear();
@@ -337,7 +337,7 @@ export class SessionHub implements ClientHub {
     if (client !== this.#owner) return;
     this.#release();
     const next = this.#speakers.at(-1);
-    if (next && !this.#isOver) this.#setOwner(next);
+    if (next && !this.#over) this.#setOwner(next);
   }
 
   #withdraw(client: ServedClient): void {
@@ -346,7 +346,6 @@ export class SessionHub implements ClientHub {
   }
 
   #happened(event: SessionEvent): void {
-    if (event.type === 'session.suspended') this.#isSuspended = true;
     if (!this.#options.shared.has(event.type)) return;
     this.#pending.push(this.#wireEvent(event));
     // Speech must end at once.
@@ -382,7 +381,7 @@ export class SessionHub implements ClientHub {
 
   #flush(): void {
     this.#isFlushDue = false;
-    if (this.#pending.length === 0 || this.#isOver) return;
+    if (this.#pending.length === 0 || this.#over) return;
     const events = this.#pending;
     this.#pending = [];
     this.#seq += 1;
@@ -471,7 +470,7 @@ export class SessionHub implements ClientHub {
   }
 
   #linger(): void {
-    if (this.#isOver || this.#parks) return;
+    if (this.#over || this.#parks) return;
     this.#cancelLinger();
     this.#cancelLinger = this.#options.environment.scheduler.schedule(
       () => this.close('IDLE', 'Nobody is connected', true),
@@ -481,10 +480,10 @@ export class SessionHub implements ClientHub {
   }
 
   #sessionEnded(): void {
-    if (this.#isSuspended && this.#parks) this.#end((client) => client.parked());
-    else if (this.#isSuspended)
-      this.close('SESSION_SUSPENDED', 'The session has left this process', true);
-    else this.close('SESSION_ENDED', 'The session has ended', false);
+    // Not an event, which was missed if the session had left before this hub began.
+    const { connection } = this.#session.store.getSnapshot().context;
+    if (connection !== 'suspended') this.#end(ENDED);
+    else this.#end(SUSPENDED, this.#parks ? (client) => client.parked() : farewell);
   }
 
   #quietly(leave: () => void): void {
@@ -498,6 +497,28 @@ export class SessionHub implements ClientHub {
   get #now(): number {
     return this.#options.environment.clock.now();
   }
+}
+
+/** The last words to a client. `retry`: it may come again. */
+interface Farewell {
+  readonly code: string;
+  readonly message: string;
+  readonly retry: boolean;
+}
+
+const ENDED: Farewell = {
+  code: 'SESSION_ENDED',
+  message: 'The session has ended',
+  retry: false,
+};
+const SUSPENDED: Farewell = {
+  code: 'SESSION_SUSPENDED',
+  message: 'The session has left this process',
+  retry: true,
+};
+
+function farewell(client: ServedClient, { code, message, retry }: Farewell): void {
+  client.bye(code, message, { retry });
 }
 
 function ignore(): void {
