@@ -43,8 +43,7 @@ const timeAndChanceProperties = [
 const promiseRace = {
   object: 'Promise',
   property: 'race',
-  message:
-    'A race leaks a reaction on the promise that outlives it: use src/actors/runtime/race-abort.ts',
+  message: 'A race leaks a reaction on the promise that outlives it: use src/values/race-abort.ts',
 };
 
 const timeAndChanceModules = ['timers', 'timers/promises', 'perf_hooks']
@@ -130,10 +129,6 @@ export default defineConfig({
     {
       files: ['src/machines/**'],
       rules: { 'no-restricted-globals': ['error', ...timeGlobals, ...outsideGlobals] },
-    },
-    {
-      files: ['src/actors/runtime/race-abort.ts'],
-      rules: { 'no-restricted-properties': ['error', ...timeAndChanceProperties] },
     },
     {
       files: [

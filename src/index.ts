@@ -25,7 +25,7 @@ export type { Consolidation, ConsolidationOptions } from './actors/session/state
 export type { PromptStyle } from './actors/session/state/synthetic-turns.ts';
 export type { VoiceOptions } from './voice/voice-session.ts';
 
-// What the methods of a session take and return
+// The arguments and results of the methods of a session
 
 export type { TextPart } from './actors/session/lead/text-output.ts';
 export type { NoticeOptions } from './actors/session/effects/notices.ts';

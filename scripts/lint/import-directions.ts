@@ -506,24 +506,18 @@ export const layers: readonly Layer[] = [
   {
     // Shared by the relays.
     files: 'adapters/relays',
-    sources: ['values', 'actors/ports', 'actors/runtime/race-abort.ts'],
+    sources: ['values', 'actors/ports'],
     packages: [],
   },
   {
     files: 'adapters/a2a',
-    sources: [...portSources, 'actors/runtime/race-abort.ts'],
+    sources: portSources,
     packages: [...declaredPackages, 'node:'],
   },
   {
     // It serves sessions, too.
     files: 'adapters/acp',
-    sources: [
-      ...portSources,
-      'actors/contracts',
-      'actors/runtime/race-abort.ts',
-      'actors/session/lead',
-      'actors/session/view',
-    ],
+    sources: [...portSources, 'actors/contracts', 'actors/session/lead', 'actors/session/view'],
     packages: [...declaredPackages, 'node:'],
   },
   {
@@ -534,7 +528,6 @@ export const layers: readonly Layer[] = [
       'actors/admission',
       'actors/contracts',
       'actors/model',
-      'actors/runtime/race-abort.ts',
       'actors/subagent',
       'actors/subagents',
     ],
@@ -548,7 +541,7 @@ export const layers: readonly Layer[] = [
       'actors/admission',
       'actors/pool',
       'client/protocol.ts',
-      'serve/client-desk.ts',
+      'serve/connected-clients.ts',
       'serve/options.ts',
       'serve/served-client.ts',
       'serve/session-hub.ts',

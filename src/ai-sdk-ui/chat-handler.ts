@@ -16,7 +16,7 @@
 import type { AnswerReceipt, SessionState } from '../actors/contracts/session-views.ts';
 import type { ClientAnswer } from '../client/protocol.ts';
 import type { Subscription } from '../client/watchable.ts';
-import { ConfigurationError, messageOf, OffstageError } from '../values/errors.ts';
+import { ConfigurationError, messageOf, OffstageError, quietly } from '../values/errors.ts';
 import {
   checkOptions,
   numberAbove,
@@ -155,8 +155,9 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
     pool,
     maxBodyBytes = 1_048_576,
     maxChats = 20,
-    onError = () => undefined,
+    onError,
   } = checkOptions('chatHandler(options)', optionChecks, options);
+  const report = quietly(onError);
   const chatsOf = new WeakMap<ChatSession, Chats>();
 
   async function answer(request: Request): Promise<Response> {
@@ -252,7 +253,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
       if (error instanceof Refusal) return said(error.status, error.message);
       if (error instanceof OffstageError)
         return said(ELSEWHERE.has(error.code) ? 503 : 400, `${error.code}: ${error.message}`);
-      onError(error);
+      report(error);
       return said(500, 'The server failed');
     }
   };

@@ -43,7 +43,7 @@ export type ChatClient = Pick<
 type SendOptions = Parameters<ChatTransport<SessionMessage>['sendMessages']>[0];
 type ReconnectOptions = Parameters<ChatTransport<SessionMessage>['reconnectToStream']>[0];
 
-/** What a page has, and Node.js has not. */
+/** The globals of a page; Node.js has none of them. */
 const page = globalThis as {
   readonly document?: {
     readonly visibilityState: string;

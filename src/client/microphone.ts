@@ -10,10 +10,12 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
 import { encodeSound, SPEECH_RATE_HZ } from './protocol.ts';
+import { checkOptions, oneOf, optional, type OptionChecks } from '../values/plain-checks.ts';
 import type { VoiceLine } from './line.ts';
 import { Value, type WatchableValue } from './watchable.ts';
 import {
   browser,
+  closeContext,
   openContext,
   workletNode,
   type AudioContextLike,
@@ -39,6 +41,11 @@ export interface MicrophoneOptions {
   /** @defaultValue that of before, at first `open` */
   readonly mode?: MicrophoneStatus['mode'];
 }
+
+const optionChecks: OptionChecks<MicrophoneOptions> = {
+  deviceId: optional((value) => (typeof value === 'string' ? null : 'expected an id')),
+  mode: optional(oneOf('open', 'push')),
+};
 
 const KEPT_MS = 10_000;
 
@@ -100,9 +107,11 @@ export class Microphone {
 
   /**
    * Asks the user for the microphone, and opens it. Called again, it changes the device or the mode. Resolves
-   * with the state that it led to; never rejects. The speaker takes the voice to this client: start it, too.
+   * with the state that it led to. The speaker takes the voice to this client: start it, too.
+   * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
-  async start({ deviceId, mode }: MicrophoneOptions = {}): Promise<MicrophoneStatus['state']> {
+  async start(options: MicrophoneOptions = {}): Promise<MicrophoneStatus['state']> {
+    const { deviceId, mode } = checkOptions('microphone.start(options)', optionChecks, options);
     if (mode) this.#show({ mode });
     if (this.#device && deviceId === undefined) return 'on';
     const attempt = ++this.#attempt;
@@ -175,7 +184,7 @@ export class Microphone {
     let context: AudioContextLike | undefined;
     const close = (): void => {
       for (const track of stream?.getAudioTracks() ?? []) track.stop();
-      void context?.close();
+      if (context) closeContext(context);
     };
     try {
       stream = await browser.navigator?.mediaDevices?.getUserMedia({
@@ -195,7 +204,7 @@ export class Microphone {
       try {
         source = context.createMediaStreamSource(stream);
       } catch {
-        await context.close();
+        closeContext(context);
         context = await openContext(this.#workletUrl());
         source = context.createMediaStreamSource(stream);
       }

@@ -12,12 +12,14 @@
 //   SESSION-CLIENT-3. Words and messages whose fate a restarted server does not know are not sent again
 //       (`FATE_UNKNOWN`); all other commands have the same effect twice as once, and are.
 //   SESSION-CLIENT-4. A server that is silent for longer than it promised is left.
+//   SESSION-CLIENT-5. A listener may call any method: a client that it closes stays closed, and no line is left open.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
-import type {
-  AnswerReceipt,
-  SessionEvent,
-  SessionState,
+import {
+  KEPT_VIEWS,
+  type AnswerReceipt,
+  type SessionEvent,
+  type SessionState,
 } from '../actors/contracts/session-views.ts';
 import type { BudgetLimits } from '../actors/contracts/config.ts';
 import type { MessageSent, RaiseResult } from '../actors/contracts/service-types.ts';
@@ -84,7 +86,7 @@ export interface ConnectOptions {
   readonly workletUrl?: string | URL;
   /** Time and chance. @defaultValue those of the host */
   readonly environment?: Environment;
-  /** Receives the errors of listeners. @defaultValue they are thrown in a task of their own */
+  /** Receives the errors of listeners. Its own errors are thrown in a task of their own. @defaultValue so are all */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -147,7 +149,7 @@ const optionChecks: OptionChecks<ConnectOptions> = {
   onError: optional(aFunction),
 };
 
-/** What a page or a worker has, and Node.js has not. */
+/** The globals of a page or a worker; Node.js has none of them. */
 const host = globalThis as {
   readonly location?: { readonly href: string };
   addEventListener?(type: 'online', listener: () => void): void;
@@ -306,7 +308,7 @@ export class SessionClient {
   }
 
   /**
-   * The questions that this client has answered, by their ids, with the server's time: a page can say so between the words,
+   * The questions that this client has answered last, by their ids, with the server's time: a page can say so between the words,
    * where nobody said the answer.
    */
   get answered(): WatchableValue<ReadonlyMap<string, number>> {
@@ -341,8 +343,10 @@ export class SessionClient {
    */
   async answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
     const receipt = (await this.#command({ type: 'answer', requestId, answer })) as AnswerReceipt;
-    if (receipt.accepted)
-      this.#answered.set(new Map(this.#answered.get()).set(requestId, this.serverNow()));
+    if (receipt.accepted) {
+      const latest = [...this.#answered.get()].slice(1 - KEPT_VIEWS.questions);
+      this.#answered.set(new Map(latest).set(requestId, this.serverNow()));
+    }
     return receipt;
   }
 
@@ -449,12 +453,14 @@ export class SessionClient {
   }
 
   #connect(): void {
-    this.#cancelTimer();
-    const attempt = ++this.#attempt;
+    this.#drop();
+    const attempt = this.#attempt;
     this.#isWelcome = false;
     this.#wasAnswered = false;
-    this.#show({ state: 'connecting', retryAt: null, hasVoice: false, ownsVoice: false });
     this.#watch(WELCOME_TIMEOUT_MS);
+    this.#show({ state: 'connecting', retryAt: null, hasVoice: false, ownsVoice: false });
+    // SESSION-CLIENT-5
+    if (attempt !== this.#attempt) return;
     const events: LineEvents = {
       frame: (value) => {
         if (attempt === this.#attempt) this.#received(value);
@@ -477,11 +483,11 @@ export class SessionClient {
           this.#line = this.#open(target, events);
         } catch (error) {
           // No WebSocket in this host, or an address that it does not take.
-          this.#lost({ error });
+          this.#notConnected(error);
         }
       },
       (error: unknown) => {
-        if (attempt === this.#attempt) this.#lost({ error });
+        if (attempt === this.#attempt) this.#notConnected(error);
       },
     );
   }
@@ -559,6 +565,7 @@ export class SessionClient {
       this.#lost();
       return;
     }
+    const attempt = this.#attempt;
     switch (frame.type) {
       case 'welcome':
         if (frame.v !== PROTOCOL_VERSION) {
@@ -571,6 +578,8 @@ export class SessionClient {
         this.#isBehind = false;
         this.#position = { epoch: frame.epoch, seq: frame.seq };
         this.#setState(frame.state);
+        // SESSION-CLIENT-5
+        if (attempt !== this.#attempt) return;
         this.#welcomed(frame, {
           user: frame.user,
           role: frame.role,
@@ -603,7 +612,7 @@ export class SessionClient {
       case 'refused':
         break;
     }
-    this.#frames.emit(frame);
+    if (attempt === this.#attempt) this.#frames.emit(frame);
   }
 
   #welcomed(
@@ -611,14 +620,19 @@ export class SessionClient {
     change: Partial<ClientStatus>,
   ): void {
     this.#setClock(now);
-    const isFirst = !this.#isWelcome;
-    this.#show({ ...change, state: 'open', transport: this.#line?.kind ?? null, reason: null });
-    if (!isFirst) {
+    const opened = {
+      ...change,
+      state: 'open',
+      transport: this.#line?.kind ?? null,
+      reason: null,
+    } as const;
+    if (this.#isWelcome) {
       // The receipts of the memory before have all come; what is still without one is known to this memory.
       if (memory !== this.#memory)
         for (const command of this.#commands.values())
           if (command.sentTo === this.#memory) command.sentTo = memory;
       this.#memory = memory;
+      this.#show(opened);
       return;
     }
     this.#isWelcome = true;
@@ -640,7 +654,10 @@ export class SessionClient {
         );
       }
     this.#sendCommands([...this.#commands.values()]);
-    this.#opened.emit();
+    const attempt = this.#attempt;
+    this.#show(opened);
+    // SESSION-CLIENT-5
+    if (attempt === this.#attempt) this.#opened.emit();
   }
 
   #applyEvents({ seq, events }: Extract<ServerFrame, { type: 'events' }>): void {
@@ -686,20 +703,21 @@ export class SessionClient {
       return this.#end({ code: 'DETOUR_REFUSED', message: told });
     }
     if (detour) this.#detour = { url: detour, failures: 0 };
-    this.#show({ reason });
     this.#wasAnswered = true;
     // Servers that send a client round in circles see it later each time.
-    this.#lost({ atOnce: detour !== null && this.#failures === 0 });
+    this.#lost({ reason, atOnce: detour !== null && this.#failures === 0 });
+  }
+
+  #notConnected(error: unknown): void {
+    this.#lost({ reason: { code: 'CONNECT_FAILED', message: messageOf(error) } });
   }
 
   /** The line is lost: tries again, later each time. */
   #lost({
-    error,
+    reason,
     atOnce = false,
-  }: { readonly error?: unknown; readonly atOnce?: boolean } = {}): void {
+  }: { readonly reason?: ClientStatus['reason']; readonly atOnce?: boolean } = {}): void {
     this.#drop();
-    if (error !== undefined)
-      this.#show({ reason: { code: 'CONNECT_FAILED', message: messageOf(error) } });
     // Where no WebSocket opens, a stream may, and the other way round.
     if (!this.#wasAnswered && (this.#options.transport ?? 'auto') === 'auto')
       this.#kind = this.#kind === 'websocket' ? 'stream' : 'websocket';
@@ -711,14 +729,15 @@ export class SessionClient {
     const patienceMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures);
     const delayMs = atOnce ? 0 : patienceMs * (0.75 + random.next() / 2);
     this.#failures = Math.min(this.#failures + 1, 16);
+    this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
     this.#show({
+      ...(reason !== undefined && { reason }),
       state: 'waiting',
       transport: null,
       retryAt: clock.now() + delayMs,
       hasVoice: false,
       ownsVoice: false,
     });
-    this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
     this.#wasLost.emit();
   }
 
@@ -761,13 +780,17 @@ export class SessionClient {
   }
 
   #threw(error: unknown): void {
-    const { onError } = this.#options;
-    if (onError) onError(error);
-    else
-      this.#environment.scheduler.schedule(() => {
-        throw error;
-      }, 0);
+    const { onError = rethrow } = this.#options;
+    try {
+      onError(error);
+    } catch (thrown) {
+      this.#environment.scheduler.schedule(() => rethrow(thrown), 0);
+    }
   }
+}
+
+function rethrow(error: unknown): never {
+  throw error;
 }
 
 function snapshotOf(context: SessionState): ClientSnapshot {

@@ -14,7 +14,13 @@ import { decodeSound, SPEECH_RATE_HZ, type ServerFrame } from './protocol.ts';
 import { checkOptions, optional, type OptionChecks } from '../values/plain-checks.ts';
 import type { VoiceLine } from './line.ts';
 import { Value, type WatchableValue } from './watchable.ts';
-import { openContext, workletNode, type AudioContextLike } from './web-audio.ts';
+import {
+  closeContext,
+  openContext,
+  workletNode,
+  type AudioContextLike,
+  type WorkletNode,
+} from './web-audio.ts';
 import { PlaybackQueue, type WorkletReport } from './worklet.ts';
 
 export interface SpeakerStatus {
@@ -101,12 +107,14 @@ export class Speaker {
         this.#status.set({ state: 'blocked' });
         return 'blocked';
       }
-      // Between the two: what the old one has not played is said again.
+      // Between the two: sound that the old one has not played is said again.
       this.#output?.clear();
       this.#output?.close();
       this.#output = opened.output;
       this.#isQuiet = silent;
       this.#status.set({ state: opened.state });
+      // A listener has stopped it.
+      if (attempt !== this.#attempt) return this.#status.get().state;
     }
     this.#isElsewhere = false;
     this.#line.notice({ type: 'voice.take' });
@@ -124,30 +132,47 @@ export class Speaker {
   }
 
   async #open(silent: boolean): Promise<'blocked' | { state: 'on' | 'silent'; output: Output }> {
-    const context = silent
-      ? null
-      : await openContext(this.#workletUrl(), SPEECH_RATE_HZ).catch(() => null);
-    if (!context) return { state: 'silent', output: silentOutput(this.#environment, this.#report) };
+    const context = silent ? null : await this.#openContext();
     // SPEAKER-2
-    if (!(await this.#isRunning(context))) {
-      await context.close();
+    if (context && !(await this.#isRunning(context))) {
+      closeContext(context);
       return 'blocked';
     }
-    const node = workletNode(context, 'offstage-playback', {
-      numberOfInputs: 0,
-      outputChannelCount: [1],
-    });
+    const output = context && this.#soundOutput(context);
+    return output
+      ? { state: 'on', output }
+      : { state: 'silent', output: silentOutput(this.#environment, this.#report) };
+  }
+
+  /** Null: this host has no sound. */
+  async #openContext(): Promise<AudioContextLike | null> {
+    try {
+      return await openContext(this.#workletUrl(), SPEECH_RATE_HZ);
+    } catch {
+      return null;
+    }
+  }
+
+  /** Null: the context cannot play. */
+  #soundOutput(context: AudioContextLike): Output | null {
+    let node: WorkletNode;
+    try {
+      node = workletNode(context, 'offstage-playback', {
+        numberOfInputs: 0,
+        outputChannelCount: [1],
+      });
+    } catch {
+      closeContext(context);
+      return null;
+    }
     node.port.addEventListener('message', ({ data }: { data: WorkletReport }) =>
       this.#report(data),
     );
     node.connect(context.destination);
     return {
-      state: 'on',
-      output: {
-        play: (itemId, samples) => node.port.postMessage({ itemId, samples }, [samples.buffer]),
-        clear: () => node.port.postMessage({ clear: true }),
-        close: () => void context.close(),
-      },
+      play: (itemId, samples) => node.port.postMessage({ itemId, samples }, [samples.buffer]),
+      clear: () => node.port.postMessage({ clear: true }),
+      close: () => closeContext(context),
     };
   }
 

@@ -32,19 +32,23 @@ export class Emitter<T> implements Watchable<T> {
     return { unsubscribe: () => void this.#listeners.delete(entry) };
   }
 
-  emit(value: T): void {
-    for (const { listener } of this.#listeners)
+  /** `isStale`: a listener has caused a newer value, which all listeners have by now. */
+  emit(value: T, isStale = (): boolean => false): void {
+    for (const { listener } of this.#listeners) {
+      if (isStale()) return;
       try {
         if (typeof listener === 'function') listener(value);
         else listener.next?.(value);
       } catch (error) {
         this.#threw(error);
       }
+    }
   }
 }
 
 export class Value<T> extends Emitter<T> implements WatchableValue<T> {
   #value: T;
+  #changes = 0;
 
   constructor(value: T, threw: (error: unknown) => void) {
     super(threw);
@@ -57,7 +61,8 @@ export class Value<T> extends Emitter<T> implements WatchableValue<T> {
 
   set(value: T): void {
     this.#value = value;
-    this.emit(value);
+    const change = ++this.#changes;
+    this.emit(value, () => change !== this.#changes);
   }
 }
 

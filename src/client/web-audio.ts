@@ -87,6 +87,11 @@ export async function openContext(
   }
 }
 
+/** Closes a context, also one that is closed already. */
+export function closeContext(context: AudioContextLike): void {
+  context.close().catch(() => undefined);
+}
+
 export function workletNode(context: AudioContextLike, name: string, options: object): WorkletNode {
   const { AudioWorkletNode } = browser;
   if (!AudioWorkletNode) throw new TypeError('This host has no AudioWorkletNode');

@@ -108,7 +108,7 @@ type Unstamped =
   | { readonly type: 'question.hold'; readonly remindAt: number }
   /** Put it to the user again: they want to hear it, or their words were no answer. */
   | { readonly type: 'question.repeat' }
-  /** Nobody has said anything for long: ask it again. */
+  /** Neither side has spoken for long: ask it again. */
   | { readonly type: 'question.nudge' }
   | { readonly type: 'question.withdraw'; readonly reason: string }
   | { readonly type: 'question.supersede' }

@@ -34,7 +34,7 @@ export interface SilenceInput {
 }
 
 interface SilenceContext extends SilenceInput {
-  /** What is left of the clocks when `still` begins; null: they do not run any more in this silence. */
+  /** The rest of the clocks when `still` begins; null: they do not run any more in this silence. */
   readonly nudgeLeftMs: number | null;
   readonly awayLeftMs: number | null;
   readonly since: number;

@@ -45,7 +45,7 @@ export interface AwaitedCall {
   readonly callId: string;
   /** The response that made it. */
   readonly responseId: string;
-  /** What the response said; or the task that it handed over, whose calls are not known yet. */
+  /** The kind of the response; or the task that it handed over, whose calls are not known yet. */
   readonly of: 'reply' | 'offer' | 'delegation';
 }
 
@@ -108,7 +108,7 @@ export type TurnFact =
   | { readonly type: 'speech.stopped' }
   /** The model has stopped by itself: it heard an interruption. */
   | { readonly type: 'model.stopped' }
-  /** Nobody will tell what the utterance was. */
+  /** The words of the utterance will not come. */
   | { readonly type: 'doubt.lost' }
   | { readonly type: 'deadline.doubt'; readonly dueAt: number }
   // The model
@@ -189,7 +189,7 @@ const effects = {
   wait: effect<object>(),
   /** The lead agent's turn is over. */
   release: effect<object>(),
-  /** Nobody speaks or is about to. */
+  /** Neither side speaks or is about to. */
   rest: effect<object>(),
 };
 

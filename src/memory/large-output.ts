@@ -16,7 +16,7 @@ import { byteLength, isLongerThan } from '../values/json.ts';
 import { clip, head } from '../values/clip.ts';
 import type { MemoryOwner, WorkingMemory } from '../actors/ports/working-memory.ts';
 import type { LargeOutput } from '../actors/contracts/outcome.ts';
-import { raceAbort } from '../actors/runtime/race-abort.ts';
+import { raceAbort } from '../values/race-abort.ts';
 
 export interface LargeOutputOptions {
   /** The memory that keeps the output; without it nothing is kept. */

@@ -2,7 +2,7 @@
 
 import { TimeoutError } from '../values/errors.ts';
 import type { Environment } from '../actors/ports/environment.ts';
-import type { TimeLimit } from '../actors/runtime/race-abort.ts';
+import type { TimeLimit } from '../values/race-abort.ts';
 
 const MEMORY_TIMEOUT_MS = 5000;
 

@@ -227,7 +227,7 @@ function useConnection(given: SessionClient | ConnectOptions): SessionClient | n
   return own?.key === key ? own.client : null;
 }
 
-/** What makes it another connection. */
+/** Options with another key are another connection. */
 function keyOf({ url, session, transport, token }: ConnectOptions): string {
   return JSON.stringify([
     String(url),

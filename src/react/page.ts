@@ -1,4 +1,4 @@
-// What the parts use of a page. The package is compiled without the types of one.
+// The interfaces of a page that the parts use. The package is compiled without the types of one.
 
 /** An element of a page: React's own type has no members here. */
 export type PageElement = HTMLElement & {
@@ -23,7 +23,7 @@ export interface PageKey {
 
 type OnKey = (event: PageKey) => void;
 
-/** What a page has, and Node.js has not. */
+/** The globals of a page; Node.js has none of them. */
 export const page = globalThis as {
   readonly document?: { readonly activeElement: unknown; readonly body: unknown };
   readonly ResizeObserver?: new (changed: () => void) => {

@@ -14,7 +14,7 @@ import { clip } from '../values/clip.ts';
 import { askModel } from '../actors/model/model-step.ts';
 import { checkOutput, outputInstructions } from '../actors/model/output.ts';
 import type { Environment } from '../actors/ports/environment.ts';
-import { raceAbort } from '../actors/runtime/race-abort.ts';
+import { raceAbort } from '../values/race-abort.ts';
 import type { ClaimVerification, LedgerEntry, Outcome } from '../actors/contracts/outcome.ts';
 import { NoteMarks } from '../actors/notes/note-marks.ts';
 import { note, sentence, type Note } from '../actors/notes/note.ts';

@@ -29,7 +29,7 @@ import type { NoteWriter } from '../actors/notes/note-marks.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import type { MemoryOwner, WorkingMemory } from '../actors/ports/working-memory.ts';
 import type { Host } from '../actors/runtime/host.ts';
-import { inTime, raceAbort, raceTime } from '../actors/runtime/race-abort.ts';
+import { inTime, raceAbort, raceTime } from '../values/race-abort.ts';
 import type { Briefing } from '../actors/subagent/instance.ts';
 import type { ReturnedValue, SubagentHandle } from '../actors/subagent/subagent-ports.ts';
 import { namespaceOf } from '../memory/keys.ts';

@@ -57,7 +57,7 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
   readonly session: S;
   /** The page: a folder, or what answers for it, such as a bundler; that gets the server, for sockets of its own. */
   readonly page: PageFiles | ((server: Server) => PageHandler | Promise<PageHandler>);
-  /** What the page may ask beside the session, by method and path, such as `POST /order`. @defaultValue {} */
+  /** The requests of the page beside the session, by method and path, such as `POST /order`. @defaultValue {} */
   readonly routes?: Readonly<Record<string, PageRoute>>;
   /** The first port to try; the next free one is taken. 0: any. @defaultValue 3000 */
   readonly port?: number;

@@ -6,7 +6,7 @@
 //   fetch ───▶ host, origin ─▶ authorize                └─▶ hub of the session ─▶ whole state, frames
 //
 // Owns:     the sockets, the hubs of the sessions.
-// Does not: know the clients (client-desk.ts), execute commands (session-hub.ts), keep sessions (the pool does), or
+// Does not: know the clients (connected-clients.ts), execute commands (session-hub.ts), keep sessions (the pool does), or
 //           listen (the app does).
 //
 // Invariants
@@ -27,7 +27,7 @@ import {
 import { SUBPROTOCOL, type HelloFrame } from '../client/protocol.ts';
 import { codeOf, ConfigurationError, messageOf } from '../values/errors.ts';
 import { shown } from '../values/plain-checks.ts';
-import { ClientDesk, unauthorized } from './client-desk.ts';
+import { ConnectedClients, unauthorized } from './connected-clients.ts';
 import {
   checkedServe,
   type CheckedServe,
@@ -73,7 +73,7 @@ class Server implements OffstageServer {
   readonly handle: OffstageServer['handle'];
   readonly #options: CheckedServe & ServeOptions;
   readonly #guard: Promise<Guard>;
-  readonly #desk: ClientDesk;
+  readonly #connected: ConnectedClients;
   readonly #hubs = new Map<string, Promise<SessionHub>>();
   #closed: Promise<void> | null = null;
 
@@ -94,19 +94,19 @@ class Server implements OffstageServer {
         upgrade: (visit) => this.#verdict(visit),
       },
     });
-    this.#desk = new ClientDesk(options, {
+    this.#connected = new ConnectedClients(options, {
       name: 'serve',
       reachable: options,
       greeted: (client, hello) => this.#greeted(client, hello),
     });
-    this.fetch = this.#desk.web.fetch;
-    this.handle = this.#desk.web.handle;
+    this.fetch = this.#connected.web.fetch;
+    this.handle = this.#connected.web.handle;
     // Without `ws` there are streams: `upgrade` says so.
     this.#guard.catch(() => undefined);
   }
 
   get size(): OffstageServer['size'] {
-    return { clients: this.#desk.clients.size, sessions: this.#hubs.size };
+    return { clients: this.#connected.clients.size, sessions: this.#hubs.size };
   }
 
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): boolean => {
@@ -134,7 +134,7 @@ class Server implements OffstageServer {
   // Who may connect
 
   async #verdict({ request }: Visit): Promise<Verdict> {
-    const admission = await this.#desk.admit(webHeaders(request.headers), urlOf(request));
+    const admission = await this.#connected.admit(webHeaders(request.headers), urlOf(request));
     if (admission.type === 'refuse') return { type: 'refuse', refusal: admission };
     if (admission.type === 'open')
       return { type: 'open', open: (socket) => this.#opened(socket, admission.identity) };
@@ -148,7 +148,7 @@ class Server implements OffstageServer {
   }
 
   #opened(socket: WebSocket, identity: ServedIdentity): void {
-    const client = this.#desk.opened(new SocketChannel(socket), identity);
+    const client = this.#connected.opened(new SocketChannel(socket), identity);
     socket.on('message', (data: Buffer, isBinary: boolean) => {
       // A server without `binaryType` gets Buffers.
       if (isBinary) client.receivedSound(data);
@@ -259,7 +259,7 @@ class Server implements OffstageServer {
   }
 
   async #close(): Promise<void> {
-    this.#desk.close();
+    this.#connected.close();
     for (const opening of this.#hubs.values()) {
       const hub = await opening.catch(() => null);
       hub?.close('SERVER_CLOSING', 'The server is closing', true);

@@ -261,6 +261,7 @@ export class ServedClient {
   }
 
   #pass(frame: CommandFrame | NoticeFrame): void {
+    if (this.#isGone) return;
     if ('id' in frame) this.#hub?.command(this, frame);
     else this.#hub?.notice(this, frame);
   }

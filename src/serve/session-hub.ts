@@ -89,8 +89,8 @@ export class SessionHub implements ClientHub {
   #started: Promise<void> | null = null;
   #cancelAlive: () => void = () => undefined;
   #cancelLinger: () => void = () => undefined;
-  #isOver = false;
-  #isSuspended = false;
+  /** Why it has ended; null: it has not. */
+  #over: Farewell | null = null;
 
   constructor(session: ServedSession, options: CheckedServe, { parks = false, ended }: HubOptions) {
     this.#session = session;
@@ -104,7 +104,7 @@ export class SessionHub implements ClientHub {
         complete: () => this.#sessionEnded(),
       }),
     );
-    if (this.#isOver) return;
+    if (this.isOver) return;
     if (session.audioOut)
       this.#subscriptions.push(
         session.audioOut
@@ -117,7 +117,7 @@ export class SessionHub implements ClientHub {
   }
 
   get isOver(): boolean {
-    return this.#isOver;
+    return this.#over !== null;
   }
 
   get hasVoice(): boolean {
@@ -132,7 +132,7 @@ export class SessionHub implements ClientHub {
   add(client: ServedClient, hello: HelloFrame): void {
     const { limits } = this.#options;
     const { user } = client.identity;
-    if (this.#isOver) return client.bye('SESSION_ENDED', 'The session has ended');
+    if (this.#over) return farewell(client, this.#over);
     const own = [...this.#clients].filter(({ identity }) => identity.user === user);
     if (own.length >= limits.clientsPerUser)
       return client.bye(
@@ -164,6 +164,8 @@ export class SessionHub implements ClientHub {
     if (after?.epoch !== this.#epoch || !this.#resume(client, after.seq)) this.#welcome(client);
     if (!client.isWatcher && !client.isGone) this.#listening.set(client, this.#listen());
     client.joined(this);
+    // It did not read what it had missed, and was cut off before the hub was told of it.
+    if (client.isGone) this.left(client);
   }
 
   command(client: ServedClient, frame: CommandFrame): void {
@@ -180,7 +182,7 @@ export class SessionHub implements ClientHub {
     const execution = this.#receiptOf(client, frame).then((receipt) => {
       this.#executing.delete(execution);
       visitor.receipts.set(frame.id, receipt);
-      // What it changed comes before it.
+      // Its changes come before it.
       this.#flush();
       visitor.client?.send(receipt);
     });
@@ -235,14 +237,14 @@ export class SessionHub implements ClientHub {
 
   /** Ends all connections; clients may connect again. */
   close(code: string, message: string, retry: boolean): void {
-    this.#end((client) => client.bye(code, message, { retry }));
+    this.#end({ code, message, retry });
   }
 
-  #end(part: (client: ServedClient) => void): void {
-    if (this.#isOver) return;
+  #end(over: Farewell, part = farewell): void {
+    if (this.#over) return;
     this.#flush();
-    this.#isOver = true;
-    for (const client of this.#clients) part(client);
+    this.#over = over;
+    for (const client of this.#clients) part(client, over);
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
     for (const { forget } of this.#visitors.values()) forget();
     this.#visitors.clear();
@@ -335,7 +337,7 @@ export class SessionHub implements ClientHub {
     if (client !== this.#owner) return;
     this.#release();
     const next = this.#speakers.at(-1);
-    if (next && !this.#isOver) this.#setOwner(next);
+    if (next && !this.#over) this.#setOwner(next);
   }
 
   #withdraw(client: ServedClient): void {
@@ -344,10 +346,9 @@ export class SessionHub implements ClientHub {
   }
 
   #happened(event: SessionEvent): void {
-    if (event.type === 'session.suspended') this.#isSuspended = true;
     if (!this.#options.shared.has(event.type)) return;
     this.#pending.push(this.#wireEvent(event));
-    // What is said must end at once.
+    // Speech must end at once.
     if (event.type === 'playout.clear') return this.#flush();
     if (this.#isFlushDue) return;
     this.#isFlushDue = true;
@@ -380,7 +381,7 @@ export class SessionHub implements ClientHub {
 
   #flush(): void {
     this.#isFlushDue = false;
-    if (this.#pending.length === 0 || this.#isOver) return;
+    if (this.#pending.length === 0 || this.#over) return;
     const events = this.#pending;
     this.#pending = [];
     this.#seq += 1;
@@ -469,7 +470,7 @@ export class SessionHub implements ClientHub {
   }
 
   #linger(): void {
-    if (this.#isOver || this.#parks) return;
+    if (this.#over || this.#parks) return;
     this.#cancelLinger();
     this.#cancelLinger = this.#options.environment.scheduler.schedule(
       () => this.close('IDLE', 'Nobody is connected', true),
@@ -479,10 +480,10 @@ export class SessionHub implements ClientHub {
   }
 
   #sessionEnded(): void {
-    if (this.#isSuspended && this.#parks) this.#end((client) => client.parked());
-    else if (this.#isSuspended)
-      this.close('SESSION_SUSPENDED', 'The session has left this process', true);
-    else this.close('SESSION_ENDED', 'The session has ended', false);
+    // Not an event, which was missed if the session had left before this hub began.
+    const { connection } = this.#session.store.getSnapshot().context;
+    if (connection !== 'suspended') this.#end(ENDED);
+    else this.#end(SUSPENDED, this.#parks ? (client) => client.parked() : farewell);
   }
 
   #quietly(leave: () => void): void {
@@ -496,6 +497,28 @@ export class SessionHub implements ClientHub {
   get #now(): number {
     return this.#options.environment.clock.now();
   }
+}
+
+/** The last words to a client. `retry`: it may come again. */
+interface Farewell {
+  readonly code: string;
+  readonly message: string;
+  readonly retry: boolean;
+}
+
+const ENDED: Farewell = {
+  code: 'SESSION_ENDED',
+  message: 'The session has ended',
+  retry: false,
+};
+const SUSPENDED: Farewell = {
+  code: 'SESSION_SUSPENDED',
+  message: 'The session has left this process',
+  retry: true,
+};
+
+function farewell(client: ServedClient, { code, message, retry }: Farewell): void {
+  client.bye(code, message, { retry });
 }
 
 function ignore(): void {

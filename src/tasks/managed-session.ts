@@ -307,7 +307,7 @@ export class ManagedSession implements RelaySession {
 
   #count({ inputTokens, outputTokens, cost = 0 }: Extract<RelayEvent, { type: 'usage' }>): void {
     const { used, price } = this.#options;
-    // What is no number would hold no cap.
+    // A value that is no number would hold no cap.
     used.tokens += amountOf(inputTokens) + amountOf(outputTokens);
     try {
       used.cost += amountOf(price ? price({ inputTokens, outputTokens }) : cost);

@@ -5,7 +5,7 @@
 //   REPORT-1. A listener that throws, or rejects, does no harm: no other listener is left for its error.
 //   REPORT-2. The terminal shows each line once, and none in production, in tests, or with `OFFSTAGE_LOG=off`.
 
-import { codeOf, handleRejection, messageOf } from './errors.ts';
+import { codeOf, messageOf, quietly } from './errors.ts';
 
 /** A message of the channel `offstage:error`. */
 interface ReportedError {
@@ -42,15 +42,12 @@ export function reporter<Told extends readonly [error: unknown, where?: string]>
   onError: ((...told: Told) => unknown) | undefined,
   part = '',
 ): (...told: Told) => void {
+  const tell = quietly(onError);
   return (...told) => {
     const [error, where = part] = told;
     if (channel?.hasSubscribers) channel.publish({ error, code: codeOf(error), where });
     if (!onError) show(error, where);
-    try {
-      handleRejection(onError?.(...told), () => {});
-    } catch {
-      // REPORT-1
-    }
+    tell(...told);
   };
 }
 

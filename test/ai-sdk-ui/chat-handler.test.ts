@@ -240,3 +240,22 @@ test('an identity without the id of a session of the pool is a mistake of the ap
   expect((await handle(post(words('hello')))).status).toBe(500);
   expect(String(errors[0])).toContain('to return the id of a session and a user');
 });
+
+test.each([
+  [
+    'throws',
+    () => {
+      throw new Error('the log is full');
+    },
+  ],
+  // Vitest reports a rejection that is not handled.
+  ['rejects', (): unknown => Promise.reject(new Error('the log is full'))],
+])('a page has its answer when `onError` %s', async (_how, onError) => {
+  const handle = chatHandler({
+    authorize: () => {
+      throw new Error('no database');
+    },
+    onError,
+  });
+  expect((await handle(post(words('hello')))).status).toBe(500);
+});

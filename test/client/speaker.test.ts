@@ -6,7 +6,7 @@ import { Speaker } from '../../src/client/speaker.ts';
 import { Emitter } from '../../src/client/watchable.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 
-function speaker() {
+function speaker(workletUrl = () => 'worklet.js') {
   const threw = (error: unknown): never => {
     throw error;
   };
@@ -53,7 +53,7 @@ function speaker() {
       threw,
     },
     simulatedEnvironment(),
-    () => 'worklet.js',
+    workletUrl,
   );
   return { it, onOpen, onFrame, noticed, contexts: () => contexts };
 }
@@ -69,6 +69,30 @@ test('silence that is wanted opens no sound; sound after it closes the silence, 
   expect(contexts()).toBe(0);
   expect(noticed).toEqual(['voice.take', 'voice.take', 'voice.take', 'voice.take']);
   it.stop();
+});
+
+test('a host whose sound fails in any way is silent, and can be started again', async () => {
+  const nowhere = speaker(() => {
+    throw new TypeError('no address');
+  });
+  expect(await nowhere.it.start()).toBe('silent');
+  nowhere.it.stop();
+  const { it, contexts } = speaker();
+  vi.stubGlobal('AudioWorkletNode', undefined);
+  expect(await it.start()).toBe('silent');
+  expect(contexts()).toBe(0);
+  it.stop();
+  expect(it.status.get().state).toBe('off');
+});
+
+test('a speaker that a listener stops as soon as it is on takes no voice', async () => {
+  const { it, noticed, contexts } = speaker();
+  it.status.subscribe(({ state }) => {
+    if (state === 'on') it.stop();
+  });
+  expect(await it.start()).toBe('off');
+  expect(noticed).toEqual(['voice.release']);
+  expect(contexts()).toBe(0);
 });
 
 test('a wrong option is refused by name', async () => {

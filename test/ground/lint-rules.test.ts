@@ -192,8 +192,6 @@ const planted: readonly Planted[] = [
   // promises
   ['src/actors/runtime/a.ts', 'export const a = Promise.race([]);', properties],
   ['src/adapters/node/a.ts', 'export const a = Promise.race([]);', properties],
-  ['src/actors/runtime/race-abort.ts', 'export const a = Promise.race([]);'],
-  ['src/actors/runtime/race-abort.ts', 'export const b = Math.random();', properties],
   ['src/actors/runtime/a.ts', 'Promise.resolve();', 'typescript(no-floating-promises)'],
   [
     'src/actors/runtime/a.ts',

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import { connect as connectTcp, type Socket } from 'node:net';
 import fc from 'fast-check';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { createRuntime, createSessionPool, memoryJournal } from '../../src/index.ts';
 import { serve, type ServeOptions } from '../../src/serve/index.ts';
@@ -234,6 +234,43 @@ test('a client that never reads is cut off with a reason, and the others go on',
   expect(it.web.size.clients).toBe(1);
   await ann.it.send('hello');
   slow.terminate();
+  await session.close();
+});
+
+test('a client that is cut off while it is sent what it missed has left', async () => {
+  const session = rideSession();
+  await session.start();
+  const it = await served({
+    session: () => session,
+    limits: { maxUnsentBytes: 200_000, resumeBytes: 40_000_000, clientsPerUser: 2 },
+  });
+  const hello = { type: 'hello', v: 1, client: 'back' };
+  const protocols = ['offstage.v1', tokenOf('bob')];
+  const url = it.url.replace('http', 'ws');
+  const first = new WebSocket(url, protocols);
+  await once(first, 'open');
+  first.send(JSON.stringify(hello));
+  const [welcome] = (await once(first, 'message')) as [Buffer];
+  const { epoch, seq } = JSON.parse(String(welcome)) as { epoch: string; seq: number };
+  first.terminate();
+  const ann = it.client();
+  await ann.status(({ state }) => state === 'open');
+  for (let notice = 0; notice < 20; notice += 1) {
+    const id = session.notifyBackground('x'.repeat(500_000));
+    await ann.until(({ deliveries }) => deliveries.some(({ deliveryId }) => deliveryId === id));
+    session.dismiss(id);
+  }
+  const isCut = (times: number): boolean =>
+    it.errors.filter(({ error }) => String(error).includes('TOO_SLOW')).length === times;
+  // More often than one user may be connected.
+  for (let times = 1; times <= 3; times += 1) {
+    const again = new WebSocket(url, protocols);
+    await once(again, 'open');
+    again.send(JSON.stringify({ ...hello, after: { epoch, seq } }));
+    again.pause();
+    await vi.waitFor(() => expect(isCut(times)).toBe(true));
+    again.terminate();
+  }
   await session.close();
 });
 

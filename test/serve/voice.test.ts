@@ -59,6 +59,21 @@ test('the client that owns the voice hears the model, and reports what it has pl
   expect(played.every((report) => report.itemId === itemId)).toBe(true);
 });
 
+test('a client of a session that was suspended here comes again, and one of a session that has ended does not', async () => {
+  const suspended = await spoken();
+  await suspended.talk.session.suspend();
+  const ann = suspended.client();
+  expect((await ann.status(({ reason }) => reason !== null)).reason?.code).toBe(
+    'SESSION_SUSPENDED',
+  );
+  expect(ann.it.status.get().state).toBe('waiting');
+  const ended = await spoken();
+  await ended.talk.close();
+  const bob = ended.client();
+  const { state, reason } = await bob.status((now) => now.reason !== null);
+  expect([state, reason?.code]).toEqual(['closed', 'SESSION_ENDED']);
+});
+
 test('the voice moves to the client that asks last, and back when it leaves', async () => {
   const { client, talk } = await spoken();
   const [ann, bob] = [client(), client({ token: 'bob' })];

@@ -26,7 +26,7 @@ import {
 } from '../conversation/items.ts';
 import { clip } from '../../values/clip.ts';
 import type { MemoryFact, MemoryStore } from '../ports/memory-store.ts';
-import { raceAbort } from '../runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import type { Host } from '../runtime/host.ts';
 import { CancelledError, isA, OffstageError } from '../../values/errors.ts';
 import type { FactSource } from './context-snapshot.ts';

@@ -392,5 +392,5 @@ export interface AnswerGiven {
   readonly isApproval: boolean;
 }
 
-/** What words to a question of a subagent were: its answer, a request for time or to hear it again, or none of these. */
+/** The meaning of words to a question of a subagent: its answer, a request for time or to hear it again, or none of these. */
 export type WordsToQuestion = AnswerGiven | 'time' | 'repeat' | null;

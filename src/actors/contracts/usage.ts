@@ -1,4 +1,4 @@
-// What model calls use and cost. The app has the prices; the runtime asks for each call, and keeps the answer with it.
+// The usage and the cost of model calls. The app has the prices; the runtime asks for each call, and keeps the answer with it.
 
 /** Tokens as the provider counted them; 0 if it gave no count. */
 export interface Usage {
@@ -28,15 +28,16 @@ export function addUsage(left: Usage, right: Usage): Usage {
   return { inputTokens: 0, outputTokens: 0, totalTokens: 0, ...sum };
 }
 
-const USAGE_PARTS = [
+/** The tokens that are counted each. */
+export const TOKEN_KINDS = [
   'inputTokens',
   'outputTokens',
-  'totalTokens',
   'cachedInputTokens',
   'cacheWriteTokens',
   'reasoningTokens',
-  'cost',
 ] as const satisfies readonly (keyof Usage)[];
+
+const USAGE_PARTS = [...TOKEN_KINDS, 'totalTokens', 'cost'] as const;
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
 
@@ -75,16 +76,7 @@ export interface UsageView {
   readonly total: Usage;
 }
 
-const LEAD_PARTS = [
-  'inputTokens',
-  'outputTokens',
-  'cachedInputTokens',
-  'cacheWriteTokens',
-  'reasoningTokens',
-  'audioInputTokens',
-  'audioOutputTokens',
-  'cost',
-] as const satisfies readonly (keyof LeadUsage)[];
+const LEAD_PARTS = [...TOKEN_KINDS, 'audioInputTokens', 'audioOutputTokens', 'cost'] as const;
 
 export const NO_LEAD_USAGE: LeadUsage = { inputTokens: null, outputTokens: null };
 

@@ -17,7 +17,7 @@ import type { ModelMessage } from 'ai';
 import { asJson } from '../../values/json.ts';
 import { handleRejection } from '../../values/errors.ts';
 import type { PreApproval } from '../contracts/config.ts';
-import { raceAbort } from '../runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import type { ToolEntry } from './tools.ts';
 
 /**

@@ -44,7 +44,7 @@ export interface Asked {
 /** Makes the step with `generateText`. */
 type BySdk = (model: Model) => Promise<StepRead>;
 
-/** What the first call has shown: the headers of the SDK; null: no call was made; `other`: another SDK. */
+/** The finding of the first call: the headers of the SDK; null: no call was made; `other`: another SDK. */
 let shown: Readonly<Record<string, string | undefined>> | null | 'other' = null;
 
 /** Calls the model once: directly, where that is certain to be the same, or else `bySdk`. */

@@ -45,7 +45,7 @@ import {
 import type { Usage } from '../contracts/usage.ts';
 import type { Consent } from './approval.ts';
 import type { Clock, Environment, Ids } from '../ports/environment.ts';
-import { raceAbort } from '../runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { asArguments, isJson } from '../../values/json.ts';
 import { directStep, type StepRead } from './direct-step.ts';

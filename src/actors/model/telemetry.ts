@@ -9,7 +9,7 @@
 import { AI_SDK_TELEMETRY_TRACING_CHANNEL, type TelemetryOptions } from 'ai';
 import type { Journal } from '../ports/journal.ts';
 
-/** Who makes a model call. */
+/** The agent that makes a model call. */
 export interface ModelCaller {
   /** The agent, or the task of the runtime. */
   readonly name: string;

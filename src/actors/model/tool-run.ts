@@ -18,7 +18,7 @@ import { convertDataContentToBase64String, type JSONValue, type ModelMessage } f
 import { z } from 'zod';
 import { CancelledError, isA, isError, messageOf, TimeoutError } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
-import { raceAbort } from '../runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { head } from '../../values/clip.ts';
 import type { ToolEntry } from './tools.ts';
 import {

@@ -22,6 +22,7 @@
 import { z } from 'zod';
 import { messageOf, OffstageError } from '../../values/errors.ts';
 import { byteLength, isLongerThan } from '../../values/json.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 
 /** A step that is done elsewhere. */
 export interface Job {
@@ -145,18 +146,6 @@ export function endWithin<End extends JobEnd | JobRefusal>(
   return { failed: { code, message, retryable } };
 }
 
-/** Resolves as `work` does, unless the signal aborts first (JOBS-3). */
-export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the reason is the caller's
-    const abort = (): void => reject(signal.reason);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-    const over = (): void => signal.removeEventListener('abort', abort);
-    work.then(resolve, reject).then(over, over);
-  });
-}
-
 /** Returns the key as an id of an engine: at most so many letters, digits and signs that every protocol carries. */
 export async function engineKeyOf(key: string, maxChars: number): Promise<string> {
   const encoded = encodeURIComponent(key.toWellFormed());
@@ -269,7 +258,7 @@ export async function doInTime<End>(
     late.abort(new JobError('JOB_TIMEOUT', message, { retryable: true }));
   }, longestMs);
   try {
-    return await unlessAborted(work(AbortSignal.any([signal, late.signal])), late.signal);
+    return await raceAbort(work(AbortSignal.any([signal, late.signal])), late.signal);
   } catch (error) {
     if (late.signal.aborted && !signal.aborted) return overdueEnd(job, longestMs);
     throw error;

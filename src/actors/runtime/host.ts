@@ -25,7 +25,7 @@ export interface HostOptions {
   readonly journal: Journal;
   /** Where steps with `runs: 'jobs'` are done. @defaultValue none: they are done here */
   readonly jobs?: Jobs | undefined;
-  /** What a model call costs. @defaultValue nothing is known of costs */
+  /** The cost of a model call. @defaultValue nothing is known of costs */
   readonly price?: Price | undefined;
   /** Called with errors that did no harm: a throwing hook, a journal append that is retried. */
   readonly onError?: ((error: unknown, where: string) => void) | undefined;

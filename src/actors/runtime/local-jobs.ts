@@ -20,7 +20,7 @@ import {
   type JobHandler,
   type Jobs,
 } from '../ports/jobs.ts';
-import { raceAbort } from './race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 
 export interface LocalJobsOptions {
   /** Does the jobs: `jobWorker({ … })`. */

@@ -12,7 +12,7 @@ import {
   type Jobs,
 } from '../ports/jobs.ts';
 import { isPacked, Packer, type JobPacking } from './packing.ts';
-import { raceAbort } from './race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 
 const method = aFunction;
 const jobsSchema = z.looseObject({
@@ -41,7 +41,7 @@ export function packedJobs(jobs: Jobs, packing: JobPacking): Jobs {
     async run(job, { signal, said }) {
       signal.throwIfAborted();
       const body = await raceAbort(packer.pack(`${job.key}/body`, job.body), signal);
-      // What is said on the way is not packed, so it stays with the engines that carry none of it.
+      // Words on the way are not packed, so they stay with the engines that carry none of them.
       const hear = packer.isSealing ? undefined : said;
       const end = await jobs.run({ ...job, body }, { signal, said: hear });
       return raceAbort(unpackedEnd(packer, end), signal);

@@ -18,7 +18,7 @@ import { readable } from '../../values/plain-checks.ts';
 import { ConfigurationError, ProviderError } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../ports/event-source.ts';
-import { raceAbort } from '../runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 
 /** The result of a poll. */

@@ -23,7 +23,7 @@ import { aModel } from '../model/model.ts';
 import type { Needed } from '../model/approval.ts';
 import type { ModelCall, ModelResponse, ModelSettings } from '../model/model-step.ts';
 import type { PreparedTools } from '../model/tools.ts';
-import { raceAbort } from '../runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { approvalStatus, callChecks, checkNames, loopChecks } from './agent-settings.ts';
 import { completionToolIn } from './child-toolset.ts';
 import type { Instance } from './instance.ts';
@@ -93,7 +93,7 @@ export class AgentRun {
   #toolsContext: Readonly<Record<string, Context>> | undefined;
   /** The messages that a step has put in the place of the first ones of the log. */
   #instead: { readonly messages: readonly ModelMessage[]; readonly of: number } | null = null;
-  /** What this process knows of the steps, by their number. */
+  /** The steps, as far as this process knows them, by their number. */
   readonly #known: Known[] = [];
   /** Steps that the stop conditions have seen. */
   #judged = 0;

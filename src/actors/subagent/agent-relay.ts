@@ -14,6 +14,7 @@ import type { Agent, ModelMessage, ToolModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { messageOf } from '../../values/errors.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type {
   Relay,
@@ -100,7 +101,6 @@ const argumentsSchema = z.strictObject({ agent: anAgent, options: optionsSchema 
 
 const CUT_OFF =
   'The turn was cut off. The call may have been run or not: look before you repeat it.';
-const STOPPED = new Error('stopped');
 const ENDS: Readonly<Record<string, TurnEnd['reason']>> = {
   stop: 'completed',
   length: 'limit',
@@ -281,7 +281,7 @@ class AgentSession implements RelaySession {
     };
 
     try {
-      const result = await unlessStopped(signal, this.#agent.stream(options));
+      const result = await raceAbort(this.#agent.stream(options), signal);
       const reader = result.stream.getReader();
       const cancel = (): void => void reader.cancel(signal.reason).catch(() => {});
       if (signal.aborted) cancel();
@@ -317,11 +317,11 @@ class AgentSession implements RelaySession {
       }
       signal.removeEventListener('abort', cancel);
       if (failure !== null) throw failure.error;
-      const messages = await unlessStopped(signal, result.responseMessages);
+      const messages = await raceAbort(result.responseMessages, signal);
       this.#messages.push(...messages);
       isComplete = true;
     } catch (error) {
-      if (error !== STOPPED) throw error;
+      if (!signal.aborted) throw error;
     } finally {
       if (!isComplete) {
         this.#messages.push(...finished);
@@ -434,14 +434,4 @@ function seenIn({ seen }: Turn, toolCallId: string): PromiseWithResolvers<void> 
   const known = seen.get(toolCallId) ?? Promise.withResolvers<void>();
   seen.set(toolCallId, known);
   return known;
-}
-
-/** Settles as the work does, or rejects with STOPPED as soon as the signal aborts. */
-function unlessStopped<T>(signal: AbortSignal, work: PromiseLike<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(STOPPED);
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-    work.then(resolve, reject);
-  });
 }

@@ -6,7 +6,7 @@ import { shown } from '../../values/plain-checks.ts';
 import { isPromiseLike, type MaybePromise } from '../../values/maybe-promise.ts';
 import { ConfigurationError, TimeoutError } from '../../values/errors.ts';
 import { prepareTools, type PreparedTools } from '../model/tools.ts';
-import { raceAbort, raceTime } from '../runtime/race-abort.ts';
+import { raceAbort, raceTime } from '../../values/race-abort.ts';
 import { type Host } from '../runtime/host.ts';
 import { outputInstructions } from '../model/output.ts';
 import {

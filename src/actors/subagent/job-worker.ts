@@ -25,7 +25,7 @@ import { runToolCall } from '../model/tool-run.ts';
 import type { PreparedTools, ToolEntry } from '../model/tools.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Job, JobEnd, JobHandler, JobRefusal } from '../ports/jobs.ts';
-import { raceAbort } from '../runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { checkSubagentConfig } from './config.ts';
 import { toolsOf } from './instance.ts';
 import {

@@ -21,7 +21,7 @@ import { clip } from '../../values/clip.ts';
 import { messageOf, OffstageError, ProtocolError, ProviderError } from '../../values/errors.ts';
 import { asJson } from '../../values/json.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
-import { addUsage, NO_USAGE, type Usage } from '../contracts/usage.ts';
+import { addUsage, NO_USAGE, TOKEN_KINDS, type Usage } from '../contracts/usage.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
 import type { PreparedTools } from '../model/tools.ts';
 import { prepareTools } from '../model/tools.ts';
@@ -36,7 +36,7 @@ import type {
   RelayTask,
   RelayTool,
 } from '../ports/relay.ts';
-import { raceAbort } from '../runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { AGENT_TOOL, ASK_USER } from './ask-user.ts';
 import { createChildSubagentToolset } from './child-toolset.ts';
 import {
@@ -76,7 +76,7 @@ export interface RelayLoopOptions {
   traceparent(): string | undefined;
 }
 
-/** What the subagent has done and been told, at the beginning of a step. */
+/** The work and the messages of the subagent so far, at the beginning of a step. */
 export interface RelayStep {
   readonly step: number;
   readonly instructions: string;
@@ -675,8 +675,12 @@ export class RelayLoop {
     const connection = this.#connection;
     if (requestId !== null)
       environment.scheduler.yieldThen(() => {
-        if (connection === this.#connection)
+        if (connection !== this.#connection) return;
+        try {
           this.#session?.answer(requestId, { type: 'cancelled' });
+        } catch (error) {
+          report(error);
+        }
       });
   }
 
@@ -746,9 +750,10 @@ export class RelayLoop {
     const { cost, totalTokens: _none, ...tokens } = this.#used;
     this.#used = NO_USAGE;
     const used = { ...tokens };
-    for (const part of PARTS) {
-      const count = used[part];
-      if (count !== undefined) used[part] = Math.round(count);
+    // The counts of an agent may be no whole numbers.
+    for (const kind of TOKEN_KINDS) {
+      const count = used[kind];
+      if (count !== undefined) used[kind] = Math.round(count);
     }
     const counted = used.inputTokens + used.outputTokens;
     const priced = cost === undefined ? {} : { cost };
@@ -774,15 +779,6 @@ export class RelayLoop {
     };
   }
 }
-
-/** The counts of tokens of an agent, which may be no whole numbers. */
-const PARTS = [
-  'inputTokens',
-  'outputTokens',
-  'cachedInputTokens',
-  'cacheWriteTokens',
-  'reasoningTokens',
-] as const;
 
 /** Begins the ids of calls that are questions of an agent whose questions survive. */
 const SURVIVING = 'ask:';

@@ -56,7 +56,7 @@ export interface ToolJob extends StepBase {
 
 export type StepJob = ModelJob | ToolJob;
 
-/** What a job says while it is under way. */
+/** The words and outputs of a job while it is under way. */
 export type StepSaid =
   | { readonly type: 'text' | 'reasoning'; readonly delta: string }
   | { readonly type: 'preliminary'; readonly output: JSONValue };
@@ -255,7 +255,7 @@ export class StepJobs {
   }
 }
 
-/** What an engine carries is read as a stranger's; what cannot be read is left out. */
+/** Messages of an engine are read as those of a stranger; one that cannot be read is left out. */
 function heard(hear: (told: StepSaid) => void): (text: string) => void {
   return (text) => {
     try {

@@ -35,7 +35,7 @@ import { AgentRun, NOT_STOPPED, settingsWithin, type PreparedStep } from './agen
 import { checkOutput, structuredOutput } from '../model/output.ts';
 import { keptElsewhere, runToolCall, type KeepLarge } from '../model/tool-run.ts';
 import { callSafely, type Host } from '../runtime/host.ts';
-import { raceTime } from '../runtime/race-abort.ts';
+import { raceTime } from '../../values/race-abort.ts';
 import { runsAsJob, type ToolEntry } from '../model/tools.ts';
 import { ASK_USER, mayGiveBack, NOT_FOR_ME } from './ask-user.ts';
 import { checkHandIn, completionToolIn, notHandedInMessage } from './child-toolset.ts';

@@ -28,7 +28,7 @@ import type {
 } from '../ports/run-engine.ts';
 import { packedHandler, unpackedEnd } from '../runtime/packed-jobs.ts';
 import { isPacked, Packer, unreadable, type JobPacking } from '../runtime/packing.ts';
-import { raceAbort } from '../runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { lostBy } from './refusal.ts';
 
 const engineSchema = z.looseObject({

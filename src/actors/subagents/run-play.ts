@@ -10,6 +10,7 @@
 
 import { z } from 'zod';
 import { codeOf, isA, OffstageError } from '../../values/errors.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { defaultSessionLimits } from '../admission/limits.ts';
 import { createRuntime } from '../admission/runtime.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
@@ -23,7 +24,6 @@ import {
   doStep,
   endWithin,
   JobError,
-  unlessAborted,
   type Job,
   type JobEnd,
   type JobHandler,
@@ -539,7 +539,7 @@ export class RunPlay {
     waiting.set(key, made(settle));
     this.#look?.();
     signal.addEventListener('abort', over, { once: true });
-    return unlessAborted(promise, signal);
+    return raceAbort(promise, signal);
   }
 
   /** Returns the id of the subagent whose step a job is. */
@@ -583,7 +583,7 @@ export class RunPlay {
     try {
       const givenUp = new Promise<void>((resolve) => this.#brokenOff.set(key, resolve));
       this.#look?.();
-      await unlessAborted(givenUp, signal);
+      await raceAbort(givenUp, signal);
     } finally {
       this.#brokenOff.delete(key);
     }

@@ -32,7 +32,7 @@ import type { BudgetLimits, SubagentConfig } from '../contracts/config.ts';
 import type { SpawnReceipt, SpawnRequest, SubagentService } from '../contracts/service-types.ts';
 import { aModel } from '../model/model.ts';
 import { createHost } from '../runtime/host.ts';
-import { raceTime } from '../runtime/race-abort.ts';
+import { raceTime } from '../../values/race-abort.ts';
 import { UnfoldableEntry } from '../runtime/set-aside.ts';
 import {
   handlerChecks,

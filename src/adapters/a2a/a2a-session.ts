@@ -18,7 +18,7 @@ import type {
   RelaySession,
   RelayStart,
 } from '../../actors/ports/relay.ts';
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { clip } from '../../values/clip.ts';
 import { messageOf, ProtocolError } from '../../values/errors.ts';
 import { readSessionId, unknownSession, writeSessionId } from '../relays/remote-agent.ts';

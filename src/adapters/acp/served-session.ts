@@ -24,7 +24,7 @@ import type {
 import { APPROVE_LASTING } from '../../actors/contracts/session-views.ts';
 import type { TextPart } from '../../actors/session/lead/text-output.ts';
 import type { TextSession } from '../../actors/session/view/text-session.ts';
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { clip } from '../../values/clip.ts';
 
 /** The part of a session that an editor uses; `TextSession` has it. */

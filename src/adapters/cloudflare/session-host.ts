@@ -31,7 +31,7 @@ import {
   SUBPROTOCOL,
   type HelloFrame,
 } from '../../client/protocol.ts';
-import { ClientDesk, unauthorized } from '../../serve/client-desk.ts';
+import { ConnectedClients, unauthorized } from '../../serve/connected-clients.ts';
 import {
   clientChecks,
   withDefaults,
@@ -143,7 +143,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
   readonly #journal: Journal;
   readonly #makePool: () => SessionPool<S>;
   #pool: SessionPool<S>;
-  readonly #desk: ClientDesk;
+  readonly #connected: ConnectedClients;
   /** By the ids in the attachments of their sockets: the same socket may be another object later. */
   readonly #clients = new Map<string, ServedClient>();
   /** The first frames of clients that wait for the session. */
@@ -171,7 +171,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
         open: (id) => this.#opened(open(id, runtime)),
       });
     this.#pool = this.#makePool();
-    this.#desk = new ClientDesk(this.#options, {
+    this.#connected = new ConnectedClients(this.#options, {
       name: 'hostSession',
       reachable: this.#options,
       greeted: (client, hello) => this.#greeted(client, hello),
@@ -262,7 +262,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
     const origin = headers.get('origin');
     if (origin !== null && !isServedOrigin(origin, this.#options, url.host))
       return refusal(403, 'Expected an Origin that may connect');
-    const admission = await this.#desk.admit(headers, url);
+    const admission = await this.#connected.admit(headers, url);
     if (admission.type === 'refuse') return refusal(admission.status, admission.message);
     const { 0: client, 1: socket } = new (platform().WebSocketPair)();
     if (admission.type === 'expel' || !this.#isOwn(admission.identity)) {
@@ -304,7 +304,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
     const { id, identity, client: name } = attachment;
     const known = this.#clients.get(id);
     if (known) return known;
-    const client = this.#desk.opened(new SocketChannel(socket), identity);
+    const client = this.#connected.opened(new SocketChannel(socket), identity);
     if (name !== null) client.restored(name);
     this.#clients.set(id, client);
     return client;

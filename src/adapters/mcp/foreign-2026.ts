@@ -2,7 +2,7 @@
 // what is asked is part of the task.
 
 import { z } from 'zod';
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { messageOf } from '../../values/errors.ts';
 import {
   allTools,

@@ -8,7 +8,7 @@
 //   MCP-2026-1. What comes back from a client (`requestState`, task ids, keys) names a task of its user, or nothing.
 
 import { z } from 'zod';
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { ProtocolError } from '../../values/errors.ts';
 import { answerIn, formOf } from './forms.ts';
 import type { ConnectedUser } from './generation-2025.ts';

@@ -22,7 +22,7 @@ import type {
   RelayStart,
   RelayTask,
 } from '../../actors/ports/relay.ts';
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { clip } from '../../values/clip.ts';
 import {
   ConfigurationError,

@@ -17,7 +17,7 @@ import { THE_LEAD, type SubagentReport } from '../../actors/contracts/service-ty
 import type { QuestionOption } from '../../actors/contracts/session-views.ts';
 import type { SubagentTask } from '../../actors/contracts/task.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
-import { raceAbort, raceTime } from '../../actors/runtime/race-abort.ts';
+import { raceAbort, raceTime } from '../../values/race-abort.ts';
 import { givenAnswer, type GivenAnswer } from '../../actors/subagent/ask-user.ts';
 import type { ProgramAnswer } from '../../actors/subagents/program-ports.ts';
 import {

@@ -2,7 +2,7 @@
 // of a task until its end, its result, and errors.
 
 import { validateWith } from '../../actors/model/schema.ts';
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import type { SubagentTask } from '../../actors/contracts/task.ts';
 import { codeOf, messageOf, ProtocolError } from '../../values/errors.ts';
 import { asJson } from '../../values/json.ts';

@@ -7,7 +7,7 @@
 //       larger ends its request.
 
 import type { RelayStart } from '../../actors/ports/relay.ts';
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { clip } from '../../values/clip.ts';
 import { messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
 

@@ -226,22 +226,22 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
     longestMs = HOUR_MS,
     offerMs = OFFER_MS,
   } = options;
-  const desk = new Desk(options);
+  const jobs = new JobsUnderWay(options);
   /** Offers a job to this worker once. `isHere`: it was asked in this very attempt. */
   const offer = async (ctx: Context, job: Job) => {
     let isHere = false;
     // A job that was deleted, and is asked for anew, has the id of the old one, and another permission.
     const id = job.once
-      ? await ctx.run('may begin', () => desk.permit(ctx.request().id))
+      ? await ctx.run('may begin', () => jobs.permit(ctx.request().id))
       : ctx.request().id;
     const end = ctx.run(job.name.slice(0, MAX_NAME_CHARS), () => {
       isHere = true;
-      return desk.do(id, job);
+      return jobs.do(id, job);
     });
-    const cancelled = ctx.cancellation().map(() => desk.cancel(id));
+    const cancelled = ctx.cancellation().map(() => jobs.cancel(id));
     await restate.RestatePromise.race([end, cancelled]);
     const given = await end;
-    desk.recorded(id);
+    jobs.recorded(id);
     return { given, isHere };
   };
   const definition = {
@@ -286,7 +286,7 @@ interface Held {
  * The jobs that a worker's process knows of: by the ids of their invocations, or by their permissions, if they must not be
  * repeated.
  */
-class Desk {
+class JobsUnderWay {
   readonly #options: RestateJobServiceOptions;
   /** The newest permission that it gave to each invocation, unless that was used. */
   readonly #permits = new Map<string, string>();

@@ -270,7 +270,7 @@ export function restateRunWorkflow<Workflow>(
 ): Workflow {
   check('restateRunWorkflow(options)', workflowOptions, options);
   const { restate, handler, service = SERVICE, keepMs = WEEK_MS, longestMs = HOUR_MS } = options;
-  const desk = new Desk(handler);
+  const underWay = new WorkUnderWay(handler);
   const passing = <Shared>(shared: Shared): Shared =>
     restate.handlers.workflow.shared({ journalRetention: 0 }, shared);
   const definition = {
@@ -283,7 +283,7 @@ export function restateRunWorkflow<Workflow>(
     handlers: {
       run: async (ctx: WorkflowContext, order: RunOrder): Promise<RunView> => {
         const steps = handler.step ? 'one' : undefined;
-        return playRun(order, driverOf(ctx, restate, desk, service, steps));
+        return playRun(order, driverOf(ctx, restate, underWay, service, steps));
       },
       view: passing(async (ctx: SharedContext, after: number): Promise<RunView | Over> => {
         const turn = (await ctx.get(SHOWN))?.turn ?? 0;
@@ -316,7 +316,7 @@ async function settle<T>(promise: KeptPromise<T>, value: T): Promise<boolean> {
 function driverOf(
   ctx: WorkflowContext,
   { RestatePromise }: Pick<RestateWorkflowSdk, 'RestatePromise'>,
-  desk: Desk,
+  underWay: WorkUnderWay,
   service: string,
   steps: RunDriver['steps'],
 ): RunDriver {
@@ -336,9 +336,9 @@ function driverOf(
     ...(steps ? { steps } : {}),
     async turn(turn) {
       orderId = turn.order.id;
-      const end = ctx.run(nameOf(turn), () => desk.turn(turn));
+      const end = ctx.run(nameOf(turn), () => underWay.turn(turn));
       const stops = cancels.map((stop) =>
-        stop.map((reason = '') => desk.cancel(turnKey(turn), reason)),
+        stop.map((reason = '') => underWay.cancel(turnKey(turn), reason)),
       );
       await RestatePromise.race([end, ...stops]);
       const ended = await end;
@@ -367,7 +367,9 @@ function driverOf(
     beginStep(step) {
       const { key, name } = step;
       const permit = mark;
-      const end = ctx.run(name.slice(0, MAX_NAME_CHARS), () => desk.step(orderId, step, permit));
+      const end = ctx.run(name.slice(0, MAX_NAME_CHARS), () =>
+        underWay.step(orderId, step, permit),
+      );
       stepEnds.set(
         key,
         end.map((ended = { lost: true }) => ({ type: 'ended', ends: [{ key, end: ended }] })),
@@ -375,7 +377,7 @@ function driverOf(
     },
     stopStep(key) {
       stepEnds.delete(key);
-      desk.cancel(stepKey(orderId, key), 'the run no longer waits for it');
+      underWay.cancel(stepKey(orderId, key), 'the run no longer waits for it');
     },
     async news(requestIds, dueInMs, childIds) {
       const first: DurablePromise<RunNews | undefined>[] = requestIds.map((requestId) =>
@@ -407,7 +409,7 @@ interface UnderWay<T> {
 }
 
 /** The turns and steps that this process does. */
-class Desk {
+class WorkUnderWay {
   readonly #handler: RunHandler;
   readonly #turns = new Map<string, UnderWay<RunTurnEnd>>();
   readonly #steps = new Map<string, UnderWay<JobEnd>>();

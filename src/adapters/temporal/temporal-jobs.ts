@@ -10,6 +10,7 @@
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { messageOf } from '../../values/errors.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import {
   cancelledEnd,
   checkJobSize,
@@ -20,7 +21,6 @@ import {
   jobEndSchema,
   OFFER_MS,
   readFrom,
-  unlessAborted,
   unreachable,
   type Job,
   type JobEnd,
@@ -167,7 +167,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
         if (starting.get(job.key) === started) starting.delete(job.key);
       };
       started.then(over, over);
-      return unlessAborted(
+      return raceAbort(
         started.then(() => endOf(workflowId)),
         signal,
       );

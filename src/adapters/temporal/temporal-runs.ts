@@ -8,12 +8,12 @@
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import { messageOf } from '../../values/errors.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import {
   endWithin,
   engineKeyOf,
   JobError,
   readFrom,
-  unlessAborted,
   unreachable,
   type Job,
   type JobEnd,
@@ -136,7 +136,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
   const watches = new Watches();
   const shownBy = async (handle: TemporalRunHandle, signal: AbortSignal): Promise<RunView> => {
     try {
-      const { memo } = await unlessAborted(handle.describe(), signal);
+      const { memo } = await raceAbort(handle.describe(), signal);
       return readFrom('Temporal', runViewSchema, memo?.[RUN_VIEW] ?? NOTHING);
     } catch (error) {
       signal.throwIfAborted();
@@ -170,7 +170,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
         const shown = await shownBy(handle, signal);
         if (shown.turn > 0) return shown;
       }
-      const next = await unlessAborted(watches.next(handle, id, after), signal);
+      const next = await raceAbort(watches.next(handle, id, after), signal);
       return next ?? (await shownBy(handle, signal));
     },
     answer: (id, answer) => update(id, RUN_UPDATES.answer, answer),

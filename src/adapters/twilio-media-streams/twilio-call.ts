@@ -205,9 +205,10 @@ class Call implements TwilioCall {
         'ALREADY_CONNECTED',
         `Call ${this.callSid}: expected one connect(session), the call has a session already`,
       );
+    // A session that refuses the client (MAILBOX_FULL) may be given again.
+    if (!this.#isOver) this.#leave = session.attach();
     this.#session = session;
     if (this.#isOver) return;
-    this.#leave = session.attach();
     this.#subscriptions = [
       session.audioOut.subscribe((frame) => this.#sound.spoke(frame)),
       session.events.subscribe({

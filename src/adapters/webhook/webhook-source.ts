@@ -26,7 +26,12 @@ import type {
   EventSourceContext,
   ExternalEvent,
 } from '../../actors/ports/event-source.ts';
-import { ConfigurationError, messageOf, ProtocolError } from '../../values/errors.ts';
+import {
+  ConfigurationError,
+  handleRejection,
+  messageOf,
+  ProtocolError,
+} from '../../values/errors.ts';
 import { createGuard } from '../listen/guard.ts';
 import { readBody } from '../listen/request-body.ts';
 import { StrangerPlaces } from '../listen/stranger-places.ts';
@@ -165,7 +170,8 @@ class Webhook implements WebhookSource {
 
   #tellRefused({ status, reason }: Answer, attempt: Attempt | null): void {
     try {
-      this.#options.onRefused({ status, reason });
+      const told: unknown = this.#options.onRefused({ status, reason });
+      handleRejection(told, (error) => attempt?.report(error));
     } catch (error) {
       attempt?.report(error);
     }

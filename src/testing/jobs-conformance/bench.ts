@@ -3,7 +3,7 @@
 import type { Job, JobEnd, JobHandler, JobRefusal, Jobs } from '../../actors/ports/jobs.ts';
 import { isA, messageOf } from '../../values/errors.ts';
 import { JobError } from '../../actors/ports/jobs.ts';
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { ConformanceError } from '../conformance/conformance-error.ts';
 import { simulatedEnvironment } from '../doubles/simulated-environment.ts';
 import type { JobsConformanceSetup, JobsFault, JobsStage } from './stage.ts';

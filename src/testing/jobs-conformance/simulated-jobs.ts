@@ -20,7 +20,7 @@ import {
   type Jobs,
 } from '../../actors/ports/jobs.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 
 export interface SimulatedJobsOptions {
   /** Does the jobs: those of `jobWorker({ … })`. */

@@ -20,7 +20,7 @@ import {
   type RunView,
 } from '../../actors/ports/run-engine.ts';
 import { playRun, type RunDriver, type RunStepEnd } from '../../actors/ports/run-flow.ts';
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 
 export interface SimulatedRunsOptions {
   /** The time in which runs wait. */

@@ -22,7 +22,7 @@ const AROUND_BINS = { before: 8, after: 3 };
 const VOICE_BINS = 12;
 /** 80 ms: a word begins quietly. So much later the transport hears everything, once an echo is known. */
 const ONSET_BINS = 5;
-/** What is played next is known for this long, in bins, without a report. */
+/** The sound that is played next is known for this long, in bins, without a report. */
 const AHEAD_BINS = 40;
 /** The gain of the echo that a transport hears: -30 dB. */
 const QUIET = 0.03;

@@ -83,7 +83,7 @@ const DEFAULT_PHRASES: Readonly<Record<string, AcknowledgementPhrases>> = {
 
 /** The moment, as the turn sees it. */
 export interface Moment {
-  /** Nobody speaks or is about to. */
+  /** Neither side speaks or is about to. */
   readonly isSilent: boolean;
   /** The user speaks, the model is heard, or nobody listens. */
   readonly hasOtherSound: boolean;

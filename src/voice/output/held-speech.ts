@@ -80,7 +80,7 @@ interface Held {
   isFull: boolean;
   /** Reads whether it acknowledges the answer; null: it is not for an answer. */
   reader: ReplyReader | null;
-  /** What was said so far. */
+  /** The words so far. */
   text: string;
   /** Its events are being handled. */
   isPassing: boolean;
@@ -271,7 +271,7 @@ export class HeldSpeech {
         : scheduler.schedule(() => this.#follow(held), next + FOLLOW_MS - clock.now());
   }
 
-  /** What has not been read as an acknowledgement by now is none. */
+  /** Speech that has not been read as an acknowledgement by now is none. */
   #endReading(): void {
     this.#stopReading();
     for (const held of this.#takeAll(({ reader, follows }) => reader !== null && !follows))

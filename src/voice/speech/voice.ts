@@ -1,7 +1,7 @@
 // The ports for text to speech (`Voice`) and speech to text (`Transcriber`). `offstage/ai-sdk-speech` adapts the
 // models of a provider; any other object that implements the method works, too.
 
-import { raceAbort } from '../../actors/runtime/race-abort.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { ProviderError } from '../../values/errors.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { anObject, check } from '../../values/checks.ts';

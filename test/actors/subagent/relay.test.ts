@@ -492,6 +492,49 @@ describe('an agent whose process ends', () => {
     expect((await begin().result).text).toBe('Well.');
     expect(errors).toEqual([expect.stringContaining('got one that cannot be read')]);
   });
+
+  test('RELAY-LOOP-5: a relay that throws at the answer to what cannot be read is reported', async () => {
+    const errors: string[] = [];
+    const relay: Relay = {
+      name: 'an agent',
+      capabilities: {
+        openQuestionSurvives: false,
+        resumes: false,
+        steers: false,
+        reportsTools: false,
+      },
+      start: ({ receive, scheduler }) =>
+        Promise.resolve({
+          id: 's1',
+          isRunning: false,
+          prompt() {
+            receive({ type: 'permission', requestId: 'r1', title: 7 } as never);
+            scheduler.schedule(() => {
+              receive({ type: 'words', text: 'Well.' });
+              receive({ type: 'turn_ended', reason: 'completed' });
+            }, 1000);
+          },
+          steer() {},
+          answer() {
+            throw new Error('the agent is gone');
+          },
+          interrupt() {},
+          release: () => Promise.resolve('idle'),
+        }),
+    };
+    const environment = simulatedEnvironment();
+    const { result } = runSubagent({ name: 'coder', instructions: '', relay }, 'Write', {
+      runtime: createRuntime({ environment }),
+      onError: (error) => void errors.push(String(error)),
+    });
+    await environment.settle();
+    await environment.advance(1000);
+    expect((await result).text).toBe('Well.');
+    expect(errors).toEqual([
+      expect.stringContaining('cannot be read'),
+      expect.stringContaining('the agent is gone'),
+    ]);
+  });
 });
 
 describe('a message', () => {

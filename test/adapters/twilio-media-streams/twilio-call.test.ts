@@ -1,12 +1,17 @@
 import { Subject } from 'rxjs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   acceptTwilioCall,
   type CallSession,
   type TwilioCall,
   type TwilioCallOptions,
 } from '../../../src/adapters/twilio-media-streams/index.ts';
-import { ConfigurationError, ProtocolError, ProviderError } from '../../../src/values/errors.ts';
+import {
+  CapacityError,
+  ConfigurationError,
+  ProtocolError,
+  ProviderError,
+} from '../../../src/values/errors.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 import { FakeTwilio } from './support/fake-twilio.ts';
@@ -77,6 +82,19 @@ const frame = (ms: number, itemId = 'item_1'): AudioFrame => ({
 });
 
 describe('a call begins', () => {
+  test('with a session that has refused it first, when it is given again', async () => {
+    const { call, session, twilio, environment } = await inCall();
+    const attach = vi.spyOn(session, 'attach').mockImplementationOnce(() => {
+      throw new CapacityError('MAILBOX_FULL', '10,000 events wait');
+    });
+    expect(() => call.connect(session)).toThrow('10,000 events wait');
+    call.connect(session);
+    expect(attach).toHaveBeenCalledTimes(2);
+    session.audioOut.next(frame(200));
+    await environment.advance(300);
+    expect(twilio.heard.length).toBeGreaterThan(0);
+  });
+
   test('when Twilio has said what it is', async () => {
     const { call } = await inCall();
     expect(call).toMatchObject({

@@ -99,15 +99,22 @@ describe('[B76] a signed request becomes an event', () => {
     expect(hook.errors).toEqual([expect.any(SyntaxError)]);
   });
 
-  test('a listener of refusals that throws is reported, and the sender has its answer', async () => {
-    await start({
-      onRefused: () => {
+  test.each([
+    [
+      'throws',
+      () => {
         throw new Error('the log is full');
       },
-    });
-    expect(await hook.send({ body: '{}' })).toMatchObject(unauthorized);
-    expect(hook.errors.map(String)).toEqual(['Error: the log is full']);
-  });
+    ],
+    ['rejects', (): unknown => Promise.reject(new Error('the log is full'))],
+  ])(
+    'a listener of refusals that %s is reported, and the sender has its answer',
+    async (_how, onRefused) => {
+      await start({ onRefused });
+      expect(await hook.send({ body: '{}' })).toMatchObject(unauthorized);
+      expect(hook.errors.map(String)).toEqual(['Error: the log is full']);
+    },
+  );
 });
 
 describe('WEBHOOK-SOURCE-1: the signature', () => {

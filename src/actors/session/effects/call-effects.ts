@@ -20,7 +20,7 @@ import type { JSONValue } from 'ai';
 import { CancelledError, isError, messageOf, TimeoutError } from '../../../values/errors.ts';
 import type { CallAnswer, Failure } from '../../../machines/index.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
-import { raceAbort, raceTime } from '../../runtime/race-abort.ts';
+import { raceAbort, raceTime } from '../../../values/race-abort.ts';
 import { callSafely } from '../../runtime/host.ts';
 import { inDoubtMessage } from '../../subagent/subagent-work.ts';
 import { outcomeOf } from '../../subagent/outcome-of.ts';

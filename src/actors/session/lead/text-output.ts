@@ -15,6 +15,8 @@
 //       that could still see it, at once without a listener.
 //   TEXT-OUTPUT-5. A card is given to every listener that does not have the piece that it stands for, and to
 //       every later one, until one of them has seen it or it is not due any more.
+//   TEXT-OUTPUT-6. A reader that breaks off leaves at once, also one that has not begun to read, or waits for a piece:
+//       a generator alone runs no `finally` then, or a piece later.
 
 import { Observable, Subject } from 'rxjs';
 import type { QuestionView } from '../../contracts/session-views.ts';
@@ -170,7 +172,19 @@ export class TextOutput {
     };
     for (const piece of this.#unseenCards()) hand(piece, reader);
     this.#readers.add(reader);
-    return { parts: this.#pull(reader), end: () => finish(reader) };
+    const parts = this.#pull(reader);
+    const leave = parts.return.bind(parts);
+    return {
+      // TEXT-OUTPUT-6
+      parts: Object.assign(parts, {
+        return: (): ReturnType<typeof leave> => {
+          finish(reader);
+          this.#left(reader);
+          return leave();
+        },
+      }),
+      end: () => finish(reader),
+    };
   }
 
   /** Ends the output: readers end after their last piece, and later readers get nothing. */
@@ -219,9 +233,15 @@ export class TextOutput {
           });
       }
     } finally {
-      this.#readers.delete(reader);
-      for (const piece of heldBy(reader)) drop(piece, 1);
+      this.#left(reader);
     }
+  }
+
+  #left(reader: Reader): void {
+    if (!this.#readers.delete(reader)) return;
+    const held = heldBy(reader);
+    reader.buffer.length = 0;
+    for (const piece of held) drop(piece, 1);
   }
 }
 

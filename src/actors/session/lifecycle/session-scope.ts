@@ -16,7 +16,7 @@ import type { PendingInput, ProgressNote, SpawnRequest } from '../../contracts/s
 import { assembleContextSnapshot, type FactSource } from '../../context/context-snapshot.ts';
 import type { OutcomeProcessor } from '../../../results/outcome-processor.ts';
 import { ownValue } from '../../../values/own-value.ts';
-import { raceTime } from '../../runtime/race-abort.ts';
+import { raceTime } from '../../../values/race-abort.ts';
 import { callSafely, type Host } from '../../runtime/host.ts';
 import type { DeliveryView, SubagentView } from '../../contracts/session-views.ts';
 import type { SubagentConfig, SubagentDefinition } from '../../contracts/config.ts';

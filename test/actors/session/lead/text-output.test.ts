@@ -58,6 +58,43 @@ describe('TEXT-OUTPUT-1: readers', () => {
   });
 });
 
+describe('TEXT-OUTPUT-6: a reader that breaks off leaves', () => {
+  test('before it has begun to read', async () => {
+    const output = new TextOutput();
+    const { log, fate } = fates();
+    const { parts } = output.read();
+    output.push(piece('one'), fate('one'));
+    await parts.return();
+    expect(log).toEqual(['one unseen']);
+    expect(output.isHeard).toBe(false);
+    expect(await parts.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test('while it waits for a piece', async () => {
+    const output = new TextOutput();
+    const { parts } = output.read();
+    const next = parts.next();
+    const left = parts.return();
+    expect(output.isHeard).toBe(false);
+    expect(await next).toEqual({ done: true, value: undefined });
+    expect(await left).toEqual({ done: true, value: undefined });
+  });
+
+  test('in the middle of a piece, which it has not seen', async () => {
+    const output = new TextOutput();
+    const { log, fate } = fates();
+    for (const name of ['one', 'two']) output.push(piece(name), fate(name));
+    const { parts } = output.read();
+    for (const name of ['three', 'four']) output.push(piece(name), fate(name));
+    for await (const part of parts) {
+      expect(part).toEqual(piece('three'));
+      break;
+    }
+    expect(log.slice(2)).toEqual(['three unseen', 'four unseen']);
+    expect(output.isHeard).toBe(false);
+  });
+});
+
 /** Notes what becomes of pieces. */
 function fates() {
   const log: string[] = [];

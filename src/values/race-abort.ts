@@ -5,8 +5,6 @@
 //   RACE-ABORT-2. A settled race leaves no listener on the signal, however long the signal lives.
 //   RACE-ABORT-3. A late rejection of the work is handled.
 
-import type { Scheduler } from '../ports/environment.ts';
-
 /**
  * Returns the result of `work`, unless `signal` aborts first. The work itself continues: pass it the signal
  * to stop it.
@@ -34,7 +32,7 @@ export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Pro
 
 export interface TimeLimit {
   readonly timeoutMs: number;
-  readonly scheduler: Pick<Scheduler, 'schedule'>;
+  readonly scheduler: { schedule(task: () => void, delayMs: number): () => void };
   /** Makes the error of work that takes longer. */
   readonly late: () => Error;
 }

@@ -1,5 +1,5 @@
-// Who is connected to the sessions of a server, over a WebSocket or a stream: a request becomes an identity, or a
-// refusal, and a client is found by the name that it has over all its connections.
+// The clients that are connected to the sessions of a server, over a WebSocket or a stream: a request becomes an identity, or
+// a refusal, and a client is found by the name that it has over all its connections.
 //
 // Owns:     the clients, the streams by their names.
 // Does not: accept sockets (serve.ts does in Node.js, `offstage/cloudflare` in a Durable Object), or find the session
@@ -46,40 +46,40 @@ export const unauthorized = {
   retry: false,
 } as const;
 
-/** The session behind the clients. */
-export interface DeskOptions {
+/** The server that they are connected to. */
+export interface ConnectedClientsOptions {
   /** The name of the server in errors. */
   readonly name: string;
   readonly reachable: Reachable;
   greeted(client: ServedClient, hello: HelloFrame): void;
 }
 
-/** What becomes of an upgrade. `expel`: the open socket says so. */
+/** The decision on an upgrade. `expel`: the open socket says so. */
 export type Admission =
   | { readonly type: 'open'; readonly identity: ServedIdentity }
   | { readonly type: 'expel' }
   | { readonly type: 'refuse'; readonly status: number; readonly message: string };
 
-export class ClientDesk implements ClientOwner {
+export class ConnectedClients implements ClientOwner {
   readonly web: WebHandlers;
   readonly environment;
   readonly limits;
   readonly clients = new Set<ServedClient>();
   readonly #options: CheckedServe;
-  readonly #desk: DeskOptions;
+  readonly #server: ConnectedClientsOptions;
   /** The clients of streams, by their name: the receivers of POSTs. */
   readonly #streams = new Map<string, ServedClient>();
   #isClosed = false;
 
-  constructor(options: CheckedServe, desk: DeskOptions) {
+  constructor(options: CheckedServe, server: ConnectedClientsOptions) {
     this.#options = options;
-    this.#desk = desk;
+    this.#server = server;
     this.environment = options.environment;
     this.limits = options.limits;
     this.web = webHandlers({
-      name: desk.name,
+      name: server.name,
       path: options.path,
-      reachable: desk.reachable,
+      reachable: server.reachable,
       methods: ['GET', 'POST'],
       scheduler: options.environment.scheduler,
       maxBytes: options.limits.maxMessageBytes,
@@ -119,7 +119,7 @@ export class ClientDesk implements ClientOwner {
       const message = `Expected version ${PROTOCOL_VERSION} of the protocol, got ${hello.v}`;
       return client.bye('PROTOCOL_VERSION', message);
     }
-    this.#desk.greeted(client, hello);
+    this.#server.greeted(client, hello);
   }
 
   gone(client: ServedClient): void {
@@ -132,7 +132,7 @@ export class ClientDesk implements ClientOwner {
     const { user, sessionId } = identity;
     this.#options.onError(
       new CapacityError('CLIENT_CUT_OFF', `${code}: ${message}`),
-      `${this.#desk.name}: client of ${user} in ${sessionId}`,
+      `${this.#server.name}: client of ${user} in ${sessionId}`,
     );
   }
 

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
-import { raceAbort } from '../../../src/actors/runtime/race-abort.ts';
-import { deferred, macrotask, never, soon } from '../model/fakes.ts';
+import { raceAbort } from '../../src/values/race-abort.ts';
+import { deferred, macrotask, never, soon } from '../actors/model/fakes.ts';
 
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 

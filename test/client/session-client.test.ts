@@ -1,0 +1,220 @@
+// A client whose listeners call it back in the middle of what it does, on a socket of the test's own.
+
+import { expect, onTestFinished, test } from 'vitest';
+import { connect, type ClientStatus, type ConnectOptions } from '../../src/client/index.ts';
+import type { SocketLike } from '../../src/client/line.ts';
+import { emptySessionState } from '../../src/client/session-state.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
+
+type Listener = (event: never) => void;
+
+/** A client, and the sockets that it opens. */
+function clientOfFakes(options: Partial<ConnectOptions> = {}) {
+  const environment = simulatedEnvironment();
+  const sockets: FakeSocket[] = [];
+  class FakeSocket implements SocketLike {
+    binaryType = '';
+    readyState = 0;
+    readonly bufferedAmount = 0;
+    readonly sent: { readonly type: string }[] = [];
+    readonly #listeners = new Map<string, Listener>();
+    constructor() {
+      sockets.push(this);
+    }
+    addEventListener(type: string, listener: Listener): void {
+      this.#listeners.set(type, listener);
+    }
+    send(data: string | Uint8Array): void {
+      this.sent.push(JSON.parse(String(data)) as { readonly type: string });
+    }
+    close(): void {
+      this.readyState = 3;
+    }
+    emit(type: string, event: object = {}): void {
+      this.#listeners.get(type)?.(event as never);
+    }
+    open(): void {
+      this.readyState = 1;
+      this.emit('open');
+    }
+    says(frame: object): void {
+      this.emit('message', { data: JSON.stringify(frame) });
+    }
+    welcome(): void {
+      this.open();
+      this.says({
+        type: 'welcome',
+        v: 1,
+        epoch: 'e1',
+        seq: 0,
+        now: 0,
+        memory: 'm1',
+        sessionId: 's1',
+        user: 'ann',
+        role: 'user',
+        aliveMs: 15_000,
+        hasVoice: false,
+        state: emptySessionState,
+      });
+    }
+  }
+  const client = connect({
+    url: 'http://127.0.0.1/offstage',
+    transport: 'websocket',
+    WebSocket: FakeSocket,
+    environment,
+    ...options,
+  });
+  onTestFinished(() => client.close());
+  return {
+    client,
+    environment,
+    sockets,
+    status: () => client.status.get().state,
+    /** The sockets that are not closed. */
+    live: () => sockets.filter(({ readyState }) => readyState < 2),
+    /** The present socket, when it has been asked for. */
+    async socket(count = 1): Promise<FakeSocket> {
+      for (let turns = 0; turns < 10 && sockets.length < count; turns += 1) await Promise.resolve();
+      const socket = sockets.at(-1);
+      if (!socket || sockets.length < count) throw new Error('Expected a socket');
+      return socket;
+    },
+  };
+}
+
+test('the socket of these tests makes a client open', async () => {
+  const { client, socket, status } = clientOfFakes();
+  (await socket()).welcome();
+  expect(status()).toBe('open');
+  expect(client.status.get()).toMatchObject({ user: 'ann', sessionId: 's1' });
+});
+
+const changes = ['connecting', 'open', 'waiting'] as const;
+test.each(changes)(
+  'SESSION-CLIENT-5: a listener of the status that closes the client while it is %s closes it for good',
+  async (state) => {
+    const { client, environment, socket, status, live } = clientOfFakes();
+    const first = await socket();
+    const seen: ClientStatus['state'][] = [];
+    client.status.subscribe((now) => {
+      seen.push(now.state);
+      if (now.state === state) client.close();
+    });
+    first.welcome();
+    first.emit('close');
+    await environment.advance(60_000);
+    expect(status()).toBe('closed');
+    expect(seen.at(-1)).toBe('closed');
+    expect(live()).toEqual([]);
+    expect(environment.pendingTimers).toBe(0);
+  },
+);
+
+test('SESSION-CLIENT-5: a listener of the store, or of a server that says goodbye, closes it for good', async () => {
+  const welcomed = clientOfFakes();
+  const first = await welcomed.socket();
+  welcomed.client.store.subscribe(() => welcomed.client.close());
+  first.welcome();
+  const dismissed = clientOfFakes();
+  const second = await dismissed.socket();
+  second.welcome();
+  dismissed.client.status.subscribe(({ reason }) => {
+    if (reason?.code === 'IDLE') dismissed.client.close();
+  });
+  second.says({ type: 'bye', code: 'IDLE', message: 'Later', retry: true });
+  for (const { status, environment, live } of [welcomed, dismissed]) {
+    await environment.advance(60_000);
+    expect(status()).toBe('closed');
+    expect(live()).toEqual([]);
+    expect(environment.pendingTimers).toBe(0);
+  }
+});
+
+test('SESSION-CLIENT-5: a listener that connects again at once opens one line, not a second one later', async () => {
+  const { client, environment, socket, sockets, status, live } = clientOfFakes();
+  const first = await socket();
+  first.welcome();
+  client.status.subscribe(({ state }) => {
+    if (state === 'waiting') client.reconnect();
+  });
+  first.emit('close');
+  (await socket(2)).open();
+  await environment.advance(5_000);
+  expect(sockets).toHaveLength(2);
+  expect(live()).toHaveLength(1);
+  expect(status()).toBe('connecting');
+});
+
+test('SESSION-CLIENT-2: words that a listener sends when it opens go once', async () => {
+  const { client, socket } = clientOfFakes();
+  const first = await socket();
+  const { unsubscribe } = client.status.subscribe(({ state }) => {
+    if (state !== 'open') return;
+    unsubscribe();
+    client.send('hello').catch(() => undefined);
+  });
+  first.welcome();
+  expect(first.sent.map(({ type }) => type)).toEqual(['hello', 'send']);
+});
+
+test('a listener that causes a newer value does not leave the others with the old one', async () => {
+  const { client, socket } = clientOfFakes();
+  const first = await socket();
+  first.welcome();
+  client.status.subscribe(({ state }) => {
+    if (state === 'waiting') client.reconnect();
+  });
+  const seen: ClientStatus['state'][] = [];
+  client.status.subscribe(({ state }) => void seen.push(state));
+  first.emit('close');
+  expect(seen).toEqual(['connecting']);
+});
+
+test('an `onError` that throws keeps no listener from its value, and its error is thrown in a task of its own', async () => {
+  const later: (() => void)[] = [];
+  const { clock, scheduler, ids, random } = simulatedEnvironment();
+  const { client, socket, status } = clientOfFakes({
+    environment: {
+      clock,
+      ids,
+      random,
+      scheduler: {
+        yieldThen: (task) => scheduler.yieldThen(task),
+        schedule(task, delayMs, options) {
+          if (delayMs === 0) later.push(task);
+          return delayMs === 0 ? () => undefined : scheduler.schedule(task, delayMs, options);
+        },
+      },
+    },
+    onError: () => {
+      throw new Error('of onError');
+    },
+  });
+  const first = await socket();
+  client.status.subscribe(() => {
+    throw new Error('of a listener');
+  });
+  const seen: ClientStatus['state'][] = [];
+  client.status.subscribe(({ state }) => void seen.push(state));
+  first.welcome();
+  expect(seen).toEqual(['open']);
+  expect(status()).toBe('open');
+  expect(later).toHaveLength(1);
+  expect(later[0]).toThrow('of onError');
+});
+
+test('the answers of this client are remembered as long as their questions are shown', async () => {
+  const { client, socket } = clientOfFakes();
+  const first = await socket();
+  first.welcome();
+  for (let id = 1; id <= 60; id += 1) {
+    const answered = client.answer(`q${id}`, { optionId: 'yes' });
+    first.says({ type: 'receipt', id, ok: true, value: { accepted: true, by: 'ann' } });
+    await answered;
+  }
+  const ids = [...client.answered.get().keys()];
+  expect(ids).toHaveLength(50);
+  expect(ids.at(0)).toBe('q11');
+  expect(ids.at(-1)).toBe('q60');
+});
