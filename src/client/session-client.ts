@@ -161,7 +161,7 @@ function aFunction(value: unknown): string | null {
 }
 
 const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = 15_000;
+const LONGEST_RETRY_MS = 5_000;
 /** From the opening of a connection to the first frame. */
 const WELCOME_TIMEOUT_MS = 10_000;
 /** Frames may be late by this factor of what the server promised. */

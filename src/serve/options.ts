@@ -31,6 +31,7 @@ export type ServedSession = Pick<
   | 'dismiss'
   | 'subagents'
   | 'committed'
+  | 'idle'
 > &
   Partial<Pick<VoiceSession, 'audioIn' | 'audioOut' | 'playout'>>;
 

@@ -65,6 +65,9 @@ export function serve<S extends ServedSession>(options: ServeOptions<S>): Offsta
   return new Server(checkedServe(options));
 }
 
+/** The codes of a pool that leaves. */
+const LEAVING: ReadonlySet<unknown> = new Set(['POOL_DRAINING', 'POOL_CLOSED']);
+
 /** Time for the last frames to leave before the sockets are closed. */
 const CLOSE_GRACE_MS = 1_000;
 
@@ -163,6 +166,9 @@ class Server implements OffstageServer {
       .catch((error: unknown) => {
         if (codeOf(error) === 'SESSION_CLOSED')
           return client.bye('SESSION_ENDED', 'The session has ended');
+        // A deploy: the client finds another process.
+        if (LEAVING.has(codeOf(error)))
+          return client.bye('SERVER_CLOSING', 'The server is closing', { retry: true });
         this.#options.onError(error, `serve: opening ${client.identity.sessionId}`);
         client.bye('SESSION_UNAVAILABLE', 'The session could not be opened', { retry: true });
       });
@@ -250,8 +256,13 @@ class Server implements OffstageServer {
     return new Promise((resolve, reject) => {
       // The pool keeps the session awake until the hub ends.
       void pool
-        ?.use(sessionId, async (session) => {
-          resolve(await opened(session));
+        ?.use(sessionId, async (session, draining) => {
+          const hub = await opened(session);
+          resolve(hub);
+          // Before a deploy: the clients see the end of what is under way, and connect again to another process.
+          const leave = (): void => void hub.quiet().then(() => closing(hub));
+          if (draining.aborted) leave();
+          else draining.addEventListener('abort', leave);
           await over;
         })
         .catch(reject);
@@ -262,7 +273,7 @@ class Server implements OffstageServer {
     this.#connected.close();
     for (const opening of this.#hubs.values()) {
       const hub = await opening.catch(() => null);
-      hub?.close('SERVER_CLOSING', 'The server is closing', true);
+      if (hub) closing(hub);
     }
     const guard = await this.#guard.catch(() => null);
     await guard?.close({ graceMs: CLOSE_GRACE_MS });
@@ -297,6 +308,10 @@ class SocketChannel implements Channel {
     // `ws` ends the socket soon after, whether the client reads the reason or not.
     this.#socket.close(code, reason);
   }
+}
+
+function closing(hub: SessionHub): void {
+  hub.close('SERVER_CLOSING', 'The server is closing', true);
 }
 
 function isAddress(url: string): boolean {

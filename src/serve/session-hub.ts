@@ -194,6 +194,13 @@ export class SessionHub implements ClientHub {
     while (this.#executing.size > 0) await Promise.all(this.#executing);
   }
 
+  /** Resolves when the session has nothing more to do or to say, and no command is being executed. */
+  async quiet(): Promise<void> {
+    // Rejects where it has not begun, or is over.
+    await this.#session.idle().catch(ignore);
+    await this.settled();
+  }
+
   notice(client: ServedClient, frame: NoticeFrame): void {
     switch (frame.type) {
       case 'resync':

@@ -1,4 +1,5 @@
-// Documents name what is there: each path of a source file or a test that docs/ and README.md mention exists.
+// Documents name what is there: each path of a source file or a test that docs/ and README.md mention exists, and each name
+// that they say is "of `offstage/…`".
 
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -42,4 +43,25 @@ test.each(documents)('%s links to files that exist', (document) => {
   const links = [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link);
   const local = links.filter((link) => !/^\w+:/.test(link));
   expect(local.filter((link) => !existsSync(join(root, dirname(document), link)))).toEqual([]);
+});
+
+/** The public names of each entry point. */
+const entries = new Map<string, Set<string>>();
+for (const section of readFileSync(join(root, 'docs/api.md'), 'utf8').split(/^## /m).slice(1))
+  entries.set(
+    section.split('\n', 1).join('').trim(),
+    new Set([...section.matchAll(/^\| `([\w$]+)/gm)].map(([, name = '']) => name)),
+  );
+
+test.each(documents)('%s names exports where they are', (document) => {
+  const text = readFileSync(join(root, document), 'utf8');
+  const phrases = text.matchAll(
+    /`(?:await )?([\w$]+)\b[^`\n]*`(?:,? (?:and|or) `([\w$]+)[^`\n]*`)?\s+of\s+`(offstage[\w/-]*)`/g,
+  );
+  const wrong = [...phrases].flatMap(([, first = '', second, entry = '']) =>
+    [first, ...(second ? [second] : [])]
+      .filter((name) => !entries.get(entry)?.has(name))
+      .map((name) => `${name} of ${entry}`),
+  );
+  expect(wrong).toEqual([]);
 });

@@ -6,7 +6,7 @@ import {
   type ClientMessage,
 } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
-import type { TextPart } from '../../src/index.ts';
+import type { SessionEvent, TextPart } from '../../src/index.ts';
 import { textLife, world } from '../support/crashes.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
@@ -320,6 +320,40 @@ describe('from one process to the next', () => {
       );
     },
   );
+});
+
+describe('TEXT-LEAD-5: clients come and go, which is no mistake of the app', () => {
+  const warned = (events: readonly SessionEvent[]): number =>
+    events.filter((event) => event.type === 'error.reported' && event.code === 'NOBODY_LISTENS')
+      .length;
+
+  test('one that has left', async () => {
+    const { session, type, state, events, environment } = textTalk(TWO);
+    await session.start();
+    session.listen()();
+    await type('use first and second');
+    await environment.advance(3_600_000);
+    expect(state().deliveries.map(({ card }) => card)).toEqual([true, true]);
+    expect(warned(events)).toBe(0);
+  });
+
+  test('those of a process that was killed', async () => {
+    const of = world();
+    const before = textLife(of, TWO);
+    await before.session.start();
+    before.session.listen();
+    await before.type('use first');
+    before.kill();
+    await of.environment.advance(10_000);
+    const after = textLife(of, TWO);
+    const events: SessionEvent[] = [];
+    after.session.events.subscribe((event) => events.push(event));
+    await after.session.start();
+    after.session.notifyBackground('Something new');
+    await of.environment.advance(3_600_000);
+    expect(after.state().deliveries.map(({ state }) => state)).toContain('pending');
+    expect(warned(events)).toBe(0);
+  });
 });
 
 test('OUTBOX-9: of more than may wait, the one that was told first ends as told', async () => {

@@ -5,11 +5,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { connect as connectTcp, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { tool } from 'ai';
 import { WebSocket } from 'ws';
+import { z } from 'zod';
 import { createRuntime, createSessionPool, memoryJournal } from '../../src/index.ts';
 import { serve, type ServeOptions } from '../../src/serve/index.ts';
 import { connect, type SocketClass } from '../../src/client/index.ts';
 import { scopeInUse } from '../../src/actors/ports/journal-error.ts';
+import { calls, say, steps } from '../support/subagent-runs.ts';
 import { rideSession, served, testClient, type Served } from './support/served.ts';
 
 /** Breaks all connections, as a network does. */
@@ -497,6 +500,53 @@ test('many sessions come from a pool, which lets them sleep when nobody is conne
   await pool.close();
 });
 
+test('before a deploy the clients of a session go as soon as it has nothing to do, and nobody waits for a tab', async () => {
+  const runtime = createRuntime({ journal: memoryJournal() });
+  const { promise: slow, resolve: finish } = Promise.withResolvers<void>();
+  const config = {
+    tools: {
+      dig: tool({
+        description: 'Digs',
+        inputSchema: z.object({}),
+        execute: async () => {
+          await slow;
+          return 'dug';
+        },
+      }),
+    },
+  };
+  const dig = { script: steps(calls(['dig', {}]), say('It is dug.')), config };
+  const pool = createSessionPool({
+    runtime,
+    open: (sessionId) => rideSession({ sessionId, runtime, subagents: { dig } }),
+  });
+  const it = await served({
+    pool,
+    authorize: ({ sessionId }) => ({ sessionId: sessionId ?? '', user: 'ann', role: 'user' }),
+  });
+  const [waits, busy] = [it.client({ session: 'waits' }), it.client({ session: 'busy' })];
+  await waits.it.send('use book_ride');
+  await waits.question();
+  await busy.it.send('use dig');
+  await busy.until(({ subagents }) => subagents.some(({ state }) => state === 'running'));
+  // Far longer than the test may take: an open tab is not waited for.
+  const drained = pool.drain({ withinMs: 600_000 });
+  const { reason } = await waits.status(({ state }) => state === 'waiting');
+  expect(reason?.code).toBe('SERVER_CLOSING');
+  expect(busy.it.status.get().state).toBe('open');
+  const late = it.client({ session: 'late' });
+  expect((await late.status(({ state }) => state === 'waiting')).reason?.code).toBe(
+    'SERVER_CLOSING',
+  );
+  finish();
+  await busy.until(({ transcript }) => transcript.some(({ text }) => text.includes('It is dug.')));
+  expect((await busy.status(({ state }) => state === 'waiting')).reason?.code).toBe(
+    'SERVER_CLOSING',
+  );
+  await drained;
+  expect(it.errors).toEqual([]);
+});
+
 test('pages of other origins, other hosts and other paths are refused', async () => {
   const session = rideSession();
   const it = await served({ session: () => session, origins: ['https://app.example'] });
@@ -632,6 +682,8 @@ test('a client that is asked for at a server that is not there tries again, late
     await ann.status(({ state, retryAt: next }) => state === 'waiting' && next !== retryAt);
   }
   expect(delays.at(-1)).toBeGreaterThan(4 * (delays[0] ?? 0));
+  // Else a client waits far beyond the lease of a process that was killed.
+  expect(Math.max(...delays)).toBeLessThanOrEqual(6250);
   onTestFinished(() => session.close());
 });
 

@@ -92,11 +92,12 @@ export interface SessionPool<S extends PooledSession> {
   awake(sessionId: string): S | undefined;
   /**
    * Passes the session to `use`: wakes or begins it first, and keeps it awake until the result of `use` has
-   * settled. Returns that result.
+   * settled. Returns that result. `draining` aborts when `drain` is called: a use that keeps the session for somebody who
+   * is connected, as that of `serve`, ends as soon as the session has nothing more to do or to say.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` for an invalid id, or a `use` that is not a function.
    * @throws {OffstageError} `POOL_CLOSED`; `POOL_DRAINING` unless the session is awake here; the errors of `open`, of the start of the session, or of `use`.
    */
-  use<T>(sessionId: string, use: (session: S) => T | Promise<T>): Promise<T>;
+  use<T>(sessionId: string, use: (session: S, draining: AbortSignal) => T | Promise<T>): Promise<T>;
   /**
    * Wakes the sessions that an earlier process left awake, and those that are due; call it first. From then
    * on the pool looks at intervals (`lookMs`).
@@ -147,6 +148,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   #stopSweep: (() => void) | null = null;
   #closed: Promise<void> | null = null;
   #draining: Promise<void> | null = null;
+  /** Aborts when the pool begins to drain. */
+  readonly #leaving = new AbortController();
 
   constructor(options: SessionPoolOptions<S>) {
     this.#options = checkedPool(options);
@@ -171,13 +174,16 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     return entry?.isLeaving ? undefined : entry?.session;
   }
 
-  async use<T>(sessionId: string, use: (session: S) => T | Promise<T>): Promise<T> {
+  async use<T>(
+    sessionId: string,
+    use: (session: S, draining: AbortSignal) => T | Promise<T>,
+  ): Promise<T> {
     check('use(sessionId, use)', sessionName, sessionId, 'INVALID_ARGUMENT');
     check('use(sessionId, use)', anyFunction, use, 'INVALID_ARGUMENT');
     const entry = await this.#startedEntry(sessionId);
     try {
       this.#checkOpen();
-      return await use(entry.session);
+      return await use(entry.session, this.#leaving.signal);
     } finally {
       this.#leave(entry);
     }
@@ -197,6 +203,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   async #drain(until: number): Promise<void> {
     const { scheduler } = this.#options.runtime.environment;
     const stopped = this.#wakeScheduler.stop();
+    this.#leaving.abort();
     while (!this.#closed && this.#entries.size > 0 && this.#now < until) {
       for (const entry of this.#entries.values()) if (entry.mayLeave) void this.#sendAway(entry);
       const stepMs = Math.min(DRAIN_STEP_MS, until - this.#now);

@@ -1,5 +1,6 @@
 // A journal whose events are encrypted with a key of the app: the store behind it, its copies and its operators
-// see the scope, the unit, the time and the length of an entry, and nothing of its content.
+// see the scope, the unit, the time and the length of an entry, and nothing of its content. And a codec for the texts of jobs,
+// which seals what an engine stores with the same key.
 //
 // Owns:     the form of an encrypted event: AES-256-GCM over the packed JSON.
 // Does not: keep keys, or encrypt names: a `sessionId` should say nothing about its user.
@@ -10,6 +11,7 @@
 //   ENCRYPTED-JOURNAL-2. The place of an entry is authenticated: one that was changed, or moved to another place, is
 //       refused (`JOURNAL_CORRUPT`).
 //   ENCRYPTED-JOURNAL-3. An entry without encryption, of the time before the key, is read as it is.
+//   ENCRYPTED-JOURNAL-4. The texts of jobs have keys derived for them alone: none can be passed off as an entry.
 
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -18,6 +20,7 @@ import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.t
 import { journalSchema } from '../../actors/ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import { check, checkUnshown, type ChecksOf } from '../../values/checks.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { textOfEntry } from '../journal-rows/stored-rows.ts';
 
 export interface EncryptionOptions {
@@ -33,7 +36,10 @@ const isKey = (value: unknown): boolean =>
   (typeof value === 'string' &&
     /^[A-Za-z0-9+/]{43}=?$/.test(value) &&
     Buffer.from(value, 'base64').length === KEY_BYTES);
-const keySchema = z.custom<Uint8Array | string>(isKey, 'expected 32 bytes, or their base64');
+const keySchema = z.custom<Uint8Array | string>(
+  isKey,
+  'expected 32 bytes, or their base64: openssl rand -base64 32',
+);
 
 const optionsSchema = z.strictObject({
   key: keySchema,
@@ -69,7 +75,10 @@ export function encryptedJournal(journal: Journal, options: EncryptionOptions): 
   checkUnshown('encryptedJournal', optionsSchema, options);
   const current = keyOf(options.key);
   const keys = new Map(
-    [...(options.earlierKeys ?? []).map(keyOf), current].map((key) => [key.fingerprint, key]),
+    [...(options.earlierKeys ?? []).map((key) => keyOf(key)), current].map((key) => [
+      key.fingerprint,
+      key,
+    ]),
   );
   return {
     append: (entry) => journal.append({ ...entry, event: sealed(entry, current) }),
@@ -96,10 +105,46 @@ export function encryptedJournal(journal: Journal, options: EncryptionOptions): 
   };
 }
 
-function keyOf(key: Uint8Array | string): Key {
+/**
+ * Seals what an engine stores with AES-256-GCM: the `codec` of `packedJobs` and `packedRuns`, and of their handlers. It may
+ * have the key of the journal. The same text is sealed the same way, as a job that is asked for again must be. `open` throws for a
+ * text that was changed, or whose key is missing.
+ * @throws {ConfigurationError} `INVALID_OPTION`; the message does not show a key.
+ */
+export function encryptionCodec(options: EncryptionOptions): {
+  seal(text: string): string;
+  open(text: string): string;
+} {
+  checkUnshown('encryptionCodec', optionsSchema, options);
+  const codecKey = (key: Uint8Array | string): Key => keyOf(key, 'jobs');
+  const current = codecKey(options.key);
+  const keys = [current, ...(options.earlierKeys ?? []).map(codecKey)];
+  return {
+    seal(text) {
+      const content = Buffer.from(text);
+      return `${current.fingerprint}.${encrypted(content, current, NO_PLACE)}`;
+    },
+    open(text) {
+      const [, fingerprint = 'of something else', data = ''] = SEALED_TEXT.exec(text) ?? [];
+      const key = keys.find((each) => each.fingerprint === fingerprint);
+      if (!key)
+        throw new ConfigurationError(
+          'JOURNAL_KEY_MISSING',
+          `A text was sealed with the key ${fingerprint}: add it to \`earlierKeys\` of encryptionCodec`,
+        );
+      return decrypted(data, key, NO_PLACE).toString();
+    },
+  };
+}
+
+const NO_PLACE = Buffer.alloc(0);
+const SEALED_TEXT = /^([0-9a-f]{16})\.(.+)$/;
+
+/** ENCRYPTED-JOURNAL-4 */
+function keyOf(key: Uint8Array | string, purpose: 'journal' | 'jobs' = 'journal'): Key {
   const secret = typeof key === 'string' ? Buffer.from(key, 'base64') : key;
   const derived = (what: string): Buffer =>
-    createHmac('sha256', secret).update(`offstage journal, ${what}`).digest();
+    createHmac('sha256', secret).update(`offstage ${purpose}, ${what}`).digest();
   return {
     fingerprint: derived('fingerprint').toString('hex').slice(0, 16),
     content: derived('content'),
@@ -115,17 +160,35 @@ function placeOf({ scope, unit, seq, at, actor, definitionVersion }: JournalEntr
 function sealed(entry: JournalEntry, key: Key): Sealed {
   const packed = deflateRawSync(textOfEntry(entry));
   const place = placeOf(entry);
+  return { type: SEALED, key: key.fingerprint, data: encrypted(packed, key, place) };
+}
+
+/** Returns nonce, tag and content, in base64. */
+function encrypted(content: Buffer, key: Key, place: Buffer): string {
   // ENCRYPTED-JOURNAL-1
   const nonce = createHmac('sha256', key.nonce)
     .update(`${place.length}\n`)
     .update(place)
-    .update(packed)
+    .update(content)
     .digest()
     .subarray(0, NONCE_BYTES);
   const cipher = createCipheriv(ALGORITHM, key.content, nonce).setAAD(place);
-  const content = Buffer.concat([cipher.update(packed), cipher.final()]);
-  const data = Buffer.concat([nonce, cipher.getAuthTag(), content]).toString('base64');
-  return { type: SEALED, key: key.fingerprint, data };
+  const hidden = Buffer.concat([cipher.update(content), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), hidden]).toString('base64');
+}
+
+/** Throws if the data is not what was encrypted with this key for this place. */
+function decrypted(data: string, key: Key, place: Buffer): Buffer {
+  const bytes = Buffer.from(data, 'base64');
+  const decipher = createDecipheriv(ALGORITHM, key.content, bytes.subarray(0, NONCE_BYTES), {
+    authTagLength: TAG_BYTES,
+  })
+    .setAAD(place)
+    .setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+  return Buffer.concat([
+    decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)),
+    decipher.final(),
+  ]);
 }
 
 /** @throws {JournalError} `JOURNAL_KEY_MISSING`, `JOURNAL_CORRUPT` */
@@ -142,14 +205,7 @@ function openedEvent(entry: JournalEntry, keys: ReadonlyMap<string, Key>): Journ
       { retryable: false },
     );
   try {
-    const bytes = Buffer.from(String(data), 'base64');
-    const decipher = createDecipheriv(ALGORITHM, key.content, bytes.subarray(0, NONCE_BYTES), {
-      authTagLength: TAG_BYTES,
-    })
-      .setAAD(placeOf(entry))
-      .setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-    const content = bytes.subarray(NONCE_BYTES + TAG_BYTES);
-    const packed = Buffer.concat([decipher.update(content), decipher.final()]);
+    const packed = decrypted(String(data), key, placeOf(entry));
     return JSON.parse(inflateRawSync(packed).toString()) as JournalEntry['event'];
   } catch (error) {
     throw journalCorrupt('The encrypted journal', `${name} is not what was written`, error);

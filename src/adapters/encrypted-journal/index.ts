@@ -1,4 +1,4 @@
 // `offstage/encrypted-journal`
 
-export { encryptedJournal } from './encrypted-journal.ts';
+export { encryptedJournal, encryptionCodec } from './encrypted-journal.ts';
 export type { EncryptionOptions } from './encrypted-journal.ts';

@@ -22,6 +22,7 @@ import type {
   ScopeSummary,
 } from '../../actors/ports/journal.ts';
 import type { WakeTimes } from '../../actors/ports/wake-times.ts';
+import { ConfigurationError } from '../../values/errors.ts';
 import { checkUnshown } from '../../values/checks.ts';
 import { rowOf, entryOf } from '../journal-rows/stored-rows.ts';
 import {
@@ -96,8 +97,18 @@ export interface PostgresJournal extends Journal {
   close(): Promise<void>;
 }
 
+/** `pg` takes any other text for the name of a host that is called "base". */
+const ADDRESS = /^(?:postgres(?:ql)?:\/\/|socket:|\/)/;
+const isConnection = (value: unknown): boolean =>
+  typeof value === 'string' ? ADDRESS.test(value) : typeof value === 'object' && value !== null;
+
 const optionsSchema = z.strictObject({
-  connection: z.union([z.string().min(1), z.looseObject({})]).optional(),
+  connection: z
+    .custom(
+      isConnection,
+      'expected postgres://user@host/database, or the options of `Pool` of the package pg',
+    )
+    .optional(),
   environment: z.looseObject({ scheduler: z.looseObject({}), ids: z.looseObject({}) }),
   schema: z
     .string()
@@ -122,6 +133,12 @@ const MOST_CONNECTIONS = 4;
  */
 export async function postgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
   checkUnshown('postgresJournal', optionsSchema, options);
+  // A variable of the environment that is not set would mean another database: that of PGHOST, or of this machine.
+  if ('connection' in options && options.connection === undefined)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      'postgresJournal: expected an address in `connection`, got undefined: leave it out to use PGHOST, PGDATABASE …',
+    );
   const { connection = {}, environment, schema = 'offstage' } = options;
   const { leaseMs = 15_000, timeoutMs = 10_000, address = null, release = 0 } = options;
   const database: Database = {

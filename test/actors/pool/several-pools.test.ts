@@ -1,5 +1,6 @@
 // SESSION-POOL-3 to SESSION-POOL-6, WAKE-SCHEDULER-1 to WAKE-SCHEDULER-4: pools of several processes on one journal, some of which die.
 
+import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { JournalError } from '../../../src/entries/journal.ts';
 import {
@@ -166,6 +167,26 @@ describe('a pool that drains', () => {
     expect(leaving.said.join()).toContain('It took a while.');
     await expect(leaving.type('busy', 'hello')).rejects.toMatchObject({ code: 'POOL_CLOSED' });
     expect([leaving.errors, staying.errors]).toEqual([[], []]);
+  });
+
+  test('tells those who keep a session that it drains, also those who come to it meanwhile', async () => {
+    const world = worldOf();
+    const { pool, type } = processOf(world);
+    await type('a', 'use slow');
+    const drainings: AbortSignal[] = [];
+    const keep = (): Promise<void> =>
+      pool.use('a', async (_session, draining) => {
+        drainings.push(draining);
+        if (!draining.aborted) await once(draining, 'abort');
+      });
+    const kept = keep();
+    await world.environment.settle();
+    expect(drainings.map(({ aborted }) => aborted)).toEqual([false]);
+    const drained = pool.drain();
+    await Promise.all([kept, keep()]);
+    expect(drainings.map(({ aborted }) => aborted)).toEqual([true, true]);
+    await world.environment.advance(6000);
+    await drained;
   });
 
   test('closes in time though something is busy: another one goes on with it at its next look', async () => {

@@ -5,7 +5,10 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { encryptedJournal } from '../../../src/adapters/encrypted-journal/index.ts';
+import {
+  encryptedJournal,
+  encryptionCodec,
+} from '../../../src/adapters/encrypted-journal/index.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
 import { createRuntime, memoryJournal } from '../../../src/index.ts';
@@ -158,3 +161,19 @@ test.each(['claim', 'trim', 'release', 'scopes', 'forget'])(
     );
   },
 );
+
+test('ENCRYPTED-JOURNAL-4: the codec of jobs seals a text the same way each time, and opens it with its key and nothing else', () => {
+  const codec = encryptionCodec({ key });
+  const sealed = codec.seal(WORD);
+  expect(codec.open(sealed)).toBe(WORD);
+  expect(codec.seal(WORD)).toBe(sealed);
+  expect(codec.seal(`${WORD}!`).slice(0, 40)).not.toBe(sealed.slice(0, 40));
+  expect(Buffer.from(sealed.split('.')[1] ?? '', 'base64').toString('latin1')).not.toContain(WORD);
+  const replaced = encryptionCodec({ key: randomBytes(32), earlierKeys: [key] });
+  expect(replaced.open(sealed)).toBe(WORD);
+  expect(() => encryptionCodec({ key }).open(replaced.seal(WORD))).toThrow('earlierKeys');
+  const changed = `${sealed.slice(0, -6)}${sealed.at(-6) === 'A' ? 'B' : 'A'}${sealed.slice(-5)}`;
+  expect(() => codec.open(changed)).toThrow();
+  expect(() => codec.open(WORD)).toThrow(/^(?!.*Xylophon).*earlierKeys/);
+  expect(() => encryptionCodec({ key: 'short' })).toThrow('openssl rand -base64 32');
+});

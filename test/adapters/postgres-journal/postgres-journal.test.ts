@@ -733,6 +733,9 @@ describe('opening', () => {
     [{ leaseMs: 1 }, 'leaseMs'],
     [{ timeoutMs: 0 }, 'timeoutMs'],
     [{ connection: 5 }, 'connection'],
+    [{ connection: undefined }, 'got undefined'],
+    [{ connection: 'localhost/chats' }, 'expected postgres://'],
+    [{ connection: 'host=localhost dbname=chats' }, 'expected postgres://'],
     [{ environment: undefined }, 'environment'],
   ])('refuses %j', async (wrong, name) => {
     const options = { connection, environment: nodeEnvironment(), ...wrong };

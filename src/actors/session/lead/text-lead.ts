@@ -15,7 +15,8 @@
 //       and holds up nothing. An acknowledgement counts whenever it comes.
 //   TEXT-LEAD-4. A reply that was cut off for an urgent item is given afterwards, whatever becomes of the
 //       item.
-//   TEXT-LEAD-5. A delivery without a listener is reported to the app, once for a session in this process.
+//   TEXT-LEAD-5. A delivery without a listener is reported to the app, once: for a new session that has never had one. A
+//       client that left, or has not come back after a restart, is no mistake of the app.
 //   TEXT-LEAD-6. An offer is told in a few responses at most: the model may call tools in between, as in a
 //       reply, and in the last one it may not. It was told when words were said and no call follows. Calls
 //       alone are no telling. No call is made twice while one delivery is told, however often it is tried,
@@ -405,7 +406,7 @@ export class TextLead implements LeadDriver {
     const core = this.#core;
     const { awaited, userInput } = core;
     const isHeard = this.#output.isHeard || userInput.listeners > 0 || awaited.isListening;
-    if (this.#hasWarned || isHeard) return;
+    if (this.#hasWarned || isHeard || userInput.hasListeners) return;
     this.#hasWarned = true;
     const expected =
       `The ${kind} ${deliveryId} has no listener: it waits as a card until a client listens. ` +

@@ -181,6 +181,7 @@ export class SessionLife {
       unit.unit.resume({ actor: OPENING_ACTOR, event });
       return null;
     }
+    core.userInput.goesOn();
     core.agents.checkLeader();
     if (isAsleep) core.upkeep.wasEnded();
     const known = snapshot?.delegation;

@@ -49,6 +49,7 @@ export class UserInput {
   #left: Error | null = null;
   #clients = 0;
   #listeners = 0;
+  #hasListeners = false;
 
   /** `isHeard`: questions are put by voice, not only on a screen. */
   constructor(session: UserInputSession, { isHeard }: { readonly isHeard: boolean }) {
@@ -70,10 +71,21 @@ export class UserInput {
     return this.#listeners;
   }
 
+  /** Whether the app has clients that listen, though none may be there at present. */
+  get hasListeners(): boolean {
+    return this.#hasListeners;
+  }
+
+  /** The session goes on from its journal: its clients were those of an earlier process, and may come back. */
+  goesOn(): void {
+    this.#hasListeners = true;
+  }
+
   /** Counts one more listener, until the returned function is called. */
   listen(): () => void {
     let left = false;
     this.#listeners += 1;
+    this.#hasListeners = true;
     return () => {
       if (left) return;
       left = true;
