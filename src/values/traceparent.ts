@@ -1,4 +1,11 @@
-// The header `traceparent` of W3C Trace Context, as strangers send it.
+// The headers of W3C Trace Context, as strangers send them.
+
+/** The span that work elsewhere is below, as W3C Trace Context writes it. */
+export interface TraceContext {
+  readonly traceparent: string;
+  /** What tracing systems add to it. @defaultValue none */
+  readonly tracestate?: string;
+}
 
 /** A later version may have more fields; nothing longer than this is read. */
 const MAX_CHARS = 512;
@@ -16,4 +23,14 @@ export function readTraceparent(given: unknown): string | undefined {
   // Of the flags, the sampling alone is defined.
   const sampled = Number.parseInt(flags, 16) & 1;
   return `00-${trace}-${span}-0${sampled}`;
+}
+
+/** Returns what can be read of a trace context; undefined: nothing, and nothing is said. */
+export function readTraceContext(given: unknown): TraceContext | undefined {
+  if (typeof given !== 'object' || given === null) return undefined;
+  const { traceparent: own, tracestate } = given as Readonly<Record<string, unknown>>;
+  const traceparent = readTraceparent(own);
+  if (traceparent === undefined) return undefined;
+  const isState = typeof tracestate === 'string' && tracestate.length <= MAX_CHARS;
+  return isState ? { traceparent, tracestate } : { traceparent };
 }

@@ -2,7 +2,7 @@
 //
 // Invariants
 //   MODEL-TELEMETRY-1. A call that the journal writes a span of goes to no integration that writes OpenTelemetry spans:
-//       each of Offstage's calls is one step, so that such an integration would begin a trace for each. Every other
+//       each of Offstage's calls is one step, so that such an integration would write an agent for each. Every other
 //       integration, and a subscriber of the tracing channel, gets it.
 //   MODEL-TELEMETRY-2. A call carries the name of its agent as `functionId`.
 

@@ -21,6 +21,7 @@
 
 import { z } from 'zod';
 import { messageOf, OffstageError } from '../../values/errors.ts';
+import type { TraceContext } from '../../values/traceparent.ts';
 import { byteLength, isLongerThan } from '../../values/json.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 
@@ -34,6 +35,12 @@ export interface Job {
   readonly once: boolean;
   /** Its content: JSON, or whatever `packedJobs` made of it. */
   readonly body: string;
+  /**
+   * The span that asks for it, for `tracedHandler` of `offstage/otel` at the worker. It decides nothing: another attempt to
+   * get the end of this job may name another span, and a worker that does not know the field does the job.
+   * @defaultValue none: nobody traces it
+   */
+  readonly trace?: TraceContext;
 }
 
 /** The reason why a job has no result. */

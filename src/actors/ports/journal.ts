@@ -2,6 +2,7 @@
 // the consequences; a process that starts on a journal folds the entries of a scope again, in their order,
 // and continues from there.
 
+import type { TraceContext } from '../../values/traceparent.ts';
 import type { WakeTimes } from './wake-times.ts';
 
 /** One accepted input, completion, deadline or message of a commit unit. Plain JSON. */
@@ -119,10 +120,23 @@ export interface Journal {
    */
   tracesModelCalls?(): boolean;
   /**
-   * Returns the W3C `traceparent` of the span of the work under way in this unit, for agents elsewhere that do part of it.
+   * Returns the W3C trace context of the span of the work under way, for agents and workers elsewhere that do part of it.
    * Null or absent: there is none.
    */
-  traceparentOf?(scope: string, unit: string): string | null;
+  traceContextOf?(work: TracedWork): TraceContext | null;
+  /**
+   * Calls a function of the app, such as the `execute` of a tool, with the span of the work active, so that spans that it
+   * begins are below that. Returns or throws as the function does. Absent: it is called as it is.
+   */
+  inSpanOf?<T>(work: TracedWork, call: () => T): T;
+}
+
+/** The work of a unit, or a part of it. */
+export interface TracedWork {
+  readonly scope: string;
+  readonly unit: string;
+  /** The model call under way, or a tool call by its id. @defaultValue the work as a whole */
+  readonly part?: 'model' | { readonly callId: string };
 }
 
 /** Returns the entries by unit, in their order; the units in the order of their first entries. */

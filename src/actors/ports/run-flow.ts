@@ -17,6 +17,7 @@
 //       wanted, and its end is news once. A step that is no longer wanted is told to stop.
 
 import type { Job, JobEnd, JobFailure } from './jobs.ts';
+import type { TraceContext } from '../../values/traceparent.ts';
 import type { JournalEntry } from './journal.ts';
 
 /** The run as it was asked for. Plain JSON. */
@@ -31,6 +32,8 @@ export interface RunOrder {
   };
   /** The user that it works for, as the program vouches. @defaultValue none */
   readonly by?: string;
+  /** The span of the program that asks for it, which its jobs and steps are below. @defaultValue none */
+  readonly trace?: TraceContext;
   /** The bounds of a run that works for another run. @defaultValue none: a program asked for it */
   readonly above?: RunBounds;
   /** `task`, `by` and `above` as `packedRuns` or `packedRunHandler` wrote them; those fields then say nothing. @defaultValue none */
@@ -64,7 +67,7 @@ export interface RunAnswer {
 }
 
 /** A step that a turn leaves to the engine. */
-export interface RunStep extends Pick<Job, 'key' | 'name' | 'once'> {
+export interface RunStep extends Pick<Job, 'key' | 'name' | 'once' | 'trace'> {
   /** Its content, as that of a job. @defaultValue none: it is under way, or the next turn does it itself */
   readonly body?: string;
   /** It is not begun: this is its end. @defaultValue it is begun */

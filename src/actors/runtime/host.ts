@@ -15,7 +15,7 @@ import { handleRejection, quietly } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Price } from '../contracts/usage.ts';
 import type { Jobs } from '../ports/jobs.ts';
-import type { Journal } from '../ports/journal.ts';
+import type { Journal, TracedWork } from '../ports/journal.ts';
 import { ActorTree } from './actor-view.ts';
 import type { OnUnfoldable } from './set-aside.ts';
 import { reporter } from '../../values/reporter.ts';
@@ -84,6 +84,15 @@ function guarded(
       report(error, 'inspect');
     }
   };
+}
+
+/** Calls a function of the app in the span of the work that it is part of, where the journal writes spans. */
+export function inSpanOf<T>(
+  { journal }: { readonly journal: Pick<Journal, 'inSpanOf'> },
+  work: TracedWork,
+  call: () => T,
+): T {
+  return journal.inSpanOf ? journal.inSpanOf(work, call) : call();
 }
 
 /** Calls code of the app: a throw or rejection is reported and has no other effect. */

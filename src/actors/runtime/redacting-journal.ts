@@ -86,7 +86,8 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
     forget: journal.forget?.bind(journal),
     wakeTimes: journal.wakeTimes,
     tracesModelCalls: journal.tracesModelCalls?.bind(journal),
-    traceparentOf: journal.traceparentOf?.bind(journal),
+    traceContextOf: journal.traceContextOf?.bind(journal),
+    inSpanOf: journal.inSpanOf?.bind(journal),
   };
 }
 

@@ -21,6 +21,7 @@
 //        (upcasters.ts, SNAPSHOT-FORMS-2).
 
 import { OffstageError } from '../../values/errors.ts';
+import type { TraceContext } from '../../values/traceparent.ts';
 import { isForGood } from '../ports/journal-error.ts';
 import {
   standsForAll,
@@ -28,9 +29,10 @@ import {
   type JournalEntry,
   type JournalPosition,
   type JournalQuery,
+  type TracedWork,
 } from '../ports/journal.ts';
 import type { AnyUnit, UnitEvent } from './commit-unit.ts';
-import { callSafely, type Host } from './host.ts';
+import { callSafely, inSpanOf, type Host } from './host.ts';
 import { UNIT, type UnfoldableEntry } from './set-aside.ts';
 
 interface ScopeJournalOptions {
@@ -107,8 +109,12 @@ export class ScopeJournal implements Journal {
     return this.#inner.tracesModelCalls?.() ?? false;
   }
 
-  traceparentOf(scope: string, unit: string): string | null {
-    return this.#inner.traceparentOf?.(scope, unit) ?? null;
+  traceContextOf(work: TracedWork): TraceContext | null {
+    return this.#inner.traceContextOf?.(work) ?? null;
+  }
+
+  inSpanOf<T>(work: TracedWork, call: () => T): T {
+    return inSpanOf({ journal: this.#inner }, work, call);
   }
 
   /**

@@ -14,6 +14,7 @@ import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
 import { backoffMs } from '../../machines/index.ts';
 import { isA, messageOf, OffstageError } from '../../values/errors.ts';
+import type { TraceContext } from '../../values/traceparent.ts';
 import type { Environment } from '../ports/environment.ts';
 import { JobError, jobUnreadable, type Job, type JobEnd, type Jobs } from '../ports/jobs.ts';
 import type { Caller } from '../model/caller.ts';
@@ -155,6 +156,8 @@ export class StepFailure extends OffstageError {
 interface Asking {
   readonly key: string;
   readonly signal: AbortSignal;
+  /** The span that the job is below. */
+  readonly trace: TraceContext | null;
   /** True: the job goes on when the signal aborts, for the process that takes the session up. */
   readonly isLeft: () => boolean;
   readonly said?: ((said: StepSaid) => void) | undefined;
@@ -208,10 +211,10 @@ export class StepJobs {
   async #run(
     step: StepJob,
     about: Pick<Job, 'name' | 'once'>,
-    { key, signal, isLeft, said: hear }: Asking,
+    { key, signal, trace, isLeft, said: hear }: Asking,
   ): Promise<JobEnd> {
     const { jobs } = this;
-    const job: Job = { key, ...about, body: JSON.stringify(step) };
+    const job: Job = { key, ...about, body: JSON.stringify(step), ...(trace && { trace }) };
     const stop = (): void => {
       if (!isLeft()) jobs.cancel(key);
     };

@@ -15,6 +15,7 @@
 import type { JSONValue, LanguageModel, ModelMessage } from 'ai';
 import { clip } from '../../values/clip.ts';
 import { isA, messageOf, OffstageError, TimeoutError } from '../../values/errors.ts';
+import type { TraceContext } from '../../values/traceparent.ts';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
 import type { Budget } from '../admission/budget.ts';
@@ -34,7 +35,7 @@ import type { CallSettings } from '../contracts/agent-loop.ts';
 import { AgentRun, NOT_STOPPED, settingsWithin, type PreparedStep } from './agent-loop.ts';
 import { checkOutput, structuredOutput } from '../model/output.ts';
 import { keptElsewhere, runToolCall, type KeepLarge } from '../model/tool-run.ts';
-import { callSafely, type Host } from '../runtime/host.ts';
+import { callSafely, inSpanOf, type Host } from '../runtime/host.ts';
 import { raceTime } from '../../values/race-abort.ts';
 import { runsAsJob, type ToolEntry } from '../model/tools.ts';
 import { ASK_USER, mayGiveBack, NOT_FOR_ME } from './ask-user.ts';
@@ -43,6 +44,7 @@ import { releaseInstance, type Instance } from './instance.ts';
 import { permitFor, type Granted } from './permit.ts';
 import { RelayLoop } from './relay-loop.ts';
 import { StepFailure, StepJobs } from './step-jobs.ts';
+import type { TracedWork } from '../ports/journal.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 import type { SubagentLog } from './subagent-log.ts';
 import type { Delta, Structured } from '../model/model.ts';
@@ -214,6 +216,20 @@ export class SubagentWork {
     }
   }
 
+  /** Returns the span of the work, for whoever does it elsewhere. */
+  #traceOf(part?: TracedWork['part']): TraceContext | null {
+    return this.#host.journal.traceContextOf?.(this.#traced(part)) ?? null;
+  }
+
+  #traced(part?: TracedWork['part']): TracedWork {
+    return { scope: this.#ports.path, unit: this.#worker.id, ...(part && { part }) };
+  }
+
+  /** Calls a function of the app, or what calls some, in the span of the work that it is part of. */
+  #inSpan<T>(call: () => T, part?: TracedWork['part']): T {
+    return inSpanOf(this.#host, this.#traced(part), call);
+  }
+
   /** SUBAGENT-WORK-1 */
   #report(activity: Activity, event: SubagentUnitEvent): void {
     if (activity.signal.aborted) return;
@@ -261,7 +277,7 @@ export class SubagentWork {
 
   /** Makes the instance; null: the signal aborted meanwhile, and the instance is released. */
   async #makeInstance(signal: AbortSignal, again?: PreparedBefore) {
-    const prepared = await this.#ports.prepare(this.#worker, signal, again);
+    const prepared = await this.#inSpan(() => this.#ports.prepare(this.#worker, signal, again));
     const { messages, notes, ...instance } = prepared;
     if (signal.aborted) {
       await releaseInstance(this.#host, instance);
@@ -288,8 +304,7 @@ export class SubagentWork {
       progressed: (text) => this.#progressed(clip(text.trim(), MAX_PROGRESS_CHARS)),
       withdrawn: (callId, reason) => this.#questionWithdrawn(callId, reason),
       alive: () => this.#ports.activity(this.#worker),
-      traceparent: () =>
-        this.#host.journal.traceparentOf?.(this.#ports.path, this.#worker.id) ?? undefined,
+      traceparent: () => this.#traceOf()?.traceparent,
     });
     this.#relayLoop = relayLoop;
     return { ...instance, tools: relayLoop.tools(name) };
@@ -322,7 +337,7 @@ export class SubagentWork {
     let prepared: PreparedStep;
     try {
       signal.throwIfAborted();
-      prepared = await loop.prepare(instance, this.#worker.log, signal);
+      prepared = await this.#inSpan(() => loop.prepare(instance, this.#worker.log, signal));
     } catch (error) {
       const { code, message } = toStepError(error);
       this.#report(activity, {
@@ -364,8 +379,9 @@ export class SubagentWork {
         const { ledger } = this.#worker.log;
         const said = stream && ((delta: string) => stream({ type: 'text_delta', step, delta }));
         const own = { step, instructions, messages, ledger, final, signal, said };
-        const response = await relayLoop.step(own);
-        await this.#digest(thinking, this.#paid(thinking, permit, response));
+        const response = await this.#inSpan(() => relayLoop.step(own));
+        const paid = this.#paid(thinking, permit, response);
+        await this.#inSpan(() => this.#digest(thinking, paid));
         return;
       }
       const { tools } = instance;
@@ -374,49 +390,54 @@ export class SubagentWork {
         (({ type, delta }: Delta) =>
           stream({ type: type === 'text' ? 'text_delta' : 'thinking', step, delta }));
       const jobs = instance.definition.runs === 'jobs' ? this.#jobs() : null;
-      const response = await (jobs
-        ? jobs.think(
-            {
-              kind: 'model',
-              config: instance.definition.name,
-              tools: Object.keys(tools.modelTools ?? {}),
-              instructions,
-              messages,
-              final,
-              maxOutputTokens,
-              stream: said !== undefined,
-            },
-            {
-              key: `${this.#jobPrefix}${step}:${messages.length}${final ? ':final' : ''}#${number}`,
-              signal,
-              isLeft: () => activity.isLeft,
-              said:
-                said &&
-                ((told) => {
-                  if (told.type !== 'preliminary') said(told);
-                }),
-            },
-          )
-        : runModelStep({
-            caller: { name: instance.definition.name, journal: this.#host.journal },
-            model: modelOf(instance),
-            instructions,
-            messages,
-            tools,
-            ...(settings ? { settings } : {}),
-            structured: final ? null : this.#formatOf(instance),
-            ...(toolChoice && instance.tools.modelTools ? { toolChoice } : {}),
-            signal,
-            said,
-            ids: environment.ids,
-            clock: environment.clock,
-          }));
+      const response = await this.#inSpan(
+        () =>
+          jobs
+            ? jobs.think(
+                {
+                  kind: 'model',
+                  config: instance.definition.name,
+                  tools: Object.keys(tools.modelTools ?? {}),
+                  instructions,
+                  messages,
+                  final,
+                  maxOutputTokens,
+                  stream: said !== undefined,
+                },
+                {
+                  key: `${this.#jobPrefix}${step}:${messages.length}${final ? ':final' : ''}#${number}`,
+                  signal,
+                  trace: this.#traceOf('model'),
+                  isLeft: () => activity.isLeft,
+                  said:
+                    said &&
+                    ((told) => {
+                      if (told.type !== 'preliminary') said(told);
+                    }),
+                },
+              )
+            : runModelStep({
+                caller: { name: instance.definition.name, journal: this.#host.journal },
+                model: modelOf(instance),
+                instructions,
+                messages,
+                tools,
+                ...(settings ? { settings } : {}),
+                structured: final ? null : this.#formatOf(instance),
+                ...(toolChoice && instance.tools.modelTools ? { toolChoice } : {}),
+                signal,
+                said,
+                ids: environment.ids,
+                clock: environment.clock,
+              }),
+        'model',
+      );
       const paid = this.#paid(thinking, permit, response);
       if (!final) this.#loop?.responded(paid);
       // Cut off by the budget, not by the model: the partial answer is handed in.
       const isCut = response.finish === 'length' && maxOutputTokens !== undefined && !final;
       if (isCut) this.#exhausted(activity, CUT_OFF);
-      await this.#digest(isCut ? { ...thinking, final: true } : thinking, paid);
+      await this.#inSpan(() => this.#digest(isCut ? { ...thinking, final: true } : thinking, paid));
     } catch (error) {
       permit.failed(signal.aborted, (usage) => this.#priceOf(instance, usage) ?? 0);
       if (signal.aborted) return;
@@ -626,7 +647,7 @@ export class SubagentWork {
     const { toolName, input } = call;
     const stream = this.#streamOf(activity, instance);
     stream?.({ type: 'tool_start', step, callId, toolName, input });
-    const outcome = await this.#outcomeOf(activity, instance, call);
+    const outcome = await this.#inSpan(() => this.#outcomeOf(activity, instance, call), { callId });
     if (signal.aborted) return;
     stream?.({ type: 'tool_end', step, callId, toolName, ...endOf(outcome) });
     this.#settle(activity, callId, outcome);
@@ -745,6 +766,7 @@ export class SubagentWork {
         {
           key: `${this.#jobPrefix}${step}:${callId}`,
           signal,
+          trace: this.#traceOf({ callId }),
           isLeft: () => activity.isLeft,
           said: (told) => {
             if (told.type === 'preliminary') this.#preliminary(told.output, signal);

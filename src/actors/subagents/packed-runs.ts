@@ -138,9 +138,10 @@ class RunTexts {
   }
 
   /** PACKED-RUNS-1 */
-  async packOrder({ id, config, task, by, above }: RunOrder): Promise<RunOrder> {
+  async packOrder({ id, config, task, by, above, trace }: RunOrder): Promise<RunOrder> {
     const packed = await this.#packer.packJson(`${id}/run:order`, { task, by, above });
-    return { id, config, task: { description: '', toolName: config, args: {} }, packed };
+    const hidden = { description: '', toolName: config, args: {} };
+    return { id, config, task: hidden, packed, ...(trace && { trace }) };
   }
 
   async packAnswer(id: string, { requestId, given, content }: RunAnswer): Promise<RunAnswer> {
@@ -239,10 +240,10 @@ class RunTexts {
     return controller.signal;
   }
 
-  async #unpackOrder({ id, config, packed }: RunOrder): Promise<RunOrder> {
+  async #unpackOrder({ id, config, packed, trace }: RunOrder): Promise<RunOrder> {
     if (packed === undefined) throw unreadable('the run was begun without packedRuns(…)');
     const body = await this.#unpackJson(packed, bodySchema);
-    return { ...body, id, config };
+    return { ...body, id, config, ...(trace && { trace }) };
   }
 
   async #unpackEntries(journal: RunEntries): Promise<readonly JournalEntry[]> {

@@ -39,6 +39,7 @@ import type {
   RunTurnEnd,
   RunWait,
 } from '../ports/run-engine.ts';
+import type { TraceContext } from '../../values/traceparent.ts';
 import type { Subagent } from '../subagent/subagent.ts';
 import type { ProgramAnswer, ProgramRequest } from './program-ports.ts';
 import { lostBy } from './refusal.ts';
@@ -184,7 +185,7 @@ export class RunPlay {
     const { depth = 0, denied = [] } = order.above ?? {};
     const entries = [journal, ...since].flatMap((part) => (typeof part === 'string' ? [] : part));
     // Everything that happens is an entry.
-    this.#journal = new PlayJournal(entries, () => this.#look?.());
+    this.#journal = new PlayJournal(entries, order.trace ?? null, () => this.#look?.());
     const askedAt = new Map(waiting.map((wait) => [wait.requestId, wait.askedAt]));
     const runtime = createRuntime({
       environment: withNamedIds(environment, order.id),
@@ -417,8 +418,8 @@ export class RunPlay {
   get #left(): readonly RunStep[] {
     const { underWay = [] } = this.#turn;
     const lone = this.#lone;
-    return [...this.#wanted.values()].map(({ job: { key, name, once, body } }) =>
-      lone || underWay.includes(key) ? { key, name, once } : { key, name, once, body },
+    return [...this.#wanted.values()].map(({ job: { body, ...job } }) =>
+      lone || underWay.includes(job.key) ? job : { ...job, body },
     );
   }
 
@@ -509,12 +510,13 @@ export class RunPlay {
     const bounds = this.#service.boundsOf(subagentId);
     if (!bounds) throw new OffstageError('INTERNAL', `there is no subagent ${subagentId}`);
     const above = { ...bounds, depth: bounds.depth + (order.above?.depth ?? 0) };
-    const { by } = order;
+    const { by, trace } = order;
     const own: RunOrder = {
       id,
       config: definition.name,
       task,
       ...(by === undefined ? {} : { by }),
+      ...(trace && { trace }),
       above,
     };
     return this.#endIn(this.#children, subagentId, signal, (settle) => ({
@@ -642,9 +644,11 @@ class PlayJournal implements Journal {
   /** The size of the entries as JSON. */
   #chars = 0;
 
+  readonly #trace: TraceContext | null;
   readonly #appended: () => void;
 
-  constructor(entries: readonly JournalEntry[], appended: () => void) {
+  constructor(entries: readonly JournalEntry[], trace: TraceContext | null, appended: () => void) {
+    this.#trace = trace;
     this.#appended = appended;
     this.#entries = [...entries];
     this.#known = entries.length;
@@ -663,6 +667,11 @@ class PlayJournal implements Journal {
 
   read(): readonly JournalEntry[] {
     return [...this.#entries];
+  }
+
+  /** The steps are below the span of the program: no turn has one of its own. */
+  traceContextOf(): TraceContext | null {
+    return this.#trace;
   }
 
   trim({ unit, seq }: Pick<JournalEntry, 'unit' | 'seq'>): void {

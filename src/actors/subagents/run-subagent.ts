@@ -51,6 +51,7 @@ import { isForGood, JournalError } from '../ports/journal-error.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { lostBy } from './refusal.ts';
 import { reporter } from '../../values/reporter.ts';
+import { readTraceparent } from '../../values/traceparent.ts';
 
 /** The task of a run. `toolName` names it in the prompt; by default the subagent's own name. */
 export type RunTask = Pick<SubagentTask, 'description'> & Partial<SubagentTask>;
@@ -76,8 +77,8 @@ export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
    */
   readonly by?: string;
   /**
-   * The W3C `traceparent` of the caller's span: the spans of `tracedJournal` of this run are below it. One that cannot be
-   * read is ignored. Refused beside `engine`. @defaultValue none: a trace of its own
+   * The W3C `traceparent` of the caller's span: the spans of `tracedJournal` of this run are below it; with an `engine`, those
+   * of `tracedHandler` at its workers. One that cannot be read is ignored. @defaultValue none: a trace of its own
    */
   readonly traceparent?: string;
   /** The model of a configuration without a model of its own. */
@@ -272,7 +273,16 @@ function scopeOf(runtime: Runtime): Scope {
 }
 
 /** The options that have a meaning where a run is done on an engine. */
-const WITH_ENGINE = new Set(['runtime', 'engine', 'id', 'by', 'onQuestion', 'onInput', 'onError']);
+const WITH_ENGINE = new Set([
+  'runtime',
+  'engine',
+  'id',
+  'by',
+  'traceparent',
+  'onQuestion',
+  'onInput',
+  'onError',
+]);
 
 /** @throws {ConfigurationError} for a run without an id, and for options that its worker would have to know. */
 function onEngine(
@@ -282,6 +292,7 @@ function onEngine(
   options: RunSubagentOptions,
 ): SubagentRun {
   const { id, by, runtime, onQuestion, onInput, onError } = options;
+  const traceparent = readTraceparent(options.traceparent);
   const other = Object.entries(options).find(
     ([name, value]) => value !== undefined && !WITH_ENGINE.has(name),
   );
@@ -300,6 +311,7 @@ function onEngine(
       config: name,
       task: { description, toolName, args },
       ...(who === undefined ? {} : { by: who }),
+      ...(traceparent === undefined ? {} : { trace: { traceparent } }),
     },
     {
       engine,

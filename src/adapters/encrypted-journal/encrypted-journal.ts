@@ -101,7 +101,8 @@ export function encryptedJournal(journal: Journal, options: EncryptionOptions): 
     forget: journal.forget?.bind(journal),
     wakeTimes: journal.wakeTimes,
     tracesModelCalls: journal.tracesModelCalls?.bind(journal),
-    traceparentOf: journal.traceparentOf?.bind(journal),
+    traceContextOf: journal.traceContextOf?.bind(journal),
+    inSpanOf: journal.inSpanOf?.bind(journal),
   };
 }
 

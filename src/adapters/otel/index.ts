@@ -6,5 +6,7 @@ export type {
   EventLogRecord,
   MeteredJournalOptions,
 } from './metered-journal.ts';
+export { tracedHandler } from './traced-handler.ts';
+export type { TracedHandlerOptions } from './traced-handler.ts';
 export { tracedJournal } from './traced-journal.ts';
 export type { TracedJournalOptions } from './traced-journal.ts';

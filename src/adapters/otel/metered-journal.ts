@@ -679,7 +679,8 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
       }),
     wakeTimes: journal.wakeTimes,
     tracesModelCalls: journal.tracesModelCalls?.bind(journal),
-    traceparentOf: journal.traceparentOf?.bind(journal),
+    traceContextOf: journal.traceContextOf?.bind(journal),
+    inSpanOf: journal.inSpanOf?.bind(journal),
   };
 }
 

@@ -27,6 +27,8 @@ export const ROOT_AGENT = 'offstage.root_agent.name';
 /** The type of an event of the journal. */
 export const EVENT_TYPE = 'offstage.event.type';
 export const SUBAGENT_ID = 'offstage.subagent.id';
+/** The name of a step that is done elsewhere. */
+export const JOB = 'offstage.job.name';
 export const STEP = 'offstage.step';
 export const CAUSE = 'offstage.cause';
 export const LINK = 'offstage.link';

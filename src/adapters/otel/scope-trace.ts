@@ -14,7 +14,7 @@ import {
   type Tracer,
 } from '@opentelemetry/api';
 import { z } from 'zod';
-import type { JournalEntry } from '../../actors/ports/journal.ts';
+import type { JournalEntry, TracedWork } from '../../actors/ports/journal.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
 import * as names from './names.ts';
 
@@ -217,10 +217,30 @@ export class ScopeTrace {
     this.#spans.clear();
   }
 
-  /** The `traceparent` of the work under way in a unit; null: it does none. */
-  traceparentOf(unit: string): string | null {
-    const span = this.#spans.get(`subagent:${unit}`);
-    return span ? traceparentOf(span.spanContext()) : null;
+  /** The span of the work under way, or of the work that it is a part of; null: it does none. */
+  spanOf({ unit, part }: Omit<TracedWork, 'scope'>): SpanContext | null {
+    const isLead = unit === this.#scope;
+    const whole = isLead ? TURN : `subagent:${unit}`;
+    const own = !part
+      ? whole
+      : part === 'model'
+        ? isLead
+          ? REPLY
+          : `step:${unit}`
+        : isLead
+          ? `call:${part.callId}`
+          : `tool:${unit}:${part.callId}`;
+    const span = this.#spans.get(own) ?? this.#spans.get(whole);
+    return span?.spanContext() ?? null;
+  }
+
+  /** As `spanOf`; of work that has no span yet, such as its preparation, the one that its span will be below. */
+  placeOf(work: Omit<TracedWork, 'scope'>): SpanContext | null {
+    const subagent = this.#subagents.get(work.unit);
+    const above = subagent?.hasWorked === true ? subagent.home : subagent?.parent;
+    return (
+      this.spanOf(work) ?? this.#contexts.get(above ?? ROOT) ?? this.#contexts.get(ROOT) ?? null
+    );
   }
 
   /** A session that a request opened is below its span; a run that a request began has its spans there, and no root. */
@@ -726,11 +746,11 @@ export function readAs<Schema extends z.ZodType>(
 }
 
 /** The header of W3C Trace Context. */
-function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
+export function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
 }
 
-function contextOf(given: string): SpanContext | null {
+export function contextOf(given: string): SpanContext | null {
   const [, traceId, spanId, flags] = readTraceparent(given)?.split('-') ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return null;
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };

@@ -16,27 +16,39 @@
 //       of the same trace: ids, no content. Nobody is told anything where nobody listens.
 //   TRACED-JOURNAL-8. Work for a caller that names its span is below that. A conversation stays in its trace: a caller in
 //       another one is linked. A name that cannot be read is ignored.
+//   TRACED-JOURNAL-9. Tools, models and approvals of the app run with the span of their work active, in whichever context
+//       the session was: spans that they begin, and requests that an instrumentation sees, are below it. Jobs of other
+//       processes are told that span.
 //   TRACED-JOURNAL-6. A model call has a span here, or spans of an integration of the AI SDK, not both, unless the app
 //       says so.
 
-import { diag, isSpanContextValid, trace, type TracerProvider } from '@opentelemetry/api';
+import {
+  context,
+  diag,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  type SpanContext,
+  trace,
+  type TracerProvider,
+} from '@opentelemetry/api';
 import { z } from 'zod';
 import { journalSchema } from '../../actors/ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
-import { ScopeTrace, type Observed } from './scope-trace.ts';
+import type { TraceContext } from '../../values/traceparent.ts';
+import { ScopeTrace, traceparentOf, type Observed } from './scope-trace.ts';
 
 export interface TracedJournalOptions {
   /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */
   readonly tracerProvider?: TracerProvider;
   /**
-   * Whether `@ai-sdk/otel`, where the app has registered it, also writes its spans of the model calls that have a span here:
-   * a trace for each call. @defaultValue false
+   * Whether `@ai-sdk/otel`, where the app has registered it, also writes its spans of the model calls that have a span here,
+   * below that. @defaultValue false
    */
   readonly sdkSpans?: boolean;
   /**
-   * Whether agents behind a relay are told the trace of their work (its ids, and nothing else), so that their own spans are
-   * part of it. @defaultValue true
+   * Whether agents behind a relay, and workers of an engine, are told the trace of their work (its ids, and nothing else), so
+   * that their own spans are part of it. @defaultValue true
    */
   readonly propagates?: boolean;
 }
@@ -135,8 +147,18 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
     wakeTimes: journal.wakeTimes,
     tracesModelCalls: () => !sdkSpans && (isOn ||= isListening()),
     // The scopes of those who do not listen are empty.
-    traceparentOf: (scope, unit) =>
-      (propagates ? quietly(() => scopes.get(scope)?.traceparentOf(unit)) : null) ?? null,
+    traceContextOf: ({ scope, ...work }) => {
+      const span = propagates ? quietly(() => scopes.get(scope)?.spanOf(work)) : null;
+      return span ? written(span) : null;
+    },
+    inSpanOf({ scope, ...work }, call) {
+      // TRACED-JOURNAL-9
+      const within = quietly(() => {
+        const span = scopes.get(scope)?.placeOf(work);
+        return span && trace.setSpanContext(ROOT_CONTEXT, span);
+      });
+      return within ? context.with(within, call) : call();
+    },
   };
 }
 
@@ -147,8 +169,15 @@ function behind(provider: TracerProvider): TracerProvider {
     : provider;
 }
 
+/** As W3C Trace Context writes it. */
+function written(span: SpanContext): TraceContext {
+  const tracestate = span.traceState?.serialize() ?? '';
+  const traceparent = traceparentOf(span);
+  return tracestate === '' ? { traceparent } : { traceparent, tracestate };
+}
+
 /** TRACED-JOURNAL-4. */
-function quietly<T>(work: () => T): T | undefined {
+export function quietly<T>(work: () => T): T | undefined {
   try {
     return work();
   } catch (error) {

@@ -436,16 +436,13 @@ class WorkUnderWay {
     });
   }
 
-  step(
-    orderId: string,
-    { key, name, once, body = '', refused }: RunStep,
-    mark: string | undefined,
-  ): Promise<JobEnd> {
+  step(orderId: string, { refused, ...step }: RunStep, mark: string | undefined): Promise<JobEnd> {
+    const { key, once } = step;
     return this.#join(this.#steps, stepKey(orderId, key), async (signal, reason) => {
       if (refused) return { failed: refused };
       if (reason !== undefined) return cancelledEnd();
       if (once && !this.#permits.delete(`${mark} ${key}`)) return { lost: true };
-      const job = { key, name, once, body };
+      const job = { body: '', ...step };
       try {
         const end = await this.#handler.step?.(job, signal);
         return end ? endWithin(job, end, MAX_BYTES) : { lost: true };

@@ -36,6 +36,7 @@ interface WorkflowJob {
   readonly name: string;
   readonly once: boolean;
   readonly body: string;
+  readonly trace?: object;
 }
 
 interface Limits {
@@ -440,7 +441,8 @@ class RunOnTemporal {
     return this.#ends.shift() ?? null;
   }
 
-  #beginStep({ key, name, once, body = '', refused }: RunStep): void {
+  #beginStep({ refused, ...step }: RunStep): void {
+    const { key, once } = step;
     const { CancellationScope, isCancellation } = this.#workflow;
     const scope = new CancellationScope();
     this.#steps.set(key, scope);
@@ -450,7 +452,7 @@ class RunOnTemporal {
     if (refused) return over({ failed: refused });
     const { offstageStep } = this.#activities(once);
     scope
-      .run(() => offstageStep({ key, name, once, body }))
+      .run(() => offstageStep({ body: '', ...step }))
       .then(over, (error: unknown) => {
         const isCancelled = isCancellation(error);
         if (once && !isCancelled) return over({ lost: true });

@@ -129,6 +129,12 @@ export const jobsScenes: readonly JobsScene[] = [
         bench.expect(bench.executions(key).length === 1, `one execution of ${key}`);
       }
       bench.expect(!('polluted' in {}), 'no prototype to be changed');
+      // So does the span that asks for it, beside its body.
+      const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+      const trace = { traceparent, tracestate: 'offstage=odd' };
+      bench.act('s/sub:traced', ({ job }) => text(JSON.stringify(job.trace ?? null)));
+      const told = await bench.ask('s/sub:traced', { trace });
+      bench.expectEnd(told, text(JSON.stringify(trace)), 'the span that asks');
     },
   },
   {

@@ -132,10 +132,8 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
     const { key } = what.step;
     return { ...given, news: { type: 'ended', ends: [{ key, end: { lost: true } }] } };
   };
-  const step = async (
-    held: Held,
-    { key, name, once, body = '', refused }: RunStep,
-  ): Promise<void> => {
+  const step = async (held: Held, { refused, ...wanted }: RunStep): Promise<void> => {
+    const { key, once } = wanted;
     const over = (end: JobEnd): void => {
       if (!held.steps.delete(key)) return;
       held.ends.push({ key, end: copied(end) });
@@ -147,7 +145,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       held.steps.set(key, worker);
       if (refused) return over({ failed: refused });
       try {
-        const done = handler.step?.(copied({ key, name, once, body }), worker.signal);
+        const done = handler.step?.(copied({ body: '', ...wanted }), worker.signal);
         return over((await done) ?? { lost: true });
       } catch {
         if (held.steps.get(key) !== worker) return;

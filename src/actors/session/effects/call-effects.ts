@@ -21,7 +21,7 @@ import { CancelledError, isError, messageOf, TimeoutError } from '../../../value
 import type { CallAnswer, Failure } from '../../../machines/index.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import { raceAbort, raceTime } from '../../../values/race-abort.ts';
-import { callSafely } from '../../runtime/host.ts';
+import { callSafely, inSpanOf } from '../../runtime/host.ts';
 import { inDoubtMessage } from '../../subagent/subagent-work.ts';
 import { outcomeOf } from '../../subagent/outcome-of.ts';
 import { SubagentLog } from '../../subagent/subagent-log.ts';
@@ -196,7 +196,7 @@ export class CallEffects {
    */
   async #checked(tool: LeadTool, call: CallRecord): ReturnType<LeadTool['validate']> {
     const session = this.#session;
-    const checked = await this.#fitting(tool, call.arguments);
+    const checked = await this.#fitting(tool, call.callId, call.arguments);
     const config = session.configs[call.name];
     if (!checked.ok || tool.definition.execution !== 'background' || config?.lineage !== true)
       return checked;
@@ -209,17 +209,19 @@ export class CallEffects {
   }
 
   /** Validates with the app's schema, which may be asynchronous: the time limit is that of the tool. */
-  #fitting(tool: LeadTool, json: string): ReturnType<LeadTool['validate']> {
+  #fitting(tool: LeadTool, callId: string, json: string): ReturnType<LeadTool['validate']> {
     const { name, timeout: timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = tool.definition;
     const { scheduler } = this.#session.host.environment;
     const late = (): Error =>
       new TimeoutError(`Validation failed: it took longer than ${timeoutMs} ms`);
-    return raceTime(() => tool.validate(json), { timeoutMs, scheduler, late }).catch(
-      (error: unknown) => {
-        this.#session.host.report(error, `parameters of tool "${name}"`);
-        return { ok: false, message: messageOf(error) };
-      },
-    );
+    return raceTime(() => inSpanOfCall(this.#session, callId, () => tool.validate(json)), {
+      timeoutMs,
+      scheduler,
+      late,
+    }).catch((error: unknown) => {
+      this.#session.host.report(error, `parameters of tool "${name}"`);
+      return { ok: false, message: messageOf(error) };
+    });
   }
 
   execute(callId: string): void {
@@ -240,16 +242,14 @@ export class CallEffects {
     session.host.environment.scheduler.yieldThen(() => {
       if (signal.aborted) return;
       const run = async (): Promise<Returned> => {
-        const output = await execute(
-          call.input,
-          toolContext(session, {
-            callId,
-            agentName: call.agentName,
-            abortSignal: signal,
-            requester: call.requestedBy ?? null,
-            approver: null,
-          }),
-        );
+        const context = toolContext(session, {
+          callId,
+          agentName: call.agentName,
+          abortSignal: signal,
+          requester: call.requestedBy ?? null,
+          approver: null,
+        });
+        const output = await inSpanOfCall(session, callId, () => execute(call.input, context));
         return this.#kept(call, output, signal);
       };
       raceAbort(run(), signal).then(settle, (error: unknown) => {
@@ -511,6 +511,11 @@ function toolContext(
     sendJsonToClient: (data) => session.projection.emit({ type: 'client.json', data }),
     setDirective: session.agents.setDirective,
   };
+}
+
+/** Calls a function of the app with the span of the call active. */
+function inSpanOfCall<T>({ id, host }: EffectsSession, callId: string, call: () => T): T {
+  return inSpanOf(host, { scope: id, unit: id, part: { callId } }, call);
 }
 
 /** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */

@@ -48,7 +48,7 @@ import { toStepError, toUsage } from '../../model/model-step.ts';
 import { countedUsage, namesOf } from '../../model/price.ts';
 import { telemetryOf, telemetryOff } from '../../model/telemetry.ts';
 import type { Prompt } from '../../notes/note.ts';
-import { callSafely } from '../../runtime/host.ts';
+import { callSafely, inSpanOf } from '../../runtime/host.ts';
 import type { Shown } from '../../runtime/hosting.ts';
 import {
   HOLDS_FLOOR_MS,
@@ -592,19 +592,22 @@ export class TextLead implements LeadDriver {
     const messages = context ? withStepNote(conversation, context, notes) : conversation;
     const instructions = agents.instructionsOf(agentName);
     let written = '';
-    const { stream } = streamText({
-      model: this.#model,
-      instructions,
-      ...(providerOptions && { providerOptions }),
-      messages,
-      allowSystemInMessages: notes.systemAs === 'system',
-      tools: modelToolsOf(agents.standingToolsOf(agentName)),
-      toolChoice: mayCall ? 'auto' : 'none',
-      abortSignal: signal,
-      maxRetries: 0,
-      telemetry: telemetryOf({ name: agentName, journal: host.journal }) ?? telemetryOff,
-      onError: () => {},
-    });
+    const call = { scope: this.#core.id, unit: this.#core.id, part: 'model' } as const;
+    const { stream } = inSpanOf(host, call, () =>
+      streamText({
+        model: this.#model,
+        instructions,
+        ...(providerOptions && { providerOptions }),
+        messages,
+        allowSystemInMessages: notes.systemAs === 'system',
+        tools: modelToolsOf(agents.standingToolsOf(agentName)),
+        toolChoice: mayCall ? 'auto' : 'none',
+        abortSignal: signal,
+        maxRetries: 0,
+        telemetry: telemetryOf({ name: agentName, journal: host.journal }) ?? telemetryOff,
+        onError: () => {},
+      }),
+    );
     for await (const part of stream) {
       if (signal.aborted) throw signal.reason;
       this.#watchdog.touch();

@@ -1,0 +1,104 @@
+// The end where jobs are done (`jobWorker`), with a span for each job below the span of the session that asks for it.
+//
+// Invariants
+//   TRACED-HANDLER-1. A job is done below the span that it names, with its own span active. One that names none, or a name
+//       that cannot be read, is done as it is: work of nobody's trace begins none.
+//   TRACED-HANDLER-2. Each attempt has a span, also of a worker that refuses the job. It holds names and codes, no content.
+//   TRACED-HANDLER-3. A fault of the SDK never reaches the job.
+
+import {
+  type Attributes,
+  context,
+  createTraceState,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type TracerProvider,
+} from '@opentelemetry/api';
+import { z } from 'zod';
+import type { Job, JobEnd, JobHandler, JobRefusal } from '../../actors/ports/jobs.ts';
+import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { readTraceContext } from '../../values/traceparent.ts';
+import * as names from './names.ts';
+import { contextOf } from './scope-trace.ts';
+import { quietly } from './traced-journal.ts';
+
+export interface TracedHandlerOptions {
+  /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */
+  readonly tracerProvider?: TracerProvider;
+}
+
+const optionsSchema = z.strictObject({
+  tracerProvider: anObject('a TracerProvider', 'getTracer').optional(),
+} satisfies ChecksOf<TracedHandlerOptions>);
+
+/**
+ * Does each job in a span `offstage.job <name>`, below the model or tool call of the session with `tracedJournal` that asks
+ * for it: around `jobWorker({ … })`, inside or outside of `packedHandler`.
+ * @throws {ConfigurationError} for an invalid handler or option.
+ */
+export function tracedHandler(handler: JobHandler, options: TracedHandlerOptions = {}): JobHandler {
+  check(
+    'tracedHandler(handler, options)',
+    anObject('a handler such as that of jobWorker({ … })', 'do'),
+    handler,
+  );
+  check('tracedHandler', optionsSchema, options);
+  const tracer = (options.tracerProvider ?? trace).getTracer('offstage');
+
+  const begun = (job: Job): Span | undefined =>
+    quietly(() => {
+      const { traceparent = '', tracestate } = readTraceContext(job.trace) ?? {};
+      const caller = contextOf(traceparent);
+      if (!caller) return undefined;
+      const state = tracestate === undefined ? {} : { traceState: createTraceState(tracestate) };
+      return tracer.startSpan(
+        `offstage.job ${job.name}`,
+        { kind: SpanKind.CONSUMER, attributes: attributesOf(job) },
+        trace.setSpanContext(ROOT_CONTEXT, { ...caller, ...state }),
+      );
+    });
+  const ended = (span: Span, code: string | null): void =>
+    quietly(() => {
+      if (code !== null) {
+        span.setAttribute(names.ERROR_TYPE, code);
+        span.setStatus({ code: SpanStatusCode.ERROR });
+      }
+      span.end();
+    });
+
+  return {
+    async do(job, signal, said) {
+      const span = begun(job);
+      const within = span && quietly(() => trace.setSpan(ROOT_CONTEXT, span));
+      if (!span || !within) return handler.do(job, signal, said);
+      try {
+        const end = await context.with(within, () => handler.do(job, signal, said));
+        ended(span, failureOf(end));
+        return end;
+      } catch (error) {
+        ended(span, 'CANCELLED');
+        throw error;
+      }
+    },
+  };
+}
+
+/** The key of a step begins with its session and its subagent. */
+function attributesOf({ key, name }: Job): Attributes {
+  const { scope, subagent } = /^(?<scope>.+?)\/(?<subagent>[^/:]+):\d+:/.exec(key)?.groups ?? {};
+  return {
+    [names.JOB]: name,
+    [names.CONVERSATION_ID]: scope,
+    [names.SESSION_ID]: scope,
+    [names.SUBAGENT_ID]: subagent,
+  };
+}
+
+function failureOf(end: JobEnd | JobRefusal): string | null {
+  if ('failed' in end) return end.failed.code;
+  if ('refused' in end) return end.refused.code;
+  return 'lost' in end ? 'JOB_LOST' : null;
+}
