@@ -152,6 +152,9 @@ const workflowOptions = z.strictObject({
 } satisfies ChecksOf<RestateRunWorkflowOptions>);
 
 const overSchema: z.ZodType<Over> = z.object({ isOver: z.literal(true) });
+const nextSchema = z.union([overSchema, runViewSchema]);
+const begunSchema = z.looseObject({ invocationId: z.string() });
+const takenSchema = z.boolean();
 
 /**
  * Keeps runs on Restate: for `runSubagent(…, { id, engine })`.
@@ -194,41 +197,47 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
     name: 'restate',
     async start(order) {
       // Restate answers a second one with the first.
-      await ask(order.id, 'run/send', z.looseObject({ invocationId: z.string() }), order);
+      await ask(order.id, 'run/send', begunSchema, order);
     },
     async view(id, after, signal) {
       const over = outcomeOf(id, signal);
       // A child may not have begun yet: its next view says when it has ended.
       const isOver = over.catch(() => new Promise<never>(() => {}));
       const rest = new AbortController();
-      const until = AbortSignal.any([signal, rest.signal]);
+      const abort = (): void => rest.abort(signal.reason);
+      signal.addEventListener('abort', abort, { once: true });
+      if (signal.aborted) abort();
+      let isLeft = false;
       try {
-        const next = patient(() =>
-          ask(id, 'view', z.union([overSchema, runViewSchema]), after, until),
+        const next = patient(
+          () => ask(id, 'view', nextSchema, after, rest.signal),
+          () => isLeft,
         );
         // oxlint-disable-next-line eslint/no-restricted-properties -- a reaction for each view of one run
         const view = await Promise.race([isOver, next]);
         if (!('isOver' in view)) return view;
         return await over.catch(() => outcomeOf(id, signal));
       } finally {
-        rest.abort();
+        // The workflow answers the request as it ends: an abort would cost the connection, and Restate as much as the request.
+        isLeft = true;
+        signal.removeEventListener('abort', abort);
       }
     },
-    answer: (id, answer) => ask(id, 'answer', z.boolean(), answer),
+    answer: (id, answer) => ask(id, 'answer', takenSchema, answer),
     async cancel(id, reason) {
-      await ask(id, 'cancel', z.boolean(), reason);
+      await ask(id, 'cancel', takenSchema, reason);
     },
     ...(admin ? { forget: (id: string) => forgetRun(admin, service, id) } : {}),
   };
 }
 
-/** Asks again after the platform's own limit of a request. */
-async function patient<T>(ask: () => Promise<T>): Promise<T> {
+/** Asks again after the platform's own limit of a request, unless it was left. */
+async function patient<T>(ask: () => Promise<T>, isLeft = (): boolean => false): Promise<T> {
   for (;;)
     try {
       return await ask();
     } catch (error) {
-      if (!isSlow(error)) throw error;
+      if (isLeft() || !isSlow(error)) throw error;
     }
 }
 

@@ -4,7 +4,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   restateRuns,
   restateRunWorkflow,
@@ -147,6 +147,46 @@ describe.each(['steps', 'jobs'] as const)('conformance, with `%s`', (by) => {
   // Its questions expire in real time, which the tests on a server let pass.
   const own = cases.filter(({ name, skipped }) => skipped === null && !name.includes('expire'));
   test.each(own)('$name', ({ run }) => run());
+});
+
+describe('the request of a program for the next view', () => {
+  /** Restate's ingress, which gives `outcome` to those who attach, and no view. */
+  function waiting(outcome: Promise<object>) {
+    const asked = Promise.withResolvers<AbortSignal | null | undefined>();
+    const fetching = vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
+      if (String(url).endsWith('/attach')) return Response.json(await outcome);
+      const signal = init?.signal;
+      asked.resolve(signal);
+      return new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason as Error));
+      });
+    });
+    onTestFinished(() => fetching.mockRestore());
+    return { engine: restateRuns({ ingress: 'http://127.0.0.1:1' }), asked: asked.promise };
+  }
+
+  test('is left to its answer when the run has ended', async () => {
+    const last = { turn: 1, waiting: [], outcome: { status: 'completed' } };
+    const outcome = Promise.withResolvers<object>();
+    const { engine, asked } = waiting(outcome.promise);
+    const over = new AbortController();
+    const view = engine.view('r', 0, over.signal);
+    const request = await asked;
+    outcome.resolve(last);
+    expect(await view).toEqual(last);
+    over.abort();
+    expect(request?.aborted).toBe(false);
+  });
+
+  test('is taken back when the program waits no longer', async () => {
+    const { engine, asked } = waiting(new Promise(() => {}));
+    const over = new AbortController();
+    const view = engine.view('r', 0, over.signal);
+    const request = await asked;
+    over.abort(new Error('no longer'));
+    await expect(view).rejects.toThrow('no longer');
+    expect(request?.aborted).toBe(true);
+  });
 });
 
 describe('the workflow', () => {
