@@ -244,7 +244,7 @@ export class SessionHub implements ClientHub {
 
   /** Ends all connections; clients may connect again. */
   close(code: string, message: string, retry: boolean): void {
-    this.#end({ code, message, retry });
+    this.#end([code, message, retry]);
   }
 
   #end(over: Farewell, part = farewell): void {
@@ -507,24 +507,12 @@ export class SessionHub implements ClientHub {
 }
 
 /** The last words to a client. `retry`: it may come again. */
-interface Farewell {
-  readonly code: string;
-  readonly message: string;
-  readonly retry: boolean;
-}
+type Farewell = readonly [code: string, message: string, retry: boolean];
 
-const ENDED: Farewell = {
-  code: 'SESSION_ENDED',
-  message: 'The session has ended',
-  retry: false,
-};
-const SUSPENDED: Farewell = {
-  code: 'SESSION_SUSPENDED',
-  message: 'The session has left this process',
-  retry: true,
-};
+const ENDED: Farewell = ['SESSION_ENDED', 'The session has ended', false];
+const SUSPENDED: Farewell = ['SESSION_SUSPENDED', 'The session has left this process', true];
 
-function farewell(client: ServedClient, { code, message, retry }: Farewell): void {
+function farewell(client: ServedClient, [code, message, retry]: Farewell): void {
   client.bye(code, message, { retry });
 }
 
