@@ -31,8 +31,8 @@ export function pageHtml(base: string): string {
   <button id="fork" type="button">Fork from here</button>
 </nav>
 <p id="dropped"></p>
-<p id="empty"></p>
 <main>
+  <p id="empty"></p>
   <section id="left" aria-labelledby="left-title">
     <h2 id="left-title">Actors</h2>
     <div id="tree" class="rows" role="tree" aria-labelledby="left-title" tabindex="0"></div>
@@ -169,8 +169,9 @@ g.state[data-type="final"] > rect { stroke-width: 3; }
 g.state[data-on] > rect { stroke: var(--mark); stroke-width: 2; }
 g.state[data-on][data-leaf] > rect { fill: var(--on); }
 body[data-bare] nav, body[data-bare] #middle, body[data-bare] #tree, body[data-bare] #waits-title, body[data-bare] #waits, body[data-bare] #idle { display: none; }
-body[data-empty] main, body[data-empty] header label { display: none; }
-body[data-bare] main { grid-template-columns: minmax(200px, 1fr) minmax(300px, 3fr); }
+body[data-empty] section, body[data-empty] header label { display: none; }
+body[data-empty] main { display: block; }
+body[data-bare]:not([data-empty]) main { grid-template-columns: minmax(200px, 1fr) minmax(300px, 3fr); }
 body[data-bare] #chart { max-height: none; }
 g.state text { font: 600 12px system-ui, sans-serif; fill: var(--ink); }
 .arrow { fill: none; stroke: var(--soft); }
