@@ -107,7 +107,8 @@ async function following(entries: readonly JournalEntry[]): Promise<number> {
   const last = Math.max(...polls.keys());
   let shown = 0;
   const cpu = await cpuOf(async () => {
-    for (let poll = 0; poll <= last; poll += 1) {
+    // A reading that took long, on a busy machine, puts off the next one: the page asks on until it has all.
+    for (let poll = 0; poll <= last || (shown < followed.length && poll < last + 100); poll += 1) {
       for (const entry of polls.get(poll) ?? []) await journal.append(entry);
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of a thread has no origin
       worker.postMessage('poll');
@@ -118,7 +119,7 @@ async function following(entries: readonly JournalEntry[]): Promise<number> {
   await worker.terminate();
   http.closeAllConnections();
   http.close();
-  if (shown < followed.length * 0.9)
+  if (shown < followed.length)
     throw new Error(`The page has ${shown} of ${followed.length} entries`);
   return cpu;
 }

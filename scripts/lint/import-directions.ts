@@ -343,6 +343,7 @@ export const layers: readonly Layer[] = [
       'actors/conversation',
       'actors/ports',
       'actors/runtime',
+      'actors/services',
       'actors/session/lifecycle',
       'actors/session/questions',
       'actors/session/state',

@@ -10,9 +10,11 @@
 
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import {
+  eventSourceMachine,
   interactionMachine,
   outboxMachine,
   questionMachine,
+  serviceMachine,
   sessionMachine,
   subagentMachine,
 } from '../machines/index.ts';
@@ -26,7 +28,14 @@ export interface ChartState {
   readonly on: readonly { readonly event: string; readonly to: readonly string[] }[];
 }
 
-export type ChartName = 'session' | 'interaction' | 'outbox' | 'question' | 'subagent';
+export type ChartName =
+  | 'session'
+  | 'interaction'
+  | 'outbox'
+  | 'question'
+  | 'subagent'
+  | 'service'
+  | 'source';
 
 /** The machines whose states the inspector shows for each session. */
 export const shownMachines: Readonly<Record<ChartName, AnyStateMachine>> = {
@@ -35,6 +44,8 @@ export const shownMachines: Readonly<Record<ChartName, AnyStateMachine>> = {
   outbox: outboxMachine,
   question: questionMachine,
   subagent: subagentMachine,
+  service: serviceMachine,
+  source: eventSourceMachine,
 };
 
 /** The chart of a machine. */

@@ -167,10 +167,8 @@ export class InspectedSession {
     if (n < 1 || n > this.#shown.length || !entry) return null;
     const step = this.#stepAt(n);
     const replay = n === this.#shown.length ? this.#replay : this.#past?.replay;
-    return {
-      n,
-      ...subjectOf({ entry, step, replay, id, redact: this.#redact }),
-    };
+    const entries = this.upTo(n);
+    return { n, ...subjectOf({ entry, entries, step, replay, id, redact: this.#redact }) };
   }
 
   /** Null: the state after this entry is not known. */

@@ -2,7 +2,7 @@
 
 export const axisScript = String.raw`// The axis
 
-const FIRST_LANES = ['user', 'lead', 'lead: tools', 'questions', 'deliveries'];
+const FIRST_LANES = ['user', 'lead', 'lead: tools', 'questions', 'deliveries', 'services'];
 const COLORS = {
   speech: '#4c8dff', word: '#1f5fd0', broken: '#c2410c', tool: '#7c5cff', queued: '#b58900', presenting: '#d97706', open: '#e8590c',
   parked: '#8a8f98', answered: '#2f9e44', expired: '#8a8f98', withdrawn: '#8a8f98', pending: '#b58900', resting: '#8a8f98',

@@ -25,12 +25,18 @@ const state = {
 async function ask(path, init = {}) {
   const answer = await fetch(base + '/api/' + path, {
     ...init, headers: { ...init.headers, authorization: 'Bearer ' + token },
+  }).catch(() => {
+    throw new Error('Not connected: the process that has this page does not answer. Trying again. What you see may be old.');
   });
+  if (answer.status === 401) throw new Error('The address lacks its secret: open the whole link that was printed, with what follows #token=');
   const body = await answer.json();
   if (!answer.ok) throw new Error(body.error?.message ?? 'The inspector does not answer');
   return body;
 }
-const say = (text) => setText($('status'), text);
+const say = (text) => {
+  setText($('status'), text);
+  $('status').toggleAttribute('data-wrong', !/^(?:Connect|Loading|There is)/.test(text));
+};
 const of = (params) => new URLSearchParams(params).toString();
 
 /** Characters that change the direction of what is around them are told, not obeyed: somebody approves what stands there. */
@@ -101,6 +107,8 @@ async function loadOnce() {
   if ($('session').options.length === 0) await listSessions();
   const session = state.session;
   document.body.toggleAttribute('data-bare', session === null);
+  setText($('empty'), session === null && machines.items.length === 0 ? 'Nothing has happened here yet. A session is shown as soon as it begins; the machines of an app, once its actors have { inspect }.' : '');
+  document.body.toggleAttribute('data-empty', session === null && machines.items.length === 0);
   if (session === null) {
     say(machines.items.length > 0 ? 'Connected' : 'There is no session yet');
     return false;
@@ -183,6 +191,7 @@ function laneOf(name, value) {
     case 'user': return ['user', isBroken ? 'broken' : 'word'];
     case 'assistant': return ['lead', isBroken ? 'broken' : 'word'];
     case 'call': return ['lead: tools', 'tool'];
+    case 'service': return /^(?:invoking|waiting)/.test(value) ? ['services', value.startsWith('i') ? 'running' : 'ready'] : [null, ''];
     case 'question': return ['questions', value.split(':')[0]];
     case 'delivery': return ['deliveries', value.split(/[ ,:]/)[1] ?? 'pending'];
     case 'subagent': return [id, /\b(spawning|ready|running|waiting_for_\w+|completed|failed|cancelled)\b/.exec(value)?.[1] ?? 'running'];
@@ -213,6 +222,7 @@ function list(box, role, row) {
       const made = row(view.items[index], index);
       made.classList.add('row');
       made.setAttribute('role', role);
+      made.title = [...made.children].map((child) => child.textContent).join(' ');
       made.id = box.id + '-' + index;
       made.setAttribute('aria-selected', String(index === view.selected));
       made.style.top = index * ROW + 'px';
@@ -225,6 +235,8 @@ function list(box, role, row) {
   view.draw = draw;
   view.reveal = () => {
     const top = view.selected * ROW;
+    // The box cannot scroll to what it has no room for.
+    space.style.height = view.items.length * ROW + 'px';
     if (view.selected >= 0 && (top < box.scrollTop || top + ROW > box.scrollTop + box.clientHeight))
       box.scrollTop = Math.max(0, top - box.clientHeight / 2);
     draw();
@@ -255,7 +267,8 @@ const tree = list($('tree'), 'treeitem', (item) => {
 tree.choose = (index) => choose(tree.items[index].id);
 const entries = list($('entries'), 'option', (entry) => el('div', {},
   el('span', { class: 'n' }, String(entry.n)), el('span', {}, clock(entry.at)),
-  el('span', {}, entry.actor === entry.unit || entry.unit === state.session ? entry.actor : entry.unit),
+  el('span', {}, entry.actor === entry.unit || entry.unit === state.session ? entry.actor
+    : entry.unit.startsWith(state.session + '/') ? entry.unit.slice(state.session.length + 1) : entry.unit),
   el('span', {}, entry.type)));
 entries.choose = (index) => go(entries.items[index].n);
 
@@ -332,6 +345,14 @@ function choose(id) {
   if (id.startsWith('machine ')) void machineDetail();
 }
 
+/** The service of a source: both may have a slash in their names. */
+function sourceParent(facts, name) {
+  for (let at = name.indexOf('/'); at >= 0; at = name.indexOf('/', at + 1)) {
+    const service = 'service ' + name.slice('source '.length, at);
+    if (facts.has(service)) return service;
+  }
+  return 'session';
+}
 function treeOf(facts) {
   const below = new Map();
   const add = (parent, item) => below.set(parent, [...(below.get(parent) ?? []), item]);
@@ -347,6 +368,12 @@ function treeOf(facts) {
       const asker = 'subagent ' + id.slice(0, id.lastIndexOf('.'));
       add(facts.has(asker) ? asker : 'session', { id: name, label: name, state: value.split(':')[0] });
     } else if (what === 'delivery') add('outbox', { id: name, label: name, state: value.split(/[ ,:]/)[1] ?? '' });
+    else if (what === 'service') add('session', { id: name, label: name, state: value });
+    else if (what === 'source') {
+      const parent = sourceParent(facts, name);
+      const label = parent === 'session' ? name : 'source ' + name.slice(parent.length);
+      add(parent, { id: name, label, state: value });
+    }
     else if (what === 'call') {
       const at = value.lastIndexOf(' ');
       add('session', { id: name, label: 'call ' + value.slice(0, at) + ' ' + id, state: value.slice(at + 1) });
@@ -476,14 +503,16 @@ async function detail() {
     const got = await ask('at?' + of({ session, entry: String(entry), id }));
     if (asked !== state.asked) return;
     const { wait } = got;
-    setText($('why'), state.stateFrom === null || entry < state.stateFrom ? 'Not known: what came before was dropped' : wait ? wait.sentence : got.outcome ? 'over' : got.value === null && !got.detail ? 'not there at this entry' : '');
+    setText($('why'), state.stateFrom === null || entry < state.stateFrom ? 'Not known: what came before was dropped' : wait ? wait.sentence : got.outcome ? endOf(got.outcome) : got.detail?.state === 'over' ? 'over' : !got.detail && (got.value === null || id.includes(' ')) ? 'not there at this entry' : '');
     $('why').dataset.cause = wait?.cause ?? '';
     setText($('usage'), [used(got.usage, id), budgetOf(got.budget)].filter(Boolean).join('. '));
     $('detail').replaceChildren(...termsOf(got.detail));
     showWaits(got);
     showSaid(got.said);
+    showExchanged(got.exchanged);
     const context = got.outcome ?? got.context;
     setText($('context'), context === null ? '' : JSON.stringify(context, null, 2));
+    $('context-title').textContent = got.outcome ? 'Outcome' : 'Context';
     setText($('event'), JSON.stringify(got.event, null, 2));
     const changed = Object.hasOwn(state.entries[entry - 1]?.changes ?? {}, id);
     showChart(got.value === null ? null : state.charts[got.chart], got.value, state.placed[got.chart], changed ? [{ event: got.event.type }] : []);
@@ -498,6 +527,8 @@ async function detail() {
     if (asked === state.asked) setText($('why'), error.message);
   }
 }
+
+const endOf = ({ status, error }) => status + (error?.message ? ': ' + error.message : '');
 
 /** A question in words, what is to be approved, who has answered: names and values, the words first. */
 function termsOf(detail) {
@@ -538,6 +569,15 @@ function showSaid(said) {
   $('said').scrollTop = $('said').scrollHeight;
 }
 
+function showExchanged(lines) {
+  $('exchanged-box').hidden = lines.length === 0;
+  const key = JSON.stringify(lines);
+  if ($('exchanged').dataset.key === key) return;
+  $('exchanged').dataset.key = key;
+  $('exchanged').replaceChildren(...lines.map(({ role, text }) => el('li', {}, el('b', {}, role), ' ' + text)));
+  $('exchanged').scrollTop = $('exchanged').scrollHeight;
+}
+
 async function machineDetail() {
   const asked = ++state.asked, id = state.chosen.slice('machine '.length);
   setText($('subject'), id);
@@ -551,7 +591,7 @@ async function machineDetail() {
     setText($('why'), got.status === 'active' ? '' : got.status);
     setText($('usage'), '');
     $('detail').replaceChildren();
-    $('said-box').hidden = true;
+    $('said-box').hidden = $('exchanged-box').hidden = true;
     $('diff').replaceChildren(...got.moves.flatMap(({ from, event, to }) => [
       el('dt', {}, event), el('dd', {}, (from || got.name) + ' → ' + (to.join(', ') || 'the same')),
     ]));
@@ -568,12 +608,18 @@ async function machineDetail() {
 
 let serial = 0;
 const act = (frame) => post('act', { session: state.session, frame: { id: ++serial, ...frame } });
+function receiptOf({ ok, value, code, message }) {
+  if (!ok) return 'Refused: ' + code + ': ' + message;
+  if (value === null || value === undefined) return 'Receipt: done';
+  if (value.ok === false && value.error) return 'Refused: ' + value.error.code + ': ' + value.error.message;
+  return (value.accepted === false ? 'Refused: ' : 'Receipt: ') + JSON.stringify(value);
+}
 async function post(path, body) {
   setText($('receipt'), 'Sent');
   let receipt = null;
   try {
     receipt = await ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-    setText($('receipt'), receipt.ok ? 'Receipt: ' + JSON.stringify(receipt.value) : 'Refused: ' + receipt.code + ': ' + receipt.message);
+    setText($('receipt'), receiptOf(receipt));
   } catch (error) {
     setText($('receipt'), 'Not sent: ' + error.message);
   }
@@ -584,7 +630,7 @@ function actions(id, wait, acting, limits, detail) {
   if (!acting) return state.mayAct ? [el('p', {}, 'To act, go to the latest entry.')] : [];
   const [what, rest = ''] = id.split(' ');
   const button = (label, frame) => el('button', { type: 'button', onclick: () => act(frame()) }, label);
-  const words = el('input', { type: 'text', 'aria-label': 'Words' });
+  const words = el('input', { type: 'text', 'aria-label': 'Words', placeholder: 'Words' });
   const text = () => words.value;
   const modes = el('select', { 'aria-label': 'When it is read' },
     el('option', { value: 'steer' }, 'before its next step'),
@@ -612,7 +658,7 @@ function actions(id, wait, acting, limits, detail) {
 }
 
 function raising(subagentId, limits, button) {
-  const total = el('input', { type: 'number', min: '0', step: 'any', 'aria-label': 'New total of the limit' });
+  const total = el('input', { type: 'number', min: '0', step: 'any', 'aria-label': 'New total of the limit', placeholder: 'New total' });
   const limit = el('select', { 'aria-label': 'Limit of its budget' },
     ...limits.map((name) => el('option', { value: name }, name === 'timeMs' ? 'time in ms' : name)));
   return [limit, total, button('Raise budget', () => ({ type: 'raise', subagentId, limits: { [limit.value]: Number(total.value) } }))];

@@ -12,7 +12,7 @@ export function pageHtml(base: string): string {
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${base}/page.css">
 </head>
-<body data-base="${base}">
+<body data-base="${base}" data-bare data-empty>
 <header>
   <h1>Offstage</h1>
   <label>Session <select id="session"></select></label>
@@ -32,6 +32,7 @@ export function pageHtml(base: string): string {
 </nav>
 <p id="dropped"></p>
 <main>
+  <p id="empty"></p>
   <section id="left" aria-labelledby="left-title">
     <h2 id="left-title">Actors</h2>
     <div id="tree" class="rows" role="tree" aria-labelledby="left-title" tabindex="0"></div>
@@ -75,13 +76,17 @@ export function pageHtml(base: string): string {
       <h3 id="said-title">Conversation</h3>
       <ol id="said" aria-labelledby="said-title" tabindex="0"></ol>
     </div>
+    <div id="exchanged-box" hidden>
+      <h3 id="exchanged-title">Questions, answers and messages</h3>
+      <ol id="exchanged" aria-labelledby="exchanged-title" tabindex="0"></ol>
+    </div>
     <h3 id="diff-title">Changed by this entry</h3>
     <dl id="diff"></dl>
-    <h3>Statechart</h3>
+    <h3 id="chart-title">Statechart</h3>
     <div id="chart" tabindex="0" role="group" aria-label="Statechart"></div>
     <p id="chart-note"></p>
     <ul id="moves" aria-label="Events that are taken now"></ul>
-    <h3>Context</h3>
+    <h3 id="context-title">Context</h3>
     <pre id="context" tabindex="0"></pre>
     <h3 id="event-title">Event of this entry</h3>
     <p class="tools"><button id="copy" type="button">Copy the event</button></p>
@@ -103,6 +108,7 @@ export const pageStyle = `:root {
   --mark: light-dark(#0b57d0, #8ab4f8);
   --on: light-dark(#d9e7ff, #1f3558);
   --chip: light-dark(#edeff2, #272b32);
+  --bad: light-dark(#b3261e, #ffb4a9);
 }
 * { box-sizing: border-box; }
 html, body { height: 100%; margin: 0; }
@@ -119,7 +125,7 @@ button:disabled { opacity: .6; }
 input[type="number"] { width: 7em; }
 a { color: var(--mark); }
 :focus-visible { outline: 2px solid var(--mark); outline-offset: 1px; }
-main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(200px, 1fr) minmax(300px, 2.4fr) minmax(260px, 1.4fr); }
+main { flex: 1; min-height: 0; display: grid; grid-template-columns: minmax(240px, 1.1fr) minmax(300px, 2.2fr) minmax(260px, 1.4fr); }
 section { min-width: 0; min-height: 0; padding: 8px 12px; display: flex; flex-direction: column; border-right: 1px solid var(--line); }
 #right { overflow: auto; }
 .rows { flex: 1; min-height: 120px; overflow: auto; position: relative; }
@@ -128,6 +134,7 @@ section { min-width: 0; min-height: 0; padding: 8px 12px; display: flex; flex-di
 .row[aria-selected="true"] { background: var(--on); }
 .row span { overflow: hidden; text-overflow: ellipsis; }
 .row .n { color: var(--soft); min-width: 4em; text-align: right; }
+.row .n, .row .n + span { flex: none; }
 .row .chip { flex: none; max-width: 65%; }
 .chip { background: var(--chip); border-radius: 8px; padding: 0 6px; font-size: 12px; }
 .tools { display: flex; flex-wrap: wrap; align-items: center; gap: 6px; padding: 4px 0; }
@@ -136,7 +143,11 @@ section { min-width: 0; min-height: 0; padding: 8px 12px; display: flex; flex-di
 pre { margin: 0; padding: 6px; background: var(--chip); max-height: 260px; min-height: 2em; flex: none; overflow: auto; font-size: 12px; white-space: pre-wrap; overflow-wrap: anywhere; }
 dl { margin: 0; } dt { font-weight: 600; } dd { margin: 0 0 4px 12px; overflow-wrap: anywhere; }
 #dropped { padding: 4px 12px; }
-#dropped:empty { display: none; }
+#dropped:empty, #empty:empty { display: none; }
+#empty { padding: 24px 12px; color: var(--soft); }
+#status[data-wrong] { color: var(--bad); font-weight: 600; }
+label { display: inline-flex; align-items: center; gap: 6px; min-width: 0; max-width: 100%; }
+input[type="checkbox"] { min-height: 0; flex: none; width: 16px; height: 16px; }
 #usage { margin: 0; }
 #usage:empty { display: none; }
 #why { font-weight: 600; padding: 4px 0; }
@@ -145,7 +156,7 @@ dl { margin: 0; } dt { font-weight: 600; } dd { margin: 0 0 4px 12px; overflow-w
 #own { flex: 1; min-height: 0; display: flex; flex-direction: column; }
 #own[hidden] { display: none; }
 #chart { flex: none; overflow: auto; max-height: 340px; resize: vertical; }
-#chart:empty { display: none; }
+#chart:empty, #chart-title:has(+ #chart:empty), pre:empty, #context-title:has(+ pre:empty), #diff-title:has(+ dl:empty) { display: none; }
 #chart svg { display: block; }
 #chart-note:empty { display: none; }
 div.state { border: 1px solid var(--line); border-radius: 5px; padding: 2px 6px 4px; margin: 3px; display: inline-block; vertical-align: top; font-size: 12px; }
@@ -158,7 +169,9 @@ g.state[data-type="final"] > rect { stroke-width: 3; }
 g.state[data-on] > rect { stroke: var(--mark); stroke-width: 2; }
 g.state[data-on][data-leaf] > rect { fill: var(--on); }
 body[data-bare] nav, body[data-bare] #middle, body[data-bare] #tree, body[data-bare] #waits-title, body[data-bare] #waits, body[data-bare] #idle { display: none; }
-body[data-bare] main { grid-template-columns: minmax(200px, 1fr) minmax(300px, 3fr); }
+body[data-empty] section, body[data-empty] header label { display: none; }
+body[data-empty] main { display: block; }
+body[data-bare]:not([data-empty]) main { grid-template-columns: minmax(200px, 1fr) minmax(300px, 3fr); }
 body[data-bare] #chart { max-height: none; }
 g.state text { font: 600 12px system-ui, sans-serif; fill: var(--ink); }
 .arrow { fill: none; stroke: var(--soft); }
@@ -170,12 +183,13 @@ g.state text { font: 600 12px system-ui, sans-serif; fill: var(--ink); }
 #waits li { margin: 2px 0; }
 #waits button { border: 0; padding: 0 2px; min-height: 24px; background: none; color: var(--mark); text-align: left; overflow-wrap: anywhere; }
 #waits:empty, #idle:empty, #detail:empty { display: none; }
-#said { margin: 0; padding: 6px; list-style: none; max-height: 260px; overflow: auto; background: var(--chip); font-size: 12px; overflow-wrap: anywhere; white-space: pre-wrap; }
-#said-box[hidden] { display: none; }
+#said, #exchanged { margin: 0; padding: 6px; list-style: none; max-height: 260px; overflow: auto; background: var(--chip); font-size: 12px; overflow-wrap: anywhere; white-space: pre-wrap; }
+#said-box[hidden], #exchanged-box[hidden] { display: none; }
 #moves { margin: 4px 0 0; padding-left: 18px; font-size: 12px; }
 @media (max-width: 800px) {
   html, body { height: auto; }
   main { display: block; }
+  .row .n { min-width: 2.5em; }
   section { border-right: 0; border-bottom: 1px solid var(--line); }
   .rows { max-height: 260px; }
   #axis-scroll { height: 240px; }

@@ -35,8 +35,13 @@ export interface ShownSubject {
   readonly waiting: number;
   /** A question, a delivery or a call in words; null: it is none of these, or over. */
   readonly detail: unknown;
-  /** The latest lines that the model of a subagent has read and written, or those of the conversation. */
+  /**
+   * The latest lines that the model of a subagent has read and written, also of one that has ended, or those of the
+   * conversation.
+   */
   readonly said: readonly SaidLine[];
+  /** The latest questions of a subagent, the answers to them, and the messages to it, whoever wrote them. */
+  readonly exchanged: readonly SaidLine[];
   /** Of a subagent that has ended. */
   readonly outcome: unknown;
   /** The usage of a subagent's model calls, or of the lead agents', and with that of all below; null of anything else. */
@@ -59,6 +64,8 @@ const MAX_LINES = 100;
 
 interface Subject {
   readonly entry: JournalEntry;
+  /** Those up to it with which a replay begins. */
+  readonly entries: readonly JournalEntry[];
   /** Null: the state after the entry is not known. */
   readonly step: ReplayStep | null;
   /** That has taken the step. */
@@ -67,7 +74,14 @@ interface Subject {
   readonly redact: Redact;
 }
 
-export function subjectOf({ entry, step, replay, id, redact }: Subject): Omit<ShownSubject, 'n'> {
+export function subjectOf({
+  entry,
+  entries,
+  step,
+  replay,
+  id,
+  redact,
+}: Subject): Omit<ShownSubject, 'n'> {
   const show = (value: unknown, section: string): unknown =>
     shownValue(value, section, redact, { bytesLeft: MAX_SHOWN_BYTES });
   const machines = hideNames(step?.machines ?? null, redact);
@@ -79,8 +93,8 @@ export function subjectOf({ entry, step, replay, id, redact }: Subject): Omit<Sh
   const subagent =
     name.of === 'subagent' ? view?.subagents.find((each) => each.id === name.id) : undefined;
   const isSession = id === 'session';
-  const detail = view && detailOf(view, id);
-  const messages = subagent && replay?.messagesOf(subagent.id);
+  const detail = view && (detailOf(view, id) ?? questionIn(entries, name));
+  const messages = subagent && replay?.messagesOf(subagent.id, entries);
   const said = messages?.flatMap(linesOf) ?? (isSession ? linesIn(view) : []);
   return {
     at: entry.at,
@@ -93,6 +107,7 @@ export function subjectOf({ entry, step, replay, id, redact }: Subject): Omit<Sh
     waiting: waits.length,
     detail: detail ? show(detail, 'context') : null,
     said: shownLines(said, redact),
+    exchanged: subagent ? shownLines(exchangedIn(entries, subagent.id), redact) : [],
     budget: (id === 'session' ? view : subagent)?.budget ?? null,
     usage: usageOf(view, id, name),
     outcome: subagent?.outcome ? show(subagent.outcome, 'context') : null,
@@ -131,6 +146,81 @@ function detailOf({ questions, outbox, calls, subagents }: ReplayView, id: strin
   }
 }
 
+/** The events of questions and messages, as far as a line of them tells. */
+interface Told {
+  readonly type: string;
+  readonly at?: number;
+  readonly requestId?: string;
+  readonly subagentId?: string;
+  readonly question?: string;
+  readonly text?: string;
+  readonly by?: string;
+  readonly mode?: string;
+  readonly approved?: boolean;
+  readonly answer?: { readonly userResponse?: string };
+  readonly action?: { readonly toolName: string; readonly input: unknown };
+}
+
+function exchangedIn(entries: readonly JournalEntry[], id: string): readonly SaidLine[] {
+  const by = new Map<string, string>();
+  return entries.flatMap(({ unit, scope, event }): readonly SaidLine[] => {
+    const told = event as Told;
+    const { type, requestId = '', question = '', text = '', action } = told;
+    if (unit === scope) {
+      if (type === 'answer.given' && told.by !== undefined) by.set(requestId, told.by);
+      if (type !== 'question.asked' || told.subagentId !== id) return [];
+      const input = action ? JSON.stringify(action.input) : '';
+      const about = question.includes(input) ? '' : ` (${action?.toolName} ${input})`;
+      return [{ role: `asks ${requestId}`, text: `${question}${about}` }];
+    }
+    if (unit !== id) return [];
+    switch (type) {
+      case 'subagent.message':
+        return [{ role: `message${ofWhom(told.by)}, read ${READ[told.mode ?? ''] ?? ''}`, text }];
+      case 'question.answered':
+        return [
+          { role: `answer to ${requestId}${ofWhom(by.get(requestId))}`, text: answerIn(told) },
+        ];
+      case 'question.expired':
+      case 'question.withdrawn':
+        return [{ role: `no answer to ${requestId}`, text: type.slice('question.'.length) }];
+      default:
+        return [];
+    }
+  });
+}
+
+const READ: Readonly<Record<string, string>> = {
+  steer: 'before the next step',
+  queue: 'after the work',
+  interrupt: 'at once',
+};
+
+const ofWhom = (by: string | undefined): string => (by === undefined ? '' : ` of ${by}`);
+
+function answerIn({ approved, answer: { userResponse = '' } = {} }: Told): string {
+  const consent = approved === undefined ? '' : approved ? 'approved' : 'refused';
+  return [consent, userResponse].filter((part) => part !== '').join(': ');
+}
+
+/** A question that is over: its words, and how it ended. */
+function questionIn(
+  entries: readonly JournalEntry[],
+  { of, id }: Pick<Wait, 'of' | 'id'>,
+): unknown {
+  if (of !== 'question') return null;
+  const at = entries.findLastIndex(
+    ({ event }) => event.type === 'question.asked' && (event as Told).requestId === id,
+  );
+  const asked = entries[at];
+  if (!asked) return null;
+  const { type: _type, at: askedAt, ...question } = asked.event as Told;
+  const [answer, expired] = exchangedIn(entries.slice(at), question.subagentId ?? '').filter(
+    ({ role }) => role.endsWith(`answer to ${id}`) || role.startsWith(`answer to ${id} of `),
+  );
+  return { ...question, askedAt, state: 'over', answer: (answer ?? expired)?.text ?? null };
+}
+
 function linesIn(view: ReplayView | null): readonly SaidLine[] {
   return (view?.transcript ?? []).slice(-MAX_LINES).map(({ role, text, interrupted }) => ({
     role,
@@ -167,9 +257,17 @@ function shownLines(lines: readonly SaidLine[], redact: Redact): readonly SaidLi
 /** `question sub_1.q1` is the question of this id; `session`, `interaction` and `outbox` are themselves. */
 function subjectIn(id: string): Pick<Wait, 'of' | 'id'> {
   const [kind, rest] = partsOf(id);
-  if (kind === 'question' || kind === 'delivery' || kind === 'call' || kind === 'subagent')
-    return { of: kind, id: rest };
-  return { of: 'session', id: '' };
+  switch (kind) {
+    case 'question':
+    case 'delivery':
+    case 'call':
+    case 'subagent':
+    case 'service':
+    case 'source':
+      return { of: kind, id: rest };
+    default:
+      return { of: 'session', id: '' };
+  }
 }
 
 function partsOf(id: string): readonly [kind: string, rest: string] {
@@ -200,6 +298,18 @@ function machineOf(
   const subject = subjectIn(id);
   if (subject.of === 'question') return ['question', machines?.questions.get(subject.id) ?? null];
   if (subject.of === 'subagent') return ['subagent', machines?.subagents.get(subject.id) ?? null];
+  if (subject.of === 'service')
+    return ['service', machines?.services?.get(subject.id)?.state ?? null];
+  if (subject.of === 'source') {
+    // The name of a source may have a slash.
+    for (const [service, { sources }] of machines?.services ?? []) {
+      const state = subject.id.startsWith(`${service}/`)
+        ? sources.get(subject.id.slice(service.length + 1))
+        : undefined;
+      if (state) return ['source', state];
+    }
+    return ['source', null];
+  }
   if (subject.of === 'delivery' || id === 'outbox') return ['outbox', machines?.outbox ?? null];
   if (id === 'interaction') return ['interaction', machines?.interaction ?? null];
   // A call has no chart here.

@@ -145,6 +145,7 @@ export type {
 } from './turn-setup.ts';
 export {
   whyWaiting,
+  type ServiceWork,
   type Wait,
   type WaitCause,
   type WaitingState,

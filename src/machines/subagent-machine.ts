@@ -37,6 +37,7 @@
 //       result that was under way counts. A step whose call was refused is the final one.
 //   SUBAGENT-MACHINE-13. A raise of its budget is kept, and changes nothing else; once the budget is exhausted it comes
 //       too late.
+//   SUBAGENT-MACHINE-14. A model call that is repeated is kept for readers, and changes nothing else.
 
 import type { SnapshotFrom } from 'xstate';
 import { activity, deadline, machineOptions, stopActivity } from './effect.ts';
@@ -227,6 +228,10 @@ export const subagentMachine = subagentSetup.createMachine({
                 actions: { type: 'fail', params: ({ event }) => event },
               },
             ],
+            'model.retried': {
+              guard: { type: 'isThisStep', params: ({ event }) => event },
+              actions: { type: 'keepRetry', params: ({ event }) => event },
+            },
             'subagent.message': {
               guard: { type: 'breaksOff', params: ({ event }) => event },
               target: 'thinking',

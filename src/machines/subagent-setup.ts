@@ -48,6 +48,15 @@ type Unstamped =
       readonly again?: boolean;
     }
   | { readonly type: 'model.failed'; readonly step: number; readonly error: Failure }
+  /** The model call failed for the `failed`-th time in this step, and is repeated at `retryAt`: at most `attempts` calls. */
+  | {
+      readonly type: 'model.retried';
+      readonly step: number;
+      readonly failed: number;
+      readonly attempts: number;
+      readonly retryAt: number;
+      readonly error: Failure;
+    }
   | { readonly type: 'tool.settled'; readonly step: number; readonly callId: string }
   | {
       readonly type: 'question.answered';
@@ -182,9 +191,22 @@ export interface SubagentContext {
   readonly exhausted: string | null;
   /** The limits of its budget that were raised since it began, with their totals. Absent: none. */
   readonly raised?: Readonly<Record<string, number>>;
+  /** The last model call that failed and is repeated. Absent: none did. */
+  readonly retry?: RepeatedCall;
   /** The step under way hands in the work done so far. */
   readonly isFinal: boolean;
   readonly ending: Ending | null;
+}
+
+/** A model call that failed and is repeated. */
+export interface RepeatedCall {
+  readonly step: number;
+  /** The calls of this step that have failed. */
+  readonly failed: number;
+  /** The number of calls that are made at most. */
+  readonly attempts: number;
+  readonly retryAt: number;
+  readonly code: string;
 }
 
 export interface ModelStepInput {
@@ -241,6 +263,8 @@ type Work =
   | Activity<'toolCalls', ToolCallsInput>
   | Deadline;
 
+type Retried = Extract<SubagentEvent, { type: 'model.retried' }>;
+
 export const subagentSetup = setup({
   types: {
     input: {} as SubagentInput,
@@ -275,6 +299,9 @@ export const subagentSetup = setup({
         isFinal: exhausted !== null,
       };
     }),
+    keepRetry: assign((_, { step, failed, attempts, retryAt, error }: Retried) => ({
+      retry: { step, failed, attempts, retryAt, code: error.code },
+    })),
     /** Without a call the subagent would have ended: it reads all messages first. */
     keepCalls: assign(({ context }, answered: Answered) => ({
       calls: context.exhausted === null ? unsettled(answered.calls) : [],

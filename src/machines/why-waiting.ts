@@ -4,16 +4,18 @@
 // Does not: read a clock, or know words, models and transports.
 //
 // Invariants
-//   WHY-WAITING-1. The session, each question, delivery, call of the lead agent and subagent that has not ended
-//       waits for exactly one cause, in every state that the machines can reach together.
+//   WHY-WAITING-1. The session, each question, delivery, call of the lead agent, subagent, service and source of a
+//       service that has not ended waits for exactly one cause, in every state that the machines can reach together.
 //   WHY-WAITING-2. The cause is true: when that which it names happens, the wait becomes another one or ends; and
 //       who makes the named causes true, one after the other, arrives at the end of the wait.
 
 import type { BatchSnapshot } from './batch-machine.ts';
+import type { EventSourceSnapshot } from './event-source-machine.ts';
 import type { InteractionSnapshot } from './interaction-machine.ts';
 import type { OutboxSnapshot } from './outbox-machine.ts';
 import { isTold, type Waiting } from './outbox-setup.ts';
 import type { QuestionSnapshot } from './question-machine.ts';
+import type { ServiceSnapshot } from './service-machine.ts';
 import type { SessionSnapshot } from './session-machine.ts';
 import type { SubagentSnapshot } from './subagent-machine.ts';
 import { askOf, requestIdOf } from './subagent-setup.ts';
@@ -39,6 +41,18 @@ export interface WorkOf {
   readonly tools?: ReadonlyMap<string, { readonly toolName: string; readonly engine?: string }>;
   /** The tools that were called, and of which nobody knows whether they have run. @defaultValue none */
   readonly inDoubt?: readonly string[];
+  /** Since when it does what it does, in milliseconds since 1970. @defaultValue not known */
+  readonly since?: number;
+}
+
+/** A service: its machine, those of its sources, and the subagent that looks at its event. */
+export interface ServiceWork {
+  /** Null: it is over; its sources may not be. */
+  readonly state: StateOf<ServiceSnapshot> | null;
+  /** The subagent that looks at the event under way; null: there is none yet. */
+  readonly worker: string | null;
+  /** By name; those that are over may be absent. */
+  readonly sources: ReadonlyMap<string, StateOf<EventSourceSnapshot>>;
 }
 
 /** The states of the machines of one session, or of the subagents of a program, at one moment. */
@@ -59,6 +73,8 @@ export interface WaitingState {
   readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
   /** By the id of the subagent. @defaultValue nothing is known */
   readonly work?: ReadonlyMap<string, WorkOf>;
+  /** By name; those that are over may be absent. @defaultValue none is known */
+  readonly services?: ReadonlyMap<string, ServiceWork>;
   /** The identities that may answer a question, by its request id. @defaultValue everybody may */
   readonly answerableBy?: ReadonlyMap<string, readonly string[]>;
   /** The session was put away, and no process has it. @defaultValue false */
@@ -73,11 +89,11 @@ export interface WaitingState {
 export type WaitCause =
   /** A process loads the session: it is used, or one of its times has come. */
   | 'wake'
-  /** The session is started. */
+  /** The session, or the service, is started. */
   | 'start'
   /** The transport is connected. */
   | 'connection'
-  /** The connection is tried again, at `until`. */
+  /** It is tried again, at `until`: the connection, a source, or the invocation for an event. */
   | 'retry'
   /** The other agent leads. */
   | 'transfer'
@@ -135,19 +151,28 @@ export type WaitCause =
   | 'task_giver'
   /** The arguments of the call are checked. */
   | 'validation'
-  /** The work of the call is accepted or refused. */
+  /** The work of the call, or on the event, is accepted or refused. */
   | 'admission'
-  /** The subagent of the call ends. */
+  /** The subagent of the call, or of the event, ends. */
   | 'result'
   /** The calls of the same request end, of which `on` is one: their results are told together. */
   | 'siblings'
   /** The lead agent has answered the request: it makes no more calls for it. */
-  | 'lead_reply';
+  | 'lead_reply'
+  /** An event comes from outside. */
+  | 'event'
+  /** The source says that it runs. */
+  | 'source'
+  /** The source has freed what it holds, or was given up, at `until`. */
+  | 'release';
 
 /** Why something waits. */
 export interface Wait {
-  readonly of: 'session' | 'question' | 'delivery' | 'call' | 'subagent';
-  /** The request id, the delivery id, the call id or the subagent's id; empty for the session. */
+  readonly of: 'session' | 'question' | 'delivery' | 'call' | 'subagent' | 'service' | 'source';
+  /**
+   * The request id, the delivery id, the call id, the subagent's id, the name of the service, or `service/source`; empty
+   * for the session.
+   */
   readonly id: string;
   readonly cause: WaitCause;
   /** The id of that which it waits for, if it has one. */
@@ -172,8 +197,8 @@ type OfSession = WaitingState & {
 };
 
 /**
- * Returns why the session, its questions, its deliveries, the lead agent's calls and the subagents wait: one wait for
- * each that has not ended, in this order. A pure function: the same states give the same waits.
+ * Returns why the session, its questions, its deliveries, the lead agent's calls, the subagents, the services and their
+ * sources wait: one wait for each that has not ended, in this order. A pure function: the same states give the same waits.
  */
 export function whyWaiting(state: WaitingState): readonly Wait[] {
   if (!isOfSession(state)) return [...subagentWaits(state, new Map()).values()];
@@ -192,6 +217,7 @@ export function whyWaiting(state: WaitingState): readonly Wait[] {
     ...deliveries.values(),
     ...calls.values(),
     ...subagents.values(),
+    ...serviceWaits(state, subagents),
   ];
 }
 
@@ -558,22 +584,98 @@ function subagentWaits(
           : `${who} ${on}: no answer yet`;
       return { cause: 'answer', on, by, sentence };
     }
-    return isIn(value, 'running') ? runningWhy(value.running, context, work) : null;
+    return isIn(value, 'running') ? runningWhy(state.at, value.running, context, work) : null;
   }
 
   for (const id of state.subagents.keys()) waitOf(id);
   return waits;
 }
 
+/** Why the services of the session wait, each with its sources after it. */
+function* serviceWaits(state: OfSession, subagents: Waits): Generator<Wait, void> {
+  const asleep = state.isAsleep === true ? sessionWhy(state) : null;
+  for (const [name, { state: of, worker, sources }] of state.services ?? []) {
+    const ofSources = [...sources].map(([source, each]) =>
+      wait('source', `${name}/${source}`, asleep ?? sourceWhy(state, each)),
+    );
+    // Without a source that runs no event comes.
+    const stuck = ofSources.some(({ cause }) => cause === 'event') ? null : (ofSources[0] ?? null);
+    const looked = worker === null ? null : (subagents.get(worker) ?? null);
+    if (of) yield wait('service', name, asleep ?? serviceWhy(state, of, worker, looked, stuck));
+    yield* ofSources;
+  }
+}
+
+function serviceWhy(
+  state: OfSession,
+  { value, context }: StateOf<ServiceSnapshot>,
+  worker: string | null,
+  because: Wait | null,
+  stuck: Wait | null,
+): Why {
+  const { current, waiting, retryAt: until, maxInvocations } = context;
+  if (value === 'created') return { cause: 'start', sentence: 'the service is not started' };
+  const inLine = (after: number): string =>
+    waiting.length > after ? `; ${counted(waiting.length - after, 'event')} in line behind it` : '';
+  if (isIn(value, 'working') && value.working === 'waiting') {
+    const [first] = waiting;
+    const times = `refused ${first?.refusals} of ${maxInvocations} times`;
+    const sentence = `no place or no subagent for ${first?.eventId}: tried again ${inTime(state, until)} (${times})${inLine(1)}`;
+    return { cause: 'retry', on: first?.eventId ?? null, until, sentence };
+  }
+  if (current === null)
+    return stuck
+      ? {
+          cause: 'event',
+          on: stuck.id,
+          sentence: `no event to look at, and no source of it runs; ${stuck.id}: ${stuck.sentence}`,
+          because: stuck,
+        }
+      : { cause: 'event', sentence: 'no event to look at: it waits for one' };
+  const { eventId } = current;
+  if (worker === null)
+    return {
+      cause: 'admission',
+      on: eventId,
+      sentence: `${eventId}: a place for its message and a subagent are being asked for${inLine(0)}`,
+    };
+  const why = because ? `: ${because.sentence}` : '';
+  const sentence = `${worker} looks at ${eventId}${why}${inLine(0)}`;
+  return { cause: 'result', on: worker, sentence, because };
+}
+
+function sourceWhy(
+  state: OfSession,
+  { value, context: { failures, restartAt, releaseBy } }: StateOf<EventSourceSnapshot>,
+): Why {
+  if (value === 'created') return { cause: 'start', sentence: 'its service is not started' };
+  const times = failures > 0 ? ` (${counted(failures, 'failure')} in a row)` : '';
+  if (value === 'backing_off')
+    return {
+      cause: 'retry',
+      until: restartAt,
+      sentence: `it failed: begun again ${inTime(state, restartAt)}${times}`,
+    };
+  if (isIn(value, 'live'))
+    return value.live === 'starting'
+      ? { cause: 'source', sentence: `it begins, and has not said that it runs${times}` }
+      : { cause: 'event', sentence: 'it runs: no event has come since' };
+  return {
+    cause: 'release',
+    until: releaseBy,
+    sentence: `it is being stopped, and is given up ${inTime(state, releaseBy)}`,
+  };
+}
+
 /** A subagent holds a run slot exactly while it is running. */
-function slotWhy({ subagents, runSlots, work }: WaitingState): Why {
+function slotWhy({ at, subagents, runSlots, work }: WaitingState): Why {
   const cause = 'run_slot';
   let held = 0;
   let holder: Wait | null = null;
   for (const [id, { value, context }] of subagents) {
     if (!isIn(value, 'running')) continue;
     held += 1;
-    holder ??= wait('subagent', id, runningWhy(value.running, context, work?.get(id)));
+    holder ??= wait('subagent', id, runningWhy(at, value.running, context, work?.get(id)));
   }
   if (runSlots === undefined) return { cause, sentence: 'waits for a run slot' };
   if (holder && held >= runSlots)
@@ -590,29 +692,53 @@ function slotWhy({ subagents, runSlots, work }: WaitingState): Why {
 }
 
 /** Why a subagent that has a run slot waits. */
-function runningWhy(part: string, context: SubagentContext, work: WorkOf | undefined): Why {
-  const { step, maxSteps, calls, isFinal, dueAt: until } = context;
-  const { relay = null, engine = null, tools = new Map(), inDoubt = [] } = work ?? {};
+function runningWhy(
+  at: number,
+  part: string,
+  context: SubagentContext,
+  work: WorkOf | undefined,
+): Why {
+  const { step, maxSteps, calls, isFinal, retry, dueAt: until } = context;
+  const { relay = null, engine = null, tools = new Map(), inDoubt = [], since } = work ?? {};
+  const forHow = since === undefined || since === at ? '' : ` for ${duration(at - since)}`;
   const doubts =
     inDoubt.length > 0 ? `; nobody knows whether these calls were done: ${inDoubt.join(', ')}` : '';
   if (part !== 'acting') {
     const last = isFinal ? '; its budget is used up: it hands in what it has' : '';
     const about = `${last}${doubts}`;
+    const failed = retry?.step === step ? retry : null;
+    const times = failed ? `${failed.failed} of ${failed.attempts} attempts failed` : '';
+    const pause =
+      failed && failed.retryAt > at
+        ? `${times} (${failed.code}): called again ${inTime({ at }, failed.retryAt)}`
+        : null;
+    const works = `${forHow}${failed ? `; ${times} (${failed.code})` : ''}`;
     if (relay !== null)
-      return { cause: 'agent', until, sentence: `step ${step}: ${relay} works${about}` };
-    const at = `step ${step} of ${maxSteps}`;
-    return engine === null
-      ? { cause: 'model', until, sentence: `${at}: its model works${about}` }
-      : { cause: 'job', until, sentence: `${at}: a worker of ${engine} calls its model${about}` };
+      return {
+        cause: 'agent',
+        until,
+        sentence: `step ${step}: ${relay} ${pause ?? `works${works}`}${about}`,
+      };
+    const model = pause === null ? `its model works${works}` : `its model: ${pause}`;
+    const job = `a worker of ${engine} calls its model${pause === null ? works : `: ${pause}`}`;
+    const sentence = `step ${step} of ${maxSteps}: ${engine === null ? model : job}${about}`;
+    return { cause: engine === null ? 'model' : 'job', until, sentence };
   }
   const open = unsettled(calls, 'tool');
   const on = open[0]?.callId ?? null;
   const names = open.map(({ callId }) => tools.get(callId)?.toolName ?? callId);
   const elsewhere = on === null ? undefined : tools.get(on)?.engine;
   if (relay !== null)
-    return { cause: 'agent', on, until, sentence: `step ${step}: ${relay} runs a tool of its own` };
+    return {
+      cause: 'agent',
+      on,
+      until,
+      sentence: `step ${step}: ${relay} runs a tool of its own${forHow}`,
+    };
   const sentence = `step ${step} of ${maxSteps}: ${
-    elsewhere === undefined ? 'its tools work' : `a worker of ${elsewhere} runs its tools`
+    elsewhere === undefined
+      ? `its tools work${forHow}`
+      : `a worker of ${elsewhere} runs its tools${forHow}`
   }: ${names.join(', ')}`;
   return { cause: elsewhere === undefined ? 'tools' : 'job', on, until, sentence };
 }

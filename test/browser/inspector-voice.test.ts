@@ -202,7 +202,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   const say = async (words: string): Promise<void> => {
     await it.choose(/^voice_demo/);
     await it.fill('Words', words);
-    await it.press('Say as the user', 'Receipt: null');
+    await it.press('Say as the user', 'Receipt: done');
   };
   const idOf = async (name: string, nth = 0): Promise<string> =>
     /sub_[\w-]{12}/.exec(
@@ -281,7 +281,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   });
   expect(order.status).toBe(200);
   await it.choose(/^delivery /);
-  await it.press('Dismiss', 'Receipt: null');
+  await it.press('Dismiss', 'Receipt: done');
 
   // Who has approved the refund, long after it is over.
   await it.choose(new RegExp(`question ${refund}`));

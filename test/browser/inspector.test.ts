@@ -22,7 +22,7 @@ afterAll(() => browser.close());
 const problems: string[] = [];
 
 async function opened(options: Omit<InspectorPageOptions, 'token'>, width = 1280) {
-  const { url, errors, page: mountedPage } = await mounted(options);
+  const { url, errors, page: mountedPage, close } = await mounted(options);
   const context = await browser.newContext({ bypassCSP: true, viewport: { width, height: 800 } });
   onTestFinished(() => context.close());
   const page = await context.newPage();
@@ -35,7 +35,7 @@ async function opened(options: Omit<InspectorPageOptions, 'token'>, width = 1280
     if (message.type() === 'error') problems.push(`${message.text()} ${message.location().url}`);
   });
   await page.goto(url);
-  return { page, errors, outside, url, inspect: mountedPage.inspect };
+  return { page, errors, outside, url, close, inspect: mountedPage.inspect };
 }
 
 async function isClean(page: Page): Promise<void> {
@@ -70,7 +70,7 @@ test('a running session is watched and acted in, and its past is stepped through
   // As the user, through the door of a client.
   await page.getByRole('textbox', { name: 'Words' }).fill('use book_ride');
   await page.getByRole('button', { name: 'Say as the user' }).click();
-  await page.getByRole('status').getByText('Receipt: null').waitFor();
+  await page.getByRole('status').getByText('Receipt: done').waitFor();
   await choose(page, /^question sub_[\w-]+\.q1/);
   await page
     .locator('#why', { hasText: 'was told in full: no client has acknowledged it' })
@@ -90,7 +90,7 @@ test('a running session is watched and acted in, and its past is stepped through
   const hostile = '<img src=x onerror="throw new Error(1)">';
   await page.getByRole('textbox', { name: 'Words' }).fill(hostile);
   await page.getByRole('button', { name: 'Say as the user' }).click();
-  await page.getByRole('status').getByText('Receipt: null').waitFor();
+  await page.getByRole('status').getByText('Receipt: done').waitFor();
 
   // Words are hidden.
   expect(await page.locator('main').innerHTML()).not.toContain('onerror');
@@ -152,9 +152,46 @@ test('a running session is watched and acted in, and its past is stepped through
   await small.page.keyboard.press('ArrowDown');
   await small.page.locator('#subject', { hasText: 'interaction' }).waitFor();
   expect(await small.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThan(376);
+  // What was said to and by a subagent that has ended.
+  await small.page.getByRole('button', { name: 'Latest' }).click();
+  await choose(small.page, /^book_ride/);
+  await small.page.locator('#why', { hasText: /^completed$/ }).waitFor();
+  await small.page
+    .locator('#exchanged', { hasText: /answer to sub_[\w-]+\.q1 of ann premium/ })
+    .waitFor();
+  await small.page.locator('#said', { hasText: 'premium' }).waitFor();
   await isClean(small.page);
   expect(await small.page.locator('img').count()).toBe(0);
   expect(problems).toEqual([]);
+});
+
+test('a page without its secret, without a session, and without its process says so', async () => {
+  problems.length = 0;
+  const journal = memoryJournal();
+  const { page, url, close } = await opened({ journal });
+  await page.getByText('Nothing has happened here yet').waitFor();
+  await isClean(page);
+  const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
+  await session.start();
+  await page.getByRole('treeitem', { name: 'ses_1' }).waitFor();
+  expect(await page.getByText('Nothing has happened here yet').isVisible()).toBe(false);
+  // The latest entry is in view from the beginning: only rows that are seen are in the document.
+  const leave = session.attach();
+  for (let said = 0; said < 12; said += 1) await session.sendText(`word ${said}`);
+  await session.idle();
+  leave();
+  const late = await page.context().newPage();
+  await late.goto(url);
+  await late.locator('#entries [aria-selected="true"]').waitFor();
+  expect(problems).toEqual([]);
+  const other = await page.context().newPage();
+  await other.goto(url.replace(/#token=.*/, '#token=wrong'));
+  await other.getByText('The address lacks its secret: open the whole link').waitFor();
+  expect(await other.getByRole('button').count()).toBe(0);
+  await close();
+  await page.getByText('Not connected: the process that has this page does not answer').waitFor();
+  expect(await violationsIn(page)).toEqual([]);
+  await session.close();
 });
 
 test('each button has its receipt: approve, refuse, a message of each kind, a raised budget, cancel, dismiss', async () => {
@@ -249,7 +286,7 @@ test('each button has its receipt: approve, refuse, a message of each kind, a ra
   leave();
   const deliveryId = session.notifyBackground('The shop closes soon');
   await choose(page, new RegExp(`^delivery ${deliveryId}`));
-  await press('Dismiss', 'Receipt: null');
+  await press('Dismiss', 'Receipt: done');
   await isEvent('delivery.dismissed', { deliveryId });
   await isClean(page);
   expect(errors).toEqual([]);

@@ -12,6 +12,9 @@ import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { inspector } from '../../src/inspector/index.ts';
 import type { Wait } from '../../src/machines/index.ts';
 import { turns } from '../support/crashes.ts';
+import { orderMonitor } from '../support/order-monitor.ts';
+import { simulatedEnvironment } from '../../src/testing/index.ts';
+import { textTalk } from '../support/text-talk.ts';
 import { calls, say, simpleTool } from '../support/subagent-runs.ts';
 import { rideSession } from '../serve/support/served.ts';
 import { mounted, TOKEN } from './support.ts';
@@ -363,4 +366,129 @@ test('wrong options are refused by name', () => {
   expect(() => inspector({ journal, token: 'short' })).toThrow(/token/);
   expect(() => inspector({ journal, token: TOKEN, path: '/"><script>' })).toThrow(/path/);
   expect(() => inspector({ journal, token: TOKEN, password: 'x' } as never)).toThrow(/password/);
+});
+
+test('what was said to and by a subagent is there after its end: live, and from the journal', async () => {
+  const journal = memoryJournal({ keep: Infinity });
+  const session = rideSession({
+    sessionId: 'ses_1',
+    runtime: createRuntime({ journal }),
+    user: 'ann',
+    subagents: {
+      asker: {
+        script: turns(
+          calls(['ask_user', { question: 'Which colour?', options: [] }, 'c1']),
+          calls(['pay', { amount: 7 }, 'c2']),
+          say('It is blue.'),
+        ),
+        config: {
+          interactive: true,
+          tools: { pay: simpleTool(() => 'paid', { needsApproval: true }) },
+        },
+      },
+    },
+  });
+  await session.start();
+  const leave = session.attach();
+  await session.sendText('use asker');
+  const idOf = () => session.subagents.list()[0]?.id ?? '';
+  const patience = { timeout: 20_000 };
+  const isOpen = async (kind: string): Promise<string> => {
+    const found = () =>
+      session.store.getSnapshot().context.questions.find((each) => each.kind === kind)?.requestId;
+    await expect.poll(found, patience).toBeDefined();
+    return found() ?? '';
+  };
+  const question = await isOpen('question');
+  session.subagents.send(idOf(), { content: 'No green, please' }, { by: 'carl' });
+  session.questionShown(question);
+  await session.answer(question, { text: 'blue' });
+  const approval = await isOpen('approval');
+  session.questionShown(approval);
+  await session.answer(approval, { approved: true }, { by: 'dora' });
+  await expect.poll(() => session.subagents.list()[0]?.state, patience).toBe('completed');
+  await session.idle();
+  for (let said = 0; said < 8; said += 1) await session.sendText(`word ${said}`);
+  await session.idle();
+  const id = idOf();
+  interface Told {
+    readonly said: readonly { readonly role: string; readonly text: string }[];
+    readonly exchanged: readonly { readonly role: string; readonly text: string }[];
+    readonly detail: { readonly answer?: string; readonly state?: string } | null;
+  }
+  const exchanged = [
+    [`asks ${question}`, 'Which colour?'],
+    ['message of carl, read before the next step', 'No green, please'],
+    [`answer to ${question}`, 'blue'],
+    [`asks ${approval}`, 'May I run pay with {"amount":7}?'],
+    [`answer to ${approval} of dora`, expect.stringContaining('approved')],
+  ];
+  const look = async (of: Pick<typeof journal, 'read' | 'append'>) => {
+    const { ask: get } = await mounted({ journal: of, redact: false });
+    let count = 0;
+    await expect
+      .poll(async () => {
+        const got = (await (await get('entries?session=ses_1')).json()) as { count: number };
+        return (count = got.count);
+      }, patience)
+      .toBe(of.read({ scope: 'ses_1' }).length);
+    const at = async (entry: number, what: string): Promise<Told> =>
+      (await (
+        await get(`at?session=ses_1&entry=${entry}&id=${encodeURIComponent(what)}`)
+      ).json()) as Told;
+    for (const entry of [count, count - 1]) {
+      const told = await at(entry, `subagent ${id}`);
+      expect(told.exchanged.map(({ role, text }) => [role, text])).toEqual(exchanged);
+      const said = told.said.map(({ text }) => text).join('\n');
+      expect(said).toContain('Which colour?');
+      expect(said).toContain('No green, please');
+      expect(said).toContain('It is blue.');
+      expect(await at(entry, `question ${question}`)).toMatchObject({
+        detail: { answer: 'blue', state: 'over', question: 'Which colour?' },
+      });
+    }
+    const first = await at(1, `question ${question}`);
+    expect(first.detail).toBeNull();
+  };
+  await look(journal);
+  leave();
+  await session.close();
+  await look(journal);
+});
+
+test('a service and its source are things of the page, with their charts and reasons', async () => {
+  const journal = memoryJournal();
+  const monitor = orderMonitor();
+  const environment = simulatedEnvironment();
+  const { session, start } = textTalk({
+    sessionId: 'ses_1',
+    environment,
+    runtime: createRuntime({ journal, environment }),
+    services: [monitor.service],
+  });
+  await start();
+  await environment.settle();
+  const { ask: get } = await mounted({ journal });
+  const { count, entries } = (await (await get('entries?session=ses_1')).json()) as {
+    count: number;
+    entries: readonly { readonly changes: Readonly<Record<string, string | null>> }[];
+  };
+  const facts = Object.assign({}, ...entries.map(({ changes }) => changes)) as object;
+  expect(facts).toMatchObject({
+    'service order_monitor': 'idle',
+    'source order_monitor/order-webhook': 'running',
+  });
+  const at = async (id: string) =>
+    (await get(`at?session=ses_1&entry=${count}&id=${encodeURIComponent(id)}`)).json();
+  expect(await at('service order_monitor')).toMatchObject({
+    chart: 'service',
+    value: { working: 'idle' },
+    wait: { cause: 'event' },
+  });
+  expect(await at('source order_monitor/order-webhook')).toMatchObject({
+    chart: 'source',
+    value: { live: 'running' },
+    wait: { sentence: 'it runs: no event has come since' },
+  });
+  await session.close();
 });

@@ -24,6 +24,8 @@ export interface Mounted {
   readonly url: string;
   readonly page: InspectorPage;
   readonly errors: unknown[];
+  /** The process is gone, as the page sees it. */
+  close(): Promise<void>;
   /** Asks as the page does. */
   ask(path: string, init?: Asked): Promise<Response>;
 }
@@ -37,17 +39,20 @@ export async function mounted(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  onTestFinished(async () => {
+  const close = async (): Promise<void> => {
+    if (!server.listening) return;
     server.closeAllConnections();
     server.close();
     await once(server, 'close');
-  });
+  };
+  onTestFinished(close);
   const base = `http://127.0.0.1:${port}${options.path ?? '/inspect'}`;
   return {
     port,
     url: `${base}#token=${encodeURIComponent(TOKEN)}`,
     page,
     errors,
+    close,
     ask: (path, init = {}) =>
       fetch(`${base}/api/${path}`, {
         ...init,

@@ -118,6 +118,25 @@ const scopes = {
     calls: { s: { subagent: 'a' }, t: { subagent: 'b' } },
     batch: 'cancel',
   },
+  'a service whose events a subagent looks at, and which asks': {
+    parties: [],
+    fails: false,
+    subagents: { a: ['question'] },
+    services: { watch: { subagent: 'a' } },
+  },
+  'a service while the session sleeps': {
+    parties: ['sleep', 'client', 'start'],
+    fails: false,
+    subagents: { a: [] },
+    services: { watch: { subagent: 'a' } },
+  },
+  'a subagent whose model calls are repeated': {
+    parties: [],
+    fails: false,
+    subagents: { a: ['tool'], b: ['tool'] },
+    places: { b: 'engine' },
+    repeats: true,
+  },
 } satisfies Readonly<Record<string, WaitingOptions>>;
 
 describe('each subject of each state has a cause, and the true one', patience, () => {
@@ -135,8 +154,8 @@ describe('each subject of each state has a cause, and the true one', patience, (
   test('these scopes reach all causes', () => {
     // `floor` is only seen while messages are under way, which they are not between two entries.
     expect([...seen].toSorted().join(' ')).toBe(
-      'acknowledgement admission agent answer children client connection end hearing job lead_reply lead_tool model ' +
-        'model_silence new_attempt pause playout preparation reminder result retry run_slot screen siblings start ' +
+      'acknowledgement admission agent answer children client connection end event hearing job lead_reply lead_tool model ' +
+        'model_silence new_attempt pause playout preparation release reminder result retry run_slot screen siblings source start ' +
         'task_giver telling tools transfer turn user user_silence user_words validation wake',
     );
   });
@@ -178,6 +197,8 @@ describe('a wrong cause is caught', patience, () => {
   const program = scopes['a program whose subagents ask'];
   const asleep = scopes['a session that is put away with a question and a result, and wakes'];
   const calls = scopes['a call that is run at once, and one of a subagent that asks'];
+  const watch = scopes['a service whose events a subagent looks at, and which asks'];
+  const watchAsleep = scopes['a service while the session sleeps'];
   const together = scopes['two results that are told together'];
   const faults: readonly (readonly [string, string, WaitingOptions, typeof whyWaiting])[] = [
     [
@@ -370,6 +391,50 @@ describe('a wrong cause is caught', patience, () => {
       'what is named can happen',
       together,
       lie(({ cause }) => (cause === 'lead_reply' ? { cause: 'siblings', on: 's' } : {})),
+    ],
+    [
+      'a service without a subagent is said to have one that works',
+      'what is named can happen',
+      watch,
+      lie(({ of, cause }) =>
+        of === 'service' && cause === 'admission' ? { cause: 'result' } : {},
+      ),
+    ],
+    [
+      'a service whose subagent asks is said to get its result at once',
+      'what is named can happen',
+      watch,
+      lie(({ of, cause }) => (of === 'service' && cause === 'result' ? { because: null } : {})),
+    ],
+    [
+      'a service that was refused is said to wait for its subagent',
+      'what is named can happen',
+      watch,
+      lie(({ of, cause }) => (of === 'service' && cause === 'retry' ? { cause: 'admission' } : {})),
+    ],
+    [
+      'a source that failed is said to run',
+      'what is named can happen',
+      watch,
+      lie(({ of, cause }) => (of === 'source' && cause === 'retry' ? { cause: 'event' } : {})),
+    ],
+    [
+      'a source that has not begun is said to wait for an event',
+      'what is named can happen',
+      watch,
+      lie(({ of, cause }) => (of === 'source' && cause === 'source' ? { cause: 'event' } : {})),
+    ],
+    [
+      'a source that is being stopped has no cause',
+      'each subject has a cause',
+      watch,
+      lie(({ of, cause }) => (of === 'source' && cause === 'release' ? null : {})),
+    ],
+    [
+      'a service that no process has is said to wait for an event',
+      'what is named can happen',
+      watchAsleep,
+      lie(({ of, cause }) => (of === 'service' && cause === 'wake' ? { cause: 'event' } : {})),
     ],
     [
       'a call whose result is held back has no cause',

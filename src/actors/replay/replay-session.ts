@@ -18,6 +18,7 @@ import {
   floorOf,
   type BatchSnapshot,
   type QuestionSnapshot,
+  type ServiceWork,
   type SubagentSnapshot,
   type ToolCallSnapshot,
   type WaitingState,
@@ -57,13 +58,16 @@ import {
 import { SessionUnit, SNAPSHOTS } from '../session/unit/session-unit.ts';
 import { SUBAGENT_SHAPES, SPAWNED } from '../subagent/subagent-events.ts';
 import { treeSnapshotIn } from '../subagents/service-ledger.ts';
+import { SERVICE_SHAPES, servicePath } from '../services/service.ts';
 import type { RecordSnapshot } from '../subagents/subagent-registry.ts';
 import { EntryByEntry, nothingFollows, replayHost, type TakenEntry } from './entry-by-entry.ts';
-import { ReplayedSubagent } from './replayed-subagent.ts';
+import { ReplayedService, type KeptService } from './replayed-service.ts';
+import { ReplayedSubagent, type KnownSubagent } from './replayed-subagent.ts';
 import {
   Facts,
   emptySession,
   itemFact,
+  serviceFacts,
   sessionFacts,
   subagentFact,
   type Changes,
@@ -104,7 +108,6 @@ const entriesSchema = z.custom<Iterable<JournalEntry>>(
 
 /**
  * Folds the entries of one scope again, one per step: `journal.read({ scope })`, from the first entry on.
- * Entries of services are skipped: the other entries contain their effects.
  *
  * @throws {ConfigurationError} `INVALID_OPTION` for entries of several scopes.
  * @throws {OffstageError} at the step where it cannot continue: `JOURNAL_CUT`, `JOURNAL_GAP`,
@@ -172,6 +175,7 @@ export interface ReplayCheckpoint {
   readonly unknown: readonly string[];
   /** A live subagent as JSON; one that has ended as its view. */
   readonly subagents: readonly (readonly [id: string, kept: string | ReplaySubagent])[];
+  readonly services: readonly (readonly [name: string, kept: KeptService])[];
 }
 
 /** The session as an entry that continues it. */
@@ -185,6 +189,7 @@ export class Replay {
   readonly #facts = new Facts();
   /** A subagent that has ended is only a view. */
   readonly #subagents = new Map<string, ReplayedSubagent | ReplaySubagent>();
+  readonly #services = new Map<string, ReplayedService>();
   #session: ReplayedSession | null = null;
   /** Subagents whose first entry cannot be read, so that there is no view of them. */
   readonly #unknown = new Set<string>();
@@ -235,10 +240,28 @@ export class Replay {
     if (isOfService) {
       // The entries before the snapshot are not kept.
       const known = this.#number === 1 ? treeSnapshotIn(entry)?.subagents : undefined;
-      return { isAccepted: true, setAside: null, changes: this.#know(scope, known) };
+      const isAccepted = this.#takeOfService(entry);
+      const changes = { ...this.#know(scope, known), ...this.#serviceChanges() };
+      return { isAccepted, setAside: null, changes };
     }
     if (unit === scope) return this.#ofSession(entry);
     return this.#ofSubagent(entry);
+  }
+
+  /** An entry that a service cannot fold, or that is set aside, changes nothing. */
+  #takeOfService(entry: JournalEntry): boolean {
+    const { unit, scope, event } = entry;
+    const prefix = servicePath(scope, '');
+    if (!unit.startsWith(prefix) || isSetAside(event)) return true;
+    if (this.#reasonOf(entry) !== null || misshapen(event, SERVICE_SHAPES)) return false;
+    const name = unit.slice(prefix.length);
+    const service = this.#services.get(name) ?? new ReplayedService();
+    this.#services.set(name, service);
+    return service.take(entry);
+  }
+
+  #serviceChanges(): Changes {
+    return this.#facts.become('services', serviceFacts(this.#services));
   }
 
   #ofSession(entry: JournalEntry): Taken {
@@ -248,11 +271,15 @@ export class Replay {
       // A new life starts without the state of the previous one.
       this.#facts.clear();
       this.#subagents.clear();
+      this.#services.clear();
       this.#session = new ReplayedSession(entry);
     } else if (!this.#session) {
       // The entries before the snapshot are not kept.
       this.#session = new ReplayedSession(entry);
-      known = this.#know(entry.scope, snapshotIn(entry)?.delegation.subagents);
+      const { delegation, services = {} } = snapshotIn(entry) ?? {};
+      for (const [name, rest] of Object.entries(services))
+        this.#services.set(name, new ReplayedService(rest));
+      known = { ...this.#know(entry.scope, delegation?.subagents), ...this.#serviceChanges() };
     }
     const session = this.#session;
     this.#facts.forget('session', session.forgetWhatIsOver());
@@ -328,7 +355,22 @@ export class Replay {
       if (asking) answerableBy.set(...asking);
     }
     for (const [requestId, by] of machines.answerableBy ?? []) answerableBy.set(requestId, by);
-    return { at, ...machines, answerableBy, subagents, work };
+    return { at, ...machines, answerableBy, subagents, work, services: this.#servicesAt() };
+  }
+
+  #servicesAt(): ReadonlyMap<string, ServiceWork> {
+    const workers = new Map<string, string>();
+    for (const [id, subagent] of this.#services.size > 0 ? this.#subagents : [])
+      if (subagent instanceof ReplayedSubagent && subagent.eventId !== null)
+        workers.set(subagent.eventId, id);
+    return new Map(
+      [...this.#services].flatMap(([name, { snapshot, sources }]) => {
+        if (!snapshot) return [];
+        const state = snapshot.status === 'active' ? snapshot : null;
+        const worker = workers.get(snapshot.context.current?.eventId ?? '') ?? null;
+        return [[name, { state, worker, sources }] as const];
+      }),
+    );
   }
 
   /**
@@ -346,12 +388,13 @@ export class Replay {
         id,
         subagent instanceof ReplayedSubagent ? subagent.toText() : subagent,
       ]),
+      services: [...this.#services].flatMap(([name, { kept }]) => (kept ? [[name, kept]] : [])),
     };
   }
 
   /** Continues from a checkpoint (REPLAY-SESSION-3). */
   static from(
-    { number, session, unknown, subagents }: ReplayCheckpoint,
+    { number, session, unknown, subagents, services }: ReplayCheckpoint,
     aside: ReadonlyMap<string, string>,
   ): Replay {
     const replay = new Replay(aside);
@@ -369,12 +412,14 @@ export class Replay {
     for (const [id, kept] of subagents) {
       const subagent =
         typeof kept === 'string'
-          ? ReplayedSubagent.known(scope, JSON.parse(kept) as RecordSnapshot)
+          ? ReplayedSubagent.known(scope, JSON.parse(kept) as KnownSubagent)
           : kept;
       replay.#subagents.set(id, subagent);
       const seen = subagent instanceof ReplayedSubagent ? subagent.view : subagent;
       replay.#facts.become(id, [subagentFact(seen)]);
     }
+    for (const [name, kept] of services) replay.#services.set(name, new ReplayedService(kept));
+    replay.#serviceChanges();
     return replay;
   }
 
@@ -390,10 +435,24 @@ export class Replay {
     return subagent.snapshot.context.unread.map(({ messageId }) => messageId);
   }
 
-  /** The messages that the model of a live subagent reads next; null: it has ended, or was never there. */
-  messagesOf(subagentId: string): ReplayedSubagent['messages'] | null {
+  /**
+   * The messages that the model of a subagent reads next, or had read and written when it ended; null: not known. `entries`:
+   * those that were taken, of which one that has ended is folded again.
+   */
+  messagesOf(
+    subagentId: string,
+    entries: readonly JournalEntry[],
+  ): ReplayedSubagent['messages'] | null {
     const subagent = this.#subagents.get(subagentId);
-    return subagent instanceof ReplayedSubagent ? subagent.messages : null;
+    if (subagent instanceof ReplayedSubagent && !subagent.view.outcome) return subagent.messages;
+    const [first] = entries;
+    if (!subagent || !first) return null;
+    const { subagents = [] } = snapshotIn(first)?.delegation ?? treeSnapshotIn(first) ?? {};
+    return ReplayedSubagent.messagesIn(
+      entries.filter(({ unit }) => unit === subagentId),
+      subagents.find(({ id }) => id === subagentId) ?? null,
+      (entry) => this.#reasonOf(entry),
+    );
   }
 
   #checkScope({ scope }: JournalEntry): void {

@@ -3,7 +3,12 @@
 //
 //   question sub_1:1   open          delivery c2   playing          subagent sub_1   running, step 2 …
 
-import type { DeliveryKind, DeliveryPriority } from '../../machines/index.ts';
+import type {
+  DeliveryKind,
+  DeliveryPriority,
+  EventSourceSnapshot,
+  ServiceSnapshot,
+} from '../../machines/index.ts';
 import { clip } from '../../values/clip.ts';
 import type { BudgetLimits } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
@@ -187,6 +192,39 @@ export function subagentFact(subagent: ReplaySubagent): Fact {
   const end = outcome && (outcome.error?.message ?? outcome.text);
   return [`subagent ${id}`, `${name} ${state}, ${work}${end ? `: ${words(end)}` : ''}`];
 }
+
+/** A service with its sources, as far as they are known. */
+interface ServiceFact {
+  readonly snapshot: Pick<ServiceSnapshot, 'value' | 'context'> | null;
+  readonly sources: ReadonlyMap<string, Pick<EventSourceSnapshot, 'value' | 'context'>>;
+}
+
+export function serviceFacts(services: ReadonlyMap<string, ServiceFact>): readonly Fact[] {
+  return [...services].flatMap(([name, { snapshot, sources }]): readonly Fact[] => {
+    if (!snapshot) return [];
+    const { value, context } = snapshot;
+    const state = typeof value === 'string' ? value : value.working;
+    const { length } = context.waiting;
+    return [
+      [`service ${name}`, length > 0 ? `${state}, ${length} in line` : state],
+      ...[...sources].map(
+        ([
+          source,
+          {
+            value: of,
+            context: { failures },
+          },
+        ]): Fact => [
+          `source ${name}/${source}`,
+          `${sourceState(of)}${failures > 0 ? `, failed ${failures}×` : ''}`,
+        ],
+      ),
+    ];
+  });
+}
+
+const sourceState = (value: EventSourceSnapshot['value']): string =>
+  typeof value === 'string' ? value : 'live' in value ? value.live : 'releasing';
 
 function deliveryFact({ deliveryId, kind, state, attempts, text }: ReplayDelivery): Fact {
   const times = attempts > 1 ? `, attempt ${attempts}` : '';

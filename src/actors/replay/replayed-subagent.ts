@@ -33,13 +33,18 @@ import type { ReplaySubagent } from './replay-view.ts';
 interface Begun extends Pick<RecordSnapshot, 'id' | 'bornAt' | 'birth'> {
   /** Null: from its birth. */
   readonly rest: SubagentUnitSnapshot | null;
+  readonly since?: number | null;
 }
+
+/** A subagent of a snapshot or of a checkpoint, which knows more. */
+export type KnownSubagent = RecordSnapshot & Pick<Begun, 'since'>;
 
 export class ReplayedSubagent implements UnitBody {
   readonly release = nothingFollows.release;
   readonly crashed = nothingFollows.crashed;
   readonly journalRefused = nothingFollows.journalRefused;
   readonly #id: string;
+  readonly #scope: string;
   readonly #birth: SpawnedEvent;
   readonly shapes = SUBAGENT_SHAPES;
   readonly #unit: CommitUnit;
@@ -47,12 +52,20 @@ export class ReplayedSubagent implements UnitBody {
   #life: SubagentLife;
   #outcome: Outcome | null = null;
   readonly #bornAt: number;
+  /** Since when it is in its state and step; null: not known. */
+  #since: number | null;
   /** JSON of its state, as long as that is the same. */
   #text: string | null = null;
 
-  private constructor(scope: string, { id, bornAt, birth, rest }: Begun, seq: number) {
+  private constructor(
+    scope: string,
+    { id, bornAt, birth, rest, since = null }: Begun,
+    seq: number,
+  ) {
     this.#id = id;
+    this.#scope = scope;
     this.#bornAt = bornAt;
+    this.#since = rest ? since : bornAt;
     this.#birth = birth;
     const identity = { id, scope, kind: 'subagent', definitionVersion: SUBAGENT_VERSION };
     this.#unit = new CommitUnit(identity, replayHost(bornAt), this);
@@ -73,7 +86,7 @@ export class ReplayedSubagent implements UnitBody {
   }
 
   /** Restores it from a snapshot: a live one continues from there, an ended one is only a view. */
-  static known(scope: string, record: RecordSnapshot): ReplayedSubagent | ReplaySubagent {
+  static known(scope: string, record: KnownSubagent): ReplayedSubagent | ReplaySubagent {
     const { rest, ...begun } = record;
     if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
     const { name, parentId, callId, task, budget } = record.birth;
@@ -97,6 +110,25 @@ export class ReplayedSubagent implements UnitBody {
     };
   }
 
+  /**
+   * The messages that its model has read and written by the latest of its entries, also of one that has ended. `record`:
+   * it in the snapshot that the entries go on from. Null: the entries do not say.
+   */
+  static messagesIn(
+    entries: readonly JournalEntry[],
+    record: RecordSnapshot | null,
+    aside: (entry: JournalEntry) => string | null,
+  ): SubagentLife['log']['messages'] | null {
+    const [first] = entries;
+    if (!first) return null;
+    const known = record && ReplayedSubagent.known(first.scope, record);
+    if (known && !(known instanceof ReplayedSubagent)) return null;
+    if (!known && first.event.type !== SPAWNED) return null;
+    const subagent = known ?? ReplayedSubagent.born(first);
+    for (const entry of entries) subagent.take(entry, aside(entry));
+    return subagent.messages;
+  }
+
   /** Folds the entry. `reason`: why a later entry sets it aside; null if none does. */
   take(entry: JournalEntry, reason: string | null): TakenEntry {
     this.#text = null;
@@ -110,7 +142,8 @@ export class ReplayedSubagent implements UnitBody {
       bornAt: this.#bornAt,
       birth: this.#birth,
       rest: { seq: this.#unit.seq, life: this.#life.toSnapshot() },
-    } satisfies RecordSnapshot);
+      since: this.#since,
+    } satisfies KnownSubagent);
     return this.#text;
   }
 
@@ -127,12 +160,23 @@ export class ReplayedSubagent implements UnitBody {
 
   apply(_actor: string, event: UnitEvent & Stamped): void {
     if (event.type === SPAWNED) return;
+    const before = stageOf(this.#life.snapshot);
     const snapshot = this.#life.apply(event as SubagentUnitEvent & Stamped);
+    if (stageOf(snapshot) !== before) this.#since = event.at;
     if (snapshot.status === 'done') this.#outcome ??= outcomeOf(snapshot.output, this.#life.log);
   }
 
   get messages(): SubagentLife['log']['messages'] {
     return this.#life.log.messages;
+  }
+
+  /** The event of a service that it looks at; null: it has another task. */
+  get eventId(): string | null {
+    const { idempotencyKey, parentId, callId } = this.#birth;
+    const prefix = `${this.#scope}:`;
+    return parentId === null && callId === null && idempotencyKey?.startsWith(prefix) === true
+      ? idempotencyKey.slice(prefix.length)
+      : null;
   }
 
   get snapshot(): SubagentSnapshot {
@@ -161,6 +205,7 @@ export class ReplayedSubagent implements UnitBody {
       engine,
       tools: new Map(tools),
       inDoubt: inDoubt.map(({ toolName }) => toolName),
+      ...(this.#since !== null && { since: this.#since }),
     };
   }
 
@@ -191,3 +236,7 @@ export class ReplayedSubagent implements UnitBody {
     };
   }
 }
+
+/** Its state and its step. */
+const stageOf = ({ value, context: { step } }: SubagentSnapshot): string =>
+  `${step} ${typeof value === 'string' ? value : Object.entries(value).join()}`;

@@ -9,6 +9,7 @@
 //       after it.
 //   SERVICE-SOURCES-2. After its signal has aborted an attempt neither emits nor fails.
 
+import type { InputFrom } from 'xstate';
 import { eventSourceMachine, type EventSourceEvent, type Unstamped } from '../../machines/index.ts';
 import { CancelledError, CapacityError, messageOf } from '../../values/errors.ts';
 import type { EventSourceView } from '../contracts/session-views.ts';
@@ -45,9 +46,12 @@ export class ServiceSources {
 
   /** Creates the machines within the first transaction of the unit. */
   create(): void {
-    const { eventSources, sourceBackoff, stableMs, stopTimeoutMs } = this.#definition;
-    for (const { name } of eventSources)
-      this.lives.create(name, { ...sourceBackoff, stableMs, stopTimeoutMs });
+    for (const { name } of this.#definition.eventSources) this.lives.create(name, this.limits);
+  }
+
+  get limits(): InputFrom<typeof eventSourceMachine> {
+    const { sourceBackoff, stableMs, stopTimeoutMs } = this.#definition;
+    return { ...sourceBackoff, stableMs, stopTimeoutMs };
   }
 
   /** Whether each source was released or given up, and none begins again. */

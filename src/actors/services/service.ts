@@ -20,6 +20,7 @@ import type { Shown } from '../runtime/hosting.ts';
 import type { AnyMachineSnapshot, InputFrom, Snapshot } from 'xstate';
 import { z } from 'zod';
 import {
+  type eventSourceMachine,
   serviceMachine,
   sourceMessages,
   type Carrying,
@@ -50,6 +51,7 @@ import {
   type EventShapes,
 } from '../runtime/event-shapes.ts';
 import type { Host } from '../runtime/host.ts';
+import type { MemberSnapshot } from '../runtime/population.ts';
 import { Hosted, plain, underWay, type Effect, type Origin } from '../runtime/hosting.ts';
 import type { ServiceDefinition } from './service-config.ts';
 import { checkEvent, failedTelling, tellingOf, type CheckedEvent } from './service-events.ts';
@@ -58,7 +60,7 @@ import { ServiceSources } from './service-sources.ts';
 /** Raised when a machine, or the content of its events, changes. */
 export const SERVICE_VERSION = 1;
 
-const SERVICE_SHAPES: EventShapes = {
+export const SERVICE_SHAPES: EventShapes = {
   'event.arrived': z.looseObject({
     eventId: text,
     priority: z.enum(['normal', 'urgent']),
@@ -69,10 +71,18 @@ const SERVICE_SHAPES: EventShapes = {
   'deadline.retry': z.looseObject({ dueAt: amount }),
 };
 
+/** The options of a service and its sources, for readers of the journal: a process takes them from its code. */
+export interface ServiceLimits {
+  readonly service: InputFrom<typeof serviceMachine>;
+  readonly source: InputFrom<typeof eventSourceMachine>;
+  readonly sources: readonly string[];
+}
+
 /** The events of its machine, with the content that the journal keeps. */
 type ServiceEvent = Carrying<
   ServiceMachineEvent,
   {
+    'service.start': { readonly limits?: ServiceLimits };
     'event.arrived': { readonly event: CheckedEvent };
     'invocation.ended': { readonly outcome: Outcome };
   }
@@ -81,8 +91,14 @@ type ServiceEvent = Carrying<
 /** The addresses in the unit of a service, and the events that each takes. */
 interface ServiceProtocol {
   readonly service: Unstamped<ServiceEvent>;
-  readonly [source: `source:${string}`]: Unstamped<EventSourceEvent>;
+  readonly [source: `source:${string}`]: Unstamped<SourceEvent>;
 }
+
+/** After a restart each source begins anew, perhaps with other options. */
+type SourceEvent = Carrying<
+  EventSourceEvent,
+  { 'source.start': { readonly limits?: ServiceLimits } }
+>;
 
 type ServiceUnit = CommitUnit<ServiceProtocol>;
 
@@ -125,6 +141,8 @@ export interface ServiceSnapshot {
   readonly seq: number;
   readonly machine: Snapshot<unknown>;
   readonly events: readonly EventSnapshot[];
+  /** The machines of its sources, for readers of the journal: a process begins them anew. */
+  readonly sources?: readonly MemberSnapshot[];
 }
 
 export class Service implements UnitBody {
@@ -200,7 +218,7 @@ export class Service implements UnitBody {
   start(): void {
     // A service that was only kept, by code that lacked it, has never begun.
     if (this.#isRefolded && this.#machine.snapshot.value !== 'created') this.#resume();
-    else this.unit.receive('service', { type: 'service.start' });
+    else this.unit.receive('service', { type: 'service.start', limits: this.#recorded });
   }
 
   /** The snapshot for `restore`. */
@@ -209,6 +227,7 @@ export class Service implements UnitBody {
       seq: this.unit.seq,
       machine: plain(this.#machine.snapshot),
       events: [...this.#events].map(([eventId, record]) => ({ eventId, ...record })),
+      sources: this.#sources.lives.snapshots,
     };
   }
 
@@ -259,7 +278,10 @@ export class Service implements UnitBody {
     for (const eventId of examined) this.#settled(eventId);
     this.unit.releaseDue(underWay('service', serviceMachine, this.#machine.snapshot));
     for (const { actor, event } of sourceMessages('startSources', this.#sources.lives.ids))
-      this.unit.receive(actor, event);
+      this.unit.receive(
+        actor,
+        event.type === 'source.start' ? { ...event, limits: this.#recorded } : event,
+      );
   }
 
   stop(): void {
@@ -490,6 +512,15 @@ export class Service implements UnitBody {
   get #limits(): InputFrom<typeof serviceMachine> {
     const { maxWaiting, maxInvocations, invocationBackoff } = this.definition;
     return { maxWaiting, maxInvocations, ...invocationBackoff };
+  }
+
+  get #recorded(): ServiceLimits {
+    const { eventSources } = this.definition;
+    return {
+      service: this.#limits,
+      source: this.#sources.limits,
+      sources: eventSources.map(({ name }) => name),
+    };
   }
 
   get #isStopped(): boolean {

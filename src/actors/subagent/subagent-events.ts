@@ -190,6 +190,13 @@ export const SUBAGENT_SHAPES: EventShapes = {
       { path: ['response', 'calls'], message: 'expected each of `calls`' },
     ),
   'model.failed': z.looseObject({ step: amount, error: failure, response: maybe(saidInVain) }),
+  'model.retried': z.looseObject({
+    step: amount,
+    failed: amount,
+    attempts: amount,
+    retryAt: amount,
+    error: failure,
+  }),
   'tool.settled': z.looseObject({ step: amount, callId: text, outcome: toolOutcome }),
   'question.answered': z.looseObject({
     requestId: text,

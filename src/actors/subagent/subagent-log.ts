@@ -276,6 +276,7 @@ export class SubagentLog {
       case 'subagent.unprepared':
       case 'subagent.cancel':
       case 'budget.raised':
+      case 'model.retried':
       case 'deadline.preparation':
       case 'deadline.run':
         break;

@@ -451,10 +451,18 @@ export class SubagentWork {
       }
       this.#host.report(error, `model call ${number} of step ${step} of ${name}`);
       const limits = { baseDelayMs: retry.baseDelayMs, maxDelayMs: Infinity };
-      const pauseMs = backoffMs(limits, number, environment.random.next());
+      const pauseMs = Math.max(backoffMs(limits, number, environment.random.next()), retryAfterMs);
+      this.#report(activity, {
+        type: 'model.retried',
+        step,
+        failed: number,
+        attempts: retry.maxAttempts,
+        retryAt: environment.clock.now() + pauseMs,
+        error: failure(code, message, true),
+      });
       const cancel = environment.scheduler.schedule(
         () => void this.#attempt(thinking, number + 1),
-        Math.max(pauseMs, retryAfterMs),
+        pauseMs,
       );
       signal.addEventListener('abort', cancel, { once: true });
     }

@@ -17,7 +17,9 @@ const usage = `offstage inspect --journal <file or address> [options]
 
 Serves a page to look at the sessions of a journal: who does what, what was said when, why something waits, and
 the state after each entry. A journal is a SQLite file that no process has open, a recording (JSON Lines), or the
-address of a database, postgres://…, whose running sessions the page follows. The page only looks. It needs no account and no network; its address has a secret of its own.
+address of a database, postgres://…, whose running sessions the page follows. A process that has its SQLite file open
+serves the same page itself: inspector() of offstage/inspector. The page only looks. It needs no account and no
+network; its address has a secret of its own.
 
   --journal <file>  the journal, by its file or address; may be given several times
   --schema <name>   the schema of a journal in PostgreSQL (offstage)

@@ -39,6 +39,11 @@ const SQLITE = 'SQLite format 3\0';
  */
 export async function openSource(place: string, options: SourceOptions = {}): Promise<Source> {
   if (/^postgres(?:ql)?:/i.test(place)) return openPostgres(place, options);
+  if (/^https?:\/\//i.test(place))
+    throw notAJournal(
+      place,
+      'it is the address of a page: open it in a browser, or see `offstage sessions --url`',
+    );
   if (!existsSync(place)) throw notAJournal(place, 'there is no such file');
   if (statSync(place).isDirectory()) throw notAJournal(place, 'it is a folder');
   const begins = beginningOf(place);

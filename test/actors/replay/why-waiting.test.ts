@@ -1,7 +1,7 @@
 // `whyWaiting` of what is in a journal: each thing of each state has a cause there, also where the work is done
 // elsewhere, for a program, or by nobody at present.
 
-import { tool } from 'ai';
+import { APICallError, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { jobWorker, localJobs } from '../../../src/entries/jobs.ts';
@@ -16,6 +16,8 @@ import {
   simulateOnce,
   simulatedEnvironment,
 } from '../../../src/testing/index.ts';
+import { textLife, world } from '../../support/crashes.ts';
+import { orderMonitor } from '../../support/order-monitor.ts';
 import { sessionEntries } from '../../support/session-entries.ts';
 import { inMidQuestion, wholeRide } from './support.ts';
 
@@ -164,4 +166,127 @@ test('a subagent whose steps are jobs waits for a worker; an approval names who 
     ]),
   );
   expect(waits.find(({ cause }) => cause === 'answer')).toMatchObject({ by: ['carl'] });
+});
+
+test('a service waits for its source, for an event, and for the subagent that looks at it', async () => {
+  const of = world();
+  let isDown = true;
+  const monitor = orderMonitor({
+    sourceBackoff: { baseDelayMs: 8000, maxDelayMs: 8000 },
+    script: async () => {
+      await new Promise<void>((resolve) => void of.environment.scheduler.schedule(resolve, 5000));
+      return { text: 'An order was shipped.' };
+    },
+  });
+  const [webhook] = monitor.service.eventSources;
+  const source = {
+    name: 'shop',
+    start(...given: Parameters<NonNullable<typeof webhook>['start']>) {
+      if (isDown) throw new Error('The shop does not answer');
+      return webhook?.start(...given);
+    },
+  };
+  const services = [{ ...monitor.service, eventSources: [source] }];
+  const begin = async () => {
+    const life = textLife(of, { services });
+    await life.start();
+    await of.environment.settle();
+    return life;
+  };
+  /** What the machines say is what the running service says, which the journal's reader does not see. */
+  const told = (life: Awaited<ReturnType<typeof begin>>) => {
+    const waits = sentencesIn(of.entries).at(-1) ?? [];
+    const [service] = life.session.services.list();
+    const last = [...replaySession(of.entries)].at(-1);
+    const { state, sources } = last?.machines?.services?.get('order_monitor') ?? {};
+    expect(JSON.stringify(state?.value)).toContain(service?.state);
+    expect(JSON.stringify(sources?.get('shop')?.value)).toContain(service?.sources[0]?.state);
+    return waits.flatMap(({ of: what, sentence }) =>
+      what === 'service' || what === 'source' ? [`${what}: ${sentence}`] : [],
+    );
+  };
+  let life = await begin();
+  expect(told(life)).toEqual([
+    expect.stringMatching(
+      /^service: no event to look at, and no source of it runs; order_monitor\/shop: it failed: begun again in \d\.\d s \(1 failure in a row\)$/,
+    ),
+    expect.stringMatching(/^source: it failed: begun again in \d\.\d s \(1 failure in a row\)$/),
+  ]);
+  isDown = false;
+  await of.environment.advance(8000);
+  expect(told(life)).toEqual([
+    'service: no event to look at: it waits for one',
+    'source: it runs: no event has come since',
+  ]);
+  void monitor.happens({ order: 7 });
+  void monitor.happens({ order: 8 });
+  await of.environment.advance(1000);
+  const looks =
+    /^service: (?<sub>sub_\w+) looks at evt_\w+: step 1 of 3: its model works; 1 event in line behind it$/;
+  expect(told(life)).toEqual([
+    expect.stringMatching(looks),
+    'source: it runs: no event has come since',
+  ]);
+  // The next process has the same event, and a source of its own.
+  life.kill();
+  life = await begin();
+  expect(told(life)).toEqual([
+    expect.stringMatching(/^service: sub_\w+ looks at evt_\w+: step 1 of 3: its model works/),
+    'source: it runs: no event has come since',
+  ]);
+  await of.environment.advance(30_000);
+  expect(told(life)).toEqual([
+    'service: no event to look at: it waits for one',
+    'source: it runs: no event has come since',
+  ]);
+  await life.session.close();
+  expect(sentencesIn(of.entries).at(-1)).toEqual([]);
+});
+
+test('a model call that is repeated: which of them it is, when, and after which error', async () => {
+  const environment = simulatedEnvironment();
+  const journal = memoryJournal();
+  const overloaded = new APICallError({
+    message: 'Overloaded',
+    url: 'http://127.0.0.1',
+    requestBodyValues: {},
+    statusCode: 529,
+    isRetryable: true,
+  });
+  let calls = 0;
+  const { result } = runSubagent(
+    {
+      name: 'writer',
+      instructions: 'Write.',
+      retry: { maxAttempts: 3, baseDelayMs: 4000 },
+      model: scriptedModel({
+        scripts: [],
+        otherwise: () => {
+          calls += 1;
+          return calls === 1 ? { error: overloaded } : { text: 'Written.' };
+        },
+      }),
+    },
+    'Write',
+    { runtime: createRuntime({ environment, journal }), id: 'run' },
+  );
+  const sentence = (): string | undefined =>
+    sentencesIn(journal.read({ scope: 'run' }))
+      .at(-1)
+      ?.map((wait) => wait.sentence)
+      .join();
+  await environment.settle();
+  expect(sentence()).toMatch(
+    /^step 1 of 5: its model: 1 of 3 attempts failed \(\w+\): called again in \d\.\d s$/,
+  );
+  // Nothing is written when the time has come.
+  const last = [...replaySession(journal.read({ scope: 'run' }))].at(-1);
+  const later = last?.machines && whyWaiting({ ...last.machines, at: last.machines.at + 6000 });
+  expect(later?.map((wait) => wait.sentence)).toEqual([
+    expect.stringMatching(
+      /^step 1 of 5: its model works for 6\.\d s; 1 of 3 attempts failed \(\w+\)$/,
+    ),
+  ]);
+  await environment.advance(20_000);
+  expect((await result).text).toBe('Written.');
 });

@@ -121,6 +121,7 @@ function isTimely(snapshot: S, event: SubagentEvent): boolean {
       return snapshot.matches('ready');
     case 'model.responded':
     case 'model.failed':
+    case 'model.retried':
       return snapshot.matches({ running: 'thinking' });
     case 'tool.settled':
       return snapshot.context.calls.some(
@@ -183,6 +184,15 @@ function lateEvents({ context }: S, at: number): SubagentEvent[] {
   return [
     { type: 'slot.granted', at: at + wait },
     { type: 'model.failed', at, step: step - 1, error: failure },
+    {
+      type: 'model.retried',
+      at,
+      step: step - 1,
+      failed: 1,
+      attempts: 2,
+      retryAt: at,
+      error: failure,
+    },
     { type: 'model.responded', at, step: step - 1, calls: [] },
     { type: 'deadline.preparation', at: dueAt + 1, dueAt: dueAt + 1 },
     { type: 'deadline.run', at: dueAt + 1, dueAt: dueAt + 1 },

@@ -16,6 +16,7 @@ import {
 import {
   askingFor,
   batchMachine,
+  eventSourceMachine,
   gateMessage,
   gateOf,
   interactionMachine,
@@ -24,16 +25,21 @@ import {
   questionMachine,
   requestIdOf,
   resultItem,
+  serviceMachine,
   sessionMachine,
   shared,
+  sourceMessages,
   subagentMachine,
   toolCallMachine,
   whyWaiting,
   wire,
   type BatchSnapshot,
+  type EventSourceSnapshot,
   type InteractionSnapshot,
   type OutboxSnapshot,
   type QuestionSnapshot,
+  type ServiceSnapshot,
+  type ServiceWork,
   type SessionMachineEvent,
   type SessionSnapshot,
   type StepCall,
@@ -76,6 +82,10 @@ export interface WaitingOptions {
   readonly program?: boolean;
   /** The lead agent's calls: inline, or of these subagents. */
   readonly calls?: Readonly<Record<string, 'inline' | { readonly subagent: string }>>;
+  /** The services, each with one source `s`, and the subagent that looks at its events. */
+  readonly services?: Readonly<Record<string, { readonly subagent: string }>>;
+  /** A model call may fail, and be repeated. */
+  readonly repeats?: boolean;
   /** The results of the calls are told together. */
   readonly batch?: 'deliver' | 'cancel';
   /** The subagents that may run at once; without it each gets a slot whenever it asks. */
@@ -116,6 +126,8 @@ const CHARTS: Readonly<Record<string, AnyStateMachine>> = {
   call: toolCallMachine,
   batch: batchMachine,
   subagent: subagentMachine,
+  service: serviceMachine,
+  source: eventSourceMachine,
 };
 
 /** The states of the charts without states of their own, but those in which an actor is over. */
@@ -146,6 +158,16 @@ const hostMachine = createMachine({
   states: {
     awake: { on: { 'host.slept': 'asleep' } },
     asleep: { on: { 'host.woken': { target: 'awake', actions: 'wake' } } },
+  },
+});
+
+/** What is asked for a place in the outbox and for a subagent, for the event of a service. */
+const deskMachine = createMachine({
+  initial: 'closed',
+  states: {
+    closed: { on: { 'desk.asked': 'asked' } },
+    asked: { on: { 'desk.granted': 'granted', 'desk.left': 'closed' } },
+    granted: { on: { 'desk.left': 'closed' } },
   },
 });
 
@@ -219,7 +241,9 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
   const arrives = (index: number, name: string): boolean => {
     const seen = new Set<number>();
     for (let now = index; ;) {
-      const wait = waits[now]?.get(name);
+      const given = waits[now]?.get(name);
+      // A service and its sources wait for events for ever.
+      const wait = given?.cause === 'event' ? undefined : given;
       const known = ends.get(`${now} ${name}`);
       const result = known ?? (wait === undefined ? true : seen.has(now) ? false : undefined);
       if (result !== undefined) {
@@ -250,7 +274,9 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
       if (then === null) violated('what is named can happen', index, show(wait));
       else {
         const next = waits[then]?.get(name);
-        if (next && signatureOf(next) === signatureOf(wait))
+        // A source that runs waits for the next event.
+        const isRunning = wait.of === 'source' && wait.cause === 'event';
+        if (next && !isRunning && signatureOf(next) === signatureOf(wait))
           violated('what is named changes the wait', index, show(wait));
       }
       if (wait.of !== 'session' && !arrives(index, name))
@@ -263,9 +289,9 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
 /** The events that make a cause true, as ways of one event after the other; the first that is possible counts. */
 const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   wake: [['host.woken']],
-  start: [['session.start']],
+  start: [['session.start'], ['service.start']],
   connection: [['transport.ready']],
-  retry: [['deadline.reconnect']],
+  retry: [['deadline.reconnect'], ['deadline.retry'], ['deadline.restart']],
   transfer: [['transfer.ended']],
   end: [['subagents.ended']],
   client: [['client.attached']],
@@ -282,9 +308,12 @@ const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   hearing: [['delivery.heard']],
   acknowledgement: [['delivery.heard']],
   screen: [['delivery.shown'], ['question.shown']],
+  event: [['event.arrived']],
+  source: [['source.started']],
+  release: [['source.released']],
   validation: [['call.validated']],
-  admission: [['subagent.accepted']],
-  result: [['subagent.ended']],
+  admission: [['subagent.accepted'], ['desk.granted']],
+  result: [['subagent.ended'], ['invocation.ended']],
   siblings: [['batch.settled'], ['subagent.ended']],
   lead_reply: [['batch.replied']],
   agent: [['agent.acted']],
@@ -328,6 +357,10 @@ function isFor(wait: Wait, actor: string, event: AnyEventObject, options: Waitin
   if (type === 'delivery.heard' && cause === 'acknowledgement')
     return event['of'] === id || event['of'] === on;
   if (type === 'delivery.heard') return event['of'] === undefined;
+  if (type === 'event.arrived') return of === 'source' || actor === `service:${id}`;
+  if (type === 'service.start') return actor === `service:${id.split('/')[0]}`;
+  if (of === 'service') return actor === `service:${id}` || actor === `desk:${id}`;
+  if (of === 'source') return actor === `source:${id}`;
   if (cause === 'lead_tool')
     return of === 'call' ? actor === `call:${id}` : type === 'response.requested';
   if (cause === 'siblings') return actor === `call:${on}`;
@@ -355,6 +388,7 @@ function signatureOf(wait: Wait): string {
 
 function subjectsIn(state: WaitingState): readonly string[] {
   const { session, outbox, questions, subagents, calls = new Map(), batches = new Map() } = state;
+  const { services = new Map() } = state;
   const ofSubagents = [...subagents.keys()].map((id) => `subagent ${id}`);
   if (!session || !outbox) return ofSubagents;
   const { current, pending } = outbox.context;
@@ -369,6 +403,10 @@ function subjectsIn(state: WaitingState): readonly string[] {
     ...parts.map((id) => `delivery ${id}`),
     ...[...calls.keys()].map((id) => `call ${id}`),
     ...ofSubagents,
+    ...[...services].flatMap(([name, { state: service, sources }]) => [
+      ...(service ? [`service ${name}`] : []),
+      ...[...sources.keys()].map((source) => `source ${name}/${source}`),
+    ]),
   ];
 }
 
@@ -379,6 +417,16 @@ function stateOf({ actors }: Situation, options: WaitingOptions): WaitingState {
   const made = new Map<string, ToolCallSnapshot>();
   const batches = new Map<string, BatchSnapshot>();
   const work = new Map<string, WorkOf>();
+  const services = new Map<string, ServiceWork>();
+  for (const [name, { subagent }] of Object.entries(options.services ?? {})) {
+    const service = actors[`service:${name}`] as ServiceSnapshot;
+    const source = actors[`source:${name}/s`] as EventSourceSnapshot;
+    services.set(name, {
+      state: service.status === 'active' ? service : null,
+      worker: actors[`desk:${name}`]?.value === 'granted' ? subagent : null,
+      sources: new Map(source.status === 'active' ? [['s', source]] : []),
+    });
+  }
   for (const [id, snapshot] of Object.entries(actors)) {
     if (snapshot.status !== 'active') continue;
     const [kind = '', name = ''] = id.split(':');
@@ -418,6 +466,7 @@ function stateOf({ actors }: Situation, options: WaitingOptions): WaitingState {
     calls: made,
     batches,
     work,
+    services,
     answerableBy: new Map(Object.entries(options.roles ?? {})),
     isAsleep: actors['host']?.value === 'asleep',
     ...(runSlots !== undefined && { runSlots }),
@@ -464,6 +513,7 @@ function restored(machine: AnyStateMachine, input: object, types: readonly strin
 }
 
 interface Params {
+  readonly name: string;
   readonly requestId: string;
   readonly end: string;
   readonly event: SessionMachineEvent;
@@ -471,7 +521,7 @@ interface Params {
 
 function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly string[]> {
   const { parties, subagents = {}, results = 0, calls = {}, batch, program = false } = options;
-  const { places = {}, children = {} } = options;
+  const { places = {}, children = {}, services = {} } = options;
   const has = (party: Party): boolean => parties.includes(party);
   const ids = Object.keys(subagents);
   const results_ = Array.from({ length: results }, (_, index) => `r${index + 1}`);
@@ -533,6 +583,16 @@ function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly strin
       [joined] = transition(batchMachine, joined, { type: 'batch.joined', at, callId });
     actors[`batch:${batchId}`] = { machine: batchMachine, start: joined as never };
   }
+  for (const name of Object.keys(services)) {
+    const backoff = { baseDelayMs: 1, maxDelayMs: 1 };
+    const input = { maxWaiting: 1, maxInvocations: 2, ...backoff };
+    actors[`service:${name}`] = { machine: serviceMachine, input };
+    actors[`source:${name}/s`] = {
+      machine: eventSourceMachine,
+      input: { ...backoff, stableMs: 1, stopTimeoutMs: 1 },
+    };
+    actors[`desk:${name}`] = { machine: deskMachine };
+  }
   for (const [id, kinds] of Object.entries(subagents)) {
     actors[id] = {
       machine: subagentMachine,
@@ -570,7 +630,16 @@ function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly strin
       const asker = requestId.slice(0, requestId.lastIndexOf('.'));
       return [{ to: asker, event: { type: `question.${end}`, requestId, approved: true } }];
     }
-    const [kind = ''] = from.split(':', 1);
+    const [kind = '', name = ''] = from.split(':', 2);
+    if (kind === 'service') {
+      const desk = `desk:${name}`;
+      if (type === 'startActivity' && params.name === 'invocation')
+        return [{ to: desk, event: { type: 'desk.asked' } }];
+      if (type === 'stopActivity' && params.name === 'invocation')
+        return [{ to: desk, event: { type: 'desk.left' } }];
+      return sourceMessages(type, ['s']).map(({ event }) => ({ to: `source:${name}/s`, event }));
+    }
+    if (kind === 'source') return [];
     return wire(kind, type, params, (callId) => (background.includes(callId) ? batchId : null)).map(
       toDelivery,
     );
@@ -620,6 +689,24 @@ function systemOf(options: WaitingOptions): SystemCheck<Machines, readonly strin
           call !== 'inline' && (world.actors[call.subagent] as SubagentSnapshot).status === 'done';
         return callEvents(world.actors[id] as ToolCallSnapshot, call, isOver);
       }
+      if (id.startsWith('service:')) {
+        const name = id.slice('service:'.length);
+        const desk = world.actors[`desk:${name}`]?.value;
+        const worker = world.actors[services[name]?.subagent ?? ''] as SubagentSnapshot;
+        const source = world.actors[`source:${name}/s`] as EventSourceSnapshot;
+        const isRunning = source.matches({ live: 'running' });
+        const { waiting, current } = (world.actors[id] as ServiceSnapshot).context;
+        const known = new Set([current, ...waiting].map((event) => event?.eventId));
+        const eventId = ['evt0', 'evt1'].find((each) => !known.has(each)) ?? 'evt2';
+        const isDone = desk === 'granted' && worker.status === 'done';
+        return [
+          ...(isRunning ? [{ type: 'event.arrived', at, eventId, priority: 'normal' }] : []),
+          ...serviceEvents(world.actors[id] as ServiceSnapshot, desk === 'asked', isDone),
+        ];
+      }
+      if (id.startsWith('source:')) return sourceEvents(world.actors[id] as EventSourceSnapshot);
+      if (id.startsWith('desk:'))
+        return world.actors[id]?.value === 'asked' ? [{ type: 'desk.granted', at }] : [];
       if (id.startsWith('batch:')) return batchEvents(world.actors[id] as BatchSnapshot);
       const ofSubagent = (subagent: string) => {
         const isFull = heldIn(world, ids) >= (options.runSlots ?? Infinity);
@@ -750,15 +837,19 @@ function questionEvents(
 function subagentEvents(
   { context }: SubagentSnapshot,
   kinds: readonly StepCall['kind'][],
-  { program = false, roles = {} }: WaitingOptions,
+  { program = false, roles = {}, repeats = false }: WaitingOptions,
 ) {
   const { step, asked, id, calls } = context;
+  const error = { code: 'OVERLOADED', message: 'Overloaded', retryable: true };
   const made = kinds.map((kind, index): StepCall => ({ callId: `c${index}`, kind }));
   return [
     { type: 'subagent.prepared', at },
     { type: 'slot.granted', at },
     { type: 'model.responded', at, step, calls: [] },
     ...(step === 1 ? [{ type: 'model.responded', at, step, calls: made }] : []),
+    ...(repeats
+      ? [{ type: 'model.retried', at, step, failed: 1, attempts: 3, retryAt: 1000, error }]
+      : []),
     ...calls.map(({ callId }) => ({ type: 'tool.settled', at, step, callId })),
     ...(program || kinds.includes('input')
       ? (roles[requestIdOf(id, asked)] ?? [undefined]).map((by) => ({
@@ -789,6 +880,29 @@ function callEvents(
     { type: 'subagent.accepted', at },
     { type: 'subagent.rejected', at },
     ...(isOver ? [{ type: 'subagent.ended', at, callId }] : []),
+  ];
+}
+
+function serviceEvents({ context }: ServiceSnapshot, mayRefuse: boolean, isDone: boolean) {
+  const { current, retryAt } = context;
+  const eventId = current?.eventId ?? '';
+  return [
+    { type: 'service.start', at },
+    { type: 'service.stop', at },
+    { type: 'deadline.retry', at: retryAt, dueAt: retryAt },
+    ...(isDone ? [{ type: 'invocation.ended', at, eventId }] : []),
+    ...(mayRefuse ? [{ type: 'invocation.refused', at, eventId, retryable: true, jitter: 0 }] : []),
+  ];
+}
+
+function sourceEvents({ context }: EventSourceSnapshot) {
+  const { attempt, failures, restartAt, releaseBy } = context;
+  return [
+    { type: 'source.started', at, attempt },
+    ...(failures === 0 ? [{ type: 'source.failed', at, attempt, jitter: 0 }] : []),
+    { type: 'source.released', at, attempt },
+    { type: 'deadline.restart', at: restartAt, dueAt: restartAt },
+    { type: 'deadline.release', at: releaseBy, dueAt: releaseBy },
   ];
 }
 
@@ -831,7 +945,13 @@ function keyOf({ actors, ghost }: Situation): unknown {
         const { playingSince, shownAt, heard, hasBegun } = (snapshot as QuestionSnapshot).context;
         return [snapshot.value, playingSince !== null, shownAt !== null, heard, hasBegun];
       }
-      if (id.startsWith('call:')) return snapshot.value;
+      if (id.startsWith('call:') || id.startsWith('desk:')) return snapshot.value;
+      if (id.startsWith('service:')) {
+        const { waiting, current } = (snapshot as ServiceSnapshot).context;
+        return [snapshot.value, waiting, current];
+      }
+      if (id.startsWith('source:'))
+        return [snapshot.value, (snapshot as EventSourceSnapshot).context.failures];
       if (id === 'host' || id === 'engine' || id === 'peer') return snapshot.value;
       if (id.startsWith('batch:')) {
         const { isReplying, working, asking, parts } = (snapshot as BatchSnapshot).context;
@@ -841,8 +961,8 @@ function keyOf({ actors, ghost }: Situation): unknown {
         const { failures, transferId } = (snapshot as SessionSnapshot).context;
         return [snapshot.value, failures, transferId];
       }
-      const { step, calls, asked, missed } = (snapshot as SubagentSnapshot).context;
-      return [snapshot.value, step, calls, asked, missed];
+      const { step, calls, asked, missed, retry } = (snapshot as SubagentSnapshot).context;
+      return [snapshot.value, step, calls, asked, missed, retry?.step];
     }),
   ];
 }
