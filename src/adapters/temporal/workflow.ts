@@ -145,7 +145,7 @@ interface Scope {
 
 interface RunActivities {
   offstageTurn(turn: RunTurn): Promise<RunTurnEnd>;
-  offstageStep(step: WorkflowJob): Promise<RunStepEnd['end']>;
+  offstageStep(step: WorkflowJob, isOffered: true): Promise<RunStepEnd['end'] | Refusal>;
 }
 
 /** The state of a run whose history is begun anew. */
@@ -449,14 +449,21 @@ class RunOnTemporal {
     };
     if (refused) return over({ failed: refused });
     const { offstageStep } = this.#activities(once);
-    scope
-      .run(() => offstageStep({ key, name, once, body }))
-      .then(over, (error: unknown) => {
-        const isCancelled = isCancellation(error);
-        if (once && !isCancelled) return over({ lost: true });
-        const code = isCancelled ? 'CANCELLED' : 'JOBS_REFUSED';
-        over({ failed: { code, message: `The step was not done: ${code}`, retryable: false } });
-      });
+    const offered = async (): Promise<RunStepEnd['end']> => {
+      for (let pauseMs = MIN_OFFER_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+        const given = await offstageStep({ key, name, once, body }, true);
+        if (!('refused' in given)) return given;
+        // Workers say themselves when nobody has what is missing.
+        await this.#workflow.condition(() => this.#steps.get(key) !== scope, pauseMs);
+        if (this.#steps.get(key) !== scope) return { lost: true };
+      }
+    };
+    scope.run(offered).then(over, (error: unknown) => {
+      const isCancelled = isCancellation(error);
+      if (once && !isCancelled) return over({ lost: true });
+      const code = isCancelled ? 'CANCELLED' : 'JOBS_REFUSED';
+      over({ failed: { code, message: `The step was not done: ${code}`, retryable: false } });
+    });
   }
 
   async #begin(child: RunOrder, onParentClose: 'cancel' | 'abandon'): Promise<void> {

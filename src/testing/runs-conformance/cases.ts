@@ -1,5 +1,6 @@
 // The cases of the suite: what a program relies on, whoever keeps its runs.
 
+import { OFFER_MS } from '../../actors/ports/jobs.ts';
 import { codeOf } from '../../values/errors.ts';
 import type { RunsScene } from './bench.ts';
 
@@ -490,7 +491,10 @@ export const runsScenes: readonly RunsScene[] = [
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
-      const outcome = await bench.outcome(bench.start(trip, 'look_up', { agent: 'stranger' }));
+      const watched = bench.start(trip, 'look_up', { agent: 'stranger' });
+      await bench.quiet();
+      await bench.pass(OFFER_MS);
+      const outcome = await bench.outcome(watched);
       bench.expectOutcome(outcome, 'lost');
       bench.expect(outcome.error?.code === 'NOT_RECOVERABLE', `got ${outcome.error?.code}`);
     },

@@ -71,17 +71,24 @@ export function runsOnAnEngine(
       shows,
       isEngine: true,
       deletes,
+      deploys: true,
       patience: 6_000,
       moment,
       open(tell): RunsStage {
         listen(live(), tell);
+        let isDeployed = false;
         return {
           program: () => programOf(live()),
+          deploy(versions) {
+            isDeployed = true;
+            return live().deploy(versions);
+          },
           killWorkers: () => live().killWorkers(),
           killEngine: () => live().killEngine(),
           forget: (id) => forgetRun(id, { engine: live().runs(), jobs: live().jobs() }),
-          close: () => {
+          close: async () => {
             live().bridge.handler = null;
+            if (isDeployed) await live().deploy(['later']);
           },
         };
       },
