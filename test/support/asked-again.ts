@@ -10,7 +10,8 @@ export function askedAgain(handler: RunHandler): RunHandler {
     holds: (turn) => handler.holds?.(turn) ?? false,
     async turn(turn, signal) {
       try {
-        return await handler.turn(turn, signal);
+        const end = await handler.turn(turn, signal);
+        return end.missing === 'another worker' ? await handler.turn(turn, signal) : end;
       } catch (error) {
         if (signal.aborted || !isA(error, JobError) || !error.retryable) throw error;
         return handler.turn(turn, signal);

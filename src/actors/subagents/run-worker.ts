@@ -253,7 +253,7 @@ class RunWorker implements RunHandler {
       this.#offers.refused(key);
       const refused = new JobError(code, message, { retryable: true });
       reporter(this.#options.onError)(refused, `turn ${turn.number} of ${id}`);
-      if (isOnly(turn)) return { ...this.#ended(null), missing: 'another worker' };
+      if (turn.steps === 'one') return { ...this.#ended(null), missing: 'another worker' };
       throw refused;
     }
     let isKept = false;
@@ -286,7 +286,8 @@ class RunWorker implements RunHandler {
         this.#offers.refused(key);
         reporter(this.#options.onError)(error, `turn ${turn.number} of ${id}`);
       }
-      if (!isOnly(turn) || signal.aborted || play.hasBegunStep) throw error;
+      const isLeft = isOnly(turn) || (play.isLacking && turn.steps === 'one');
+      if (!isLeft || signal.aborted || play.hasBegunStep) throw error;
       return { ...this.#ended(null), missing: 'another worker' };
     } finally {
       if (!isKept) void play.leave();

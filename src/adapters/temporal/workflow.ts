@@ -65,6 +65,8 @@ interface Activities {
 }
 
 const MAX_PAUSE_MS = 30_000;
+/** Between two attempts at a turn, which the next worker may be able to do. */
+const MAX_AGAIN_MS = 5_000;
 /** Before a step is given to another worker. */
 const ANOTHER_MS = 1_000;
 const MIN_OFFER_PAUSE_MS = 500;
@@ -262,7 +264,7 @@ class RunOnTemporal {
       // TEMPORAL-WORKFLOW-1
       retry: once
         ? { maximumAttempts: 1 }
-        : { initialInterval: 100, maximumInterval: MAX_PAUSE_MS },
+        : { initialInterval: 100, maximumInterval: MAX_AGAIN_MS },
     }) as RunActivities;
   }
 

@@ -54,6 +54,8 @@ export interface RunsConformanceSetup {
   readonly isEngine: boolean;
   /** The stage can delete runs. @defaultValue false */
   readonly deletes?: boolean;
+  /** A question is put while other steps of its run are under way: without an engine, and with `steps`. @defaultValue false */
+  readonly asksAtOnce?: boolean;
   /** The stage can deploy workers of several versions. @defaultValue false */
   readonly deploys?: boolean;
   /** Looks at what happens, until it has. @defaultValue 20,000 */
@@ -72,7 +74,7 @@ export interface RunsConformanceSetup {
 
 export interface RunsScene {
   readonly name: string;
-  readonly needs?: readonly (RunsFault | 'engine' | 'deletes' | 'deploys')[];
+  readonly needs?: readonly (RunsFault | 'engine' | 'deletes' | 'deploys' | 'asksAtOnce')[];
   readonly play: (bench: RunsBench) => Promise<void>;
 }
 

@@ -53,6 +53,25 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
+    name: 'a subagent inside the run asks while the run works: it is answered, and goes on, before that has ended',
+    needs: ['asksAtOnce'],
+    async play(bench) {
+      const trip = bench.trip();
+      const release = bench.hold(`${trip}/look_up`);
+      const releaseQuestion = bench.hold(`${trip}-scout/model-1`);
+      const watched = bench.start(trip, 'spawn ask then charge, look_up, await');
+      await bench.begun(`${trip}/look_up`);
+      releaseQuestion();
+      const question = await bench.asked(watched);
+      question.answer({ text: 'The left one' });
+      await bench.begun(`${trip}-scout/charge`);
+      release();
+      bench.expectOutcome(await bench.outcome(watched), 'completed', 'charge');
+      bench.expectCounts(trip, { 'model-1': 1, look_up: 1, 'model-2': 1 });
+      bench.expectCounts(`${trip}-scout`, { 'model-1': 1, charge: 1 });
+    },
+  },
+  {
     name: 'a question that the program does not answer ends nothing',
     async play(bench) {
       const trip = bench.trip();

@@ -146,7 +146,9 @@ describe('a turn of a later version', () => {
   ])('is left to other workers for %s that this one does not know', async (_what, later) => {
     const { environment, newer } = versions();
     const given = later as typeof turn;
-    await expect(newer.turn(given, signal)).rejects.toMatchObject({
+    expect(await newer.turn(given, signal)).toMatchObject({ missing: 'another worker' });
+    const between = { ...given, steps: 'none' } as const;
+    await expect(newer.turn(between, signal)).rejects.toMatchObject({
       code: 'JOB_UNREADABLE',
       retryable: true,
     });

@@ -23,6 +23,8 @@ export type WorkersDo = 'bridge' | 'rides' | 'runs' | 'helix' | null;
 export interface LiveAbilities {
   /** It keeps its state over its own death. @defaultValue true */
   readonly engineDies?: boolean;
+  /** It gives tasks to all workers of a queue. (Temporal's test server goes on with the same one, also when that refuses.) @defaultValue true */
+  readonly sharesWork?: boolean;
   /** It lists and deletes workflows. @defaultValue true */
   readonly deletes?: boolean;
 }

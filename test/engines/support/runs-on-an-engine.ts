@@ -53,7 +53,7 @@ function listen(live: LiveEngine, tell: Tell): void {
 export function runsOnAnEngine(
   name: string,
   open: (handler: WorkersDo) => Promise<LiveEngine>,
-  { engineDies = true, deletes = true }: LiveAbilities = {},
+  { engineDies = true, deletes = true, sharesWork = true }: LiveAbilities = {},
 ): void {
   const shows: readonly RunsFault[] = engineDies
     ? ['program_dies', 'worker_dies', 'engine_dies']
@@ -72,6 +72,7 @@ export function runsOnAnEngine(
       isEngine: true,
       deletes,
       deploys: true,
+      asksAtOnce: true,
       patience: 6_000,
       moment,
       open(tell): RunsStage {
@@ -93,7 +94,11 @@ export function runsOnAnEngine(
         };
       },
     });
-    test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
+    const played = cases.filter(
+      ({ name: title, skipped }) =>
+        skipped === null && (sharesWork || !title.startsWith('workers of two versions')),
+    );
+    test.each(played)('$name', ({ run }) => run());
 
     test.each(Array.from({ length: SEEDS }, (_, at) => at + 1))(
       'seed %i: ten runs that ask, with a subagent each, while program, workers and server are killed',

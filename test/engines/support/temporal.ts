@@ -44,6 +44,7 @@ const development = process.env['TEMPORAL_DEV_SERVER'];
 export const temporalAbilities: LiveAbilities = {
   engineDies: development !== undefined,
   deletes: development !== undefined,
+  sharesWork: development !== undefined,
 };
 
 export async function openTemporal(

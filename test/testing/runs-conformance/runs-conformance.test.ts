@@ -70,6 +70,7 @@ function inProcess(): RunsConformanceSetup {
     name: 'in process',
     shows: ['program_dies'],
     isEngine: false,
+    asksAtOnce: true,
     patience: 300,
     moment: () => environment.settle(),
     pass: (ms) => environment.advance(ms),
@@ -123,6 +124,7 @@ function simulatedWith({
     isEngine: true,
     deletes: true,
     deploys: true,
+    asksAtOnce: steps !== undefined,
     patience: 300,
     moment: () => environment.settle(),
     pass: (ms) => environment.advance(ms),
@@ -711,7 +713,20 @@ describe('a planted fault is found by its case', () => {
     }),
   };
   const deploys = 'workers of two versions are there';
+  /** As if a turn did not end while a step is under way. */
+  const showsLate: Faults = {
+    steps: 'one',
+    handler: (handler) => ({
+      ...handler,
+      async turn(turn, signal) {
+        const end = await handler.turn(turn, signal);
+        const isWorking = (end.steps ?? []).length > 0;
+        return isWorking ? { ...end, waiting: [] } : end;
+      },
+    }),
+  };
   const planted: readonly [string, Faults, string][] = [
+    ['a question is shown when nothing works', showsLate, 'a subagent inside the run asks while'],
     ['nothing is left to other workers', hasty, `${deploys}: runs of a configuration`],
     ['nothing is left to other workers', hasty, 'workers are rolled back'],
     ['a step that was refused is taken for begun', takesForBegun, `${deploys}: what one of them`],
