@@ -13,7 +13,7 @@
 
 import { z } from 'zod';
 import { isLongerThan } from '../../values/json.ts';
-import { JobError, jobTooLarge, type Job, type JobEnd } from './jobs.ts';
+import { JobError, jobTooLarge, type Job, type JobEnd, type JobRefusal } from './jobs.ts';
 import type {
   RunAnswer,
   RunOrder,
@@ -76,10 +76,10 @@ export interface RunHandler {
    */
   turn(turn: RunTurn, signal: AbortSignal): Promise<RunTurnEnd>;
   /**
-   * Does a step that a turn has left to the engine, as a `JobHandler` does a job. @defaultValue none: its turns do all
-   * steps, as jobs of another engine
+   * Does a step that a turn has left to the engine, as a `JobHandler` does a job; or refuses it, for another worker to do.
+   * @defaultValue none: its turns do all steps, as jobs of another engine
    */
-  readonly step?: ((step: Job, signal: AbortSignal) => Promise<JobEnd>) | undefined;
+  readonly step?: ((step: Job, signal: AbortSignal) => Promise<JobEnd | JobRefusal>) | undefined;
   /** Tells whether this process has kept the run since the turn before. @defaultValue it keeps none */
   holds?(turn: RunTurn): boolean;
 }

@@ -669,6 +669,9 @@ export class SubagentWork {
     const { signal, step } = activity;
     const { callId, toolName, input, raw } = call;
     const entry = instance.tools.execution.get(toolName);
+    // The process that took it from the model knew the tool.
+    if (!call.invalid && !entry)
+      this.#ports.lacks?.(this.#worker, `no tool "${toolName}" for ${instance.definition.name}`);
     if (call.invalid || !entry) {
       const message = call.invalid?.message ?? `There is no tool "${toolName}"`;
       return toolError(message, 'INVALID_INPUT');

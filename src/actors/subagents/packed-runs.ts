@@ -11,7 +11,7 @@
 import { z } from 'zod';
 import { aFunction, anObject, check } from '../../values/checks.ts';
 import { isA } from '../../values/errors.ts';
-import { doStep, JobError, readFrom } from '../ports/jobs.ts';
+import { JobError, readFrom } from '../ports/jobs.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type {
   RunAnswer,
@@ -40,15 +40,16 @@ const engineSchema = z.looseObject({
   forget: aFunction.optional(),
 });
 
-const bodySchema: z.ZodType<Pick<RunOrder, 'task' | 'by' | 'above'>> = z.object({
-  task: z.object({
+// `runWorker` refuses what it does not know.
+const bodySchema: z.ZodType<Pick<RunOrder, 'task' | 'by' | 'above'>> = z.looseObject({
+  task: z.looseObject({
     description: z.string(),
     toolName: z.string(),
     args: z.record(z.string(), z.unknown()),
   }),
   by: z.string().exactOptional(),
   above: z
-    .object({
+    .looseObject({
       depth: z.number(),
       denied: z.array(z.string()),
       answerableBy: z.array(z.string()).exactOptional(),
@@ -108,7 +109,7 @@ export function packedRunHandler(handler: RunHandler, packing: JobPacking): RunH
   const { step } = handler;
   const steps = step && packedHandler({ do: (job, signal) => step(job, signal) }, packing);
   return {
-    step: steps && ((job, signal) => doStep(steps, job, signal)),
+    step: steps && ((job, signal) => steps.do(job, signal)),
     holds: (turn) => handler.holds?.(turn) ?? false,
     async turn(turn, signal) {
       let end: RunTurnEnd;

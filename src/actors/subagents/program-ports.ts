@@ -94,6 +94,7 @@ export interface ProgramPortsOptions {
   readonly standIn?: ScopePorts['standIn'];
   readonly stepsAreJobs?: ScopePorts['stepsAreJobs'];
   readonly denied?: ScopePorts['denied'];
+  readonly lacks?: ScopePorts['lacks'];
   ended?(view: SubagentView, outcome: Outcome, disposed: Promise<void>): void;
 }
 
@@ -147,6 +148,10 @@ export class ProgramPorts implements ScopePorts {
 
   get denied(): ReadonlySet<string> | undefined {
     return this.#options.denied;
+  }
+
+  lacks(what: string): void {
+    this.#options.lacks?.(what);
   }
 
   configOf(_toolName: string, name: string): SubagentConfig | undefined {

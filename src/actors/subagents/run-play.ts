@@ -39,7 +39,7 @@ import type {
   RunTurnEnd,
   RunWait,
 } from '../ports/run-engine.ts';
-import type { TraceContext } from '../../values/traceparent.ts';
+import { readTraceContext, type TraceContext } from '../../values/traceparent.ts';
 import type { Subagent } from '../subagent/subagent.ts';
 import type { ProgramAnswer, ProgramRequest } from './program-ports.ts';
 import { lostBy } from './refusal.ts';
@@ -172,6 +172,10 @@ export class RunPlay {
   #fail: ((error: unknown) => void) | null = null;
   /** Another attempt at the turn is needed. */
   #isFailed = false;
+  /** Something that the run needs, and that this worker does not have (RUN-WORKER-6). */
+  #lacking: JobError | null = null;
+  /** The run goes on without it. */
+  #doesWithout = false;
   #look: (() => void) | null = null;
   #leaving: Promise<void> | null = null;
 
@@ -185,7 +189,9 @@ export class RunPlay {
     const { depth = 0, denied = [] } = order.above ?? {};
     const entries = [journal, ...since].flatMap((part) => (typeof part === 'string' ? [] : part));
     // Everything that happens is an entry.
-    this.#journal = new PlayJournal(entries, order.trace ?? null, () => this.#look?.());
+    this.#journal = new PlayJournal(entries, readTraceContext(order.trace) ?? null, () =>
+      this.#look?.(),
+    );
     const askedAt = new Map(waiting.map((wait) => [wait.requestId, wait.askedAt]));
     const runtime = createRuntime({
       environment: withNamedIds(environment, order.id),
@@ -214,6 +220,7 @@ export class RunPlay {
         standIn: (wanted) => standIns.get(wanted)?.config ?? wanted,
         stepsAreJobs: true,
         denied: new Set(denied),
+        lacks: (what) => this.#lacks(what),
       },
     );
     this.#service.events.subscribe((chunk) => {
@@ -232,6 +239,11 @@ export class RunPlay {
 
   get journal(): PlayJournal {
     return this.#journal;
+  }
+
+  /** The run needs something that this worker does not have: the turn was not done. */
+  get isLacking(): boolean {
+    return this.#lacking !== null;
   }
 
   /** Leaves the run to the journal; `isTaken`: with a snapshot at its end. */
@@ -253,9 +265,10 @@ export class RunPlay {
     return next >= NO_TIMEOUT_MS ? null : next;
   }
 
-  /** Plays on until the run has ended or rests. */
-  async untilRest(turn: RunTurn, signal: AbortSignal): Promise<Rest> {
+  /** Plays on until the run has ended or rests. `doesWithout`: what this worker lacks, no worker has. */
+  async untilRest(turn: RunTurn, signal: AbortSignal, doesWithout: boolean): Promise<Rest> {
     this.#turn = turn;
+    this.#doesWithout = doesWithout;
     this.#hasBegunOne = false;
     const { order, news } = turn;
     const service = this.#service;
@@ -263,8 +276,10 @@ export class RunPlay {
       if (this.#hasBegun) this.#hear();
       else {
         this.#hasBegun = true;
-        await service.recover();
+        const { lost } = await service.recover();
+        for (const { reason } of lost) this.#lacks(reason);
       }
+      if (this.#lacking) throw this.#lacking;
       const receipt = service.spawn({
         config: this.#config,
         task: order.task,
@@ -278,9 +293,17 @@ export class RunPlay {
       return await this.#rest(receipt.subagentId, signal);
     } catch (error) {
       // RUN-WORKER-6
-      if (signal.aborted || this.#isFailed || codeOf(error) === 'JOURNAL_VERSION') throw error;
+      if (signal.aborted || this.#isFailed || this.#lacking || codeOf(error) === 'JOURNAL_VERSION')
+        throw error;
       return { outcome: lostBy(error) };
     }
+  }
+
+  #lacks(what: string): void {
+    if (this.#doesWithout) return;
+    const message = `${this.#turn.order.id} needs another worker: ${what}`;
+    this.#lacking = new JobError('NOT_RECOVERABLE', message, { retryable: true });
+    this.#fail?.(this.#lacking);
   }
 
   /** Gives the news to those who have waited since an earlier turn. */

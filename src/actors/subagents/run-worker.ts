@@ -17,8 +17,9 @@
 //       same id in every turn, and no more once its call is over.
 //   RUN-WORKER-5. A run of its own has no more authority than the subagent would have had in this run: denied calls, who
 //       may answer, and the depth. One under a budget, or with granted or denied tools, is a part of this run (P8).
-//   RUN-WORKER-6. A turn that this worker cannot do, because another version has written its journal or begun it, is left to
-//       other workers: while old and new ones work side by side, no run is lost.
+//   RUN-WORKER-6. A turn that this worker cannot do, because another version has written its journal or begun it, or because it
+//       lacks a configuration, a tool or a subagent of the run, is left to other workers, and so is a step: while old and new ones
+//       work side by side, no run is lost. After `offerMs` no worker has what is missing, and the run does without.
 //   RUN-WORKER-7. A step that an earlier attempt at the turn broke off, for a message to its subagent, is under way again until this
 //       attempt does the same, or nothing else goes on.
 //   RUN-WORKER-8. Subagents that are spawned in the run do their steps as its own do, whatever their configuration says.
@@ -26,6 +27,7 @@
 //       mark); every other process plays it from the journal.
 
 import { z } from 'zod';
+import type { TraceContext } from '../../values/traceparent.ts';
 import {
   aFunction,
   anObject,
@@ -39,8 +41,15 @@ import type { SubagentConfig } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { subAgentOf } from '../model/tool-flags.ts';
 import type { Environment } from '../ports/environment.ts';
-import { doStep, JobError, type JobHandler, type Jobs } from '../ports/jobs.ts';
-import type { RunHandler, RunTurn, RunTurnEnd } from '../ports/run-engine.ts';
+import {
+  JobError,
+  jobUnreadable,
+  OFFER_MS,
+  refusedEnd,
+  type JobHandler,
+  type Jobs,
+} from '../ports/jobs.ts';
+import type { RunBounds, RunHandler, RunOrder, RunTurn, RunTurnEnd } from '../ports/run-engine.ts';
 import { unreadable } from '../runtime/packing.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { toolsOf } from '../subagent/instance.ts';
@@ -62,6 +71,12 @@ export interface RunWorkerOptions {
    * its own. Beside `steps` it serves runs that were begun without. @defaultValue none: `steps` is needed
    */
   readonly jobs?: Jobs;
+  /**
+   * How long a turn or step that needs what this worker does not know is left to other workers, in milliseconds: longer than a
+   * deploy takes. Then the run ends as lost (`NOT_RECOVERABLE`) if it is its configuration, and else does without.
+   * @defaultValue 600000, ten minutes
+   */
+  readonly offerMs?: number;
   /** The limit of the text of a run's journal, in characters; a larger one ends the run. @defaultValue 1500000 */
   readonly maxChars?: number;
   /** Receives errors that end no run: an engine that is asked again, an answer that answers nothing. */
@@ -75,6 +90,7 @@ const optionsSchema = z.strictObject({
   configs: z.record(z.string(), z.unknown()),
   steps: anObject('a handler such as that of jobWorker({ … })', 'do').optional(),
   jobs: anObject('jobs such as those of restateJobs({ … })', 'run', 'cancel').optional(),
+  offerMs: z.number().int().min(0).optional(),
   maxChars: z.number().int().min(1).optional(),
   onError: aFunction.optional(),
 } satisfies ChecksOf<RunWorkerOptions>);
@@ -126,8 +142,75 @@ function learn(known: Map<string, SubagentConfig>, path: string, config: Subagen
   }
 }
 
+const boundsSchema = z.strictObject({
+  depth: z.number(),
+  denied: z.array(z.string()),
+  answerableBy: z.array(z.string()).exactOptional(),
+}) satisfies z.ZodType<RunBounds>;
+/** A worker of an earlier version does not know what a later one has added: without it, the turn would be another one. */
+const turnSchema = z.strictObject({
+  order: z.strictObject({
+    id: z.string(),
+    config: z.string(),
+    task: z.strictObject({
+      description: z.string(),
+      toolName: z.string(),
+      args: z.record(z.string(), z.unknown()),
+    }),
+    by: z.string().exactOptional(),
+    above: boundsSchema.exactOptional(),
+    packed: z.string().exactOptional(),
+    // It decides nothing: one that cannot be read is none.
+    trace: z.custom<TraceContext>().exactOptional(),
+  } satisfies ChecksOf<RunOrder>),
+  number: z.number(),
+  journal: z.unknown(),
+  since: z.unknown().optional(),
+  waiting: z.unknown(),
+  news: z.looseObject({
+    type: z.enum(['begun', 'next', 'ended', 'answered', 'due', 'child', 'cancelled']),
+  }),
+  steps: z.enum(['one', 'none']).exactOptional(),
+  underWay: z.unknown().optional(),
+  mark: z.string().exactOptional(),
+} satisfies ChecksOf<RunTurn>);
+
 /** Runs that are kept between two turns, in all. */
 const MAX_KEPT = 1_000;
+
+/** Turns and steps that this process has refused, in all. */
+const MAX_REFUSED = 10_000;
+
+/** The turns and steps that are left to other workers. */
+class Offers {
+  readonly #environment: Environment;
+  readonly #offerMs: number;
+  /** When this process has refused it first, by its key. */
+  readonly #since = new Map<string, number>();
+
+  constructor(environment: Environment, offerMs: number) {
+    this.#environment = environment;
+    this.#offerMs = offerMs;
+  }
+
+  /** Other workers have had their time. */
+  isOver(key: string): boolean {
+    const since = this.#since.get(key);
+    return since !== undefined && this.#environment.clock.now() - since >= this.#offerMs;
+  }
+
+  refused(key: string): void {
+    if (!this.#since.has(key)) this.#since.set(key, this.#environment.clock.now());
+    if (this.#since.size <= MAX_REFUSED) return;
+    const [oldest] = this.#since.keys();
+    if (oldest !== undefined) this.#since.delete(oldest);
+  }
+}
+
+/** Its engine makes no second attempt at such a turn. */
+function isOnly({ news }: RunTurn): boolean {
+  return news.type === 'next' && news.step.once;
+}
 
 class RunWorker implements RunHandler {
   readonly step: RunHandler['step'];
@@ -136,13 +219,23 @@ class RunWorker implements RunHandler {
   readonly #standIns: StandIns;
   /** RUN-WORKER-9. By the ids of the runs; the one that has had no turn for longest is the first. */
   readonly #kept = new Map<string, RunPlay>();
+  readonly #offers: Offers;
 
   constructor(options: RunWorkerOptions, known: ReadonlyMap<string, SubagentConfig>) {
     this.#options = options;
     this.#known = known;
     this.#standIns = standInsOf(known);
-    const { steps } = options;
-    this.step = steps && ((step, signal) => doStep(steps, step, signal));
+    const { steps, environment, offerMs = OFFER_MS } = options;
+    this.#offers = new Offers(environment, offerMs);
+    this.step =
+      steps &&
+      (async (step, signal) => {
+        const end = await steps.do(step, signal);
+        if (!('refused' in end)) return end;
+        if (this.#offers.isOver(step.key)) return refusedEnd(end);
+        this.#offers.refused(step.key);
+        return end;
+      });
   }
 
   holds({ order, mark }: RunTurn): boolean {
@@ -154,11 +247,21 @@ class RunWorker implements RunHandler {
     const { environment, maxChars = MAX_CHARS } = this.#options;
     const { id } = turn.order;
     if (!this.#doesStepsOf(turn)) return { ...this.#ended(null), missing: 'all steps' };
+    const key = `${turn.number}/${id}`;
+    const isOver = this.#offers.isOver(key);
     const play = this.#playOf(turn);
-    if (!(play instanceof RunPlay)) return this.#ended(lostBy(play));
+    if (!(play instanceof RunPlay)) {
+      const { code, message } = play;
+      if (isOver) return this.#ended(lostBy(play));
+      this.#offers.refused(key);
+      const refused = new JobError(code, message, { retryable: true });
+      reporter(this.#options.onError)(refused, `turn ${turn.number} of ${id}`);
+      if (turn.steps === 'one') return { ...this.#ended(null), missing: 'another worker' };
+      throw refused;
+    }
     let isKept = false;
     try {
-      const rest = await play.untilRest(turn, signal);
+      const rest = await play.untilRest(turn, signal, isOver);
       if ('outcome' in rest) return this.#ended(rest.outcome);
       // A snapshot at its end is shorter than a long journal.
       const isLong = play.journal.chars > maxChars;
@@ -182,9 +285,12 @@ class RunWorker implements RunHandler {
       if (isKept) this.#keep(id, play, mark);
       return { ...end, ...play.journal.taken(), steps, mark };
     } catch (error) {
-      // Its engine makes no second attempt at such a turn.
-      const isOnly = turn.news.type === 'next' && turn.news.step.once;
-      if (!isOnly || signal.aborted || play.hasBegunStep) throw error;
+      if (play.isLacking) {
+        this.#offers.refused(key);
+        reporter(this.#options.onError)(error, `turn ${turn.number} of ${id}`);
+      }
+      const isLeft = isOnly(turn) || (play.isLacking && turn.steps === 'one');
+      if (!isLeft || signal.aborted || play.hasBegunStep) throw error;
       return { ...this.#ended(null), missing: 'another worker' };
     } finally {
       if (!isKept) void play.leave();
@@ -210,8 +316,13 @@ class RunWorker implements RunHandler {
   }
 
   /** Returns the play that this process has kept, or another one; or why there is none. */
-  #playOf(turn: RunTurn): RunPlay | Error {
-    const { environment, jobs, steps, maxChars = MAX_CHARS, onError } = this.#options;
+  #playOf(turn: RunTurn): RunPlay | OffstageError {
+    const read = turnSchema.safeParse(turn);
+    if (!read.success)
+      return jobUnreadable(
+        `This worker does not know this form of a turn: ${z.prettifyError(read.error)}`,
+      );
+    const { environment, jobs, maxChars = MAX_CHARS, onError } = this.#options;
     const { order, journal, since = [] } = turn;
     if (order.packed !== undefined || [journal, ...since].some((part) => typeof part === 'string'))
       return unreadable('expected packedRunHandler(…) around runWorker(…)');
@@ -233,7 +344,7 @@ class RunWorker implements RunHandler {
       standIns: this.#standIns,
       environment,
       jobs: turn.steps ? null : (jobs ?? null),
-      steps: steps ?? null,
+      steps: this.step ? { do: this.step } : null,
       maxEndBytes: maxChars,
       report: reporter(onError),
     });

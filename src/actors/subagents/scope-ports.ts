@@ -65,6 +65,8 @@ export interface ScopePorts {
   outcomeOf?(callId: string | null): Outcome | null;
   /** Reports a tool call that was under way when the process ended, and is not repeated. */
   inDoubt?(view: SubagentView, call: CallInDoubt): void;
+  /** Reports something that this process lacks, and that an earlier one had. */
+  lacks?(what: string): void;
   /** Asks the user. The answer comes back as an event of the subagent. */
   ask(question: AskedQuestion): void;
   /**

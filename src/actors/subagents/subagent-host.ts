@@ -320,6 +320,10 @@ export class SubagentHost implements SubagentPorts {
     record.admission.ports.inDoubt?.(viewOf(record), call);
   }
 
+  lacks({ id }: SubagentHandle, what: string): void {
+    this.#recordOf(id).admission.ports.lacks?.(what);
+  }
+
   ended({ id }: SubagentHandle, outcome: Outcome, disposed: Promise<void>): void {
     const { registry, instances } = this;
     const record = this.#recordOf(id);

@@ -152,7 +152,7 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
 /** Creates the service with the methods that only the runtime needs. `own`: as in `ProgramPortsOptions`. */
 export function ownedService(
   options: SubagentServiceOptions,
-  own: Pick<ProgramPortsOptions, 'askedAt' | 'standIn' | 'stepsAreJobs' | 'denied'> = {},
+  own: Pick<ProgramPortsOptions, 'askedAt' | 'standIn' | 'stepsAreJobs' | 'denied' | 'lacks'> = {},
 ): OwnedSubagentTree {
   const {
     runtime,

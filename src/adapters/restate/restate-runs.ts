@@ -16,6 +16,7 @@ import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import {
   cancelledEnd,
+  doStep,
   endWithin,
   engineKeyOf,
   JobError,
@@ -453,7 +454,9 @@ class WorkUnderWay {
       if (once && !this.#permits.delete(`${mark} ${key}`)) return { lost: true };
       const job = { body: '', ...step };
       try {
-        const end = await this.#handler.step?.(job, signal);
+        const { step } = this.#handler;
+        // Another attempt may reach another worker; that of a step that must not be repeated stays here.
+        const end = step && (await doStep({ do: step }, job, signal));
         return end ? endWithin(job, end, MAX_BYTES) : { lost: true };
       } catch (error) {
         if (signal.aborted) return cancelledEnd();

@@ -15,8 +15,10 @@ import {
   JobError,
   readFrom,
   unreachable,
+  doStep,
   type Job,
   type JobEnd,
+  type JobRefusal,
 } from '../../actors/ports/jobs.ts';
 import {
   runUnderWay,
@@ -85,7 +87,8 @@ export interface TemporalRunActivitiesOptions {
 /** The activities of a worker, by name. */
 export interface TemporalRunActivities {
   offstageTurn(turn: RunTurn): Promise<RunTurnEnd>;
-  offstageStep(step: Job): Promise<JobEnd>;
+  /** `isOffered`: a worker that lacks what the step needs may refuse it. @defaultValue false */
+  offstageStep(step: Job, isOffered?: boolean): Promise<JobEnd | JobRefusal>;
 }
 
 const MAX_BYTES = 1_800_000;
@@ -295,10 +298,13 @@ export function temporalRunActivities(
       // An earlier version reads the journals of its turns.
       return turn.steps ? { ...end, journal: zippedEntries(end.journal) } : end;
     },
-    offstageStep: (step) =>
+    offstageStep: (step, isOffered) =>
       doing(async (signal) => {
-        const end = await handler.step?.(step, signal);
-        if (end) return endWithin(step, end, MAX_BYTES);
+        const { step: does } = handler;
+        // An earlier version of the workflow knows no refusals.
+        const end =
+          does && (await (isOffered ? does(step, signal) : doStep({ do: does }, step, signal)));
+        if (end) return 'refused' in end ? end : endWithin(step, end, MAX_BYTES);
         throw new JobError('JOBS_UNREACHABLE', 'expected runWorker({ steps }) at this worker', {
           retryable: true,
         });

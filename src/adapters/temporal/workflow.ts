@@ -66,6 +66,8 @@ interface Activities {
 }
 
 const MAX_PAUSE_MS = 30_000;
+/** Between two attempts at a turn, which the next worker may be able to do. */
+const MAX_AGAIN_MS = 5_000;
 /** Before a step is given to another worker. */
 const ANOTHER_MS = 1_000;
 const MIN_OFFER_PAUSE_MS = 500;
@@ -146,7 +148,7 @@ interface Scope {
 
 interface RunActivities {
   offstageTurn(turn: RunTurn): Promise<RunTurnEnd>;
-  offstageStep(step: WorkflowJob): Promise<RunStepEnd['end']>;
+  offstageStep(step: WorkflowJob, isOffered: true): Promise<RunStepEnd['end'] | Refusal>;
 }
 
 /** The state of a run whose history is begun anew. */
@@ -263,7 +265,7 @@ class RunOnTemporal {
       // TEMPORAL-WORKFLOW-1
       retry: once
         ? { maximumAttempts: 1 }
-        : { initialInterval: 100, maximumInterval: MAX_PAUSE_MS },
+        : { initialInterval: 100, maximumInterval: MAX_AGAIN_MS },
     }) as RunActivities;
   }
 
@@ -451,14 +453,21 @@ class RunOnTemporal {
     };
     if (refused) return over({ failed: refused });
     const { offstageStep } = this.#activities(once);
-    scope
-      .run(() => offstageStep({ body: '', ...step }))
-      .then(over, (error: unknown) => {
-        const isCancelled = isCancellation(error);
-        if (once && !isCancelled) return over({ lost: true });
-        const code = isCancelled ? 'CANCELLED' : 'JOBS_REFUSED';
-        over({ failed: { code, message: `The step was not done: ${code}`, retryable: false } });
-      });
+    const offered = async (): Promise<RunStepEnd['end']> => {
+      for (let pauseMs = MIN_OFFER_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+        const given = await offstageStep({ body: '', ...step }, true);
+        if (!('refused' in given)) return given;
+        // Workers say themselves when nobody has what is missing.
+        await this.#workflow.condition(() => this.#steps.get(key) !== scope, pauseMs);
+        if (this.#steps.get(key) !== scope) return { lost: true };
+      }
+    };
+    scope.run(offered).then(over, (error: unknown) => {
+      const isCancelled = isCancellation(error);
+      if (once && !isCancelled) return over({ lost: true });
+      const code = isCancelled ? 'CANCELLED' : 'JOBS_REFUSED';
+      over({ failed: { code, message: `The step was not done: ${code}`, retryable: false } });
+    });
   }
 
   async #begin(child: RunOrder, onParentClose: 'cancel' | 'abandon'): Promise<void> {

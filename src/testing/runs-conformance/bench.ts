@@ -9,7 +9,7 @@ import { isA } from '../../values/errors.ts';
 import { ConformanceError } from '../conformance/conformance-error.ts';
 import { CountingBench } from '../conformance/counting-bench.ts';
 import { simulatedEnvironment } from '../doubles/simulated-environment.ts';
-import { runsConformanceAgents, type Tell } from './travel-agent.ts';
+import { runsConformanceAgents, type AgentsVersion, type Tell } from './travel-agent.ts';
 
 /** A fault that a stage can show. */
 export type RunsFault =
@@ -35,6 +35,11 @@ export interface RunsStage {
   killWorkers?(): void | Promise<void>;
   /** `engine_dies`. Resolves when the engine is gone; it may still be starting again. */
   killEngine?(): void | Promise<void>;
+  /**
+   * `deploys`. The workers of these versions replace all others: those of `runsConformanceAgents(tell, version)`. Resolves when those
+   * others are gone. @defaultValue at first `later` only
+   */
+  deploy?(versions: readonly AgentsVersion[]): void | Promise<void>;
   /** `deletes`. `forgetRun(id, { engine, jobs })`. */
   forget?(id: string): Promise<void>;
   close?(): void | Promise<void>;
@@ -49,6 +54,10 @@ export interface RunsConformanceSetup {
   readonly isEngine: boolean;
   /** The stage can delete runs. @defaultValue false */
   readonly deletes?: boolean;
+  /** A question is put while other steps of its run are under way: without an engine, and with `steps`. @defaultValue false */
+  readonly asksAtOnce?: boolean;
+  /** The stage can deploy workers of several versions. @defaultValue false */
+  readonly deploys?: boolean;
   /** Looks at what happens, until it has. @defaultValue 20,000 */
   readonly patience?: number;
   /** Lets a moment pass between two looks. @defaultValue a turn of the event loop */
@@ -56,7 +65,8 @@ export interface RunsConformanceSetup {
   /** Lets simulated time pass. @defaultValue the time is real */
   readonly pass?: (ms: number) => Promise<void>;
   /**
-   * Opens a stage for one case. `runsConformanceAgents(tell)` are the subagents and the model of its programs and
+   * Opens a stage for one case, whose `runWorker` has a short `offerMs`, or simulated time; with `deploys`, longer than a deploy
+   * takes. `runsConformanceAgents(tell)` are the subagents and the model of its programs and
    * workers.
    */
   open(tell: Tell): RunsStage | Promise<RunsStage>;
@@ -64,7 +74,7 @@ export interface RunsConformanceSetup {
 
 export interface RunsScene {
   readonly name: string;
-  readonly needs?: readonly (RunsFault | 'engine' | 'deletes')[];
+  readonly needs?: readonly (RunsFault | 'engine' | 'deletes' | 'deploys' | 'asksAtOnce')[];
   readonly play: (bench: RunsBench) => Promise<void>;
 }
 
@@ -254,6 +264,10 @@ export class RunsBench extends CountingBench {
         await this.moment();
       }
     }
+  }
+
+  async deploy(...versions: readonly AgentsVersion[]): Promise<void> {
+    await this.stage.deploy?.(versions);
   }
 
   async killWorkers(): Promise<void> {

@@ -1,5 +1,6 @@
 // The cases of the suite: what a program relies on, whoever keeps its runs.
 
+import { OFFER_MS } from '../../actors/ports/jobs.ts';
 import { codeOf } from '../../values/errors.ts';
 import type { RunsScene } from './bench.ts';
 
@@ -49,6 +50,25 @@ export const runsScenes: readonly RunsScene[] = [
       bench.expectOutcome(await bench.outcome(watched), 'completed', 'The cheap one');
       bench.expect(watched.put.length === 1, 'one question');
       bench.expectCounts(trip, { look_up: 1, 'model-1': 1, 'model-2': 1, 'model-3': 1 });
+    },
+  },
+  {
+    name: 'a subagent inside the run asks while the run works: it is answered, and goes on, before that has ended',
+    needs: ['asksAtOnce'],
+    async play(bench) {
+      const trip = bench.trip();
+      const release = bench.hold(`${trip}/look_up`);
+      const releaseQuestion = bench.hold(`${trip}-scout/model-1`);
+      const watched = bench.start(trip, 'spawn ask then charge, look_up, await');
+      await bench.begun(`${trip}/look_up`);
+      releaseQuestion();
+      const question = await bench.asked(watched);
+      question.answer({ text: 'The left one' });
+      await bench.begun(`${trip}-scout/charge`);
+      release();
+      bench.expectOutcome(await bench.outcome(watched), 'completed', 'charge');
+      bench.expectCounts(trip, { 'model-1': 1, look_up: 1, 'model-2': 1 });
+      bench.expectCounts(`${trip}-scout`, { 'model-1': 1, charge: 1 });
     },
   },
   {
@@ -490,7 +510,10 @@ export const runsScenes: readonly RunsScene[] = [
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
-      const outcome = await bench.outcome(bench.start(trip, 'look_up', { agent: 'stranger' }));
+      const watched = bench.start(trip, 'look_up', { agent: 'stranger' });
+      await bench.quiet();
+      await bench.pass(OFFER_MS);
+      const outcome = await bench.outcome(watched);
       bench.expectOutcome(outcome, 'lost');
       bench.expect(outcome.error?.code === 'NOT_RECOVERABLE', `got ${outcome.error?.code}`);
     },

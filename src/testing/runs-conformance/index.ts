@@ -5,17 +5,25 @@ import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { skippedFor, type ConformanceCase } from '../conformance/transport-conformance.ts';
 import { RunsBench, type RunsConformanceSetup } from './bench.ts';
 import { runsScenes } from './cases.ts';
+import { deployScenes } from './deploy-cases.ts';
 import { interruptionScenes } from './interruption-cases.ts';
 
 export type { RunsConformanceSetup, RunsFault, RunsProgram, RunsStage } from './bench.ts';
 export { simulatedRuns, type SimulatedRuns, type SimulatedRunsOptions } from './simulated-runs.ts';
-export { runsConformanceAgents, type RunsConformanceAgents, type Tell } from './travel-agent.ts';
+export {
+  runsConformanceAgents,
+  type AgentsVersion,
+  type RunsConformanceAgents,
+  type Tell,
+} from './travel-agent.ts';
 
 const setupSchema = z.strictObject({
   name: z.string(),
   shows: z.array(z.enum(['program_dies', 'worker_dies', 'engine_dies'])),
   isEngine: z.boolean(),
   deletes: z.boolean().optional(),
+  asksAtOnce: z.boolean().optional(),
+  deploys: z.boolean().optional(),
   patience: z.number().int().min(1).optional(),
   moment: aFunction.optional(),
   pass: aFunction.optional(),
@@ -36,18 +44,22 @@ export function runsConformance(setup: RunsConformanceSetup): readonly Conforman
     ...setup.shows,
     ...(setup.isEngine ? ['engine'] : []),
     ...(setup.deletes === true ? ['deletes'] : []),
+    ...(setup.asksAtOnce === true ? ['asksAtOnce'] : []),
+    ...(setup.deploys === true ? ['deploys'] : []),
   ];
-  return [...runsScenes, ...interruptionScenes].map(({ name, needs = [], play }) => ({
-    name,
-    skipped: skippedFor(setup.name, can, needs),
-    async run() {
-      const bench = new RunsBench(setup);
-      await bench.open();
-      try {
-        await play(bench);
-      } finally {
-        await bench.close();
-      }
-    },
-  }));
+  return [...runsScenes, ...interruptionScenes, ...deployScenes].map(
+    ({ name, needs = [], play }) => ({
+      name,
+      skipped: skippedFor(setup.name, can, needs),
+      async run() {
+        const bench = new RunsBench(setup);
+        await bench.open();
+        try {
+          await play(bench);
+        } finally {
+          await bench.close();
+        }
+      },
+    }),
+  );
 }

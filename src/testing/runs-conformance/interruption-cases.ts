@@ -274,7 +274,10 @@ export const interruptionScenes: readonly RunsScene[] = [
       const [guide, courier] = isGuideFirst
         ? [`${trip}-guide`, `${trip}-2-courier`]
         : [`${trip}-2-guide`, `${trip}-courier`];
-      const releases = [guide, courier].map((one) => bench.hold(`${one}/model-1`));
+      const [releaseGuide, releaseCourier] = [
+        bench.hold(`${guide}/model-1`),
+        bench.hold(`${courier}/model-1`),
+      ];
       const second = isGuideFirst ? 'courier' : 'guide';
       const watched = bench.start(trip, `${first} charge & ${second} charge`);
       // It may be cancelled before the first one has come to its model.
@@ -282,8 +285,11 @@ export const interruptionScenes: readonly RunsScene[] = [
       watched.run.cancel('not needed');
       bench.expectOutcome(await bench.outcome(watched), 'cancelled');
       await bench.begun(`${courier}/model-1`);
-      for (const release of releases) release();
+      releaseCourier();
       await bench.begun(`${courier}/model-2`);
+      // The cancel has reached the guide by then.
+      await bench.quiet();
+      releaseGuide();
       await bench.quiet();
       bench.expectCounts(guide, { charge: 0 });
       bench.expectCounts(courier, { charge: 1, 'model-1': 1, 'model-2': 1 });

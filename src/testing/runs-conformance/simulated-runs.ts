@@ -109,6 +109,8 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
         const end = await handler.turn(copied(what), signal);
         if (held.worker !== worker) continue;
         if (end.missing) {
+          // Nothing was begun.
+          held.mayBegin = given.mark ?? null;
           await before((attempt += 1));
           continue;
         }
@@ -145,8 +147,9 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       held.steps.set(key, worker);
       if (refused) return over({ failed: refused });
       try {
-        const done = handler.step?.(copied({ body: '', ...wanted }), worker.signal);
-        return over((await done) ?? { lost: true });
+        const end = await handler.step?.(copied({ body: '', ...wanted }), worker.signal);
+        if (!end || !('refused' in end)) return over(end ?? { lost: true });
+        await before((attempt += 1));
       } catch {
         if (held.steps.get(key) !== worker) return;
         if (once) return over({ lost: true });

@@ -15,6 +15,10 @@ import type { ScriptedStep } from '../doubles/scripted-steps.ts';
 
 /** Its words reach a subagent at once. */
 const HURRY = 'Be quick about it';
+/** The end of the question that the model asks where a tool is missing. */
+const INSTEAD = '-instead';
+/** An engine may leave a run with one worker for as long as that can do its turns. */
+const MAX_INSTEAD = 3;
 /** The time that `brief` may work. */
 export const BRIEF_MS = 2_000;
 
@@ -24,15 +28,48 @@ export type Tell = (what: string) => Promise<unknown>;
 /** The subagents and the model of the suite, for a program and for the workers of an engine. */
 export interface RunsConformanceAgents {
   /**
-   * By name: `traveller`, and `scout`, which it spawns; `hurried`, whose questions expire after 300 ms; `brief`, which may work for two seconds; and `patient`, which
-   * tries a failed model call again after ten minutes. Each has the tools `guide`, `courier` and `spawn_subagent`.
+   * By name: `traveller`, which may take 8 steps, and `scout`, which it spawns; `hurried`, whose questions expire after 300 ms; `brief`, which
+   * may work for two seconds; `patient`, which tries a failed model call again after ten minutes; and `tireless`, which may take 10,000 steps. Each has the tools `guide`, `courier` and `spawn_subagent`.
    */
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   readonly model: ScriptedLanguageModel;
 }
 
-/** @param tell In the process that plays the suite, the function that `open` was given; in a worker, whatever reaches it. */
-export function runsConformanceAgents(tell: Tell): RunsConformanceAgents {
+/** The version of the agents that a worker has. */
+export type AgentsVersion = 'earlier' | 'later';
+
+/** The tools and configurations that the earlier version does not have. */
+const LATER: ReadonlySet<string> = new Set([
+  'charge',
+  'guide',
+  'spawn_subagent',
+  'patient',
+  'scout',
+]);
+
+function earlier({ configs, model }: RunsConformanceAgents): RunsConformanceAgents {
+  const known = <T>(all: Readonly<Record<string, T>>): Record<string, T> =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => !LATER.has(name)));
+  const before = Object.entries(known(configs)).map(([name, { tools = {}, ...config }]) => {
+    const left = known(tools);
+    return [name, { ...config, tools: left }];
+  });
+  return { configs: Object.fromEntries(before) as RunsConformanceAgents['configs'], model };
+}
+
+/**
+ * @param tell In the process that plays the suite, the function that `open` was given; in a worker, whatever reaches it.
+ * @param version `earlier`: without some of the tools and configurations, for the stage's `deploy`. @defaultValue 'later'
+ */
+export function runsConformanceAgents(
+  tell: Tell,
+  version: AgentsVersion = 'later',
+): RunsConformanceAgents {
+  const agents = laterAgents(tell);
+  return version === 'later' ? agents : earlier(agents);
+}
+
+function laterAgents(tell: Tell): RunsConformanceAgents {
   const { request_input: requestInput } = createChildSubagentToolset();
   const trip = z.object({ trip: z.string() });
   const does = (what: string) => async (input: { readonly trip: string }) => {
@@ -82,13 +119,15 @@ export function runsConformanceAgents(tell: Tell): RunsConformanceAgents {
     ...createParentSubagentToolset({ agent: scout }),
   };
   const model = scriptedModel({
-    otherwise: async ({ prompt, results, outputSchema, system }) => {
+    otherwise: async ({ prompt, results, outputSchema, system, toolNames }) => {
       const whole = JSON.stringify(prompt);
       const [, name = '', script = ''] = /\[trip ([\w-]+): ([^\]]*)\]/u.exec(whole) ?? [];
       const steps = script.split(', ');
-      const turn = prompt.filter(({ role }) => role === 'assistant').length;
+      const answers = prompt.filter(({ role }) => role === 'assistant');
+      const turn = answers.length;
       await tell(`${name}/model-${turn + 1}`);
-      const step = steps[turn] ?? '';
+      const instead = answers.filter((one) => JSON.stringify(one).includes(`"${name}${INSTEAD}"`));
+      const step = steps[turn - instead.length] ?? '';
       if (step === 'fail') throw new Error('The model is away');
       if (step === 'busy') throw new ProviderError('RATE_LIMITED', 'Busy', { retryable: true });
       const [, spawned = ''] = /"subagentId":"([^"]+)"/u.exec(whole) ?? [];
@@ -96,6 +135,12 @@ export function runsConformanceAgents(tell: Tell): RunsConformanceAgents {
         const made = callOf(part, at === 0 ? name : `${name}-${at + 1}`, spawned);
         return made ? { ...made, id: `call_${turn + 1}${at === 0 ? '' : `_${at + 1}`}` } : [];
       });
+      // The worker is of an earlier version: after the answer, another one may have the tool.
+      if (calls.some((call) => !toolNames.includes(call.name))) {
+        if (instead.length >= MAX_INSTEAD) return { text: 'Done: as far as I can' };
+        const input = { question: `${name}${INSTEAD}` };
+        return { calls: [{ name: 'ask_user', input, id: `call_${turn + 1}` }] };
+      }
       if (calls.length > 0) return { calls } satisfies ScriptedStep;
       const done = JSON.stringify(results.length > 1 ? results : (results[0] ?? null));
       const text = `Done: ${done}${name.endsWith('-scout') && whole.includes(HURRY) ? ', in a hurry' : ''}`;
@@ -110,6 +155,7 @@ export function runsConformanceAgents(tell: Tell): RunsConformanceAgents {
       brief: { ...base, name: 'brief', timeout: BRIEF_MS, tools: own },
       // Spawned with the tools of its parent, and those of every subagent that is spawned.
       scout: { ...scout, tools: { ...own, ...createChildSubagentToolset() } },
+      tireless: { ...base, name: 'tireless', maxSteps: 10_000, tools: own },
       patient: { ...base, name: 'patient', retry: { baseDelayMs: 600_000 }, tools: own },
     },
     model,

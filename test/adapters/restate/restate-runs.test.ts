@@ -18,6 +18,7 @@ import {
   runsConformanceAgents,
   simulatedJobs,
 } from '../../../src/testing/index.ts';
+import { askedAgain } from '../../support/asked-again.ts';
 
 interface Workflow {
   readonly name: string;
@@ -135,7 +136,8 @@ describe.each(['steps', 'jobs'] as const)('conformance, with `%s`', (by) => {
       const { configs, model } = runsConformanceAgents(tell);
       const steps = jobWorker({ environment, configs, model });
       const does = by === 'steps' ? { steps } : { jobs: simulatedJobs({ handler: steps }) };
-      const { ingress } = await openRestate(runWorker({ environment, configs, ...does }));
+      const worker = runWorker({ environment, configs, ...does, offerMs: 0 });
+      const { ingress } = await openRestate(askedAgain(worker));
       const engine = restateRuns({ ingress, service: 'trips' });
       const program = () => ({
         options: { runtime: createRuntime({ environment }), engine },

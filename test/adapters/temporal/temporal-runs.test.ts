@@ -25,6 +25,7 @@ import {
   runsConformanceAgents,
   simulatedJobs,
 } from '../../../src/testing/index.ts';
+import { askedAgain } from '../../support/asked-again.ts';
 
 const named = (name: string, message = name): Error => Object.assign(new Error(message), { name });
 const environment = nodeEnvironment();
@@ -188,7 +189,7 @@ describe.each([
       const { configs, model } = runsConformanceAgents(tell);
       const steps = jobWorker({ environment, configs, model });
       const does = by === 'steps' ? { steps } : { jobs: simulatedJobs({ handler: steps }) };
-      const handler = runWorker({ environment, configs, ...does });
+      const handler = askedAgain(runWorker({ environment, configs, ...does, offerMs: 0 }));
       const { client } = openTemporal(handler, { renewsAfter, isOld: by === 'an old history' });
       const engine = temporalRuns({ client, lookMs: 5 });
       return {

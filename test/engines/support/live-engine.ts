@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { JobHandler, Jobs, RunEngine } from '../../../src/entries/jobs.ts';
-import type { JobsConformanceSetup } from '../../../src/testing/index.ts';
+import type { AgentsVersion, JobsConformanceSetup } from '../../../src/testing/index.ts';
 import { CountedCalls } from '../../../src/testing/conformance/counting-bench.ts';
 import type { Bridge } from './bridge.ts';
 import { moment } from './processes.ts';
@@ -23,6 +23,8 @@ export type WorkersDo = 'bridge' | 'rides' | 'runs' | 'helix' | null;
 export interface LiveAbilities {
   /** It keeps its state over its own death. @defaultValue true */
   readonly engineDies?: boolean;
+  /** It gives tasks to all workers of a queue. (Temporal's test server goes on with the same one, also when that refuses.) @defaultValue true */
+  readonly sharesWork?: boolean;
   /** It lists and deletes workflows. @defaultValue true */
   readonly deletes?: boolean;
 }
@@ -50,6 +52,8 @@ export interface LiveEngine {
   kept(): Promise<string>;
   /** Kills it; resolves when the next one is up. */
   killWorkers(): Promise<void>;
+  /** Workers of these versions take the place of all others; resolves when they are up. */
+  deploy(versions: readonly AgentsVersion[]): Promise<void>;
   killEngine(): Promise<void>;
   close(): Promise<void>;
 }

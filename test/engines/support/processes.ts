@@ -2,6 +2,13 @@
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import {
+  connect as connectHttp2,
+  constants,
+  createServer as createHttp2Server,
+  type ClientHttp2Session,
+  type ServerHttp2Session,
+} from 'node:http2';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
@@ -58,6 +65,77 @@ export function living({ command, args, env = {}, cwd, isUp }: Life): Living {
         await moment();
       }
     },
+  };
+}
+
+/** Processes of several versions, one of each, that take each other's place. */
+export function livingVersions<Version extends string>(
+  lifeOf: (version: Version, at: number, isDeploy: boolean) => Living,
+  first: Version,
+) {
+  let lives: readonly Living[] = [lifeOf(first, 0, false)];
+  const start = async (): Promise<void> => {
+    await Promise.all(lives.map((life) => life.start()));
+  };
+  const kill = async (): Promise<void> => {
+    await Promise.all(lives.map((life) => life.kill()));
+  };
+  return {
+    start,
+    kill,
+    async deploy(versions: readonly Version[]): Promise<void> {
+      await kill();
+      // The first version alone: as before.
+      const isDeploy = versions.length > 1 || versions[0] !== first;
+      lives = versions.map((version, at) => lifeOf(version, at, isDeploy));
+      await start();
+    },
+  };
+}
+
+/** Passes each request of HTTP/2 on to the next of these ports, as a proxy does that balances requests. */
+export async function openBalancer(port: number, ports: () => readonly number[]) {
+  let next = 0;
+  const sessions = new Map<number, ClientHttp2Session>();
+  const all = new Set<ServerHttp2Session>();
+  const sessionOf = (to: number): ClientHttp2Session => {
+    const known = sessions.get(to);
+    if (known && !known.closed && !known.destroyed) return known;
+    const session = connectHttp2(`http://127.0.0.1:${to}`);
+    session.on('error', () => sessions.delete(to));
+    session.on('close', () => sessions.delete(to));
+    sessions.set(to, session);
+    return session;
+  };
+  const server = createHttp2Server();
+  server.on('session', (session) => {
+    all.add(session);
+    session.on('close', () => all.delete(session));
+    session.on('error', () => {});
+  });
+  server.on('stream', (from, headers) => {
+    const known = ports();
+    const broken = (): void => from.close(constants.NGHTTP2_INTERNAL_ERROR);
+    from.on('error', () => {});
+    const to = sessionOf(known[(next += 1) % known.length] ?? 0).request(headers);
+    to.on('response', (answered) => {
+      if (!from.destroyed) from.respond(answered);
+    });
+    to.on('error', broken);
+    to.on('close', () => {
+      if (to.rstCode !== 0) broken();
+    });
+    from.on('close', () => to.close(from.rstCode));
+    from.pipe(to);
+    to.pipe(from);
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  return {
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        for (const session of [...all, ...sessions.values()]) session.destroy();
+      }),
   };
 }
 

@@ -8,7 +8,16 @@ import { restateJobs, restateRuns } from '../../../src/adapters/restate/index.ts
 import type { EngineOptions, LiveEngine, WorkersDo } from './live-engine.ts';
 import { jobsPackedIf, runsPackedIf } from './packing.ts';
 import { openBridge } from './bridge.ts';
-import { answers, freePort, listens, living, moment } from './processes.ts';
+import {
+  answers,
+  freePort,
+  listens,
+  living,
+  livingVersions,
+  moment,
+  openBalancer,
+} from './processes.ts';
+import type { AgentsVersion } from '../../../src/testing/index.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const platform = `${process.platform}-${process.arch}`;
@@ -21,7 +30,9 @@ export async function openRestate(
   { packed = false, worker: program = here('restate-worker.js') }: EngineOptions = {},
 ): Promise<LiveEngine> {
   const directory = await mkdtemp(join(tmpdir(), 'restate-'));
-  const [ingress, admin, node, port] = await Promise.all([
+  const [ingress, admin, node, port, ...workerPorts] = await Promise.all([
+    freePort(),
+    freePort(),
     freePort(),
     freePort(),
     freePort(),
@@ -56,19 +67,27 @@ bind-port = ${admin}
       (await answers(`http://127.0.0.1:${admin}/health`)) &&
       (await answers(`${ingressUrl}/restate/health`)),
   });
-  const worker = living({
-    command: process.execPath,
-    args: [program],
-    env: {
-      PORT: String(port),
-      BRIDGE: world ?? bridge.url,
-      WORK: handler ?? '',
-      INGRESS: ingressUrl,
-      ...(packed ? { PACKED: '1' } : {}),
-    },
-    // HTTP/2 without TLS: `fetch` gets no answer, and the connection says that it listens.
-    isUp: () => listens(port),
-  });
+  let versions: readonly AgentsVersion[] = ['later'];
+  // One address for all workers, as behind a Kubernetes service.
+  const balancer = await openBalancer(port, () => workerPorts.slice(0, versions.length));
+  const worker = livingVersions<AgentsVersion>((version, at, isDeploy) => {
+    const own = workerPorts[at] ?? 0;
+    return living({
+      command: process.execPath,
+      args: [program],
+      env: {
+        PORT: String(own),
+        BRIDGE: world ?? bridge.url,
+        WORK: handler ?? '',
+        VERSION: version,
+        ...(isDeploy ? { OFFERS: 'long' } : {}),
+        INGRESS: ingressUrl,
+        ...(packed ? { PACKED: '1' } : {}),
+      },
+      // HTTP/2 without TLS: `fetch` gets no answer, and the connection says that it listens.
+      isUp: () => listens(own),
+    });
+  }, 'later');
   await Promise.all([engine.start(), ...(handler ? [worker.start()] : [])]);
   while (handler) {
     const registered = await fetch(`http://127.0.0.1:${admin}/deployments`, {
@@ -92,12 +111,17 @@ bind-port = ${admin}
       await worker.kill();
       await worker.start();
     },
+    async deploy(deployed) {
+      versions = deployed;
+      await worker.deploy(deployed);
+    },
     async killEngine() {
       await engine.kill();
       await engine.start();
     },
     async close() {
       await Promise.all([worker.kill(), engine.kill()]);
+      await balancer.close();
       await bridge.close();
       await rm(directory, { recursive: true, force: true });
     },

@@ -53,7 +53,7 @@ function listen(live: LiveEngine, tell: Tell): void {
 export function runsOnAnEngine(
   name: string,
   open: (handler: WorkersDo) => Promise<LiveEngine>,
-  { engineDies = true, deletes = true }: LiveAbilities = {},
+  { engineDies = true, deletes = true, sharesWork = true }: LiveAbilities = {},
 ): void {
   const shows: readonly RunsFault[] = engineDies
     ? ['program_dies', 'worker_dies', 'engine_dies']
@@ -71,22 +71,34 @@ export function runsOnAnEngine(
       shows,
       isEngine: true,
       deletes,
+      deploys: true,
+      asksAtOnce: true,
       patience: 6_000,
       moment,
       open(tell): RunsStage {
         listen(live(), tell);
+        let isDeployed = false;
         return {
           program: () => programOf(live()),
+          deploy(versions) {
+            isDeployed = true;
+            return live().deploy(versions);
+          },
           killWorkers: () => live().killWorkers(),
           killEngine: () => live().killEngine(),
           forget: (id) => forgetRun(id, { engine: live().runs(), jobs: live().jobs() }),
-          close: () => {
+          close: async () => {
             live().bridge.handler = null;
+            if (isDeployed) await live().deploy(['later']);
           },
         };
       },
     });
-    test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
+    const played = cases.filter(
+      ({ name: title, skipped }) =>
+        skipped === null && (sharesWork || !title.startsWith('workers of two versions')),
+    );
+    test.each(played)('$name', ({ run }) => run());
 
     test.each(Array.from({ length: SEEDS }, (_, at) => at + 1))(
       'seed %i: ten runs that ask, with a subagent each, while program, workers and server are killed',

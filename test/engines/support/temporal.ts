@@ -12,7 +12,8 @@ import { temporalJobs, temporalRuns } from '../../../src/adapters/temporal/index
 import { openBridge } from './bridge.ts';
 import type { EngineOptions, LiveAbilities, LiveEngine, WorkersDo } from './live-engine.ts';
 import { jobsPackedIf, runsPackedIf } from './packing.ts';
-import { freePort, listens, living } from './processes.ts';
+import { freePort, listens, living, livingVersions } from './processes.ts';
+import type { AgentsVersion } from '../../../src/testing/index.ts';
 import { bundle, connect, serves } from './temporal-client.js';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -43,6 +44,7 @@ const development = process.env['TEMPORAL_DEV_SERVER'];
 export const temporalAbilities: LiveAbilities = {
   engineDies: development !== undefined,
   deletes: development !== undefined,
+  sharesWork: development !== undefined,
 };
 
 export async function openTemporal(
@@ -87,18 +89,24 @@ export async function openTemporal(
           isUp: () => serves(address),
         });
   await server.start();
-  const worker = living({
-    command: process.execPath,
-    args: [program],
-    env: {
-      ADDRESS: address,
-      BUNDLE: code,
-      BRIDGE: world ?? bridge.url,
-      WORK: handler ?? '',
-      ...(packed ? { PACKED: '1' } : {}),
-    },
-    isUp: async (output) => output.includes('up'),
-  });
+  const worker = livingVersions<AgentsVersion>(
+    (version, _, isDeploy) =>
+      living({
+        command: process.execPath,
+        args: [program],
+        env: {
+          ADDRESS: address,
+          BUNDLE: code,
+          BRIDGE: world ?? bridge.url,
+          WORK: handler ?? '',
+          VERSION: version,
+          ...(isDeploy ? { OFFERS: 'long' } : {}),
+          ...(packed ? { PACKED: '1' } : {}),
+        },
+        isUp: async (output) => output.includes('up'),
+      }),
+    'later',
+  );
   if (handler) await worker.start();
   const { client, close } = await connect(address);
   return {
@@ -117,6 +125,7 @@ export async function openTemporal(
       await worker.kill();
       await worker.start();
     },
+    deploy: (versions) => worker.deploy(versions),
     async killEngine() {
       if (development === undefined) throw new Error('the test server is in memory');
       await server.kill();

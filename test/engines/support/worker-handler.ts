@@ -15,9 +15,12 @@ import { runsConformanceAgents } from '../../../src/testing/index.ts';
 import { helixModel, parent } from './helix.ts';
 import { rides, ridesModel } from './rides.ts';
 
+/** Where workers of two versions are deployed, longer than that takes. */
+const OFFER_MS = { short: 2_000, long: 120_000 };
+
 type Env = Readonly<Record<string, string | undefined>>;
 
-const agentsOf = ({ BRIDGE: url = '', WORK }: Env) => {
+const agentsOf = ({ BRIDGE: url = '', WORK, VERSION }: Env) => {
   const tell = async (key: string): Promise<void> => {
     const job = { key, name: key, once: false, body: '' };
     const response = await fetch(url, { method: 'POST', body: JSON.stringify(job) });
@@ -25,7 +28,7 @@ const agentsOf = ({ BRIDGE: url = '', WORK }: Env) => {
   };
   return WORK === 'helix'
     ? { configs: { parent }, model: helixModel(tell) }
-    : runsConformanceAgents(tell);
+    : runsConformanceAgents(tell, VERSION === 'earlier' ? 'earlier' : 'later');
 };
 /** Those that do whole runs. */
 const doesRuns = ({ WORK }: Env): boolean => WORK === 'runs' || WORK === 'helix';
@@ -60,6 +63,7 @@ export function runHandlerOf(env: Env, jobs: Jobs): RunHandler | null {
     configs,
     steps: bareHandsOf(env),
     jobs: jobsPackedIf(isPacked, jobs),
+    offerMs: OFFER_MS[env['OFFERS'] === 'long' ? 'long' : 'short'],
     onError: () => {},
   });
   return isPacked ? packedRunHandler(handler, PACKING) : handler;
