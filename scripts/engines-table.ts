@@ -44,6 +44,7 @@ export const suites = {
       name: 'in process',
       shows: ['program_dies'],
       isEngine: false,
+      asksAtOnce: true,
       open,
     }),
   },
