@@ -109,6 +109,7 @@ export const layers: readonly Layer[] = [
   {
     files: 'actors/context',
     sources: [
+      'actors/contracts',
       'actors/conversation',
       'actors/model',
       'actors/notes',

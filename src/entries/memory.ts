@@ -10,6 +10,7 @@ export type {
   Summarise,
   SummaryRequest,
 } from '../actors/context/model-upkeep.ts';
+export type { ModelCalls, ModelUse } from '../actors/contracts/usage.ts';
 export type {
   ConversationItem,
   ConversationLimits,

@@ -6,6 +6,7 @@ export { speakable } from '../memory/speakable.ts';
 export type { OutcomeOptions } from '../results/outcome-processor.ts';
 export { verifyClaims } from '../results/verify-claims.ts';
 export type { DeclaredEffects } from '../results/verify-claims.ts';
+export type { ModelCalls, ModelUse } from '../actors/contracts/usage.ts';
 export { modelClaimJudge } from '../results/judge-claims.ts';
 export type { ClaimJudge, ClaimVerdict } from '../results/judge-claims.ts';
 export { LINEAGE_BUDGET_CHARS, priorWorkSection } from '../results/prior-work.ts';

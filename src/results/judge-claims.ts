@@ -15,6 +15,7 @@ import { askModel } from '../actors/model/model-step.ts';
 import { checkOutput, outputInstructions } from '../actors/model/output.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import { raceAbort } from '../values/race-abort.ts';
+import type { ModelCalls } from '../actors/contracts/usage.ts';
 import type { ClaimVerification, LedgerEntry, Outcome } from '../actors/contracts/outcome.ts';
 import { NoteMarks } from '../actors/notes/note-marks.ts';
 import { note, sentence, type Note } from '../actors/notes/note.ts';
@@ -28,15 +29,18 @@ export interface ClaimVerdict {
 }
 
 /**
- * Reads a report and the calls that were made; may reject. `signal` aborts when the runtime stops waiting.
+ * Reads a report and the calls that were made; may reject. `signal` aborts when the runtime stops waiting; `calls` counts the
+ * model calls that it takes, in a session.
  */
 export type ClaimJudge = (
   report: Pick<Outcome, 'text' | 'toolLedger'>,
   signal: AbortSignal,
+  calls?: ModelCalls,
 ) => Promise<ClaimVerdict>;
 
 export interface JudgingOptions {
   readonly judge: ClaimJudge;
+  readonly calls?: ModelCalls | undefined;
   /** The longest time that the judge may take, in milliseconds. @defaultValue 10000 */
   readonly timeoutMs?: number;
   readonly environment: Pick<Environment, 'scheduler'>;
@@ -52,7 +56,7 @@ const MAX_CLAIM_CHARS = 300;
 export async function judgeClaims(
   report: Pick<Outcome, 'text' | 'toolLedger'>,
   verification: ClaimVerification,
-  { judge, timeoutMs = DEFAULT_TIMEOUT_MS, environment, report: tell }: JudgingOptions,
+  { judge, calls, timeoutMs = DEFAULT_TIMEOUT_MS, environment, report: tell }: JudgingOptions,
 ): Promise<ClaimVerification> {
   const controller = new AbortController();
   const untimer = environment.scheduler.schedule(
@@ -61,7 +65,7 @@ export async function judgeClaims(
   );
   try {
     const verdict = verdictSchema.parse(
-      await raceAbort(judge(report, controller.signal), controller.signal),
+      await raceAbort(judge(report, controller.signal, calls), controller.signal),
     );
     return merged(verification, verdict);
   } catch (error) {
@@ -123,7 +127,7 @@ export function modelClaimJudge(options: {
   const given = readable('modelClaimJudge', options);
   check('modelClaimJudge', judgeSchema, given);
   const { model, environment } = given;
-  return async ({ text, toolLedger }, signal) => {
+  return async ({ text, toolLedger }, signal, calls) => {
     const notes = new NoteMarks(environment.ids.next('mark'));
     const answer = await askModel({
       caller: 'claim_judge',
@@ -132,6 +136,7 @@ export function modelClaimJudge(options: {
       messages: [{ role: 'user', content: notes.text(caseOf(text, toolLedger), 'case') }],
       environment,
       signal,
+      calls,
     });
     const checked = await checkOutput(verdictSchema, answer);
     if (!checked.ok) throw new Error(checked.retryMessage);

@@ -46,6 +46,7 @@ import { aFunction, anObject, type ChecksOf } from '../values/checks.ts';
 import { clip } from '../values/clip.ts';
 import { ConfigurationError } from '../values/errors.ts';
 import { asJson, isLongerThan } from '../values/json.ts';
+import type { ModelCalls } from '../actors/contracts/usage.ts';
 import { judgeClaims, type ClaimJudge } from './judge-claims.ts';
 import {
   handOver,
@@ -135,9 +136,16 @@ export class OutcomeProcessor {
   readonly #memory: WorkingMemory | undefined;
   readonly #maxInlineBytes: number;
   readonly #judge: ClaimJudge | undefined;
+  readonly #calls: ModelCalls | undefined;
 
   /** @throws {ConfigurationError} when `maxInlineBytes` is not a whole number ≥ 1024. */
-  constructor(host: Host, { workingMemory, maxInlineBytes, claimJudge }: OutcomeOptions) {
+  /** @param calls The account of the conversation; none: nobody counts what a judge uses. */
+  constructor(
+    host: Host,
+    { workingMemory, maxInlineBytes, claimJudge }: OutcomeOptions,
+    calls?: ModelCalls,
+  ) {
+    this.#calls = calls;
     const max =
       maxInlineBytes ?? (workingMemory ? DEFAULT_MAX_INLINE_BYTES : DEFAULT_MAX_OUTPUT_BYTES);
     if (!Number.isInteger(max) || max < 1024)
@@ -206,6 +214,7 @@ export class OutcomeProcessor {
       memory: this.#memory,
       maxInlineBytes: this.#maxInlineBytes,
       judge: this.#judge,
+      calls: this.#calls,
       environment,
       report,
     });
@@ -288,6 +297,7 @@ export interface OutcomeSettings {
   /** The size above which a part goes to working memory. */
   readonly maxInlineBytes: number;
   readonly judge?: ClaimJudge | undefined;
+  readonly calls?: ModelCalls | undefined;
   readonly environment: Pick<Environment, 'scheduler'>;
   readonly report: (error: unknown, where: string) => void;
 }
@@ -347,12 +357,12 @@ function explained(outcome: Outcome, run: EndedRun): Outcome {
 
 async function withJudge(
   outcome: Outcome,
-  { judge, environment, report }: OutcomeSettings,
+  { judge, calls, environment, report }: OutcomeSettings,
 ): Promise<Outcome> {
   if (!judge || outcome.status !== 'completed') return outcome;
   const { text, toolLedger } = outcome;
   const known = outcome.verification ?? verifyClaims({ text, toolLedger });
-  const verification = await judgeClaims(outcome, known, { judge, environment, report });
+  const verification = await judgeClaims(outcome, known, { judge, calls, environment, report });
   return withVerification(outcome, verification);
 }
 

@@ -33,8 +33,11 @@ export function world({
   inheritance,
   jobs,
   price,
+  wraps = (journal) => journal,
 }: Pick<RuntimeOptions, 'snapshots' | 'jobs' | 'price'> & {
   readonly inheritance?: Inheritance;
+  /** Puts journals in front of the one that is kept, in each process. */
+  readonly wraps?: (journal: Journal) => Journal;
 } = {}) {
   const environment = inheritance
     ? withFreshIds(simulatedEnvironment({ startAt: inheritance.at }))
@@ -92,7 +95,7 @@ export function world({
       processes.push(process);
       const runtime = createRuntime({
         environment: process.environment,
-        journal: journalOf(process),
+        journal: wraps(journalOf(process)),
         ...(snapshots ? { snapshots } : {}),
         ...(jobs ? { jobs } : {}),
         ...(price ? { price } : {}),

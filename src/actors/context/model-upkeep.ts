@@ -16,6 +16,7 @@ import {
   type ConversationItem,
 } from '../conversation/items.ts';
 import { transferNote } from '../conversation/model-messages.ts';
+import type { ModelCalls } from '../contracts/usage.ts';
 import { aModel } from '../model/model.ts';
 import { askModel } from '../model/model-step.ts';
 import { checkOutput, outputInstructions } from '../model/output.ts';
@@ -35,6 +36,8 @@ export interface SummaryRequest {
   readonly signal: AbortSignal;
   /** Time and chance of the session. */
   readonly environment: Environment;
+  /** Counts the model calls that it takes. @defaultValue none: nobody counts them */
+  readonly calls?: ModelCalls;
 }
 
 /** Writes a summary. An error is reported, and the summary is requested again after the next turn. */
@@ -67,7 +70,7 @@ export function modelSummary(options: ModelSummaryOptions): Summarise {
   const given = readable('modelSummary(options)', options);
   check('modelSummary(options)', summaryOptionsSchema, given);
   const { model, instructions = SUMMARY_INSTRUCTIONS, maxItemChars = 2000 } = given;
-  return async ({ previous, items, maxChars, signal, environment }) => {
+  return async ({ previous, items, maxChars, signal, environment, calls }) => {
     const notes = new NoteMarks(environment.ids.next('mark'));
     const request = note(
       sentence`Write one summary of all that is quoted, in at most ${maxChars} characters.`,
@@ -85,6 +88,7 @@ export function modelSummary(options: ModelSummaryOptions): Summarise {
       messages,
       environment,
       signal,
+      calls,
     });
     if (text.trim() === '')
       throw new ProviderError('NO_SUMMARY', 'Expected the model to write a summary, got no words', {
@@ -111,6 +115,8 @@ export interface DistilRequest {
   readonly signal: AbortSignal;
   /** Time and chance of the session. */
   readonly environment: Environment;
+  /** Counts the model calls that it takes. @defaultValue none: nobody counts them */
+  readonly calls?: ModelCalls;
 }
 
 /** Distils facts from items. An error is reported, and the items are passed again the next time. */
@@ -165,7 +171,7 @@ export function modelDistiller(options: ModelDistillerOptions): MemoryDistiller 
     maxItemChars = 2000,
   } = given;
   const schema = z.strictObject({ facts: z.array(distilledFactSchema).max(maxFacts) });
-  return async ({ items, known, signal, environment }) => {
+  return async ({ items, known, signal, environment, calls }) => {
     const notes = new NoteMarks(environment.ids.next('mark'));
     const transcript = transcriptOf(items, maxItemChars);
     const facts = known.map(({ id, text }) => ({ id, text }));
@@ -184,6 +190,7 @@ export function modelDistiller(options: ModelDistillerOptions): MemoryDistiller 
         messages,
         environment,
         signal,
+        calls,
       });
       const checked = await checkOutput(schema, text);
       if (checked.ok) return (checked.value as z.infer<typeof schema>).facts;

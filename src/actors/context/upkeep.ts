@@ -27,7 +27,8 @@ import {
 import { clip } from '../../values/clip.ts';
 import type { MemoryFact, MemoryStore } from '../ports/memory-store.ts';
 import { raceAbort } from '../../values/race-abort.ts';
-import type { Host } from '../runtime/host.ts';
+import type { ModelCalls } from '../contracts/usage.ts';
+import { inSpanOf, type Host } from '../runtime/host.ts';
 import { CancelledError, isA, OffstageError } from '../../values/errors.ts';
 import type { FactSource } from './context-snapshot.ts';
 import {
@@ -58,6 +59,7 @@ export interface UpkeepSession {
   /** The memory for facts; undefined: none. */
   readonly facts: FactSource | undefined;
   conversation(): ConversationLog;
+  readonly calls: ModelCalls;
   summarised(summary: string, covers: readonly string[]): void;
   remembered(facts: readonly MemoryFact[]): void;
 }
@@ -139,6 +141,7 @@ export class Upkeep {
           maxChars: mostChars,
           signal,
           environment,
+          calls: this.#session.calls,
         }),
         signal,
       );
@@ -169,7 +172,8 @@ export class Upkeep {
       const query = latest.map(({ text }) => text).join('\n');
       const known = await raceAbort(store.facts({ scope, query, limit: KNOWN_FACTS }), signal);
       const { environment } = host;
-      const found = await raceAbort(distil({ items, known, signal, environment }), signal);
+      const { calls } = this.#session;
+      const found = await raceAbort(distil({ items, known, signal, environment, calls }), signal);
       const remembered = await rememberFacts(found, {
         store,
         scope,
@@ -192,7 +196,9 @@ export class Upkeep {
       const message = `Expected it to be done within ${timeoutMs} ms`;
       controller.abort(new OffstageError('UPKEEP_TIMEOUT', message));
     }, timeoutMs);
-    const ended = work(controller.signal)
+    const { id } = this.#session;
+    const of = { scope: id, unit: id };
+    const ended = inSpanOf(host, of, () => work(controller.signal))
       .catch((error: unknown) => {
         if (!isA(error, CancelledError)) host.report(error, kind);
       })

@@ -299,7 +299,14 @@ export type SessionInputEvent =
       readonly refused?: SettleRefusal;
     } & SettledBy)
   /** The lead agent's model has used this since its last report. */
-  | { readonly type: 'usage.reported'; readonly agentName: string; readonly usage: LeadUsage }
+  | {
+      readonly type: 'usage.reported';
+      /** Or `summary`, `facts`, `claim_judge`. */
+      readonly agentName: string;
+      readonly usage: LeadUsage;
+      /** When the call began, in milliseconds since 1970. Absent: it is one of the response under way. */
+      readonly beganAt?: number;
+    }
   /** Limits of the session's budget have new totals. */
   | {
       readonly type: 'budget.raised';

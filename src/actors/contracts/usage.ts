@@ -49,7 +49,10 @@ export function usageSince(all: Usage, before: Usage): Usage {
   return { ...NO_USAGE, ...since };
 }
 
-/** Tokens of the lead agent's model; null if its wire has not reported them. */
+/**
+ * Tokens of the lead agent's model, and of the calls that are made for the conversation beside it (summaries, facts, a judge of
+ * claims); null if nobody has reported them.
+ */
 export interface LeadUsage {
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
@@ -68,7 +71,7 @@ export interface LeadUsage {
 
 /** The usage of a conversation so far, over all its processes and connections. */
 export interface UsageView {
-  /** Of the lead agent's model, in text or voice. */
+  /** Of the lead agent's model, in text or voice, and of summaries, facts and verdicts on claims. */
   readonly lead: LeadUsage;
   /** Of all subagents, also of those that are no longer in the state. */
   readonly subagents: Usage;
@@ -157,13 +160,34 @@ export interface PricedCall {
    * its last report, with the parts that are sound.
    */
   readonly usage: Omit<Usage, 'cost'> & Pick<LeadUsage, 'audioInputTokens' | 'audioOutputTokens'>;
-  /** The name of the subagent's configuration, or of the lead agent. */
+  /** The name of the subagent's configuration, or of the lead agent; `summary`, `facts` or `claim_judge`. */
   readonly name: string;
 }
 
 /**
  * Returns what a model call costs, in a currency of the app's choice: a number that is not negative. Called once for each
- * call of a subagent or a lead agent that a provider has read, not for those of relays; the journal keeps the answer, so
+ * call of a subagent, a lead agent or `ModelCalls` that a provider has read, not for those of relays; the journal keeps the answer, so
  * that a later price changes no earlier cost.
  */
 export type Price = (call: PricedCall) => number;
+
+/** A model call beside those of agents: a summary, facts, a verdict on claims. */
+export interface ModelUse extends Pick<PricedCall, 'provider' | 'modelId' | 'name'> {
+  /** As the provider counted it; empty if it counted nothing. */
+  readonly usage: Partial<Omit<Usage, 'totalTokens' | 'cost'>>;
+  /** For `price`, where the provider counted nothing. @defaultValue none */
+  readonly estimated?: Omit<Usage, 'cost'>;
+  /** When it began, in milliseconds since 1970. */
+  readonly beganAt: number;
+}
+
+/** The account of the conversation that a model call is made for. */
+export interface ModelCalls {
+  /**
+   * Counts what a call has used, in `usage.lead` of the state, with its cost. Call it once for each call that a provider has read.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`
+   */
+  used(use: ModelUse): void;
+  /** Whether the trace of the conversation has a span of each call that is counted. */
+  tracesModelCalls(): boolean;
+}

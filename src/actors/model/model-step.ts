@@ -51,6 +51,8 @@ import { asArguments, isJson } from '../../values/json.ts';
 import { directStep, type StepRead } from './direct-step.ts';
 import { carefulModel, resolveModel, type Delta, type Structured } from './model.ts';
 import { invalidCallMessage } from './schema.ts';
+import type { ModelCalls } from '../contracts/usage.ts';
+import { useOf } from './price.ts';
 import { telemetryOf, telemetryOff, type ModelCaller } from './telemetry.ts';
 import { prepareTools, type PreparedTools } from './tools.ts';
 import { isA, isError, messageOf, OffstageError, ProviderError } from '../../values/errors.ts';
@@ -178,6 +180,8 @@ interface ModelQuestion {
   readonly messages: readonly ModelMessage[];
   readonly environment: Pick<Environment, 'ids' | 'clock'>;
   readonly signal: AbortSignal;
+  /** The conversation that it is asked for. @defaultValue none: nobody counts it */
+  readonly calls?: ModelCalls | undefined;
 }
 
 /**
@@ -185,14 +189,17 @@ interface ModelQuestion {
  * @throws the model's error, or `signal.reason`.
  */
 export async function askModel(question: ModelQuestion): Promise<string> {
-  const { environment, caller, ...rest } = question;
-  const { text } = await runModelStep({
+  const { environment, caller: name, calls, ...rest } = question;
+  const beganAt = environment.clock.now();
+  const { text, usage } = await runModelStep({
     ...rest,
-    caller: { name: caller },
+    caller: { name, ...(calls && { journal: calls }) },
     tools: prepareTools({}, 'tools'),
     ids: environment.ids,
     clock: environment.clock,
   });
+  const { model, ...asked } = rest;
+  calls?.used(useOf(model, name, usage, { ...asked, written: text }, beganAt));
   return text;
 }
 

@@ -4,7 +4,7 @@
 import type { LanguageModel, ModelMessage } from 'ai';
 import { ConfigurationError } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
-import type { PricedCall, Usage } from '../contracts/usage.ts';
+import type { ModelUse, PricedCall, Usage } from '../contracts/usage.ts';
 import type { Host } from '../runtime/host.ts';
 
 const CHARACTERS_PER_TOKEN = 4;
@@ -72,4 +72,17 @@ export function namesOf(model: LanguageModel): Pick<PricedCall, 'provider' | 'mo
   if (typeof model === 'string') return { provider: 'gateway', modelId: model };
   const { provider, modelId } = model;
   return { provider, modelId };
+}
+
+/** Returns what a call has used, for the account of its conversation. */
+export function useOf(
+  model: LanguageModel,
+  name: string,
+  usage: Usage,
+  exchanged: Exchanged,
+  beganAt: number,
+): ModelUse {
+  const { totalTokens, cost: _, ...counted } = usage;
+  const { cost: __, ...estimated } = countedUsage(usage, exchanged);
+  return { ...namesOf(model), name, usage: totalTokens > 0 ? counted : {}, estimated, beganAt };
 }

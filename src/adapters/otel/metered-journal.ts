@@ -9,6 +9,7 @@
 //       before is only read, so that times are right across a crash.
 //   METERED-JOURNAL-2. A fault of the SDK never reaches the session.
 //   METERED-JOURNAL-3. Without a registered provider nothing is read or measured.
+//   METERED-JOURNAL-5. A reader that does not continue a scope, such as an inspector, counts nothing of it.
 //   METERED-JOURNAL-4. What an operator is woken for is a log record, without words: docs/tracing.md lists them.
 
 import {
@@ -26,7 +27,7 @@ import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import { codeOf, isA, OffstageError } from '../../values/errors.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import * as names from './names.ts';
-import { readAs } from './scope-trace.ts';
+import { readAs } from './traced-events.ts';
 
 export interface MeteredJournalOptions {
   /** The provider of the meters. @defaultValue the one that the app has registered when the first event comes */
@@ -65,6 +66,22 @@ const amount = z.number().optional().catch(undefined);
 
 /** The fields that are measured; an event in another form is passed over. */
 const spawned = z.object({ name: text, callId: text.nullish(), parentId: text.nullish() });
+/** The subagents that have not ended, where the entries of their beginning may be trimmed. */
+const snapshot = z.object({
+  delegation: z.object({
+    subagents: z.array(
+      z.object({
+        id: text,
+        bornAt: z.number().nullish(),
+        birth: spawned,
+        rest: z.object({
+          outcome: z.unknown().optional(),
+          life: z.object({ snapshot: z.object({ value: z.unknown() }) }).nullish(),
+        }),
+      }),
+    ),
+  }),
+});
 const usageShape = z.object({
   inputTokens: amount,
   outputTokens: amount,
@@ -116,6 +133,8 @@ class ScopeMeasures {
   readonly #endedAt = new Map<string, number>();
   /** The calls of the lead agent whose results are told later. */
   readonly #background = new Set<string>();
+  /** This process has added an entry: it is here that the scope goes on. */
+  isLive = false;
   /** The results that were not heard yet, since when. */
   readonly unheard = new Map<string, number>();
   #told: readonly string[] = [];
@@ -217,15 +236,16 @@ class ScopeMeasures {
       }
       case 'subagent.spawned': {
         const birth = readAs(spawned, event);
-        if (!birth) return;
-        const attributes = { [names.AGENT_NAME]: birth.name };
-        const above = this.subagents.get(birth.parentId ?? '');
-        const root = above?.root ?? { [names.ROOT_AGENT]: birth.name };
-        this.subagents.set(unit, { at, attributes, root, isParked: false });
-        if (typeof birth.callId === 'string')
-          this.#subagentOf.set(callKey(birth.parentId ?? '', birth.callId), unit);
+        if (birth) this.#born(unit, birth, at, false);
         return;
       }
+      case 'session.snapshot':
+      case 'service.snapshot':
+        for (const { id, bornAt, birth, rest } of readAs(snapshot, event)?.delegation.subagents ??
+          [])
+          if (rest.outcome === undefined && !this.subagents.has(id))
+            this.#born(id, birth, bornAt ?? at, isWaiting(rest.life?.snapshot.value));
+        return;
       case 'slot.granted':
         if (subagent) subagent.isParked = false;
         return;
@@ -385,6 +405,15 @@ class ScopeMeasures {
     this.#endOne(id, status, at, measured);
   }
 
+  #born(id: string, birth: z.infer<typeof spawned>, at: number, isParked: boolean): void {
+    const attributes = { [names.AGENT_NAME]: birth.name };
+    const above = this.subagents.get(birth.parentId ?? '');
+    const root = above?.root ?? { [names.ROOT_AGENT]: birth.name };
+    this.subagents.set(id, { at, attributes, root, isParked });
+    if (typeof birth.callId === 'string')
+      this.#subagentOf.set(callKey(birth.parentId ?? '', birth.callId), id);
+  }
+
   /** Ends a subagent that no call waits for: its own events are all that tells of its end. */
   #endDetached(id: string, status: string, at: number, measured: Measured | null): void {
     if (![...this.#subagentOf.values()].includes(id)) this.#endOne(id, status, at, measured);
@@ -401,6 +430,11 @@ class ScopeMeasures {
 
 type Severity = keyof typeof SEVERITIES;
 const SEVERITIES = { INFO: 9, WARN: 13, ERROR: 17 } as const;
+
+/** A state of a subagent's machine in which it waits for an answer. */
+function isWaiting(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'waiting_for_input' in value;
+}
 
 /** Whether the call has run is not known. */
 const IN_DOUBT = 'NEEDS_RECONCILE';
@@ -495,13 +529,14 @@ class Measured {
     });
     const count = (isParked: boolean): number => {
       let found = 0;
-      for (const { subagents } of scopes.values())
-        for (const subagent of subagents.values()) if (subagent.isParked === isParked) found += 1;
+      for (const { subagents, isLive } of scopes.values())
+        if (isLive)
+          for (const subagent of subagents.values()) if (subagent.isParked === isParked) found += 1;
       return found;
     };
     /** What waits to be heard, since when. */
     const waiting = (): readonly number[] =>
-      [...scopes.values()].flatMap(({ unheard }) => [...unheard.values()]);
+      [...scopes.values()].flatMap(({ unheard, isLive }) => (isLive ? [...unheard.values()] : []));
     meter
       .createObservableGauge('offstage.outbox.depth', {
         description: 'Results that were not heard yet',
@@ -593,6 +628,14 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
   check('meteredJournal(journal, options)', journalSchema, journal);
   check('meteredJournal', optionsSchema, options);
   const scopes = new Map<string, ScopeMeasures>();
+  const claimed = new Set<string>();
+  const leave = (scope: string): void => {
+    scopes.delete(scope);
+    claimed.delete(scope);
+  };
+  /** METERED-JOURNAL-5. Without claims it is whoever appends first. */
+  const isToContinue = (scope: string): boolean =>
+    journal.claim ? claimed.has(scope) : scopes.get(scope)?.isLive !== true;
   const clock = options.environment?.clock;
   let instruments: Measured | null = null;
 
@@ -618,11 +661,15 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
         quietly(() => {
           const to = measured();
           if (clock) to?.append.record(secondsBetween(began, clock.now()));
-          if (to) measuresOf(entry.scope).take(entry, to);
+          if (!to) return;
+          const measures = measuresOf(entry.scope);
+          measures.isLive = true;
+          measures.take(entry, to);
         });
       const refused = (error: unknown): void =>
         quietly(() => {
           const isFenced = isA(error, OffstageError) && codeOf(error) === 'FENCED';
+          if (isFenced) leave(entry.scope);
           const attributes = {
             [names.CONVERSATION_ID]: entry.scope,
             ...(!isFenced && {
@@ -651,11 +698,11 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
     read(query) {
       const entries = journal.read(query);
       const scope = query?.scope;
-      if (scope === undefined || query?.unit !== undefined || scopes.has(scope)) return entries;
+      if (scope === undefined || query?.unit !== undefined || !isToContinue(scope)) return entries;
       const fold = (kept: readonly JournalEntry[]): readonly JournalEntry[] => {
-        // An inspector reads, too: only a scope that no append has begun meanwhile is restored.
         quietly(() => {
-          if (kept.length === 0 || scopes.has(scope) || !measured()) return;
+          if (kept.length === 0 || scopes.get(scope)?.isLive === true || !measured()) return;
+          scopes.delete(scope);
           const measures = measuresOf(scope);
           for (const entry of kept) measures.take(entry, null);
         });
@@ -664,17 +711,22 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
       return 'then' in entries ? entries.then(fold) : fold(entries);
     },
     readAfter: journal.readAfter?.bind(journal),
-    claim: journal.claim?.bind(journal),
+    claim:
+      journal.claim &&
+      (async (scope) => {
+        await journal.claim?.(scope);
+        claimed.add(scope);
+      }),
     trim: journal.trim?.bind(journal),
     release(scope) {
-      scopes.delete(scope);
+      leave(scope);
       return journal.release?.(scope);
     },
     scopes: journal.scopes?.bind(journal),
     forget:
       journal.forget &&
       ((scope) => {
-        scopes.delete(scope);
+        leave(scope);
         return journal.forget?.(scope);
       }),
     wakeTimes: journal.wakeTimes,

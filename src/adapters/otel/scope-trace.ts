@@ -13,10 +13,12 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api';
-import { z } from 'zod';
-import type { JournalEntry, TracedWork } from '../../actors/ports/journal.ts';
+import type { z } from 'zod';
+import { standsForAll, type JournalEntry, type TracedWork } from '../../actors/ports/journal.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
 import * as names from './names.ts';
+import * as fields from './traced-events.ts';
+import { readAs } from './traced-events.ts';
 
 /** The entry to append, and what follows once it is kept. */
 export interface Observed {
@@ -43,6 +45,8 @@ interface Subagent {
   readonly isRemote: boolean;
   /** The calls of its latest step without a result, with their kind. */
   readonly pending: Map<string, { readonly toolName: string; kind: string }>;
+  /** Its latest step was not seen: which calls of it have no result is not known. */
+  isUncertain: boolean;
   step: number;
   hasWorked: boolean;
   /** The usage of somebody else's agent since its work began or went on. */
@@ -55,67 +59,12 @@ const TURN = 'turn';
 const REPLY = 'reply';
 /** What the user says. */
 const WORDS = 'words';
+/** A model call beside the turns: a summary, facts, a verdict on claims. */
+const ASKED = 'asked';
 /** The span of the caller who sent the latest words of the user. */
 const CALLER = 'caller';
 /** The contexts that are kept beside the root's; the oldest are forgotten first. */
 const MAX_CONTEXTS = 500;
-
-const text = z.string();
-const count = z.number().optional().catch(undefined);
-
-/** The fields that a trace reads; an event in another form is passed over. */
-const opened = z.object({ inputs: z.object({ books: z.object({ agentName: text }) }) });
-const entered = z.object({ agentName: text });
-const noted = z.object({ itemId: text });
-const playing = z.object({ attempt: z.number(), deliveryIds: z.array(text) });
-const called = z.object({ callId: text, name: text });
-const ofCall = z.object({ callId: text });
-const accepted = z.object({ subagentId: text });
-const ended = z.object({
-  outcome: z.object({ status: text, error: z.object({ code: text }).nullish() }),
-});
-const spawned = z.object({
-  name: text,
-  callId: text.nullish(),
-  parentId: text.nullish(),
-  relay: text.nullish(),
-  traceparent: text.nullish(),
-});
-const usageShape = z.object({
-  inputTokens: count,
-  outputTokens: count,
-  cachedInputTokens: count,
-  cacheWriteTokens: count,
-  reasoningTokens: count,
-});
-const reported = z.object({ usage: usageShape });
-const responded = z.object({
-  step: z.number(),
-  again: z.boolean().nullish(),
-  calls: z.array(z.object({ callId: text, kind: text })),
-  response: z.object({
-    finish: text.optional(),
-    calls: z.array(z.object({ callId: text, toolName: text })),
-    usage: usageShape,
-  }),
-});
-const failed = z.object({ error: z.object({ code: text }) });
-const settled = z.object({
-  callId: text,
-  outcome: z.object({
-    status: text,
-    error: z.object({ code: text.nullish() }).optional(),
-  }),
-});
-const answered = z.object({ approved: z.boolean().nullish() });
-const fromCaller = z.object({ traceparent: text });
-const snapshot = z.object({
-  delegation: z.object({
-    subagents: z.array(z.object({ id: text, birth: spawned })),
-  }),
-  books: z.object({ agentName: text }),
-});
-const traced = z.object({ traceparents: z.record(text, text) });
 
 const USED = [
   ['inputTokens', names.INPUT_TOKENS],
@@ -141,6 +90,8 @@ export class ScopeTrace {
   #agentName = 'lead';
   /** The tokens of the reply. */
   #replyUsed: Record<string, number> = {};
+  /** When the reply of the turn was over. */
+  #repliedAt: number | null = null;
   #hasUserSpoken = false;
   /** The latest words of the user came from a caller that names its span. */
   #hasCaller = false;
@@ -152,6 +103,7 @@ export class ScopeTrace {
   #told: readonly string[] = [];
   /** An entry of the scope was seen. */
   #isKnown = false;
+  #isLive = false;
   /** A process before this one began what is running. */
   #isRestored = false;
   #at = 0;
@@ -171,7 +123,7 @@ export class ScopeTrace {
     this.#isKnown = true;
     for (const entry of entries) {
       this.#fold(entry);
-      const { success, data } = traced.safeParse(entry.event);
+      const { success, data } = fields.contexts.safeParse(entry.event);
       if (!success) continue;
       for (const [key, value] of Object.entries(data.traceparents)) {
         const context = contextOf(value);
@@ -180,7 +132,13 @@ export class ScopeTrace {
     }
   }
 
+  /** This process has added an entry. */
+  get isLive(): boolean {
+    return this.#isLive;
+  }
+
   observe(entry: JournalEntry): Observed {
+    this.#isLive = true;
     const earlier = this.#underWay.get(entry.unit);
     if (earlier?.seq === entry.seq) return earlier.observed;
     const begun: Record<string, string> = {};
@@ -193,13 +151,18 @@ export class ScopeTrace {
       if (this.#isRestored || entry.event.type === 'session.recovered') this.#takeUp(entry.at);
       this.#fold(entry);
       // The entries before a snapshot may be trimmed.
-      if (entry.event.type === 'session.snapshot')
-        for (const [key, context] of this.#contexts) begun[key] = traceparentOf(context);
+      if (standsForAll(entry)) this.#addContexts(begun);
     } finally {
       this.#begun = null;
     }
     const hasBegun = Object.keys(begun).length > 0;
-    const event = hasBegun ? { ...entry.event, traceparents: begun } : entry.event;
+    const event = hasBegun
+      ? {
+          ...entry.event,
+          traceparents: begun,
+          ...(standsForAll(entry) && { traced: this.#toState() }),
+        }
+      : entry.event;
     const observed = {
       entry: hasBegun ? { ...entry, event } : entry,
       kept: () => {
@@ -211,8 +174,9 @@ export class ScopeTrace {
     return observed;
   }
 
-  /** Ends what is open: this process leaves the scope. */
+  /** Ends what is open, also by an event that will not be kept: this process leaves the scope. */
   leave(): void {
+    for (const { observed } of this.#underWay.values()) observed.kept();
     for (const span of this.#spans.values()) span.end(new Date(this.#at));
     this.#spans.clear();
   }
@@ -245,7 +209,7 @@ export class ScopeTrace {
 
   /** A session that a request opened is below its span; a run that a request began has its spans there, and no root. */
   #beginRoot({ at, event }: JournalEntry): void {
-    const caller = readAs(fromCaller, event) ? this.#comesFrom(CALLER, event) : '';
+    const caller = readAs(fields.fromCaller, event) ? this.#comesFrom(CALLER, event) : '';
     if (event.type !== 'subagent.spawned' || caller === '')
       this.#beginTrace(at, event.type === 'session.opened' ? caller : '');
   }
@@ -266,7 +230,7 @@ export class ScopeTrace {
     this.#running.clear();
     for (const [key, work] of running) {
       // A turn of the lead agent ends with its process, and so do its calls and the words of the user.
-      if (key === TURN || key === REPLY || key === WORDS || key.startsWith('call:')) continue;
+      if (isOfTurn(key)) continue;
       const home = this.#subagents.get(key.replace(/^subagent:/, ''))?.home ?? ROOT;
       const parent = work.parent.startsWith('subagent:') ? work.parent : home;
       this.#begin(key, work.name, at, { ...work, parent }, this.#linkTo(key, 'continues'));
@@ -278,19 +242,14 @@ export class ScopeTrace {
     const subagent = this.#subagents.get(unit);
     switch (event.type) {
       case 'session.opened':
-        this.#agentName = readAs(opened, event)?.inputs.books.agentName ?? this.#agentName;
+        this.#agentName = readAs(fields.opened, event)?.inputs.books.agentName ?? this.#agentName;
         return;
-      case 'session.snapshot': {
-        const kept = readAs(snapshot, event);
-        if (!kept) return;
-        this.#agentName = kept.books.agentName;
-        for (const { id, birth } of kept.delegation.subagents)
-          if (!this.#subagents.has(id))
-            this.#subagents.set(id, this.#born(id, birth, { parent: ROOT, hasWorked: true }));
+      case 'session.snapshot':
+      case 'service.snapshot':
+        this.#takeSnapshot(event);
         return;
-      }
       case 'agent.entered':
-        this.#agentName = readAs(entered, event)?.agentName ?? this.#agentName;
+        this.#agentName = readAs(fields.entered, event)?.agentName ?? this.#agentName;
         return;
       case 'user.said':
         this.#hasUserSpoken = true;
@@ -312,15 +271,19 @@ export class ScopeTrace {
       case 'response.requested':
         this.#reply(at);
         return;
-      case 'usage.reported':
-        this.#used(readAs(reported, event)?.usage ?? {});
+      case 'usage.reported': {
+        const report = readAs(fields.reported, event);
+        if (typeof report?.beganAt === 'number')
+          this.#asked(report.agentName, report.beganAt, at, report.usage);
+        else this.#used(report?.usage ?? {});
         return;
+      }
       case 'response.waiting':
-        this.#end(REPLY, at);
+        this.#replied(at);
         return;
       case 'response.ended':
-        this.#end(REPLY, at);
-        if (!this.#isPlaying) this.#end(TURN, at);
+        this.#replied(at);
+        if (!this.#isPlaying) this.#endTurn(at);
         return;
       case 'playout.started':
         this.#isPlaying = true;
@@ -331,13 +294,13 @@ export class ScopeTrace {
       case 'playout.drained':
         this.#isPlaying = false;
         if (this.#isUserSpeaking) this.#note(TURN, { [names.USER_SPOKE_OVER]: true });
-        if (!this.#running.has(REPLY)) this.#end(TURN, at);
+        if (!this.#running.has(REPLY)) this.#endTurn(at);
         return;
       case 'conversation.noted':
-        this.#tell(readAs(noted, event)?.itemId ?? '');
+        this.#tell(readAs(fields.noted, event)?.itemId ?? '');
         return;
       case 'delivery.playing': {
-        const { deliveryIds = [], attempt } = readAs(playing, event) ?? {};
+        const { deliveryIds = [], attempt } = readAs(fields.playing, event) ?? {};
         for (const id of deliveryIds) this.#tells(id);
         this.#note(TURN, { [names.ATTEMPT]: attempt });
         return;
@@ -348,13 +311,14 @@ export class ScopeTrace {
           [names.HEARD]: true,
           ...(ends.length === 0 ? {} : { [names.TIME_TO_HEARD_MS]: at - Math.min(...ends) }),
         });
+        for (const id of this.#told) this.#calls.delete(id);
         return;
       }
       case 'delivery.interrupted':
         this.#note(TURN, { [names.HEARD]: false });
         return;
       case 'tool.called': {
-        const call = readAs(called, event);
+        const call = readAs(fields.called, event);
         if (!call) return;
         this.#calls.set(call.callId, {});
         const parent = this.#running.has(TURN) ? TURN : ROOT;
@@ -365,7 +329,7 @@ export class ScopeTrace {
         return;
       }
       case 'subagent.accepted': {
-        const subagentId = readAs(accepted, event)?.subagentId;
+        const subagentId = readAs(fields.accepted, event)?.subagentId;
         const call = this.#calls.get(actor.replace(/^call:/, ''));
         if (call && subagentId !== undefined) call.subagentId = subagentId;
         this.#note(actor, { [names.SUBAGENT_ID]: subagentId });
@@ -375,11 +339,11 @@ export class ScopeTrace {
         this.#end(actor, at, { [names.ERROR_TYPE]: 'INVALID_CALL' });
         return;
       case 'call.answered':
-        this.#end(`call:${readAs(ofCall, event)?.callId ?? ''}`, at);
+        this.#end(`call:${readAs(fields.ofCall, event)?.callId ?? ''}`, at);
         return;
       case 'subagent.ended': {
         const call = this.#calls.get(actor.replace(/^call:/, ''));
-        const outcome = readAs(ended, event)?.outcome;
+        const outcome = readAs(fields.ended, event)?.outcome;
         if (!call || !outcome) return;
         call.endedAt = at;
         // A failure of an inline call ends the call, too.
@@ -392,7 +356,7 @@ export class ScopeTrace {
         return;
       }
       case 'subagent.spawned': {
-        const birth = readAs(spawned, event);
+        const birth = readAs(fields.spawned, event);
         if (!birth) return;
         const { callId, parentId } = birth;
         const parent =
@@ -408,17 +372,17 @@ export class ScopeTrace {
         if (subagent) this.#work(unit, subagent, at);
         return;
       case 'model.responded': {
-        const answer = readAs(responded, event);
+        const answer = readAs(fields.responded, event);
         if (subagent && answer) this.#responded(unit, subagent, at, answer);
         return;
       }
       case 'model.failed': {
-        const code = readAs(failed, event)?.error.code ?? '_OTHER';
+        const code = readAs(fields.failed, event)?.error.code ?? '_OTHER';
         this.#endSubagent(unit, at, { [names.ERROR_TYPE]: code });
         return;
       }
       case 'tool.settled': {
-        const result = readAs(settled, event);
+        const result = readAs(fields.settled, event);
         if (!subagent || !result) return;
         const { callId, outcome } = result;
         subagent.pending.delete(callId);
@@ -433,7 +397,7 @@ export class ScopeTrace {
       case 'question.answered':
       case 'question.expired':
       case 'question.withdrawn':
-        if (subagent) this.#answered(subagent, readAs(answered, event)?.approved === true);
+        if (subagent) this.#answered(subagent, readAs(fields.answered, event)?.approved === true);
         return;
       case 'subagent.cancel':
         this.#endSubagent(unit, at, { [names.OUTCOME]: 'cancelled' });
@@ -445,20 +409,117 @@ export class ScopeTrace {
     }
   }
 
+  /** Where the entries before it are trimmed, a snapshot is all that tells of them. */
+  #takeSnapshot(event: unknown): void {
+    const known = readAs(fields.traced, event)?.traced;
+    if (known) {
+      const { agentName, hasUserSpoken, hasCaller } = known;
+      this.#agentName = agentName;
+      this.#hasUserSpoken = hasUserSpoken;
+      this.#hasCaller = hasCaller;
+      this.#running.clear();
+      for (const { key, ...work } of known.running) this.#running.set(key, work);
+      this.#calls.clear();
+      for (const { callId, ...call } of known.calls) this.#calls.set(callId, call);
+      this.#subagents.clear();
+      for (const { id, pending, ...subagent } of known.subagents)
+        this.#subagents.set(id, {
+          ...subagent,
+          pending: new Map(pending.map(({ callId, ...call }) => [callId, call])),
+          used: { input: 0, output: 0 },
+        });
+      return;
+    }
+    const { books, delegation } = readAs(fields.snapshot, event) ?? {};
+    this.#agentName = books?.agentName ?? this.#agentName;
+    for (const { id, birth, rest } of delegation?.subagents ?? []) {
+      if (this.#subagents.has(id) || rest.outcome !== undefined) continue;
+      const one = this.#born(id, birth, { parent: ROOT, hasWorked: true });
+      this.#subagents.set(id, { ...one, isUncertain: true });
+      if (typeof birth.callId === 'string' && typeof birth.parentId !== 'string')
+        this.#calls.set(birth.callId, { subagentId: id });
+    }
+  }
+
+  /** As `#takeSnapshot` reads it. A turn of the lead agent ends with its process. */
+  #toState(): z.infer<typeof fields.state> {
+    return {
+      agentName: this.#agentName,
+      hasUserSpoken: this.#hasUserSpoken,
+      hasCaller: this.#hasCaller,
+      running: [...this.#running]
+        .filter(([key]) => !isOfTurn(key))
+        .map(([key, { attributes, ...work }]) => ({
+          key,
+          ...work,
+          attributes: attributes as Record<string, string | number>,
+        })),
+      subagents: [...this.#subagents].map(([id, subagent]) => {
+        const { used: _, ...own } = subagent;
+        const pending = [...own.pending].map(([callId, call]) => ({ callId, ...call }));
+        return { id, ...own, pending };
+      }),
+      calls: [...this.#calls].flatMap(([callId, { subagentId, ...call }]) =>
+        subagentId === undefined ? [] : [{ callId, subagentId, ...call }],
+      ),
+    };
+  }
+
+  /** Adds the contexts that a later span may be a child of, or link to. */
+  #addContexts(to: Record<string, string>): void {
+    const keys = new Set([ROOT, CALLER, WORDS]);
+    for (const [key, { parent }] of this.#running) keys.add(key).add(parent);
+    for (const [id, { parent, home }] of this.#subagents)
+      keys.add(`subagent:${id}`).add(parent).add(home);
+    for (const [callId, { subagentId }] of this.#calls)
+      if (subagentId !== undefined) keys.add(`call:${callId}`).add(`subagent:${subagentId}`);
+    for (const key of keys) {
+      const context = this.#contexts.get(key);
+      if (context) to[key] = traceparentOf(context);
+    }
+  }
+
+  /** A model call beside the turn, which is told when it has ended. */
+  #asked(
+    name: string,
+    beganAt: number,
+    at: number,
+    usage: z.infer<typeof fields.usageShape>,
+  ): void {
+    const parent = name === this.#agentName && this.#running.has(TURN) ? TURN : ROOT;
+    this.#begin(ASKED, 'chat', beganAt, {
+      kind: SpanKind.CLIENT,
+      parent,
+      attributes: { [names.OPERATION]: 'chat', [names.AGENT_NAME]: name },
+    });
+    this.#end(ASKED, at, attributesOf(usage));
+  }
+
   /** A turn may take several responses, and a voice model may report after its last one. */
-  #used(more: z.infer<typeof usageShape>): void {
+  #used(more: z.infer<typeof fields.usageShape>): void {
     for (const [name, attribute] of USED) {
       const { [name]: tokens } = more;
       if (tokens !== undefined)
         this.#replyUsed[attribute] = (this.#replyUsed[attribute] ?? 0) + tokens;
     }
-    this.#note(this.#running.has(REPLY) ? REPLY : TURN, { ...this.#replyUsed });
+    this.#note(REPLY, { ...this.#replyUsed });
+  }
+
+  /** The model call is over; its span waits for a report that comes later, until the turn ends. */
+  #replied(at: number): void {
+    if (this.#running.delete(REPLY)) this.#repliedAt = at;
+  }
+
+  #endTurn(at: number): void {
+    const isOver = !this.#running.has(REPLY);
+    this.#end(REPLY, isOver ? (this.#repliedAt ?? at) : at);
+    this.#repliedAt = null;
+    this.#end(TURN, at);
   }
 
   /** Begins a turn of the lead agent, with its model call. */
   #reply(at: number): void {
-    this.#end(REPLY, at);
-    this.#end(TURN, at);
+    this.#endTurn(at);
     const isAnswer = this.#hasUserSpoken;
     const caller = isAnswer && this.#hasCaller ? this.#contexts.get(CALLER) : undefined;
     // A conversation stays in its trace: a caller in another one is linked.
@@ -534,17 +595,18 @@ export class ScopeTrace {
     subagent.used = { input: 0, output: 0 };
     for (const [callId, { kind, toolName }] of subagent.pending)
       if (isWork(kind)) this.#beginTool(unit, callId, toolName, at);
-    if (subagent.pending.size === 0) this.#beginStep(unit, subagent, at);
+    if (subagent.pending.size === 0 && !subagent.isUncertain) this.#beginStep(unit, subagent, at);
   }
 
   #responded(
     unit: string,
     subagent: Subagent,
     at: number,
-    { step, again, calls, response }: z.infer<typeof responded>,
+    { step, again, calls, response }: z.infer<typeof fields.responded>,
   ): void {
     const { finish, usage } = response;
     subagent.step = step;
+    subagent.isUncertain = false;
     if (subagent.isRemote) {
       subagent.used.input += usage.inputTokens ?? 0;
       subagent.used.output += usage.outputTokens ?? 0;
@@ -554,7 +616,7 @@ export class ScopeTrace {
       });
     }
     this.#end(`step:${unit}`, at, {
-      ...Object.fromEntries(USED.map(([name, attribute]) => [attribute, usage[name]])),
+      ...attributesOf(usage),
       [names.FINISH_REASONS]: finish === undefined ? undefined : [finish],
     });
     subagent.pending.clear();
@@ -579,6 +641,7 @@ export class ScopeTrace {
     if (!this.#running.has(key)) return;
     const kinds = [...subagent.pending.values()].map(({ kind }) => kind);
     if (kinds.some(isWork)) return;
+    if (subagent.isUncertain) return;
     if (kinds.length === 0) this.#beginStep(unit, subagent, at);
     else this.#end(key, at, { [names.PARKED]: 'waiting_for_input' });
   }
@@ -620,6 +683,7 @@ export class ScopeTrace {
     for (const key of this.#running.keys())
       if (key === `step:${unit}` || key.startsWith(`tool:${unit}:`)) this.#end(key, at, attributes);
     this.#end(`subagent:${unit}`, at, attributes);
+    this.#subagents.delete(unit);
   }
 
   #begin(
@@ -646,6 +710,8 @@ export class ScopeTrace {
       },
       above ? trace.setSpanContext(ROOT_CONTEXT, above) : ROOT_CONTEXT,
     );
+    // An event that was not seen would have ended it.
+    this.#spans.get(key)?.end(new Date(at));
     this.#spans.set(key, span);
     this.#remember(key, span.spanContext());
     this.#begun[key] = traceparentOf(span.spanContext());
@@ -679,7 +745,7 @@ export class ScopeTrace {
 
   /** Remembers the span of the caller that an event names. Returns its key; empty: it names none. */
   #comesFrom(key: string, event: unknown): string {
-    const context = contextOf(readAs(fromCaller, event)?.traceparent ?? '');
+    const context = contextOf(readAs(fields.fromCaller, event)?.traceparent ?? '');
     if (!context) return '';
     this.#remember(key, context);
     return key;
@@ -687,7 +753,7 @@ export class ScopeTrace {
 
   #born(
     unit: string,
-    birth: z.infer<typeof spawned>,
+    birth: z.infer<typeof fields.spawned>,
     { parent, hasWorked }: { readonly parent: string | null; readonly hasWorked: boolean },
   ): Subagent {
     const caller = this.#comesFrom(`caller:${unit}`, birth);
@@ -699,6 +765,7 @@ export class ScopeTrace {
       home,
       isRemote: typeof birth.relay === 'string',
       pending: new Map(),
+      isUncertain: false,
       step: 0,
       hasWorked,
       used: { input: 0, output: 0 },
@@ -722,6 +789,15 @@ export class ScopeTrace {
   }
 }
 
+function attributesOf(usage: z.infer<typeof fields.usageShape>): Attributes {
+  return Object.fromEntries(USED.map(([name, attribute]) => [attribute, usage[name]]));
+}
+
+/** A turn of the lead agent, its model call and its tool calls, and words of the user. */
+function isOfTurn(key: string): boolean {
+  return key === TURN || key === REPLY || key === WORDS || key.startsWith('call:');
+}
+
 /** A call that runs, in contrast to one that waits for somebody. */
 function isWork(kind: string): boolean {
   return kind === 'tool' || kind === 'completion';
@@ -734,15 +810,6 @@ function toolAttributes(toolName: string, callId: string): Attributes {
     [names.TOOL_TYPE]: 'function',
     [names.TOOL_CALL_ID]: callId,
   };
-}
-
-/** Reads an event; null: it has another form. */
-export function readAs<Schema extends z.ZodType>(
-  schema: Schema,
-  event: unknown,
-): z.output<Schema> | null {
-  const { success, data } = schema.safeParse(event);
-  return success ? data : null;
 }
 
 /** The header of W3C Trace Context. */

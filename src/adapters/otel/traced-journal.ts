@@ -19,6 +19,8 @@
 //   TRACED-JOURNAL-9. Tools, models and approvals of the app run with the span of their work active, in whichever context
 //       the session was: spans that they begin, and requests that an instrumentation sees, are below it. Jobs of other
 //       processes are told that span.
+//   TRACED-JOURNAL-10. A snapshot holds what the trace needs of the entries that it stands for: they may be trimmed. A reader
+//       that does not continue a scope, such as an inspector, leaves its trace alone.
 //   TRACED-JOURNAL-6. A model call has a span here, or spans of an integration of the AI SDK, not both, unless the app
 //       says so.
 
@@ -35,6 +37,7 @@ import { z } from 'zod';
 import { journalSchema } from '../../actors/ports/journal-entry.ts';
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
+import { codeOf } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
 import { ScopeTrace, traceparentOf, type Observed } from './scope-trace.ts';
 
@@ -71,6 +74,7 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
   const { tracerProvider = trace, sdkSpans = false, propagates = true } = options;
   const tracer = tracerProvider.getTracer('offstage');
   const scopes = new Map<string, ScopeTrace>();
+  const claimed = new Set<string>();
 
   let isOn = false;
   let deaf: TracerProvider | null = null;
@@ -98,8 +102,12 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
   const leave = (scope: string): void => {
     const left = scopes.get(scope);
     scopes.delete(scope);
+    claimed.delete(scope);
     if (left) quietly(() => left.leave());
   };
+  /** TRACED-JOURNAL-10. Without claims it is whoever appends first. */
+  const isToContinue = (scope: string): boolean =>
+    journal.claim ? claimed.has(scope) : scopes.get(scope)?.isLive !== true;
 
   return {
     append(entry) {
@@ -113,25 +121,40 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
         quietly(observed.kept);
         return;
       }
-      return appended.then(() => {
-        quietly(observed.kept);
-      });
+      return appended.then(
+        () => {
+          quietly(observed.kept);
+        },
+        (error: unknown) => {
+          // Another process has gone on: its entries are read before this one does.
+          if (codeOf(error) === 'FENCED') leave(entry.scope);
+          throw error;
+        },
+      );
     },
     read(query) {
       const entries = journal.read(query);
       const scope = query?.scope;
-      if (scope === undefined || query?.unit !== undefined || scopes.has(scope)) return entries;
+      if (scope === undefined || query?.unit !== undefined || !isToContinue(scope)) return entries;
       isOn ||= isListening();
       if (!isOn) return entries;
       const fold = (kept: readonly JournalEntry[]): readonly JournalEntry[] => {
-        // An inspector reads, too: only a scope that no append has begun meanwhile is restored.
-        if (kept.length > 0 && !scopes.has(scope)) quietly(() => traceOf(scope).restore(kept));
+        if (kept.length === 0 || scopes.get(scope)?.isLive === true) return kept;
+        quietly(() => {
+          scopes.delete(scope);
+          traceOf(scope).restore(kept);
+        });
         return kept;
       };
       return 'then' in entries ? entries.then(fold) : fold(entries);
     },
     readAfter: journal.readAfter?.bind(journal),
-    claim: journal.claim?.bind(journal),
+    claim:
+      journal.claim &&
+      (async (scope) => {
+        await journal.claim?.(scope);
+        claimed.add(scope);
+      }),
     trim: journal.trim?.bind(journal),
     release(scope) {
       leave(scope);

@@ -21,6 +21,8 @@
 //       accepted without a call. A model that splits a wish in two does not have it done twice.
 
 import type { LanguageModel, ModelMessage } from 'ai';
+import { useOf } from '../../actors/model/price.ts';
+import { modelCallsOf } from '../../actors/session/lead/lead-usage.ts';
 import { runModelStep } from '../../actors/model/model-step.ts';
 import { knownJsonSchema, wrapSchema } from '../../actors/model/schema.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
@@ -227,11 +229,13 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
       ...(unfinished === '' ? [] : [{ role: 'user' as const, content: notes.guard(unfinished) }]),
       { role: 'user', content: notes.text(REQUEST, 'delegation request') },
     ];
-    const { calls, text, finish } = await runModelStep({
-      // No event tells of this call: the journal has no span of it.
-      caller: { name: agentName },
+    const account = modelCallsOf(core);
+    const beganAt = clock.now();
+    const instructions = `${agents.instructionsOf(agentName)}\n\n${INSTRUCTIONS}`;
+    const { calls, text, finish, usage } = await runModelStep({
+      caller: { name: agentName, journal: account },
       model,
-      instructions: `${agents.instructionsOf(agentName)}\n\n${INSTRUCTIONS}`,
+      instructions,
       messages,
       tools: {
         modelTools: modelToolsOf(agents.standingToolsOf(agentName)),
@@ -241,6 +245,9 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
       ids,
       clock,
     });
+    account.used(
+      useOf(model, agentName, usage, { instructions, messages, written: text }, beganAt),
+    );
     // Calls of a response that was cut off may be incomplete and must not be run.
     if (finish === 'length')
       throw new ProviderError('INCOMPLETE', 'The answer reached the output limit of the model');

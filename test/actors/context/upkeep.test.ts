@@ -49,6 +49,7 @@ function upkeepOf(options: Partial<UpkeepOptions> = {}, start = talkOf()) {
         onError: (error, where) => errors.push(`${where}: ${(error as Error).message}`),
       }),
       facts: { memory: store, scope: 'anna' },
+      calls: { used: () => {}, tracesModelCalls: () => false },
       conversation: () => book.log,
       summarised: (summary, covers) => {
         book.log = book.log.setSummary(summary, covers);

@@ -28,6 +28,8 @@ import {
 } from '../../../src/index.ts';
 import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.ts';
 import { entry, withEvent } from '../../../src/testing/journal-conformance/case.ts';
+import { world } from '../../support/crashes.ts';
+import { askingOrder, programLife } from '../../support/program-life.ts';
 import { call } from './support/call.ts';
 import { ride, storeOf } from './support/ride.ts';
 
@@ -187,6 +189,42 @@ test('subagents below a subagent, and those that no call waits for, are counted 
     'c failed',
     'd cancelled',
   ]);
+});
+
+test('a subagent whose beginning was trimmed has its name, its state and its time; a reader counts nothing (METERED-JOURNAL-1, -5)', async () => {
+  const { measured, meterProvider } = sdk();
+  const of = world({
+    snapshots: { afterEntries: 1, trim: true },
+    wraps: (journal) => meteredJournal(journal, { meterProvider }),
+  });
+  const order = { onQuestion: () => ({ text: 'comfort' }) };
+  const first = programLife(of, askingOrder);
+  await first.service.recover();
+  const id = first.wanted();
+  await of.environment.advance(1_000);
+  first.kill();
+  const after = sdk();
+  const kept = memoryJournal();
+  for (const each of of.entries) kept.append(each);
+  // An inspector of another process.
+  const reading = meteredJournal(kept, { meterProvider: after.meterProvider });
+  await reading.read({ scope: 'orders' });
+  expect(of.entries.map(({ event }) => event.type)).toEqual(['service.snapshot']);
+  expect((await after.measured())['offstage.subagent.parked']).toEqual(['0']);
+  const [snapshot] = of.entries;
+  const next = { scope: 'orders', unit: 'orders', seq: (snapshot?.seq ?? 0) + 1 };
+  await reading.append(withEvent({ type: 'service.recovered' }, next));
+  expect((await after.measured())['offstage.subagent.parked']).toEqual(['1']);
+  const resumed = programLife(of, askingOrder, order);
+  await resumed.service.recover();
+  await of.environment.advance(5_000);
+  expect(await resumed.resultOf(id)).toContain('Booked');
+  const found = await measured();
+  expect(found['gen_ai.client.inference.usage.input_tokens']).toEqual([
+    'order order chat unknown 20',
+  ]);
+  expect(found['offstage.subagent.duration']).toEqual(['order completed 1: 1']);
+  await resumed.close();
 });
 
 test('the cost of a subtree is that of its root, however deep (METERED-JOURNAL-1)', async () => {

@@ -1,12 +1,7 @@
 // TRACED-JOURNAL-1 to TRACED-JOURNAL-5, with the official SDK: the trace of a conversation, span by span.
 
 import { SpanKind, trace, TraceFlags, type TracerProvider } from '@opentelemetry/api';
-import {
-  BasicTracerProvider,
-  InMemorySpanExporter,
-  type ReadableSpan,
-  SimpleSpanProcessor,
-} from '@opentelemetry/sdk-trace-base';
+import { BasicTracerProvider, type ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { expect, onTestFinished, test } from 'vitest';
 import type { JournalEntry } from '../../../src/actors/ports/journal.ts';
 import { tracedJournal } from '../../../src/adapters/otel/index.ts';
@@ -14,46 +9,8 @@ import { memoryJournal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { call } from './support/call.ts';
 import { ride, storeOf } from './support/ride.ts';
+import { drawn, sdk } from './support/traces.ts';
 import { entry, withEvent } from '../../../src/testing/journal-conformance/case.ts';
-
-function sdk() {
-  const exporter = new InMemorySpanExporter();
-  const tracerProvider = new BasicTracerProvider({
-    spanProcessors: [new SimpleSpanProcessor(exporter)],
-  });
-  return { exporter, tracerProvider };
-}
-
-/** The spans as a tree: each with its links, children in the order of their end. */
-function drawn(spans: readonly ReadableSpan[]): string[] {
-  const byId = new Map(spans.map((span) => [span.spanContext().spanId, span]));
-  const depthOf = (span: ReadableSpan): number => {
-    const parent = byId.get(span.parentSpanContext?.spanId ?? '');
-    return parent ? 1 + depthOf(parent) : 0;
-  };
-  const nameOf = (spanId: string): string => byId.get(spanId)?.name ?? 'lost';
-  const line = (span: ReadableSpan): string => {
-    const { attributes } = span;
-    const notes = ['cause', 'parked', 'outcome', 'heard'].flatMap((name) => {
-      const value = attributes[`offstage.${name}`];
-      return value === undefined ? [] : [`${name}=${String(value)}`];
-    });
-    const links = span.links.map(
-      ({ context, attributes: { 'offstage.link': kind } = {} }) =>
-        `${String(kind)}→${nameOf(context.spanId)}`,
-    );
-    return ['  '.repeat(depthOf(span)) + span.name, ...notes, ...links].join(' ');
-  };
-  const below = (span: ReadableSpan): string[] => [
-    line(span),
-    ...spans
-      .filter(({ parentSpanContext }) => parentSpanContext?.spanId === span.spanContext().spanId)
-      .flatMap(below),
-  ];
-  return spans
-    .filter(({ parentSpanContext }) => !byId.has(parentSpanContext?.spanId ?? ''))
-    .flatMap(below);
-}
 
 const traceIds = (spans: readonly ReadableSpan[]) =>
   new Set(spans.map((span) => span.spanContext().traceId));

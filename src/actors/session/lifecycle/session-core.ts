@@ -32,6 +32,7 @@ import { Awaited } from '../lead/awaited.ts';
 import { SessionRecords } from '../state/session-records.ts';
 import { checkedConversation } from '../lead/conversation-options.ts';
 import type { SessionHooks } from '../lead/hooks.ts';
+import { modelCallsOf } from '../lead/lead-usage.ts';
 import type { LeadDriver } from '../lead/lead-driver.ts';
 import { LeadAgents } from '../lead/lead-agents.ts';
 import { checkedNotice, postNotice, type NoticeOptions } from '../effects/notices.ts';
@@ -173,12 +174,14 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
     this.notes = new NoteMarks(runtime.environment.ids.next('mark'), options.systemAs);
     const { services = [], agents } = options;
     this.agents = new LeadAgents(this, agents, configs, services.length > 0);
+    const calls = modelCallsOf(this);
     this.upkeep = new Upkeep(
       {
         id: this.id,
         host: this.host,
         facts: this.#facts,
         conversation: () => this.records.conversation,
+        calls,
         summarised: (summary, covers) =>
           this.receive('conversation', { type: 'conversation.summarised', summary, covers }),
         remembered: (facts) => this.projection.emit({ type: 'memory.distilled', facts }),
@@ -186,7 +189,7 @@ export class SessionCore<Lead extends LeadDriver = LeadDriver> implements Hosted
       conversation.upkeep,
     );
     this.lead = options.makeLead(this);
-    const outcomes = new OutcomeProcessor(this.host, options);
+    const outcomes = new OutcomeProcessor(this.host, options, calls);
     const served = {
       model,
       facts: this.#facts,

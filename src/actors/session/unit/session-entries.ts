@@ -318,6 +318,7 @@ export const SESSION_SHAPES: EventShapes = {
   'usage.reported': z.looseObject({
     agentName: text,
     usage: leadUsage,
+    beganAt: maybe(amount),
   }),
   'answer.given': z.looseObject({
     ticket: text,

@@ -7,15 +7,25 @@ import {
   InMemorySpanExporter,
   type ReadableSpan,
   SimpleSpanProcessor,
+  type SpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { onTestFinished } from 'vitest';
 
 export function sdk() {
   const exporter = new InMemorySpanExporter();
+  /** The names of the spans that have begun, and not ended. */
+  const open: string[] = [];
+  const watching: SpanProcessor = {
+    // The span by which it learns whether there is a provider is never ended.
+    onStart: ({ name }) => void (name === 'offstage.probe' || open.push(name)),
+    onEnd: ({ name }) => void open.splice(open.indexOf(name), 1),
+    forceFlush: () => Promise.resolve(),
+    shutdown: () => Promise.resolve(),
+  };
   const tracerProvider = new BasicTracerProvider({
-    spanProcessors: [new SimpleSpanProcessor(exporter)],
+    spanProcessors: [new SimpleSpanProcessor(exporter), watching],
   });
-  return { exporter, tracerProvider, spans: () => exporter.getFinishedSpans() };
+  return { exporter, tracerProvider, spans: () => exporter.getFinishedSpans(), open };
 }
 
 /** Registers a context manager for the test. */
@@ -35,6 +45,37 @@ export function probeOf(provider: BasicTracerProvider) {
     await new Promise(setImmediate);
     tracer.startSpan(name).end();
   };
+}
+
+/** The spans as a tree: each with its links, children in the order of their end. */
+export function drawn(spans: readonly ReadableSpan[]): string[] {
+  const byId = new Map(spans.map((span) => [span.spanContext().spanId, span]));
+  const depthOf = (span: ReadableSpan): number => {
+    const parent = byId.get(span.parentSpanContext?.spanId ?? '');
+    return parent ? 1 + depthOf(parent) : 0;
+  };
+  const nameOf = (spanId: string): string => byId.get(spanId)?.name ?? 'lost';
+  const line = (span: ReadableSpan): string => {
+    const { attributes } = span;
+    const notes = ['cause', 'parked', 'outcome', 'heard'].flatMap((name) => {
+      const value = attributes[`offstage.${name}`];
+      return value === undefined ? [] : [`${name}=${String(value)}`];
+    });
+    const links = span.links.map(
+      ({ context, attributes: { 'offstage.link': kind } = {} }) =>
+        `${String(kind)}→${nameOf(context.spanId)}`,
+    );
+    return ['  '.repeat(depthOf(span)) + span.name, ...notes, ...links].join(' ');
+  };
+  const below = (span: ReadableSpan): string[] => [
+    line(span),
+    ...spans
+      .filter(({ parentSpanContext }) => parentSpanContext?.spanId === span.spanContext().spanId)
+      .flatMap(below),
+  ];
+  return spans
+    .filter(({ parentSpanContext }) => !byId.has(parentSpanContext?.spanId ?? ''))
+    .flatMap(below);
 }
 
 /** The names of the spans above a span, the nearest first. */
