@@ -1,5 +1,6 @@
 // `npm run bench:engines`: whole runs on Restate and on Temporal, beside the engine's own SDK doing the same work: four model calls
-// that take no time, a look-up, a question to the user that is answered at once, a charge; and the same without the question.
+// that take no time, a look-up, a question to the user that is answered at once, a charge; and the same without the question, where
+// the bare program either knows that there will be none, or waits for one as Offstage's does (`…_runs_watched`).
 // Both are on the same server and in the same worker, and take turns.
 //
 //   npm run bench:engines                    both engines
@@ -29,7 +30,7 @@ if (!existsSync(here('../test/engines/node_modules'))) {
   console.error('The packages of the engines are missing: npm run test:engines installs them.');
   process.exit(1);
 }
-const { ANSWER, rides, SILENT, TASK } = await import('../test/engines/bench/work.js');
+const { ANSWER, rides, SILENT, TASK, WATCHED } = await import('../test/engines/bench/work.js');
 
 /** One run, from its beginning to its result. */
 type Manner = (id: string, task: string, answering: () => string) => Promise<string>;
@@ -95,7 +96,13 @@ async function bytesIn(directory: string | null): Promise<number> {
   return (await Promise.all(sizes)).reduce<number>((sum, size) => sum + (size ?? 0), 0);
 }
 
-async function measure(live: LiveEngine, manners: Readonly<Record<'offstage' | 'bare', Manner>>) {
+interface Manners extends Readonly<Record<'offstage' | 'bare', Manner>> {
+  /** The bare program waits for a question while it waits for the result. */
+  readonly watching: Manner;
+}
+
+async function measure(live: LiveEngine, manners: Manners) {
+  const watched: number[] = [];
   const seen: Record<'offstage' | 'bare', Seen> = {
     offstage: { cycles: [], silent: [], latency: [], bytes: [] },
     bare: { cycles: [], silent: [], latency: [], bytes: [] },
@@ -112,11 +119,15 @@ async function measure(live: LiveEngine, manners: Readonly<Record<'offstage' | '
       bytes.push(((await bytesIn(live.directory)) - before) / RUNS);
       silent.push(await perSecond(manners[who], `${TASK} ${SILENT}`));
       latency.push(...(await latencies(manners[who])));
+      if (who === 'bare') watched.push(await perSecond(manners.watching, `${TASK} ${SILENT}`));
     }
-  return seen;
+  return { ...seen, watched };
 }
 
-function print(engine: string, { offstage, bare }: Record<'offstage' | 'bare', Seen>): void {
+function print(
+  engine: string,
+  { offstage, bare, watched }: Awaited<ReturnType<typeof measure>>,
+): void {
   const line = (figure: string, unit: string, value: number, floor: number, ratio: number) => {
     const [a, b, c] = [value, floor, ratio].map((one) => Number(one.toPrecision(3)));
     const verdict = `1.5: ${ratio <= 1.5 ? 'met' : 'missed'}`;
@@ -128,11 +139,12 @@ function print(engine: string, { offstage, bare }: Record<'offstage' | 'bare', S
         JSON.stringify({ figure: `${engine}_${figure}`, value: a, unit, floor: b, ratio: c }),
       );
   };
-  for (const [figure, name] of [
-    ['runs', 'silent'],
-    ['question_cycles', 'cycles'],
+  for (const [figure, theirs, others] of [
+    ['runs', offstage.silent, bare.silent],
+    ['runs_watched', offstage.silent, watched],
+    ['question_cycles', offstage.cycles, bare.cycles],
   ] as const) {
-    const [own, floor] = [median(offstage[name]), median(bare[name])];
+    const [own, floor] = [median(theirs), median(others)];
     line(figure, '/s', own, floor, floor / own);
   }
   for (const share of [0.5, 0.99]) {
@@ -183,8 +195,15 @@ async function onRestate(): Promise<void> {
     }
     return String(await ask(`/restate/workflow/bare_rides/${id}/attach`));
   };
+  const watching: Manner = async (id, task) => {
+    await ask(`/bare_rides/${id}/run/send`, `${task} ${WATCHED}`);
+    const question = ask(`/bare_rides/${id}/question`, {});
+    const words = await ask(`/restate/workflow/bare_rides/${id}/attach`);
+    await question;
+    return String(words);
+  };
   try {
-    print('restate', await measure(live, { offstage: offstageOn(live), bare }));
+    print('restate', await measure(live, { offstage: offstageOn(live), bare, watching }));
   } finally {
     await live.close();
   }
@@ -207,8 +226,21 @@ async function onTemporal(): Promise<void> {
     }
     return String(await handle.result());
   };
+  const watching: Manner = async (id, task) => {
+    const options = {
+      workflowId: id,
+      taskQueue: 'offstage-jobs',
+      args: [`${task} ${WATCHED}`],
+    };
+    await live.client.workflow.start('bareRides', options);
+    const handle = live.client.workflow.getHandle(id);
+    const question = handle.executeUpdate('question', { args: [] });
+    const words = await handle.result();
+    await question;
+    return String(words);
+  };
   try {
-    print('temporal', await measure(live, { offstage: offstageOn(live), bare }));
+    print('temporal', await measure(live, { offstage: offstageOn(live), bare, watching }));
   } finally {
     await live.close();
   }

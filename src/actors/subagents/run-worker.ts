@@ -175,8 +175,13 @@ const turnSchema = z.strictObject({
   mark: z.string().exactOptional(),
 } satisfies ChecksOf<RunTurn>);
 
-/** Runs that are kept between two turns, in all. */
+/** Runs that are kept while the engine does their steps. */
 const MAX_KEPT = 1_000;
+/**
+ * Runs that are kept while people have their questions, for answers that come at once. Each takes some 30 KB, also where
+ * another process got the answer.
+ */
+const MAX_KEPT_ASKING = 100;
 
 /** Turns and steps that this process has refused, in all. */
 const MAX_REFUSED = 10_000;
@@ -217,8 +222,9 @@ class RunWorker implements RunHandler {
   readonly #options: RunWorkerOptions;
   readonly #known: ReadonlyMap<string, SubagentConfig>;
   readonly #standIns: StandIns;
-  /** RUN-WORKER-9. By the ids of the runs; the one that has had no turn for longest is the first. */
-  readonly #kept = new Map<string, RunPlay>();
+  /** RUN-WORKER-9 */
+  readonly #kept = new KeptPlays(MAX_KEPT);
+  readonly #asking = new KeptPlays(MAX_KEPT_ASKING);
   readonly #offers: Offers;
 
   constructor(options: RunWorkerOptions, known: ReadonlyMap<string, SubagentConfig>) {
@@ -239,7 +245,8 @@ class RunWorker implements RunHandler {
   }
 
   holds({ order, mark }: RunTurn): boolean {
-    return mark !== undefined && this.#kept.get(order.id)?.mark === mark;
+    const kept = this.#kept.get(order.id) ?? this.#asking.get(order.id);
+    return mark !== undefined && kept?.mark === mark;
   }
 
   async turn(turn: RunTurn, signal: AbortSignal): Promise<RunTurnEnd> {
@@ -280,9 +287,10 @@ class RunWorker implements RunHandler {
       const end = { at, waiting, wakeAt, children, outcome: null };
       if (!turn.steps) return { ...end, journal: play.journal.read() };
       const mark = environment.ids.next('turn');
-      // Until its steps have ended, this process plays it on, if it is asked for the next turn.
-      isKept = steps.length > 0 && !isLong;
-      if (isKept) this.#keep(id, play, mark);
+      // This process plays it on, if it is asked for the next turn.
+      isKept = steps.length + waiting.length > 0 && !isLong;
+      play.mark = mark;
+      if (isKept) (steps.length > 0 ? this.#kept : this.#asking).keep(id, play);
       return { ...end, ...play.journal.taken(), steps, mark };
     } catch (error) {
       if (play.isLacking) {
@@ -333,8 +341,7 @@ class RunWorker implements RunHandler {
         `This worker has no configuration "${order.config}": expected one of ${[...this.#known.keys()].map((name) => `"${name}"`).join(', ')}`,
       );
     const isHeld = this.holds(turn);
-    const kept = this.#kept.get(order.id);
-    this.#kept.delete(order.id);
+    const kept = this.#kept.take(order.id) ?? this.#asking.take(order.id);
     if (kept && isHeld) return kept;
     // Another process has done turns since.
     void kept?.leave();
@@ -349,15 +356,31 @@ class RunWorker implements RunHandler {
       report: reporter(onError),
     });
   }
+}
 
-  #keep(id: string, play: RunPlay, mark: string): void {
-    play.mark = mark;
-    this.#kept.set(id, play);
-    if (this.#kept.size <= MAX_KEPT) return;
-    for (const [oldest, other] of this.#kept) {
-      this.#kept.delete(oldest);
-      void other.leave();
-      return;
-    }
+/** By the ids of the runs; the one that has had no turn for longest is the first, and goes first. */
+class KeptPlays {
+  readonly #plays = new Map<string, RunPlay>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get(id: string): RunPlay | undefined {
+    return this.#plays.get(id);
+  }
+
+  take(id: string): RunPlay | undefined {
+    const play = this.#plays.get(id);
+    this.#plays.delete(id);
+    return play;
+  }
+
+  keep(id: string, play: RunPlay): void {
+    this.#plays.set(id, play);
+    if (this.#plays.size <= this.#max) return;
+    const [oldest = id] = this.#plays.keys();
+    void this.take(oldest)?.leave();
   }
 }

@@ -347,17 +347,16 @@ function driverOf(
     async turn(turn) {
       orderId = turn.order.id;
       const end = ctx.run(nameOf(turn), () => underWay.turn(turn));
-      const stops = cancels.map((stop) =>
-        stop.map((reason = '') => underWay.cancel(turnKey(turn), reason)),
-      );
-      await RestatePromise.race([end, ...stops]);
-      const ended = await end;
+      const first = await RestatePromise.race([end, ...cancels]);
+      if (typeof first === 'string') underWay.cancel(turnKey(turn), first);
+      const ended = typeof first === 'string' ? await end : (first as RunTurnEnd);
       ({ mark } = ended);
       return ended;
     },
     show(view) {
       const open = view.waiting.map(({ requestId }) => requestId);
-      ctx.set(SHOWN, { turn: view.turn, open });
+      // Nothing is open in the last view: of a run that has shown no other, there is nothing to correct.
+      if (view.outcome === null || view.turn > 1) ctx.set(SHOWN, { turn: view.turn, open });
       // No other call resolves it: Restate has this before whatever comes after.
       const shown = view.outcome === null ? view : { isOver: true as const };
       void ctx.promise<RunView | Over>(`turn/${view.turn}`).resolve(shown);

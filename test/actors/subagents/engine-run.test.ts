@@ -11,6 +11,8 @@ import {
   runWorker,
   type JobPacking,
   type RunEngine,
+  type RunHandler,
+  type RunTurn,
 } from '../../../src/entries/jobs.ts';
 import { createRuntime, createSubAgentTool, runSubagent } from '../../../src/index.ts';
 import {
@@ -363,5 +365,68 @@ describe('a run on an engine', () => {
     const engine = simulatedRuns({ environment, handler });
     const { result } = runSubagent(traveller, 'Go [trip t: ask]', { runtime, engine, id: 'r' });
     expect(await result).toMatchObject({ status: 'lost', error: { code: 'RUN_TOO_LARGE' } });
+  });
+});
+
+describe('RUN-WORKER-9: a run that waits for an answer', () => {
+  function worker(): RunHandler {
+    const environment = simulatedEnvironment();
+    const { configs, model } = runsConformanceAgents(() => Promise.resolve());
+    return runWorker({ environment, configs, steps: jobWorker({ environment, configs, model }) });
+  }
+
+  const { signal } = new AbortController();
+
+  /** Returns the turn that has the answer. */
+  async function answered(handler: RunHandler, id: string): Promise<RunTurn> {
+    const task = { description: 'Go [trip t: ask, charge]', toolName: 'traveller', args: {} };
+    const begun: RunTurn = {
+      order: { id, config: 'traveller', task },
+      number: 1,
+      journal: [],
+      waiting: [],
+      news: { type: 'begun' },
+      steps: 'one',
+    };
+    for (let turn = begun; ;) {
+      const { journal, isMore, waiting, steps = [], mark } = await handler.turn(turn, signal);
+      const [asked] = waiting;
+      const [step] = steps;
+      if (!mark || !(asked || step)) throw new Error(`${id} does not ask`);
+      turn = {
+        ...turn,
+        number: turn.number + 1,
+        ...(isMore ? { since: [...(turn.since ?? []), journal] } : { journal, since: [] }),
+        waiting,
+        mark,
+        ...(step ? { news: { type: 'next', step } } : {}),
+      };
+      if (!asked) continue;
+      const answer = { requestId: asked.requestId, given: { text: 'The cheap one' } };
+      return { ...turn, news: { type: 'answered', answer } };
+    }
+  }
+
+  const isPlayedAgain = async (handler: RunHandler, turn: RunTurn): Promise<boolean> =>
+    JSON.stringify(await handler.turn(turn, signal)).includes('service.recovered');
+
+  test('is played on by its process, and from the journal by another one', async () => {
+    const handler = worker();
+    const turn = await answered(handler, 'r');
+    const other = worker();
+    expect([handler.holds?.(turn), other.holds?.(turn)]).toEqual([true, false]);
+    const copy = structuredClone(turn);
+    // No need of the entries that it has.
+    expect(await isPlayedAgain(handler, { ...turn, journal: [], since: [] })).toBe(false);
+    expect(await isPlayedAgain(other, copy)).toBe(true);
+  });
+
+  test('is left to the journal once many others wait', async () => {
+    const handler = worker();
+    const turns: RunTurn[] = [];
+    for (let run = 0; run <= 100; run += 1) turns.push(await answered(handler, `r${run}`));
+    expect(turns.map((turn) => handler.holds?.(turn)).indexOf(true)).toBe(1);
+    const [first] = turns;
+    expect(first && (await isPlayedAgain(handler, first))).toBe(true);
   });
 });

@@ -156,7 +156,7 @@ describe('the request of a program for the next view', () => {
   function waiting(outcome: Promise<object>) {
     const asked = Promise.withResolvers<AbortSignal | null | undefined>();
     const fetching = vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
-      if (String(url).endsWith('/attach')) return Response.json(await outcome);
+      if (typeof url === 'string' && url.endsWith('/attach')) return Response.json(await outcome);
       const signal = init?.signal;
       asked.resolve(signal);
       return new Promise((_, reject) => {

@@ -4,7 +4,7 @@ import * as restate from '@restatedev/restate-sdk';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { restateRunWorkflow } from '../../../src/adapters/restate/index.ts';
 import { jobWorker, runWorker } from '../../../src/entries/jobs.ts';
-import { bareResult, bareThink, charge, lookUp, rides, ridesModel } from './work.js';
+import { bareResult, bareThink, charge, lookUp, rides, ridesModel, WATCHED } from './work.js';
 
 const { PORT } = process.env;
 const environment = nodeEnvironment();
@@ -20,7 +20,10 @@ const bare = restate.workflow({
       for (let step = 1; ; step += 1) {
         const thought = await ctx.run(`model ${step}`, () => bareThink(messages));
         messages.push(...thought.messages);
-        if (thought.calls.length === 0) return thought.text;
+        if (thought.calls.length === 0) {
+          if (task.includes(WATCHED)) await ctx.promise('question').resolve('');
+          return thought.text;
+        }
         for (const call of thought.calls) {
           if (call.toolName === 'ask_user') {
             await ctx.promise('question').resolve(call.input.question);

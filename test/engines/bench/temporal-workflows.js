@@ -31,7 +31,11 @@ export async function bareRides(task) {
   for (;;) {
     const thought = await think(messages);
     messages.push(...thought.messages);
-    if (thought.calls.length === 0) return thought.text;
+    if (thought.calls.length === 0) {
+      question ??= '';
+      await workflow.condition(workflow.allHandlersFinished);
+      return thought.text;
+    }
     for (const call of thought.calls) {
       if (call.toolName === 'ask_user') {
         ({ question } = call.input);

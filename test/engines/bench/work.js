@@ -19,6 +19,8 @@ const BOOKED = 'The cheap ride is booked for nine: 31 dollars.';
 
 /** In this task the model does not ask. */
 export const SILENT = 'Do not ask.';
+/** The bare workflow of this task tells a program that waits for a question that there is none. */
+export const WATCHED = 'Somebody waits for a question.';
 const lookItUp = () => call('look_up', { to: 'airport', at: '09:00' });
 const ask = () => call('ask_user', { question: QUESTION });
 /** The step after the answer says when it was begun: wall time in milliseconds, the same in all processes. */
