@@ -452,7 +452,13 @@ export class SubagentWork {
       this.#host.report(error, `model call ${number} of step ${step} of ${name}`);
       const limits = { baseDelayMs: retry.baseDelayMs, maxDelayMs: Infinity };
       const pauseMs = Math.max(backoffMs(limits, number, environment.random.next()), retryAfterMs);
-      this.#report(activity, {
+      const cancel = environment.scheduler.schedule(
+        () => void this.#attempt(thinking, number + 1),
+        pauseMs,
+      );
+      signal.addEventListener('abort', cancel, { once: true });
+      // Not by `#report`: the answer is still expected.
+      this.#worker.receive({
         type: 'model.retried',
         step,
         failed: number,
@@ -460,11 +466,6 @@ export class SubagentWork {
         retryAt: environment.clock.now() + pauseMs,
         error: failure(code, message, true),
       });
-      const cancel = environment.scheduler.schedule(
-        () => void this.#attempt(thinking, number + 1),
-        pauseMs,
-      );
-      signal.addEventListener('abort', cancel, { once: true });
     }
   }
 
