@@ -121,6 +121,7 @@ class Asking {
         }
       }
     } finally {
+      signal.removeEventListener('abort', over);
       over();
     }
   }

@@ -556,12 +556,17 @@ export class RunPlay {
     made: (settle: (end: JobEnd | Promise<JobEnd>) => void) => Waiting,
   ): Promise<JobEnd> {
     const { promise, resolve } = Promise.withResolvers<JobEnd>();
-    const over = (): boolean => waiting.delete(key);
-    const settle = (end: JobEnd | Promise<JobEnd>): void => {
+    if (signal.aborted) return raceAbort(promise, signal);
+    const over = (): void => {
+      signal.removeEventListener('abort', over);
+      // Another wait may have the key by now.
+      if (waiting.get(key) === wait) waiting.delete(key);
+    };
+    const wait = made((end) => {
       over();
       resolve(end);
-    };
-    waiting.set(key, made(settle));
+    });
+    waiting.set(key, wait);
     this.#look?.();
     signal.addEventListener('abort', over, { once: true });
     return raceAbort(promise, signal);

@@ -36,6 +36,7 @@ import {
   type ChecksOf,
 } from '../../values/checks.ts';
 import { ConfigurationError, OffstageError } from '../../values/errors.ts';
+import { forgetOldest } from '../../values/forget-oldest.ts';
 import { reporter } from '../../values/reporter.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
@@ -206,9 +207,7 @@ class Offers {
 
   refused(key: string): void {
     if (!this.#since.has(key)) this.#since.set(key, this.#environment.clock.now());
-    if (this.#since.size <= MAX_REFUSED) return;
-    const [oldest] = this.#since.keys();
-    if (oldest !== undefined) this.#since.delete(oldest);
+    forgetOldest(this.#since, MAX_REFUSED);
   }
 }
 

@@ -15,6 +15,7 @@
 //   RESTATE-JOBS-3. A job that this worker refuses is offered in another attempt, which may reach another worker (JOBS-8).
 
 import { z } from 'zod';
+import { forgetOldest } from '../../values/forget-oldest.ts';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import {
@@ -282,6 +283,9 @@ interface Held {
   readonly controller: AbortController;
 }
 
+/** Permissions that another process may have used, and cancels of what may be over; a permission that is forgotten is refused. */
+const MAX_REMEMBERED = 10_000;
+
 /**
  * The jobs that a worker's process knows of: by the ids of their invocations, or by their permissions, if they must not be
  * repeated.
@@ -306,6 +310,7 @@ class JobsUnderWay {
   permit(invocationId: string): string {
     const permit = `${invocationId}/${this.#options.environment.ids.next('permit')}`;
     this.#permits.set(invocationId, permit);
+    forgetOldest(this.#permits, MAX_REMEMBERED);
     return permit;
   }
 
@@ -347,6 +352,7 @@ class JobsUnderWay {
     const known = this.#held.get(id);
     if (known) known.controller.abort(reason);
     else this.#cancelled.add(id);
+    forgetOldest(this.#cancelled, MAX_REMEMBERED);
     return null;
   }
 

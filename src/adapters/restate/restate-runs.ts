@@ -13,6 +13,7 @@
 //       recorded that (its mark), and once.
 
 import { z } from 'zod';
+import { forgetOldest } from '../../values/forget-oldest.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import {
   cancelledEnd,
@@ -417,6 +418,9 @@ interface UnderWay<T> {
   readonly controller: AbortController;
 }
 
+/** Permissions that another process may have used, and cancels of what may be over; a permission that is forgotten is refused. */
+const MAX_REMEMBERED = 10_000;
+
 /** The turns and steps that this process does. */
 class WorkUnderWay {
   readonly #handler: RunHandler;
@@ -441,17 +445,22 @@ class WorkUnderWay {
         throw new JobError('JOBS_UNREACHABLE', `The turn needs ${missing}`, { retryable: true });
       for (const { key, once } of steps)
         if (once && !turn.underWay?.includes(key)) this.#permits.add(`${mark} ${key}`);
+      forgetOldest(this.#permits, MAX_REMEMBERED);
       return end;
     });
   }
 
-  step(orderId: string, { refused, ...step }: RunStep, mark: string | undefined): Promise<JobEnd> {
-    const { key, once } = step;
+  step(
+    orderId: string,
+    { refused, ...wanted }: RunStep,
+    mark: string | undefined,
+  ): Promise<JobEnd> {
+    const { key, once } = wanted;
     return this.#join(this.#steps, stepKey(orderId, key), async (signal, reason) => {
       if (refused) return { failed: refused };
       if (reason !== undefined) return cancelledEnd();
       if (once && !this.#permits.delete(`${mark} ${key}`)) return { lost: true };
-      const job = { body: '', ...step };
+      const job = { body: '', ...wanted };
       try {
         const { step } = this.#handler;
         // Another attempt may reach another worker; that of a step that must not be repeated stays here.
@@ -470,6 +479,7 @@ class WorkUnderWay {
     const known = this.#turns.get(key) ?? this.#steps.get(key);
     if (known) known.controller.abort(new JobError('CANCELLED', reason, { retryable: false }));
     else this.#cancelled.set(key, reason);
+    forgetOldest(this.#cancelled, MAX_REMEMBERED);
     return null;
   }
 

@@ -1,0 +1,10 @@
+/** Forgets the oldest entries of a map or a set that has more than `max`. */
+export function forgetOldest(
+  kept: Pick<Set<unknown>, 'size' | 'keys' | 'delete'>,
+  max: number,
+): void {
+  for (const key of kept.keys()) {
+    if (kept.size <= max) return;
+    kept.delete(key);
+  }
+}
