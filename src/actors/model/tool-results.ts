@@ -212,3 +212,11 @@ function resultPart(
 ): ToolResultPart {
   return { type: 'tool-result', toolCallId, toolName, output };
 }
+
+/** Reads the progress of a tool that is an `async function*`: it yields `{ progress: '…' }`. */
+export function progressIn(output: JSONValue): string | null {
+  if (typeof output !== 'object' || output === null || !('progress' in output)) return null;
+  const { progress } = output;
+  const words = typeof progress === 'string' ? progress.trim() : '';
+  return words === '' ? null : words;
+}

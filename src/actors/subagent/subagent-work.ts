@@ -48,7 +48,7 @@ import type { TracedWork } from '../ports/journal.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 import type { SubagentLog } from './subagent-log.ts';
 import type { Delta, Structured } from '../model/model.ts';
-import { toolDenied, toolError, type ToolOutcome } from '../model/tool-results.ts';
+import { progressIn, toolDenied, toolError, type ToolOutcome } from '../model/tool-results.ts';
 
 /** The subagent whose work it is. */
 export interface Worker extends SubagentHandle {
@@ -301,7 +301,7 @@ export class SubagentWork {
       interactive,
       environment,
       report: (error) => this.#host.report(error, `relay of ${name}`),
-      progressed: (text) => this.#progressed(clip(text.trim(), MAX_PROGRESS_CHARS)),
+      progressed: (text) => this.#progressed(text.trim()),
       withdrawn: (callId, reason) => this.#questionWithdrawn(callId, reason),
       alive: () => this.#ports.activity(this.#worker),
       traceparent: () => this.#traceOf()?.traceparent,
@@ -833,7 +833,7 @@ export class SubagentWork {
    * then: an agent reports its progress and asks in one breath.
    */
   #progressed(words: string): void {
-    this.progress = words;
+    this.progress = clip(words, MAX_PROGRESS_CHARS);
     this.#ports.activity(this.#worker);
     if (this.#reportsProgress) return;
     this.#reportsProgress = true;
@@ -893,13 +893,4 @@ function endOf(outcome: ToolOutcome): { readonly output: unknown; readonly error
   return outcome.status === 'ok'
     ? { output: outcome.output }
     : { output: null, error: outcome.error.message };
-}
-
-/** Reads the progress of a tool that is an `async function*`: it yields `{ progress: '…' }`. */
-function progressIn(output: JSONValue): string | null {
-  if (typeof output !== 'object' || output === null || !('progress' in output)) return null;
-  const { progress } = output;
-  return typeof progress === 'string' && progress.trim() !== ''
-    ? clip(progress.trim(), MAX_PROGRESS_CHARS)
-    : null;
 }

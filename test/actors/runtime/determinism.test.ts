@@ -116,6 +116,7 @@ const withoutTimes = (entries: readonly JournalEntry[]): string =>
       'at',
       'calledAt',
       'dueAt',
+      'retryAt',
       'retryInMs',
       'saidAt',
       'settledAt',
