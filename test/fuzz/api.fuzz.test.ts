@@ -36,7 +36,7 @@ const noOptions: Readonly<Record<string, readonly string[]>> = {
     'offstage/results#speakable 0', 'offstage/compat#subAgentRefs 0', 'offstage/results#verifyClaims 1', 'offstage#withVoice 0',
     'offstage/voice#encodeWav 0', 'offstage/voice#frameDurationMs 0', 'offstage/ai-sdk-speech#aiSdkTranscriber 0',
     'offstage/ai-sdk-speech#aiSdkVoice 0', 'offstage/twilio#acceptTwilioCall 0', 'offstage/twilio#isTwilioRequest 1',
-    'offstage/ai-sdk-ui#chatTransport 0', 'offstage/encrypted-journal#encryptedJournal 0', 'offstage/otel#meteredJournal 0', 'offstage/otel#tracedJournal 0', 'offstage/cloudflare#hostSession 0',
+    'offstage/ai-sdk-ui#chatTransport 0', 'offstage/encrypted-journal#encryptedJournal 0', 'offstage/otel#meteredJournal 0', 'offstage/otel#tracedHandler 0', 'offstage/otel#tracedJournal 0', 'offstage/cloudflare#hostSession 0',
   ],
   'records, which a later version may have added to': [
     'offstage/replay#checkRecording 0', 'offstage/replay#importRecording 1', 'offstage/journal#journalEntryOf 0', 'offstage/results#priorWorkSection 0',

@@ -687,9 +687,11 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       args: () => [memoryJournal(), { key: new Uint8Array(32) }],
       walks: 'trusts',
     },
+    encryptionCodec: { args: () => [{ key: new Uint8Array(32) }] },
   },
   './otel': {
     meteredJournal: { args: () => [memoryJournal(), {}], walks: 'trusts' },
+    tracedHandler: { args: () => [{ do: () => ({ done: '' }) }, {}] },
     tracedJournal: { args: () => [memoryJournal(), {}], walks: 'trusts' },
   },
   './sqlite-journal': {
