@@ -117,7 +117,7 @@ h1, h2, h3, p { margin: 0; overflow-wrap: anywhere; }
 h1 { font-size: 16px; } h2 { font-size: 14px; } h3 { font-size: 12px; color: var(--soft); margin-top: 10px; }
 header, nav { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; padding: 6px 12px; border-bottom: 1px solid var(--line); }
 header > *, nav > * { min-width: 0; max-width: 100%; }
-select { text-overflow: ellipsis; }
+select { text-overflow: ellipsis; min-width: 0; }
 #session { max-width: min(100%, 40ch); }
 button, select, input { font: inherit; color: inherit; background: var(--chip); border: 1px solid var(--line); border-radius: 4px; padding: 2px 8px; min-height: 26px; max-width: 100%; }
 button[aria-pressed="true"] { border-color: var(--mark); color: var(--mark); }
