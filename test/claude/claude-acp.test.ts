@@ -7,23 +7,21 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { AcpRelayOptions } from '../../src/adapters/acp/index.ts';
-import { sweep } from '../../src/adapters/agent-process/agent-process.ts';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import type { AskedQuestion } from '../../src/actors/contracts/records.ts';
-import type { Relay, RelayEvent } from '../../src/entries/subagents.ts';
 import { createRuntime, runSubagent } from '../../src/index.ts';
 import { actsPrompt, relayConformance } from '../../src/testing/index.ts';
 import {
-  count,
   KILL_TIMEOUT_MS,
   killProcessesIn,
   linesOf,
   playKills,
-  processesIn,
   requestsTo,
   SEEDS,
 } from '../support/relay-kills.ts';
 import { claudeAcpRelay } from './support/claude-acp-relay.ts';
+import { titledAsActs } from './support/claude-stage.ts';
+import { expectHeld } from './support/kill-checks.ts';
 import { messagesEndpoint } from './support/messages-endpoint.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-acp-program.ts', import.meta.url));
@@ -50,19 +48,7 @@ describe('the suite of relays', () => {
     patience: 5_000_000,
     async open() {
       const { relay, ...rest } = await stage();
-      return {
-        ...rest,
-        relay: {
-          ...relay,
-          // The acts name their tools in words that no tool of Claude can have.
-          start: (start: Parameters<Relay['start']>[0]) =>
-            relay.start({
-              ...start,
-              receive: (event: RelayEvent) =>
-                start.receive('title' in event ? { ...event, title: 'Edit notes.txt' } : event),
-            }),
-        },
-      };
+      return { ...rest, relay: titledAsActs(relay) };
     },
   });
   for (const { name, skipped } of cases)
@@ -133,18 +119,5 @@ test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
       killProcessesIn(marksIn(folder));
     },
   };
-  await playKills(kills, ({ folder, told, outcome }) => {
-    expect(outcome).toMatchObject({
-      status: 'completed',
-      text: expect.stringMatching(/^denied\. Done\.$/) as string,
-    });
-    // Nobody but the user gives a permission, and each is used once.
-    const done = linesOf(join(folder, 'agent.log'));
-    expect(done.filter(({ detail }) => detail !== '{"path":"a"}')).toEqual([]);
-    expect(done.length).toBeLessThanOrEqual(count(told, 'approved'));
-    const answers = endpoint.results.filter((result) => result.startsWith('answer: '));
-    expect(new Set(answers)).toEqual(new Set(['answer: about Which one?. ']));
-    sweep(marksIn(folder));
-    expect(processesIn(marksIn(folder))).toEqual([]);
-  });
+  await playKills(kills, (played) => expectHeld(played, endpoint, marksIn(played.folder)));
 });

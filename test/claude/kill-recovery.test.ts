@@ -9,17 +9,15 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { sweep } from '../../src/adapters/agent-process/agent-process.ts';
 import {
-  count,
   KILL_TIMEOUT_MS,
   killProcessesIn,
-  linesOf,
   playKills,
   processesIn,
   requestsTo,
   SEEDS,
 } from '../support/relay-kills.ts';
+import { expectHeld } from './support/kill-checks.ts';
 import { messagesEndpoint } from './support/messages-endpoint.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
@@ -94,23 +92,8 @@ test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
       for (const pid of processesIn(marksIn(folder))) seen.add(pid);
     },
   };
-  await playKills(kills, ({ folder, told, outcome }) => {
-    expect(outcome).toMatchObject({
-      status: 'completed',
-      // In the end Claude was asked for everything, and the user was.
-      text: expect.stringMatching(/^denied\. Done\.$/) as string,
-    });
-    // Nobody but the user gives a permission, and each is used once.
-    const done = linesOf(join(folder, 'agent.log'));
-    expect(done.filter(({ detail }) => detail !== '{"path":"a"}')).toEqual([]);
-    expect(done.length).toBeLessThanOrEqual(count(told, 'approved'));
-    // Each answer went to its question.
-    const answers = endpoint.results.filter((result) => result.startsWith('answer: '));
-    expect(new Set(answers)).toEqual(new Set(['answer: about Which one?. ']));
-    expect(endpoint.results.filter((result) => result.startsWith('unexpected'))).toEqual([]);
-    // Nothing is left running.
-    sweep(marksIn(folder));
-    expect(processesIn(marksIn(folder))).toEqual([]);
+  await playKills(kills, (played) => {
+    expectHeld(played, endpoint, marksIn(played.folder));
     expect([...seen].filter(isAlive)).toEqual([]);
   });
 });

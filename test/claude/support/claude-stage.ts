@@ -37,22 +37,26 @@ export function stageRelay(
   });
 }
 
+/** The acts of the suite name their tools in words that no tool of Claude can have. */
+export function titledAsActs(relay: Relay): Relay {
+  return {
+    ...relay,
+    start: (start) =>
+      relay.start({
+        ...start,
+        receive: (event: RelayEvent) =>
+          start.receive('title' in event ? { ...event, title: 'Edit notes.txt' } : event),
+      }),
+  };
+}
+
 export async function claudeStage(query: ClaudeQuery) {
   const endpoint = await messagesEndpoint();
   const folder = mkdtempSync(join(tmpdir(), 'offstage-test-claude-'));
   mkdirSync(join(folder, 'processes'));
   const relay = stageRelay(query, endpoint.url, folder);
   return {
-    relay: {
-      ...relay,
-      // The acts name their tools in words that no tool of Claude can have.
-      start: (start: Parameters<Relay['start']>[0]) =>
-        relay.start({
-          ...start,
-          receive: (event: RelayEvent) =>
-            start.receive('title' in event ? { ...event, title: 'Edit notes.txt' } : event),
-        }),
-    },
+    relay: titledAsActs(relay),
     endpoint,
     folder,
     running: () => readdirSync(join(folder, 'processes')).length,
