@@ -3,7 +3,7 @@
 /** The span that work elsewhere is below, as W3C Trace Context writes it. */
 export interface TraceContext {
   readonly traceparent: string;
-  /** What tracing systems add to it. @defaultValue none */
+  /** Entries of tracing systems, as they sent them. @defaultValue none */
   readonly tracestate?: string;
 }
 

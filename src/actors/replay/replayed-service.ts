@@ -17,7 +17,7 @@ import type { JournalEntry } from '../ports/journal.ts';
 import { Hosted, plain, type Effect } from '../runtime/hosting.ts';
 import type { ServiceLimits, ServiceSnapshot } from '../services/service.ts';
 
-/** What a replay keeps of a service. */
+/** A service, as its entries tell it. */
 export type KeptService = Pick<ServiceSnapshot, 'machine' | 'sources'>;
 
 export class ReplayedService {
@@ -86,7 +86,7 @@ export class ReplayedService {
   }
 }
 
-/** What is not known accepts everything. */
+/** Limits that are not known accept everything. */
 function send(
   machine: Pick<Hosted<typeof serviceMachine>, 'accepts' | 'send'> | null | undefined,
   event: { readonly type: string; readonly at: number },

@@ -65,7 +65,7 @@ export const snapshot = z.object({
   delegation: z.object({ subagents: births }),
 });
 export const contexts = z.object({ traceparents: z.record(text, text) });
-/** What a later process needs where the entries before a snapshot are trimmed. */
+/** A later process needs this where the entries before a snapshot are trimmed. */
 export const state = z.object({
   agentName: text,
   hasUserSpoken: z.boolean(),
