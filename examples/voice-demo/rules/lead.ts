@@ -391,10 +391,25 @@ function sayLatest(entries: readonly Entry[]): string {
 /** Asked to speak with nothing new: what was said last was not heard. */
 function sayAgain(entries: readonly Entry[]): string {
   const asked = entries.findLastIndex(({ kind }) => kind === 'user');
+  if (asked < 0 && owesGreeting(entries)) return greeting;
   const notice = entries.findLast(
     (entry, index) => index > asked && entry.kind === 'notice' && isSaid(entry.notice),
   );
   if (notice?.kind === 'notice') return sayNotice(notice.notice, 0);
   const spoken = entries.findLast((entry) => entry.kind === 'assistant');
   return spoken?.kind === 'assistant' ? spoken.text : greeting;
+}
+
+/** The greeting was asked for and has not been said: urgent news came before it. */
+function owesGreeting(entries: readonly Entry[]): boolean {
+  const isWanted = entries.some(
+    ({ kind, ...entry }) =>
+      kind === 'notice' &&
+      'notice' in entry &&
+      entry.notice.type === 'background' &&
+      entry.notice.text.includes('Greet the user'),
+  );
+  return (
+    isWanted && !entries.some((entry) => entry.kind === 'assistant' && entry.text === greeting)
+  );
 }

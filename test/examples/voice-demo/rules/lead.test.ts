@@ -324,6 +324,14 @@ describe('notices', () => {
     expect((await talk.user('never mind')).text).not.toContain('the ride');
   });
 
+  test('urgent news before the greeting is told once, then it greets', async () => {
+    const talk = new Talk();
+    talk.note(greetingNote({ greeting: 'Greet the user.' }) as Note);
+    talk.note(noticePrompt('ORDER UPDATE', 'Order 1 is here.'));
+    expect((await talk.respond()).text).toBe('Order update: Order 1 is here.');
+    expect((await talk.respond()).text).toMatch(/^Hello!/);
+  });
+
   test('asked to speak again with nothing new, it says again what was not heard', async () => {
     const talk = new Talk().note(completedNote('book_ride', 'Your ride is booked.'));
     await talk.respond();
