@@ -18,12 +18,14 @@ export { forgetRun, type ForgetRunStores } from '../actors/runtime/forgetting.ts
 export { packedRunHandler, packedRuns } from '../actors/subagents/packed-runs.ts';
 export { jobWorker, type JobWorkerOptions } from '../actors/subagent/job-worker.ts';
 export type {
+  MessageTaken,
   RunAnswer,
   RunBounds,
   RunChild,
   RunEngine,
   RunEntries,
   RunHandler,
+  RunMessage,
   RunNews,
   RunOrder,
   RunStep,
@@ -32,5 +34,6 @@ export type {
   RunTurnEnd,
   RunView,
   RunWait,
+  TakenMessage,
 } from '../actors/ports/run-engine.ts';
 export { runWorker, type RunWorkerOptions } from '../actors/subagents/run-worker.ts';

@@ -1,6 +1,10 @@
 // `offstage/subagents`: the tree of subagents for programs, and the types of its toolsets.
 
-export type { RunTask } from '../actors/subagents/run-subagent.ts';
+export type {
+  RunMessageOptions,
+  RunMessageReceipt,
+  RunTask,
+} from '../actors/subagents/run-subagent.ts';
 export type { HostedActor } from '../actors/runtime/actor-view.ts';
 export type { TransferAnswer } from '../actors/session/lead/lead-agents.ts';
 export type {

@@ -10,12 +10,15 @@
 //   RUN-ENGINE-5. A child run is a run like any other under its id: its view, answers and cancel are its own, and reach it
 //       whatever has become of the run that it works for.
 //   RUN-ENGINE-6. After `forget`, the engine gives nothing of the run and of its child runs to anybody.
+//   RUN-ENGINE-7. Messages reach the run in the order in which they were taken; one that is sent again while it is unread has the
+//       number of the first. A view after that number says whether it is unread; the last one, whether it was taken at all.
 
 import { z } from 'zod';
 import { isLongerThan } from '../../values/json.ts';
 import { JobError, jobTooLarge, type Job, type JobEnd, type JobRefusal } from './jobs.ts';
 import type {
   RunAnswer,
+  RunMessage,
   RunOrder,
   RunStep,
   RunTurn,
@@ -30,6 +33,7 @@ export type {
   RunChild,
   RunDriver,
   RunEntries,
+  RunMessage,
   RunNews,
   RunOrder,
   RunStep,
@@ -38,7 +42,17 @@ export type {
   RunTurnEnd,
   RunView,
   RunWait,
+  TakenMessage,
 } from './run-flow.ts';
+
+/**
+ * The number of a message that the engine keeps for the run, in its order; or why it does not: the run has ended (`over`), or has
+ * `MAX_UNREAD_MESSAGES` that it has not read (`full`).
+ */
+export type MessageTaken = { readonly nth: number } | { readonly refused: 'over' | 'full' };
+
+/** The unread messages that an engine keeps for a run: every turn carries them. */
+export const MAX_UNREAD_MESSAGES = 25;
 
 /** An engine that keeps runs, as a program sees it. */
 export interface RunEngine {
@@ -52,6 +66,8 @@ export interface RunEngine {
   view(id: string, after: number, signal: AbortSignal): Promise<RunView>;
   /** Answers a request. Returns false for a request that is not open any more. */
   answer(id: string, answer: RunAnswer): Promise<boolean>;
+  /** Keeps a message for the run, which reads it once. @defaultValue the engine takes no messages */
+  message?(id: string, message: RunMessage): Promise<MessageTaken>;
   /** Cancels the run, unless it has ended. */
   cancel(id: string, reason: string): Promise<void>;
   /**
@@ -110,5 +126,12 @@ export const runViewSchema: z.ZodType<RunView> = z.object({
   turn: z.number().int().min(0),
   waiting: z.array(waitSchema),
   children: z.array(z.string()).optional(),
+  messages: z.object({ last: z.number(), unread: z.array(z.number()) }).optional(),
   outcome: anyObject.nullable(),
 });
+
+/** Reads what an engine says of a message. */
+export const messageTakenSchema: z.ZodType<MessageTaken> = z.union([
+  z.object({ nth: z.number().int().min(1) }),
+  z.object({ refused: z.enum(['over', 'full']) }),
+]);

@@ -15,6 +15,9 @@
 //       that is no longer wanted is cancelled, unless the run has ended and its children are abandoned.
 //   RUN-FLOW-5. A step that a turn leaves to the engine is begun after that turn was recorded, once for each time that it is
 //       wanted, and its end is news once. A step that is no longer wanted is told to stop.
+//   RUN-FLOW-6. A message is given to every turn until one has read it. With `steps`, an `interrupt` breaks off the turn under
+//       way, and a run that is not cancelled does not end with a message that came before its last turn was recorded: that turn
+//       is done again, its one model call included.
 
 import type { Job, JobEnd, JobFailure } from './jobs.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
@@ -66,6 +69,25 @@ export interface RunAnswer {
   readonly packed?: string;
 }
 
+/** A message of a program to the run. */
+export interface RunMessage {
+  /** Unique in the run: a message that is sent again is read once. */
+  readonly id: string;
+  readonly content: string;
+  /** When it is read: by the next step (`steer`), when the run would have ended, or at once, which breaks off what is under way. */
+  readonly mode: 'queue' | 'steer' | 'interrupt';
+  /** The user who sent it, for whose identity the program vouches. @defaultValue none */
+  readonly by?: string;
+  /** `content` and `by` as `packedRuns` wrote them; `content` is empty then. @defaultValue none */
+  readonly packed?: string;
+}
+
+/** A message that the engine keeps for the run. */
+export interface TakenMessage extends RunMessage {
+  /** Ascending in the run, from 1; numbers may be left out. */
+  readonly nth: number;
+}
+
 /** A step that a turn leaves to the engine. */
 export interface RunStep extends Pick<Job, 'key' | 'name' | 'once' | 'trace'> {
   /** Its content, as that of a job. @defaultValue none: it is under way, or the next turn does it itself */
@@ -95,6 +117,8 @@ export type RunNews =
   | { readonly type: 'due' }
   /** A child has ended. Null: the engine lost it. */
   | { readonly type: 'child'; readonly id: string; readonly outcome: object | null }
+  /** The turn has messages that the one before had not. */
+  | { readonly type: 'messages' }
   | { readonly type: 'cancelled'; readonly reason: string };
 
 /** Something that people answer. */
@@ -116,6 +140,8 @@ export interface RunTurn {
   readonly since?: readonly RunEntries[];
   readonly waiting: readonly RunWait[];
   readonly news: RunNews;
+  /** The messages that no model call has read yet, in their order. @defaultValue none */
+  readonly messages?: readonly TakenMessage[];
   /**
    * The steps that the turn does itself: one at the most, or none; the engine records between two of them.
    * @defaultValue all of them, as jobs of an engine that keeps their ends
@@ -144,6 +170,8 @@ export interface RunTurnEnd {
    */
   readonly missing?: 'all steps' | 'another worker';
   readonly waiting: readonly RunWait[];
+  /** The numbers of its messages that a model call reads. @defaultValue none */
+  readonly read?: readonly number[];
   /** The children that the run waits for now. @defaultValue none */
   readonly children?: readonly RunChild[];
   /** When the run goes on by itself, in milliseconds since 1970; null: only people make it go on. */
@@ -159,6 +187,8 @@ export interface RunView {
   readonly waiting: readonly RunWait[];
   /** The ids of the children that it waits for: their questions are in their own views. @defaultValue none */
   readonly children?: readonly string[];
+  /** The messages that the run was given: the number of the last one, and of those that it has not read. @defaultValue none */
+  readonly messages?: { readonly last: number; readonly unread: readonly number[] };
   readonly outcome: object | null;
 }
 
@@ -166,13 +196,15 @@ export interface RunView {
 export interface RunDriver {
   /** The steps that a turn does itself. @defaultValue all of them */
   readonly steps?: RunTurn['steps'];
-  /** Does a turn. A cancel during the turn reaches it. */
-  turn(turn: RunTurn): Promise<RunTurnEnd>;
+  /** Does a turn. A cancel during the turn reaches it. With `steps`, null: it was broken off, since an `interrupt` came. */
+  turn(turn: RunTurn): Promise<RunTurnEnd | null>;
+  /** Returns the messages that have come since it was called last. @defaultValue the engine takes none */
+  messages?(): readonly TakenMessage[];
   /** Shows the run to programs. */
   show(view: RunView): void | Promise<void>;
   /**
-   * The first answer to one of these, the end of one of these children, the ends of steps, a cancel, or `due` after that
-   * time; null: no time is waited for.
+   * The first answer to one of these, the end of one of these children, the ends of steps, messages, a cancel, or `due` after
+   * that time; null: no time is waited for.
    */
   news(
     requestIds: readonly string[],
@@ -212,19 +244,41 @@ export async function playRun(
   let { turn, view } = from;
   const begun = new Map<string, RunChild>();
   const underWay = new Set<string>();
+  let unread = turn.messages ?? [];
+  let last = unread.at(-1)?.nth ?? view?.messages?.last ?? 0;
+  const taken = (): number => {
+    const came = driver.messages?.() ?? [];
+    unread = [...unread, ...came];
+    last = came.at(-1)?.nth ?? last;
+    return came.length;
+  };
   for (;;) {
     const end = await driver.turn(turn);
-    const { at, waiting, steps = [], wakeAt, outcome } = end;
+    const hasMail = taken() > 0;
+    // RUN-FLOW-6
+    if (end === null || (hasMail && isRedone(turn, end))) {
+      turn = {
+        ...(end === null ? brokenOff(turn) : turn),
+        number: turn.number + 1,
+        messages: unread,
+      };
+      continue;
+    }
+    const { at, waiting, read = [], steps = [], wakeAt, outcome } = end;
+    unread = unread.filter(({ nth }) => !read.includes(nth));
     await followChildren(driver, end, begun);
     const childIds = [...begun.keys()];
+    const messages = { last, unread: unread.map(({ nth }) => nth) };
+    const hasRead: boolean = last > 0 && !isSame(messages, view?.messages);
     // A driver whose turns do all steps shows each turn.
-    const isShown: boolean = !driver.steps || isNews(end, childIds, view, turn.news);
+    const isShown: boolean = !driver.steps || hasRead || isNews(end, childIds, view, turn.news);
     const before: number = view?.turn ?? 0;
     view = {
       turn: !driver.steps ? turn.number : isShown ? before + 1 : before,
       waiting,
       outcome,
       ...(childIds.length > 0 ? { children: childIds } : {}),
+      ...(last > 0 ? { messages } : {}),
     };
     if (isShown) await driver.show(view);
     const wanted = new Set(steps.map(({ key }) => key));
@@ -236,6 +290,7 @@ export async function playRun(
     let news: RunNews;
     if (first && !underWay.has(first.key) && first.body === undefined && !first.refused)
       news = { type: 'next', step: first };
+    else if (hasMail) news = { type: 'messages' };
     else {
       for (const step of steps) {
         if (underWay.has(step.key)) continue;
@@ -249,8 +304,34 @@ export async function playRun(
     // It has ended: there is nothing to stop.
     if (news.type === 'child') begun.delete(news.id);
     if (news.type === 'ended') for (const { key } of news.ends) underWay.delete(key);
-    turn = turnAfter(turn, end, news, [...underWay]);
+    taken();
+    const { steps: own } = driver;
+    turn = {
+      ...turnAfter(turn, end, news),
+      ...(unread.length > 0 ? { messages: unread } : {}),
+      ...(own ? { steps: own } : {}),
+      ...(underWay.size > 0 ? { underWay: [...underWay] } : {}),
+    };
   }
+}
+
+/** The run would end in a turn that has not had the newest messages. The one step of such a turn is a model call. */
+function isRedone({ steps, news }: RunTurn, { outcome }: RunTurnEnd): boolean {
+  const isFinal = news.type === 'cancelled' || (news.type === 'next' && news.step.once);
+  return steps !== undefined && !isFinal && outcome !== null;
+}
+
+/** The turn that takes the place of one that was broken off: it begins no step. */
+function brokenOff(turn: RunTurn): RunTurn {
+  const { news } = turn;
+  if (news.type !== 'next') return { ...turn, steps: 'none' };
+  const { key, once } = news.step;
+  if (!once) return { ...turn, steps: 'none', news: { type: 'messages' } };
+  return { ...turn, steps: 'none', news: { type: 'ended', ends: [{ key, end: { lost: true } }] } };
+}
+
+function isSame(messages: RunView['messages'], before: RunView['messages']): boolean {
+  return messages?.last === before?.last && messages?.unread.join(' ') === before?.unread.join(' ');
 }
 
 /** RUN-FLOW-4 */
@@ -296,10 +377,9 @@ function isNews(
 }
 
 function turnAfter(
-  { order, number, journal, since = [], steps }: RunTurn,
+  { order, number, journal, since = [] }: RunTurn,
   end: RunTurnEnd,
   news: RunNews,
-  underWay: readonly string[],
 ): RunTurn {
   const { isMore = false, mark, waiting } = end;
   const later = isMore && end.journal.length > 0 ? [...since, end.journal] : since;
@@ -310,8 +390,6 @@ function turnAfter(
     waiting,
     news,
     ...(isMore && later.length > 0 ? { since: later } : {}),
-    ...(steps ? { steps } : {}),
-    ...(underWay.length > 0 ? { underWay } : {}),
     ...(mark === undefined ? {} : { mark }),
   };
 }

@@ -142,6 +142,12 @@ function read(schema: z.ZodType, text: string, what: string): unknown {
   );
 }
 
+const MODEL_OF = 'model of ';
+
+export function isModelCall({ name: jobName }: Pick<Job, 'name'>): boolean {
+  return jobName.startsWith(MODEL_OF);
+}
+
 /** A step that failed at the worker: classified there, like a model's error. */
 export class StepFailure extends OffstageError {
   readonly retryable: boolean;
@@ -185,7 +191,7 @@ export class StepJobs {
   /** @throws {StepFailure}, or the reason of the signal. */
   async think(step: ModelJob, asking: Asking): Promise<ModelResponse> {
     const { config } = step;
-    const end = await this.#run(step, { name: `model of ${config}`, once: false }, asking);
+    const end = await this.#run(step, { name: `${MODEL_OF}${config}`, once: false }, asking);
     if ('lost' in end)
       throw new StepFailure({
         code: 'JOB_LOST',

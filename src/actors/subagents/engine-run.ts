@@ -10,17 +10,28 @@
 //   ENGINE-RUN-3. An engine that cannot be reached is asked again until the run ends.
 //   ENGINE-RUN-4. What the engine gives is read as a stranger's: an outcome or a question of another shape, such as one that is
 //       packed, ends the run as lost (`JOB_UNREADABLE`).
+//   ENGINE-RUN-5. A message is sent once the run has begun, in the order of the calls, and again until the engine has it. Its
+//       receipt settles once: when a view says that it was read, or with the run.
 
 import { z } from 'zod';
 import { backoffMs } from '../../machines/index.ts';
-import { CancelledError, ConfigurationError, isA } from '../../values/errors.ts';
+import { CancelledError, ConfigurationError, isA, messageOf } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
 import { reporter } from '../../values/reporter.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import type { Environment } from '../ports/environment.ts';
 import { JobError, readFrom } from '../ports/jobs.ts';
-import type { RunAnswer, RunEngine, RunOrder, RunWait } from '../ports/run-engine.ts';
+import {
+  MAX_UNREAD_MESSAGES,
+  type MessageTaken,
+  type RunAnswer,
+  type RunEngine,
+  type RunMessage,
+  type RunOrder,
+  type RunView,
+  type RunWait,
+} from '../ports/run-engine.ts';
 import { lostBy } from './refusal.ts';
 import { answerOf, type ProgramHandlers, type ProgramRequest } from './program-ports.ts';
 
@@ -58,10 +69,27 @@ export function engineRun(order: RunOrder, options: EngineRunOptions) {
   return {
     id: order.id,
     result: asking.result().catch(lostBy),
+    send: (message: RunMessage) => asking.send(message),
     cancel(reason = 'cancelled'): void {
       asking.cancel(reason);
     },
   };
+}
+
+/** The fate of a message to a run. */
+export type RunMessageReceipt =
+  | { readonly applied: true }
+  | { readonly applied: false; readonly reason: string };
+
+const OVER: RunMessageReceipt = { applied: false, reason: 'The run ended before it read it' };
+const FULL: RunMessageReceipt = {
+  applied: false,
+  reason: `${MAX_UNREAD_MESSAGES} messages are unread already`,
+};
+
+interface Sent {
+  readonly nth: number;
+  settle(receipt: RunMessageReceipt): void;
 }
 
 class Asking {
@@ -71,6 +99,11 @@ class Asking {
   /** Aborts when the run has ended. */
   readonly #over = new AbortController();
   readonly #started: Promise<void>;
+  /** ENGINE-RUN-5 */
+  #posting: Promise<unknown>;
+  readonly #sent = new Set<Sent>();
+  /** The newest view of the run; null: none yet. */
+  #view: RunView | null = null;
 
   constructor(order: RunOrder, options: EngineRunOptions) {
     this.#order = order;
@@ -79,6 +112,7 @@ class Asking {
     this.#started = this.#again(() => options.engine.start(order), this.#over.signal);
     // `result` has its rejection.
     this.#started.catch(() => {});
+    this.#posting = this.#started;
   }
 
   async result(): Promise<Outcome> {
@@ -87,6 +121,43 @@ class Asking {
       return await this.#follow(this.#order.id, this.#over.signal);
     } finally {
       this.#over.abort(new CancelledError('the run is over'));
+      this.#tell();
+    }
+  }
+
+  /** Never rejects. */
+  async send(message: RunMessage): Promise<RunMessageReceipt> {
+    const { engine } = this.#options;
+    const { signal } = this.#over;
+    const posted = this.#posting.then(() =>
+      this.#again(async () => engine.message?.(this.#order.id, message) ?? null, signal),
+    );
+    this.#posting = posted.catch(() => {});
+    let taken: MessageTaken | null;
+    try {
+      taken = await posted;
+    } catch (error) {
+      return signal.aborted ? OVER : { applied: false, reason: messageOf(error) };
+    }
+    if (taken === null)
+      return { applied: false, reason: `The engine "${engine.name}" takes no messages for runs` };
+    if ('refused' in taken) return taken.refused === 'over' ? OVER : FULL;
+    const { nth } = taken;
+    return new Promise((settle) => {
+      this.#sent.add({ nth, settle });
+      this.#tell();
+    });
+  }
+
+  /** Settles the receipts of messages of which the newest view tells. */
+  #tell(): void {
+    const { last = 0, unread = [] } = this.#view?.messages ?? {};
+    const isOver = this.#over.signal.aborted;
+    for (const sent of this.#sent) {
+      const isRead = sent.nth <= last && !unread.includes(sent.nth);
+      if (!isRead && !isOver) continue;
+      this.#sent.delete(sent);
+      sent.settle(isRead ? { applied: true } : OVER);
     }
   }
 
@@ -106,6 +177,10 @@ class Asking {
       for (;;) {
         const seen = after;
         const view = await this.#again(() => engine.view(id, seen, signal), signal);
+        if (id === this.#order.id) {
+          this.#view = view;
+          this.#tell();
+        }
         if (view.outcome !== null) return readFrom(engine.name, outcomeSchema, view.outcome);
         if (view.turn > after) {
           after = view.turn;

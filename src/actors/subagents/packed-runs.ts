@@ -2,7 +2,7 @@
 // turns are done. The engine sees the ids, the name of the configuration, the ids of requests, and the times.
 //
 // Invariants
-//   PACKED-RUNS-1. Task, user, bounds, journal, questions, answers, reasons and outcomes reach the engine packed only.
+//   PACKED-RUNS-1. Task, user, bounds, journal, questions, answers, messages, reasons and outcomes reach the engine packed only.
 //   PACKED-RUNS-2. What cannot be unpacked ends the run as lost (`JOB_UNREADABLE`); claims that cannot be reached make
 //       the engine do the turn again.
 //   PACKED-RUNS-3. The claims of a run are kept until it is deleted; those of a turn whose journal replaces the one before, until
@@ -18,6 +18,7 @@ import type {
   RunEngine,
   RunEntries,
   RunHandler,
+  RunMessage,
   RunNews,
   RunOrder,
   RunStep,
@@ -25,6 +26,7 @@ import type {
   RunTurnEnd,
   RunView,
   RunWait,
+  TakenMessage,
 } from '../ports/run-engine.ts';
 import { packedHandler, unpackedEnd } from '../runtime/packed-jobs.ts';
 import { isPacked, Packer, unreadable, type JobPacking } from '../runtime/packing.ts';
@@ -36,6 +38,7 @@ const engineSchema = z.looseObject({
   start: aFunction,
   view: aFunction,
   answer: aFunction,
+  message: aFunction.optional(),
   cancel: aFunction,
   forget: aFunction.optional(),
 });
@@ -60,6 +63,7 @@ const entriesSchema = z.array(
   z.custom<JournalEntry>((entry) => typeof entry === 'object' && entry !== null && 'unit' in entry),
 );
 const answerSchema = z.looseObject({});
+const messageSchema = z.object({ content: z.string(), by: z.string().exactOptional() });
 const objectSchema = z.looseObject({});
 const packedSchema = z.strictObject({ packed: z.string() });
 
@@ -70,7 +74,7 @@ const packedSchema = z.strictObject({ packed: z.string() });
 export function packedRuns(engine: RunEngine, packing: JobPacking): RunEngine {
   check('packedRuns(engine, …)', engineSchema, engine);
   const texts = new RunTexts(new Packer('packedRuns(…, packing)', packing), packing);
-  const { forget, lookMs } = engine;
+  const { message: take, forget, lookMs } = engine;
   return {
     name: engine.name,
     ...(lookMs === undefined ? {} : { lookMs }),
@@ -82,6 +86,12 @@ export function packedRuns(engine: RunEngine, packing: JobPacking): RunEngine {
       return raceAbort(texts.unpackView(view), signal);
     },
     answer: async (id, answer) => engine.answer(id, await texts.packAnswer(id, answer)),
+    ...(take
+      ? {
+          message: async (id: string, message: RunMessage) =>
+            take.call(engine, id, await texts.packMessage(id, message)),
+        }
+      : {}),
     cancel: async (id, reason) => engine.cancel(id, await texts.packReason(id, reason)),
     ...(forget
       ? {
@@ -152,6 +162,11 @@ class RunTexts {
     };
   }
 
+  async packMessage(runId: string, { id, mode, content, by }: RunMessage): Promise<RunMessage> {
+    const packed = await this.#packer.packJson(`${runId}/run:message:${id}`, { content, by });
+    return { id, mode, content: '', packed };
+  }
+
   packReason(id: string, reason: string): Promise<string> {
     return this.#packer.packJson(`${id}/run:cancel`, reason);
   }
@@ -164,7 +179,7 @@ class RunTexts {
 
   /** `isHeld`: the handler has the journal. */
   async unpackTurn(turn: RunTurn, isHeld: boolean): Promise<RunTurn> {
-    const { order, journal, since = [], waiting, news } = turn;
+    const { order, journal, since = [], waiting, news, messages } = turn;
     const unpacked = async (entries: RunEntries): Promise<RunEntries> =>
       isHeld || entries.length === 0 ? [] : this.#unpackEntries(entries);
     return {
@@ -174,6 +189,9 @@ class RunTexts {
       since: await Promise.all(since.map(unpacked)),
       waiting: await Promise.all(waiting.map((wait) => this.#unpackWait(wait))),
       news: await this.#unpackNews(news),
+      ...(messages
+        ? { messages: await Promise.all(messages.map((one) => this.#unpackMessage(one))) }
+        : {}),
     };
   }
 
@@ -254,6 +272,11 @@ class RunTexts {
 
   async #unpackWait(wait: RunWait): Promise<RunWait> {
     return { ...wait, asked: await this.#unpackObject(wait.asked) };
+  }
+
+  async #unpackMessage({ nth, id, mode, packed }: TakenMessage): Promise<TakenMessage> {
+    if (packed === undefined) throw unreadable('the message is not packed');
+    return { nth, id, mode, ...(await this.#unpackJson(packed, messageSchema)) };
   }
 
   async #unpackNews(news: RunNews): Promise<RunNews> {

@@ -40,6 +40,7 @@ import type {
   RunWait,
 } from '../ports/run-engine.ts';
 import { readTraceContext, type TraceContext } from '../../values/traceparent.ts';
+import { isModelCall } from '../subagent/step-jobs.ts';
 import type { Subagent } from '../subagent/subagent.ts';
 import type { ProgramAnswer, ProgramRequest } from './program-ports.ts';
 import { lostBy } from './refusal.ts';
@@ -159,6 +160,8 @@ export class RunPlay {
   readonly #children = new Map<string, AwaitedChild>();
   /** By the keys of the steps. */
   readonly #wanted = new Map<string, Wanted>();
+  /** The messages that this process has sent to the run, by number: true once a model call reads it. */
+  readonly #sent = new Map<number, boolean>();
   /** Requests that were answered in this turn, and do not know it yet (RUN-WORKER-3). */
   readonly #answered = new Set<string>();
   /** Steps that this process does now. */
@@ -290,6 +293,8 @@ export class RunPlay {
       if (receipt.status === 'rejected')
         throw new OffstageError(receipt.error.code, receipt.error.message);
       if (news.type === 'cancelled') this.#cancel(news.reason);
+      // A turn of all steps comes to no rest before its last one.
+      else if (!turn.steps) this.#sends(receipt.subagentId);
       return await this.#rest(receipt.subagentId, signal);
     } catch (error) {
       // RUN-WORKER-6
@@ -319,6 +324,46 @@ export class RunPlay {
     if (!asked) return;
     this.#answered.add(news.answer.requestId);
     asked.answer(news.answer);
+  }
+
+  /** RUN-WORKER-10. Returns false if there is nothing to send. */
+  #sends(subagentId: string): boolean {
+    const { messages = [], news } = this.#turn;
+    for (const nth of this.#sent.keys())
+      if (!messages.some((message) => message.nth === nth)) this.#sent.delete(nth);
+    const unsent =
+      news.type === 'cancelled' ? [] : messages.filter(({ nth }) => !this.#sent.has(nth));
+    const isWaiting = this.#isBeforeModelCall(subagentId);
+    const last = unsent.findLast(({ mode }) => mode === 'steer');
+    for (const message of unsent) {
+      const { nth, id, content, by } = message;
+      // The model call reads all of them: it is broken off before it has begun.
+      const mode = isWaiting && message === last ? 'interrupt' : message.mode;
+      this.#sent.set(nth, false);
+      const sent = this.#service.send(
+        subagentId,
+        { content, mode, idempotencyKey: id },
+        THE_LEAD,
+        by === undefined ? {} : { by },
+      );
+      if (sent.ok) void sent.receipt.then(({ applied }) => this.#sent.set(nth, applied));
+    }
+    return unsent.length > 0;
+  }
+
+  /** The next model call of the subagent is prepared, and has not begun. */
+  #isBeforeModelCall(subagentId: string): boolean {
+    const { underWay = [] } = this.#turn;
+    const own = [...this.#wanted.values()].filter((wanted) => wanted.subagentId === subagentId);
+    return (
+      own.length > 0 && own.every(({ job }) => isModelCall(job) && !underWay.includes(job.key))
+    );
+  }
+
+  /** The messages of this turn that were read. */
+  get read(): readonly number[] {
+    const { messages = [] } = this.#turn;
+    return messages.flatMap(({ nth }) => (this.#sent.get(nth) ? [nth] : []));
   }
 
   #cancel(reason: string): void {
@@ -359,6 +404,7 @@ export class RunPlay {
           again();
         } else if (this.#isAtRest && this.#brokenOff.size > 0) this.#giveUpBrokenOff();
         else if (this.#isAtRest && hasEnd) {
+          if (this.#sends(subagentId)) return sign();
           const own = this.#stepOfThisTurn;
           if (own) return this.#begin(own);
           const waiting = [...this.#asked.values()].map(({ wait }) => wait);

@@ -31,7 +31,7 @@ import { asJson } from '../../values/json.ts';
 import { aModel } from '../model/model.ts';
 import { SubagentTree } from './subagent-tree.ts';
 import { handlerChecks, ProgramPorts, type ProgramHandlers } from './program-ports.ts';
-import { THE_LEAD } from '../contracts/service-types.ts';
+import { THE_LEAD, type SendRequest } from '../contracts/service-types.ts';
 import {
   outcomeChecks,
   splitOutcomeOptions,
@@ -45,7 +45,7 @@ import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentTask } from '../contracts/task.ts';
 import { ownedService } from './subagent-service.ts';
 import type { RunEngine } from '../ports/run-engine.ts';
-import { engineRun } from './engine-run.ts';
+import { engineRun, type RunMessageReceipt } from './engine-run.ts';
 import { checkedBy } from '../contracts/identity.ts';
 import { isForGood, JournalError } from '../ports/journal-error.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
@@ -98,8 +98,23 @@ export interface SubagentRun<Output = unknown> {
    * be reached (then it can be run again), or another process runs it (`SCOPE_IN_USE`).
    */
   readonly result: Promise<Outcome<Output>>;
+  /**
+   * Sends the subagent words of the program. Resolves when a model call reads them, or when it is certain that none will:
+   * the run ended first, or has 100 messages that it has not read (25 on an engine). Words that are sent again with the same
+   * `idempotencyKey`, by another process too, are read once.
+   * @throws {ConfigurationError} for words that are no text of 1 to 100,000 characters, and for options that are unknown or wrong
+   * (rejects, with nothing else).
+   */
+  send(content: string, options?: RunMessageOptions): Promise<RunMessageReceipt>;
   /** Cancels the run, unless it has ended. */
   cancel(reason?: string): void;
+}
+
+export type { RunMessageReceipt } from './engine-run.ts';
+
+export interface RunMessageOptions extends Pick<SendRequest, 'mode' | 'idempotencyKey'> {
+  /** The user whose words they are, for whose identity the program vouches. @defaultValue none */
+  readonly by?: string;
 }
 
 /**
@@ -177,6 +192,10 @@ function begun(
   return {
     id,
     result,
+    async send(content, sent = {}) {
+      checkMessage(content, sent);
+      return sendTo(tree, id, content, sent);
+    },
     cancel(reason = 'cancelled') {
       tree.cancel(id, THE_LEAD, reason);
     },
@@ -233,6 +252,35 @@ function checkRun(
   check('runSubagent(…, task)', taskSchema, task);
   checkIsObject('runSubagent(…, options)', options, EXAMPLE);
   check('runSubagent(…, options)', optionsSchema, options);
+}
+
+const MAX_MESSAGE_CHARS = 100_000;
+const messageOptions = z.strictObject({
+  mode: z.enum(['queue', 'steer', 'interrupt']).optional(),
+  idempotencyKey: z.string().min(1).max(200).optional(),
+  // Checked where it is used.
+  by: z.unknown().optional(),
+} satisfies ChecksOf<RunMessageOptions>);
+
+/** @throws {ConfigurationError} */
+function checkMessage(content: string, options: RunMessageOptions): void {
+  check('run.send(content)', z.string().min(1).max(MAX_MESSAGE_CHARS), content);
+  check('run.send(content, options)', messageOptions, options);
+  checkedBy('run.send(content, options)', { by: options.by });
+}
+
+/** Sends a message to the subagent of a run. */
+async function sendTo(
+  service: Pick<SubagentTree, 'send'>,
+  subagentId: string,
+  content: string,
+  { by, ...options }: RunMessageOptions,
+): Promise<RunMessageReceipt> {
+  const who = by === undefined ? {} : { by };
+  const sent = service.send(subagentId, { content, ...options }, THE_LEAD, who);
+  if (!sent.ok) return { applied: false, reason: sent.error.message };
+  const receipt = await sent.receipt;
+  return receipt.applied ? { applied: true } : receipt;
 }
 
 interface Scope {
@@ -305,7 +353,8 @@ function onEngine(
   const runId = check(`${where}.id`, scopeName, id);
   const who = checkedBy(where, { by });
   const { name } = checkSubagentConfig(config, config.name);
-  return engineRun(
+  const { environment } = runtime;
+  const run = engineRun(
     {
       id: runId,
       config: name,
@@ -315,12 +364,21 @@ function onEngine(
     },
     {
       engine,
-      environment: runtime.environment,
+      environment,
       onError,
       ...(onQuestion ? { onQuestion } : {}),
       ...(onInput ? { onInput } : {}),
     },
   );
+  return {
+    ...run,
+    async send(content, sent = {}) {
+      checkMessage(content, sent);
+      const { mode = 'steer', idempotencyKey = environment.ids.next('msg'), by: sender } = sent;
+      const message = { id: idempotencyKey, content, mode };
+      return run.send(sender === undefined ? message : { ...message, by: sender });
+    },
+  };
 }
 
 const running = new WeakMap<Runtime, Map<string, SubagentRun>>();
@@ -359,6 +417,8 @@ function keptRun(
       if (chunk.type === 'ended' && chunk.parentId === null) resolve(chunk.outcome);
     });
   });
+  /** The id of its subagent; null: it never began. */
+  const spawned = Promise.withResolvers<string | null>();
   let cancelled: string | null = null;
   const cancel = (): void => {
     if (cancelled === null) return;
@@ -380,6 +440,7 @@ function keptRun(
       throw new OffstageError(code, message);
     }
     cancel();
+    spawned.resolve(receipt.subagentId);
     const all = service.list(THE_LEAD, { includeEnded: true });
     const own = all.find((report) => report.id === receipt.subagentId);
     if (own?.outcome) return own.outcome;
@@ -387,7 +448,12 @@ function keptRun(
     await new Promise<void>((resolve) => service.whenEnded(resolve));
     return outcome;
   };
-  void run().catch(lostBy).then(settle);
+  void run()
+    .catch(lostBy)
+    .then((outcome) => {
+      settle(outcome);
+      spawned.resolve(null);
+    });
   const result = settled.then(async (outcome) => {
     // The journal keeps the outcome for later runs of this id.
     await service.suspend();
@@ -397,6 +463,12 @@ function keptRun(
   const own: SubagentRun = {
     id,
     result,
+    async send(content, sent = {}) {
+      checkMessage(content, sent);
+      const subagentId = await spawned.promise;
+      if (subagentId !== null) return sendTo(service, subagentId, content, sent);
+      return { applied: false, reason: 'The run did not begin' };
+    },
     cancel(reason = 'cancelled') {
       cancelled ??= reason;
       cancel();

@@ -25,6 +25,8 @@
 //   RUN-WORKER-8. Subagents that are spawned in the run do their steps as its own do, whatever their configuration says.
 //   RUN-WORKER-9. A run is played on from memory only by the process that did the turn which the engine has recorded (its
 //       mark); every other process plays it from the journal.
+//   RUN-WORKER-10. A message of a program reaches the run at the beginning of the first turn that has it, and again wherever
+//       another process plays on; the run reads it once, by its id. A turn tells which of its messages were read.
 
 import { z } from 'zod';
 import type { TraceContext } from '../../values/traceparent.ts';
@@ -50,7 +52,14 @@ import {
   type JobHandler,
   type Jobs,
 } from '../ports/jobs.ts';
-import type { RunBounds, RunHandler, RunOrder, RunTurn, RunTurnEnd } from '../ports/run-engine.ts';
+import type {
+  RunBounds,
+  RunHandler,
+  RunOrder,
+  RunTurn,
+  RunTurnEnd,
+  TakenMessage,
+} from '../ports/run-engine.ts';
 import { unreadable } from '../runtime/packing.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { toolsOf } from '../subagent/instance.ts';
@@ -169,8 +178,20 @@ const turnSchema = z.strictObject({
   since: z.unknown().optional(),
   waiting: z.unknown(),
   news: z.looseObject({
-    type: z.enum(['begun', 'next', 'ended', 'answered', 'due', 'child', 'cancelled']),
+    type: z.enum(['begun', 'next', 'ended', 'answered', 'due', 'child', 'messages', 'cancelled']),
   }),
+  messages: z
+    .array(
+      z.strictObject({
+        nth: z.number(),
+        id: z.string(),
+        content: z.string(),
+        mode: z.enum(['queue', 'steer', 'interrupt']),
+        by: z.string().exactOptional(),
+        packed: z.string().exactOptional(),
+      } satisfies ChecksOf<TakenMessage>),
+    )
+    .exactOptional(),
   steps: z.enum(['one', 'none']).exactOptional(),
   underWay: z.unknown().optional(),
   mark: z.string().exactOptional(),
@@ -268,7 +289,9 @@ class RunWorker implements RunHandler {
     let isKept = false;
     try {
       const rest = await play.untilRest(turn, signal, isOver);
-      if ('outcome' in rest) return this.#ended(rest.outcome);
+      const { read } = play;
+      const told = read.length > 0 ? { read } : {};
+      if ('outcome' in rest) return { ...this.#ended(rest.outcome), ...told };
       // A snapshot at its end is shorter than a long journal.
       const isLong = play.journal.chars > maxChars;
       if (isLong || !turn.steps) await play.leave(true);
@@ -283,7 +306,7 @@ class RunWorker implements RunHandler {
         );
       const { waiting, children, wakeAt, steps } = rest;
       const at = environment.clock.now();
-      const end = { at, waiting, wakeAt, children, outcome: null };
+      const end = { at, waiting, ...told, wakeAt, children, outcome: null };
       if (!turn.steps) return { ...end, journal: play.journal.read() };
       const mark = environment.ids.next('turn');
       // This process plays it on, if it is asked for the next turn.

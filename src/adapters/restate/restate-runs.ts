@@ -1,7 +1,7 @@
 // Runs on Restate: a workflow for each run, whose key is the id of the run. It keeps the journal, and does one turn after the
-// other; answers and cancels are promises of the workflow. A turn is a `ctx.run`, which does one step of the run: what the turn adds
-// to the journal of the run is the entry in Restate's. Steps side by side are a `ctx.run` each. (With `runWorker({ jobs })` a turn
-// does all steps, as invocations of the service of jobs.)
+// other. Answers are promises of the workflow; messages and cancels are its letters, promises with ascending numbers. A turn is
+// a `ctx.run`, which does one step of the run: what the turn adds to the journal of the run is the entry in Restate's. Steps side
+// by side are a `ctx.run` each. (With `runWorker({ jobs })` a turn does all steps, as invocations of the service of jobs.)
 //
 // Owns:     at a worker, the turns and steps that this process does, and those that it may begin.
 // Does not: keep anything: Restate does.
@@ -11,8 +11,10 @@
 //   RESTATE-RUNS-2. Another attempt at a turn or step in the same process joins the one that is under way.
 //   RESTATE-RUNS-3. A step that must not be repeated is begun only by the process that did the turn before it, as Restate has
 //       recorded that (its mark), and once.
+//   RESTATE-RUNS-4. A letter has the first number that is free, and the run reads them in their order.
 
 import { z } from 'zod';
+import { CancelledError } from '../../values/errors.ts';
 import { forgetOldest } from '../../values/forget-oldest.ts';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
 import {
@@ -24,19 +26,24 @@ import {
   type JobEnd,
 } from '../../actors/ports/jobs.ts';
 import {
+  MAX_UNREAD_MESSAGES,
+  messageTakenSchema,
   runUnderWay,
   runViewSchema,
   stepsWithin,
+  type MessageTaken,
   type RunAnswer,
   type RunDriver,
   type RunEngine,
   type RunHandler,
+  type RunMessage,
   type RunNews,
   type RunOrder,
   type RunStep,
   type RunTurn,
   type RunTurnEnd,
   type RunView,
+  type TakenMessage,
 } from '../../actors/ports/run-engine.ts';
 import { playRun } from '../../actors/ports/run-flow.ts';
 import { RestateAdmin, sqlText, type Invocation } from './restate-admin.ts';
@@ -91,6 +98,7 @@ export interface RestateWorkflowSdk<Workflow = unknown> {
 
 interface KeptPromise<T> {
   get(): DurablePromise<T>;
+  peek(): Promise<T | undefined>;
   resolve(value: T): Promise<void>;
 }
 
@@ -100,7 +108,15 @@ interface Shown {
   readonly turn: number;
   /** The requests that are open. */
   readonly open: readonly string[];
+  /** The letters that the run has had. @defaultValue none */
+  readonly letters?: number;
+  /** The numbers of those that are messages that the run has not read, by their ids. @defaultValue none */
+  readonly unread?: Readonly<Record<string, number>>;
 }
+
+type Letter =
+  | { readonly type: 'cancel'; readonly reason: string }
+  | { readonly type: 'message'; readonly message: RunMessage };
 
 /** In place of the last view, which is the result of the workflow. */
 interface Over {
@@ -132,7 +148,8 @@ interface WorkflowContext extends SharedContext {
 }
 
 const SERVICE = 'offstage_runs';
-const BY_OPERATOR = 'cancelled at the engine';
+const NO_MESSAGES: NonNullable<RunView['messages']> = { last: 0, unread: [] };
+const BY_OPERATOR: Letter = { type: 'cancel', reason: 'cancelled at the engine' };
 /** Of the body and of the end of a step. */
 const MAX_BYTES = 4_000_000;
 /** Names of entries in Restate's pages. */
@@ -226,6 +243,7 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
       }
     },
     answer: (id, answer) => ask(id, 'answer', takenSchema, answer),
+    message: (id, message) => ask(id, 'message', messageTakenSchema, message),
     async cancel(id, reason) {
       await ask(id, 'cancel', takenSchema, reason);
     },
@@ -304,12 +322,40 @@ export function restateRunWorkflow<Workflow>(
         const isOpen = (await ctx.get(SHOWN))?.open.includes(answer.requestId);
         return isOpen === true && settle(ctx.promise(`answer/${answer.requestId}`), answer);
       }),
-      cancel: passing(async (ctx: SharedContext, reason: string): Promise<boolean> =>
-        settle(ctx.promise('cancel'), reason),
+      message: passing(async (ctx: SharedContext, message: RunMessage): Promise<MessageTaken> =>
+        post(ctx, { type: 'message', message }),
       ),
+      cancel: passing(async (ctx: SharedContext, reason: string): Promise<boolean> => {
+        const posted = await post(ctx, { type: 'cancel', reason });
+        return 'nth' in posted;
+      }),
     },
   };
   return restate.workflow(definition);
+}
+
+/** RESTATE-RUNS-4 */
+async function post(ctx: SharedContext, letter: Letter): Promise<MessageTaken> {
+  const { turn = 0, letters = 0, unread = {} } = (await ctx.get(SHOWN)) ?? {};
+  // A run that has shown nothing before its last view has no state.
+  const newest = await ctx.promise<RunView | Over>(`turn/${Math.max(turn, 1)}`).peek();
+  if (newest && 'isOver' in newest) return { refused: 'over' };
+  const isMessage = letter.type === 'message';
+  const known = isMessage ? new Map(Object.entries(unread)).get(letter.message.id) : undefined;
+  if (known !== undefined) return { nth: known };
+  const room = MAX_UNREAD_MESSAGES - Object.keys(unread).length;
+  for (let at = letters; !isMessage || at < letters + room; at += 1) {
+    const promise = letterOf(ctx, at);
+    if (await settle(promise, letter)) return { nth: at + 1 };
+    const other = await promise.get();
+    const isSame = other.type === 'message' && isMessage && other.message.id === letter.message.id;
+    if (isSame || (other.type === 'cancel' && !isMessage)) return { nth: at + 1 };
+  }
+  return { refused: 'full' };
+}
+
+function letterOf(ctx: SharedContext, at: number): KeptPromise<Letter> {
+  return ctx.promise<Letter>(`letter/${at}`);
 }
 
 /** Resolves a promise of the workflow. Returns false if it was resolved before. */
@@ -334,30 +380,67 @@ function driverOf(
   const workflow = { name: service };
   const ends = new Map<string, DurablePromise<RunNews>>();
   const stepEnds = new Map<string, DurablePromise<RunNews>>();
-  const cancels = [
-    ctx
-      .promise<string>('cancel')
-      .get()
-      .map((reason = '') => reason),
-    ctx.cancellation().map(() => BY_OPERATOR),
-  ];
+  let letters = 0;
+  let letter = letterOf(ctx, letters).get();
+  const cancellation = ctx.cancellation().map(() => BY_OPERATOR);
+  const mail: TakenMessage[] = [];
+  /** The ids of the messages that the run has not read, by their numbers. */
+  const unread = new Map<number, string>();
+  let cancelled: string | null = null;
+  /** The unread messages of a view, and those that it does not know yet. */
+  const unreadIn = ({ messages: { last, unread: left } = NO_MESSAGES }: RunView) => {
+    for (const nth of unread.keys()) if (nth <= last && !left.includes(nth)) unread.delete(nth);
+    return Object.fromEntries([...unread].map(([nth, id]) => [id, nth]));
+  };
+  /** Opens a letter: from then on, the next one is waited for. */
+  const open = (opened: Letter): void => {
+    if (opened.type === 'cancel') {
+      cancelled ??= opened.reason;
+      return;
+    }
+    letters += 1;
+    unread.set(letters, opened.message.id);
+    mail.push({ ...opened.message, nth: letters });
+    letter = letterOf(ctx, letters).get();
+  };
   let orderId = '';
   let mark: string | undefined;
   return {
     ...(steps ? { steps } : {}),
+    messages: () => mail.splice(0),
     async turn(turn) {
       orderId = turn.order.id;
+      const key = turnKey(turn);
       const end = ctx.run(nameOf(turn), () => underWay.turn(turn));
-      const first = await RestatePromise.race([end, ...cancels]);
-      if (typeof first === 'string') underWay.cancel(turnKey(turn), first);
-      const ended = typeof first === 'string' ? await end : (first as RunTurnEnd);
-      ({ mark } = ended);
-      return ended;
+      const ended = end.map((turnEnd) => ({ type: 'end' as const, turnEnd }));
+      while (cancelled === null) {
+        const first = (await RestatePromise.race([ended, letter, cancellation])) as
+          | Letter
+          | { readonly type: 'end'; readonly turnEnd: RunTurnEnd };
+        if (first.type === 'end') {
+          ({ mark } = first.turnEnd);
+          return first.turnEnd;
+        }
+        open(first);
+        if (first.type === 'message' && first.message.mode === 'interrupt' && steps) {
+          underWay.breakOff(key);
+          return null;
+        }
+      }
+      underWay.cancel(key, cancelled);
+      const last = await end;
+      ({ mark } = last);
+      return last;
     },
     show(view) {
-      const open = view.waiting.map(({ requestId }) => requestId);
+      const requests = view.waiting.map(({ requestId }) => requestId);
       // Nothing is open in the last view: of a run that has shown no other, there is nothing to correct.
-      if (view.outcome === null || view.turn > 1) ctx.set(SHOWN, { turn: view.turn, open });
+      if (view.outcome === null || view.turn > 1)
+        ctx.set(SHOWN, {
+          turn: view.turn,
+          open: requests,
+          ...(letters > 0 ? { letters, unread: unreadIn(view) } : {}),
+        });
       // No other call resolves it: Restate has this before whatever comes after.
       const shown = view.outcome === null ? view : { isOver: true as const };
       void ctx.promise<RunView | Over>(`turn/${view.turn}`).resolve(shown);
@@ -390,6 +473,7 @@ function driverOf(
       underWay.cancel(stepKey(orderId, key), 'the run no longer waits for it');
     },
     async news(requestIds, dueInMs, childIds) {
+      if (cancelled !== null) return { type: 'cancelled', reason: cancelled };
       const first: DurablePromise<RunNews | undefined>[] = requestIds.map((requestId) =>
         ctx
           .promise<RunAnswer>(`answer/${requestId}`)
@@ -397,12 +481,16 @@ function driverOf(
           .map((answer) => answer && { type: 'answered', answer }),
       );
       first.push(...childIds.flatMap((id) => ends.get(id) ?? []), ...stepEnds.values());
-      for (const stop of cancels)
-        first.push(stop.map((reason = '') => ({ type: 'cancelled', reason })));
       if (dueInMs !== null) first.push(ctx.sleep(dueInMs).map(() => ({ type: 'due' })));
-      const news = (await RestatePromise.race(first)) as RunNews;
-      if (news.type === 'ended') for (const { key } of news.ends) stepEnds.delete(key);
-      return news;
+      const next = (await RestatePromise.race([...first, letter, cancellation])) as
+        | RunNews
+        | Letter;
+      if (next.type === 'cancel' || next.type === 'message') {
+        open(next);
+        return cancelled === null ? { type: 'messages' } : { type: 'cancelled', reason: cancelled };
+      }
+      if (next.type === 'ended') for (const { key } of next.ends) stepEnds.delete(key);
+      return next;
     },
   };
 }
@@ -421,13 +509,17 @@ interface UnderWay<T> {
 /** Permissions that another process may have used, and cancels of what may be over; a permission that is forgotten is refused. */
 const MAX_REMEMBERED = 10_000;
 
+const BREAK_OFF = new CancelledError('a message has broken it off');
+/** The end of a turn that was broken off, which nothing reads: a `ctx.run` that fails would be done again. */
+const BROKEN_OFF: RunTurnEnd = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: null };
+
 /** The turns and steps that this process does. */
 class WorkUnderWay {
   readonly #handler: RunHandler;
   readonly #turns = new Map<string, UnderWay<RunTurnEnd>>();
   readonly #steps = new Map<string, UnderWay<JobEnd>>();
-  /** Cancelled before they were begun in this process, by the reason. */
-  readonly #cancelled = new Map<string, string>();
+  /** Those that were told to stop before they were begun in this process, and why; null: a message breaks it off. */
+  readonly #stopped = new Map<string, string | null>();
   /** RESTATE-RUNS-3. By the mark of the turn's end and the key of the step. */
   readonly #permits = new Set<string>();
 
@@ -437,9 +529,16 @@ class WorkUnderWay {
 
   turn(turn: RunTurn): Promise<RunTurnEnd> {
     return this.#join(this.#turns, turnKey(turn), async (signal, reason) => {
+      if (reason === null) return BROKEN_OFF;
       const permitted = this.#permitted(turn);
       const news: RunNews = reason === undefined ? permitted : { type: 'cancelled', reason };
-      const end = stepsWithin(await this.#handler.turn({ ...turn, news }, signal), MAX_BYTES);
+      let end: RunTurnEnd;
+      try {
+        end = stepsWithin(await this.#handler.turn({ ...turn, news }, signal), MAX_BYTES);
+      } catch (error) {
+        if (signal.aborted && signal.reason === BREAK_OFF) return BROKEN_OFF;
+        throw error;
+      }
       const { mark, missing, steps = [] } = end;
       if (missing)
         throw new JobError('JOBS_UNREACHABLE', `The turn needs ${missing}`, { retryable: true });
@@ -475,12 +574,22 @@ class WorkUnderWay {
   }
 
   /** Cancels a turn or a step. */
-  cancel(key: string, reason: string): null {
+  cancel(key: string, reason: string): void {
+    this.#stop(key, reason);
+  }
+
+  /** Tells a turn to stop: another one takes its place, and its end means nothing. */
+  breakOff(key: string): void {
+    this.#stop(key, null);
+  }
+
+  #stop(key: string, reason: string | null): void {
     const known = this.#turns.get(key) ?? this.#steps.get(key);
-    if (known) known.controller.abort(new JobError('CANCELLED', reason, { retryable: false }));
-    else this.#cancelled.set(key, reason);
-    forgetOldest(this.#cancelled, MAX_REMEMBERED);
-    return null;
+    const why =
+      reason === null ? BREAK_OFF : new JobError('CANCELLED', reason, { retryable: false });
+    if (known) known.controller.abort(why);
+    else this.#stopped.set(key, reason);
+    forgetOldest(this.#stopped, MAX_REMEMBERED);
   }
 
   /** RESTATE-RUNS-3 */
@@ -495,12 +604,12 @@ class WorkUnderWay {
   #join<T>(
     all: Map<string, UnderWay<T>>,
     key: string,
-    work: (signal: AbortSignal, cancelled: string | undefined) => Promise<T>,
+    work: (signal: AbortSignal, stopped: string | null | undefined) => Promise<T>,
   ): Promise<T> {
     const known = all.get(key);
     if (known) return known.end;
-    const reason = this.#cancelled.get(key);
-    this.#cancelled.delete(key);
+    const reason = this.#stopped.get(key);
+    this.#stopped.delete(key);
     const controller = new AbortController();
     const end = work(controller.signal, reason);
     all.set(key, { end, controller });

@@ -21,6 +21,7 @@ import {
   type JobRefusal,
 } from '../../actors/ports/jobs.ts';
 import {
+  messageTakenSchema,
   runUnderWay,
   runViewSchema,
   stepsWithin,
@@ -125,14 +126,20 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
   const deletions = TemporalDeletions.of(client);
   const handleOf = async (id: string): Promise<TemporalRunHandle> =>
     client.workflow.getHandle(await workflowIdOf(id));
-  /** Returns false for a run that has ended. */
-  const update = async (id: string, name: string, arg: unknown): Promise<boolean> => {
+  /** `over`: the answer of a run that has ended. */
+  const update = async <T>(
+    id: string,
+    name: string,
+    arg: unknown,
+    schema: z.ZodType<T>,
+    over: T,
+  ): Promise<T> => {
     const handle = await handleOf(id);
     try {
-      return readFrom('Temporal', z.boolean(), await handle.executeUpdate(name, { args: [arg] }));
+      return readFrom('Temporal', schema, await handle.executeUpdate(name, { args: [arg] }));
     } catch (error) {
       if (error instanceof JobError) throw error;
-      if (isOver(error)) return false;
+      if (isOver(error)) return over;
       throw unreachable('Temporal', error);
     }
   };
@@ -176,9 +183,11 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
       const next = await raceAbort(watches.next(handle, id, after), signal);
       return next ?? (await shownBy(handle, signal));
     },
-    answer: (id, answer) => update(id, RUN_UPDATES.answer, answer),
+    answer: (id, answer) => update(id, RUN_UPDATES.answer, answer, z.boolean(), false),
+    message: (id, message) =>
+      update(id, RUN_UPDATES.message, message, messageTakenSchema, { refused: 'over' }),
     async cancel(id, reason) {
-      await update(id, RUN_UPDATES.cancel, reason);
+      await update(id, RUN_UPDATES.cancel, reason, z.boolean(), false);
     },
     ...(deletions ? { forget: (id: string) => forgetRun(deletions, id) } : {}),
   };

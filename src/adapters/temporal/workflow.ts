@@ -15,12 +15,14 @@
 //   TEMPORAL-WORKFLOW-5. A history that was begun before there were steps is played again as it was (`patched`).
 //   TEMPORAL-WORKFLOW-6. A run with steps asks for no cancel of activities when it ends: the end of the workflow stops them, at their
 //       next heartbeat. (Temporal's test server hangs for ever when such a request meets the end of the activity.)
+//   TEMPORAL-WORKFLOW-7. An `interrupt` asks the turn of one step to stop, and does not wait for it.
 
 import {
   firstTurn,
   playRun,
   type RunAnswer,
   type RunDriver,
+  type RunMessage,
   type RunNews,
   type RunOrder,
   type RunStep,
@@ -28,6 +30,7 @@ import {
   type RunTurn,
   type RunTurnEnd,
   type RunView,
+  type TakenMessage,
 } from '../../actors/ports/run-flow.ts';
 
 /** The settings that a job carries into its workflow. */
@@ -156,12 +159,15 @@ interface CarriedRun {
   readonly turn: RunTurn;
   readonly view: RunView;
   readonly answers: readonly RunAnswer[];
+  /** Messages that no turn has had. @defaultValue none */
+  readonly mail?: readonly TakenMessage[];
   readonly cancelled: string | null;
 }
 
 /** The updates by which a program reaches the workflow of a run. */
 export const RUN_UPDATES = {
   answer: 'offstageAnswer',
+  message: 'offstageMessage',
   cancel: 'offstageCancel',
   view: 'offstageView',
 } as const;
@@ -171,6 +177,8 @@ export const RUN_PREFIX = 'run/';
 export const RUN_VIEW = 'offstageView';
 
 const BY_OPERATOR = 'cancelled at the engine';
+/** As `MAX_UNREAD_MESSAGES` of the port, whose module the sandbox cannot have. */
+const MAX_UNREAD = 25;
 /** TEMPORAL-WORKFLOW-5 */
 const STEPS = 'offstage-steps';
 
@@ -204,6 +212,11 @@ class RunOnTemporal {
   #underWay: Scope | null = null;
   readonly #answers: RunAnswer[];
   readonly #answered: Set<string>;
+  /** Messages that no turn has had yet. */
+  readonly #mail: TakenMessage[];
+  /** The numbers of the messages that were not read, by their ids. */
+  readonly #unread: Map<string, number>;
+  #lastMessage: number;
   readonly #children = new Map<string, Scope>();
   readonly #ends: (RunNews & { readonly type: 'child' })[] = [];
   readonly #steps = new Map<string, Scope>();
@@ -226,6 +239,10 @@ class RunOnTemporal {
     this.#cancelled = carried?.cancelled ?? null;
     this.#answers = [...(carried?.answers ?? [])];
     this.#answered = new Set(this.#answers.map(({ requestId }) => requestId));
+    this.#mail = [...(carried?.mail ?? [])];
+    const unread = [...(carried?.turn.messages ?? []), ...this.#mail];
+    this.#unread = new Map(unread.map(({ id, nth }) => [id, nth]));
+    this.#lastMessage = unread.at(-1)?.nth ?? this.#view.messages?.last ?? 0;
     this.#far = this.#activities(false);
     this.#listen();
   }
@@ -237,7 +254,7 @@ class RunOnTemporal {
       return this.#over(await playRun(this.#order, this.#driver(), start));
     if (from) return this.#over(await playRun(this.#order, this.#driverOfSteps(), start));
     const turn = firstTurn(this.#order, 'one');
-    const first = await this.#turnOfOne(turn);
+    const first = (await this.#turnOfOne(turn)) ?? (await this.#between(turn));
     // Its workers do all steps of a turn, as jobs.
     if (first.missing === 'all steps')
       return this.#over(await playRun(this.#order, this.#driver()));
@@ -279,6 +296,7 @@ class RunOnTemporal {
       this.#answers.push(answer);
       return true;
     });
+    setHandler(defineUpdate(RUN_UPDATES.message), (message: RunMessage) => this.#take(message));
     setHandler(defineUpdate(RUN_UPDATES.cancel), (reason: string) => {
       this.#cancel(reason);
       return true;
@@ -296,6 +314,21 @@ class RunOnTemporal {
     CancellationScope.current().cancelRequested.catch(() => this.#cancel(BY_OPERATOR));
   }
 
+  #take(message: RunMessage): { readonly nth: number } | { readonly refused: 'over' | 'full' } {
+    if (this.#view.outcome !== null) return { refused: 'over' };
+    const known = this.#unread.get(message.id);
+    if (known !== undefined) return { nth: known };
+    if (this.#unread.size >= MAX_UNREAD) return { refused: 'full' };
+    const nth = (this.#lastMessage += 1);
+    this.#unread.set(message.id, nth);
+    this.#mail.push({ ...message, nth });
+    return { nth };
+  }
+
+  get #isInterrupted(): boolean {
+    return this.#mail.some(({ mode }) => mode === 'interrupt');
+  }
+
   #cancel(reason: string): void {
     this.#cancelled ??= reason;
     this.#underWay?.cancel();
@@ -311,6 +344,7 @@ class RunOnTemporal {
       turn,
       view: this.#view,
       answers: this.#answers,
+      ...(this.#mail.length > 0 ? { mail: this.#mail } : {}),
       cancelled: this.#cancelled,
     });
   }
@@ -335,34 +369,41 @@ class RunOnTemporal {
     }
   }
 
-  /** Does a turn of at most one step. */
-  async #turnOfOne(turn: RunTurn): Promise<RunTurnEnd> {
-    const { news, underWay } = turn;
-    if (news.type === 'cancelled' || news.type === 'ended' || underWay) return this.#between(turn);
-    const { condition } = this.#workflow;
+  /** Does a turn of at most one step. Null: a message breaks it off. */
+  async #turnOfOne(turn: RunTurn): Promise<RunTurnEnd | null> {
+    const { news, underWay, steps } = turn;
+    if (news.type === 'cancelled' || news.type === 'ended' || underWay || steps === 'none')
+      return this.#between(turn);
+    const { condition, CancellationScope } = this.#workflow;
     const { step } = news.type === 'next' ? news : { step: null };
     const { offstageTurn } = this.#activities(step?.once === true);
-    let done: RunTurnEnd | null = null;
-    let failure: unknown = null;
-    offstageTurn(turn).then(
-      (end) => {
-        done = end;
-      },
-      (error: unknown) => {
-        failure = error;
-      },
-    );
-    await condition(() => done !== null || failure !== null || this.#cancelled !== null);
-    const end = done as RunTurnEnd | null;
-    if (end && end.missing !== 'another worker') return end;
-    if (end) {
-      await condition(() => this.#cancelled !== null, ANOTHER_MS);
-      return this.#turnOfOne(turn);
-    }
+    let settled: { readonly end: RunTurnEnd } | { readonly error: unknown } | null = null;
+    const scope = new CancellationScope();
+    scope
+      .run(() => offstageTurn(turn))
+      .then(
+        (end) => {
+          settled = { end };
+        },
+        (error: unknown) => {
+          settled = { error };
+        },
+      );
+    const isToStop = (): boolean => this.#cancelled !== null || this.#isInterrupted;
+    await condition(() => settled !== null || isToStop());
+    const over = settled as { readonly end?: RunTurnEnd; readonly error?: unknown } | null;
+    if (over?.end && over.end.missing !== 'another worker') return over.end;
+    if (over?.end) await condition(isToStop, ANOTHER_MS);
     // TEMPORAL-WORKFLOW-3
     if (this.#cancelled !== null)
       return this.#between({ ...turn, news: { type: 'cancelled', reason: this.#cancelled } });
-    if (step?.once !== true) throw failure;
+    // TEMPORAL-WORKFLOW-7
+    if (over === null || (over.end && this.#isInterrupted)) {
+      scope.cancel();
+      return null;
+    }
+    if (over.end) return this.#turnOfOne(turn);
+    if (step?.once !== true) throw over.error;
     // TEMPORAL-WORKFLOW-1
     const ends = [{ key: step.key, end: { lost: true } as const }];
     return this.#between({ ...turn, news: { type: 'ended', ends } });
@@ -386,7 +427,9 @@ class RunOnTemporal {
   #driver(): RunDriver {
     return {
       turn: (turn) => this.#turn(turn),
+      messages: () => this.#mail.splice(0),
       show: (view) => {
+        this.#forgetRead(view);
         this.#view = view;
         this.#workflow.upsertMemo({ [RUN_VIEW]: view });
       },
@@ -430,15 +473,21 @@ class RunOnTemporal {
     };
   }
 
+  #forgetRead({ messages }: RunView): void {
+    const unread = new Set([...(messages?.unread ?? []), ...this.#mail.map(({ nth }) => nth)]);
+    for (const [id, nth] of this.#unread) if (!unread.has(nth)) this.#unread.delete(id);
+  }
+
   get #hasNews(): boolean {
-    const { length } = this.#stepEnds;
-    return this.#cancelled !== null || this.#answers.length + this.#ends.length + length > 0;
+    const waiting = [this.#answers, this.#mail, this.#stepEnds, this.#ends];
+    return this.#cancelled !== null || waiting.some(({ length }) => length > 0);
   }
 
   #news(): RunNews | null {
     if (this.#cancelled !== null) return { type: 'cancelled', reason: this.#cancelled };
     const answer = this.#answers.shift();
     if (answer) return { type: 'answered', answer };
+    if (this.#mail.length > 0) return { type: 'messages' };
     if (this.#stepEnds.length > 0) return { type: 'ended', ends: this.#stepEnds.splice(0) };
     return this.#ends.shift() ?? null;
   }

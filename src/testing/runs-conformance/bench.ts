@@ -1,10 +1,15 @@
 // One case of the suite of runs: the programs that ask for a run, and what its model and its tools have done.
 
 import { runSubagent, type RunSubagentOptions } from '../../actors/subagents/run-subagent.ts';
-import type { SubagentRun } from '../../actors/subagents/run-subagent.ts';
+import type {
+  RunMessageOptions,
+  RunMessageReceipt,
+  SubagentRun,
+} from '../../actors/subagents/run-subagent.ts';
 import type { ProgramAnswer } from '../../actors/subagents/program-ports.ts';
 import type { Outcome } from '../../actors/contracts/outcome.ts';
 import { JobError } from '../../actors/ports/jobs.ts';
+import type { MessageTaken, RunMessage } from '../../actors/ports/run-engine.ts';
 import { isA } from '../../values/errors.ts';
 import { ConformanceError } from '../conformance/conformance-error.ts';
 import { CountingBench } from '../conformance/counting-bench.ts';
@@ -54,7 +59,10 @@ export interface RunsConformanceSetup {
   readonly isEngine: boolean;
   /** The stage can delete runs. @defaultValue false */
   readonly deletes?: boolean;
-  /** A question is put while other steps of its run are under way: without an engine, and with `steps`. @defaultValue false */
+  /**
+   * A question is put, and a message is read, while steps of the run are under way: without an engine, and with `steps`.
+   * @defaultValue false
+   */
   readonly asksAtOnce?: boolean;
   /** The stage can deploy workers of several versions. @defaultValue false */
   readonly deploys?: boolean;
@@ -84,6 +92,14 @@ interface Put {
   readonly kind: 'question' | 'input';
   readonly isOver: () => boolean;
   answer(answer: object | string | null): void;
+}
+
+/** A message to a run. */
+export interface SentMessage {
+  readonly runId: string;
+  readonly message: RunMessage;
+  /** Undefined: not settled yet. */
+  readonly receipt: () => RunMessageReceipt | undefined;
 }
 
 /** A run as one program sees it. */
@@ -188,6 +204,34 @@ export class RunsBench extends CountingBench {
   async asked({ put }: WatchedRun, nth = 1): Promise<Put> {
     await this.until(`question ${nth}`, () => put.length >= nth || undefined);
     return put[nth - 1] as Put;
+  }
+
+  /** The model says in its last words what it has heard, and after how many of its answers. */
+  send({ run }: WatchedRun, word: string, options: RunMessageOptions = {}): SentMessage {
+    const content = `hear ${word}`;
+    const { idempotencyKey = word, mode = 'steer' } = options;
+    let receipt: RunMessageReceipt | undefined;
+    void run.send(content, { ...options, idempotencyKey }).then((settled) => {
+      receipt = settled;
+    });
+    const message = { id: idempotencyKey, content, mode };
+    return { runId: run.id, message, receipt: () => receipt };
+  }
+
+  /** Waits until the run has the message, which it need not have read. */
+  async taken({ runId, message }: SentMessage): Promise<void> {
+    const { engine } = this.stage.program().options;
+    if (!engine) return this.quiet();
+    let taken: MessageTaken | undefined;
+    void engine.message?.(runId, message).then((settled) => {
+      taken = settled;
+    });
+    await this.until(`${message.id} to be taken`, () => taken);
+  }
+
+  async expectRead(sent: SentMessage | undefined, isRead: boolean): Promise<void> {
+    const receipt = await this.until('the receipt of a message', () => sent?.receipt());
+    this.expect(receipt.applied === isRead, `applied ${isRead}, got ${JSON.stringify(receipt)}`);
   }
 
   async outcome({ run }: WatchedRun): Promise<Outcome> {

@@ -5,6 +5,7 @@ import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { skippedFor, type ConformanceCase } from '../conformance/transport-conformance.ts';
 import { RunsBench, type RunsConformanceSetup } from './bench.ts';
 import { runsScenes } from './cases.ts';
+import { messageScenes } from './message-cases.ts';
 import { deployScenes } from './deploy-cases.ts';
 import { interruptionScenes } from './interruption-cases.ts';
 
@@ -47,7 +48,7 @@ export function runsConformance(setup: RunsConformanceSetup): readonly Conforman
     ...(setup.asksAtOnce === true ? ['asksAtOnce'] : []),
     ...(setup.deploys === true ? ['deploys'] : []),
   ];
-  return [...runsScenes, ...interruptionScenes, ...deployScenes].map(
+  return [...runsScenes, ...interruptionScenes, ...messageScenes, ...deployScenes].map(
     ({ name, needs = [], play }) => ({
       name,
       skipped: skippedFor(setup.name, can, needs),

@@ -8,6 +8,7 @@ import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/c
 import type { Environment } from '../../actors/ports/environment.ts';
 import { JobError, type JobEnd } from '../../actors/ports/jobs.ts';
 import {
+  MAX_UNREAD_MESSAGES,
   runUnderWay,
   type RunChild,
   type RunEngine,
@@ -18,6 +19,7 @@ import {
   type RunTurn,
   type RunTurnEnd,
   type RunView,
+  type TakenMessage,
 } from '../../actors/ports/run-engine.ts';
 import { playRun, type RunDriver, type RunStepEnd } from '../../actors/ports/run-flow.ts';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -50,6 +52,10 @@ interface Held {
   readonly answered: Set<string>;
   /** The ids of its child runs. */
   readonly children: Set<string>;
+  /** The messages that the run has not got yet, by their ids those that it has not read, and the number of the last one. */
+  mail: TakenMessage[];
+  unread: ReadonlyMap<string, number>;
+  last: number;
   cancelled: string | null;
   /** The turn under way. */
   worker: AbortController | null;
@@ -94,9 +100,12 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       else scheduler.yieldThen(resolve);
     });
   const copied = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
-  const turn = async (held: Held, given: RunTurn): Promise<RunTurnEnd> => {
+  const breaksOff = (held: Held, { steps: own }: RunTurn): boolean =>
+    own !== undefined && held.mail.some(({ mode }) => mode === 'interrupt');
+  const turn = async (held: Held, given: RunTurn): Promise<RunTurnEnd | null> => {
     let attempt = 1;
     for (;;) {
+      if (held.cancelled === null && breaksOff(held, given)) return null;
       const worker = new AbortController();
       held.worker = worker;
       if (held.cancelled !== null) worker.abort(cancelled(held.cancelled));
@@ -173,6 +182,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
         if (held.cancelled !== null) return settle({ type: 'cancelled', reason: held.cancelled });
         const first = held.news.shift();
         if (first) return settle(first);
+        if (held.mail.length > 0) return settle({ type: 'messages' });
         if (held.ends.length > 0) return settle({ type: 'ended', ends: held.ends.splice(0) });
         const id = childIds.find((one) => runs.get(one)?.view.outcome);
         if (id !== undefined)
@@ -190,6 +200,9 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       answered: new Set(),
       children: new Set(),
       cancelled: null,
+      mail: [],
+      unread: new Map(),
+      last: 0,
       worker: null,
       wake: null,
       steps: new Map(),
@@ -200,8 +213,13 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
     const driver: RunDriver = {
       ...(steps ? { steps } : {}),
       turn: (what: RunTurn) => turn(held, what),
+      messages: () => held.mail.splice(0),
       show(view: RunView) {
         held.view = view;
+        const { unread = [] } = view.messages ?? {};
+        const isUnread = ([, nth]: readonly [string, number]): boolean =>
+          unread.includes(nth) || held.mail.some((one) => one.nth === nth);
+        held.unread = new Map([...held.unread].filter(isUnread));
         held.changed.resolve();
         held.changed = Promise.withResolvers();
         if (view.outcome !== null) parent?.wake?.();
@@ -257,6 +275,23 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       held.news.push({ type: 'answered', answer: copied(answer) });
       held.wake?.();
       return true;
+    },
+    async message(id, message) {
+      const held = known(id);
+      if (held.view.outcome !== null) return { refused: 'over' };
+      const sent = held.unread.get(message.id);
+      if (sent !== undefined) return { nth: sent };
+      if (held.unread.size >= MAX_UNREAD_MESSAGES) return { refused: 'full' };
+      const nth = (held.last += 1);
+      held.unread = new Map([...held.unread, [message.id, nth]]);
+      held.mail.push({ ...copied(message), nth });
+      const { worker } = held;
+      if (worker && message.mode === 'interrupt' && steps) {
+        held.worker = null;
+        worker.abort(new Error('a message came'));
+      }
+      held.wake?.();
+      return { nth };
     },
     async cancel(id, reason) {
       stop(known(id), reason);

@@ -1,6 +1,6 @@
 // The subagents of the suite of runs. A task says what the model does, step by step, as `[trip a1: look_up, ask, charge]`, with two
 // calls in one step as `look_up & charge`, and with a subagent's own steps as `guide look_up then ask`; `spawn look_up then ask`
-// is a subagent in the background, `hurry` interrupts it, and `await` waits for it. Each model call and each tool call is told to
+// is a subagent in the background, `hurry` interrupts it, and `await` waits for it. Its last words tell the messages `hear …`. Each model call and each tool call is told to
 // the suite, which counts it and may let it wait.
 
 import { tool } from 'ai';
@@ -10,7 +10,11 @@ import { createChildSubagentToolset } from '../../actors/subagent/child-toolset.
 import { createParentSubagentToolset } from '../../actors/subagents/toolsets/parent-toolset.ts';
 import { createSubAgentTool } from '../../actors/subagents/toolsets/sub-agent-tool.ts';
 import { ProviderError } from '../../values/errors.ts';
-import { scriptedModel, type ScriptedLanguageModel } from '../doubles/scripted-model.ts';
+import {
+  scriptedModel,
+  type ScriptedLanguageModel,
+  type ScriptedPrompt,
+} from '../doubles/scripted-model.ts';
 import type { ScriptedStep } from '../doubles/scripted-steps.ts';
 
 /** Its words reach a subagent at once. */
@@ -143,7 +147,7 @@ function laterAgents(tell: Tell): RunsConformanceAgents {
       }
       if (calls.length > 0) return { calls } satisfies ScriptedStep;
       const done = JSON.stringify(results.length > 1 ? results : (results[0] ?? null));
-      const text = `Done: ${done}${name.endsWith('-scout') && whole.includes(HURRY) ? ', in a hurry' : ''}`;
+      const text = `Done: ${done}${heardIn(prompt)}${name.endsWith('-scout') && whole.includes(HURRY) ? ', in a hurry' : ''}`;
       const isGuide = outputSchema !== null || system.includes('"text"');
       return { text: isGuide ? JSON.stringify({ text }) : text };
     },
@@ -160,6 +164,19 @@ function laterAgents(tell: Tell): RunsConformanceAgents {
     },
     model,
   };
+}
+
+/** Messages such as `hear left`: each with the number of the model's answers before it. */
+function heardIn(prompt: ScriptedPrompt['prompt']): string {
+  let answers = 0;
+  const heard: string[] = [];
+  for (const message of prompt) {
+    if (message.role === 'assistant') answers += 1;
+    if (message.role !== 'user') continue;
+    for (const [, word = ''] of JSON.stringify(message).matchAll(/hear (\w+)/gu))
+      heard.push(`${word} after ${answers}`);
+  }
+  return heard.length === 0 ? '' : `, heard ${heard.join(' ')}.`;
 }
 
 /** `spawned`: the subagent that it has spawned. */

@@ -21,6 +21,7 @@ import {
   simulatedJobs,
   simulatedRuns,
 } from '../../../src/testing/index.ts';
+import type { RunMessageOptions } from '../../../src/entries/subagents.ts';
 import { testCodec } from '../../support/job-packing.ts';
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -101,20 +102,29 @@ describe('a run on an engine', () => {
       return failures % 3 === 0 ? ask() : Promise.reject(error);
     };
     const reported: string[] = [];
+    const taken: string[] = [];
+    const haveAll = Promise.withResolvers<void>();
     const own: RunEngine = {
       name: 'flaky',
       start: (order) => flaky(() => engine.start(order)),
       view: (...given) => flaky(() => engine.view(...given)),
       answer: (...given) => flaky(() => engine.answer(...given)),
+      message: (id, message) =>
+        flaky(async () => {
+          taken.push(message.content);
+          if (taken.length === 3) haveAll.resolve();
+          return (await engine.message?.(id, message)) ?? { refused: 'over' };
+        }),
       cancel: (...given) => flaky(() => engine.cancel(...given)),
     };
-    const { result } = runSubagent(traveller, 'Go [trip t: ask]', {
+    const { result, send } = runSubagent(traveller, 'Go [trip t: ask]', {
       runtime,
       engine: own,
       id: 'r1',
-      onQuestion: () => ({ text: 'The cheap one' }),
+      onQuestion: () => haveAll.promise.then(() => ({ text: 'The cheap one' })),
       onError: (_, where) => void reported.push(where),
     });
+    const receipts = ['one', 'two', 'three'].map((word) => send(`hear ${word}`));
     let isOver = false;
     void result.then(() => {
       isOver = true;
@@ -122,9 +132,60 @@ describe('a run on an engine', () => {
     while (!isOver) await environment.advance(1_000);
     expect(await result).toMatchObject({
       status: 'completed',
-      text: expect.stringContaining('cheap'),
+      text: expect.stringContaining('heard one after 1 two after 1 three after 1.'),
     });
+    expect(taken).toEqual(['hear one', 'hear two', 'hear three']);
+    for (const receipt of receipts) expect(await receipt).toEqual({ applied: true });
     expect(reported).toContain('flaky: r1');
+  });
+
+  test('ENGINE-RUN-5: the receipt of a message tells why nobody reads it', async () => {
+    const { environment, engine, runtime, traveller } = setUp();
+    const { message, ...deaf } = engine;
+    const refusing: RunEngine = {
+      ...engine,
+      message: () =>
+        Promise.reject(new JobError('JOBS_REFUSED', 'not today', { retryable: false })),
+    };
+    const reasons: string[] = [];
+    for (const [id, own] of Object.entries({ deaf, refusing, engine })) {
+      const run = runSubagent(traveller, 'Go [trip t: input]', { runtime, engine: own, id });
+      if (own === engine) run.cancel('not needed');
+      const receipt = run.send('Hurry');
+      let isOver = false;
+      void receipt.then(() => {
+        isOver = true;
+      });
+      while (!isOver) await environment.advance(1_000);
+      const settled = await receipt;
+      if (!settled.applied) reasons.push(settled.reason);
+    }
+    expect(message).toBeDefined();
+    expect(reasons).toEqual([
+      'The engine "simulated" takes no messages for runs',
+      'not today',
+      'The run ended before it read it',
+    ]);
+  });
+
+  test('a message that is none is refused, and nothing is sent', async () => {
+    const { engine, runtime, traveller } = setUp();
+    const run = runSubagent(traveller, 'Go [trip t: input]', { runtime, engine, id: 'r' });
+    for (const [words, options, expected] of [
+      ['', {}, 'run.send(content)'],
+      ['x'.repeat(100_001), {}, '100000'],
+      [7, {}, 'expected string'],
+      ['Go', { mode: 'now' }, 'mode'],
+      ['Go', { idempotencyKey: '' }, 'idempotencyKey'],
+      ['Go', { by: 7 }, 'by'],
+      ['Go', { colour: 'blue' }, 'colour'],
+    ] as const) {
+      const sent = run.send(words as string, options as RunMessageOptions);
+      await expect(sent).rejects.toMatchObject({
+        name: 'ConfigurationError',
+        message: expect.stringContaining(expected),
+      });
+    }
   });
 
   test('ENGINE-RUN-1: an engine that refuses the run ends it as lost', async () => {

@@ -106,6 +106,32 @@ describe('a run', () => {
     expect(steps).toEqual([1, 2]);
   });
 
+  test('reads what the program sends while it works, and tells whether it did', async () => {
+    const read: string[] = [];
+    const { environment, run } = setUp(({ turn, prompt }) => {
+      read.push(JSON.stringify(prompt.filter(({ role }) => role === 'user').slice(1)));
+      return turn === 1 ? call('look_up', { what: 'tea' }) : { text: 'Done.' };
+    });
+    const found = Promise.withResolvers<string>();
+    const slow = { ...lookUp, execute: () => found.promise };
+    const { result, send } = run({ tools: { look_up: slow } });
+    await environment.settle();
+    const receipt = send('Only green tea', { by: 'anna' });
+    const refused = await Promise.allSettled([
+      send(''),
+      send('Go', { mode: 'now' as 'queue' }),
+      send('Go', { colour: 'blue' } as object),
+    ]);
+    found.resolve('tea: found');
+    await environment.settle();
+    expect(await receipt).toEqual({ applied: true });
+    expect((await result).status).toBe('completed');
+    expect(read).toEqual(['[]', expect.stringContaining('Only green tea')]);
+    expect(await send('Too late')).toMatchObject({ applied: false });
+    for (const one of refused)
+      expect(one).toMatchObject({ status: 'rejected', reason: { name: 'ConfigurationError' } });
+  });
+
   test('RUN-SUBAGENT-N-1: resolves after its instance was disposed, and its hook may throw', async () => {
     let disposed = 0;
     const { run, errors } = setUp(() => ({ text: 'done' }));

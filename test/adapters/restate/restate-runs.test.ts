@@ -24,7 +24,10 @@ interface Workflow {
   readonly name: string;
   readonly options: object;
   readonly handlers: Readonly<
-    Record<'run' | 'view' | 'answer' | 'cancel', (ctx: unknown, input: unknown) => Promise<unknown>>
+    Record<
+      'run' | 'view' | 'answer' | 'message' | 'cancel',
+      (ctx: unknown, input: unknown) => Promise<unknown>
+    >
   >;
 }
 
@@ -131,6 +134,7 @@ describe.each(['steps', 'jobs'] as const)('conformance, with `%s`', (by) => {
     name: 'restate',
     shows: [],
     isEngine: true,
+    asksAtOnce: by === 'steps',
     moment: () => new Promise((resolve) => setImmediate(resolve)),
     async open(tell) {
       const { configs, model } = runsConformanceAgents(tell);
@@ -309,19 +313,20 @@ describe('the workflow', () => {
     ]);
   });
 
-  test('a turn that was cancelled in an earlier process begins with the cancel', async () => {
+  /** Plays a run whose first letter was opened by an earlier process: Restate plays it back before it runs what has no end yet. */
+  async function newsAfter(letter: object): Promise<readonly unknown[]> {
     const news: unknown[] = [];
     const handler: RunHandler = {
-      async turn(turn) {
-        news.push(turn.news);
+      async turn({ news: given, messages = [], steps }) {
+        news.push({ ...given, ...(messages.length > 0 ? { messages, steps } : {}) });
         return over;
       },
+      step: async () => ({ lost: true }),
     };
     const { handlers } = restateRunWorkflow({ restate: sdk, handler });
     const ctx = contextOf();
-    await ctx.promise('cancel').resolve('not needed');
+    await ctx.promise('letter/0').resolve(letter);
     const { run } = ctx;
-    // Restate plays the cancel back before it runs what has no end yet.
     const late = (name: string, action: () => Promise<unknown>) =>
       durable(
         Promise.resolve()
@@ -329,7 +334,19 @@ describe('the workflow', () => {
           .then(() => run(name, action)),
       );
     await handlers.run({ ...ctx, run: late }, order);
+    return news;
+  }
+
+  test('a turn that was cancelled in an earlier process begins with the cancel', async () => {
+    const news = await newsAfter({ type: 'cancel', reason: 'not needed' });
     expect(news).toEqual([{ type: 'cancelled', reason: 'not needed' }]);
+  });
+
+  test('a turn that a message broke off in an earlier process is not done: the one in its place has the message', async () => {
+    const message = { id: 'm', content: 'Stop', mode: 'interrupt' };
+    const news = await newsAfter({ type: 'message', message });
+    const messages = [{ ...message, nth: 1 }];
+    expect(news).toEqual([{ type: 'begun', messages, steps: 'none' }]);
   });
 });
 

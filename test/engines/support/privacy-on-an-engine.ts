@@ -13,8 +13,8 @@ import { unzipped } from '../../../src/adapters/temporal/zipped-text.ts';
 import type { EngineOptions, LiveEngine, WorkersDo } from './live-engine.ts';
 import { moment } from './processes.ts';
 
-/** In the task, and in the answer of the user. */
-const WORDS = ['heliotrope-17-kestrel', 'marzipan-41-osprey'] as const;
+/** In the task, in the answer of the user, and in a message. */
+const WORDS = ['heliotrope-17-kestrel', 'marzipan-41-osprey', 'quicksilver-63-heron'] as const;
 
 /** A run on the engine, with a subagent of its own; and one in this process whose steps are jobs. */
 async function playBoth(live: LiveEngine) {
@@ -39,6 +39,7 @@ async function playBoth(live: LiveEngine) {
       id: 'in process',
     }),
   ];
+  for (const { send } of runs) void send(WORDS[2]);
   for (const { result } of runs) expect(await result).toMatchObject({ status: 'completed' });
   return {
     /** Again, until the engine has found everything: what it lists may lag behind. */

@@ -20,6 +20,8 @@ import {
   type RunChild,
   type RunEngine,
   type RunHandler,
+  type RunMessage,
+  type RunTurn,
   type RunTurnEnd,
   type RunWorkerOptions,
 } from '../../../src/entries/jobs.ts';
@@ -152,7 +154,7 @@ function simulatedWith({
       };
       let versions: readonly AgentsVersion[] = ['later'];
       let living = versions.map(start);
-      const chance = chanceOf(salt, 'workers');
+      const chance = chanceOf(0, 'workers');
       /** Each turn and step is given to any worker. */
       const taken = (): RunHandler => {
         const next = chance.within(0, living.length - 1);
@@ -319,6 +321,67 @@ const beginsFewer: Faults = {
       withPolicy(await handler.turn(turn, signal), (child, at) => (at === 0 ? child : null)),
   }),
 };
+
+const withEngine = (changed: (engine: RunEngine) => Partial<RunEngine>): Faults => ({
+  engine: (engine) => ({ ...engine, ...changed(engine) }),
+});
+
+/** Faults on the way of messages, with the beginning of the name of the case that finds each. */
+function faultsOfMessages(): readonly [string, Faults, string][] {
+  const sentAs = (changed: (message: RunMessage) => RunMessage): Faults =>
+    withEngine((engine) => ({
+      message: async (id, message) =>
+        (await engine.message?.(id, changed(message))) ?? { refused: 'over' },
+    }));
+  const withTurns = (changed: (turn: RunTurn) => RunTurn, steps?: 'one'): Faults => ({
+    ...(steps ? { steps } : {}),
+    handler: (handler) => ({
+      ...handler,
+      turn: (turn, signal) => handler.turn(changed(turn), signal),
+    }),
+  });
+  const withEnds = (read: (turn: RunTurn) => readonly number[]): Faults => ({
+    handler: (handler) => ({
+      ...handler,
+      turn: async (turn, signal) => ({ ...(await handler.turn(turn, signal)), read: read(turn) }),
+    }),
+  });
+  const lost = withEngine(() => ({ message: async () => ({ nth: 1 }) }));
+  const separate = sentAs((message) => ({ ...message, id: `m${(salt += 1)}` }));
+  const steered = {
+    ...sentAs((message) => ({ ...message, mode: 'steer' })),
+    steps: 'one',
+  } as const;
+  const turned = withTurns((turn) =>
+    turn.messages ? { ...turn, messages: turn.messages.toReversed() } : turn,
+  );
+  const isUnread = ({ messages = [] }: RunTurn): readonly number[] =>
+    messages.map(({ nth }) => nth);
+  const alwaysRead = withEngine((engine) => ({
+    async view(...given) {
+      const view = await engine.view(...given);
+      return view.outcome ? { ...view, messages: { last: 1_000, unread: [] } } : view;
+    },
+  }));
+  const deafSteps = withTurns(
+    ({ messages, ...turn }) =>
+      messages && turn.news.type !== 'next' ? { ...turn, messages } : turn,
+    'one',
+  );
+  return [
+    ['a message does nothing', lost, 'a message while a question waits'],
+    ['a message does nothing', { ...lost, steps: 'one' }, 'a message in the last model call'],
+    ['a message that is sent again is another one', separate, 'a message is sent again'],
+    ['messages come in another order', turned, 'messages are read in the order'],
+    ['no turn tells what was read', withEnds(() => []), 'a message while a question waits'],
+    ['a turn tells of what waits', withEnds(isUnread), 'a message to a run that was cancelled'],
+    ['whoever asks is told that it was read', alwaysRead, 'a message to a run that was cancelled'],
+    ['a turn that begins with a step gets no messages', deafSteps, 'a message in a tool call'],
+    ['a message for the end comes at once', steered, 'a message for the end'],
+    ['an interrupting message waits', steered, 'an interrupt in a look-up'],
+    ['an interrupting message waits', steered, 'an interrupt while it asks'],
+  ];
+}
 
 describe('a planted fault fails a case', () => {
   const planted: readonly [string, Faults][] = [
@@ -726,6 +789,7 @@ describe('a planted fault is found by its case', () => {
     }),
   };
   const planted: readonly [string, Faults, string][] = [
+    ...faultsOfMessages(),
     ['a question is shown when nothing works', showsLate, 'a subagent inside the run asks while'],
     ['nothing is left to other workers', hasty, `${deploys}: runs of a configuration`],
     ['nothing is left to other workers', hasty, 'workers are rolled back'],
