@@ -58,9 +58,12 @@ withRuns.bridge.handler = {
   async do({ key }) {
     begun.push(key);
     if (key === 'stopped/model-1' || key === 'guide-stopped-guide/model-1') await never;
+    if (key === 'told/look_up') await heard.promise;
+    if (key === 'told/charge') await never;
     return { done: '' };
   },
 };
+const heard = Promise.withResolvers<void>();
 const { configs } = runsConformanceAgents(() => Promise.resolve());
 const runtime = createRuntime({ environment: nodeEnvironment() });
 const run = (id: string, steps: string) =>
@@ -75,7 +78,7 @@ const run = (id: string, steps: string) =>
     },
   );
 // Side by side.
-const statuses = [(await run('beside', 'look_up & charge, look_up').result).status];
+const statuses: string[] = [(await run('beside', 'look_up & charge, look_up').result).status];
 statuses.push((await run('answered', 'look_up, ask, charge').result).status);
 const stopped = run('stopped', 'charge');
 await until('stopped/model-1');
@@ -86,11 +89,21 @@ const left = run('guide-stopped', 'guide charge');
 await until('guide-stopped-guide/model-1');
 left.cancel();
 statuses.push((await left.result).status);
+const told = run('told', 'look_up, charge');
+await until('told/look_up');
+const message = { id: 'words', content: 'hear left', mode: 'steer' } as const;
+await withRuns.runs().message?.('told', message);
+heard.resolve();
+await until('told/charge');
+void told.send('hear now', { mode: 'interrupt' });
+statuses.push((await told.result).text);
 // `run-….json` are of a version that did all steps of a turn as jobs: they are played again, and not recorded any more.
-for (const id of ['beside', 'answered', 'stopped', 'guided', 'guide-stopped']) {
+for (const id of ['beside', 'answered', 'stopped', 'guided', 'guide-stopped', 'told']) {
   const history = await historyOf(withRuns.client, `run/${id}`);
   await writeFile(`${folder}/steps-${id}.json`, `${JSON.stringify(history, null, 1)}\n`);
 }
 await withRuns.close();
 process.stdout.write(`${JSON.stringify(statuses)}\n`);
 process.stdout.write(`${JSON.stringify(ended)}\n`);
+// Requests that were under way at the end fail now.
+process.exit(0);

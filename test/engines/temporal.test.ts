@@ -43,6 +43,7 @@ describe('the workflow in the sandbox, without a server', () => {
     'steps-stopped',
     'steps-guided',
     'steps-guide-stopped',
+    'steps-told',
   ])('TEMPORAL-WORKFLOW-2: the history `%s` of a live server is played again', async (name) => {
     const text = await readFile(join(histories, `${name}.json`), 'utf8');
     await replay(JSON.parse(text));
