@@ -219,6 +219,11 @@ export interface RunDriver {
   beginStep?(step: RunStep): void;
   /** Tells a step to stop. Its end is no news any more. Needed with `steps`. */
   stopStep?(key: string): void;
+  /**
+   * The engine's history has room for few more steps, and can be begun anew when none is under way: none is begun before that.
+   * @defaultValue there is room
+   */
+  isFull?(): boolean;
 }
 
 /** The run before its first turn, or where a history that is begun anew goes on. */
@@ -292,8 +297,10 @@ export async function playRun(
       news = { type: 'next', step: first };
     else if (hasMail) news = { type: 'messages' };
     else {
+      // A child may take days: nothing waits for it.
+      const mayBegin = underWay.size === 0 || begun.size > 0 || driver.isFull?.() !== true;
       for (const step of steps) {
-        if (underWay.has(step.key)) continue;
+        if (!mayBegin || underWay.has(step.key)) continue;
         underWay.add(step.key);
         driver.beginStep?.(step);
       }

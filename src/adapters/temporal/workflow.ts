@@ -11,7 +11,8 @@
 //   TEMPORAL-WORKFLOW-2. The commands depend on the input and on what has happened, and on nothing else: it replays.
 //   TEMPORAL-WORKFLOW-3. A cancel reaches the turn under way; a turn whose worker died after that begins with the cancel. A turn
 //       of one step is not waited for: another one takes the cancel, as after the death of its worker.
-//   TEMPORAL-WORKFLOW-4. A child run is a child workflow; while one is under way, or a step, the history is not begun anew.
+//   TEMPORAL-WORKFLOW-4. A child run is a child workflow; while one is under way, or a step, the history is not begun anew. At
+//       half of what Temporal allows, no step is begun beside another one until it is.
 //   TEMPORAL-WORKFLOW-5. A history that was begun before there were steps is played again as it was (`patched`).
 //   TEMPORAL-WORKFLOW-6. A run with steps asks for no cancel of activities when it ends: the end of the workflow stops them, at their
 //       next heartbeat. (Temporal's test server hangs for ever when such a request meets the end of the activity.)
@@ -134,7 +135,12 @@ export interface TemporalRunWorkflow {
   upsertMemo(memo: Readonly<Record<string, unknown>>): void;
   defineUpdate(name: string): unknown;
   setHandler(definition: unknown, handler: unknown, options?: object): void;
-  workflowInfo(): { readonly continueAsNewSuggested: boolean; readonly workflowType: string };
+  workflowInfo(): {
+    readonly continueAsNewSuggested: boolean;
+    readonly workflowType: string;
+    readonly historyLength?: number;
+    readonly historySize?: number;
+  };
   startChild(workflowType: string, options: object): Promise<{ result(): Promise<unknown> }>;
   continueAsNew(...args: unknown[]): Promise<unknown>;
   readonly CancellationScope: {
@@ -177,6 +183,9 @@ export const RUN_PREFIX = 'run/';
 export const RUN_VIEW = 'offstageView';
 
 const BY_OPERATOR = 'cancelled at the engine';
+/** Half of what Temporal ends a workflow at. */
+const FULL_EVENTS = 25_000;
+const FULL_BYTES = 25_000_000;
 /** As `MAX_UNREAD_MESSAGES` of the port, whose module the sandbox cannot have. */
 const MAX_UNREAD = 25;
 /** TEMPORAL-WORKFLOW-5 */
@@ -462,6 +471,10 @@ class RunOnTemporal {
         // The result of the workflow has the outcome.
         if (view.outcome === null) return inMemo(view);
         this.#view = view;
+      },
+      isFull: () => {
+        const { historyLength = 0, historySize = 0 } = this.#workflow.workflowInfo();
+        return historyLength > FULL_EVENTS || historySize > FULL_BYTES;
       },
       beginStep: (step) => this.#beginStep(step),
       stopStep: (key) => {

@@ -44,7 +44,10 @@ interface Execution {
   readonly ended: PromiseWithResolvers<unknown>;
 }
 
-function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isOld = false } = {}) {
+function openTemporal(
+  handler: RunHandler,
+  { renewsAfter = Infinity, isOld = false, isFull = false } = {},
+) {
   const executions = new Map<string, Execution>();
   let context: ReturnType<TemporalActivity['Context']['current']> | null = null;
   const activity: TemporalActivity = { Context: { current: () => context! } };
@@ -110,6 +113,8 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isOld = fal
       workflowInfo: () => ({
         continueAsNewSuggested: turns >= renewsAfter,
         workflowType: 'offstageRun',
+        historyLength: isFull ? 30_000 : 10,
+        historySize: 1_000,
       }),
       async startChild(type, options) {
         expect(type).toBe('offstageRun');
@@ -184,6 +189,7 @@ describe.each([
     name: 'temporal',
     shows: [],
     isEngine: true,
+    asksAtOnce: by === 'steps',
     moment: turnOfTheLoop,
     open(tell) {
       const { configs, model } = runsConformanceAgents(tell);
@@ -246,6 +252,42 @@ describe('the workflow', () => {
     const [one] = executions.values();
     while (!one?.isOver) await turnOfTheLoop();
     expect(news).toEqual([{ type: 'begun' }, { type: 'cancelled', reason: 'not needed' }]);
+  });
+});
+
+describe('TEMPORAL-WORKFLOW-4: at every time a step is under way', () => {
+  test.each([
+    ['the history is begun anew where it is full', true],
+    ['it is not where it has room', false],
+  ])('%s', async (_, isFull) => {
+    let renewals = 0;
+    let isScoutDone = false;
+    const { configs, model } = runsConformanceAgents(async (what) => {
+      const isScout = what.includes('-scout/');
+      if (what.endsWith('-scout/model-7')) {
+        isScoutDone = true;
+        ({ renewals = 0 } = executions.values().next().value ?? {});
+      }
+      // The steps of both have other lengths: one always goes on.
+      for (let moments = isScout ? 7 : 31; moments > 0; moments -= 1) await turnOfTheLoop();
+    });
+    const steps = jobWorker({ environment, configs, model });
+    const handler = runWorker({ environment, configs, steps });
+    const { client, executions } = openTemporal(handler, { renewsAfter: 1, isFull });
+    const looks = (times: number, between: string): string =>
+      Array.from({ length: times }, () => 'look_up').join(between);
+    const run = runSubagent(
+      configs['tireless'] as SubagentConfig,
+      `Travel [trip t: spawn ${looks(6, ' then ')}, ${looks(8, ', ')}, await]`,
+      {
+        runtime: createRuntime({ environment }),
+        engine: temporalRuns({ client, lookMs: 5 }),
+        id: 't',
+      },
+    );
+    expect((await run.result).status).toBe('completed');
+    expect(isScoutDone).toBe(true);
+    expect(renewals > 2).toBe(isFull);
   });
 });
 
