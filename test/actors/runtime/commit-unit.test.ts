@@ -32,6 +32,11 @@ class Recorder implements UnitBody {
     return event.type !== 'refused';
   }
 
+  enrich(_actor: string, event: Event): Event {
+    if (event.type === 'unreadable') throw new Error('a reader threw');
+    return event;
+  }
+
   apply(actor: string, event: Event): void {
     if (event.type === 'poison') throw new Error('beyond repair');
     this.applied.push(`${actor}.${event.type}${event.n ?? ''}`);
@@ -164,6 +169,24 @@ describe('accepted events', () => {
     await environment.settle();
     expect(body.applied).toEqual(['a.go1', 'a.go2']);
     expect(errors).toEqual([expect.stringContaining('a guard threw')]);
+  });
+});
+
+describe('an event to which no data can be added', () => {
+  test('is refused like one that cannot be judged; those behind it are taken in', async () => {
+    const journal = gatedJournal();
+    const { unit, body, errors, ignored, environment } = unitWith(journal);
+    journal.shut();
+    unit.receive('a', { type: 'go', n: 1 } as UnitEvent);
+    unit.receive('a', { type: 'unreadable' });
+    unit.receive('a', { type: 'go', n: 2 } as UnitEvent);
+    const handled = unit.whenHandled();
+    journal.open();
+    await environment.settle();
+    expect(body.applied).toEqual(['a.go1', 'a.go2']);
+    expect(errors).toEqual([expect.stringContaining('a reader threw')]);
+    expect(ignored).toEqual(['unit/a.unreadable']);
+    await handled;
   });
 });
 
