@@ -211,9 +211,10 @@ describe('a transaction', () => {
   });
 
   test('a fold that throws releases nothing and ends the unit', () => {
-    const { unit, body } = unitWith();
+    const { unit, body, ignored } = unitWith();
     body.routes['first'] = [{ actor: 'b', event: { type: 'poison' } }];
     unit.receive('a', { type: 'go', then: ['first', 'second'] } as UnitEvent);
+    expect(ignored).toEqual(['unit/a.go']);
     expect(body.crashes).toEqual([expect.objectContaining({ message: 'beyond repair' })]);
     expect(body.released).toEqual([]);
     unit.receive('a', { type: 'go' });
