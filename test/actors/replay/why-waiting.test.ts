@@ -19,8 +19,6 @@ import {
 import { textLife, world } from '../../support/crashes.ts';
 import { orderMonitor } from '../../support/order-monitor.ts';
 import { sessionEntries } from '../../support/session-entries.ts';
-import { calls, say, steps } from '../../support/subagent-runs.ts';
-import { textTalk } from '../../support/text-talk.ts';
 import { inMidQuestion, wholeRide } from './support.ts';
 
 const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
@@ -291,22 +289,4 @@ test('a model call that is repeated: which of them it is, when, and after which 
   ]);
   await environment.advance(20_000);
   expect((await result).text).toBe('Written.');
-});
-
-test('a question of a subagent in a session names who may answer it', async () => {
-  const journal = memoryJournal();
-  const { start, type, session, close } = textTalk({
-    journal,
-    subagents: {
-      treasurer: {
-        script: steps(calls(['ask_user', { question: 'How much?' }]), say('Paid.')),
-        config: { interactive: true, answerableBy: ['carl'] },
-      },
-    },
-  });
-  await start();
-  await type('use treasurer');
-  const waits = sentencesIn(journal.read({ scope: session.id })).flat();
-  expect(waits.find(({ cause }) => cause === 'answer')).toMatchObject({ by: ['carl'] });
-  await close();
 });
