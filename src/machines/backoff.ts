@@ -17,6 +17,7 @@ export function backoffMs(
   failures: number,
   jitter: number,
 ): number {
-  const pauseMs = Math.min(maxDelayMs, baseDelayMs * 2 ** (failures - 1));
+  // 2 ** 1024 is Infinity, and no pause at all would become NaN.
+  const pauseMs = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(failures - 1, 1000));
   return pauseMs * (1 - jitter / 2);
 }

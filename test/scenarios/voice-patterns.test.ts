@@ -178,6 +178,28 @@ describe('P5: the user breaks in', () => {
     expect(said).toMatchObject({ text: 'Once upon a', interrupted: true, final: true });
   });
 
+  test.each([
+    ['むかしむかし、あるところに王様がいました。', 'むかしむかし'],
+    ['从前有一位国王，他住在山上。', '从前有'],
+    ['กาลครั้งหนึ่งมีพระราชาองค์หนึ่ง', 'กาล'],
+  ])(
+    'what was heard is known also where no spaces are between words: %s',
+    async (text, heardFirst) => {
+      const { start, play, model, state, environment } = voiceTalk({ voice: atOnce });
+      await start();
+      await voiceReply(model, 'tell me a story', environment);
+      const story = model().begin(text, 8000);
+      await play(story.itemId, 4000);
+      model().speechStarted('barge');
+      await environment.settle();
+      await play(story.itemId, 4000);
+      const said = state().transcript.find(({ id }) => id === story.itemId);
+      expect(said?.text.startsWith(heardFirst)).toBe(true);
+      expect(text.startsWith(said?.text ?? '')).toBe(true);
+      expect(said?.text.length).toBeLessThan(text.length);
+    },
+  );
+
   test('a subagent that wants it is cancelled, the others are not', async () => {
     const { start, use, play, model, state, environment } = voiceTalk({
       subagents: {

@@ -345,13 +345,14 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     }
     this.#isHandling = true;
     const at = this.#host.environment.clock.now();
+    const { actor } = message;
     const event = { ...message.event, at };
-    const refused = this.#refusalOf(message.actor, event);
-    if (refused === undefined)
-      this.#commit(message.actor, this.#body.enrich?.(message.actor, event) ?? event);
+    const judged = this.#judged(actor, event);
+    if ('entry' in judged) this.#commit(actor, judged.entry);
     else {
+      const { refused } = judged;
       this.#body.ignored?.(event, refused);
-      this.#host.ignored(this.id, message.actor, event);
+      this.#host.ignored(this.id, actor, event);
       this.#handled();
     }
     if (!this.#committing && this.#mailbox) this.#wake();
@@ -413,12 +414,11 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Returns undefined if the event is accepted, and null if its actor does not accept it in this state. An
-   * event that cannot be judged is reported and does not block the ones behind it: then the result is the
-   * error.
+   * Returns the event as its entry keeps it, or that its actor does not accept it in this state (null). An event that
+   * cannot be judged is reported and does not block the ones behind it: then it is refused with the error.
    */
-  #refusalOf(actor: string, event: UnitEvent & Stamped): Error | null | undefined {
-    if (isSetAside(event)) return undefined;
+  #judged(actor: string, event: UnitEvent & Stamped): Judged {
+    if (isSetAside(event)) return { entry: event };
     try {
       const reason = misshapen(event, this.#body.shapes);
       if (reason !== null)
@@ -427,12 +427,14 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
           `Expected a \`${event.type}\` as it is declared, got ${reason}`,
           { raw: event },
         );
-      return this.#body.accepts(actor, event) ? undefined : null;
+      if (!this.#body.accepts(actor, event)) return { refused: null };
+      return { entry: this.#body.enrich?.(actor, event) ?? event };
     } catch (error) {
       this.#host.report(error, `${this.id}: \`${event.type}\` for ${actor}`);
-      return isA(error, OffstageError)
+      const refused = isA(error, OffstageError)
         ? error
         : new OffstageError('INTERNAL', messageOf(error), { cause: error });
+      return { refused };
     }
   }
 
@@ -609,6 +611,8 @@ interface Waiting {
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
+
+type Judged = { readonly entry: UnitEvent & Stamped } | { readonly refused: Error | null };
 
 interface Deadline {
   readonly dueAt: number;

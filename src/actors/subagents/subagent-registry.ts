@@ -15,7 +15,8 @@
 //       child) is not silent, but waiting. Being hung is a mark beside the state; a sign of life clears it.
 //   TREE-SNAPSHOT-1. A snapshot holds every known subagent, in the order of their admission: a parent precedes
 //       its children.
-//   TREE-SNAPSHOT-2. A snapshot holds the usage of forgotten subagents: no crash widens a limit.
+//   TREE-SNAPSHOT-2. A snapshot holds the usage of forgotten subagents, by the nearest agent above them that is known:
+//       no crash widens a limit.
 
 import type { ModelMessage } from 'ai';
 import type { SubagentDefinition } from '../contracts/config.ts';
@@ -51,9 +52,9 @@ export interface OpenRequest extends PendingInput {
 /** The part of an open request that outlives the process. */
 type RequestSnapshot = Pick<OpenRequest, 'requestId' | 'askedAt' | 'isTold'>;
 
-/** Forgotten subagents that worked for the same parent. */
+/** Forgotten subagents, by the nearest agent above them that is known. */
 interface ForgottenSubagents {
-  /** Their parent; null: the lead agent or the program. */
+  /** That agent; null: the lead agent or the program. */
   readonly parentId: string | null;
   readonly agents: number;
   readonly tokens: number;
@@ -245,7 +246,8 @@ export class SubagentRegistry {
 
   /** Adds subagents that were forgotten, by this process or another one. */
   remember(gone: ForgottenSubagents): void {
-    const { parentId } = gone;
+    const isKnown = gone.parentId !== null && this.#records.has(gone.parentId);
+    const parentId = isKnown ? gone.parentId : null;
     const before = this.#forgotten.get(parentId) ?? nothingUsed;
     const { agents, tokens, steps, cost = 0 } = before;
     this.#forgotten.set(parentId, {
@@ -421,11 +423,7 @@ export class SubagentRegistry {
   toSnapshot(): Pick<SubagentTreeSnapshot, 'subagents' | 'gone'> {
     return {
       subagents: this.all.flatMap((record) => recordSnapshot(record) ?? []),
-      gone: [...this.#forgotten.values()].map((gone) =>
-        gone.parentId !== null && this.#records.has(gone.parentId)
-          ? gone
-          : { ...gone, parentId: null },
-      ),
+      gone: [...this.#forgotten.values()],
     };
   }
 
@@ -446,10 +444,12 @@ export class SubagentRegistry {
     if (!this.#records.delete(id)) return;
     const usage = outcome?.usage ?? NO_USAGE;
     const { totalTokens: tokens, cost = 0 } = usage;
-    this.remember({ parentId, agents: 1, tokens, steps: lastStep, cost, usage });
-    // The usage of its forgotten children counts for its own parent.
+    // Its parent may have ended and been forgotten before it.
+    const heir = admission.lineage.findLast((one) => this.#records.has(one)) ?? null;
+    this.remember({ parentId: heir, agents: 1, tokens, steps: lastStep, cost, usage });
+    // The usage of its forgotten children counts for the same agent.
     const below = this.#forgotten.get(id);
-    if (below && this.#forgotten.delete(id)) this.remember({ ...below, parentId });
+    if (below && this.#forgotten.delete(id)) this.remember({ ...below, parentId: heir });
     if (idempotencyKey !== null) this.#byKey.delete(idempotencyKey);
     if (parentId !== null) this.get(parentId)?.children?.delete(id);
   }

@@ -4,7 +4,7 @@
 // Owns:     its readiness, its configuration, its resume value, and the history that its model had or took.
 // Does not: know whether it is in use, or where an earlier connection ended (connection manager).
 //
-// No fault of an adapter brings the process down: its events are handled safely, and an error of its stream
+// No fault of an adapter brings the process down: its events are handled safely, and an error of one of its streams
 // or its `connect` ends the connection.
 //
 // Invariant
@@ -99,7 +99,8 @@ export class Connection {
     };
     try {
       const connection = transport.connect(configuration, context);
-      if (typeof connection?.events?.subscribe !== 'function')
+      const streams = [connection?.events, connection?.audio];
+      if (streams.some((stream) => typeof stream?.subscribe !== 'function'))
         throw new ConfigurationError(
           'INVALID_TRANSPORT',
           `Expected connect() of ${transport.name} to return a connection, got ${shown(connection)}`,
@@ -160,14 +161,13 @@ export class Connection {
         this.#record(storable);
         onEvent(storable);
       });
-    this.#connection.audio.subscribe((frame) =>
-      callSafely(this.#host, 'transport', () => onAudio(this.#withIds(frame))),
-    );
-    this.#connection.events.subscribe({
-      next: handle,
-      error: (error: unknown) =>
-        handle({ type: 'transport.closed', code: null, reason: messageOf(error), retryable: true }),
+    const error = (thrown: unknown): void =>
+      handle({ type: 'transport.closed', code: null, reason: messageOf(thrown), retryable: true });
+    this.#connection.audio.subscribe({
+      next: (frame) => callSafely(this.#host, 'transport', () => onAudio(this.#withIds(frame))),
+      error,
     });
+    this.#connection.events.subscribe({ next: handle, error });
   }
 
   send(command: TransportCommand): void {

@@ -201,7 +201,19 @@ function isOpen(item: ConversationItem | undefined): boolean {
  */
 function heardPart(text: string, fraction: number): string {
   if (fraction >= 1) return text;
-  const words = text.split(/(?<=\s)/);
+  const words = text.split(/(?<=\s)/).flatMap(wordsIn);
   const heard = Math.floor(words.length * Math.max(0, fraction));
   return words.slice(0, heard).join('').trimEnd();
+}
+
+/** Scripts that write no spaces between words. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
+
+function wordsIn(piece: string): readonly string[] {
+  return UNSPACED.test(piece)
+    ? [...segmenter.segment(piece)].map(({ segment }) => segment)
+    : [piece];
 }

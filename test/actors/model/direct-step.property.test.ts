@@ -281,6 +281,7 @@ const turn: fc.Arbitrary<readonly object[]> = fc.oneof(
   },
   fc.constantFrom<readonly object[]>(
     [{ role: 'system', content: 'Hidden.' }],
+    [{ role: 'tool', content: [] }],
     [{ role: 'user', content: [{ type: 'image', image: 'data:image/png;base64,AAAA' }] }],
     [{ role: 'user', content: 'Hi', providerOptions: { test: { a: 1 } } }],
     [{ role: 'robot', content: 'Hi' }],

@@ -32,6 +32,11 @@ class Recorder implements UnitBody {
     return event.type !== 'refused';
   }
 
+  enrich(_actor: string, event: Event): Event {
+    if (event.type === 'unreadable') throw new Error('a reader threw');
+    return event;
+  }
+
   apply(actor: string, event: Event): void {
     if (event.type === 'poison') throw new Error('beyond repair');
     this.applied.push(`${actor}.${event.type}${event.n ?? ''}`);
@@ -167,6 +172,24 @@ describe('accepted events', () => {
   });
 });
 
+describe('an event to which no data can be added', () => {
+  test('is refused like one that cannot be judged; those behind it are taken in', async () => {
+    const journal = gatedJournal();
+    const { unit, body, errors, ignored, environment } = unitWith(journal);
+    journal.shut();
+    unit.receive('a', { type: 'go', n: 1 } as UnitEvent);
+    unit.receive('a', { type: 'unreadable' });
+    unit.receive('a', { type: 'go', n: 2 } as UnitEvent);
+    const handled = unit.whenHandled();
+    journal.open();
+    await environment.settle();
+    expect(body.applied).toEqual(['a.go1', 'a.go2']);
+    expect(errors).toEqual([expect.stringContaining('a reader threw')]);
+    expect(ignored).toEqual(['unit/a.unreadable']);
+    await handled;
+  });
+});
+
 describe('a transaction', () => {
   test('COMMIT-UNIT-2: messages within the unit are delivered in it; effects go out after it, in order', async () => {
     const { unit, journal, body } = unitWith();
@@ -188,9 +211,10 @@ describe('a transaction', () => {
   });
 
   test('a fold that throws releases nothing and ends the unit', () => {
-    const { unit, body } = unitWith();
+    const { unit, body, ignored } = unitWith();
     body.routes['first'] = [{ actor: 'b', event: { type: 'poison' } }];
     unit.receive('a', { type: 'go', then: ['first', 'second'] } as UnitEvent);
+    expect(ignored).toEqual(['unit/a.go']);
     expect(body.crashes).toEqual([expect.objectContaining({ message: 'beyond repair' })]);
     expect(body.released).toEqual([]);
     unit.receive('a', { type: 'go' });

@@ -14,7 +14,7 @@ function record(id: string, lineage: readonly string[] = []): SubagentRecord {
   const place = { id, lineage, definition, callId: null, idempotencyKey: null, startedAt: 0 };
   return new SubagentRecord(
     place as unknown as Admission,
-    { step: 0 } as never,
+    { step: 0, toSnapshot: () => null } as never,
     { messages: null } as never,
   );
 }
@@ -91,4 +91,27 @@ test('RETENTION-2: of those delivered the last are kept; 0 keeps none', () => {
   forgetful.ended(last, { status: 'completed', usage: { totalTokens: 0 } } as never, 0);
   forgetful.keepResult(last, 0);
   expect(forgetful.get('last')).toBeUndefined();
+});
+
+test('TREE-SNAPSHOT-2: the usage of a child that is forgotten after its parent counts for the agent above both', () => {
+  let now = 0;
+  const registry = registryAt(() => now, RETENTION_MS);
+  const boss = record('boss');
+  const parent = record('parent', ['boss']);
+  const child = record('child', ['boss', 'parent']);
+  for (const one of [boss, parent, child]) registry.add(one);
+  const end = (one: SubagentRecord, totalTokens: number): void => {
+    registry.ended(one, { status: 'cancelled', usage: { totalTokens } } as never, now);
+    registry.keepResult(one, now);
+    registry.markDelivered(one, now);
+  };
+  end(parent, 10);
+  now += RETENTION_MS - 1;
+  // It had a grace to stop.
+  end(child, 5);
+  now += 1;
+  expect(registry.forgetDue()).toBe(1);
+  now += RETENTION_MS;
+  expect(registry.forgetDue()).toBe(1);
+  expect(registry.toSnapshot().gone).toMatchObject([{ parentId: 'boss', agents: 2, tokens: 15 }]);
 });

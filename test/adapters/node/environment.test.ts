@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -117,10 +117,48 @@ test('ids have the prefix and 72 bits of chance, and none comes twice', () => {
   expect(ids.next('ses')).toMatch(/^ses_/);
 });
 
-test('the clock never goes back', () => {
-  const { clock } = nodeEnvironment();
-  const first = clock.now();
-  expect(clock.now()).toBeGreaterThanOrEqual(first);
+describe('ENVIRONMENT-2: the clock', () => {
+  const hour = 3_600_000;
+
+  function set() {
+    const wall = vi.spyOn(Date, 'now').mockReturnValue(10 * hour);
+    const monotonic = vi.spyOn(performance, 'now').mockReturnValue(500.25);
+    onTestFinished(() => {
+      wall.mockRestore();
+      monotonic.mockRestore();
+    });
+    return { wall, monotonic, clock: nodeEnvironment().clock };
+  }
+
+  test('is the wall clock', () => {
+    const { wall, monotonic, clock } = set();
+    expect(clock.now()).toBe(10 * hour);
+    wall.mockReturnValue(10 * hour + 7);
+    monotonic.mockReturnValue(507.75);
+    expect(clock.now()).toBe(10 * hour + 7);
+    wall.mockReturnValue(20 * hour);
+    expect(clock.now()).toBe(20 * hour);
+  });
+
+  test('goes on when the wall clock is set back, and follows it when it has caught up', () => {
+    const { wall, monotonic, clock } = set();
+    clock.now();
+    wall.mockReturnValue(9 * hour);
+    expect(clock.now()).toBe(10 * hour);
+    monotonic.mockReturnValue(800.25);
+    wall.mockReturnValue(9 * hour + 300);
+    expect(clock.now()).toBe(10 * hour + 300);
+    wall.mockReturnValue(11 * hour);
+    expect(clock.now()).toBe(11 * hour);
+  });
+
+  test('goes back for no clock of the host', () => {
+    const { wall, monotonic, clock } = set();
+    clock.now();
+    wall.mockReturnValue(0);
+    monotonic.mockReturnValue(0);
+    expect(clock.now()).toBe(10 * hour);
+  });
 });
 
 test('a host without setImmediate runs tasks in order, each in a turn of its own, and cancels them', async () => {

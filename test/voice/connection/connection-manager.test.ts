@@ -94,6 +94,16 @@ test('CONNECTION-MANAGER-1: events of a connection that was hung up are ignored,
   expect(reported).toEqual([]);
 });
 
+test.each(['events', 'audio'] as const)(
+  'CONNECTION-MANAGER-1: an adapter whose stream of %s fails has lost its connection',
+  (stream) => {
+    const { told, first } = managerOf();
+    first.ready();
+    first[stream].error(new Error('the codec broke'));
+    expect(told).toEqual(['ready', 'lost the codec broke']);
+  },
+);
+
 describe('CONNECTION-MANAGER-4: after a transfer that failed the model is told who it was', () => {
   test('if it has said that it is the other one', async () => {
     const { connections, told, first } = managerOf();

@@ -119,6 +119,8 @@ export class TextOutput {
   constructor() {
     this.parts = new Observable((observer) => {
       for (const piece of this.#unseenCards()) {
+        // It wants no more: the other cards stay unseen.
+        if (observer.closed) return undefined;
         observer.next(piece.part);
         see(piece);
       }

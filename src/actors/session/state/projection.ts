@@ -9,6 +9,8 @@
 //   KEPT-VIEWS-1. An open view is always kept. Of those that are over, the latest are kept, up to a limit.
 //   KEPT-VIEWS-2. The cost of a change does not depend on their number. A list is built only after a change.
 //   KEPT-VIEWS-3. Views and lists are frozen: the session reads them, too, and a screen must not change them.
+//   EVENT-ORDER-1. Every subscriber gets the events in the same order, also if one of them causes others in the middle of
+//       an event: they follow it. Otherwise those behind it would get a newer state first, and keep the older one.
 //   SESSION-STORE-1. When nothing changes any more, all subscribers are released: a listener holds its
 //       screen, a screen its session, and a store may be kept for long. (V8 puts the functions of
 //       @xstate/store's subscriptions among the old objects at once, with all that they refer to.)
@@ -37,6 +39,8 @@ const NOTHING_USED = usageOfBoth(NO_LEAD_USAGE, NO_USAGE);
 export class Projection {
   readonly #host: Pick<Host, 'environment' | 'report'>;
   readonly #events = new Subject<SessionEvent>();
+  /** The event that subscribers are given just now, and those that it has caused. */
+  readonly #unpublished: SessionEvent[] = [];
   readonly #transcript = new KeptViews<TranscriptItem>(KEPT_VIEWS.transcript, ({ final }) => final);
   readonly #subagents = new KeptViews<SubagentView>(KEPT_VIEWS.subagents, isEnded);
   readonly #questions = new KeptViews<QuestionView>(KEPT_VIEWS.questions, isSettled);
@@ -167,18 +171,29 @@ export class Projection {
       case 'utterance.routed':
       case 'utterance.unanswered':
       case 'error.reported':
-        this.#events.next(event);
+        this.#publish(event);
         return;
     }
-    this.#events.next(event);
+    this.#publish(event);
     this.#schedule();
+  }
+
+  /** EVENT-ORDER-1 */
+  #publish(event: SessionEvent): void {
+    this.#unpublished.push(event);
+    if (this.#unpublished.length > 1) return;
+    for (let next = this.#unpublished[0]; next; next = this.#unpublished[0]) {
+      this.#events.next(next);
+      this.#unpublished.shift();
+    }
+    if (this.#isComplete) this.#events.complete();
   }
 
   /** Completes the stream: nothing changes after this. */
   complete(): void {
     this.flush();
     this.#isComplete = true;
-    this.#events.complete();
+    if (this.#unpublished.length === 0) this.#events.complete();
     this.#created?.release();
   }
 

@@ -1,5 +1,6 @@
 // The words of a text session, piece by piece, for observers and readers.
 
+import { take } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import {
   TextOutput,
@@ -217,6 +218,24 @@ describe('TEXT-OUTPUT-5: a card', () => {
     end();
     expect((await parts.next()).done).toBe(true);
     expect(log).toEqual([]);
+  });
+
+  test('is seen by no observer that has left before it', () => {
+    const output = new TextOutput();
+    const seen: string[] = [];
+    for (const id of ['d1', 'd2'])
+      output.card(
+        id,
+        told(id),
+        () => true,
+        () => seen.push(id),
+      );
+    const got: TextPart[] = [];
+    output.parts.pipe(take(1)).subscribe((part) => got.push(part));
+    expect(seen).toEqual(['d1']);
+    output.parts.subscribe((part) => got.push(part));
+    expect(got).toEqual([told('d1'), told('d2')]);
+    expect(seen).toEqual(['d1', 'd2']);
   });
 
   test('goes to nobody when it is not due any more', async () => {

@@ -1,6 +1,6 @@
 // The view of screens: each change as an event at once, the state in bulk.
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Projection } from '../../../../src/actors/session/state/projection.ts';
 import type { SessionEvent, TranscriptItem } from '../../../../src/index.ts';
 import { simulatedEnvironment } from '../../../../src/testing/index.ts';
@@ -49,6 +49,40 @@ test('the transcript stands in the order of beginning, and its end is kept', asy
   expect(transcript).toHaveLength(501);
   expect(transcript[0]?.id).toBe('open');
   expect(transcript.at(-1)?.id).toBe('l599');
+});
+
+describe('EVENT-ORDER-1: an event that a subscriber causes', () => {
+  test('follows the one that it answers, for every subscriber', () => {
+    const environment = simulatedEnvironment();
+    const projection = new Projection({ environment, report: () => {} });
+    const floors: string[] = [];
+    projection.events.subscribe((event) => {
+      if (event.type === 'floor.changed' && event.floor === 'user')
+        projection.emit({ type: 'floor.changed', floor: 'nobody' });
+    });
+    projection.events.subscribe((event) => {
+      if (event.type === 'floor.changed') floors.push(event.floor);
+    });
+    projection.emit({ type: 'floor.changed', floor: 'user' });
+    expect(floors).toEqual(['user', 'nobody']);
+  });
+
+  test('comes before the end, also if the subscriber ends the session', () => {
+    const environment = simulatedEnvironment();
+    const projection = new Projection({ environment, report: () => {} });
+    const seen: string[] = [];
+    projection.events.subscribe(({ type }) => {
+      if (type !== 'floor.changed') return;
+      projection.emit({ type: 'session.ended', error: null });
+      projection.complete();
+    });
+    projection.events.subscribe({
+      next: ({ type }) => seen.push(type),
+      complete: () => seen.push('complete'),
+    });
+    projection.emit({ type: 'floor.changed', floor: 'user' });
+    expect(seen).toEqual(['floor.changed', 'session.ended', 'complete']);
+  });
 });
 
 test('a fact outside the store is an event and no new state', async () => {

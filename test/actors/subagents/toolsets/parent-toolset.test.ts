@@ -153,6 +153,14 @@ describe('spawn_subagent', () => {
     expect(() => config && checkSubagentConfig(config)).not.toThrow();
   });
 
+  test.each([
+    [{ agent: { maxSteps: 0 } }, 'createParentSubagentToolset({ agent })'],
+    [{ adapters: { slow: { timeout: -1 } } }, 'createParentSubagentToolset({ adapters.slow })'],
+  ])('a base that no subagent can have is refused before any spawn: %o', (options, where) => {
+    expect(() => createParentSubagentToolset(options)).toThrow(where);
+    expect(() => createParentSubagentToolset(options)).toThrow(ConfigurationError);
+  });
+
   test('[M2] a host chooses the mode turn', async () => {
     const { service, spawn } = parent({ agent: { completion: 'turn', name: 'helper' } });
     await spawn();

@@ -1,0 +1,61 @@
+// The entrance of the user's input: each caller is told once (USER-INPUT-1).
+
+import { describe, expect, test } from 'vitest';
+import {
+  UserInput,
+  type UserInputSession,
+} from '../../../../src/actors/session/questions/user-input.ts';
+import { simulatedEnvironment } from '../../../../src/testing/index.ts';
+
+/** A session that takes everything in, and does nothing with it before it ends. */
+function entrance(): UserInput {
+  const session = {
+    host: { environment: simulatedEnvironment() },
+    records: {
+      questions: new Map([['q1', {}]]),
+      conversation: { get: () => undefined },
+    },
+    projection: { connection: 'active', question: () => undefined },
+    unit: { unit: { disposed: false, checkRoom: () => {} } },
+    user: undefined,
+    receive: () => {},
+  };
+  return new UserInput(session as unknown as UserInputSession, { isHeard: false });
+}
+
+const settled = {
+  callId: 'c1',
+  utteranceId: 'u1',
+  requestId: 'q1',
+  action: 'answer',
+  text: 'blue',
+  quote: 'blue',
+} as const;
+
+describe('USER-INPUT-1: nobody waits for a session that has ended', () => {
+  test('an answer that it did not take in any more came too late', async () => {
+    const userInput = entrance();
+    const receipt = userInput.answer('q1', { text: 'blue' });
+    userInput.close(null);
+    expect(await receipt).toEqual({ accepted: false, reason: 'over' });
+  });
+
+  test('words and a settlement were not taken in', async () => {
+    const userInput = entrance();
+    const calls = [userInput.say('hello'), userInput.settle(settled)];
+    userInput.close(null);
+    for (const call of calls) await expect(call).rejects.toThrow('before it accepted these words');
+  });
+
+  test('the error that ended it is the answer to all', async () => {
+    const userInput = entrance();
+    const calls = [
+      userInput.answer('q1', { text: 'blue' }),
+      userInput.say('hello'),
+      userInput.settle(settled),
+    ];
+    userInput.close(new Error('the disk is full'));
+    for (const call of calls) await expect(call).rejects.toThrow('the disk is full');
+    await expect(userInput.answer('q1', { text: 'red' })).rejects.toThrow('the disk is full');
+  });
+});
