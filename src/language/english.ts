@@ -38,6 +38,12 @@ export const english: AnswerLanguage = {
     ok: 'okay',
     btw: 'by the way',
     nevermind: 'never mind',
+    mon: 'monday',
+    tue: 'tuesday',
+    tues: 'tuesday',
+    thu: 'thursday',
+    thurs: 'thursday',
+    fri: 'friday',
   },
 
   cardinals: {
@@ -71,8 +77,25 @@ export const english: AnswerLanguage = {
   numberLeads: ['option', 'number', 'choice', 'answer', 'auction'],
   numberHomophones: { won: 1, to: 2, too: 2, tree: 3, free: 3, for: 4, ate: 8 },
   proforms: ['one', 'ones'],
+  clock: {
+    marks: ["o'clock", 'o clock', 'hour', 'sharp'],
+    leads: ['at', 'around'],
+    am: ['am', 'a m', 'in the morning'],
+    pm: ['pm', 'p m', 'in the afternoon', 'in the evening'],
+    past: ['past', 'after'],
+    to: ['to', 'before', 'till'],
+    quarters: ['quarter', 'a quarter'],
+    halfPast: ['half past', 'half'],
+    halfTo: [],
+  },
+  inflections: [],
 
-  polite: ['please', 'thanks', 'thank you', 'thank you very much', 'many thanks', 'kindly'],
+  polite: [
+    ...words('please pls plz thanks thx ta cheers kindly sir madam maam mate'),
+    'thank you',
+    'thank you very much',
+    'many thanks',
+  ],
   leadIns: words('okay oh alright so and sorry mm hm mhm'),
   hesitations: words('um uh umm uhm er erm hmm ah well'),
   fillers: words('um uh umm uhm er erm ah eh'),
@@ -84,6 +107,7 @@ export const english: AnswerLanguage = {
     would will want wanna like take have get got pick choose select go do make give let lets
     with for to of in think guess prefer rather then just can could may might maybe probably definitely
     how about good great fine nice best works sounds see book
+    reckon suppose said say obviously nicely lovely clearly thats
     option number choice answer auction`),
 
   negations: words(`
@@ -434,6 +458,9 @@ export const english: AnswerLanguage = {
     'cancel it',
     'cancel that',
     'leave it',
+    'leave it alone',
+    'leave them',
+    'leave them alone',
     'quit',
     'forget',
     'cancel the',
@@ -511,7 +538,7 @@ export const english: AnswerLanguage = {
     'changed my mind',
   ],
   requests: [
-    ...words(`call phone ring text email book order reserve buy purchase get find search show read
+    ...words(`ask call phone ring text email book order reserve buy purchase get find search show read
       play pause open close turn switch set start create write draft send remind schedule add make
       give tell bring translate summarise summarize explain change cancel stop delete remove pay
       transfer print forget ignore disregard prepare plan calculate convert download upload take
@@ -569,6 +596,30 @@ export const english: AnswerLanguage = {
     'do i',
     'do we',
     'do they',
+    'did you',
+    'did i',
+    'are you',
+    'am i',
+    'can i',
+    'can we',
+    'can they',
+    'can somebody',
+    'could i',
+    'could we',
+    'shall i',
+    'shall we',
+    'may i',
+    'would that',
+    'will that',
+    'will they',
+    'have we',
+    'have i',
+    'has it',
+    'has he',
+    'has she',
+    'whats the',
+    'is it',
+    'is that',
     'can you',
     'could you',
     'would you',
@@ -581,7 +632,15 @@ export const english: AnswerLanguage = {
     'would it',
     'can it',
   ],
-  requestStarts: ['how about'],
+  requestStarts: [
+    'how about',
+    'what a',
+    ...['can', 'could', 'may'].flatMap((verb) =>
+      ['i', 'we'].flatMap((who) =>
+        ['have', 'get', 'take', 'do', 'go'].map((want) => `${verb} ${who} ${want}`),
+      ),
+    ),
+  ],
 
   backchannels: list(`
     ooh, yeah, yes, yep, yup, right, sure, alright, gotcha, good, great, nice, cool, fine, wow,
@@ -601,7 +660,9 @@ export const english: AnswerLanguage = {
     great choice`),
   consent: {
     yes: [
-      ...words('yes yeah yep yup sure absolutely definitely certainly affirmative agreed granted'),
+      ...words(
+        'yes yeah yep yup aye sure absolutely definitely certainly affirmative agreed granted',
+      ),
       ...words('approve approved allow allowed confirm confirmed proceed'),
       ...lines(`
         of course
@@ -651,7 +712,10 @@ export const english: AnswerLanguage = {
         i give my permission
         i give my consent
         it's a yes
-        that's a yes`),
+        that's a yes
+        it is approved
+        it's approved
+        that's approved`),
     ],
     asides: [
       ...words(
@@ -663,6 +727,13 @@ export const english: AnswerLanguage = {
         all right
         right now
         right away
+        sure thing
+        that's right
+        that is right
+        that's correct
+        that is correct
+        from my side
+        from me
         that's fine
         that's good
         that's great
@@ -682,7 +753,13 @@ export const english: AnswerLanguage = {
         i'm fine with that
         i'm okay with that`),
     ],
-    pronouns: words('it that this them these those the a an my our your'),
+    pronouns: [
+      ...words('it that this them these those the a an my our your all everything'),
+      'all of it',
+      'all of them',
+      'them all',
+      'it all',
+    ],
     no: [
       ...words('no nope nah never stop abort cancel deny denied reject rejected decline declined'),
       ...words('refuse refused negative'),
@@ -735,6 +812,12 @@ export const english: AnswerLanguage = {
         forget it
         forget about it
         leave it
+        leave it alone
+        leave them
+        leave them alone
+        keep it
+        keep them
+        hands off
         it's a no
         that's a no`),
     ],
@@ -766,6 +849,11 @@ export const english: AnswerLanguage = {
       please stop
       never mind`),
     notRefusals: lines(`
+      you may not be
+      you can't be
+      not saying no
+      say no
+      don't you dare not
       don't know
       do not know
       don't mind
@@ -790,8 +878,22 @@ export const english: AnswerLanguage = {
       no idea
       no objection
       no objections
+      not all
+      not every
+      not everything
+      not only
+      not until
+      not before
       not yet
       why not`),
+    conditions: [
+      ...words('if unless once until provided providing'),
+      'as long as',
+      'so long as',
+      'except for',
+    ],
+    infinitives: {},
+    separable: [],
     ironies: lines(`
       yeah right
       yeah yeah

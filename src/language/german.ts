@@ -27,6 +27,29 @@ const cardinals: Readonly<Record<string, number>> = Object.fromEntries([
 ]);
 const stems = words('erst zweit dritt viert fünft sechst siebt acht neunt zehnt');
 
+/** A question without a question word begins with its verb, and its subject follows. */
+const askedBy = [
+  ...`soll sollen sollte sollten darf dürfen kann können könnte könnten muss müssen will wollen ist sind war
+    waren wird werden würde hat haben hatte kommt kommen geht gehen fährt fahren gibt braucht brauchen passt
+    passen reicht bleibt bleiben steht liegt läuft macht machen sagt heißt dauert kostet kennt weiß mag`
+    .split(/\s+/)
+    .flatMap((verb) =>
+      'ich er sie es wir man der die das da dein deine mein meine unser unsere jemand'
+        .split(' ')
+        .map((subject) => `${verb} ${subject}`),
+    ),
+  ...`sollst darfst kannst könntest musst willst möchtest magst bist warst wirst würdest hast hattest kommst gehst
+    fährst brauchst bleibst machst sagst kennst weißt meinst glaubst denkst findest nimmst`
+    .split(/\s+/)
+    .map((verb) => `${verb} du`),
+  ...`seid habt kommt wollt könnt geht fahrt braucht macht`
+    .split(/\s+/)
+    .map((verb) => `${verb} ihr`),
+  ...`können möchten wollen haben sind meinen wissen kommen brauchen`
+    .split(/\s+/)
+    .map((verb) => `${verb} Sie`),
+];
+
 /** As utterances are compared: without accents. */
 function folded(word: string): string {
   return word
@@ -58,12 +81,25 @@ export const german: AnswerLanguage = {
   ),
   lastWords: words('letzte letzten letzter letztes'),
   numberLeads: words('option nummer auswahl antwort'),
+  clock: {
+    marks: ['Uhr', 'h'],
+    leads: ['um', 'gegen', 'ab'],
+    am: ['morgens', 'früh', 'in der Früh', 'vormittags', 'am Morgen', 'am Vormittag'],
+    pm: ['nachmittags', 'abends', 'am Nachmittag', 'am Abend'],
+    past: ['nach'],
+    to: ['vor'],
+    quarters: ['Viertel'],
+    halfPast: [],
+    halfTo: ['halb'],
+  },
+  inflections: words('e en er es em s n'),
   verbsLast: true,
   frame: words(`
     ich du sie er es wir ihr mir mich uns dir der die das den dem des ein eine einen einem einer
     ist sind wäre bin habe hätte möchte will würde würd nehme nehm nimm nehmen nehmt wählen wähle
     hätt für zu in von vom dann einfach lieber wohl glaube denke dass mit mal bitte geben gib
-    buchen buche buch gern gerne gut am besten hier so option nummer auswahl antwort`),
+    sagen sage sag hab hätten wär wäre tät i a an es d de des dr aan halt eben doch schon eh gell wohl nur bloß
+    reicht langt lieber gscheit buchen buche buch gern gerne gut am besten hier so option nummer auswahl antwort`),
   doubts: lines(`
     zu teuer
     zu langsam
@@ -103,8 +139,15 @@ export const german: AnswerLanguage = {
     früheste frühesten spät späte später spätere späteren späteste größer größere größeren größte
     klein kleine kleiner kleinere kleineren kleinste kürzer kürzere kürzeste länger längere längste
     nähere nächste besser bessere besseren beste besten gleiche gleichen andere anderen anderes`),
-  polite: ['bitte', 'danke', 'danke schön', 'vielen Dank', 'gern', 'gerne'],
-  leadIns: words('okay ach also und gut na'),
+  polite: [
+    ...words('bitte danke gern gerne bittschön bitteschön dankschön merci'),
+    'danke schön',
+    'bitte schön',
+    'vielen Dank',
+    'sehr gern',
+    'sehr gerne',
+  ],
+  leadIns: words('okay ach also und gut na passt mhm ah aha'),
   hesitations: words('äh ähm öh hmm hm tja'),
   fillers: words('äh ähm öh'),
   unfinished: words(`
@@ -130,6 +173,12 @@ export const german: AnswerLanguage = {
     'Momentchen',
     'einen kleinen Moment',
     'kleinen Moment',
+    'Momenterl',
+    'Momentli',
+    'wart amal',
+    'wart mal',
+    'wart kurz',
+    'sekündchen',
     'einen kurzen Moment',
     'kurzen Moment',
     'nur einen Moment',
@@ -154,17 +203,26 @@ export const german: AnswerLanguage = {
     Moment
     Sekunde
     Augenblick`),
-  musings: lines(`
+  musings: [
+    ...['lass mich', 'lassen Sie mich', 'lass', 'ich muss', 'ich will'].flatMap((start) =>
+      ['', ' mal', ' kurz', ' mal kurz', ' schnell', ' noch', ' erst', ' kurz mal'].flatMap(
+        (adverb) =>
+          words(
+            'schauen gucken sehen nachsehen nachschauen nachgucken prüfen überlegen nachdenken fragen',
+          ).map((verb) => `${start}${adverb} ${verb}`),
+      ),
+    ),
+    ...lines(`
     mal sehen
-    lass mich überlegen
-    lassen Sie mich überlegen
-    lass mich nachdenken
-    lass mich mal überlegen
-    lass mich kurz überlegen
     ich überlege
     ich überlege noch
     ich denke nach
+    ich überleg
+    ich überleg noch
+    mal schauen
+    schauen wir mal
     mal überlegen`),
+  ],
   musingTails: words('was ob wann welche welcher wo wie wer'),
   holdReasons: lines(`
     ich muss
@@ -358,11 +416,14 @@ export const german: AnswerLanguage = {
     keine mehr
     keinen mehr
     doch nicht
+    doch kein
+    doch keine
+    doch keinen
     brauchen nicht
     anders überlegt`),
   requests: [
     ...words(`
-      ruf bestell bestelle buch buche reservier reserviere kauf kaufe such suche finde zeig zeige
+      frag frage trag trage überleg lass schau schaue ruf bestell bestelle buch buche reservier reserviere kauf kaufe such suche finde zeig zeige
       lies spiel spiele öffne mach mache erstell erstelle schreib schreibe schick schicke sende
       erinner erinnere stell stelle sag sage gib hol hole bring bringe ändere storniere lösch lösche
       hilf übersetz übersetze erklär erkläre vergiss besorg besorge plan plane verschieb
@@ -436,6 +497,18 @@ export const german: AnswerLanguage = {
     'mit wem',
     'um wie viel',
     'für wie viele',
+    ...askedBy,
+  ],
+  requestStarts: [
+    'wie immer',
+    'wie letztes',
+    'wie letzten',
+    'wie letzte',
+    'wie sonst',
+    'wie üblich',
+    'wie gehabt',
+    'wie beim',
+    'wie gestern',
   ],
   backchannels: list(`
     ja, jo, jap, genau, klar, stimmt, richtig, gut, schön, verstehe, achso, natürlich, sehr gut, ich
@@ -451,7 +524,9 @@ export const german: AnswerLanguage = {
     klar, in ordnung, vielen dank, gute wahl`),
   consent: {
     yes: [
-      ...words('ja jawohl jo klar natürlich selbstverständlich einverstanden'),
+      ...words('ja jawohl jo jup jep jap klar klaro natürlich selbstverständlich einverstanden'),
+      ...words('freilich unbedingt'),
+      'na klar',
       ...words('genehmigt erlaubt bestätigt'),
       'auf jeden Fall',
       'nur zu',
@@ -462,13 +537,42 @@ export const german: AnswerLanguage = {
       'tu es',
       'du darfst',
       'Sie dürfen',
+      'darfst du',
+      'dürfen Sie',
+      'das darfst du',
+      'das dürfen Sie',
+      'kannst du machen',
+      'können Sie machen',
+      'das kannst du machen',
+      'ist genehmigt',
       'ich stimme zu',
       'ich bin einverstanden',
       'ich erlaube es',
       'ich genehmige es',
     ],
-    asides: [...words('okay ach also und gut na dann jetzt doch prima super'), 'in Ordnung'],
-    pronouns: words(`es das die den sie ihn der dem mein meine meinen dein deine deinen ihr ihre
+    asides: [
+      ...words('okay ach also und gut na dann jetzt doch prima super'),
+      ...words('passt stimmt genau eh voll mach halt oh äh ruhig'),
+      'in Ordnung',
+      'mach mal',
+      'mach nur',
+      'mach ruhig',
+      'stimmt so',
+      'das stimmt',
+      'das passt',
+      'weg damit',
+      'geht klar',
+      'das geht klar',
+      'geht in Ordnung',
+      'das geht in Ordnung',
+      'das ist in Ordnung',
+      'sei so gut',
+      'seien Sie so gut',
+      'so schnell wie möglich',
+      'um Gottes willen',
+    ],
+    pronouns:
+      words(`alle alles es das die den sie ihn der dem mein meine meinen dein deine deinen ihr ihre
       ihren`),
     ironies: lines(`
       ja ja
@@ -575,7 +679,9 @@ export const german: AnswerLanguage = {
         stoppen`),
     },
     no: [
-      ...words('nein nee nö niemals stopp abbrechen abgelehnt ablehnen verboten'),
+      ...words('nein nee nö naa niemals stopp abbrechen abgelehnt ablehnen verboten'),
+      'nix da',
+      'Finger weg',
       'auf keinen Fall',
       'lieber nicht',
       'jetzt nicht',
@@ -590,6 +696,10 @@ export const german: AnswerLanguage = {
     ],
     refusals: words('nicht niemals kein keine keinen'),
     notRefusals: [
+      ...words('die den das alle alles jede jeden jedes nein nur vor bevor von vom so').map(
+        (word) => `nicht ${word}`,
+      ),
+      'nichts dagegen',
       'weiß nicht',
       'ich weiß es nicht',
       'nicht sicher',
@@ -600,6 +710,15 @@ export const german: AnswerLanguage = {
       'keine Ahnung',
       'keine Sorge',
     ],
+    conditions: [
+      ...words('wenn wenns falls sofern solange sobald außer vorausgesetzt'),
+      'bis auf',
+      'es sei denn',
+    ],
+    infinitives: { en: ['', 'e', 'en Sie'], n: ['', 'e', 'n Sie'] },
+    separable: words(
+      'ein aus an ab auf zu vor nach mit weg los her hin fort weiter zurück frei durch rein raus',
+    ),
     yesLabels: ['ja'],
     noLabels: ['nein'],
   },

@@ -46,9 +46,18 @@ export function judged(corpus: readonly AskedPeople[]): readonly Judged[] {
   return corpus.flatMap((asked) =>
     Object.entries(asked.said).flatMap(([meant, all]) =>
       all.map((said): Judged => {
-        const read = nameOf(readUtterance(recordOf(asked), said, { typed: true, language: asked.language }));
+        const read = nameOf(
+          readUtterance(recordOf(asked), said, { typed: true, language: asked.language }),
+        );
         const fair = meant.split('|');
-        return { asked, said, meant, read, verdict: verdictOn(read, fair), isFalseConsent: asked.kind === 'approval' && read === 'yes' && !fair.includes('yes') };
+        return {
+          asked,
+          said,
+          meant,
+          read,
+          verdict: verdictOn(read, fair),
+          isFalseConsent: asked.kind === 'approval' && read === 'yes' && !fair.includes('yes'),
+        };
       }),
     ),
   );
@@ -61,7 +70,8 @@ function verdictOn(read: string, fair: readonly string[]): Verdict {
 }
 
 function nameOf(reading: Reading): string {
-  if (reading.to !== 'question') return reading.to === 'hold' || reading.to === 'repeat' ? reading.to : 'open';
+  if (reading.to !== 'question')
+    return reading.to === 'hold' || reading.to === 'repeat' ? reading.to : 'open';
   const { optionId, approved } = reading.answer;
   if (approved !== undefined) return approved ? 'yes' : 'no';
   return optionId ?? 'words';
@@ -89,7 +99,15 @@ function recordOf({ name, kind, question, options = [], action }: AskedPeople): 
 export function tableOf(all: readonly Judged[]): Record<string, Record<string, number>> {
   const table: Record<string, Record<string, number>> = {};
   for (const { asked, verdict, isFalseConsent } of all) {
-    const row = (table[`${asked.language} ${asked.kind}`] ??= { all: 0, right: 0, lead: 0, missed: 0, wrong: 0, falseConsent: 0, risky: 0 });
+    const row = (table[`${asked.language} ${asked.kind}`] ??= {
+      all: 0,
+      right: 0,
+      lead: 0,
+      missed: 0,
+      wrong: 0,
+      falseConsent: 0,
+      risky: 0,
+    });
     const add = (name: string): void => void (row[name] = (row[name] ?? 0) + 1);
     add('all');
     add(verdict);
